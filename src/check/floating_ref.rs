@@ -283,6 +283,16 @@ mod tests {
             assert_eq!(counting(of(reference).config(REMOTE)), floats);
             // What nothing accepts is one finding, and so is what is accepted as a tag only.
             assert_eq!(counting(of(reference)), remote);
+            assert_eq!(counting(of(reference).without_allow()), remote);
+            // What matters less does not stand for what matters more.
+            let rules = "rules: {remote-reference: warning, floating-ref: error}\n";
+            let both = [
+                ("floating-ref", Severity::Error),
+                ("remote-reference", Severity::Warning),
+            ];
+            let mut found = counting(of(reference).config(rules));
+            found.sort();
+            assert_eq!(found, both);
             let as_tag = counting(allow("refs: tag"));
             assert_eq!(as_tag, [("stale-allow", Severity::Warning), remote[0]]);
         }

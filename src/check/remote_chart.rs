@@ -430,6 +430,18 @@ mod tests {
     }
 
     #[test]
+    fn a_lock_that_lists_a_handwritten_file_hides_nothing() {
+        let lock = format!(
+            "version: 1\nfiles:\n  - path: kustomization.yaml\n    mode: \"100644\"\n    sha256: {}\n",
+            crate::record::sha256_hex(CHART.as_bytes())
+        );
+        let scene = Scene::default()
+            .file("app/kustomization.yaml", CHART)
+            .file("app/kustomize-localize.lock", &lock);
+        assert!(find(scene)[0].fails());
+    }
+
+    #[test]
     fn the_chart_is_looked_for_where_kustomize_looks() {
         let with = |globals: &str, place: &str| {
             Scene::default()

@@ -351,6 +351,13 @@ mod tests {
         );
         assert_eq!(strict[0].help.len(), 1, "{:?}", strict[0].help);
         assert!(strict[0].help[0].contains("--in-place"));
+        // An entry allows it all the same, and nothing where the lock fulfils it.
+        let allow =
+            "allow: [{url: github.com/o, reason: r}, {url: example.com, refs: any, reason: r}]\n";
+        let allowed = locked(Scene::of(text).config(&format!("locked: error\n{allow}")));
+        assert!(find(allowed).iter().all(|one| !one.fails()));
+        let idle = locked(Scene::of(text).config(allow));
+        assert_eq!(idle.find(Rule::StaleAllow).len(), 2);
     }
 
     #[test]

@@ -212,4 +212,27 @@ mod tests {
         ];
         assert!(found(&own).is_empty());
     }
+
+    #[test]
+    fn the_head_of_a_file_allows_it_and_no_other_place() {
+        let comment = |rule: &str| format!("# kustomize-localize: allow[{rule}] on trial\n");
+        for (text, stale) in [
+            (format!("{}a: b\n", comment("scanned-file")), None),
+            (format!("a: b\n{}", comment("scanned-file")), Some(2)),
+            (format!("{}a: b\n", comment("cycle")), Some(1)),
+        ] {
+            let scene = || {
+                Scene::default()
+                    .file("clusters/source.yaml", &source(""))
+                    .file("clusters/apps.yaml", &flux("./apps"))
+                    .file("apps/values.yaml", &text)
+            };
+            let found = scene().find(Rule::ScannedFile);
+            assert_eq!(found[0].fails(), stale.is_some(), "{text}");
+            let told = scene().find(Rule::StaleAllow);
+            let line = told.first().map(|one| one.span.unwrap().line);
+            assert_eq!(line, stale, "{text}");
+            assert!(scene().without_allow().find(Rule::ScannedFile)[0].fails());
+        }
+    }
 }

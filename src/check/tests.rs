@@ -1,5 +1,7 @@
 //! The pipeline: what is walked, counted and left out.
 
+mod objects;
+
 use std::rc::Rc;
 
 use super::testing::Scene;

@@ -126,6 +126,11 @@ mod tests {
                 "`.kustomize-localize` leaves out every kustomization",
             ),
             (
+                "exclude: ['**']\n",
+                &[][..],
+                "`.kustomize-localize` leaves out every kustomization",
+            ),
+            (
                 "exclude: [base]\n",
                 &["base"][..],
                 "every kustomization in `base` is excluded by",

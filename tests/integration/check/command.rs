@@ -1,48 +1,10 @@
-//! `check`: what is looked at, from where, and how it ends. What each rule finds has modules of its own.
+//! `check`: what is looked at, from where, what of it is new, and how it ends. What each rule finds has tests of its own.
 
-use crate::support::{Output, Repo, Sandbox, config};
-
-const REMOTE: &str = "https://github.com/acme/app//base?ref=v1.0.0";
+use super::{REMOTE, check, repository};
+use crate::support::Sandbox;
 
 fn remote(url: &str) -> String {
     format!("resources:\n- config.yaml\n- {url}\n")
-}
-
-/// A repository with two overlays of one base, all of it local and committed.
-fn repository(sandbox: &Sandbox) -> Repo {
-    let repo = sandbox.repo("work");
-    repo.write("base/config.yaml", config("base"));
-    repo.write("base/kustomization.yaml", "resources:\n- config.yaml\n");
-    for overlay in ["dev", "prod"] {
-        repo.write(
-            &format!("overlays/{overlay}/kustomization.yaml"),
-            "resources:\n- ../../base\n",
-        );
-    }
-    repo.commit("Begin");
-    repo
-}
-
-/// Runs a check that must change nothing.
-#[track_caller]
-fn check(repo: &Repo, args: &[&str]) -> Output {
-    repo.run_unchanged(&[&["check"], args].concat())
-}
-
-#[test]
-fn a_clean_repository_passes_and_says_how_much_was_looked_at() {
-    let sandbox = Sandbox::new();
-    let repo = repository(&sandbox);
-    check(&repo, &[])
-        .success()
-        .stdout_has("checked 3 kustomizations with 3 references in the index");
-    check(&repo, &["--working-tree"])
-        .success()
-        .stdout_has("3 kustomizations with 3 references in the working tree");
-    check(&repo, &["--rev", "HEAD"])
-        .success()
-        .stdout_has("3 kustomizations with 3 references in commit ");
-    assert_eq!(check(&repo, &["-q"]).success().stdout, "");
 }
 
 #[test]
@@ -50,6 +12,15 @@ fn each_source_is_looked_at_by_itself() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
     let place = "base/kustomization.yaml:3:3";
+    for (args, source) in [
+        (&[][..], "the index"),
+        (&["--working-tree"], "the working tree"),
+        (&["--rev", "HEAD"], "commit "),
+    ] {
+        let told = format!("checked 3 kustomizations with 3 references in {source}");
+        check(&repo, args).success().stdout_has(&told);
+    }
+    assert_eq!(check(&repo, &["-q"]).success().stdout, "");
 
     repo.write("base/kustomization.yaml", remote(REMOTE));
     check(&repo, &["--working-tree"]).fails(1).stdout_has(place);
@@ -76,54 +47,48 @@ fn each_source_is_looked_at_by_itself() {
 }
 
 #[test]
-fn a_sub_directory_sees_the_whole_repository() {
+fn paths_are_relative_or_absolute_or_from_the_top() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
     repo.write("base/kustomization.yaml", remote(REMOTE));
-    repo.git(&["add", "--all"]);
-    let inside = repo.path().join("overlays/dev");
-    sandbox
-        .run(&inside, &["check"])
-        .fails(1)
-        .stdout_has("base/kustomization.yaml:3:3")
-        .stdout_has("checked 3 kustomizations");
-    // Paths are relative to where we are, or absolute.
-    for path in [
-        ".",
-        "../dev",
-        "kustomization.yaml",
-        inside.to_str().unwrap(),
-    ] {
-        sandbox
-            .run(&inside, &["check", path])
-            .fails(1)
-            .stdout_has("base/kustomization.yaml:3:3")
-            .stdout_has("checked 2 kustomizations with 3 references");
-    }
-}
-
-#[test]
-fn a_path_without_a_kustomization_is_not_clean() {
-    let sandbox = Sandbox::new();
-    let repo = repository(&sandbox);
     repo.write("docs/README.md", "Nothing.\n");
     repo.git(&["add", "--all"]);
-    for (path, says) in [
-        ("docs", "`docs` holds no kustomization"),
-        ("docs/README.md", "`docs/README.md` holds no kustomization"),
-        ("nowhere", "there is no `nowhere` here"),
-        ("..", "`..` lies outside of the repository"),
-        ("/", "`/` lies outside of the repository"),
+    let inside = repo.path().join("overlays/dev");
+    let run = |args: &[&str]| sandbox.run(&inside, &[&["check"], args].concat());
+    let (dev, all) = ("checked 2 kustomizations with 3", "checked 3 kustomiz");
+    for (args, told) in [
+        (&[][..], all),
+        (&["."], dev),
+        (&["../dev"], dev),
+        (&["kustomization.yaml"], dev),
+        (&[inside.to_str().unwrap()], dev),
+        (&[":/overlays/dev"], dev),
+        (&[":/"], all),
+        (&["--", "../../base"], "checked 1 kustomization with 2"),
     ] {
-        check(&repo, &["base", path]).fails(2).stderr_has(says);
+        let output = run(args);
+        output.fails(1).stdout_has(told);
+        // The place does not depend on where the command is given.
+        output.stdout_has("base/kustomization.yaml:3:3");
     }
-    check(&repo, &["--", "base"]).success();
+    for (path, says) in [
+        ("../../docs", "`docs` holds no kustomization"),
+        ("../../docs/README.md", "`docs/README.md` holds no kusto"),
+        (":/dev", "there is no `dev` here"),
+        (":/..", "`:/..` lies outside of the repository"),
+        ("../../..", "`../../..` lies outside of the repository"),
+        ("/", "`/` lies outside of the repository"),
+        ("", "a PATH is empty"),
+    ] {
+        run(&[".", path]).fails(2).stderr_has(says);
+    }
 }
 
 #[test]
-fn a_repository_without_kustomizations_says_so() {
+fn an_empty_repository_has_nothing_wrong_and_says_so() {
     let sandbox = Sandbox::new();
-    let repo = sandbox.repo("empty");
+    let repo = sandbox.repo("work");
+    assert!(!repo.git_directory().join("index").exists());
     check(&repo, &[])
         .success()
         .stdout_has("checked 0 kustomizations");
@@ -131,46 +96,69 @@ fn a_repository_without_kustomizations_says_so() {
     check(&repo, &["--rev", "HEAD"])
         .fails(2)
         .stderr_has("`HEAD` names no commit");
+    // The first commit is checked like any other.
+    repo.write("kustomization.yaml", remote(REMOTE));
+    repo.git(&["add", "--all"]);
+    check(&repo, &[])
+        .fails(1)
+        .stdout_has("kustomization.yaml:3:3");
 }
 
 #[test]
 fn without_a_repository_nothing_is_checked() {
     let sandbox = Sandbox::new();
-    let outside = sandbox.path("plain");
-    std::fs::create_dir(&outside).unwrap();
-    sandbox
-        .run(&outside, &["check"])
-        .fails(2)
-        .stderr_has("this is not a git repository");
-    let bare = sandbox.path("bare.git");
+    std::fs::create_dir(sandbox.path("plain")).unwrap();
     sandbox.git(&sandbox.path(""), &["init", "-q", "--bare", "bare.git"]);
-    sandbox
-        .run(&bare, &["check"])
-        .fails(2)
-        .stderr_has("no index to check")
-        .stderr_has("--rev REV");
-    sandbox
-        .run(&bare, &["check", "--working-tree"])
-        .fails(2)
-        .stderr_has("this repository has no working tree");
+    for (place, args, says) in [
+        ("plain", &["check"][..], "this is not a git repository"),
+        ("bare.git", &["check"], "no index to check"),
+        ("bare.git", &["check"], "--rev REV"),
+        (
+            "bare.git",
+            &["check", "--working-tree"],
+            "this repository has no working tree",
+        ),
+    ] {
+        let output = sandbox.run(&sandbox.path(place), args);
+        output.fails(2).stderr_has(says);
+    }
 }
 
 #[test]
-fn sources_exclude_each_other() {
+fn arguments_that_exclude_each_other_or_mean_nothing_are_refused() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
-    for args in [
-        ["--staged", "--working-tree", "--staged"].as_slice(),
-        &["--staged", "--rev", "HEAD"],
-        &["--working-tree", "--rev=HEAD"],
-        &["--new-only=HEAD", "--no-new-only"],
-        &["--rev"],
-        &["--rev", "none"],
-        &["--rev", "--upload-pack=x"],
-        &["--format", "xml"],
+    let base = "`new-only` needs a base to compare with";
+    for (args, says) in [
+        (&["--staged", "--working-tree", "--staged"][..], ""),
+        (&["--staged", "--rev", "HEAD"], ""),
+        (&["--working-tree", "--rev=HEAD"], ""),
+        (&["--new-only=HEAD", "--no-new-only"], ""),
+        (&["--rev"], ""),
+        (&["--rev", "none"], ""),
+        (&["--rev", "--upload-pack=x"], ""),
+        (&["--format", "xml"], ""),
+        (&["--new-only"], base),
+        (&["--new-only="], base),
+        (&["--new-only="], "--new-only=BASE"),
+        (
+            &["--new-only=origin/main"],
+            "cannot tell what is new: `origin/main` names no commit",
+        ),
     ] {
-        check(&repo, args).fails(2);
+        let output = check(&repo, args);
+        output.fails(2).stderr_has(says);
+        assert_eq!(output.stdout, "", "{args:?}");
     }
+    repo.write(".kustomize-localize", "new-only: true\n");
+    repo.git(&["add", "--all"]);
+    let output = check(&repo, &[]);
+    output.fails(2).stderr_has(base);
+    output
+        .stderr_has("--new-only=BASE")
+        .stderr_has("--no-new-only");
+    check(&repo, &["--no-new-only"]).success();
+    check(&repo, &["--new-only=HEAD"]).success();
 }
 
 #[test]
@@ -214,61 +202,25 @@ fn only_new_findings_count_with_new_only() {
 }
 
 #[test]
-fn an_unknown_base_is_not_clean() {
-    let sandbox = Sandbox::new();
-    let repo = repository(&sandbox);
-    check(&repo, &["--new-only=origin/main"])
-        .fails(2)
-        .stderr_has("cannot tell what is new: `origin/main` names no commit");
-    for args in [["--new-only"], ["--new-only="]] {
-        check(&repo, &args)
-            .fails(2)
-            .stderr_has("`new-only` needs a base to compare with")
-            .stderr_has("--new-only=BASE");
-    }
-    repo.write(".kustomize-localize", "new-only: true\n");
-    repo.git(&["add", "--all"]);
-    check(&repo, &[]).fails(2).stderr_has("--no-new-only");
-    check(&repo, &["--no-new-only"]).success();
-    check(&repo, &["--new-only=HEAD"]).success();
-}
-
-#[test]
 fn a_finding_is_new_once_it_is_no_longer_allowed() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
-    let allowed = format!(
-        "resources:\n- config.yaml\n# kustomize-localize: allow[remote-reference] until the move\n- {REMOTE}\n"
-    );
-    repo.write("base/kustomization.yaml", &allowed);
-    repo.commit("Allowed");
-    check(&repo, &[]).success();
-    check(&repo, &["--new-only=HEAD"]).success();
-    repo.write("base/kustomization.yaml", remote(REMOTE));
-    repo.git(&["add", "--all"]);
-    check(&repo, &["--new-only=HEAD"])
-        .fails(1)
-        .stdout_has("base/kustomization.yaml:3:3");
-}
-
-#[test]
-fn one_broken_file_does_not_hide_the_others() {
-    let sandbox = Sandbox::new();
-    let repo = repository(&sandbox);
-    repo.write("a/kustomization.yaml", "resources: [\n");
-    repo.write("b/kustomization.yaml", [0xff, 0xfe, b'a']);
-    repo.write("base/kustomization.yaml", remote(REMOTE));
-    repo.write("kustomize-localize.lock", "<<<<<<< HEAD\n");
-    repo.git(&["add", "--all"]);
-    check(&repo, &[])
-        .fails(2)
-        .stderr_has("kustomize-localize.lock:1");
-    repo.git(&["rm", "-q", "--cached", "kustomize-localize.lock"]);
-    check(&repo, &[])
-        .fails(1)
-        .stdout_has(" --> a/kustomization.yaml:")
-        .stdout_has(" --> b/kustomization.yaml")
-        .stdout_has("base/kustomization.yaml:3:3");
+    let comment = "kustomize-localize: allow[remote-reference] until the move";
+    let entry = "allow: [{url: github.com, reason: r}]\n";
+    for (comment, policy) in [(comment, ""), ("", entry)] {
+        let text = format!("resources:\n- config.yaml\n# {comment}\n- {REMOTE}\n");
+        repo.write("base/kustomization.yaml", text);
+        repo.write(".kustomize-localize", policy);
+        repo.commit("Allowed");
+        check(&repo, &[]).success();
+        check(&repo, &["--new-only=HEAD"]).success();
+        repo.write("base/kustomization.yaml", remote(REMOTE));
+        repo.write(".kustomize-localize", "");
+        repo.git(&["add", "--all"]);
+        check(&repo, &["--new-only=HEAD"])
+            .fails(1)
+            .stdout_has("base/kustomization.yaml:3:3");
+    }
 }
 
 #[test]
@@ -300,4 +252,45 @@ fn moved_and_improved_findings_are_not_new() {
         .fails(1)
         .stdout_has("teams/b/kustomization.yaml:3:3")
         .lacks("teams/a/");
+}
+
+#[test]
+fn one_broken_file_does_not_hide_the_others() {
+    let sandbox = Sandbox::new();
+    let repo = repository(&sandbox);
+    repo.write("a/kustomization.yaml", "resources: [\n");
+    repo.write("b/kustomization.yaml", [0xff, 0xfe, b'a']);
+    repo.write("base/kustomization.yaml", remote(REMOTE));
+    repo.write("kustomize-localize.lock", "<<<<<<< HEAD\n");
+    repo.git(&["add", "--all"]);
+    check(&repo, &[])
+        .fails(2)
+        .stderr_has("kustomize-localize.lock:1");
+    repo.git(&["rm", "-q", "--cached", "kustomize-localize.lock"]);
+    check(&repo, &[])
+        .fails(1)
+        .stdout_has(" --> a/kustomization.yaml:")
+        .stdout_has(" --> b/kustomization.yaml")
+        .stdout_has("base/kustomization.yaml:3:3");
+}
+
+#[test]
+fn what_is_deployed_and_unknown_fails_where_that_is_asked_for() {
+    let sandbox = Sandbox::new();
+    let repo = repository(&sandbox);
+    let ours = "https://git.example.com/acme/work";
+    repo.git(&["remote", "add", "origin", ours]);
+    repo.write(
+        "argo/a.yaml",
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: web}}\nspec:\n  source: {{repoURL: {ours}, path: base, kustomize: {{components: ['${{part}}']}}}}\n"
+        ),
+    );
+    repo.git(&["add", "--all"]);
+    check(&repo, &[])
+        .success()
+        .stdout_has("not looked at: 1 target that only a build or the cluster knows");
+    check(&repo, &["--strict"])
+        .fails(2)
+        .stderr_has("cannot tell what is deployed: ");
 }

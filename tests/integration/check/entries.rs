@@ -1,7 +1,7 @@
 //! `check`: empty entries, two entries in one, and the built-in plugins. Each case is built by the real kustomize, too.
 
-use crate::check::local::Is::{self, Clean, Found, Misread};
-use crate::check::local::agree;
+use super::kustomize::Is::{self, Clean, Found, Misread};
+use super::kustomize::agree;
 use crate::support::World;
 
 const INVALID: Is = Found("invalid-kustomization");

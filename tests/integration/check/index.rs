@@ -1,40 +1,17 @@
 //! `check` of every kind of index, compared with git's own view of it, and from the hooks that `git commit` and `git
 //! merge` run.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use crate::support::{Output, Repo, Sandbox, config};
+use super::{check, commands, fill, findings, found, marked, remote, repository, shell};
+use crate::support::{Repo, Sandbox, config, skip};
 
-const REMOTE: &str = "https://github.com/acme/app//base?ref=v1.0.0";
-
-fn remote() -> String {
-    format!("resources:\n- {REMOTE}\n")
-}
-
-/// A repository with a base and two overlays, all of it local and committed.
-fn repository(sandbox: &Sandbox) -> Repo {
-    let repo = sandbox.repo("work");
-    fill(&repo);
-    repo
-}
-
-fn fill(repo: &Repo) {
-    repo.write("base/config.yaml", config("base"));
-    repo.write("base/kustomization.yaml", "resources:\n- config.yaml\n");
-    for overlay in ["dev", "prod"] {
-        let text = "resources:\n- ../../base\n";
-        repo.write(&format!("overlays/{overlay}/kustomization.yaml"), text);
-    }
-    repo.commit("Begin");
-}
-
-/// Runs a check that must change nothing.
-#[track_caller]
-fn check(repo: &Repo, args: &[&str]) -> Output {
-    repo.run_unchanged(&[&["check"], args].concat())
-}
+/// Everything that can be checked.
+const SOURCES: [&[&str]; 3] = [&["--staged"], &["--working-tree"], &["--rev", "HEAD"]];
 
 /// The index that a check should see: a remote reference in one overlay, and nothing else wrong.
 #[track_caller]
@@ -63,39 +40,20 @@ fn hook(repo: &Repo, directory: &Path) {
 
 #[test]
 fn every_format_of_the_index_is_read() {
-    for (name, setup) in [
-        (
-            "version 2",
-            &[&["update-index", "--index-version", "2"][..]][..],
-        ),
-        ("version 3", &[&["update-index", "--index-version", "3"]]),
-        ("version 4", &[&["update-index", "--index-version", "4"]]),
-        ("split", &[&["update-index", "--split-index"]]),
-        (
-            "split, version 4",
-            &[
-                &["update-index", "--index-version", "4"],
-                &["update-index", "--split-index"],
-            ],
-        ),
-        (
-            "untracked cache",
-            &[&["update-index", "--force-untracked-cache"], &["status"]],
-        ),
-        (
-            "many extensions",
-            &[
-                &["config", "index.threads", "2"],
-                &["config", "feature.manyFiles", "true"],
-                &["status"],
-            ],
-        ),
-        ("no checksum", &[&["config", "index.skipHash", "true"]]),
+    for setup in [
+        "update-index --index-version 2",
+        "update-index --index-version 3",
+        "update-index --index-version 4",
+        "update-index --split-index",
+        "update-index --index-version 4; update-index --split-index",
+        "update-index --force-untracked-cache; status",
+        "config index.threads 2; config feature.manyFiles true; status",
+        "config index.skipHash true",
     ] {
         let sandbox = Sandbox::new();
         let repo = repository(&sandbox);
-        for args in setup {
-            repo.git(args);
+        for command in setup.split("; ") {
+            repo.git(&command.split(' ').collect::<Vec<_>>());
         }
         check(&repo, &[])
             .success()
@@ -108,15 +66,9 @@ fn every_format_of_the_index_is_read() {
         repo.git(&["add", "new.yaml"]);
         finds_the_remote_one(&repo);
         repo.git(&["rm", "-q", "-r", "--cached", "overlays/prod"]);
-        let output = check(&repo, &[]);
-        assert!(
-            output
-                .success()
-                .stdout
-                .contains("2 kustomizations with 2 references"),
-            "{name}: {}",
-            output.stdout
-        );
+        check(&repo, &[])
+            .success()
+            .stdout_has("2 kustomizations with 2 references");
     }
 }
 
@@ -164,17 +116,19 @@ fn a_broken_index_is_not_an_empty_one() {
 }
 
 #[test]
-fn directories_of_a_sparse_index_are_read_too() {
+fn what_a_sparse_checkout_leaves_out_is_there() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
     repo.write("overlays/prod/kustomization.yaml", remote());
     repo.commit("Name a remote root");
-    repo.git(&["sparse-checkout", "set", "--cone", "--sparse-index", "base"]);
+    let sparse = |args: &[&str]| repo.git(&[&["sparse-checkout", "set"], args].concat());
+    sparse(&["--no-cone", "/base/kustomization.yaml"]);
+    assert!(!repo.path().join("base/config.yaml").exists());
+    finds_the_remote_one(&repo);
+    // A sparse index holds directories as trees.
+    sparse(&["--cone", "--sparse-index", "base"]);
     let listed = repo.git(&["ls-files", "--sparse"]);
-    assert!(
-        listed.contains("overlays/\n") || listed.ends_with("overlays/"),
-        "{listed}"
-    );
+    assert!(listed.lines().any(|line| line == "overlays/"), "{listed}");
     assert!(!repo.path().join("overlays").exists());
     // Trees that only the index holds so far.
     repo.git(&["write-tree"]);
@@ -190,22 +144,6 @@ fn directories_of_a_sparse_index_are_read_too() {
         .fails(1)
         .stdout_has("overlays/prod/kustomization.yaml:2:3")
         .lacks("../overlays/dev");
-}
-
-#[test]
-fn files_that_a_sparse_checkout_leaves_out_are_there() {
-    let sandbox = Sandbox::new();
-    let repo = repository(&sandbox);
-    repo.write("overlays/prod/kustomization.yaml", remote());
-    repo.commit("Name a remote root");
-    repo.git(&[
-        "sparse-checkout",
-        "set",
-        "--no-cone",
-        "/base/kustomization.yaml",
-    ]);
-    assert!(!repo.path().join("base/config.yaml").exists());
-    finds_the_remote_one(&repo);
 }
 
 #[test]
@@ -254,45 +192,6 @@ fn an_unmerged_kustomization_cannot_be_looked_at() {
 }
 
 #[test]
-fn a_submodule_is_not_a_directory_of_this_repository() {
-    let sandbox = Sandbox::new();
-    let repo = repository(&sandbox);
-    let inner = sandbox.repo("inner");
-    inner.write("kustomization.yaml", remote());
-    inner.commit("Begin");
-    sandbox.configure("protocol.file.allow", "always");
-    repo.git(&[
-        "submodule",
-        "--quiet",
-        "add",
-        inner.path().to_str().unwrap(),
-        "vendor",
-    ]);
-    // Its files are on disk, but they are not ours.
-    for source in ["--staged", "--working-tree"] {
-        check(&repo, &[source])
-            .success()
-            .stdout_has("checked 3 kustomizations with 3 references");
-    }
-}
-
-#[test]
-fn an_empty_repository_has_nothing_wrong() {
-    let sandbox = Sandbox::new();
-    let repo = sandbox.repo("work");
-    assert!(!repo.git_directory().join("index").exists());
-    check(&repo, &[])
-        .success()
-        .stdout_has("checked 0 kustomizations");
-    // The first commit is checked like any other.
-    repo.write("overlays/prod/kustomization.yaml", remote());
-    repo.git(&["add", "--all"]);
-    repo.run(&["check"])
-        .fails(1)
-        .stdout_has("overlays/prod/kustomization.yaml:2:3");
-}
-
-#[test]
 fn a_sha256_repository_is_read() {
     let sandbox = Sandbox::new();
     let path = sandbox.path("work");
@@ -303,8 +202,8 @@ fn a_sha256_repository_is_read() {
     );
     let repo = Repo::new(&sandbox, path);
     fill(&repo);
-    for args in [&[][..], &["--working-tree"], &["--rev", "HEAD"]] {
-        check(&repo, args)
+    for source in SOURCES {
+        check(&repo, source)
             .success()
             .stdout_has("3 kustomizations with 3 references");
     }
@@ -437,53 +336,6 @@ fn a_copied_repository_differs_in_nothing() {
 }
 
 #[test]
-fn the_help_explains_the_exit_status() {
-    let sandbox = Sandbox::new();
-    let repo = repository(&sandbox);
-    for flag in ["-h", "--help"] {
-        check(&repo, &[flag]).success().stdout_has(
-            "Exit status: 0 nothing that fails; 1 findings that are errors; 2 something could not be looked at.",
-        );
-    }
-}
-
-#[test]
-fn a_path_that_is_checked_may_be_named_from_the_top() {
-    let sandbox = Sandbox::new();
-    let repo = repository(&sandbox);
-    for (path, status, told) in [
-        (":/overlays/dev", 0, "checked 2 kustomizations"),
-        (":/", 0, "checked 3 kustomizations"),
-        (":/dev", 2, "there is no `dev` here"),
-        (":/..", 2, "`:/..` lies outside of the repository"),
-        ("", 2, "a PATH is empty"),
-    ] {
-        let output = sandbox.run(&repo.path().join("overlays"), &["check", path]);
-        match status {
-            0 => output.success().stdout_has(told),
-            status => output.fails(status).stderr_has(told),
-        };
-    }
-}
-
-#[test]
-fn kustomizations_whose_names_are_not_utf8_are_reported() {
-    use std::os::unix::ffi::OsStrExt as _;
-    let sandbox = Sandbox::new();
-    let repo = repository(&sandbox);
-    let odd = repo.path().join(std::ffi::OsStr::from_bytes(b"odd-\xff"));
-    fs::create_dir(&odd).unwrap();
-    fs::write(odd.join("kustomization.yaml"), remote()).unwrap();
-    repo.commit("Begin");
-    for args in [&["--staged"][..], &["--working-tree"], &["--rev", "HEAD"]] {
-        check(&repo, args)
-            .fails(2)
-            .stdout_has("checked 3 kustomizations with 3 references")
-            .stderr_has("its path is not UTF-8");
-    }
-}
-
-#[test]
 fn a_link_to_a_kustomization_is_read_where_it_leads() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
@@ -606,4 +458,163 @@ fn the_environment_of_a_hook_selects_the_index() {
         .run(&sandbox.path(""), &["check"])
         .fails(1)
         .stdout_has("overlays/prod/kustomization.yaml:2:3");
+}
+
+#[test]
+fn a_directory_whose_name_is_not_utf8_is_not_passed_over() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.write("app/kustomization.yaml", "namePrefix: a-\n");
+    let bytes = repo.path().join(OsStr::from_bytes(b"b\xff/deep"));
+    if fs::create_dir_all(&bytes).is_err() {
+        return skip("this file system takes no such name");
+    }
+    fs::write(bytes.join("kustomization.yaml"), remote()).unwrap();
+    repo.commit("odd");
+    let words = "error: `b\u{fffd}/deep/kustomization.yaml` was not looked at: its path is not UTF-8\n  hint: rename its directory";
+    for source in SOURCES {
+        check(&repo, source)
+            .fails(2)
+            .stdout_has("checked 1 kustomization")
+            .stderr_has(words);
+    }
+    // The requested path was checked.
+    check(&repo, &["app"]).success();
+    // A sparse index holds the directory as a tree.
+    repo.git(&["sparse-checkout", "set", "--cone", "--sparse-index", "app"]);
+    assert!(!bytes.exists());
+    check(&repo, &[]).fails(2).stderr_has("was not looked at");
+}
+
+#[test]
+fn a_path_that_is_on_disk_only() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    let secrets = "secretGenerator:\n- {name: a, envs: [../secret.env]}\n- {name: b, envs: [../secret.env]}\n";
+    let paths = "resources:\n- map.yaml\n- ../base\n- ../part\n- secret.env\n- ../build\n- build/map.yaml\n";
+    repo.write("a/kustomization.yaml", paths);
+    repo.write("part/map.yaml", config("part"));
+    repo.write(".gitignore", "*.env\nbuild/\n");
+    repo.git(&["add", "--all"]);
+    repo.write("a/map.yaml", config("a"));
+    repo.write("a/build/map.yaml", config("built"));
+    repo.write("part/kustomization.yaml", "resources: [map.yaml]\n");
+    repo.write("base/kustomization.yaml", "resources: [map.yaml]\n");
+    repo.write("base/map.yaml", config("base"));
+    let told = |args: &[&str]| -> Vec<String> {
+        let findings = findings(&repo, args).into_iter();
+        let told = findings.map(|one| {
+            let message = one["message"].as_str().unwrap();
+            format!("{} {}", marked(&one), message.replace('`', ""))
+        });
+        told.collect()
+    };
+    let place = "a/kustomization.yaml";
+    let ignored = [
+        format!("ignored-path {place}:5 git ignores a/secret.env: by *.env in .gitignore:1"),
+        format!("ignored-path {place}:6 git ignores build: by build/ in .gitignore:2"),
+        format!("ignored-path {place}:7 git ignores a/build/map.yaml: by build/ in .gitignore:2"),
+    ];
+    let missing = |messages: [&str; 3]| -> Vec<String> {
+        let lines = (2..).zip(messages);
+        let told = lines.map(|(line, why)| format!("!missing-path {place}:{line} {why}"));
+        told.chain(ignored.clone()).collect()
+    };
+    let unstaged = missing([
+        "a/map.yaml is on disk, but not staged",
+        "base is on disk, but not staged",
+        "part/kustomization.yaml is on disk, but not staged",
+    ]);
+    assert_eq!(told(&[]), unstaged);
+    // In the working tree, an ignored file is as good as any.
+    assert_eq!(told(&["--working-tree"]), ignored[..2]);
+    repo.git(&["commit", "-q", "--no-verify", "-m", "lost"]);
+    let gone = missing([
+        "there is no a/map.yaml",
+        "there is no base",
+        "part holds no kustomization",
+    ]);
+    assert_eq!(told(&["--rev", "HEAD"]), gone);
+    // Only the name of a file is staged.
+    repo.git(&["add", "-N", "a/map.yaml"]);
+    assert_eq!(told(&[]), unstaged);
+    repo.git(&["add", "--all"]);
+    // Ignored files warn and fail nothing.
+    assert_eq!(told(&[]), ignored);
+    let help = commands(&findings(&repo, &[])[2..]);
+    assert_eq!(help, ["git add -f -- :/a/build/map.yaml"]);
+    shell(&repo, "", &help[0]).success();
+    assert_eq!(told(&[]), ignored[..2]);
+    // Nobody is asked to add a secret because several kustomizations name it.
+    repo.write("a/kustomization.yaml", secrets);
+    repo.write("b/kustomization.yaml", secrets);
+    repo.write(".kustomize-localize", "load-restrictor: none\n");
+    repo.write("secret.env", "password=x\n");
+    repo.git(&["add", "--all"]);
+    let ignored = found(&repo, &[]);
+    assert_eq!(ignored.len(), 4, "{ignored:?}");
+    assert!(ignored.iter().all(|one| one.starts_with("ignored-path ")));
+}
+
+#[test]
+fn a_submodule_is_not_a_directory_of_this_repository() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("protocol.file.allow", "always");
+    let inner = sandbox.repo("inner");
+    inner.write("kustomization.yaml", remote());
+    inner.commit("Begin");
+    let repo = repository(&sandbox);
+    let url = inner.path().to_str().unwrap();
+    repo.git(&["submodule", "--quiet", "add", url, "sub"]);
+    repo.commit("submodule");
+    // Its files are on disk, but they are not ours.
+    for source in SOURCES {
+        check(&repo, source)
+            .success()
+            .stdout_has("checked 3 kustomizations with 3 references");
+    }
+    repo.symlink("a/x.yaml", "../sub/kustomization.yaml");
+    repo.write(
+        "a/kustomization.yaml",
+        "resources: [../sub]\npatches: [{path: x.yaml}]\n",
+    );
+    repo.commit("what names it");
+    let expected = [1, 2].map(|line| format!("submodule-path a/kustomization.yaml:{line}"));
+    for source in SOURCES {
+        assert_eq!(found(&repo, source), expected, "{source:?}");
+    }
+}
+
+#[test]
+fn an_absolute_link_names_nothing_in_another_checkout() {
+    let sandbox = Sandbox::new();
+    let repo = repository(&sandbox);
+    repo.write("app/kustomization.yaml", "resources: [map.yaml, base]\n");
+    repo.write("app/more.yaml", config("more"));
+    // Both lie in this very checkout.
+    let place = |path: &str| repo.path().join(path).to_str().unwrap().to_owned();
+    repo.symlink("app/map.yaml", &place("app/more.yaml"));
+    repo.symlink("app/base", &place("base"));
+    repo.commit("links");
+    let why = "an absolute path, which names nothing in another checkout";
+    for source in SOURCES {
+        let findings = findings(&repo, source);
+        assert_eq!(findings.len(), 2, "{findings:?}");
+        for (finding, name) in findings.iter().zip(["map.yaml", "base"]) {
+            assert_eq!(marked(finding), "!out-of-scope app/kustomization.yaml:1");
+            let message = finding["message"].as_str().unwrap();
+            let link = format!("follows the link `app/{name}` to `/");
+            assert!(
+                message.contains(&link) && message.ends_with(why),
+                "{message}"
+            );
+        }
+    }
+    // A relative link is not affected.
+    repo.remove("app/map.yaml");
+    repo.remove("app/base");
+    repo.symlink("app/map.yaml", "more.yaml");
+    repo.symlink("app/base", "../base");
+    repo.git(&["add", "--all"]);
+    assert_eq!(found(&repo, &[]), [""; 0]);
 }

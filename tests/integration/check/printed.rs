@@ -2,68 +2,29 @@
 //! names.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::support::{Output, Repo, Running, World, config_map, deployment};
+use super::{commands, findings, shell};
+use crate::support::{Repo, Running, World, config_map, deployment, files};
 
 const LOCK: &str = "kustomize-localize.lock";
 
 /// Returns what `check` says, by rule and path, with the commands of each finding.
 #[track_caller]
 fn check(repo: &Repo) -> Vec<(String, Vec<String>)> {
-    let output = repo.run(&["check", "--format", "json"]);
-    let document: Value = serde_json::from_str(&output.stdout).expect("JSON");
-    assert_eq!(document["failures"], serde_json::json!([]), "{output:?}");
-    let text = |value: &Value| value.as_str().unwrap().to_owned();
-    let findings = document["findings"].as_array().unwrap().iter();
-    findings
-        .map(|finding| {
-            let help = finding["help"].as_array().unwrap().iter();
-            let commands = help.filter_map(|help| command(help.as_str()?));
-            let name = format!("{} {}", text(&finding["rule"]), text(&finding["path"]));
-            (name, commands.collect())
-        })
-        .collect()
-}
-
-/// Returns the command that a help ends with, if it does.
-fn command(help: &str) -> Option<String> {
-    const BEGINS: [&str; 4] = ["git ", "(cd ", "printf ", "touch "];
-    let begins = |text: &str| BEGINS.iter().any(|begin| text.starts_with(begin));
-    let starts = std::iter::once(0).chain(help.match_indices(": ").map(|(at, _)| at + 2));
-    let start = starts.into_iter().find(|at| begins(&help[*at..]))?;
-    Some(help[start..].to_owned())
-}
-
-fn shell(world: &World, repo: &Repo, command: &str) -> Output {
-    let mut shell = world.sandbox.command("sh", repo.path());
-    Running::start(shell.args(["-c", command])).wait()
+    let said = |finding: &Value| {
+        let text = |key: &str| finding[key].as_str().unwrap();
+        let name = format!("{} {}", text("rule"), text("path"));
+        (name, commands(std::slice::from_ref(finding)))
+    };
+    findings(repo, &[]).iter().map(said).collect()
 }
 
 /// Returns every file of the working tree and every entry of the index.
 fn state(repo: &Repo) -> BTreeMap<String, String> {
-    let mut state = BTreeMap::new();
-    let mut todo: Vec<PathBuf> = vec![repo.path().to_owned()];
-    while let Some(directory) = todo.pop() {
-        for entry in directory.read_dir().unwrap() {
-            let entry = entry.unwrap();
-            let path = entry.path();
-            let name = path.strip_prefix(repo.path()).unwrap();
-            if entry.file_type().unwrap().is_dir() {
-                if name.as_os_str() != ".git" {
-                    todo.push(path);
-                }
-                continue;
-            }
-            let what = match path.read_link() {
-                Ok(target) => target.display().to_string(),
-                Err(_) => String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned(),
-            };
-            state.insert(name.display().to_string(), what);
-        }
-    }
+    let mut state = files(repo.path());
+    state.retain(|name, _| !name.ends_with('/'));
     for line in repo.git(&["ls-files", "-s"]).lines() {
         let (what, name) = line.split_once('\t').unwrap();
         *state.entry(name.to_owned()).or_default() += what;
@@ -102,7 +63,7 @@ fn follow(world: &World) -> BTreeSet<String> {
             cp.arg("-a").arg(from.to_string()).arg(&copy);
             Running::start(&mut cp).wait().success();
             let copy = Repo::new(&world.sandbox, copy);
-            let (was, output) = (state(&copy), shell(world, &copy, command));
+            let (was, output) = (state(&copy), shell(&copy, "", command));
             let is = state(&copy);
             for path in was.keys().chain(is.keys()) {
                 let is_same = was.get(path) == is.get(path);
@@ -179,7 +140,7 @@ fn an_edited_copy_is_written_again_and_nothing_else() {
         command,
         "git kustomize-localize --in-place --no-commit --overwrite :/here && git add -f -- :/here/localized-files :/kustomize-localize.lock"
     );
-    shell(&world, work, command).success();
+    shell(work, "", command).success();
     assert_eq!(work.read(file), deployment("one"));
     assert_eq!(work.read(other), "# mine\n");
     assert_eq!(check(work).len(), 1);
@@ -227,7 +188,7 @@ fn deleted_files_come_back() {
             findings.iter().any(|one| one.1.contains(&command)),
             "{finding:?}"
         );
-        shell(&world, work, &command).success();
+        shell(work, "", &command).success();
     }
     assert_eq!(check(work), []);
     // Only files that can be committed can be fixed so.

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::support::{Repo, Sandbox, config};
+use super::report;
+use crate::support::{Memory, Sandbox, config};
 
 const URL: &str = "https://h.example/x.yaml";
 
@@ -11,7 +12,7 @@ struct Position {
     name: &'static str,
     /// The file with the problem.
     file: &'static str,
-    /// What stands in it. `MORE` is nothing at first, and then `more`.
+    /// What stands in it. `MORE` is nothing, or `more`.
     text: &'static str,
     more: &'static str,
     /// The rule that finds the problem.
@@ -25,7 +26,7 @@ struct Position {
 const TRANSFORMERS: &str = "resources: [cm.yaml]\ntransformers: [t.yaml]\n";
 const PATCH: &str = "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: b}\npath: URL\n";
 const UNKNOWN: &str = "apiVersion: builtin\nkind: Nonsense\nmetadata: {name: a}\n---\nMORE";
-const APPLICATION: &str = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: fleet, namespace: flux-system}\nspec: {url: 'https://github.com/acme/fleet'}\n";
+const SOURCE: &str = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: fleet, namespace: flux-system}\nspec: {url: 'https://github.com/acme/fleet'}\n";
 
 const POSITIONS: [Position; 10] = [
     Position {
@@ -137,162 +138,157 @@ const POSITIONS: [Position; 10] = [
         is_read: false,
         beside: &[
             ("app/kustomization.yaml", "resources: [cm.yaml]\n"),
-            ("clusters/source.yaml", APPLICATION),
+            ("clusters/source.yaml", SOURCE),
         ],
     },
 ];
 
 impl Position {
-    /// Commits what is wrong, and then what is named beside it. Before the line `at` of the file stands `comment`.
-    fn commit(&self, repo: &Repo, policy: &str, (at, comment): (usize, &str)) {
-        repo.git(&["rm", "-rq", "--ignore-unmatch", "."]);
-        repo.write(".kustomize-localize", policy);
-        repo.write("app/cm.yaml", config("cm"));
-        for more in ["", self.more] {
-            let filled = |text: &str| text.replace("MORE", more).replace("URL", URL);
-            for (path, text) in self.beside {
-                repo.write(path, filled(text));
-            }
-            let text = filled(self.text);
-            let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
-            lines.insert(at, comment);
-            repo.write(self.file, lines.concat());
-            repo.write("touched", more);
-            repo.commit(self.name);
+    /// Returns the files with or without what is named. Before the line `at` of the one with the problem stands `comment`.
+    fn files(&self, is_named: bool, (at, comment): (usize, &str)) -> Vec<(&str, String)> {
+        let more = if is_named { self.more } else { "" };
+        let filled = |text: &str| text.replace("MORE", more).replace("URL", URL);
+        let text = filled(self.text);
+        let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
+        lines.insert(at, comment);
+        let beside = self.beside.iter().map(|(path, text)| (*path, filled(text)));
+        let mut files: Vec<(&str, String)> = beside.collect();
+        files.push((self.file, lines.concat()));
+        files.push(("app/cm.yaml", config("cm")));
+        files
+    }
+
+    /// Checks the files, and expects the problem, and what is named beside it. Returns the line of the problem.
+    #[track_caller]
+    fn found(&self, policy: &str, comment: (usize, &str)) -> usize {
+        let mut memory = Memory::default();
+        memory.write(".kustomize-localize", policy);
+        for (path, text) in self.files(true, comment) {
+            memory.write(path, text);
         }
+        self.assert_found(&memory.findings(), self.file)
     }
 
-    /// Checks HEAD, and expects the problem, and what is named beside it.
-    fn found(&self, repo: &Repo, arguments: &[&str]) -> usize {
-        self.found_at(self.file, repo, arguments)
-    }
-
-    fn found_at(&self, file: &str, repo: &Repo, arguments: &[&str]) -> usize {
-        let arguments = [&["check", "--rev", "HEAD", "--format=json"], arguments].concat();
-        let output = repo.run_unchanged(&arguments);
-        assert_eq!(output.status, 1, "{}: {arguments:?}: {output:?}", self.name);
-        let report: Value = serde_json::from_str(&output.stdout).unwrap();
-        let found = report["findings"].as_array().unwrap();
-        let problem = found
-            .iter()
-            .find(|one| one["rule"] == self.rule && one["path"] == file);
-        let problem = problem.unwrap_or_else(|| panic!("{}: {arguments:?}: {found:?}", self.name));
+    #[track_caller]
+    fn assert_found(&self, found: &[Value], file: &str) -> usize {
+        let is_here = |one: &&Value, rule: &str| one["rule"] == rule && one["path"] == file;
+        let problem = found.iter().find(|one| is_here(one, self.rule));
+        let problem = problem.unwrap_or_else(|| panic!("{}: {found:?}", self.name));
         assert_eq!(problem["severity"], "error", "{}", self.name);
         assert!(problem["allowed"].is_null(), "{}", self.name);
-        let is_remote = |one: &Value| {
-            ["remote-reference", "remote-chart"].contains(&one["rule"].as_str().unwrap())
-        };
-        let read = found
-            .iter()
-            .any(|one| is_remote(one) && one["path"] == file);
-        assert_eq!(read, self.is_read, "{}: {found:?}", self.name);
+        let is_remote =
+            |one: &Value| is_here(&one, "remote-reference") || is_here(&one, "remote-chart");
+        let is_read = found.iter().any(is_remote);
+        assert_eq!(is_read, self.is_read, "{}: {found:?}", self.name);
         usize::try_from(problem["line"].as_u64().unwrap_or(1)).unwrap()
+    }
+
+    fn allow(&self) -> String {
+        format!("# kustomize-localize: allow[{}] on purpose\n", self.rule)
     }
 }
 
-fn for_each(test: impl Fn(&Position, &Repo)) {
-    let sandbox = Sandbox::new();
-    let repo = sandbox.repo("work");
-    repo.git(&["remote", "add", "origin", "https://github.com/acme/fleet"]);
+#[test]
+fn neither_configuration_nor_comment_allows_it() {
     for position in &POSITIONS {
-        test(position, &repo);
+        let line = position.found("", (0, ""));
+        for level in ["off", "warning"] {
+            let policy = format!("rules: {{{}: {level}}}\n", position.rule);
+            position.found(&policy, (0, ""));
+        }
+        position.found("", (line - 1, &position.allow()));
     }
 }
 
 #[test]
 fn what_hides_references_is_always_new() {
-    for_each(|position, repo| {
-        position.commit(repo, "new-only: true\n", (0, ""));
-        position.found(repo, &["--base=HEAD^"]);
-        position.found(repo, &["--new-only=HEAD^"]);
-    });
-}
-
-#[test]
-fn no_configuration_switches_it_off() {
-    for_each(|position, repo| {
-        for level in ["off", "warning"] {
-            let policy = format!("rules: {{{}: {level}}}\n", position.rule);
-            position.commit(repo, &policy, (0, ""));
-            position.found(repo, &[]);
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.git(&["remote", "add", "origin", "https://github.com/acme/fleet"]);
+    for position in &POSITIONS {
+        let line = position.found("", (0, ""));
+        for comment in [(0, ""), (line - 1, &*position.allow())] {
+            repo.git(&["rm", "-rq", "--ignore-unmatch", "."]);
+            repo.write(".kustomize-localize", "new-only: true\n");
+            for is_named in [false, true] {
+                for (path, text) in position.files(is_named, comment) {
+                    repo.write(path, text);
+                }
+                repo.commit(position.name);
+            }
+            for base in ["--base=HEAD^", "--new-only=HEAD^"] {
+                let (output, report) = report(&repo, &["--rev", "HEAD", base]);
+                output.fails(1);
+                let found = report["findings"].as_array().unwrap();
+                position.assert_found(found, position.file);
+            }
         }
-    });
-}
-
-#[test]
-fn no_comment_allows_it() {
-    for_each(|position, repo| {
-        position.commit(repo, "", (0, ""));
-        let line = position.found(repo, &[]);
-        let comment = format!(
-            "# kustomize-localize: allow[{}] on purpose\n",
-            position.rule
-        );
-        position.commit(repo, "", (line - 1, &comment));
-        position.found(repo, &[]);
-        position.found(repo, &["--base=HEAD^"]);
-    });
-}
-
-#[test]
-fn what_nothing_builds_can_be_excluded() {
-    let sandbox = Sandbox::new();
-    let repo = sandbox.repo("work");
-    repo.write(".kustomize-localize", "exclude: [fixtures]\n");
-    repo.write("app/kustomization.yaml", "namePrefix: x\n");
-    let fixture = "# kustomize-localize: allow[invalid-kustomization] on purpose\nnamePrefx: x\n";
-    repo.write("fixtures/kustomization.yaml", fixture);
-    repo.commit("one");
-    repo.run(&["check", "--rev", "HEAD"]).success();
-    // But not what something names.
-    repo.write("app/kustomization.yaml", "resources: [../fixtures]\n");
-    repo.commit("two");
-    repo.run(&["check", "--rev", "HEAD"])
-        .fails(1)
-        .stdout_has("invalid-kustomization");
-}
-
-#[test]
-fn what_lies_out_of_its_root_is_read_all_the_same() {
-    let sandbox = Sandbox::new();
-    let repo = sandbox.repo("work");
-    let allow = "# kustomize-localize: allow[out-of-scope] built without restrictions\n";
-    repo.write("t.yaml", PATCH.replace("URL", URL));
-    for (field, plugins) in [
-        ("transformers: [../t.yaml]", "resources: []\n".to_owned()),
-        (
-            "transformers: [plugins]",
-            format!("{allow}resources: [../../t.yaml]\n"),
-        ),
-    ] {
-        repo.write("app/kustomization.yaml", format!("{allow}{field}\n"));
-        repo.write("app/plugins/kustomization.yaml", plugins);
-        repo.commit(field);
-        repo.run(&["check", "--rev", "HEAD"])
-            .fails(1)
-            .stdout_has("t.yaml:4:7")
-            .stdout_has("remote-reference");
     }
 }
 
 #[test]
 fn a_lock_that_lists_it_hides_nothing() {
-    for_each(|position, repo| {
-        position.commit(repo, "", (0, ""));
-        for directory in ["app", "clusters"] {
-            if repo.path().join(directory).exists() {
-                let to = format!("x/localized-files/{directory}");
-                std::fs::create_dir_all(repo.path().join("x/localized-files")).unwrap();
-                repo.git(&["mv", directory, &to]);
-            }
+    for position in &POSITIONS {
+        let sandbox = Sandbox::new();
+        let repo = sandbox.repo("work");
+        repo.git(&["remote", "add", "origin", "https://github.com/acme/fleet"]);
+        let place = |path: &str| format!("x/localized-files/{path}");
+        for (path, text) in position.files(true, (0, "")) {
+            repo.write(&place(path), text);
         }
         repo.list_localized();
         repo.commit("listed");
-        let file = format!("x/localized-files/{}", position.file);
-        position.found_at(&file, repo, &[]);
+        let file = place(position.file);
+        let (output, report) = report(&repo, &["--rev", "HEAD"]);
+        output.fails(1);
+        position.assert_found(report["findings"].as_array().unwrap(), &file);
         repo.run_unchanged(&["verify", "HEAD"])
             .fails(1)
             .stdout_has(&format!("{file}:"))
             .stdout_has(&format!("({})\n", position.rule));
-    });
+    }
+}
+
+#[test]
+fn what_nothing_builds_can_be_excluded() {
+    let fixture = "# kustomize-localize: allow[invalid-kustomization] on purpose\nnamePrefx: x\n";
+    let memory = Memory::of(&[
+        (".kustomize-localize", "exclude: [fixtures]\n"),
+        ("app/kustomization.yaml", "namePrefix: x\n"),
+        ("fixtures/kustomization.yaml", fixture),
+    ]);
+    assert_eq!(memory.checked().status(), 0);
+    // But not what something names.
+    let named = memory.with("app/kustomization.yaml", "resources: [../fixtures]\n");
+    let findings = named.findings();
+    let is_it = |one: &Value| one["rule"] == "invalid-kustomization" && one["severity"] == "error";
+    assert!(findings.iter().any(is_it), "{findings:?}");
+    assert_eq!(named.checked().status(), 1);
+}
+
+#[test]
+fn what_lies_out_of_its_root_is_read_all_the_same() {
+    let allow = "# kustomize-localize: allow[out-of-scope] built without restrictions\n";
+    let patch = PATCH.replace("URL", URL);
+    let plugins = format!("{allow}resources: [../../t.yaml]\n");
+    for (field, plugins) in [
+        ("transformers: [../t.yaml]", "resources: []\n"),
+        ("transformers: [plugins]", &plugins),
+    ] {
+        let findings = Memory::of(&[
+            ("t.yaml", &patch),
+            ("app/kustomization.yaml", &format!("{allow}{field}\n")),
+            ("app/plugins/kustomization.yaml", plugins),
+        ])
+        .findings();
+        let remote = findings
+            .iter()
+            .find(|one| one["rule"] == "remote-reference");
+        let remote = remote.unwrap();
+        assert_eq!(
+            (&remote["path"], &remote["line"]),
+            (&"t.yaml".into(), &4.into())
+        );
+        assert!(remote["allowed"].is_null() && remote["severity"] == "error");
+    }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Repo, Sandbox, config, config_map};
+use crate::support::{Repo, Sandbox, World, config, config_map, deployment};
 
 const FILE: &str = "https://files.example.com/v1/app.yaml";
 const GIT: &str = "https://git.example.com/o/r";
@@ -194,5 +194,75 @@ fn the_path_of_a_program_does_not_climb_after_a_link() {
         let (status, found) = status(path);
         assert_eq!(status, 1, "{path}");
         assert!(found.contains("climbs with `..` after a name"), "{found}");
+    }
+}
+
+#[test]
+fn check_and_localize_agree_on_what_is_locked() {
+    let world = World::acme();
+    let work = &world.work;
+    // The same URL shape, once a repository and once a file: only the answer decides, and the lock records it.
+    world.file("https://files.example.com/a/b/c", deployment("c"));
+    let resources = [
+        "https://github.com/acme/lib//web?ref=v1",
+        "https://github.com/acme/lib/web?ref=v1",
+        "github.com/acme/lib//?ref=v1&submodules=false",
+        "https://files.example.com/a/b/c",
+        FILE,
+    ];
+    for (index, text) in resources.iter().enumerate() {
+        let kustomization = format!("namePrefix: p{index}-\nresources: ['{text}']\n");
+        work.write(&format!("r{index}/kustomization.yaml"), kustomization);
+    }
+    let patch = format!("resources: [../r4]\npatches: [{{path: '{FILE}'}}]\n");
+    work.write("p/kustomization.yaml", patch);
+    work.commit("all");
+    work.run(&["check"]).fails(1);
+    work.run(&["lock"]).success();
+    work.commit("locked");
+    work.run(&["check"]).success();
+    for index in 0..resources.len() {
+        let (root, copy) = (format!("r{index}"), format!("out-{index}"));
+        let args = [&root, &copy, "--no-commit", "--locked", "--offline"];
+        work.run(&args).success();
+    }
+    // An entry for another directory of the same repository, for another ref.
+    for (url, why) in [
+        ("lib//part?ref=v1", "the lock does not hold `part`"),
+        ("lib//web?ref=v2", "neither localized nor locked"),
+    ] {
+        let text = format!("resources: ['https://github.com/acme/{url}']\n");
+        work.write("r0/kustomization.yaml", text);
+        work.git(&["add", "r0"]);
+        work.run(&["check"]).fails(1).stdout_has(why);
+    }
+}
+
+/// Nobody has seen yet what it names, which may be remote.
+#[test]
+fn a_directory_that_is_not_in_the_lock_is_not_locked() {
+    let world = World::acme();
+    let work = &world.work;
+    let lib = Repo::new(&world.sandbox, world.sandbox.path("upstream/acme/lib"));
+    lib.symlink("link", "web");
+    lib.commit("link");
+    lib.git(&["tag", "v2"]);
+    let check = |directory: &str| {
+        let text = format!("resources: ['https://github.com/acme/lib//{directory}?ref=v2']\n");
+        work.write("kustomization.yaml", text);
+        work.git(&["add", "--all"]);
+        work.run(&["check"])
+    };
+    check("other").fails(1);
+    work.run(&["lock"]).success();
+    check("other").success();
+    for directory in ["web", "link"] {
+        let unseen = format!("of which the lock does not hold `{directory}`");
+        check(directory).fails(1).stdout_has(&unseen);
+        let added = format!("  added {directory} of https://github.com/acme/lib?ref=v2\n");
+        work.run(&["lock"]).success().stdout_has(&added);
+        check(directory).success();
+        assert!(work.read("kustomize-localize.lock").contains("acme/deep"));
+        work.run(&["lock"]).success().stdout_has("nothing to do");
     }
 }

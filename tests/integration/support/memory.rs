@@ -18,8 +18,6 @@ use serde_json::Value;
 #[derive(Clone, Default)]
 pub(crate) struct Memory {
     tree: MemoryTree,
-    paths: Vec<String>,
-    no_allow: bool,
 }
 
 impl Memory {
@@ -63,22 +61,6 @@ impl Memory {
         }
     }
 
-    /// Begins at these paths, as `check PATH...`.
-    pub(crate) fn at(&self, paths: &[&str]) -> Memory {
-        Memory {
-            paths: paths.iter().map(|path| (*path).to_owned()).collect(),
-            ..self.clone()
-        }
-    }
-
-    /// Shows what is allowed, as `check --no-allow`.
-    pub(crate) fn no_allow(&self) -> Memory {
-        Memory {
-            no_allow: true,
-            ..self.clone()
-        }
-    }
-
     /// Checks as the command does, with the configuration that lies there.
     pub(crate) fn check(&self) -> Result<Checked, Failures> {
         let config = Config::of(&self.tree, "")?;
@@ -88,8 +70,8 @@ impl Memory {
             checking: Checking::Index,
             config: &config,
             tree: Rc::new(self.tree.clone()),
-            paths: &self.paths,
-            no_allow: self.no_allow,
+            paths: &[],
+            no_allow: false,
             absences: None,
             identity: Some(&identity),
             targets_only: false,

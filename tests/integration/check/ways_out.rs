@@ -1,0 +1,329 @@
+//! The ways out that findings print: the hook refuses a commit, and lets it pass after each of them, wherever it is run.
+
+use std::fs;
+
+use super::{commands, findings, shell};
+use crate::support::{Kustomize, Repo, Running, Sandbox, World, deployment};
+
+const FILE: &str = "https://files.example.com/v1/app.yaml";
+const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n";
+const ROOT: &str = "resources: [map.yaml]\n";
+const BASE: &str = "resources: [../base]\n";
+
+/// Files by their paths. A text that begins with `-> ` is a link, one that begins with `#!` a program.
+type Files<'a> = &'a [(&'a str, &'a str)];
+
+/// An internet, and the programs that commands call.
+fn world() -> World {
+    let world = World::acme();
+    world.sandbox.offer_itself();
+    if let Some(kustomize) = Kustomize::find() {
+        world.sandbox.offer("kustomize", kustomize.program());
+    }
+    // The archive that `helm pull` leaves behind.
+    world.sandbox.script(
+        "helm",
+        "test \"$1 $2\" = 'pull --destination' || exit 64\n\
+         cd \"$3\" && mkdir nginx && printf 'name: nginx\\nversion: 1.2.3\\n' > nginx/Chart.yaml && echo 'a: b' > nginx/values.yaml && tar -czf nginx-1.2.3.tgz nginx && rm -r nginx",
+    );
+    world.file(
+        "https://files.example.com/latest/app.yaml",
+        deployment("app"),
+    );
+    world
+}
+
+fn write(repo: &Repo, files: Files) {
+    for (path, text) in files {
+        match text.strip_prefix("-> ") {
+            Some(target) => repo.symlink(path, target),
+            None if text.starts_with("#!") => repo.write_executable(path, text),
+            None => repo.write(path, text),
+        }
+    }
+}
+
+/// Stages files in a new repository with the hook, writes others beside them, and returns every command that the
+/// refused commit leads to.
+#[track_caller]
+fn blocked(sandbox: &Sandbox, name: &str, staged: Files, beside: Files) -> (Repo, Vec<String>) {
+    let repo = sandbox.repo(name);
+    let head = repo.commit("begin");
+    repo.run(&["hook", "install"]).success();
+    write(&repo, staged);
+    repo.git(&["add", "-f", "--all"]);
+    write(&repo, beside);
+    repo.try_git(&["commit", "-q", "-m", "refused"]).fails(1);
+    assert_eq!(repo.id("HEAD"), head);
+    let commands = commands(&findings(&repo, &[]));
+    (repo, commands)
+}
+
+/// Takes each way out in a copy of the repository, at the top and elsewhere, and then the step that is left to the
+/// user. The commit must then pass, and leave nothing to find and nothing else behind.
+#[track_caller]
+fn each_leads_out(repo: &Repo, commands: &[String], step: impl Fn(&Repo, &str)) {
+    for (number, command) in commands.iter().enumerate() {
+        for place in ["", "in side/deep"] {
+            let copy = format!("{}-{number}-{}", repo.path().display(), place.len());
+            let mut cp = repo.sandbox().command("cp", repo.path());
+            Running::start(cp.args(["-R", ".", &copy])).wait().success();
+            let copy = Repo::new(repo.sandbox(), copy.into());
+            fs::create_dir_all(copy.path().join(place)).unwrap();
+            shell(&copy, place, command).success();
+            step(&copy, command);
+            let done = copy.try_git(&["commit", "-q", "-m", "mended"]);
+            assert_eq!(done.status, 0, "{command}: {done:?}");
+            for source in [&[][..], &["--rev", "HEAD"]] {
+                assert_eq!(findings(&copy, source).len(), 0, "{command}");
+            }
+            let left = copy.git(&["status", "--porcelain"]);
+            let is_own = |line: &str| command.starts_with("git rm") && line == "?? a/Kustomization";
+            assert!(left.lines().all(is_own), "{command}: {left}");
+        }
+    }
+}
+
+/// Asserts that each of these is refused, with this many commands, and that each of them leads out.
+#[track_caller]
+fn ways_out(rows: &[(Files, Files, usize)], step: impl Fn(&Repo, &str)) {
+    let world = world();
+    for (number, (staged, beside, count)) in rows.iter().enumerate() {
+        let name = format!("row-{number}");
+        let (repo, commands) = blocked(&world.sandbox, &name, staged, beside);
+        assert_eq!(commands.len(), *count, "{staged:?}: {commands:#?}");
+        each_leads_out(&repo, &commands, &step);
+    }
+}
+
+fn nothing_more(_: &Repo, _: &str) {}
+
+#[test]
+fn of_a_missing_path() {
+    let function = "apiVersion: x/v1\nkind: Gen\nmetadata:\n  name: g\n  annotations:\n    config.kubernetes.io/function: |\n      exec: {path: ./bin/gen}\n";
+    let chart = |repo: &str| {
+        format!("helmCharts: [{{name: nginx, version: 1.2.3, releaseName: a{repo}}}]\n")
+    };
+    let (local, remote) = (chart(""), chart(", repo: 'https://charts.example'"));
+    let excluded = (".git/info/exclude", "charts/\n");
+    let [of_local, of_remote] = ["charts/nginx", "charts/nginx-1.2.3/nginx"]
+        .map(|place| ["Chart.yaml", "values.yaml"].map(|name| format!("{place}/{name}")));
+    let program = [
+        ("a/kustomization.yaml", "generators: [fn.yaml]\n"),
+        ("a/fn.yaml", function),
+    ];
+    let mut rows: Vec<(Files, Files, usize)> = vec![
+        (
+            &[("a b/kustomization.yaml", ROOT)],
+            &[("a b/map.yaml", MAP)],
+            1,
+        ),
+        (
+            &[("a/kustomization.yaml", BASE)],
+            &[("base/kustomization.yaml", ROOT), ("base/map.yaml", MAP)],
+            1,
+        ),
+        (
+            &[("a/kustomization.yaml", BASE), ("base/map.yaml", MAP)],
+            &[("base/kustomization.yml", ROOT)],
+            1,
+        ),
+        (&program, &[("a/bin/gen", "#!/bin/sh\n")], 1),
+    ];
+    // On disk, with a repository and without; kustomize reads the values of a chart, even of one that has none.
+    let on_disk = [of_local, of_remote].map(|[chart, values]| (chart, values));
+    let beside = on_disk
+        .each_ref()
+        .map(|(chart, values)| [(&**chart, "name: nginx\n"), (&**values, ""), excluded]);
+    let staged = [&local, &remote].map(|text| [("kustomization.yaml", &**text)]);
+    rows.push((&staged[0], &beside[0], 1));
+    rows.push((&staged[1], &beside[1], 1));
+    let without = [
+        ("a b/kustomization.yaml", &*local),
+        ("a b/charts/nginx/Chart.yaml", "name: nginx\n"),
+    ];
+    rows.push((&without, &[], 1));
+    ways_out(&rows, nothing_more);
+}
+
+#[test]
+fn of_a_directory_that_is_no_root() {
+    if Kustomize::find().is_none() {
+        return;
+    }
+    let files = [("a/kustomization.yaml", BASE), ("base/map.yaml", MAP)];
+    ways_out(&[(&files, &[], 1)], |repo, _| {
+        let made = repo.git(&["show", ":base/kustomization.yaml"]);
+        assert!(made.contains("map.yaml"), "{made}");
+    });
+}
+
+#[test]
+fn of_a_file_outside_of_its_root() {
+    let policy = ".kustomize-localize";
+    let outside = ("a/kustomization.yaml", "resources: [../files/map.yaml]\n");
+    let file = ("files/map.yaml", MAP);
+    ways_out(
+        &[
+            (&[outside, file], &[], 2),
+            (&[outside, file, (policy, "locked: allow")], &[], 2),
+            (&[outside, file, (policy, "locked: allow\n")], &[], 2),
+        ],
+        |repo, command| {
+            // The copy must be named.
+            if command.contains(" cp ") {
+                repo.write("a/kustomization.yaml", ROOT);
+                repo.git(&["add", "a"]);
+            }
+        },
+    );
+    let link = ("a/map.yaml", "-> ../files/map.yaml");
+    let linked: Files = &[("a/kustomization.yaml", ROOT), file, link];
+    ways_out(&[(linked, &[], 2)], |repo, command| {
+        let mode = repo.git(&["ls-files", "-s", "a/map.yaml"]);
+        assert_eq!(
+            mode.starts_with("100644"),
+            command.contains(" cp "),
+            "{mode}"
+        );
+    });
+}
+
+#[test]
+fn of_a_link_that_leaves() {
+    let outside = tempfile::TempDir::new().unwrap();
+    fs::write(outside.path().join("kustomization.yaml"), ROOT).unwrap();
+    fs::write(outside.path().join("map.yaml"), MAP).unwrap();
+    let to_directory = format!("-> {}", outside.path().display());
+    let to_file = format!("{to_directory}/map.yaml");
+    let root = ("a/kustomization.yaml", "resources: [x.yaml]\n");
+    ways_out(
+        &[
+            (&[root, ("a/x.yaml", &to_directory)], &[], 1),
+            (&[root, ("a/x.yaml", &to_file)], &[], 1),
+        ],
+        nothing_more,
+    );
+}
+
+#[test]
+fn of_two_kustomizations() {
+    let two = [
+        ("a/kustomization.yaml", "resources: []\n"),
+        ("a/Kustomization", "resources: []\n"),
+    ];
+    // Nothing is lost.
+    ways_out(&[(&two, &[], 1)], |repo, _| {
+        assert!(repo.path().join("a/Kustomization").is_file());
+    });
+}
+
+#[test]
+fn of_what_is_remote() {
+    let every_field = format!(
+        "configMapGenerator: [{{name: a, files: [key={FILE}]}}]\npatches: [{{path: {FILE}}}]\nresources: [{FILE}]\n"
+    );
+    let plugin = format!(
+        "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {{name: a}}\nname: a\nfiles: [{FILE}]\n"
+    );
+    let overlay = format!("resources: [../base, {FILE}]\n");
+    ways_out(
+        &[
+            (
+                &[(
+                    "apps/web/kustomization.yaml",
+                    "resources:\n- https://github.com/acme/lib//web?ref=v1\n",
+                )],
+                &[],
+                2,
+            ),
+            (
+                &[(
+                    "kustomization.yaml",
+                    "resources:\n- https://github.com/acme/lib\n",
+                )],
+                &[],
+                2,
+            ),
+            (
+                &[(
+                    "kustomization.yaml",
+                    "resources: [https://files.example.com/latest/app.yaml]\n",
+                )],
+                &[],
+                2,
+            ),
+            (
+                &[
+                    (".gitignore", "build/\nlocalized-files/\n*.lock\n"),
+                    ("build/-a b/kustomization.yaml", &every_field),
+                ],
+                &[],
+                2,
+            ),
+            (
+                &[
+                    ("overlay/kustomization.yaml", &overlay),
+                    (
+                        "base/kustomization.yaml",
+                        "resources: [../base2]\ngenerators: [gen.yaml]\ncomponents: ['https://github.com/acme/lib//part?ref=v1']\n",
+                    ),
+                    ("base/gen.yaml", &plugin),
+                    ("base2/kustomization.yaml", "resources: [a.yaml]\n"),
+                    ("base2/a.yaml", MAP),
+                ],
+                &[],
+                3,
+            ),
+        ],
+        nothing_more,
+    );
+}
+
+#[test]
+fn of_a_chart_once_the_configuration_asks_for_it() {
+    let world = world();
+    for (number, repo) in ["https://charts.example", "oci://ghcr.io/acme"]
+        .iter()
+        .enumerate()
+    {
+        for policy in ["", "locked: error\n"] {
+            let chart = format!(
+                "helmCharts:\n- {{name: nginx, version: 1.2.3, releaseName: a, repo: '{repo}'}}\n"
+            );
+            let files = [
+                (".gitignore", "charts/\n"),
+                (".kustomize-localize", policy),
+                ("a b/kustomization.yaml", &chart),
+            ];
+            let name = format!("chart-{number}-{}", policy.len());
+            let (work, commands) = blocked(&world.sandbox, &name, &files, &[]);
+            assert_eq!(commands.len(), 1, "{commands:#?}");
+            work.write(".kustomize-localize", format!("{policy}helm: true\n"));
+            each_leads_out(&work, &commands, nothing_more);
+        }
+    }
+}
+
+#[test]
+fn of_a_stale_lock() {
+    let world = world();
+    let work = &world.work;
+    world.commit(&[(
+        "kustomization.yaml",
+        &format!("resources: [{FILE}, 'https://github.com/acme/lib//web?ref=v1']\n"),
+    )]);
+    work.run(&["lock"]).success();
+    work.commit("locked");
+    assert_eq!(findings(work, &[]).len(), 0);
+    work.write("kustomization.yaml", format!("resources: [{FILE}]\n"));
+    work.git(&["add", "--all"]);
+    let stale = findings(work, &[]);
+    let stale: Vec<_> = stale.iter().map(|one| &one["reference"]).collect();
+    // Entries that only the first of them names are stale as well.
+    let wanted = ["deep", "lib"].map(|name| format!("https://github.com/acme/{name}?ref=v1"));
+    assert_eq!(stale, wanted.each_ref());
+    let commands = commands(&findings(work, &[]));
+    assert_eq!(commands.len(), 1);
+    each_leads_out(work, &commands, nothing_more);
+}
