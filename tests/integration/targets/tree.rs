@@ -44,6 +44,32 @@ fn tree(repo: &Repo, args: &[&str]) -> String {
     output.stdout.clone()
 }
 
+/// Returns a repository with these files, none of which git knows.
+fn with(sandbox: &Sandbox, name: &str, files: &[(&str, &str)]) -> Repo {
+    let repo = sandbox.repo(name);
+    for (path, text) in files {
+        repo.write(path, text);
+    }
+    repo
+}
+
+#[track_caller]
+fn graph(repo: &Repo, args: &[&str]) -> Value {
+    let text = tree(repo, &[&["--format", "json"], args].concat());
+    serde_json::from_str(&text).unwrap()
+}
+
+fn list<'a>(graph: &'a Value, key: &str) -> &'a [Value] {
+    graph[key].as_array().unwrap()
+}
+
+/// Returns the node of this name, if there is one.
+fn node<'a>(graph: &'a Value, name: &str) -> Option<&'a Value> {
+    list(graph, "nodes")
+        .iter()
+        .find(|node| node["name"] == name)
+}
+
 #[test]
 fn it_is_drawn_as_dependencies_are() {
     let sandbox = Sandbox::new();
@@ -123,23 +149,6 @@ fn options_select_what_is_shown() {
 }
 
 #[test]
-fn a_root_that_another_names_is_not_a_tree_of_its_own() {
-    let sandbox = Sandbox::new();
-    let repo = sandbox.repo("work");
-    repo.write("app/kustomization.yaml", "resources: [part]\n");
-    repo.write("app/part/kustomization.yaml", "namePrefix: a-\n");
-    repo.commit("Begin");
-    let whole = "app\n└── app/part\n";
-    assert_eq!(tree(&repo, &["app"]), whole);
-    assert_eq!(tree(&repo, &["app/kustomization.yaml"]), whole);
-    // Unless it is requested.
-    assert_eq!(
-        tree(&repo, &["app", "app/part"]),
-        format!("{whole}\napp/part\n")
-    );
-}
-
-#[test]
 fn directories_of_a_repository_are_distinguished() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
@@ -186,10 +195,6 @@ fn an_empty_tree_is_reported() {
         &["--remote"],
         "nothing remote is referenced, and nothing was brought in\n",
     );
-    repo.run(&["tree", "https://token@example.com/acme/app"])
-        .fails(2)
-        .stderr_has("`https://example.com/acme/app` is not a directory of this repository")
-        .stderr_has("hint: to see what references it: --invert URL");
 }
 
 #[test]
@@ -254,140 +259,160 @@ fn locked_and_localized_nodes_are_marked() {
 fn the_json_has_everything() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
-    let graph: Value = serde_json::from_str(&tree(&repo, &["--format", "json"])).unwrap();
-    assert_eq!(graph["version"], 1);
-    let nodes = graph["nodes"].as_array().unwrap();
-    let named = |name: &str| nodes.iter().find(|node| node["name"] == name).unwrap();
-    assert_eq!(named("tls")["kind"], "component");
-    assert_eq!(named("base/map.yaml")["kind"], "file");
-    assert_eq!(named("overlays/prod/gone.yaml")["why"], "missing");
-    assert_eq!(named("https://files.example.com/x.yaml")["kind"], "http");
-    let app = named(APP);
-    assert_eq!(app["kind"], "git");
-    assert_eq!(app["ref"], "v1.2.0");
-    assert_eq!(app["pin"], "tag");
-    assert_eq!(app["locked"], false);
-    let references = graph["references"].as_array().unwrap();
-    let to = |reference: &Value| nodes[reference["to"].as_u64().unwrap() as usize]["name"].clone();
-    let reference = references
-        .iter()
-        .find(|reference| to(reference) == APP)
-        .unwrap();
+    let whole = graph(&repo, &[]);
+    for (name, key, value) in [
+        ("tls", "kind", "component"),
+        ("base/map.yaml", "kind", "file"),
+        ("overlays/prod/gone.yaml", "why", "missing"),
+        ("https://files.example.com/x.yaml", "kind", "http"),
+        (APP, "kind", "git"),
+        (APP, "ref", "v1.2.0"),
+        (APP, "pin", "tag"),
+    ] {
+        assert_eq!(node(&whole, name).unwrap()[key], value, "{name}");
+    }
+    assert_eq!(node(&whole, APP).unwrap()["locked"], false);
+    let nodes = list(&whole, "nodes");
+    let is_it = |one: &&Value| nodes[one["to"].as_u64().unwrap() as usize]["name"] == APP;
+    let reference = list(&whole, "references").iter().find(is_it).unwrap();
     assert_eq!(reference["path"], "base/kustomization.yaml");
-    assert_eq!(reference["line"], 3);
-    assert_eq!(reference["column"], 3);
+    assert_eq!(
+        (&reference["line"], &reference["column"]),
+        (&3.into(), &3.into())
+    );
     assert_eq!(reference["field"], "resources[1]");
     // Nodes that are left out are not there at all.
-    let graph: Value =
-        serde_json::from_str(&tree(&repo, &["--remote", "--format", "json"])).unwrap();
-    let names: Vec<&str> = graph["nodes"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|node| node["name"].as_str().unwrap())
-        .collect();
-    assert!(!names.contains(&"base/map.yaml"), "{names:?}");
+    let remote = graph(&repo, &["--remote"]);
+    assert_eq!(node(&remote, "base/map.yaml"), None);
 }
 
+const PART: &str = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
+
+/// For each what it shows, files, arguments, and what is drawn.
+type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a [&'a str], &'a str);
+
 #[test]
-fn names_cannot_break_the_picture() {
+fn every_shape_is_drawn() {
+    let parts = [
+        (
+            "one/kustomization.yaml",
+            &*format!("{PART}namePrefix: a-\n"),
+        ),
+        (
+            "two/kustomization.yaml",
+            &format!("{PART}components: [../one, ../one]\n"),
+        ),
+        (
+            "app/kustomization.yaml",
+            "components: [../one, ../two, ../one]\npatches: [{path: p.yaml}, {path: p.yaml}]\n",
+        ),
+        ("app/p.yaml", "a: b\n"),
+    ];
+    let inner = [
+        ("app/kustomization.yaml", "resources: [part]\n"),
+        ("app/part/kustomization.yaml", "namePrefix: a-\n"),
+    ];
+    let broken = [
+        ("app/kustomization.yaml", "resources: [../base]\n"),
+        ("base/kustomization.yaml", "resources: [\n"),
+    ];
+    let remote = format!("resources: [., '{APP}']\n");
+    let rings = [
+        ("a/kustomization.yaml", "resources: [../b]\n"),
+        ("b/kustomization.yaml", "resources: [../a]\n"),
+        ("c/kustomization.yaml", &remote),
+    ];
+    let rows: &[Row] = &[
+        (
+            "a root that another names",
+            &inner,
+            &["app"],
+            "app\n└── app/part\n",
+        ),
+        (
+            "a file",
+            &inner,
+            &["app/kustomization.yaml"],
+            "app\n└── app/part\n",
+        ),
+        (
+            "one that is asked for",
+            &inner,
+            &["app", "app/part"],
+            "app\n└── app/part\n\napp/part\n",
+        ),
+        ("unreadable", &broken, &[], "app\n└── base (invalid)\n"),
+        (
+            "rings",
+            &rings,
+            &[],
+            "a\n└── b\n    └── a (cycle)\n\nc\n├── c (cycle)\n└── https://github.com/acme/app//deploy?ref=v1.2.0 (tag, not locked)\n",
+        ),
+        (
+            "references of rings",
+            &rings,
+            &["--invert", "https://github.com/acme/app"],
+            "https://github.com/acme/app//deploy?ref=v1.2.0 (tag, not locked)\n└── c\n",
+        ),
+        (
+            "repeated references",
+            &parts,
+            &[],
+            "app\n├── one (component)\n├── two (component)\n│   └── one (component)\n└── app/p.yaml\n",
+        ),
+    ];
     let sandbox = Sandbox::new();
-    let repo = sandbox.repo("work");
-    repo.write(
-        "kustomization.yaml",
-        "resources: ['https://example.com/\"]--><script>.yaml', \"a\\e[31m.yaml\"]\n",
-    );
-    repo.git(&["add", "--all"]);
+    for (what, files, args, drawn) in rows {
+        assert_eq!(tree(&with(&sandbox, what, files), args), *drawn, "{what}");
+    }
+    // Every reference is listed, also the repeated ones; the picture has each arrow once.
+    let repo = with(&sandbox, "repeated references", &[]);
+    assert_eq!(list(&graph(&repo, &[]), "references").len(), 7);
+    let picture = tree(&repo, &["--format", "mermaid"]);
+    assert_eq!(picture.matches("-->").count(), 4, "{picture}");
+    let repo = with(&sandbox, "unreadable", &[]);
+    assert_eq!(node(&graph(&repo, &[]), "base").unwrap()["why"], "invalid");
     let picture = tree(&repo, &["--format", "mermaid"]);
     assert!(
-        !picture.contains("<script>") && !picture.contains("\"]-->"),
+        picture.contains("[\"base<br>invalid\"]:::broken"),
         "{picture}"
     );
-    let text = tree(&repo, &[]);
-    assert!(!text.contains('\u{1b}'), "{text:?}");
 }
 
 #[test]
-fn rings_end() {
-    let sandbox = Sandbox::new();
-    let repo = sandbox.repo("work");
-    repo.write("a/kustomization.yaml", "resources: [../b]\n");
-    repo.write("b/kustomization.yaml", "resources: [../a]\n");
-    repo.write("c/kustomization.yaml", "resources: [.]\n");
-    repo.git(&["add", "--all"]);
-    assert_eq!(
-        tree(&repo, &[]),
-        "a\n└── b\n    └── a (cycle)\n\nc\n└── c (cycle)\n"
-    );
-    // References are listed all the same.
-    repo.write("c/kustomization.yaml", format!("resources: [., '{APP}']\n"));
-    assert_eq!(
-        tree(&repo, &["--invert", "https://github.com/acme/app"]),
-        "https://github.com/acme/app//deploy?ref=v1.2.0 (tag, not locked)\n└── c\n"
-    );
-}
-
-#[test]
-fn an_unknown_target_is_an_error() {
+fn what_is_not_there_is_an_error() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
-    repo.run(&["tree", "nowhere"])
-        .fails(2)
-        .stderr_has("there is no `nowhere`");
-    repo.run(&["tree", "--rev", "nothing"])
-        .fails(2)
-        .stderr_has("`nothing` names no commit");
-    repo.run(&["tree", "--since", "nothing"])
-        .fails(2)
-        .stderr_has("cannot tell what is new since nothing");
-    repo.run(&["tree", "--invert", "https://user:secret@example.com/other"])
-        .fails(2)
-        .stderr_has("nothing names `https://example.com/other`")
-        .stderr_has("git kustomize-localize tree --remote")
-        .lacks("secret");
-    repo.run(&["tree", "--invert", "x", "--since", "HEAD"])
-        .fails(2);
+    let other = "https://user:secret@example.com/other";
+    for (args, says) in [
+        (&["nowhere"][..], "there is no `nowhere`"),
+        (&["--rev", "nothing"], "`nothing` names no commit"),
+        (
+            &["--since", "nothing"],
+            "cannot tell what is new since nothing",
+        ),
+        (
+            &["--invert", other],
+            "nothing names `https://example.com/other`",
+        ),
+        (&["--invert", other], "git kustomize-localize tree --remote"),
+        (&["--invert", "x", "--since", "HEAD"], "cannot be used with"),
+        (
+            &["https://token@example.com/acme/app"],
+            "`https://example.com/acme/app` is not a directory of this repository",
+        ),
+        (
+            &["https://token@example.com/acme/app"],
+            "hint: to see what references it: --invert URL",
+        ),
+    ] {
+        let output = repo.run(&[&["tree"], args].concat());
+        output.fails(2).stderr_has(says).lacks("secret");
+    }
     sandbox
         .run(&sandbox.path(""), &["tree"])
         .fails(2)
         .stderr_has("not a git repository");
-}
-
-#[test]
-fn repeated_references_are_drawn_once() {
-    let sandbox = Sandbox::new();
-    let repo = sandbox.repo("work");
-    let component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
-    repo.write(
-        "one/kustomization.yaml",
-        component.to_owned() + "namePrefix: a-\n",
-    );
-    repo.write(
-        "two/kustomization.yaml",
-        component.to_owned() + "components: [../one, ../one]\n",
-    );
-    repo.write(
-        "app/kustomization.yaml",
-        "components: [../one, ../two, ../one]\npatches: [{path: p.yaml}, {path: p.yaml}]\n",
-    );
-    repo.write("app/p.yaml", config("p"));
-    repo.git(&["add", "--all"]);
-    assert_eq!(
-        tree(&repo, &[]),
-        "\
-app
-├── one (component)
-├── two (component)
-│   └── one (component)
-└── app/p.yaml
-"
-    );
-    // Every reference is listed, also the repeated ones.
-    let graph: Value = serde_json::from_str(&tree(&repo, &["--format", "json"])).unwrap();
-    assert_eq!(graph["references"].as_array().unwrap().len(), 7);
-    // The picture has each arrow once.
-    let picture = tree(&repo, &["--format", "mermaid"]);
-    assert_eq!(picture.matches("-->").count(), 4, "{picture}");
 }
 
 #[test]
@@ -420,7 +445,6 @@ transformers:
         "app/plugins/maps.yaml",
         "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: m}\nfiles: [k=https://files.example.com/k.txt]\n",
     );
-    repo.git(&["add", "--all"]);
     let text = tree(&repo, &[]);
     for line in [
         "── https://charts.example.com/stable#web@1.2.3 (chart, not locked)\n",
@@ -455,44 +479,20 @@ transformers:
             .fails(2)
             .stderr_has("nothing names");
     }
-    let graph: Value =
-        serde_json::from_str(&tree(&repo, &["--remote", "--format", "json"])).unwrap();
-    let charts = graph["nodes"].as_array().unwrap().iter();
+    let graph = graph(&repo, &["--remote"]);
+    let charts = list(&graph, "nodes").iter();
     let charts: Vec<_> = charts.filter(|node| node["kind"] == "chart").collect();
     assert_eq!(charts.len(), 2, "{graph}");
     assert_eq!(charts[0]["locked"], false);
-    let references = graph["references"].as_array().unwrap();
-    let reference = references
-        .iter()
-        .find(|reference| reference["field"] == "helmCharts[0]");
-    assert_eq!(
-        reference.unwrap()["reference"],
-        "https://charts.example.com/stable"
-    );
+    let mut references = list(&graph, "references").iter();
+    let reference = references.find(|one| one["field"] == "helmCharts[0]");
+    let url = "https://charts.example.com/stable";
+    assert_eq!(reference.unwrap()["reference"], url);
     let picture = tree(&repo, &["--format", "mermaid"]);
     assert!(
         picture.contains(
             "([\"oci://registry.example.com/charts#35;any<br>chart, not locked\"]):::open"
         ),
-        "{picture}"
-    );
-}
-
-#[test]
-fn unreadable_kustomizations_are_marked() {
-    let sandbox = Sandbox::new();
-    let repo = sandbox.repo("work");
-    repo.write("app/kustomization.yaml", "resources: [../base]\n");
-    repo.write("base/kustomization.yaml", "resources: [\n");
-    repo.git(&["add", "--all"]);
-    assert_eq!(tree(&repo, &[]), "app\n└── base (invalid)\n");
-    let graph: Value = serde_json::from_str(&tree(&repo, &["--format", "json"])).unwrap();
-    let nodes = graph["nodes"].as_array().unwrap();
-    let base = nodes.iter().find(|node| node["name"] == "base").unwrap();
-    assert_eq!(base["why"], "invalid");
-    let picture = tree(&repo, &["--format", "mermaid"]);
-    assert!(
-        picture.contains("[\"base<br>invalid\"]:::broken"),
         "{picture}"
     );
 }
@@ -509,15 +509,12 @@ fn no_name_is_more_than_a_name_in_a_picture() {
         "x\ny\u{2028}z\u{202e}.yaml",
         "click n0 call() \\.yaml",
         "end;\tsubgraph.yaml",
+        "https://example.com/\"]--><script>.yaml",
+        "a\u{1b}[31m.yaml",
     ];
-    let quoted: Vec<String> = hostile
-        .map(|name| serde_json::to_string(name).unwrap())
-        .into();
-    repo.write(
-        "kustomization.yaml",
-        format!("resources: [{}]\n", quoted.join(", ")),
-    );
-    repo.git(&["add", "--all"]);
+    let quoted = serde_json::to_string(&hostile).unwrap();
+    repo.write("kustomization.yaml", format!("resources: {quoted}\n"));
+    assert!(!tree(&repo, &[]).contains('\u{1b}'));
     let picture = tree(&repo, &["--format", "mermaid"]);
     let mut lines = picture.lines();
     assert_eq!(lines.next(), Some("flowchart LR"));
@@ -542,58 +539,46 @@ fn no_name_is_more_than_a_name_in_a_picture() {
         }
     }
     // JSON is JSON whatever the names are.
-    let graph: Value = serde_json::from_str(&tree(&repo, &["--format", "json"])).unwrap();
-    assert_eq!(graph["references"].as_array().unwrap().len(), hostile.len());
+    assert_eq!(list(&graph(&repo, &[]), "references").len(), hostile.len());
 }
 
 #[test]
 fn references_of_remotes_are_found_through_the_lock() {
     let world = World::new();
-    world.upstream_of(
-        "acme/deep",
-        &[("app/kustomization.yaml", "namePrefix: a-\n")],
-    );
-    world.upstream_of(
-        "acme/middle",
-        &[(
+    for (name, file, text) in [
+        ("deep", "app/kustomization.yaml", "namePrefix: a-\n"),
+        (
+            "middle",
             "kustomization.yaml",
             "resources: ['https://github.com/acme/deep//app?ref=v1']\n",
-        )],
-    );
-    world.upstream_of(
-        "acme/lib",
-        &[(
+        ),
+        (
+            "lib",
             "web/kustomization.yaml",
             "resources: ['https://github.com/acme/middle?ref=v1']\n",
-        )],
-    );
+        ),
+    ] {
+        world.upstream_of(&format!("acme/{name}"), &[(file, text)]);
+    }
     let top = "resources: ['https://github.com/acme/lib//web?ref=v1']\n";
     world.work.write("base/kustomization.yaml", top);
     world
         .work
         .write("app/kustomization.yaml", "resources: [../base]\n");
     world.work.run(&["lock"]).success();
-    world.work.commit("locked");
     for url in [
         "https://github.com/acme/deep",
         "github.com/acme/deep//app?ref=v1",
     ] {
-        let output = world.work.run(&["tree", "--invert", url]);
-        let lines: Vec<&str> = output.success().stdout.lines().collect();
-        let indent = |line: &str| {
-            line.chars()
-                .take_while(|c| !c.is_ascii_alphanumeric())
-                .count()
-        };
-        let shape: Vec<(usize, &str)> = lines
-            .iter()
-            .map(|line| {
-                let text = line.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
-                (indent(line) / 4, text.split(' ').next().unwrap())
-            })
-            .collect();
+        let drawn = tree(&world.work, &["--invert", url]);
+        // Each is below the one that it names.
+        let names = drawn.lines().map(|line| {
+            let name = line.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
+            let indent = line.chars().count() - name.chars().count();
+            (indent / 4, name.split(' ').next().unwrap())
+        });
         assert_eq!(
-            shape,
+            names.collect::<Vec<_>>(),
             [
                 (0, "https://github.com/acme/deep//app?ref=v1"),
                 (1, "https://github.com/acme/middle?ref=v1"),
@@ -601,7 +586,6 @@ fn references_of_remotes_are_found_through_the_lock() {
                 (3, "base"),
                 (4, "app"),
             ],
-            "{output:?}"
         );
     }
     // What no lock records is unknown here.
