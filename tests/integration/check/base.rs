@@ -43,37 +43,6 @@ fn a_comment_that_the_change_adds_does_not_count() {
 }
 
 #[test]
-fn new_lock_entries_are_shown() {
-    let (_sandbox, repo) = work();
-    let commit = "1".repeat(40);
-    repo.write(
-        "app/kustomization.yaml",
-        "resources: ['https://example.com/acme/base?ref=v1']\n",
-    );
-    repo.write(
-        "kustomize-localize.lock",
-        format!("version: 1\nremotes:\n  - url: https://example.com/acme/base\n    ref: v1\n    commit: \"{commit}\"\n    paths: [\".\"]\n"),
-    );
-    repo.commit("lock");
-    let line = format!(
-        "kustomize-localize.lock:3: https://example.com/acme/base?ref=v1 gitCommit:{commit}"
-    );
-    repo.run(&["check", "--rev", "HEAD", "--base", "HEAD^"])
-        .success()
-        .stdout_has(&format!("new in the lock: {line}\n"));
-    repo.run(&["check", "--rev", "HEAD", "--base", "HEAD"])
-        .success()
-        .lacks("new in the lock");
-    let output = repo.run(&["check", "--rev", "HEAD", "--base", "HEAD^", "--format=json"]);
-    let report: Value = serde_json::from_str(&output.success().stdout).unwrap();
-    assert_eq!(
-        report["new_locked"][0]["digest"],
-        format!("gitCommit:{commit}")
-    );
-    assert_eq!(report["new_locked"][0]["line"], 3);
-}
-
-#[test]
 fn what_changes_in_the_configuration_is_shown() {
     let (_sandbox, repo) = work();
     let file = ".kustomize-localize";

@@ -1,6 +1,8 @@
 //! `lock`: the lock at the top, brought up to date with what the working tree references.
 
-use crate::support::{Reply, Repo, State, World, config_map, deployment};
+use git_kustomize_localize::record::sha256_hex;
+
+use crate::support::{Output, Reply, Repo, State, World, config_map, deployment};
 
 const LOCK: &str = "kustomize-localize.lock";
 
@@ -8,31 +10,44 @@ const LOCK: &str = "kustomize-localize.lock";
 /// another one; one overlay names a file. Everything is staged, nothing is committed.
 fn world() -> World {
     let world = World::acme();
-    world.work.write(
-        "base/kustomization.yaml",
+    root(
+        &world,
+        "base",
         "resources:\n- https://github.com/acme/lib//web?ref=v1\n",
     );
-    world.work.write(
-        "overlays/dev/kustomization.yaml",
+    root(
+        &world,
+        "overlays/dev",
         "resources:\n- ../../base\n- https://files.example.com/v1/app.yaml\n",
     );
-    world.work.write(
-        "overlays/prod/kustomization.yaml",
+    root(
+        &world,
+        "overlays/prod",
         "resources:\n- ../../base\nnamePrefix: prod-\n",
     );
     world.work.git(&["add", "--all"]);
     world
 }
 
+/// Writes a kustomization.
+fn root(world: &World, directory: &str, text: impl AsRef<[u8]>) {
+    let path = format!("{directory}/kustomization.yaml");
+    world.work.write(&path, text);
+}
+
+fn run(world: &World, args: &[&str]) -> Output {
+    world.work.run(&[&["lock"], args].concat())
+}
+
+/// Returns what is in the lock.
+#[track_caller]
+fn read(world: &World) -> String {
+    world.work.read(LOCK)
+}
+
 fn id(world: &World, name: &str) -> String {
     let path = world.sandbox.path(&format!("upstream/{name}"));
     world.sandbox.git(&path, &["rev-parse", "v1"])
-}
-
-fn sha256(text: &str) -> String {
-    use sha2::{Digest as _, Sha256};
-    let digest = Sha256::digest(text.as_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The lock of [`world`].
@@ -54,7 +69,7 @@ fn expected(world: &World) -> String {
          \x20   ref: v1\n\
          \x20   commit: {}\n\
          \x20   paths: [web]\n",
-        sha256(&app),
+        sha256_hex(app.as_bytes()),
         app.len(),
         id(world, "acme/deep"),
         id(world, "acme/lib"),
@@ -77,9 +92,11 @@ fn but_the_lock(repo: &Repo) -> State {
 fn it_holds_what_localizing_would_bring_in() {
     let world = world();
     let before = world.work.state();
-    let output = world.work.run(&["lock"]);
+    let dry = world.work.run_unchanged(&["lock", "--dry-run"]);
+    dry.success().lacks("git add");
+    let output = run(&world, &[]);
     let short = |id: String| id[..12].to_owned();
-    let app = short(sha256(&deployment("app")));
+    let app = short(sha256_hex(deployment("app").as_bytes()));
     output
         .success()
         .stdout_has("wrote kustomize-localize.lock: it holds 3 remote references\n")
@@ -91,7 +108,7 @@ fn it_holds_what_localizing_would_bring_in() {
             short(id(&world, "acme/deep"))
         ))
         .stdout_has("  to stage it: git add -f -- :/kustomize-localize.lock\n");
-    assert_eq!(world.work.read(LOCK), expected(&world));
+    assert_eq!(read(&world), expected(&world));
     before.assert_same(&but_the_lock(&world.work));
 
     // Once more, with no server to ask.
@@ -99,65 +116,50 @@ fn it_holds_what_localizing_would_bring_in() {
         .server
         .route("https://files.example.com/v1/app.yaml", Reply::status(404));
     world.sandbox.set("GIT_ALLOW_PROTOCOL", "none");
-    let before = world.work.state();
-    let again = world.work.run(&["lock"]);
+    let again = world.work.run_unchanged(&["lock"]);
     again
         .success()
         .stdout_has("nothing to do: kustomize-localize.lock holds 3 remote references\n");
-    before.assert_same(&world.work.state());
-}
-
-#[test]
-fn everything_can_be_localized_with_it_and_offline() {
-    let world = world();
-    world.work.run(&["lock"]).success();
-    world.work.commit("with a lock");
-    let args = ["overlays/dev", "--scope", ".", "--locked", "--offline"];
-    let clone = world.localized(&args);
-    world.same_build("overlays/dev", &clone, "localized-dev/overlays/dev");
 }
 
 #[test]
 fn needed_entries_stay_and_stale_ones_go() {
     let world = world();
-    world.work.run(&["lock"]).success();
+    run(&world, &[]).success();
     let lib = id(&world, "acme/lib");
     // The tag moves, another directory of the same repository is named, the file is not any more.
     let upstream = Repo::new(&world.sandbox, world.sandbox.path("upstream/acme/lib"));
     upstream.write("web/map.yaml", config_map("moved"));
     upstream.commit("moved");
     upstream.git(&["tag", "-f", "v1"]);
-    world.work.write(
-        "overlays/dev/kustomization.yaml",
+    root(
+        &world,
+        "overlays/dev",
         "resources:\n- ../../base\n- https://github.com/acme/lib//other?ref=v1\n",
     );
-    let output = world.work.run(&["lock"]);
+    let output = run(&world, &[]);
     output
         .success()
         .stdout_has("it holds 2 remote references")
         .stdout_has("  dropped https://files.example.com/v1/app.yaml ")
         .stdout_has("  added other of https://github.com/acme/lib?ref=v1\n")
         .lacks("moved");
-    let lock = world.work.read(LOCK);
+    let lock = read(&world);
     assert!(
         lock.contains(&format!("commit: {lib}\n    paths: [other, web]\n")),
         "{lock}"
     );
     // A reference that was named through it goes with it.
-    world
-        .work
-        .write("base/kustomization.yaml", "namePrefix: a-\n");
-    world
-        .work
-        .write("overlays/dev/kustomization.yaml", "namePrefix: b-\n");
-    let output = world.work.run(&["lock"]);
+    root(&world, "base", "namePrefix: a-\n");
+    root(&world, "overlays/dev", "namePrefix: b-\n");
+    let output = run(&world, &[]);
     output
         .success()
         .stdout_has("it holds 0 remote references")
         .stdout_has("  dropped https://github.com/acme/deep?ref=v1 ")
         .stdout_has("  dropped https://github.com/acme/lib?ref=v1 ");
-    assert!(!world.work.read(LOCK).contains("remotes"));
-    let output = world.work.run(&["lock"]);
+    assert!(!read(&world).contains("remotes"));
+    let output = run(&world, &[]);
     output
         .success()
         .stdout_has("nothing to do: nothing remote is referenced\n");
@@ -167,23 +169,22 @@ fn needed_entries_stay_and_stale_ones_go() {
 fn nothing_remote_needs_no_lock() {
     let world = World::new();
     world.commit(&[("kustomization.yaml", "namePrefix: a-\n")]);
-    let before = world.work.state();
     world
         .work
-        .run(&["lock"])
+        .run_unchanged(&["lock"])
         .success()
         .stdout_has("nothing to do: nothing remote is referenced\n");
-    before.assert_same(&world.work.state());
 }
 
 #[test]
 fn an_unresolvable_reference_does_not_block_the_others() {
     let world = world();
-    world.work.write(
-        "overlays/prod/kustomization.yaml",
+    root(
+        &world,
+        "overlays/prod",
         "resources:\n- https://files.example.com/gone.yaml\n- https://github.com/acme/none?ref=v1\n- https://github.com/acme/lib//nowhere?ref=v1\n",
     );
-    let output = world.work.run(&["lock"]);
+    let output = run(&world, &[]);
     output
         .fails(1)
         .stdout_has("wrote kustomize-localize.lock: it holds 3 remote references\n")
@@ -197,20 +198,18 @@ fn an_unresolvable_reference_does_not_block_the_others() {
             .contains("error: 3 of 6 remote references could not be resolved\nhint: "),
         "{output:?}"
     );
-    assert_eq!(world.work.read(LOCK), expected(&world));
+    assert_eq!(read(&world), expected(&world));
     // No output claims that it is done while it is not, and the gate stays closed.
-    let json = world.work.run(&["lock", "--format", "json"]);
+    let json = run(&world, &["--format", "json"]);
     let json: serde_yaml::Value = serde_yaml::from_str(&json.fails(1).stdout).unwrap();
     assert_eq!(json["outcome"], "unchanged");
     assert_eq!(json["unresolved"], 3);
     let errors = json["errors"].as_sequence().unwrap();
     assert_eq!(errors.len(), 3);
     assert_eq!(errors[1]["file"], "overlays/prod/kustomization.yaml");
-    let again = world.work.run(&["lock", "-q"]);
+    let again = run(&world, &["-q"]);
     assert_eq!(again.fails(1).stdout, "");
-    world
-        .work
-        .run(&["lock"])
+    run(&world, &[])
         .fails(1)
         .stdout_has("kustomize-localize.lock stays as it was: it holds 3 remote references\n");
     world.work.git(&["add", "--all"]);
@@ -218,9 +217,7 @@ fn an_unresolvable_reference_does_not_block_the_others() {
     assert_eq!(check.fails(1).stdout.matches("error[remote-ref").count(), 3);
     // A fixed reference is locked, and the rest still is.
     world.file("https://files.example.com/gone.yaml", config_map("gone"));
-    world
-        .work
-        .run(&["lock"])
+    run(&world, &[])
         .fails(1)
         .stdout_has("  added https://files.example.com/gone.yaml ")
         .stderr_has("error: 2 of 6 remote references could not be resolved\n");
@@ -240,24 +237,25 @@ fn an_unresolvable_reference_of_an_upstream_has_its_chain() {
             ("broken/kustomization.yaml", "resources: [\n"),
         ],
     );
-    world.work.write(
-        "overlays/prod/kustomization.yaml",
+    root(
+        &world,
+        "overlays/prod",
         "resources:\n- ../../base\n- https://github.com/acme/bad//app?ref=v1\n- https://github.com/acme/bad//broken?ref=v1\n",
     );
-    let output = world.work.run(&["lock"]);
+    let output = run(&world, &[]);
     output
         .fails(1)
         .stderr_has("base/kustomization.yaml:1:13: resources[0]: cannot fetch https://files.example.com/gone.yaml")
         .stderr_has("  reached from overlays/prod/kustomization.yaml:3:3 -> https://github.com/acme/bad?ref=v1: app/kustomization.yaml:1:13\n")
         .stderr_has("  reached from overlays/prod/kustomization.yaml:4:3\n")
         .stderr_has("error: 2 of 6 remote references could not be resolved\n");
-    let lock = world.work.read(LOCK);
+    let lock = read(&world);
     // An upstream that cannot be read is not locked.
     assert!(
         lock.contains("acme/bad\n") && !lock.contains("broken"),
         "{lock}"
     );
-    let json = world.work.run(&["lock", "--format", "json"]);
+    let json = run(&world, &["--format", "json"]);
     let json: serde_yaml::Value = serde_yaml::from_str(&json.fails(1).stdout).unwrap();
     let errors = json["errors"].as_sequence().unwrap();
     let of_upstream = |error: &serde_yaml::Value| {
@@ -286,8 +284,9 @@ fn a_reference_behind_which_something_could_not_be_resolved_is_not_fulfilled() {
             "resources: ['https://files.example.com/late.yaml']\n",
         )],
     );
-    world.work.write(
-        "overlays/prod/kustomization.yaml",
+    root(
+        &world,
+        "overlays/prod",
         "resources:\n- ../../base\n- https://github.com/acme/bad//app?ref=v1\n",
     );
     let late = "https://files.example.com/late.yaml";
@@ -300,7 +299,7 @@ fn a_reference_behind_which_something_could_not_be_resolved_is_not_fulfilled() {
             .stderr_has(" remote references could not be resolved");
     };
     failing(&["lock"]);
-    let lock = world.work.read(LOCK);
+    let lock = read(&world);
     let left = format!(
         "left:\n  - url: {late}\n    through:\n      - [\"https://github.com/acme/bad//app?ref=v1\"]\n    reason: \"could not be resolved\"\n"
     );
@@ -308,12 +307,10 @@ fn a_reference_behind_which_something_could_not_be_resolved_is_not_fulfilled() {
     // It is requested and reported again, unless nothing leads there.
     failing(&["lock"]);
     failing(&["lock", "overlays/prod"]);
-    world
-        .work
-        .run(&["lock", "overlays/dev"])
+    run(&world, &["overlays/dev"])
         .success()
         .stdout_has("nothing to do");
-    assert_eq!(world.work.read(LOCK), lock);
+    assert_eq!(read(&world), lock);
     world.work.commit("locked");
     let chain = format!(
         "`https://github.com/acme/bad//app?ref=v1` is locked, but what is at {late} behind it could not be resolved: https://github.com/acme/bad//app?ref=v1 > {late}"
@@ -338,34 +335,28 @@ fn a_reference_behind_which_something_could_not_be_resolved_is_not_fulfilled() {
     // Accepted, it is not requested; no longer accepted, it is.
     let allow = "allow:\n- {url: files.example.com, leave: true, reason: r}\n";
     world.work.write(".kustomize-localize", allow);
-    world.work.run(&["lock"]).success();
+    run(&world, &[]).success();
     world.work.git(&["add", "--all"]);
     world.work.run(&["check"]).success();
     world.work.write(".kustomize-localize", "allow: []\n");
     failing(&["lock"]);
-    assert_eq!(world.work.read(LOCK), lock);
+    assert_eq!(read(&world), lock);
 
     world.file(late, config_map("late"));
-    world
-        .work
-        .run(&["lock"])
+    run(&world, &[])
         .success()
         .stdout_has(&format!("  added {late} "));
-    assert!(!world.work.read(LOCK).contains("left:"));
+    assert!(!read(&world).contains("left:"));
     world.work.commit("mended");
     world.work.run(&["check"]).success();
-    world
-        .work
-        .run(&["lock"])
-        .success()
-        .stdout_has("nothing to do");
+    run(&world, &[]).success().stdout_has("nothing to do");
 }
 
 #[test]
 fn an_entry_that_cannot_be_asked_again_stays() {
     let world = world();
-    world.work.run(&["lock"]).success();
-    let before = world.work.read(LOCK);
+    run(&world, &[]).success();
+    let before = read(&world);
     // None of it is available any more, and something new is named.
     std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
     std::fs::remove_dir_all(world.sandbox.path("upstream/acme/lib")).unwrap();
@@ -373,13 +364,12 @@ fn an_entry_that_cannot_be_asked_again_stays() {
         .server
         .route("https://files.example.com/v1/app.yaml", Reply::status(404));
     world.file("https://files.example.com/new.yaml", config_map("new"));
-    world.work.write(
-        "overlays/prod/kustomization.yaml",
+    root(
+        &world,
+        "overlays/prod",
         "resources:\n- ../../base\n- https://files.example.com/new.yaml\n",
     );
-    world
-        .work
-        .run(&["lock"])
+    run(&world, &[])
         .fails(1)
         .stdout_has("  added https://files.example.com/new.yaml ")
         .lacks("dropped")
@@ -387,7 +377,7 @@ fn an_entry_that_cannot_be_asked_again_stays() {
         .stderr_has("hint: it was there when it was locked: ask where it is now")
         .lacks("remote, add to `allow`")
         .stderr_has("error: 2 of 3 remote references could not be resolved; the lock keeps them as they were\n");
-    let after = world.work.read(LOCK);
+    let after = read(&world);
     for entry in before.split("  - url: ").skip(1) {
         assert!(after.contains(entry), "{entry}{after}");
     }
@@ -396,39 +386,55 @@ fn an_entry_that_cannot_be_asked_again_stays() {
 #[test]
 fn help_fits_why_it_could_not_be_resolved() {
     let world = world();
-    let lock = |url: &str| {
-        let text = format!("resources: ['{url}']\n");
-        world.work.write("overlays/prod/kustomization.yaml", text);
-        world.work.run(&["lock", "overlays/prod"])
-    };
-    lock("https://github.com/acme/lib//web?ref=v9")
-        .fails(1)
-        .stderr_has("hint: list what there is: git ls-remote https://github.com/acme/lib")
-        .stderr_has("{url: github.com/acme/lib/web, leave: true, reason: WHY}");
-    lock("https://github.com/acme/nowhere//web?ref=v1")
-        .fails(1)
-        .stderr_has("hint: to leave it remote, add to `allow` in `.kustomize-localize`:\n  - {url: github.com/acme/nowhere/web, leave: true, reason: WHY}");
-    let commit = "0".repeat(40);
-    lock(&format!(
-        "https://github.com/acme/nowhere//web?ref={commit}"
-    ))
-    .fails(1)
-    .stderr_has("{url: github.com/acme/nowhere/web, refs: commit, leave: true, reason: WHY}");
-    lock("https://127.0.0.1:1/acme/lib//web?ref=v1")
-        .fails(1)
-        .stderr_has("hint: check the host's name, the network and the proxy")
-        .stderr_has("could not fetch https://127.0.0.1:1/acme/lib: Failed to connect")
-        .lacks("remote, add to `allow`");
     let away = "https://files.example.com/away.yaml";
     world.server.route(away, Reply::status(503));
-    lock(away)
-        .fails(1)
-        .stderr_has("503")
-        .lacks("remote, add to `allow`");
-    lock("https://github.com/acme/lib//ohter?ref=v1")
-        .fails(1)
-        .stderr_has("hint: did you mean `other`?")
-        .stderr_has("{url: github.com/acme/lib/ohter, leave: true, reason: WHY}");
+    let lib = "https://github.com/acme/lib";
+    let (gone, none) = ("acme/nowhere//web?ref=", "0".repeat(40));
+    let leave = "hint: to leave it remote, add to `allow` in `.kustomize-localize`:\n  - {url: ";
+    for (url, says, may_be_left) in [
+        (
+            format!("{lib}//web?ref=v9"),
+            "hint: list what there is: git ls-remote https://github.com/acme/lib",
+            "github.com/acme/lib/web, leave: true, reason: WHY}",
+        ),
+        (
+            format!("{lib}//ohter?ref=v1"),
+            "hint: did you mean `other`?",
+            "github.com/acme/lib/ohter, leave: true, reason: WHY}",
+        ),
+        (
+            format!("https://github.com/{gone}v1"),
+            "",
+            "github.com/acme/nowhere/web, leave: true, reason: WHY}",
+        ),
+        (
+            format!("https://github.com/{gone}{none}"),
+            "",
+            "github.com/acme/nowhere/web, refs: commit, leave: true, reason: WHY}",
+        ),
+        // What may be there tomorrow is not to be left.
+        (
+            "https://127.0.0.1:1/acme/lib//web?ref=v1".to_owned(),
+            "could not fetch https://127.0.0.1:1/acme/lib: Failed to connect",
+            "",
+        ),
+        (
+            "https://127.0.0.1:1/acme/lib//web?ref=v1".to_owned(),
+            "hint: check the host's name, the network and the proxy",
+            "",
+        ),
+        (away.to_owned(), "503", ""),
+    ] {
+        let text = format!("resources: ['{url}']\n");
+        root(&world, "overlays/prod", text);
+        let output = run(&world, &["overlays/prod"]);
+        output.fails(1).stderr_has(says);
+        if may_be_left.is_empty() {
+            output.lacks("remote, add to `allow`");
+        } else {
+            output.stderr_has(&format!("{leave}{may_be_left}"));
+        }
+    }
     // A target is no reference.
     let target = |url: &str| world.work.run(&[url, "out", "--no-commit"]);
     target("https://github.com/acme/nowhere//web?ref=v1")
@@ -442,39 +448,35 @@ fn help_fits_why_it_could_not_be_resolved() {
 #[test]
 fn paths_say_where_to_begin() {
     let world = world();
-    let prod = world.work.run(&["lock", "overlays/prod"]);
+    let prod = run(&world, &["overlays/prod"]);
     prod.success()
         .stdout_has("it holds 2 remote references")
         .lacks("app.yaml");
-    let dev = world.work.run(&["lock", "--", ":/overlays/dev"]);
+    let dev = run(&world, &["--", ":/overlays/dev"]);
     dev.success()
         .stdout_has("it holds 3 remote references")
         .lacks("dropped");
-    assert_eq!(world.work.read(LOCK), expected(&world));
+    assert_eq!(read(&world), expected(&world));
     // Unreferenced entries go, entries that others reference stay, and references of others are not requested.
-    world.work.write(
-        "overlays/dev/kustomization.yaml",
+    root(
+        &world,
+        "overlays/dev",
         "resources: ['https://files.example.com/gone.yaml']\n",
     );
-    world.work.write(
-        "overlays/prod/kustomization.yaml",
+    root(
+        &world,
+        "overlays/prod",
         "resources: ['https://github.com/acme/lib//other?ref=v1']\n",
     );
-    let prod = world
-        .work
-        .run(&["lock", "overlays/prod/kustomization.yaml"]);
+    let prod = run(&world, &["overlays/prod/kustomization.yaml"]);
     prod.success()
         .stdout_has("  dropped https://files.example.com/v1/app.yaml ")
         .stdout_has("it holds 2 remote references");
-    assert!(world.work.read(LOCK).contains("paths: [other, web]"));
-    world
-        .work
-        .run(&["lock", "overlays/prod"])
+    assert!(read(&world).contains("paths: [other, web]"));
+    run(&world, &["overlays/prod"])
         .success()
         .stdout_has("nothing to do");
-    world
-        .work
-        .run(&["lock", "overlays/dev"])
+    run(&world, &["overlays/dev"])
         .fails(1)
         .stderr_has("error: 1 of 1 remote reference could not be resolved\n");
     world
@@ -491,33 +493,33 @@ fn paths_say_where_to_begin() {
 #[test]
 fn trouble_in_the_tree_keeps_nothing_else_from_being_locked() {
     let world = world();
-    world.work.run(&["lock"]).success();
-    world.work.write(
-        "overlays/prod/kustomization.yaml",
+    run(&world, &[]).success();
+    root(
+        &world,
+        "overlays/prod",
         "resources:\n- ../../base\n- missing.yaml\n- https://github.com/acme/lib//other?ref=v1\n",
     );
-    let output = world.work.run(&["lock", "-v"]);
+    let output = run(&world, &["-v"]);
     output.success().stderr_has(
         "warning[missing-path]: overlays/prod/kustomization.yaml:3:3: resources[1]: `missing.yaml` does not exist",
     );
-    let lock = world.work.read(LOCK);
+    let lock = read(&world);
     assert!(lock.contains("paths: [other, web]"), "{lock}");
 
     // An unreadable file may reference anything: then nothing is dropped.
-    world
-        .work
-        .write("overlays/dev/kustomization.yaml", "resources: [\n");
-    let output = world.work.run(&["lock"]);
+    root(&world, "overlays/dev", "resources: [\n");
+    let output = run(&world, &[]);
     output
         .success()
         .stdout_has("nothing to do: kustomize-localize.lock holds 3 remote references")
         .stderr_has("warning[not-followed]: overlays/dev/kustomization.yaml:");
-    world.work.write(
-        "new/kustomization.yaml",
+    root(
+        &world,
+        "new",
         "resources: ['https://files.example.com/new.yaml']\n",
     );
     world.file("https://files.example.com/new.yaml", config_map("new"));
-    let output = world.work.run(&["lock"]);
+    let output = run(&world, &[]);
     output
         .success()
         .stdout_has("it holds 4 remote references")
@@ -528,21 +530,17 @@ fn trouble_in_the_tree_keeps_nothing_else_from_being_locked() {
 fn a_root_without_a_ref_is_locked_as_a_branch_is() {
     let world = world();
     let text = "resources:\n- https://github.com/acme/lib//web\n";
-    world.work.write("base/kustomization.yaml", text);
+    root(&world, "base", text);
     let lib = id(&world, "acme/lib");
-    world.work.run(&["lock"]).success();
-    let lock = world.work.read(LOCK);
+    run(&world, &[]).success();
+    let lock = read(&world);
     assert!(
         lock.contains(&format!(
             "url: https://github.com/acme/lib\n    commit: {lib}\n"
         )),
         "{lock}"
     );
-    world
-        .work
-        .run(&["lock"])
-        .success()
-        .stdout_has("nothing to do");
+    run(&world, &[]).success().stdout_has("nothing to do");
 }
 
 #[test]
@@ -551,43 +549,29 @@ fn roots_that_the_configuration_leaves_out_are_no_starting_points() {
     world
         .work
         .write(".kustomize-localize", "exclude: ['overlays/dev']\n");
-    world.work.run(&["lock"]).success();
-    let lock = world.work.read(LOCK);
+    run(&world, &[]).success();
+    let lock = read(&world);
     assert!(!lock.contains("files.example.com"), "{lock}");
     world.work.write(".kustomize-localize", "includes: [x]\n");
     world.refused(&["lock"]).stderr_has(".kustomize-localize:1");
 }
 
 #[test]
-fn a_dry_run_writes_nothing() {
-    let world = world();
-    let before = world.work.state();
-    world
-        .work
-        .run(&["lock", "--dry-run"])
-        .success()
-        .stdout_has("would write kustomize-localize.lock: it would hold 3 remote references")
-        .lacks("git add");
-    before.assert_same(&world.work.state());
-}
-
-#[test]
 fn offline_takes_what_the_cache_holds() {
     let world = world();
-    world
-        .work
-        .run(&["lock", "--offline"])
+    run(&world, &["--offline"])
         .fails(1)
         .stderr_has("https://files.example.com/v1/app.yaml is not in the cache")
         .stderr_has("https://github.com/acme/lib: `v1` cannot be resolved offline")
         .stderr_has("hint: run once without `--offline`");
-    world.work.run(&["lock"]).success();
-    world.work.write(
-        "overlays/prod/kustomization.yaml",
+    run(&world, &[]).success();
+    root(
+        &world,
+        "overlays/prod",
         "resources:\n- https://github.com/acme/lib//other?ref=v1\n",
     );
-    world.work.run(&["lock", "--offline"]).success();
-    assert!(world.work.read(LOCK).contains("paths: [other, web]"));
+    run(&world, &["--offline"]).success();
+    assert!(read(&world).contains("paths: [other, web]"));
 }
 
 #[test]
@@ -596,7 +580,7 @@ fn it_works_from_any_directory_and_in_a_linked_worktree() {
     world.work.commit("files");
     let inside = world.work.path().join("overlays/dev");
     world.sandbox.run(&inside, &["lock"]).success();
-    assert_eq!(world.work.read(LOCK), expected(&world));
+    assert_eq!(read(&world), expected(&world));
 
     let linked = world.sandbox.path("linked");
     let branch = ["worktree", "add", "-q", linked.to_str().unwrap(), "-b", "x"];
@@ -646,43 +630,18 @@ fn without_a_working_tree_there_is_nothing_to_lock() {
 }
 
 #[test]
-fn json_lists_what_changed() {
-    let world = world();
-    let output = world.work.run(&["lock", "--format", "json"]);
-    let json: serde_yaml::Value = serde_yaml::from_str(&output.success().stdout).unwrap();
-    assert_eq!(json["outcome"], "written");
-    assert_eq!(json["lock"], LOCK);
-    assert_eq!(json["changes"][1]["change"], "added");
-    assert_eq!(
-        json["changes"][1]["url"],
-        "https://github.com/acme/deep?ref=v1"
-    );
-    assert_eq!(
-        json["changes"][1]["new"],
-        format!("gitCommit:{}", id(&world, "acme/deep")).as_str()
-    );
-    assert_eq!(json["remotes"][2]["kind"], "git");
-    assert_eq!(json["remotes"][2]["paths"][0], "web");
-    let output = world.work.run(&["lock", "--format", "json"]);
-    output.success().stdout_has("\"outcome\": \"unchanged\"");
-}
-
-#[test]
 fn secrets_are_not_written() {
     let world = world();
     world.file("https://files.example.com/s.yaml", config_map("s"));
-    world.work.write(
-        "overlays/prod/kustomization.yaml",
+    root(
+        &world,
+        "overlays/prod",
         "resources:\n- https://user:hunter2@files.example.com/s.yaml\n",
     );
-    let output = world.work.run(&["lock", "-v"]);
+    let output = run(&world, &["-v"]);
     output.success().lacks("hunter2");
-    assert!(!world.work.read(LOCK).contains("hunter2"));
-    world
-        .work
-        .run(&["lock"])
-        .success()
-        .stdout_has("nothing to do");
+    assert!(!read(&world).contains("hunter2"));
+    run(&world, &[]).success().stdout_has("nothing to do");
 }
 
 #[test]
@@ -696,7 +655,7 @@ fn an_upstream_that_fails_is_told_once_with_all_that_name_it() {
             .work
             .write(&format!("overlays/{name}/kustomization.yaml"), text);
     }
-    let output = world.work.run(&["lock"]);
+    let output = run(&world, &[]);
     output
         .fails(1)
         .stderr_has("  at overlays/one/kustomization.yaml:1:13: resources[0]\n")
@@ -739,7 +698,7 @@ fn the_printed_entries_let_all_that_cannot_be_resolved_stay() {
         "overlays/odd/kustomization.yaml",
         &format!("resources:\n{text}"),
     )]);
-    let output = world.work.run(&["lock"]);
+    let output = run(&world, &[]);
     let output = output.fails(1);
     let (_, entries) = output
         .stderr
@@ -749,7 +708,7 @@ fn the_printed_entries_let_all_that_cannot_be_resolved_stay() {
     assert_eq!(entries.lines().count(), 4, "{output:?}");
     let entries = entries.replace("reason: WHY", "reason: they are gone");
     world.commit(&[(".kustomize-localize", &format!("allow:\n{entries}"))]);
-    world.work.run(&["lock"]).success();
+    run(&world, &[]).success();
     world.work.commit("lock");
     world.work.run(&["check"]).success();
     world.work.run(&["--in-place", "--no-verify"]).success();

@@ -85,10 +85,25 @@ fn urls(world: &World) -> Vec<String> {
 
 #[test]
 fn a_merge_is_resolved_from_both_sides() {
-    for style in ["merge", "diff3", "zdiff3"] {
-        let world = parted(style, true);
+    // Markers alone are enough, and a lock that both sides added is resolved, too.
+    for (style, base, is_committed) in [
+        ("merge", true, false),
+        ("diff3", true, false),
+        ("zdiff3", true, false),
+        ("merge", false, false),
+        ("diff3", true, true),
+    ] {
+        let world = parted(style, base);
         world.work.try_git(&["merge", "topic"]).fails(1);
-        resolve(&world, &["b", "n", "o", "z"]);
+        if is_committed {
+            world.work.commit("with markers");
+        }
+        let both: &[&str] = if base {
+            &["b", "n", "o", "z"]
+        } else {
+            &["n", "o"]
+        };
+        resolve(&world, both);
     }
 }
 
@@ -112,24 +127,6 @@ fn a_rebase_is_resolved_from_both_sides() {
     assert!(stops > 0);
     assert_eq!(urls(&world), ["b", "n", "o", "z"]);
     world.work.run(&["check"]).success();
-}
-
-#[test]
-fn locks_that_both_added_are_resolved() {
-    let world = parted("merge", false);
-    world.work.try_git(&["merge", "topic"]).fails(1);
-    resolve(&world, &["n", "o"]);
-}
-
-#[test]
-fn markers_alone_are_enough() {
-    for style in ["merge", "diff3", "zdiff3"] {
-        let world = parted(style, true);
-        world.work.try_git(&["merge", "topic"]).fails(1);
-        world.work.git(&["add", "--all"]);
-        world.work.git(&["commit", "-qm", "with markers"]);
-        resolve(&world, &["b", "n", "o", "z"]);
-    }
 }
 
 #[test]

@@ -2,30 +2,26 @@
 
 use serde_json::Value;
 
-use crate::support::{Repo, Sandbox, World, config, config_map, deployment};
+use crate::support::{Memory, Repo, Sandbox, World, config, deployment};
 
+const LOCK: &str = "kustomize-localize.lock";
 const FILE: &str = "https://files.example.com/v1/app.yaml";
 const GIT: &str = "https://git.example.com/o/r";
 const SSH: &str = "ssh://git@git.example.com/o/r";
 const CHARTS: &str = "https://charts.example.com/stable";
 
-/// A repository with a lock that holds each of the URLs.
-fn work(sandbox: &Sandbox) -> Repo {
-    let repo = sandbox.repo("work");
+/// A lock that holds each of the URLs.
+fn lock() -> String {
     let (digest, commit) = ("0".repeat(64), "1".repeat(40));
     let git = |url: &str| {
         format!("- {{url: \"{url}\", ref: v1, commit: \"{commit}\", paths: [\".\", a]}}\n")
     };
-    repo.write(
-        "kustomize-localize.lock",
-        format!(
-            "version: 1\nremotes:\n- {{url: \"{FILE}\", sha256: \"{digest}\", size: 1}}\n{}{}\
-             - {{url: \"{CHARTS}\", chart: web, version: 1.2.3, sha256: \"{digest}\", size: 1}}\n",
-            git(GIT),
-            git(SSH),
-        ),
-    );
-    repo
+    format!(
+        "version: 1\nremotes:\n- {{url: \"{FILE}\", sha256: \"{digest}\", size: 1}}\n{}{}\
+         - {{url: \"{CHARTS}\", chart: web, version: 1.2.3, sha256: \"{digest}\", size: 1}}\n",
+        git(GIT),
+        git(SSH),
+    )
 }
 
 /// Returns kustomizations that name a file at a URL, by what names it.
@@ -75,23 +71,28 @@ fn others(url: &str) -> Vec<String> {
 
 #[test]
 fn an_entry_is_for_what_kustomize_requests() {
-    let sandbox = Sandbox::new();
-    let repo = work(&sandbox);
-    let check = |what: &str, kustomization: &str| {
-        repo.write("kustomization.yaml", kustomization);
-        let output = repo.run(&["check", "--working-tree", "kustomization.yaml"]);
-        assert!(output.status < 2, "{what}: {output:?}");
-        (output.status, output.stdout)
+    let locked = Memory::of(&[(LOCK, &lock())]);
+    // Returns whether it is refused as unsafe.
+    let is_refused = |what: &str, kustomization: &str| {
+        let memory = locked.with("kustomization.yaml", kustomization);
+        let findings = memory.findings();
+        let mut errors = findings.iter().filter(|one| one["severity"] == "error");
+        assert_eq!(memory.checked().status() == 0, errors.clone().count() == 0);
+        let is_unsafe = errors.any(|one| one["rule"] == "unsafe-reference");
+        assert_eq!(
+            memory.checked().status() == 1,
+            is_unsafe,
+            "{what}: {findings:?}"
+        );
+        is_unsafe
     };
     let of = |url: &str, named: &dyn Fn(&str) -> Vec<(&'static str, String)>| {
         for (field, kustomization) in named(url) {
-            assert_eq!(check(field, &kustomization).0, 0, "{field}: {url}");
+            assert!(!is_refused(field, &kustomization), "{field}: {url}");
         }
         for other in others(url) {
             for (field, kustomization) in named(&other) {
-                let (status, found) = check(field, &kustomization);
-                assert_eq!(status, 1, "{field}: {other:?}");
-                assert!(found.contains("error[unsafe-reference]"), "{found}");
+                assert!(is_refused(field, &kustomization), "{field}: {other:?}");
             }
         }
     };
@@ -103,7 +104,8 @@ fn an_entry_is_for_what_kustomize_requests() {
     }
     for other in others(&format!("{GIT}//a?ref=v1")) {
         for (field, kustomization) in roots(&other) {
-            assert_eq!(check(field, &kustomization).0, 1, "{field}: {other:?}");
+            let memory = locked.with("kustomization.yaml", kustomization);
+            assert_eq!(memory.checked().status(), 1, "{field}: {other:?}");
         }
     }
 }
@@ -116,21 +118,21 @@ fn nothing_is_locked_that_a_lock_cannot_hold() {
         let url = Value::from(format!("{FILE}{end}"));
         repo.write("kustomization.yaml", format!("resources: [{url}]\n"));
         repo.run(&["lock"]).fails(1).stderr_has(" is refused: it");
-        assert!(!repo.path().join("kustomize-localize.lock").exists());
+        assert!(!repo.path().join(LOCK).exists());
     }
 }
 
 #[test]
 fn directories_that_a_change_adds_are_new_in_the_lock() {
     let sandbox = Sandbox::new();
-    let repo = work(&sandbox);
+    let repo = sandbox.repo("work");
+    repo.write(LOCK, lock());
     repo.write(
         "kustomization.yaml",
         format!("resources: ['{GIT}//a?ref=v1']\n"),
     );
     repo.commit("locked");
-    let lock = repo.read("kustomize-localize.lock");
-    repo.write("kustomize-localize.lock", lock.replacen("a]", "a, b/c]", 1));
+    repo.write(LOCK, lock().replacen("a]", "a, b/c]", 1));
     repo.write(
         "kustomization.yaml",
         format!("resources: ['{GIT}//a?ref=v1', '{GIT}//b/c?ref=v1']\n"),
@@ -152,6 +154,7 @@ fn directories_that_a_change_adds_are_new_in_the_lock() {
         report["new_locked"][0]["remote"],
         format!("{GIT}//b/c?ref=v1")
     );
+    assert_eq!(report["new_locked"][0]["line"], 4);
     // What it no longer holds is not new.
     repo.run(&["check", "--rev", "HEAD^", "--base", "HEAD"])
         .success()
@@ -161,25 +164,23 @@ fn directories_that_a_change_adds_are_new_in_the_lock() {
 /// The system follows a link before it climbs; whoever joins paths as text sees another program.
 #[test]
 fn the_path_of_a_program_does_not_climb_after_a_link() {
-    let sandbox = Sandbox::new();
-    let repo = sandbox.repo("work");
-    repo.write_executable("app/fn.sh", "#!/bin/sh\n");
-    repo.write_executable("lib/fn.sh", "#!/bin/sh\n");
-    repo.write("lib/deep/cm.yaml", config_map("a"));
-    repo.write("app/real/cm.yaml", config("a"));
-    repo.symlink("app/link", "../lib/deep");
-    repo.symlink("app/real/out", "../../lib/deep");
-    let status = |path: &str| {
+    let mut memory = Memory::of(&[
+        ("app/fn.sh", "#!/bin/sh\n"),
+        ("lib/fn.sh", "#!/bin/sh\n"),
+        ("lib/deep/cm.yaml", &config("a")),
+        ("app/real/cm.yaml", &config("a")),
+        ("app/kustomization.yaml", "transformers: [fn.yaml]\n"),
+    ]);
+    memory.symlink("app/link", "../lib/deep");
+    memory.symlink("app/real/out", "../../lib/deep");
+    let found = |path: &str| {
         let function = format!(
             "apiVersion: a/v1\nkind: A\nmetadata:\n  name: a\n  annotations:\n    config.kubernetes.io/function: 'exec: {{path: {path}}}'\n"
         );
-        repo.write("app/kustomization.yaml", "transformers: [fn.yaml]\n");
-        repo.write("app/fn.yaml", function);
-        let output = repo.run(&["check", "--working-tree", "app"]);
-        (output.status, output.stdout)
+        memory.with("app/fn.yaml", function).findings()
     };
     for path in ["./fn.sh", "../lib/fn.sh", ".././/app/./fn.sh"] {
-        assert_eq!(status(path).0, 0, "{path}");
+        assert_eq!(found(path).len(), 0, "{path}");
     }
     for path in [
         "link/../fn.sh",
@@ -191,9 +192,12 @@ fn the_path_of_a_program_does_not_climb_after_a_link() {
         "none/../fn.sh",
         "fn.sh/../fn.sh",
     ] {
-        let (status, found) = status(path);
-        assert_eq!(status, 1, "{path}");
-        assert!(found.contains("climbs with `..` after a name"), "{found}");
+        let found = found(path);
+        let climbs = |one: &Value| {
+            let message = one["message"].as_str().unwrap();
+            message.contains("climbs with `..` after a name") && one["severity"] == "error"
+        };
+        assert!(found.iter().any(climbs), "{path}: {found:?}");
     }
 }
 
@@ -262,7 +266,7 @@ fn a_directory_that_is_not_in_the_lock_is_not_locked() {
         let added = format!("  added {directory} of https://github.com/acme/lib?ref=v2\n");
         work.run(&["lock"]).success().stdout_has(&added);
         check(directory).success();
-        assert!(work.read("kustomize-localize.lock").contains("acme/deep"));
+        assert!(work.read(LOCK).contains("acme/deep"));
         work.run(&["lock"]).success().stdout_has("nothing to do");
     }
 }
