@@ -3,9 +3,7 @@
 mod edits;
 mod git;
 
-use std::process::Command;
-
-use crate::support::{Kustomize, Output, Reply, Repo, Running, World, config_map};
+use crate::support::{Kustomize, Output, Reply, Repo, Running, World, config_map, files};
 
 const LOCK: &str = "kustomize-localize.lock";
 const IN_PLACE: [&str; 2] = ["--in-place", "--no-commit"];
@@ -41,75 +39,27 @@ fn refused(world: &World, more: &[&str]) -> Output {
     world.refused(&[&IN_PLACE, more].concat())
 }
 
-fn sha256(text: &str) -> String {
-    use sha2::{Digest as _, Sha256};
-    let digest = Sha256::digest(text.as_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The files of the working tree, but for what git keeps.
-fn files(repo: &Repo) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut todo = vec![repo.path().to_owned()];
-    while let Some(directory) = todo.pop() {
-        for entry in directory.read_dir().unwrap() {
-            let path = entry.unwrap().path();
-            let name = path
-                .strip_prefix(repo.path())
-                .unwrap()
-                .display()
-                .to_string();
-            if path.is_dir() && !path.is_symlink() {
-                if name != ".git" {
-                    todo.push(path);
-                }
-            } else {
-                found.push(name);
-            }
-        }
-    }
-    found.sort();
-    found
-}
-
 /// The output of `kustomize build` for a target; with the network closed, if requested.
 fn build(world: &World, target: &str, closed: bool) -> Option<String> {
-    build_in(world, &world.work, target, closed)
-}
-
-/// The same in another repository.
-fn build_in(world: &World, repo: &Repo, target: &str, closed: bool) -> Option<String> {
     let kustomize = Kustomize::find()?;
-    let mut command = world.sandbox.command(kustomize.program(), repo.path());
-    command.args(["build", target]);
-    if closed {
-        for name in ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"] {
-            command.env(name, "http://127.0.0.1:9");
-        }
-        command.env("GIT_ALLOW_PROTOCOL", "none");
-    }
-    let output = Running::start(&mut command).wait();
+    let output = world.build(&kustomize, world.work.path(), target, &[], closed);
     Some(output.success().stdout.clone())
 }
 
 /// Runs the commands that a report names, as they stand there, in a shell.
+#[track_caller]
 fn follow(world: &World, output: &Output) {
-    let commands: Vec<&str> = output
-        .stdout
-        .lines()
-        .skip_while(|line| *line != "  to commit it:")
-        .skip(1)
+    let lines = output.success().stdout.lines();
+    let commands = lines.skip_while(|line| *line != "  to commit it:").skip(1);
+    let commands: Vec<&str> = commands
         .map_while(|line| line.strip_prefix("    "))
         .collect();
-    assert_eq!(commands.len(), 2, "{output:?}");
-    for command in commands {
-        let command = match command {
-            "git commit" => "git commit -q -m mended",
-            command => command,
-        };
-        let mut shell: Command = world.sandbox.command("sh", world.work.path());
-        Running::start(shell.args(["-c", command])).wait().success();
-    }
+    let [stage, "git commit"] = commands[..] else {
+        panic!("{output:?}")
+    };
+    let mut shell = world.sandbox.command("sh", world.work.path());
+    Running::start(shell.args(["-c", stage])).wait().success();
+    world.work.git(&["commit", "-q", "-m", "mended"]);
 }
 
 #[test]
@@ -127,8 +77,10 @@ fn remote_files_go_beside_the_kustomization_that_names_them() {
         .stdout_has("localized the repository in place: 11 files written, 3 references rewritten, 0 removed\n")
         .stdout_has("  added https://github.com/acme/lib?ref=v1 ")
         .stdout_has("  to commit it:\n    git add -f -- :/base/kustomization.yaml :/base/localized-files :/kustomize-localize.lock :/overlays/dev/kustomization.yaml :/overlays/dev/localized-files\n    git commit\n");
+    let written = files(world.work.path()).into_keys();
+    let written: Vec<String> = written.filter(|name| !name.ends_with('/')).collect();
     assert_eq!(
-        files(&world.work),
+        written,
         [
             "README.md",
             "base/kustomization.yaml",
@@ -266,13 +218,8 @@ fn localized_files_follow_the_references() {
         .success()
         .stdout_has("4 files written, 1 reference rewritten, 2 removed")
         .stdout_has("  dropped https://files.example.com/v1/app.yaml ");
-    assert!(
-        !world
-            .work
-            .path()
-            .join("overlays/dev/localized-files")
-            .exists()
-    );
+    let place = world.work.path().join("overlays/dev/localized-files");
+    assert!(!place.exists());
     assert!(world.work.path().join(LIB).join("other/map.yaml").exists());
     assert!(world.work.path().join(LIB).join("web/map.yaml").exists());
     assert_eq!(build(&world, "overlays/dev", true), before);
@@ -322,10 +269,6 @@ fn trouble_in_the_tree_is_a_warning_but_in_a_target_an_error() {
     refused(&world, &["overlays/prod"]).stderr_has(
         "overlays/prod/kustomization.yaml:3:3: resources[1]: `missing.yaml` does not exist",
     );
-    refused(&world, &["nowhere"])
-        .stderr_has("there is no directory `nowhere` for the target")
-        .stderr_has("there is no NEW_DIR");
-    refused(&world, &["overlays"]).stderr_has("no kustomization file in `overlays`");
     let output = in_place(&world.work, &["-v"]);
     output
         .success()
@@ -363,39 +306,33 @@ fn locked_and_offline_name_what_is_missing() {
 #[test]
 fn options_that_make_no_sense_are_refused() {
     let world = world();
-    let before = world.work.state();
-    for other in [
-        &["--scope", "."][..],
-        &["--branch", "x"],
-        &["--rev", "HEAD"],
-        &["-m", "x"],
-        &["-s"],
-        &["-S"],
-        &["--update"],
+    in_place(&world.work, &["overlays/dev"]).success();
+    let inside = format!("{LIB}/web");
+    let no_place = "only a directory of this repository can be localized in place";
+    for (more, says) in [
+        (&["--scope", "."][..], "cannot be used with"),
+        (&["--branch", "x"], "cannot be used with"),
+        (&["--rev", "HEAD"], "cannot be used with"),
+        (&["-m", "x"], "cannot be used with"),
+        (&["-s"], "cannot be used with"),
+        (&["-S"], "cannot be used with"),
+        (&["--update"], "cannot be used with"),
+        (&["https://github.com/acme/lib//web?ref=v1"], no_place),
+        (&["base/own.yaml"], "the target `base/own.yaml` is a file"),
+        (&["../elsewhere"], "lies outside of the repository"),
+        (
+            &["nowhere"],
+            "there is no directory `nowhere` for the target",
+        ),
+        (&["nowhere"], "there is no NEW_DIR"),
+        (&["overlays"], "no kustomization file in `overlays`"),
+        (&[&inside], "it lies in localized files"),
     ] {
-        in_place(&world.work, other)
-            .fails(2)
-            .stderr_has("cannot be used with");
+        refused(&world, more).stderr_has(says);
     }
     world
-        .work
-        .run(&["base", "a", "b", "--no-commit"])
-        .fails(2)
+        .refused(&["base", "a", "b", "--no-commit"])
         .stderr_has("`b` is one argument too many");
-    in_place(&world.work, &["https://github.com/acme/lib//web?ref=v1"])
-        .fails(2)
-        .stderr_has("only a directory of this repository can be localized in place");
-    in_place(&world.work, &["base/own.yaml"])
-        .fails(2)
-        .stderr_has("the target `base/own.yaml` is a file");
-    in_place(&world.work, &["../elsewhere"])
-        .fails(2)
-        .stderr_has("the target `../elsewhere` lies outside of the repository");
-    before.assert_same(&world.work.state());
-    in_place(&world.work, &[]).success();
-    in_place(&world.work, &[&format!("{LIB}/web")])
-        .fails(2)
-        .stderr_has("it lies in localized files");
 }
 
 #[test]
@@ -453,25 +390,15 @@ fn links_to_roots_and_kustomizations_stay() {
     let before = build(&world, "shared/one", false);
     let by_link = world.work.read("by-link/kustomization.yaml");
     in_place(&world.work, &["app", "shared/one"]).success();
-    assert!(
-        world
-            .work
-            .path()
-            .join("shared/one/kustomization.yaml")
-            .is_symlink()
-    );
-    assert!(world.work.path().join("app").is_symlink());
+    for link in ["shared/one/kustomization.yaml", "app"] {
+        assert!(world.work.path().join(link).is_symlink(), "{link}");
+    }
     assert_eq!(
         world.work.read("shared/one/real.yaml"),
         "resources:\n- localized-files/files.example.com/v1/app.yaml\n- map.yaml\n"
     );
-    assert!(
-        world
-            .work
-            .path()
-            .join("overlays/dev/localized-files")
-            .is_dir()
-    );
+    let place = world.work.path().join("overlays/dev/localized-files");
+    assert!(place.is_dir());
     assert_eq!(world.work.read("by-link/kustomization.yaml"), by_link);
     assert_eq!(build(&world, "shared/one", true), before);
 }
@@ -500,40 +427,18 @@ fn ignored_directories_are_not_left_out_of_the_commit() {
     ] {
         assert!(files.contains(&format!("100644 {file}")), "{files:?}");
     }
-    build_in(&world, &clone, "build/app", true);
-}
-
-/// The output of `check --staged`.
-fn check(world: &World) -> Output {
-    world.work.run(&["check", "--staged"])
+    world.same_build("build/app", &clone, "build/app");
 }
 
 #[test]
-fn a_blocked_commit_passes_after_either_fix() {
+fn a_localized_tree_is_clean_locked_and_copied_as_any_other() {
     let world = world();
-    world.sandbox.offer_itself();
-    world.work.run(&["hook", "install"]).success();
-    let commit = ["commit", "-q", "-m", "blocked"];
-    let blocked = world.work.try_git(&commit);
-    assert_eq!(blocked.status, 1, "{blocked:?}");
-    check(&world)
-        .fails(1)
-        .stdout_has("remote-reference")
-        .stdout_has("https://github.com/acme/lib//web?ref=v1");
-
-    // The way that keeps the URLs.
-    let output = world.work.run(&["lock"]);
-    let stage = output.success().stdout.lines().last().unwrap();
-    let stage = stage.strip_prefix("  to stage it: ").unwrap();
-    let mut shell = world.sandbox.command("sh", world.work.path());
-    Running::start(shell.args(["-c", stage])).wait().success();
-    check(&world).success().lacks("warning");
-    world.work.git(&["commit", "-q", "-m", "locked"]);
-
-    // And the one that takes them in.
+    world.work.run(&["lock"]).success();
+    world.work.commit("locked");
     let output = in_place(&world.work, &[]);
     follow(&world, &output);
-    check(&world).success().lacks("warning");
+    let check = world.work.run(&["check", "--staged"]);
+    check.success().lacks("warning");
     let lock = world.work.read(LOCK);
     world
         .work
@@ -542,11 +447,6 @@ fn a_blocked_commit_passes_after_either_fix() {
         .stdout_has("nothing to do: kustomize-localize.lock holds 3 remote references");
     assert_eq!(world.work.read(LOCK), lock);
     assert_eq!(world.work.git(&["status", "--porcelain"]), "");
-
-    // A localized tree can be copied as any other.
     let clone = world.localized(&["overlays/dev", "--scope", ".", "--locked", "--offline"]);
-    assert_eq!(
-        build_in(&world, &clone, "localized-dev/overlays/dev", true),
-        build(&world, "overlays/dev", true)
-    );
+    world.same_build("overlays/dev", &clone, "localized-dev/overlays/dev");
 }

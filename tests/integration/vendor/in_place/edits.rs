@@ -1,28 +1,32 @@
 //! Files that were edited, removed or added by hand among the localized files.
 
-use super::{LIB, LOCK, files, follow, in_place, refused, world};
-use crate::support::{Repo, deployment};
+use git_kustomize_localize::record::sha256_hex;
+
+use super::{LIB, LOCK, follow, in_place, refused, world};
+use crate::support::{Repo, deployment, files};
+
+/// A localized file.
+const FILE: &str = "overlays/dev/localized-files/files.example.com/v1/app.yaml";
 
 #[test]
 fn edits_in_localized_files_are_not_lost() {
     let world = world();
     in_place(&world.work, &[]).success();
     world.work.commit("localized");
-    let file = "overlays/dev/localized-files/files.example.com/v1/app.yaml";
-    world.work.write(file, "# edited\n");
+    world.work.write(FILE, "# edited\n");
     let output = in_place(&world.work, &[]);
     output
         .success()
         .stdout_has("nothing to do")
         .stderr_has(&format!(
-            "warning[edited-copy]: {file}: is not what the lock says"
+            "warning[edited-copy]: {FILE}: is not what the lock says"
         ));
-    assert_eq!(world.work.read(file), "# edited\n");
+    assert_eq!(world.work.read(FILE), "# edited\n");
     let output = in_place(&world.work, &["--overwrite"]);
     output.success().stdout_has("1 file written, 0 references");
-    assert_eq!(world.work.read(file), deployment("app"));
+    assert_eq!(world.work.read(FILE), deployment("app"));
     assert_eq!(world.work.git(&["status", "--porcelain"]), "");
-    world.work.write(file, "# edited\n");
+    world.work.write(FILE, "# edited\n");
 
     // Written again, or not needed any more.
     world.work.write(
@@ -31,20 +35,20 @@ fn edits_in_localized_files_are_not_lost() {
     );
     world.work.git(&["add", "overlays/dev/kustomization.yaml"]);
     refused(&world, &[])
-        .stderr_has(&format!("localized files were edited by hand: `{file}`"))
+        .stderr_has(&format!("localized files were edited by hand: `{FILE}`"))
         .stderr_has("hint: to discard the edits: --overwrite");
     in_place(&world.work, &["--overwrite"]).success();
-    assert_eq!(world.work.read(file), deployment("app"));
+    assert_eq!(world.work.read(FILE), deployment("app"));
 
-    world.work.write(file, "# edited\n");
+    world.work.write(FILE, "# edited\n");
     world
         .work
         .write("overlays/dev/kustomization.yaml", "namePrefix: a-\n");
     refused(&world, &[]).stderr_has(&format!(
-        "localized files that nothing references any more were edited by hand: `{file}`"
+        "localized files that nothing references any more were edited by hand: `{FILE}`"
     ));
     in_place(&world.work, &["--overwrite"]).success();
-    assert!(!world.work.path().join(file).exists());
+    assert!(!world.work.path().join(FILE).exists());
 }
 
 #[test]
@@ -93,12 +97,11 @@ fn committed_edits_are_undone_from_upstream() {
     in_place(&world.work, &[]).success();
     world.work.commit("localized");
     let deep = format!("{LIB}/web/localized-files/github.com/acme/deep/v1/app/map.yaml");
-    let file = "overlays/dev/localized-files/files.example.com/v1/app.yaml";
     let rewritten = format!("{LIB}/web/kustomization.yaml");
     let attributes = "base/localized-files/.gitattributes";
-    let paths = [&deep, file, &rewritten, attributes];
+    let paths = [&deep, FILE, &rewritten, attributes];
     let before = paths.map(|path| world.work.read(path));
-    for path in [&deep, file, &rewritten] {
+    for path in [&deep, FILE, &rewritten] {
         world.work.write(path, "resources: []\n# edited\n");
     }
     world.work.remove(attributes);
@@ -111,7 +114,7 @@ fn committed_edits_are_undone_from_upstream() {
     assert_eq!(world.work.git(&["diff", "HEAD~3", "HEAD"]), "");
 
     // Lost everywhere.
-    world.work.write(file, "# edited\n");
+    world.work.write(FILE, "# edited\n");
     world.work.commit("edited");
     world
         .server
@@ -152,7 +155,7 @@ fn a_lock_that_lists_other_files_makes_none_of_them_ours() {
         format!("  - path: {path}\n    mode: \"100644\"\n    sha256: {sha256}\n")
     };
     let digest = "4a1d3b2ed1d7eda4c6b0ae6a2fdfd3b58f7d6b4e5a1c9e7a40c6e0b5f3b7a111";
-    let real = super::sha256(precious);
+    let real = sha256_hex(precious.as_bytes());
     let listed = lock.clone() + &entry("precious.yaml", &real) + &entry("README.md", digest);
     world.work.write(LOCK, listed);
     world.work.git(&["add", "--all"]);
@@ -171,12 +174,11 @@ fn a_link_in_the_place_of_a_localized_file_is_replaced_on_request() {
     let world = world();
     in_place(&world.work, &[]).success();
     world.work.commit("localized");
-    let file = "overlays/dev/localized-files/files.example.com/v1/app.yaml";
-    world.work.remove(file);
-    world.work.symlink(file, "../../../kustomization.yaml");
+    world.work.remove(FILE);
+    world.work.symlink(FILE, "../../../kustomization.yaml");
     let text = world.work.read("overlays/dev/kustomization.yaml");
     refused(&world, &[])
-        .stderr_has(&format!("were edited by hand: `{file}`"))
+        .stderr_has(&format!("were edited by hand: `{FILE}`"))
         .stderr_has("hint: to discard the edits: --overwrite");
     in_place(&world.work, &["--overwrite"]).success();
     assert_eq!(world.work.git(&["status", "--porcelain"]), "");
@@ -188,19 +190,18 @@ fn a_run_that_was_undone_is_run_again() {
     let world = world();
     world.work.git(&["commit", "-q", "-m", "remote"]);
     in_place(&world.work, &[]).success();
-    let after = files(&world.work);
+    let after = files(world.work.path());
     // This leaves the new files, and no lock that lists them.
     world.work.git(&["restore", "."]);
     world.work.remove("kustomize-localize.lock");
-    let file = "overlays/dev/localized-files/files.example.com/v1/app.yaml";
-    world.work.write(file, "# edited\n");
+    world.work.write(FILE, "# edited\n");
     refused(&world, &[]).stderr_has(&format!(
-        "files are in the way that the lock does not list: `{file}`"
+        "files are in the way that the lock does not list: `{FILE}`"
     ));
-    world.work.write(file, deployment("app"));
+    world.work.write(FILE, deployment("app"));
     let output = in_place(&world.work, &[]);
     output.success();
-    assert_eq!(files(&world.work), after);
+    assert_eq!(files(world.work.path()), after);
     follow(&world, &output);
     world.work.run(&["check"]).success();
     assert_eq!(world.work.git(&["status", "--porcelain"]), "");
