@@ -87,81 +87,46 @@ fn a_fresh_result_verifies() {
     inside.success().stdout_has("as recorded");
 }
 
-/// A manual change, and the report about it.
-type Tampering = (fn(&Repo), &'static str);
+/// What a lock becomes; nothing if it goes.
+type Edit = fn(&str) -> Option<String>;
 
+/// What becomes of files is in [`super::tampering`].
 #[test]
-fn every_change_is_named() {
-    let changes: &[Tampering] = &[
+fn every_change_of_the_lock_is_named() {
+    let changes: &[(Edit, &str)] = &[
         (
-            |repo| repo.write(PLACE, repo.read(PLACE).replace("one", "two")),
-            "service.yaml: was changed: its sha256 is ",
-        ),
-        (
-            |repo| {
-                repo.write(
-                    "localized-overlay/overlay/kustomization.yaml",
-                    "resources: [../base]\n",
-                )
-            },
-            "localized-overlay/overlay/kustomization.yaml: was changed",
-        ),
-        (
-            |repo| repo.remove(PLACE),
-            "service.yaml: is missing, although the lock lists it",
-        ),
-        (
-            |repo| {
-                repo.remove(PLACE);
-                repo.symlink(PLACE, "kustomization.yaml");
-            },
-            "service.yaml: is not a file, although the lock lists it as one",
-        ),
-        (
-            |repo| repo.write_executable(PLACE, repo.read(PLACE)),
-            "service.yaml: has another mode than the lock lists",
-        ),
-        (
-            |repo| repo.write("localized-overlay/base/more.yaml", "a: b\n"),
-            "localized-overlay/base/more.yaml: was added: the lock does not list it",
-        ),
-        (
-            |repo| {
-                let lock = repo.read(LOCK);
+            |lock| {
                 let (head, rest) = lock.split_once("commit: ").unwrap();
                 let changed = if rest.starts_with('0') { "1" } else { "0" };
-                repo.write(LOCK, format!("{head}commit: {changed}{}", &rest[1..]));
+                Some(format!("{head}commit: {changed}{}", &rest[1..]))
             },
             "kustomize-localize.lock: lists https://example.com/acme/remote",
         ),
         (
-            |repo| {
-                repo.write(
-                    LOCK,
-                    repo.read(LOCK)
-                        .replace("target: example/overlay", "target: example/base"),
-                )
-            },
+            |lock| Some(lock.replace("target: example/overlay", "target: example/base")),
             "kustomize-localize.lock: names the target `example/base`",
         ),
-        (|repo| repo.remove(LOCK), "kustomize-localize.lock: is gone"),
+        (|_| None, "kustomize-localize.lock: is gone"),
     ];
     for (change, expected) in changes {
         let project = localized();
         let work = &project.work;
-        change(work);
+        match change(&work.read(LOCK)) {
+            Some(lock) => work.write(LOCK, lock),
+            None => work.remove(LOCK),
+        }
+        work.write(PLACE, "a: changed\n");
         tamper(work);
         let output = verify(work, &[]);
-        output.fails(1).stdout_has(expected);
-        assert!(!output.stdout.contains("as recorded"), "{output:?}");
-        // The commit before is as it was.
-        verify(work, &["HEAD^"]).success();
+        output.fails(1).stdout_has(expected).lacks("as recorded");
         let report = parsed(verify(work, &["--format", "json"]).fails(1));
         assert!(!report["differences"].as_array().unwrap().is_empty());
+        // The commit before is as it was.
+        verify(work, &["HEAD^"]).success();
         // Paths elsewhere are not requested.
         if work.path().join(LOCK).exists() {
-            let output = verify(work, &["--", "localized-overlay/base/config.yaml"]);
-            assert!(!output.stdout.contains("service.yaml"), "{output:?}");
+            output.stdout_has("service.yaml: was changed: its sha256 is ");
+            verify(work, &["--", "localized-overlay/base/config.yaml"]).lacks("service.yaml");
         }
     }
 }
@@ -232,30 +197,37 @@ fn remaining_remote_references_are_named() {
 fn a_commit_without_a_record_is_an_error() {
     let project = Project::new();
     let work = &project.work;
+    let none = "`HEAD` holds no record";
     verify(work, &[])
         .fails(2)
-        .stderr_has("`HEAD` holds no record")
+        .stderr_has(none)
         .stderr_has("localized/main");
     // A lock of URLs is none.
     work.run(&["lock"]).success();
     work.commit("locked");
-    verify(work, &[])
-        .fails(2)
-        .stderr_has("`HEAD` holds no record");
     project.overlay(&[]).success();
-    verify(work, &["localized/main", "--", "example"])
-        .fails(2)
-        .stderr_has("`localized/main` holds no record of `example`");
-    verify(work, &["localized/main", "--", "localized-overlay/nope"])
-        .fails(2)
-        .stderr_has("`localized/main` holds nothing at `localized-overlay/nope`, and no lock in it lists that")
-        .stderr_has("hint: see what it holds: git ls-tree -r --name-only localized/main\n");
+    let nope = "localized-overlay/nope";
+    for (args, says) in [
+        (&[][..], none),
+        (
+            &["localized/main", "--", "example"],
+            "`localized/main` holds no record of `example`",
+        ),
+        (
+            &["localized/main", "--", nope],
+            "`localized/main` holds nothing at `localized-overlay/nope`, and no lock in it lists that",
+        ),
+        (
+            &["localized/main", "--", nope],
+            "hint: see what it holds: git ls-tree -r --name-only localized/main\n",
+        ),
+        (&["nothing"], "`nothing` names no commit"),
+    ] {
+        verify(work, args).fails(2).stderr_has(says);
+    }
     verify(work, &["localized/main", "--", "localized-overlay/overlay"])
         .success()
         .stdout_has(": 1 file, 1 remote;");
-    verify(work, &["nothing"])
-        .fails(2)
-        .stderr_has("`nothing` names no commit");
     let output = verify(work, &["nothing", "--format", "json"]);
     let report = parsed(output.fails(2));
     assert!(report.to_string().contains("names no commit"), "{report}");
@@ -300,6 +272,15 @@ fn a_signature_can_be_required() {
     verify(work, &["HEAD^", "--require-signature"])
         .fails(1)
         .stdout_has("the signature of ");
+    // Where everything that can be looked at without a network agrees, it is what tells, as the page says.
+    work.git(&["reset", "--quiet", "--hard", "HEAD^"]);
+    forge(work, PLACE, LOCK, "localized-overlay");
+    verify(work, &[]).success();
+    verify(work, &["--require-signature"])
+        .fails(1)
+        .stdout_has(" is not signed\n");
+    let page = include_str!("../../../src/commands/verify.md");
+    assert!(page.contains("What it cannot tell without a network"));
 }
 
 /// Changes a file of the tip, its lock, and the message: everything that a check without a network looks at.
@@ -315,7 +296,8 @@ fn forge(repo: &Repo, place: &str, lock: &str, directory: &str) {
     let message = repo.git(&["log", "-1", "--format=%B"]);
     let [old, new] = ["HEAD", &tree].map(|tree| repo.id(&format!("{tree}:{directory}")));
     let message = message.replace(&old, &new);
-    repo.git(&["commit", "--quiet", "--amend", "--message", &message]);
+    let amend = ["commit", "-q", "--amend", "--no-gpg-sign", "-m", &message];
+    repo.git(&amend);
 }
 
 #[test]
@@ -323,20 +305,17 @@ fn localizing_again_finds_consistent_tampering() {
     for in_place in [false, true] {
         let project = Project::new();
         let work = &project.work;
-        let (place, lock, directory) = if in_place {
-            (
-                &PLACE["localized-overlay/".len()..],
-                "kustomize-localize.lock",
-                "",
-            )
+        let home = if in_place {
+            "example"
         } else {
-            (PLACE, LOCK, "localized-overlay")
+            "localized-overlay"
         };
-        let place = if in_place {
-            format!("example/{place}")
-        } else {
-            place.to_owned()
-        };
+        let directory = if in_place { "" } else { home };
+        let place = PLACE.replace("localized-overlay", home);
+        let lock = LOCK.replace(
+            "localized-overlay/",
+            if in_place { "" } else { "localized-overlay/" },
+        );
         if in_place {
             work.run(&["--in-place", "--no-verify"]).success();
         } else {
@@ -346,8 +325,11 @@ fn localizing_again_finds_consistent_tampering() {
             .success()
             .stdout_has(": as recorded, the same when localized again\n");
         work.git(&["switch", "--quiet", "localized/main"]);
-        forge(work, &place, lock, directory);
+        forge(work, &place, &lock, directory);
         verify(work, &[]).success();
+        // What a copy was made from is as it was.
+        let check = work.run(&["check"]);
+        assert_eq!(check.status == 0, in_place, "{check:?}");
         verify(work, &["--rebuild"])
             .fails(1)
             .stdout_has(&format!("{place}: is not what localizing again gives\n"))
