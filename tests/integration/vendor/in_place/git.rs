@@ -11,45 +11,6 @@ fn check(repo: &Repo) {
 }
 
 #[test]
-fn an_interrupted_run_can_be_repeated() {
-    let world = world();
-    world.work.commit("files");
-    in_place(&world.work, &[]).success();
-    let done = world.work.state().without("index");
-    let lock = world.work.read(LOCK);
-    let written = [
-        "base/localized-files/.gitattributes",
-        &format!("{LIB}/web/map.yaml"),
-        APP,
-    ];
-    // Stopped after the lock, after some files, before the last kustomization.
-    for kept in 0..=written.len() {
-        let files = written.map(|path| world.work.read(path));
-        world.work.git(&["checkout", "-q", "--", "."]);
-        world.work.git(&["clean", "-qfdx"]);
-        world.work.write(LOCK, &lock);
-        for (path, text) in written.iter().zip(files).take(kept) {
-            world.work.write(path, text);
-        }
-        if kept == written.len() {
-            let text = world.work.read("base/kustomization.yaml");
-            let (from, to) = (
-                "https://github.com/acme/lib//web?ref=v1",
-                "localized-files/github.com/acme/lib/v1/web",
-            );
-            world
-                .work
-                .write("base/kustomization.yaml", text.replace(from, to));
-            // Its references are there, except for nested ones: those come back on request only.
-            in_place(&world.work, &["--overwrite"]).success();
-        } else {
-            in_place(&world.work, &[]).success();
-        }
-        done.assert_same(&world.work.state().without("index"));
-    }
-}
-
-#[test]
 fn line_ends_are_those_of_the_working_tree_and_of_upstream() {
     let world = world();
     world.work.git(&["config", "core.autocrlf", "true"]);
@@ -207,36 +168,35 @@ fn a_kustomization_that_is_not_merged_is_not_touched() {
 
 #[test]
 fn two_things_never_share_a_place() {
-    let world = World::new();
     let url = "https://files.example.com/app.yaml";
-    world.file(url, config_map("one"));
-    world.file(&format!("{url}?x=2"), config_map("two"));
     let both = format!("resources:\n- {url}\n- {url}?x=2\n");
-    world.work.write("kustomization.yaml", &both);
-    world.work.git(&["add", "--all"]);
+    let names = |text: &str| {
+        let world = World::new();
+        world.file(url, config_map("one"));
+        world.file(&format!("{url}?x=2"), config_map("two"));
+        world.work.write("kustomization.yaml", text);
+        world.work.git(&["add", "--all"]);
+        world
+    };
+    let world = names(&both);
     let before = build(&world, ".", false);
     in_place(&world.work, &[]).success();
     assert_eq!(build(&world, ".", true), before);
 
     // One after the other.
-    let world2 = World::new();
-    world2.file(url, config_map("one"));
-    world2.file(&format!("{url}?x=2"), config_map("two"));
-    world2
-        .work
-        .write("kustomization.yaml", format!("resources:\n- {url}\n"));
-    world2.work.git(&["add", "--all"]);
-    in_place(&world2.work, &[]).success();
-    let text = world2.work.read("kustomization.yaml") + &format!("- {url}?x=2\n");
-    world2.work.write("kustomization.yaml", text);
-    world2.work.git(&["add", "--all"]);
-    refused(&world2, &[])
+    let world = names(&format!("resources:\n- {url}\n"));
+    let work = &world.work;
+    in_place(work, &[]).success();
+    let text = work.read("kustomization.yaml") + &format!("- {url}?x=2\n");
+    work.write("kustomization.yaml", text);
+    work.git(&["add", "--all"]);
+    refused(&world, &[])
         .stderr_has("`localized-files/files.example.com/app.yaml` is from https://files.example.com/app.yaml, which is still referenced, and https://files.example.com/app.yaml?x=2 would take its place")
         .stderr_has("hint: write both references as URLs again");
-    world2.work.write("kustomization.yaml", both);
-    world2.work.git(&["add", "--all"]);
-    in_place(&world2.work, &[]).success();
-    assert_eq!(build(&world2, ".", true), before);
+    work.write("kustomization.yaml", both);
+    work.git(&["add", "--all"]);
+    in_place(work, &[]).success();
+    assert_eq!(build(&world, ".", true), before);
 }
 
 #[test]
