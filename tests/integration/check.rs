@@ -106,3 +106,13 @@ fn shell(repo: &Repo, place: &str, command: &str) -> Output {
     let mut shell = repo.sandbox().command("sh", &repo.path().join(place));
     Running::start(shell.args(["-c", command])).wait()
 }
+
+/// Returns a copy of a repository, in a new directory beside it.
+fn copy_of(repo: &Repo, name: &str) -> Repo {
+    let to = repo.path().with_file_name(name);
+    let mut cp = repo.sandbox().command("cp", repo.path());
+    Running::start(cp.args(["-a", "."]).arg(&to))
+        .wait()
+        .success();
+    Repo::new(repo.sandbox(), to)
+}

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{commands, findings, shell};
-use crate::support::{Repo, Running, World, config_map, deployment, files};
+use super::{commands, copy_of, findings, shell};
+use crate::support::{Repo, World, config_map, deployment, files};
 
 const LOCK: &str = "kustomize-localize.lock";
 
@@ -56,13 +56,7 @@ fn follow(world: &World) -> BTreeSet<String> {
                 continue;
             }
             number += 1;
-            let copy = world.sandbox.path(&format!("copy-{number}"));
-            let from = world.work.path().display();
-            let sandbox = world.sandbox.path("");
-            let mut cp = world.sandbox.command("cp", &sandbox);
-            cp.arg("-a").arg(from.to_string()).arg(&copy);
-            Running::start(&mut cp).wait().success();
-            let copy = Repo::new(&world.sandbox, copy);
+            let copy = copy_of(&world.work, &format!("copy-{number}"));
             let (was, output) = (state(&copy), shell(&copy, "", command));
             let is = state(&copy);
             for path in was.keys().chain(is.keys()) {

@@ -28,68 +28,61 @@ const PATCH: &str = "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {nam
 const UNKNOWN: &str = "apiVersion: builtin\nkind: Nonsense\nmetadata: {name: a}\n---\nMORE";
 const SOURCE: &str = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: fleet, namespace: flux-system}\nspec: {url: 'https://github.com/acme/fleet'}\n";
 
+/// What most of them are like.
+const WRONG: Position = Position {
+    name: "",
+    file: "app/kustomization.yaml",
+    text: "",
+    more: "- URL\n",
+    rule: "invalid-kustomization",
+    is_read: true,
+    beside: &[],
+};
+
 const POSITIONS: [Position; 10] = [
     Position {
         name: "kustomization",
-        file: "app/kustomization.yaml",
         text: "namePrefx: x\nresources:\n- cm.yaml\nMORE",
-        more: "- URL\n",
-        rule: "invalid-kustomization",
-        is_read: true,
-        beside: &[],
+        ..WRONG
     },
     Position {
         name: "chart",
-        file: "app/kustomization.yaml",
         text: "namePrefx: x\nresources: [cm.yaml]\nMORE",
         more: "helmCharts: [{name: web, repo: 'https://h.example'}]\n",
-        rule: "invalid-kustomization",
-        is_read: true,
-        beside: &[],
+        ..WRONG
     },
     Position {
         name: "syntax",
-        file: "app/kustomization.yaml",
         text: "resources:\n- cm.yaml\nMOREcrds: [\n",
-        more: "- URL\n",
-        rule: "invalid-kustomization",
         is_read: false,
-        beside: &[],
+        ..WRONG
     },
     Position {
         name: "several",
-        file: "app/kustomization.yaml",
         text: "resources:\n- cm.yaml\nMORE",
-        more: "- URL\n",
-        rule: "invalid-kustomization",
         is_read: false,
         beside: &[("app/kustomization.yml", "resources: [cm.yaml]\n")],
+        ..WRONG
     },
     Position {
         name: "plugin file",
         file: "app/t.yaml",
         text: UNKNOWN,
         more: PATCH,
-        rule: "invalid-kustomization",
-        is_read: true,
         beside: &[("app/kustomization.yaml", TRANSFORMERS)],
+        ..WRONG
     },
     Position {
         name: "inline",
-        file: "app/kustomization.yaml",
         text: "resources: [cm.yaml]\ntransformers:\n- '{apiVersion: builtin, kind: Nonsense, metadata: {name: a}}'\nMORE",
         more: "- '{apiVersion: builtin, kind: PatchTransformer, metadata: {name: b}, path: \"URL\"}'\n",
-        rule: "invalid-kustomization",
-        is_read: true,
-        beside: &[],
+        ..WRONG
     },
     Position {
         name: "plugin root",
         file: "app/plugins/t.yaml",
         text: UNKNOWN,
         more: PATCH,
-        rule: "invalid-kustomization",
-        is_read: true,
         beside: &[
             (
                 "app/kustomization.yaml",
@@ -97,6 +90,7 @@ const POSITIONS: [Position; 10] = [
             ),
             ("app/plugins/kustomization.yaml", "resources: [t.yaml]\n"),
         ],
+        ..WRONG
     },
     Position {
         name: "changed plugin root",

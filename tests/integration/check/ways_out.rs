@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use super::{commands, findings, shell};
-use crate::support::{Kustomize, Repo, Running, Sandbox, World, deployment};
+use super::{commands, copy_of, findings, shell};
+use crate::support::{Kustomize, Repo, Sandbox, World, deployment};
 
 const FILE: &str = "https://files.example.com/v1/app.yaml";
 const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n";
@@ -65,10 +65,8 @@ fn blocked(sandbox: &Sandbox, name: &str, staged: Files, beside: Files) -> (Repo
 fn each_leads_out(repo: &Repo, commands: &[String], step: impl Fn(&Repo, &str)) {
     for (number, command) in commands.iter().enumerate() {
         for place in ["", "in side/deep"] {
-            let copy = format!("{}-{number}-{}", repo.path().display(), place.len());
-            let mut cp = repo.sandbox().command("cp", repo.path());
-            Running::start(cp.args(["-R", ".", &copy])).wait().success();
-            let copy = Repo::new(repo.sandbox(), copy.into());
+            let name = repo.path().file_name().unwrap().display();
+            let copy = copy_of(repo, &format!("{name}-{number}-{}", place.len()));
             fs::create_dir_all(copy.path().join(place)).unwrap();
             shell(&copy, place, command).success();
             step(&copy, command);
