@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use super::*;
 
+const PASSWORD: &str = "holds a user name or a password";
+
 /// A file entry with one more line.
 fn with_file(line: &str) -> String {
     format!(
@@ -17,300 +19,175 @@ fn with_git(lines: &str) -> String {
 
 #[test]
 fn unknown_syntax_is_refused() {
-    let digest = format!("sha256: {HEX64}\n    size: 1");
-    let cases: Vec<(String, usize, &str)> = vec![
-        ("".into(), 0, "empty"),
-        ("\n \n".into(), 0, "empty"),
-        ("# only a comment\n".into(), 2, "the end"),
-        ("[]\n".into(), 1, "a list where a mapping"),
-        ("version\n".into(), 1, "a text where a mapping"),
-        ("target: .\n".into(), 1, "version is missing"),
+    // Documents.
+    let mut cases: Vec<(String, usize, &str)> = [
+        ("", 0, "empty"),
+        ("\n \n", 0, "empty"),
+        ("# only a comment\n", 2, "the end"),
+        ("[]\n", 1, "a list where a mapping"),
+        ("version\n", 1, "a text where a mapping"),
+        ("target: .\n", 1, "version is missing"),
         (
-            "version: 2\nsurprise: 1\n".into(),
+            "version: 2\nsurprise: 1\n",
             1,
             "version 2 of the lock is not known",
         ),
-        ("version: 99999999999999999999\n".into(), 1, "too large"),
-        ("version: \"1\"\n".into(), 1, "not a whole number"),
-        ("version: 01\n".into(), 1, "not a whole number"),
-        ("version: 1.0\n".into(), 1, "not a whole number"),
-        ("version: 1\nversion: 1\n".into(), 2, "there twice"),
-        ("version: 1\nfoo: 1\n".into(), 2, "key is not known"),
+        ("version: 99999999999999999999\n", 1, "too large"),
+        ("version: \"1\"\n", 1, "not a whole number"),
+        ("version: 01\n", 1, "not a whole number"),
+        ("version: 1.0\n", 1, "not a whole number"),
+        ("%YAML 1.1\n---\nversion: 1\n", 1, "not YAML"),
+        ("version: 1\n\tfoo: 1\n", 1, "not YAML"),
+    ]
+    .map(|(text, line, message)| (text.to_owned(), line, message))
+    .into();
+    // What follows the version; the line is counted from there.
+    cases.extend(
+        [
+            ("version: 1", 1, "there twice"),
+            ("foo: 1", 1, "key is not known"),
+            ("---\nversion: 1", 1, "a second document"),
+            ("options:\n  helmet: x", 2, "key is not known"),
+            ("options:\n  helm: x", 2, "not `true` or `false`"),
+            ("options:\n  no-licenses: yes", 2, "not `true` or `false`"),
+            ("options:\n  load-restrictor: some", 2, "is not `none`"),
+            ("options:\n  scope: ..", 2, "`..`"),
+            ("options:\n  leave-missing: [\"\"]", 2, "is empty"),
+            ("options: {leave-remote: [\"https://u:p@h\"]}", 1, PASSWORD),
+            ("target: ../a", 1, "target holds `..`"),
+            ("target: /a", 1, "target is absolute"),
+            ("target: ~", 1, "holds nothing"),
+            ("target:", 1, "holds nothing"),
+            ("left: [{url: \"https://u:p@h\", reason: x}]", 1, PASSWORD),
+            (
+                "left: [{url: h, through: [[\"https://u:p@h\"]], reason: x}]",
+                1,
+                PASSWORD,
+            ),
+            (
+                "left: [{url: h, through: [[]], reason: x}]",
+                1,
+                "nothing leads there",
+            ),
+            ("left: [{url: h}]", 1, "what is left has a reason"),
+            ("left: [{url: h, reason: \"\"}]", 1, "is empty"),
+            (
+                "left: [{image: x, chart: y, reason: x}]",
+                1,
+                "what is left has a url",
+            ),
+            (
+                "left:\n  - {image: x, reason: a}\n  - {image: x, reason: b}",
+                3,
+                "there twice",
+            ),
+            ("remotes:", 1, "nothing where a list"),
+            ("remotes: {", 1, "a mapping where a list"),
+            ("files: &x []", 1, "anchors and aliases"),
+            ("files: [a", 1, "not YAML"),
+            ("<<<<<<< HEAD\nremotes: []\n=======", 1, "merge conflict"),
+        ]
+        .map(|(text, line, message)| (format!("version: 1\n{text}\n"), line + 1, message)),
+    );
+    // Remotes without what makes one, or with more than one has.
+    let digest = format!("sha256: {HEX64}, size: 1");
+    let chart = format!("url: h, {digest}, chart");
+    for (entry, message) in [
+        ("chart: x".to_owned(), "a remote has a url"),
+        ("url: h".to_owned(), "a remote has a url"),
+        (format!("commit: {HEX40}"), "a remote has a url"),
         (
-            "version: 1\n---\nversion: 1\n".into(),
-            2,
-            "a second document",
-        ),
-        ("%YAML 1.1\n---\nversion: 1\n".into(), 1, "not YAML"),
-        (
-            "version: 1\noptions:\n  helmet: x\n".into(),
-            3,
-            "key is not known",
-        ),
-        (
-            "version: 1\noptions:\n  helm: x\n".into(),
-            3,
-            "not `true` or `false`",
-        ),
-        (
-            "version: 1\noptions:\n  no-licenses: yes\n".into(),
-            3,
-            "not `true` or `false`",
-        ),
-        (
-            "version: 1\noptions:\n  load-restrictor: some\n".into(),
-            3,
-            "is not `none`",
-        ),
-        ("version: 1\noptions:\n  scope: ..\n".into(), 3, "`..`"),
-        (
-            "version: 1\noptions:\n  leave-missing: [\"\"]\n".into(),
-            3,
-            "is empty",
-        ),
-        ("version: 1\ntarget: ../a\n".into(), 2, "target holds `..`"),
-        ("version: 1\ntarget: /a\n".into(), 2, "target is absolute"),
-        ("version: 1\ntarget: ~\n".into(), 2, "holds nothing"),
-        ("version: 1\ntarget:\n".into(), 2, "holds nothing"),
-        ("version: 1\nremotes:\n".into(), 2, "nothing where a list"),
-        (
-            "version: 1\nremotes:\n  - chart: x\n".into(),
-            3,
+            format!("url: h, commit: {HEX40}, {digest}"),
             "a remote has a url",
         ),
         (
-            format!("version: 1\nremotes:\n  - url: https://h\n    chart: ../x\n    {digest}\n"),
-            3,
-            "the chart `../x` holds `..`",
+            format!("url: h, commit: {HEX40}, size: 1"),
+            "a remote has a url",
         ),
+        (format!("url: h, ref: a, {digest}"), "a remote has a url"),
         (
-            format!("version: 1\nremotes:\n  - url: https://h\n    chart: a/x\n    {digest}\n"),
-            3,
-            "holds a `/`",
+            format!("url: h, paths: [a], {digest}"),
+            "a remote has a url",
         ),
+        (format!("{chart}: x, ref: v1"), "a remote has a url"),
         (
-            format!("version: 1\nremotes:\n  - url: https://h\n    chart: -x\n    {digest}\n"),
-            3,
-            "begins with `-`",
+            format!("url: h, chart: x, commit: {HEX40}"),
+            "a remote has a url",
         ),
+        (format!("{chart}: ../x"), "the chart `../x` holds `..`"),
+        (format!("{chart}: a/x"), "holds a `/`"),
+        (format!("{chart}: -x"), "begins with `-`"),
         (
-            format!(
-                "version: 1\nremotes:\n  - url: https://h\n    chart: x\n    version: --devel\n    {digest}\n"
-            ),
-            3,
+            format!("{chart}: x, version: --devel"),
             "the version `--devel` begins with `-`",
         ),
+        (format!("{chart}: x, resolved: ../1"), "holds a slash"),
+        (format!("url: \"https://u:p@h\", {digest}"), PASSWORD),
+        ("url: h, commit: abc".to_owned(), "not 40 or 64"),
         (
-            format!(
-                "version: 1\nremotes:\n  - url: https://h\n    chart: x\n    resolved: ../1\n    {digest}\n"
-            ),
-            3,
-            "holds a slash",
-        ),
-        (
-            format!(
-                "version: 1\nremotes:\n  - url: https://h\n    chart: x\n    ref: v1\n    {digest}\n"
-            ),
-            3,
-            "a remote has a url",
-        ),
-        (
-            format!(
-                "version: 1\nremotes:\n  - url: https://h\n    chart: x\n    commit: {HEX40}\n"
-            ),
-            3,
-            "a remote has a url",
-        ),
-        (
-            format!("version: 1\nremotes:\n  - url: https://u:p@h\n    chart: x\n    {digest}\n"),
-            3,
-            "holds a user name or a password",
-        ),
-        (
-            "version: 1\nleft: [{url: \"https://u:p@h\", reason: x}]\n".into(),
-            2,
-            "holds a user name or a password",
-        ),
-        (
-            "version: 1\nleft:\n  - url: https://h/x\n    through: [[\"https://u:p@h\"]]\n    reason: x\n".into(),
-            3,
-            "holds a user name or a password",
-        ),
-        (
-            "version: 1\nleft: [{url: \"https://h\", through: [[]], reason: x}]\n".into(),
-            2,
-            "nothing leads there",
-        ),
-        (
-            "version: 1\nleft: [{url: \"https://h\"}]\n".into(),
-            2,
-            "what is left has a reason",
-        ),
-        (
-            "version: 1\nleft: [{url: \"https://h\", reason: \"\"}]\n".into(),
-            2,
-            "is empty",
-        ),
-        (
-            "version: 1\nleft: [{image: x, chart: y, reason: x}]\n".into(),
-            2,
-            "what is left has a url",
-        ),
-        (
-            "version: 1\nleft:\n  - {image: x, reason: one}\n  - {image: x, reason: two}\n".into(),
-            4,
-            "is there twice",
-        ),
-        (
-            "version: 1\noptions: {leave-remote: [\"https://u:p@h\"]}\n".into(),
-            2,
-            "holds a user name or a password",
-        ),
-        (
-            "version: 1\nremotes:\n  - url: https://h/x\n".into(),
-            3,
-            "a remote has a url",
-        ),
-        (
-            format!("version: 1\nremotes:\n  - commit: {HEX40}\n"),
-            3,
-            "a remote has a url",
-        ),
-        (with_git(&digest), 3, "a remote has a url"),
-        (with_git("size: 1"), 3, "a remote has a url"),
-        (
-            format!("version: 1\nremotes:\n  - url: https://h/x\n    ref: a\n    {digest}\n"),
-            3,
-            "a remote",
-        ),
-        (
-            format!("version: 1\nremotes:\n  - url: https://h/x\n    paths: [a]\n    {digest}\n"),
-            3,
-            "a remote",
-        ),
-        (with_git("ref:"), 5, "holds nothing"),
-        (with_git("ref: --upload-pack=x"), 3, "begins with `-`"),
-        (with_git("ref: a:b"), 3, "not a name that git gives"),
-        (with_git("ref: \"a\\nb\""), 3, "control character"),
-        (with_git("submodules: 1"), 5, "not `true` or `false`"),
-        (with_git("paths: [..]"), 3, "`..`"),
-        (with_git("paths: [a/.git/b]"), 3, "`.git`"),
-        (with_git("paths: a"), 5, "a text where a list"),
-        (with_git("paths: [[a]]"), 5, "a list where a text"),
-        (with_git("surprise: 1"), 5, "key is not known"),
-        (
-            "version: 1\nremotes:\n  - url: https://h/x\n    commit: abc\n".into(),
-            3,
+            format!("url: h, commit: {}", HEX40.to_uppercase()),
             "not 40 or 64",
         ),
-        (
-            with_git("").replace(HEX40, &HEX40.to_uppercase()),
+    ] {
+        cases.push((
+            format!("version: 1\nremotes:\n  - {{{entry}}}\n"),
             3,
-            "not 40 or 64",
-        ),
-        (
-            with_git("").replace("https://h/x", "https://me:secret@h/x"),
-            3,
-            "a password",
-        ),
-        (
-            with_git("").replace("https://h/x", "\"https://h/\\x00\""),
-            3,
-            "control character",
-        ),
-        (with_file("remote: https://secret@h/x"), 3, "a password"),
-        (with_file("source: ../x"), 3, "`..`"),
-        (with_file("rewritten: {\"\": x}"), 3, "is empty"),
-        (with_file("rewritten: {x: }"), 6, "holds nothing"),
-        (with_file("rewritten: {x: y, x: z}"), 6, "there twice"),
-        (with_file("rewritten: {[x]: y}"), 6, "a list where a key"),
-        (with_file("mode: \"100644\""), 6, "there twice"),
-        (
-            with_file("").replace("100644", "120000"),
-            4,
-            "not 100644 or 100755",
-        ),
-        (
-            with_file("").replace("100644", "0644"),
-            4,
-            "not 100644 or 100755",
-        ),
-        (with_file("").replace(HEX64, HEX40), 3, "not 64 lower-case"),
-        (
-            with_file("").replace("path: a", "source: a"),
-            3,
-            "a file has a path",
-        ),
-        (
-            with_file("").replace("path: a", "path: /etc/passwd"),
-            3,
-            "is absolute",
-        ),
-        (with_file("").replace("path: a", "path: ."), 3, "holds `.`"),
-        (
-            with_file("").replace("path: a", "path: a/../../b"),
-            3,
-            "holds `..`",
-        ),
-        (
-            with_file("").replace("path: a", "path: .Git/hooks/x"),
-            3,
-            "holds `.git`",
-        ),
-        (
-            with_file("").replace("path: a", "path: 'a\\b'"),
-            3,
-            "backslash",
-        ),
-        (
-            with_file("").replace("path: a", "path: \"a\\tb\""),
-            3,
-            "control character",
-        ),
-        (
-            with_file("").replace("path: a", "path: C:/b"),
-            3,
-            "like a drive",
-        ),
-        (
-            with_file("").replace("path: a", "path: &x a"),
-            3,
-            "anchors and aliases",
-        ),
-        (
-            with_file("").replace("path: a", "path: *x"),
-            3,
-            "anchors and aliases",
-        ),
-        (
-            with_file("").replace("path: a", "path: !!str a"),
-            3,
-            "tags are not allowed",
-        ),
-        (
-            with_file("").replace("path: a", "&x path: a"),
-            3,
-            "anchors and aliases",
-        ),
-        (with_file("<<: {}"), 6, "key is not known"),
-        (
-            "version: 1\nfiles: &x []\n".into(),
-            2,
-            "anchors and aliases",
-        ),
-        ("version: 1\nfiles: [a\n".into(), 2, "not YAML"),
-        (
-            "version: 1\nremotes: {\n".into(),
-            2,
-            "a mapping where a list",
-        ),
-        ("version: 1\n\tfoo: 1\n".into(), 1, "not YAML"),
-        (
-            "version: 1\n<<<<<<< HEAD\nremotes: []\n=======\n".into(),
-            2,
-            "merge conflict",
-        ),
-    ];
+            message,
+        ));
+    }
+    cases.extend(
+        [
+            ("ref:", 5, "holds nothing"),
+            ("ref: --upload-pack=x", 3, "begins with `-`"),
+            ("ref: a:b", 3, "not a name that git gives"),
+            ("ref: \"a\\nb\"", 3, "control character"),
+            ("submodules: 1", 5, "not `true` or `false`"),
+            ("paths: [..]", 3, "`..`"),
+            ("paths: [a/.git/b]", 3, "`.git`"),
+            ("paths: a", 5, "a text where a list"),
+            ("paths: [[a]]", 5, "a list where a text"),
+            ("surprise: 1", 5, "key is not known"),
+        ]
+        .map(|(line, number, message)| (with_git(line), number, message)),
+    );
+    for (url, message) in [
+        ("https://me:secret@h/x", "a password"),
+        ("\"https://h/\\x00\"", "control character"),
+    ] {
+        cases.push((with_git("").replace("https://h/x", url), 3, message));
+    }
+    cases.extend(
+        [
+            ("remote: https://secret@h/x", 3, "a password"),
+            ("source: ../x", 3, "`..`"),
+            ("rewritten: {\"\": x}", 3, "is empty"),
+            ("rewritten: {x: }", 6, "holds nothing"),
+            ("rewritten: {x: y, x: z}", 6, "there twice"),
+            ("rewritten: {[x]: y}", 6, "a list where a key"),
+            ("mode: \"100644\"", 6, "there twice"),
+            ("<<: {}", 6, "key is not known"),
+        ]
+        .map(|(line, number, message)| (with_file(line), number, message)),
+    );
+    for (old, new, line, message) in [
+        ("100644", "120000", 4, "not 100644 or 100755"),
+        ("100644", "0644", 4, "not 100644 or 100755"),
+        (HEX64, HEX40, 3, "not 64 lower-case"),
+        ("path: a", "source: a", 3, "a file has a path"),
+        ("path: a", "path: /etc/passwd", 3, "is absolute"),
+        ("path: a", "path: .", 3, "holds `.`"),
+        ("path: a", "path: a/../../b", 3, "holds `..`"),
+        ("path: a", "path: .Git/hooks/x", 3, "holds `.git`"),
+        ("path: a", "path: 'a\\b'", 3, "backslash"),
+        ("path: a", "path: \"a\\tb\"", 3, "control character"),
+        ("path: a", "path: C:/b", 3, "like a drive"),
+        ("path: a", "path: &x a", 3, "anchors and aliases"),
+        ("path: a", "path: *x", 3, "anchors and aliases"),
+        ("path: a", "path: !!str a", 3, "tags are not allowed"),
+        ("path: a", "&x path: a", 3, "anchors and aliases"),
+    ] {
+        cases.push((with_file("").replace(old, new), line, message));
+    }
     for (text, line, message) in &cases {
         let Err(failure) = parse(text) else {
             panic!("read: {text}");
@@ -332,6 +209,37 @@ fn unknown_syntax_is_refused() {
     ] {
         parse(&text).unwrap();
     }
+}
+
+#[test]
+fn one_thing_has_one_entry() {
+    let repository = git("https://h/x", Some("v1"), HEX40, "");
+    let moved = git("https://h/x", Some("v1"), &"f".repeat(40), "");
+    let without = format!("{repository}, submodules: false");
+    let floating = git("https://h/x", None, HEX40, "");
+    locking(&[&repository, &without, &floating]);
+    let query = git("https://h/x?a=b", Some("v1"), HEX40, "");
+    let file = file("https://h/x", HEX64);
+    for (entries, message) in [
+        ([&repository, &moved], "`https://h/x?ref=v1` is there twice"),
+        ([&query, &query], "`https://h/x?a=b&ref=v1` is there twice"),
+        ([&file, &file], "`https://h/x` is there twice"),
+    ] {
+        let entries = entries.map(|entry| format!("- {{{entry}}}\n")).concat();
+        let failure = parse(&format!("version: 1\nremotes:\n{entries}")).unwrap_err();
+        assert!(failure.message.contains(message), "{failure}");
+    }
+    let files = |paths: &[&str]| {
+        let entry =
+            |path: &&str| format!("- {{path: {path}, mode: \"100644\", sha256: {HEX64}}}\n");
+        let entries: String = paths.iter().map(entry).collect();
+        parse(&format!("version: 1\nfiles:\n{entries}"))
+    };
+    assert!(files(&["a", "a"]).is_err());
+    let failure = files(&["a/b", "a", "a-b"]).unwrap_err();
+    let message = "`a` is a file and the directory of `a/b`";
+    assert!(failure.message.contains(message), "{failure}");
+    files(&["a/b", "a-b", "ab/c"]).unwrap();
 }
 
 #[test]
