@@ -37,7 +37,7 @@ mod stale_lock;
 mod submodule_path;
 mod suppression;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod unsafe_reference;
 
 use std::cell::RefCell;

@@ -14,7 +14,7 @@ pub(super) const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
 /// A tree in memory to check.
 #[derive(Default)]
-pub(super) struct Scene {
+pub(crate) struct Scene {
     pub(super) tree: MemoryTree,
     pub(super) lock: Lock,
     pub(super) config: Config,
@@ -25,17 +25,17 @@ pub(super) struct Scene {
 
 impl Scene {
     /// Returns a tree of one kustomization at the top.
-    pub(super) fn of(text: &str) -> Scene {
+    pub(crate) fn of(text: &str) -> Scene {
         Scene::default().file("kustomization.yaml", text)
     }
 
-    pub(super) fn file(mut self, path: &str, text: &str) -> Scene {
+    pub(crate) fn file(mut self, path: &str, text: &str) -> Scene {
         self.tree.file(path, text.as_bytes(), false);
         self
     }
 
     /// Reads a configuration.
-    pub(super) fn config(mut self, text: &str) -> Scene {
+    pub(crate) fn config(mut self, text: &str) -> Scene {
         self.config = Config::parse(text.as_bytes(), ".kustomize-localize").unwrap();
         self
     }
@@ -80,7 +80,7 @@ impl Scene {
     }
 
     /// Checks it.
-    pub(super) fn check(mut self) -> Checked {
+    pub(crate) fn check(mut self) -> Checked {
         if self.lock != Lock::default() {
             let lock = self.lock.render().unwrap();
             self.tree.file(LOCK_NAME, lock.as_bytes(), false);

@@ -242,8 +242,9 @@ fn place(finding: &Finding) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::Checked;
+    use crate::check::testing::Scene;
     use crate::report::check::human::{Shown, human};
-    use crate::report::check::tests::{checked, finding};
     use crate::report::check::{github, github_summary};
 
     const BRIEF: Shown = Shown {
@@ -253,32 +254,26 @@ mod tests {
         color: false,
     };
 
-    /// Returns findings of which `of_one` name one URL, and the others each their own on two hosts.
-    fn many(count: usize, of_one: usize) -> Vec<Finding> {
-        let one = |index: usize| {
-            let url = match index {
+    /// Finds one reference in each of many roots: the first ones name one URL, the last a path, the others each their
+    /// own on two hosts.
+    fn many(count: usize, of_one: usize) -> Checked {
+        let one = |scene: Scene, index: usize| {
+            let reference = match index {
+                _ if index == count - 1 => "gone.yaml".to_owned(),
                 _ if index < of_one => "https://raw.githubusercontent.com/o/r/v1/x.yaml".to_owned(),
                 _ => format!("https://h{}.example/{index}.yaml", index % 2),
             };
-            let mut finding = finding();
-            finding.path = format!("app{index}/kustomization.yaml");
-            finding.message = format!("{url} is neither");
-            finding.subject = Subject::Http { url: url.clone() };
-            finding.reference = url;
-            finding.help[0] = format!("keep the URL: {LOCK}&& git add");
-            finding
+            let root = format!("app{index:03}/kustomization.yaml");
+            scene.file(&root, &format!("resources: ['{reference}']\n"))
         };
-        let mut findings: Vec<Finding> = (0..count).map(one).collect();
-        findings[count - 1].rule = Rule::MissingPath;
-        findings[count - 1].subject = Subject::Local;
-        findings
+        (0..count).fold(Scene::default(), one).check()
     }
 
     #[test]
     fn few_are_shown_one_by_one() {
-        let few = checked(many(MANY, 0));
+        let few = many(MANY, 0);
         assert_eq!(human(&few, BRIEF), human(&few, Shown::default()));
-        let more = checked(many(MANY + 1, 0));
+        let more = many(MANY + 1, 0);
         let all = human(&more, Shown::default());
         assert_eq!(all.matches("error[").count(), MANY + 1);
         for shown in [
@@ -298,7 +293,7 @@ mod tests {
 
     #[test]
     fn many_findings_begin_with_tables_and_end_with_help() {
-        let text = human(&checked(many(120, 0)), BRIEF);
+        let text = human(&many(120, 0), BRIEF);
         let begin = "findings by rule:\n  119  remote-reference (error)\n    1  missing-path (error)\n\n\
                      places by upstream:\n  60  https://h0.example\n  59  https://h1.example\n\n";
         assert!(text.starts_with(begin), "{text}");
@@ -306,38 +301,37 @@ mod tests {
         assert_eq!(text.matches("error[").count(), 3, "{text}");
         let end = "117 more findings not shown here: --all shows everything\n\n\
             to begin:\n  \
-            keep the URLs, and lock what they are now: git kustomize-localize lock && git add\n  \
+            keep the URLs, and lock what they are now: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock\n  \
             let only what is new fail: write `new-only: true` into .kustomize-localize\n  \
             allow what is to stay remote, in .kustomize-localize:\n    \
             allow:\n      - url: h0.example\n        reason: WHY\n\n\
+            note: help like that above is not repeated: --verbose shows all of it\n\
             for more: git kustomize-localize explain remote-reference missing-path\n\
-            checked 14 kustomizations with 52 references in the index: 120 errors\n";
+            checked 120 kustomizations with 120 references in the index: 120 errors\n";
         assert!(text.ends_with(end), "{text}");
     }
 
     #[test]
     fn a_url_is_listed_once_with_its_places() {
-        let text = human(&checked(many(40, 30)), BRIEF);
-        assert_eq!(text.matches("v1/x.yaml is neither").count(), 1, "{text}");
-        let places = "`https://raw.githubusercontent.com/o/r/v1/x.yaml` stands in 29 other places:\n  app1/kustomization.yaml:";
+        let text = human(&many(40, 30), BRIEF);
+        assert_eq!(
+            text.matches("v1/x.yaml` is a remote file").count(),
+            1,
+            "{text}"
+        );
+        let places = "`https://raw.githubusercontent.com/o/r/v1/x.yaml` stands in 29 other places:\n  app001/kustomization.yaml:";
         assert!(text.contains(places), "{text}");
         assert!(text.contains("\n  and 19 more\n"), "{text}");
         assert!(text.contains("  30  https://raw.githubusercontent.com/o/r\n"));
-        assert!(!text.contains("app20/"), "{text}");
+        assert!(!text.contains("app020/"), "{text}");
     }
 
     #[test]
     fn upstreams_beyond_the_commonest_are_counted() {
-        let mut findings = many(60, 0);
-        for (index, finding) in findings.iter_mut().enumerate().take(30) {
-            finding.subject = Subject::Git {
-                url: format!("https://github.com/o/r{index}"),
-                path: "base".to_owned(),
-                reference: None,
-                pin: "none",
-            };
-        }
-        let text = human(&checked(findings), BRIEF);
+        let urls: String = (0..32)
+            .map(|n| format!("- https://github.com/o/r{n}//base\n"))
+            .collect();
+        let text = human(&Scene::of(&format!("resources:\n{urls}")).check(), BRIEF);
         assert!(text.contains("  22  in 22 other upstreams\n"), "{text}");
     }
 
@@ -374,7 +368,7 @@ mod tests {
 
     #[test]
     fn the_summary_of_github_is_brief_and_its_log_is_not() {
-        let many = checked(many(120, 0));
+        let many = many(120, 0);
         let summary = github_summary(&many, false);
         assert_eq!(summary.matches("<td>error</td>").count(), 3, "{summary}");
         for part in [

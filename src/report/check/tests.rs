@@ -1,18 +1,43 @@
-//! What every format must show, with harmless and with hostile input.
+//! What the formats make of findings in a tree in memory, and of hostile texts in the place of any of theirs.
+//!
+//! What a whole report looks like is in `tests/snapshots`.
 
-mod github;
-mod gitlab;
-mod human;
-mod json;
-mod sarif;
+use serde_json::{Value, json};
 
-use crate::check::{Checked, Checking};
+use super::*;
+use crate::check::testing::Scene;
 use crate::failure::{Failure, Location};
-use crate::finding::{Allowed, Finding, Rule, Severity, Span, Subject};
+use crate::finding::{Finding, Rule, Span, Subject};
+use crate::redact::{inert, is_hidden};
 
 /// A text that tries everything: ends of lines, controls of a terminal and of GitHub, Markdown, HTML.
 const HOSTILE: &str =
     "a\n::set-output name=x::y\r\u{1b}[31m%0A##[stop-commands]x\u{202e}|`<b>&\u{2028}\u{9b}2J";
+const SARIF: &str = include_str!("../../../tests/schemas/sarif-2.1.0.json");
+const JSON: &str = include_str!("schema.json");
+const VERBOSE: Shown = Shown {
+    verbose: true,
+    quiet: false,
+    color: false,
+    overview: false,
+};
+
+/// Returns what is found in a kustomization.
+fn checked(text: &str) -> Checked {
+    Scene::of(text).check()
+}
+
+/// Returns the one finding of a kustomization, in line 2.
+fn finding() -> Finding {
+    checked("resources:\n- https://example.com/a.yaml\n").findings[0].clone()
+}
+
+fn reporting(findings: Vec<Finding>) -> Checked {
+    Checked {
+        findings,
+        ..checked("namePrefix: a-\n")
+    }
+}
 
 fn span(line: usize, column: usize, end_line: usize, end_column: usize) -> Option<Span> {
     Some(Span {
@@ -23,104 +48,42 @@ fn span(line: usize, column: usize, end_line: usize, end_column: usize) -> Optio
     })
 }
 
-/// A finding of `remote-reference` in line 3 of `apps/web/kustomization.yaml`.
-pub(super) fn finding() -> Finding {
-    Finding {
-        rule: Rule::RemoteReference,
-        severity: Severity::Error,
-        path: "apps/web/kustomization.yaml".to_owned(),
-        span: span(3, 5, 3, 31),
-        line_text: "  - https://example.com/a.yaml # upstream".into(),
-        field: "resources[0]".to_owned(),
-        reference: "https://example.com/a.yaml".to_owned(),
-        subject: Subject::Http {
-            url: "https://example.com/a.yaml".to_owned(),
-        },
-        message: "https://example.com/a.yaml is neither localized nor locked".to_owned(),
-        help: vec![
-            "keep the URL, and lock it:\ngit kustomize-localize lock\ngit add -- kustomize-localize.lock"
-                .to_owned(),
-            "allow it".to_owned(),
-        ],
-        unread: false,
-        allowed: None,
-        deployed: Vec::new(),
-    }
+fn failure(message: &str) -> Failure {
+    Failure::new(message).hint(message).at(Location {
+        file: message.to_owned(),
+        line: 2,
+        column: 1,
+        field: message.to_owned(),
+        ..Location::default()
+    })
 }
 
-/// A warning for a whole file.
-fn warning() -> Finding {
-    Finding {
-        rule: Rule::StaleLock,
-        severity: Severity::Warning,
-        path: "kustomize-localize.lock".to_owned(),
-        span: None,
-        line_text: "".into(),
-        field: String::new(),
-        reference: String::new(),
-        subject: Subject::Local,
-        message: "nothing references https://example.com/b.yaml".to_owned(),
-        help: Vec::new(),
-        unread: false,
-        allowed: None,
-        deployed: Vec::new(),
-    }
-}
-
-fn allowed() -> Finding {
-    Finding {
-        allowed: Some(Allowed {
-            by: ".kustomize-localize:12".to_owned(),
-            is_comment: true,
-            reason: "mirrored inside".to_owned(),
-        }),
-        ..finding()
-    }
-}
-
-/// Every text of it is hostile.
-fn hostile() -> Finding {
-    Finding {
-        path: HOSTILE.to_owned(),
-        line_text: HOSTILE.into(),
-        span: span(1, 3, 1, 9),
-        field: HOSTILE.to_owned(),
-        reference: HOSTILE.to_owned(),
-        subject: Subject::Git {
-            url: HOSTILE.to_owned(),
-            path: HOSTILE.to_owned(),
-            reference: Some(HOSTILE.to_owned()),
-            pin: "branch",
-        },
-        message: HOSTILE.to_owned(),
-        help: vec![HOSTILE.to_owned()],
-        ..finding()
-    }
-}
-
-fn failure() -> Failure {
-    Failure::new("this is not YAML")
-        .hint("mend it")
-        .at(Location {
-            file: "apps/db/kustomization.yaml".to_owned(),
-            line: 2,
-            column: 1,
-            ..Location::default()
-        })
-}
-
-pub(super) fn checked(findings: Vec<Finding>) -> Checked {
+/// Returns a report in which every text is another one.
+fn telling(text: &str) -> Checked {
+    let mut told = finding();
+    told.path = text.to_owned();
+    told.line_text = text.into();
+    told.span = span(1, 1, 1, 3);
+    told.field = text.to_owned();
+    told.reference = text.to_owned();
+    told.subject = Subject::Git {
+        url: text.to_owned(),
+        path: text.to_owned(),
+        reference: Some(text.to_owned()),
+        pin: "branch",
+    };
+    told.message = text.to_owned();
+    told.help = vec![text.to_owned(), format!("git add -- {text}")];
+    let mut whole = told.clone();
+    whole.span = None;
+    let comment = "resources:\n- https://h/x # kustomize-localize: allow[remote-reference] ours\n";
+    let mut allowed = checked(comment).findings[0].clone();
+    allowed.path = text.to_owned();
+    allowed.allowed.as_mut().unwrap().reason = text.to_owned();
     Checked {
-        source: Checking::Index,
-        kustomizations: 14,
-        references: 52,
-        differing: 0,
-        untold: Vec::new(),
-        findings,
-        known: None,
-        new_config: Vec::new(),
-        new_locked: Vec::new(),
-        failures: Vec::new(),
+        known: Some((1, text.to_owned())),
+        failures: vec![failure(text)],
+        ..reporting(vec![whole, told, allowed])
     }
 }
 
@@ -132,8 +95,8 @@ pub(in crate::report) fn assert_valid(schema: &str, document: &str) {
 
 /// Returns what a JSON Schema has against a document.
 fn problem(schema: &str, document: &str) -> Option<String> {
-    let schema: serde_json::Value = serde_json::from_str(schema).unwrap();
-    let document: serde_json::Value = serde_json::from_str(document).unwrap();
+    let schema: Value = serde_json::from_str(schema).unwrap();
+    let document: Value = serde_json::from_str(document).unwrap();
     let mut schemas = boon::Schemas::new();
     let mut compiler = boon::Compiler::new();
     compiler.enable_format_assertions();
@@ -143,89 +106,465 @@ fn problem(schema: &str, document: &str) -> Option<String> {
     Some(format!("{error:#}"))
 }
 
-/// One finding for each rule and each sort of subject, and everything that is seldom there.
-fn everything() -> Checked {
-    let git = |reference: Option<&str>| Subject::Git {
-        url: "https://example.com/o/r".to_owned(),
-        path: "base".to_owned(),
-        reference: reference.map(str::to_owned),
-        pin: crate::reference::Pin::of(reference).name(),
-    };
-    let helm = Subject::Helm {
-        url: "https://charts.example.com".to_owned(),
-        chart: "redis".to_owned(),
-        version: String::new(),
-    };
-    let subjects = [git(Some("v1")), git(None), helm, Subject::Local];
-    let mut findings: Vec<Finding> = Rule::ALL
-        .iter()
-        .zip(subjects.into_iter().cycle())
-        .map(|(rule, subject)| Finding {
-            rule: *rule,
-            severity: rule.default_severity(),
-            subject,
-            ..finding()
-        })
-        .collect();
-    findings.extend([warning(), allowed(), hostile()]);
-    Checked {
-        source: Checking::Commit {
-            rev: "main".to_owned(),
-            commit: "0123456789abcdef0123456789abcdef01234567".to_owned(),
-        },
-        known: Some((2, "HEAD~".to_owned())),
-        failures: vec![failure(), Failure::new("nothing works")],
-        differing: 3,
-        ..checked(findings)
+fn read(document: &str) -> Value {
+    serde_json::from_str(document).unwrap()
+}
+
+/// Returns the commands that the runner obeys (`ActionCommand.cs`, `ActionCommandManager.cs`).
+fn commands(text: &str) -> Vec<String> {
+    let mut commands = Vec::new();
+    let mut stopped = None;
+    for line in text.lines() {
+        let command = line.trim_start();
+        match &stopped {
+            Some(word) if command == format!("::{word}::") => stopped = None,
+            Some(_) => {}
+            None => match command.strip_prefix("::stop-commands::") {
+                Some(word) => stopped = Some(word.to_owned()),
+                None if command.starts_with("::") || line.contains("##[") => {
+                    commands.push(line.to_owned());
+                }
+                None => {}
+            },
+        }
     }
+    assert_eq!(stopped, None);
+    commands
 }
 
 #[test]
-fn no_line_is_a_command_that_is_not_meant() {
+fn no_text_is_a_command_or_hides_anything() {
     for text in [
+        HOSTILE,
         "d\n::warning::pwn",
         "::error::x",
         "  ::error::x",
         "a\n \t##[error]x",
         "\u{202e}::x",
     ] {
-        let mut checked = checked(vec![hostile(), hostile(), allowed()]);
-        for finding in &mut checked.findings {
-            finding.path = text.to_owned();
-            finding.message = text.to_owned();
-            finding.field = text.to_owned();
-            finding.reference = text.to_owned();
-            finding.help = vec![text.to_owned(), format!("git add -- {text}")];
-            finding.line_text = text.into();
-            finding.span = None;
-        }
-        checked.findings[1].span = span(1, 1, 1, 3);
-        checked.failures = vec![Failure::new(text).hint(text)];
-        checked.known = Some((1, text.to_owned()));
-        let shown = super::Shown {
-            verbose: true,
-            ..super::Shown::default()
-        };
-        for report in [
-            super::human(&checked, shown),
-            super::json(&checked),
-            super::sarif(&checked),
-        ] {
-            for line in crate::redact::inert(&report).lines() {
+        let checked = telling(text);
+        let reports = [human(&checked, VERBOSE), json(&checked), sarif(&checked)];
+        for report in reports.iter().chain([&gitlab(&checked)]) {
+            for line in inert(report).lines() {
                 let is_command = line.trim_start().starts_with("::") || line.contains("##[");
                 assert!(!is_command, "{text:?}: {line:?}");
-                assert!(
-                    !line.contains(crate::redact::is_hidden),
-                    "{text:?}: {line:?}"
-                );
+                assert!(!line.contains(is_hidden), "{text:?}: {line:?}");
             }
         }
-        let report = super::github(&checked, shown);
-        assert!(!report.contains("##["), "{report}");
-        let meant = |line: &&str| line.trim_start().starts_with("::");
-        let commands: Vec<&str> = report.lines().filter(meant).collect();
-        // The two that stop and resume, a failure, two findings.
-        assert_eq!(commands.len(), 5, "{commands:#?}");
-        assert!(commands[2..].iter().all(|one| one.starts_with("::error ")));
+        let [human, document, log] = &reports;
+        assert!(human.lines().last().unwrap().starts_with("checked 1 "));
+        assert_eq!(read(document)["findings"][1]["path"], text);
+        assert_eq!(read(document)["findings"][1]["git"]["ref"], text);
+        assert_valid(JSON, document);
+        assert_valid(SARIF, log);
+        let log = github(&checked, VERBOSE);
+        assert!(!log.contains("##["), "{log}");
+        assert!(log.lines().all(|line| !line.contains(is_hidden)), "{log}");
+        let commands = commands(&log);
+        assert_eq!(commands.len(), 3, "{commands:#?}");
+        for command in commands {
+            let (head, message) = command[2..].split_once("::").unwrap();
+            assert!(head.starts_with("error file="), "{head}");
+            assert!(!message.contains(['\n', '\r']), "{message}");
+        }
     }
+}
+
+#[test]
+fn every_rule_and_kind_is_in_the_schemas() {
+    let of = |text: &str| checked(&format!("{text}\n")).findings[0].clone();
+    let kinds = [
+        of("resources: ['https://github.com/o/r//base?ref=v1']"),
+        of("resources: [https://example.com/a.yaml]"),
+        of("helmCharts: [{name: redis, repo: 'https://charts.example.com'}]"),
+        of("resources: [gone.yaml]"),
+    ];
+    let kind = |finding: &Finding| read(&json(&reporting(vec![finding.clone()])));
+    let names = kinds
+        .each_ref()
+        .map(|one| kind(one)["findings"][0]["kind"].clone());
+    assert_eq!(names, ["git", "http", "helm", "local"]);
+    let rules = Rule::ALL.iter().zip(kinds.iter().cycle());
+    let findings = rules.map(|(rule, kind)| Finding {
+        rule: *rule,
+        severity: rule.default_severity(),
+        ..kind.clone()
+    });
+    let mut checked = reporting(findings.collect());
+    checked.source = Checking::Commit {
+        rev: "main".to_owned(),
+        commit: "0123456789abcdef0123456789abcdef01234567".to_owned(),
+    };
+    checked.failures = vec![failure("x"), Failure::new("nothing works")];
+    for checked in [checked.clone(), reporting(Vec::new())] {
+        assert_valid(JSON, &json(&checked));
+        assert_valid(SARIF, &sarif(&checked));
+    }
+    let run = &read(&sarif(&checked))["runs"][0];
+    for result in run["results"].as_array().unwrap() {
+        let index = result["ruleIndex"].as_u64().unwrap() as usize;
+        let rule = &run["tool"]["driver"]["rules"][index];
+        assert_eq!(rule["id"], result["ruleId"]);
+    }
+    let text = &run["automationDetails"]["description"]["text"];
+    assert_eq!(text, "commit 0123456789abcdef0123456789abcdef01234567");
+    let rules = &read(JSON)["properties"]["findings"]["items"]["properties"]["rule"]["enum"];
+    let ids: Vec<&str> = Rule::ALL.iter().map(|rule| rule.id()).collect();
+    assert_eq!(*rules, json!(ids));
+    // And no others.
+    let good = read(&json(&reporting(vec![finding()])));
+    for (pointer, bad) in [
+        ("/version", json!(2)),
+        ("/source", json!("stash")),
+        ("/findings/0/rule", json!("no-such-rule")),
+        ("/findings/0/severity", json!("off")),
+        ("/findings/0/line", json!(0)),
+        ("/findings/0/kind", json!("svn")),
+        ("/findings/0/kind", json!("git")),
+        ("/findings/0/allowed", json!(false)),
+        ("/checked/references", json!(-1)),
+    ] {
+        let mut value = good.clone();
+        *value.pointer_mut(pointer).unwrap() = bad;
+        assert!(problem(JSON, &value.to_string()).is_some(), "{pointer}");
+    }
+}
+
+#[test]
+fn colour_changes_nothing_else() {
+    let checked = checked("resources: [gone.yaml, https://example.com/a.yaml]\n");
+    let text = human(
+        &checked,
+        Shown {
+            color: true,
+            ..VERBOSE
+        },
+    );
+    assert!(text.contains("\u{1b}[31m"), "{text:?}");
+    assert_eq!(console::strip_ansi_codes(&text), human(&checked, VERBOSE));
+}
+
+#[test]
+fn the_last_line_names_the_source_and_the_result() {
+    let commit = |rev: &str| Checking::Commit {
+        rev: rev.to_owned(),
+        commit: "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d".to_owned(),
+    };
+    for (source, name) in [
+        (Checking::Index, "the index"),
+        (Checking::WorkingTree, "the working tree"),
+        (commit("main~1"), "commit 1a2b3c4d5e6f (main~1)"),
+        (commit("1a2b3c4"), "commit 1a2b3c4d5e6f"),
+        (commit("a\nb"), "commit 1a2b3c4d5e6f (a\\nb)"),
+    ] {
+        let checked = Checked {
+            source,
+            ..reporting(Vec::new())
+        };
+        assert_eq!(
+            human(&checked, Shown::default()),
+            format!("checked 1 kustomization with 0 references in {name}: nothing found\n")
+        );
+    }
+    let checked = Checked {
+        known: Some((7, "HEAD".to_owned())),
+        failures: vec![failure("x")],
+        differing: 2,
+        untold: vec![String::new(); 2],
+        ..reporting(vec![finding(); 10_000])
+    };
+    let text = human(&checked, Shown::default());
+    assert_eq!(text.matches("error[remote-reference]").count(), 10_000);
+    let end = "
+note: 2 kustomizations have changes that are not staged: fixes count after `git add`
+for more: git kustomize-localize explain remote-reference
+checked 1 kustomization with 0 references in the index (2 differ in the working tree): 10000 errors, 7 left out that HEAD has too, 1 could not be looked at; not looked at: 2 targets that only a build or the cluster knows
+";
+    assert!(text.ends_with(end), "{}", &text[text.len() - 500..]);
+}
+
+/// Returns how a line is shown, and what is under it.
+fn excerpt(line_text: &str, span: Option<Span>, reference: &str) -> [String; 2] {
+    let finding = Finding {
+        line_text: line_text.into(),
+        span,
+        field: String::new(),
+        reference: reference.to_owned(),
+        ..finding()
+    };
+    let text = human(&reporting(vec![finding]), Shown::default());
+    assert!(!text.contains("hunter"), "{text}");
+    let mut lines = text.lines().skip(3);
+    [(); 2].map(|()| {
+        let (_, line) = lines.next().unwrap().split_once("| ").unwrap();
+        line.trim_end().to_owned()
+    })
+}
+
+#[test]
+fn the_caret_stands_under_the_span() {
+    for (line, span, shown, carets) in [
+        // Tabs take four columns.
+        ("-\tab", span(1, 3, 1, 5), "-    ab", "     ^^"),
+        // Wide characters take two.
+        ("- 日本/ab", span(1, 3, 1, 6), "- 日本/ab", "  ^^^^^"),
+        ("- 日本/ab", span(1, 6, 1, 8), "- 日本/ab", "       ^^"),
+        // Marks take none.
+        ("- e\u{301}/ab", span(1, 6, 1, 8), "- e\u{301}/ab", "    ^^"),
+        // A span of several lines is shown to the end of its first.
+        ("- |", span(1, 3, 4, 2), "- |", "  ^"),
+        ("- \"ab", span(1, 3, 2, 2), "- \"ab", "  ^^^"),
+        // Something is marked always, also where the span does not fit the line.
+        ("", span(1, 1, 1, 1), "", "^"),
+        ("ab", span(1, 9, 1, 12), "ab", "  ^"),
+        ("ab", span(0, 0, 0, 0), "ab", "^"),
+        ("ab", span(1, 2, 1, 1), "ab", " ^"),
+        // Control sequences for a terminal are not passed on.
+        ("- \u{1b}[31m", span(1, 3, 1, 5), "- \u{fffd}[31m", "  ^^"),
+        ("- ab\r", span(1, 3, 1, 5), "- ab", "  ^^"),
+    ] {
+        assert_eq!(excerpt(line, span, ""), [shown, carets], "{line:?}");
+    }
+}
+
+#[test]
+fn a_long_line_is_cut_around_the_span() {
+    for (line, column, width) in [
+        (
+            format!("[{}here{}]", "a, ".repeat(50), ", b".repeat(50)),
+            152,
+            4,
+        ),
+        (
+            format!("[{}here{}]", "a, ".repeat(5_000), ", b".repeat(5_000)),
+            15_002,
+            4,
+        ),
+        (
+            format!("[{}here{}]", "a, ".repeat(5_000), ", b".repeat(5_000)),
+            2,
+            1,
+        ),
+        (
+            format!("[{}here{}]", "a, ".repeat(5_000), ", b".repeat(5_000)),
+            30_005,
+            1,
+        ),
+    ] {
+        let [shown, carets] = excerpt(&line, span(1, column, 1, column + width), "");
+        let at = carets.find('^').unwrap();
+        let marked: String = shown.chars().skip(at).take(width).collect();
+        let meant: String = line.chars().skip(column - 1).take(width).collect();
+        assert_eq!(marked, meant, "{shown}");
+        assert_eq!(carets.len() - at, width);
+        assert_eq!(at, if column > 2 { 25 } else { 1 }, "{shown}");
+        assert!(shown.chars().count() <= 122, "{shown}");
+        assert_eq!(shown.starts_with('…'), column > 2, "{shown}");
+        assert_eq!(shown.ends_with('…'), column < 30_000, "{shown}");
+    }
+    let line = format!("- {}", "日".repeat(5_000));
+    let [shown, carets] = excerpt(&line, span(1, 3, 1, 5_003), "");
+    assert!(shown.starts_with("- 日") && shown.ends_with('…'), "{shown}");
+    assert_eq!(carets, format!("  {}", "^".repeat(118)));
+    let [_, last] = excerpt(&line, span(1, 5_002, 1, 5_003), "");
+    assert_eq!(last.trim(), "^^");
+}
+
+#[test]
+fn no_password_is_shown() {
+    let url = "https://example.com/a";
+    for (line, shown, marked) in [
+        (
+            "- https://user:hunter2@example.com/a # see b",
+            "- https://example.com/a # see b",
+            21,
+        ),
+        (
+            "- 'https://user:hunter2@example.com/a'",
+            "- 'https://example.com/a'",
+            23,
+        ),
+        (
+            "- key=https://user:hunter2@example.com/a",
+            "- key=https://example.com/a",
+            25,
+        ),
+        (
+            r#"- "https:\x2f\u002fuser:hunter2\U00000040example.com/a""#,
+            "- https://example.com/a",
+            21,
+        ),
+        (
+            "- ht\u{1}tps://user:hunter2@example.com/a",
+            "- ht\u{fffd}tps://example.com/a",
+            22,
+        ),
+    ] {
+        let end = line.find(" # ").unwrap_or(line.len());
+        let end = line[..end].chars().count() + 1;
+        let carets = format!("  {}", "^".repeat(marked));
+        let found = excerpt(line, span(1, 3, 1, end), url);
+        assert_eq!(found, [shown, carets.as_str()], "{line}");
+    }
+    // Its rest is on the next line.
+    for (line, shown) in [
+        ("- \"https://user:hunter\\", "- https://example.com/a"),
+        ("- \"https://exam\\", "- \"https://exam\\"),
+        ("- >-", "- >-"),
+    ] {
+        assert_eq!(excerpt(line, span(1, 3, 2, 9), url)[0], shown);
+    }
+}
+
+#[test]
+fn a_path_becomes_a_uri() {
+    let scene = Scene::default().file("a b/ü:%#?/kustomization.yaml", "resources: [x]\n");
+    let run = &read(&sarif(&scene.check()))["runs"][0];
+    assert_eq!(
+        run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"],
+        "a%20b/%C3%BC%3A%25%23%3F/kustomization.yaml"
+    );
+}
+
+#[test]
+fn only_a_comment_in_the_file_suppresses_in_source() {
+    let url = "resources:\n- https://example.com/a.yaml";
+    for (scene, kind, justification) in [
+        (
+            Scene::of(&format!(
+                "{url} # kustomize-localize: allow[remote-reference] ours\n"
+            )),
+            "inSource",
+            "ours (kustomization.yaml:2)",
+        ),
+        (
+            Scene::of(&format!("{url}\n"))
+                .config("allow: [{url: example.com, refs: any, reason: r}]\n"),
+            "external",
+            "r (.kustomize-localize:1)",
+        ),
+    ] {
+        let run = &read(&sarif(&scene.check()))["runs"][0];
+        let suppression = &run["results"][0]["suppressions"][0];
+        assert_eq!(suppression["kind"], kind);
+        assert_eq!(suppression["justification"], justification);
+    }
+}
+
+#[test]
+fn a_message_of_sarif_holds_no_link() {
+    let link = "`[click](https://evil.example)`".to_owned();
+    let odd = Finding {
+        message: link.clone(),
+        help: vec![link],
+        ..finding()
+    };
+    let text = sarif(&reporting(vec![odd]));
+    assert!(!text.contains("]("), "{text}");
+}
+
+#[test]
+fn no_two_issues_of_gitlab_have_one_fingerprint() {
+    let scene = |more: &str| {
+        Scene::of(&format!("{more}resources:\n- https://example.com/a.yaml\n")).check()
+    };
+    let mut checked = scene("");
+    checked.findings = [checked.findings.clone(), checked.findings.clone()].concat();
+    checked.failures = vec![failure("x")];
+    let found = read(&gitlab(&checked));
+    let prints = [0, 1, 2].map(|index| &found[index]["fingerprint"]);
+    assert!(prints[0] != prints[1] && prints[1] != prints[2] && prints[0] != prints[2]);
+    assert!(
+        prints
+            .iter()
+            .all(|print| print.as_str().unwrap().len() == 64)
+    );
+    let failed = json!([
+        found[2]["check_name"],
+        found[2]["severity"],
+        found[2]["location"]["lines"]["begin"]
+    ]);
+    assert_eq!(failed, json!(["not-checked", "blocker", 2]));
+    // It stays the same when the line moves.
+    let moved = read(&gitlab(&scene("# moved\n")));
+    assert_eq!(&moved[0]["fingerprint"], prints[0]);
+    assert_eq!(gitlab(&reporting(Vec::new())), "[]\n");
+}
+
+#[test]
+fn annotations_of_github_are_escaped_and_failures_are_among_them() {
+    let odd = Finding {
+        path: "a,b:c%2C.yaml".to_owned(),
+        message: "100%".to_owned(),
+        help: Vec::new(),
+        span: span(1, 1, 4, 2),
+        ..finding()
+    };
+    let mut checked = reporting(vec![odd]);
+    checked.failures = vec![failure("x")];
+    let text = github(&checked, Shown::default());
+    assert_eq!(
+        commands(&text),
+        [
+            "::error file=x,line=2,title=could not be looked at::x%0Ahint: x",
+            "::error file=a%2Cb%3Ac%252C.yaml,line=1,col=1,title=remote-reference::100%25",
+        ]
+    );
+    assert!(text.contains("\nerror: x:2:1: x: x\n  hint: x\n"), "{text}");
+    let quiet = Shown {
+        quiet: true,
+        ..Shown::default()
+    };
+    assert_eq!(github(&reporting(Vec::new()), quiet), "");
+}
+
+#[test]
+fn the_summary_of_github_is_a_table() {
+    let text = "resources:\n- https://a.example/a.yaml # kustomize-localize: allow[remote-reference] ours\n- gone.yaml\n- b.yaml # kustomize-localize: allow[cycle] old\n";
+    let mut checked = Scene::of(text).file("b.yaml", "").check();
+    checked.failures = vec![failure("x")];
+    let summary = github_summary(&checked, false);
+    let rows = summary.lines().filter(|line| line.starts_with("<tr><td>"));
+    let rows: Vec<&str> = rows.collect();
+    let begins = [
+        "<tr><td>failure</td>",
+        "<tr><td>error</td><td>missing-path</td><td><code>kustomization.yaml:3:3</code></td>\
+         <td><code>there is no `gone.yaml`</code><pre>",
+        "<tr><td>warning</td><td>stale-allow</td>",
+        "<tr><td>allowed</td><td>remote-reference</td>",
+    ];
+    assert_eq!(rows.len(), begins.len(), "{summary}");
+    for (row, begin) in rows.iter().zip(begins) {
+        assert!(row.starts_with(begin), "{row}");
+    }
+    assert!(rows[3].contains("allowed by kustomization.yaml:2: ours"));
+    let none = github_summary(&reporting(Vec::new()), false);
+    assert!(!none.contains("<table>"), "{none}");
+}
+
+#[test]
+fn hostile_text_stays_in_its_cell() {
+    let summary = github_summary(&telling(&format!("{HOSTILE}\n\n# [x](y)")), false);
+    // HTML ends at an empty line, and where a text from a file holds `<`.
+    let (_, body) = summary.split_once("\n\n").unwrap();
+    let body = body.strip_suffix("\n").unwrap();
+    assert!(!body.contains("\n\n"));
+    assert!(body.lines().all(|line| line.starts_with('<')), "{body}");
+    let mut text = body.replace("<br>", "");
+    for tag in ["table", "tr", "td", "th", "p", "code", "pre"] {
+        let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
+        assert_eq!(body.matches(&open).count(), body.matches(&close).count());
+        text = text.replace(&open, "").replace(&close, "");
+    }
+    assert!(!text.contains(['<', '>', '"']), "{text}");
+    assert!(text.contains("&lt;b&gt;&amp;"), "{text}");
+}
+
+#[test]
+fn a_summary_fits() {
+    let summary = github_summary(&reporting(vec![finding(); 20_000]), true);
+    assert!(summary.len() < 1 << 20 && summary.len() > 900_000);
+    assert!(summary.ends_with(" more are in the log.</p>\n\n"));
+    let shown = summary.matches("<tr><td>").count();
+    assert!(summary.contains(&format!("<p>{} more", 20_000 - shown)));
 }
