@@ -3,6 +3,10 @@
 mod plugins;
 mod problems;
 
+use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::TestRunner;
+
 use super::{
     Accepts, FILE_NAMES, GeneratorKey, Kind, Kustomization, NoteKind, PluginUse, ProblemKind, read,
 };
@@ -447,4 +451,191 @@ fn whatever_comes_in_nothing_panics() {
         read(b"\xff").unwrap_err().problems[0].kind,
         ProblemKind::NotUtf8
     );
+}
+
+/// Pieces of kustomizations: most of them hold nothing but scalars on one line, which are read in one pass.
+fn pieces() -> impl Strategy<Value = String> {
+    let pieces = vec![
+        "---\n",
+        "# c\n",
+        "\n",
+        "kind: Kustomization   # c\n",
+        "namePrefix: a-\n",
+        "resources:\n- a.yaml\n- ../b # c\n- https://x.example/a#d # e\n",
+        "bases:\n  - 'c d'\n  -   \"e\"\n\n  # c\n  - f:g\n",
+        "configMapGenerator:\n- name: a\n  files:\n  - k=v.yaml\n  - w # it's\n  literals:\n    - A=b:c\n- envs:\n  - x\n",
+        "patches:\n    - path: p.yaml\n      target:\n          kind: A\n          name: 'f: g'\n",
+        "patchesStrategicMerge:\n-   $(b)[c]\n",
+        "commonLabels:\n  a b: 'c: d'\n  e.f/g: \"on\"\n",
+        "crds:\n- -b\n- _\n",
+        "generators:\n- ''\n- null\n- ~\n",
+        "images:\n  - name: a\n    newTag: \"1.0\" # it's new",
+    ];
+    let most = pieces.len();
+    prop::sample::subsequence(pieces, 0..most).prop_map(|pieces| pieces.concat())
+}
+
+/// The same, in which something was typed, or a character taken away.
+fn mistyped() -> impl Strategy<Value = String> {
+    let typed = prop::sample::select(vec![
+        "", "", "", "a", " ", "  ", "#", " #", ":", ": ", "-", "- ", "\n", "\n\n", "\n  ", "'",
+        "\"", "\t", "\r", "|", ">", "[", "{", ",", "&", "*", "!", "?", "%", "@", "`", "\\",
+        "\u{e9}", "...", "---", "<<: ", "\u{2028}",
+    ]);
+    let typed = (any::<prop::sample::Index>(), any::<bool>(), typed);
+    let typed = prop::collection::vec(typed, 0..4);
+    (pieces(), typed).prop_map(|(mut text, typed)| {
+        for (place, takes, typed) in typed {
+            let at = text.floor_char_boundary(place.index(text.len() + 1));
+            if takes && at < text.len() {
+                text.remove(at);
+            }
+            text.insert_str(at, typed);
+        }
+        text
+    })
+}
+
+/// Returns what is read, each with its place, and whether that is a kustomization; `above` lines are left out.
+fn placed(text: &str, above: usize) -> (bool, Vec<String>) {
+    match read(text.as_bytes()) {
+        Ok(file) => {
+            let references = file.references.iter().map(|r| {
+                let (line, end) = (r.line - above, r.end_line - above);
+                format!(
+                    "{}={} {line}:{} {end}:{}",
+                    r.field, r.text, r.column, r.end_column
+                )
+            });
+            let notes = file.notes.iter();
+            let notes = notes.map(|n| format!("{:?} {}:{}", n.field, n.line - above, n.column));
+            (true, references.chain(notes).collect())
+        }
+        Err(problems) => {
+            let shown = problems.problems.iter().map(|problem| match problem.kind {
+                // That of the whole file is the first line, whatever is in it.
+                kind @ ProblemKind::Empty => format!("{kind:?}"),
+                kind => format!("{kind:?} {}:{}", problem.line - above, problem.column),
+            });
+            (false, shown.collect())
+        }
+    }
+}
+
+#[test]
+fn enough_of_the_generated_texts_are_kustomizations() {
+    let mut runner = TestRunner::deterministic();
+    let mut is_read = || placed(&mistyped().new_tree(&mut runner).unwrap().current(), 0).0;
+    let count = (0..500).filter(|_| is_read()).count();
+    assert!(count > 100, "{count}");
+}
+
+/// Returns whether a text is read as it is below a comment that is not ASCII: such a text is not read in one pass.
+fn is_as_below_a_comment(text: &str) -> (bool, String) {
+    let (one, other) = (placed(text, 0), placed(&format!("# \u{e9}\n{text}"), 1));
+    (one == other, format!("{text:?}\n{one:?}\n{other:?}"))
+}
+
+#[test]
+fn words_of_every_kind_are_read_alike_wherever_they_stand() {
+    for word in [
+        "",
+        "a",
+        "\"b\\n\"",
+        "\"\\t\"",
+        "\"\"",
+        "'it''s'",
+        "'b' c",
+        "\"a\" b",
+        "'#'",
+        "'- a: b'",
+        "\"b\n    c\"",
+        "b\n    c",
+        "b\n  c",
+        "b\n    - c",
+        "[a]",
+        "{}",
+        "|",
+        "|-\n    b",
+        ">-\n    b",
+        "&x b",
+        "*x",
+        "!!str a",
+        "!t b",
+        "? a",
+        "- ",
+        "- a",
+        "- - a",
+        "-",
+        "-b",
+        "---",
+        "...",
+        "%YAML 1.1",
+        ":",
+        "a:",
+        "a: b",
+        "a: b:",
+        "a:b",
+        ",",
+        "%",
+        "@",
+        "`",
+        "<<",
+        "=",
+        "(",
+        "$(h)",
+        "a\tb",
+        "\tb",
+        "b\r",
+        "b  ",
+        "b #c",
+        "b#c",
+        "0x1f",
+        "1e9",
+        "1",
+        "null",
+        "~",
+        "on",
+        ".inf",
+        "2026-01-02",
+        "99999999999999999999999",
+        "\u{e9}",
+    ] {
+        for place in [
+            "WORD",
+            "WORD: a",
+            "namePrefix: WORD",
+            "resources: WORD",
+            "resources:\n- WORD",
+            "resources:\n  - a\n  - WORD # c\n  - b",
+            "commonLabels:\n  a: WORD\n  WORD: c\n",
+            "configMapGenerator:\n- name: a\n  files:\n  - WORD\n  envs: [WORD]\n",
+            "namePrefix: a\nWORD",
+        ] {
+            for end in ["", "\n", "\nresources: []\n"] {
+                let text = place.replace("WORD", word) + end;
+                let (is_alike, told) = is_as_below_a_comment(&text);
+                assert!(is_alike, "{told}");
+            }
+        }
+    }
+    let deep: String = (0..100)
+        .map(|depth| format!("{}a:\n", " ".repeat(depth)))
+        .collect();
+    for text in [
+        format!("{}: b\n", "a".repeat(2000)),
+        format!("{deep}{}a: b\n", " ".repeat(100)),
+    ] {
+        assert!(is_as_below_a_comment(&text).0);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn a_comment_changes_nothing(text in mistyped()) {
+        let (is_alike, told) = is_as_below_a_comment(&text);
+        prop_assert!(is_alike, "{}", told);
+    }
 }

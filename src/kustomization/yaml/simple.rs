@@ -291,6 +291,3 @@ fn plain(content: &str) -> Option<&str> {
 fn is_comment(rest: &str) -> bool {
     rest.starts_with(' ') && rest.trim_start_matches(' ').starts_with('#')
 }
-
-#[cfg(test)]
-mod tests;

@@ -19,28 +19,6 @@ fn positions_count_characters_and_every_line_break() {
 }
 
 #[test]
-fn missing_values_are_empty_and_aliases_lead_to_their_nodes() {
-    let stream = Stream::parse("a: &x [b]\nc: *x\nd:\n", 1).unwrap();
-    let document = &stream.documents[0];
-    let NodeKind::Mapping(pairs) = &document.node(0).kind else {
-        panic!();
-    };
-    assert_eq!(document.target(pairs[1].1), pairs[0].1);
-    assert_eq!(document.scalar(pairs[2].1), Some(""));
-    assert_eq!(document.child(0, 1), Some(pairs[1].1));
-    assert!(document.keys().contains(&pairs[2].0) && !document.keys().contains(&pairs[2].1));
-}
-
-#[test]
-fn reading_stops_after_the_documents_asked_for() {
-    let text = "a\n--- # c\n{[\n";
-    let stream = Stream::parse(text, 1).unwrap();
-    assert_eq!((stream.documents.len(), stream.rest), (1, Some(2)));
-    assert!(Stream::parse(text, 2).is_err());
-    assert_eq!(Stream::parse("a\n", 2).unwrap().rest, None);
-}
-
-#[test]
 fn lines_of_a_literal_are_found() {
     for (text, value) in [
         ("- |\n  a\n  b\n", "a\nb\n"),
