@@ -198,108 +198,85 @@ fn next_token(text: &str) -> Option<(String, &str)> {
 mod tests {
     use super::*;
 
-    fn find(text: &str, host: &str, login: Option<&str>) -> Option<(String, String)> {
-        Netrc::parse(text).find(host, login, true)
-    }
-
     fn pair(user: &str, password: &str) -> Option<(String, String)> {
         Some((user.to_owned(), password.to_owned()))
     }
 
     #[test]
-    fn one_line_and_many_lines_are_the_same() {
-        for text in [
-            "machine h login u password p",
-            "machine h\n\tlogin u\n\tpassword p\n",
-            "machine\nh\r\nlogin\r\nu password\n\n p",
-            "\u{feff}machine h password p login u account x",
-        ] {
-            assert_eq!(find(text, "h", None), pair("u", "p"), "{text:?}");
-        }
-    }
-
-    #[test]
-    fn the_host_decides_without_case() {
-        let text = "machine A.example login a password 1 machine b.example login b password 2";
-        assert_eq!(find(text, "a.EXAMPLE", None), pair("a", "1"));
-        assert_eq!(find(text, "b.example", None), pair("b", "2"));
-        assert_eq!(find(text, "example", None), None);
-        assert_eq!(find(text, "x.a.example", None), None);
-        assert_eq!(
-            find("machine ::1 login a password 1", "[::1]", None),
-            pair("a", "1")
-        );
-    }
-
-    #[test]
-    fn several_logins_of_one_host_are_kept_apart() {
-        let text = "machine h login a password 1\nmachine h login b password 2\n";
-        assert_eq!(find(text, "h", None), pair("a", "1"));
-        assert_eq!(find(text, "h", Some("b")), pair("b", "2"));
-        assert_eq!(find(text, "h", Some("c")), None);
-    }
-
-    #[test]
-    fn default_fits_where_nothing_else_does() {
-        let text = "default login d password 3\nmachine h login a password 1";
-        assert_eq!(find(text, "h", None), pair("a", "1"));
-        assert_eq!(find(text, "other", None), pair("d", "3"));
-        assert_eq!(find(text, "other", Some("x")), None);
-    }
-
-    #[test]
-    fn an_entry_without_password_borrows_none() {
-        let text = "machine h login a\nmachine other login b password 2";
-        assert_eq!(find(text, "h", None), None);
-        assert_eq!(
-            find("machine h password p", "h", Some("me")),
-            pair("me", "p")
-        );
-        assert_eq!(find("machine h password p", "h", None), pair("", "p"));
-    }
-
-    #[test]
-    fn quotes_hold_blanks_and_escapes() {
-        let text = r#"machine h login "a b" password "q\"\\\t#x" machine i login i password i"#;
-        assert_eq!(find(text, "h", None), pair("a b", "q\"\\\t#x"));
-        assert_eq!(find(text, "i", None), pair("i", "i"));
-        assert_eq!(
-            find(
-                "machine h login u password \"open\nmachine i login v password w",
-                "i",
-                None
+    fn logins_are_found_by_their_host() {
+        let two = "machine A.example login a password 1 machine b.example login b password 2";
+        let logins = "machine h login a password 1\nmachine h login b password 2\n";
+        let default = "default login d password 3\nmachine h login a password 1";
+        let quoted = r#"machine h login "a b" password "q\"\\\t#x" machine i login i password i"#;
+        let macros = "# machine h login no password no\n\
+                      machine h # the host\n login u password #hash\n\
+                      macdef init\n machine h2 login x password y\n cd /\n\n\
+                      machine h3 login z password w # end\n";
+        let open = "machine h login u password \"open\nmachine i login v password w";
+        for (text, host, login, expected) in [
+            // One line and many lines are the same.
+            ("machine h login u password p", "h", None, pair("u", "p")),
+            (
+                "machine h\n\tlogin u\n\tpassword p\n",
+                "h",
+                None,
+                pair("u", "p"),
             ),
-            pair("v", "w")
-        );
-        assert_eq!(
-            find("machine h login u password \"\"", "h", None),
-            pair("u", "")
-        );
-    }
-
-    #[test]
-    fn comments_and_macros_are_passed_over() {
-        let text = "# machine h login no password no\n\
-                    machine h # the host\n login u password #hash\n\
-                    macdef init\n machine h2 login x password y\n cd /\n\n\
-                    machine h3 login z password w # end\n";
-        assert_eq!(find(text, "h", None), pair("u", "#hash"));
-        assert_eq!(find(text, "h2", None), None);
-        assert_eq!(find(text, "h3", None), pair("z", "w"));
-    }
-
-    #[test]
-    fn nonsense_holds_no_login() {
-        for text in [
-            "",
-            "machine",
-            "login u password p",
-            "\"",
-            "machine h login",
-            "\\",
-            "macdef",
+            (
+                "machine\nh\r\nlogin\r\nu password\n\n p",
+                "h",
+                None,
+                pair("u", "p"),
+            ),
+            (
+                "\u{feff}machine h password p login u account x",
+                "h",
+                None,
+                pair("u", "p"),
+            ),
+            // The host decides, without case.
+            (two, "a.EXAMPLE", None, pair("a", "1")),
+            (two, "b.example", None, pair("b", "2")),
+            (two, "example", None, None),
+            (two, "x.a.example", None, None),
+            (
+                "machine ::1 login a password 1",
+                "[::1]",
+                None,
+                pair("a", "1"),
+            ),
+            (logins, "h", None, pair("a", "1")),
+            (logins, "h", Some("b"), pair("b", "2")),
+            (logins, "h", Some("c"), None),
+            (default, "h", None, pair("a", "1")),
+            (default, "other", None, pair("d", "3")),
+            (default, "other", Some("x"), None),
+            // One without a password borrows none.
+            (
+                "machine h login a\nmachine other login b password 2",
+                "h",
+                None,
+                None,
+            ),
+            ("machine h password p", "h", Some("me"), pair("me", "p")),
+            ("machine h password p", "h", None, pair("", "p")),
+            (quoted, "h", None, pair("a b", "q\"\\\t#x")),
+            (quoted, "i", None, pair("i", "i")),
+            (open, "i", None, pair("v", "w")),
+            ("machine h login u password \"\"", "h", None, pair("u", "")),
+            (macros, "h", None, pair("u", "#hash")),
+            (macros, "h2", None, None),
+            (macros, "h3", None, pair("z", "w")),
+            ("", "h", None, None),
+            ("machine", "h", None, None),
+            ("login u password p", "h", None, None),
+            ("\"", "h", None, None),
+            ("machine h login", "h", None, None),
+            ("\\", "h", None, None),
+            ("macdef", "h", None, None),
         ] {
-            assert_eq!(find(text, "h", None), None, "{text:?}");
+            let found = Netrc::parse(text).find(host, login, true);
+            assert_eq!(found, expected, "{text:?} {host}");
         }
     }
 

@@ -6,8 +6,8 @@ mod tls;
 
 use std::net::TcpListener;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Instant;
 
@@ -86,132 +86,6 @@ fn a_file_is_fetched_with_its_type() {
 }
 
 #[test]
-fn one_client_serves_many_threads() {
-    let server = Server::http(|_, request| ok(&request.path));
-    let client = client(options());
-    thread::scope(|scope| {
-        for n in 0..8 {
-            let (client, url) = (&client, server.url(&format!("/{n}")));
-            scope.spawn(move || {
-                let body = text(client.get(&url, Access::FREE, &AtomicBool::new(false)));
-                assert_eq!(body, format!("/{n}"));
-            });
-        }
-    });
-    assert_eq!(server.requests().len(), 8);
-}
-
-#[test]
-fn an_empty_body_is_an_error() {
-    let server = Server::http(|_, request| match request.path.as_str() {
-        "/204" => Reply::Raw(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n".to_vec()),
-        "/chunked" => Reply::Raw(
-            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\n"
-                .to_vec(),
-        ),
-        "/gzip" => reply("200 OK", &["Content-Encoding: gzip"], ""),
-        _ => ok(""),
-    });
-    for path in ["/204", "/chunked", "/gzip", "/200"] {
-        assert_eq!(get(&server.url(path)), Err(HttpError::Empty), "{path}");
-    }
-    assert_eq!(server.requests().len(), 4);
-}
-
-#[test]
-fn a_permanent_status_is_reported_at_once() {
-    let server = Server::http(|_, request| {
-        reply(
-            &format!("{} Whatever", &request.path[1..]),
-            &[],
-            "not this\n",
-        )
-    });
-    for code in [304, 400, 403, 404, 410] {
-        let error = get(&server.url(&format!("/{code}"))).unwrap_err();
-        assert_eq!(error.is_status(), Some(code));
-    }
-    // A redirect without a target is a status like any other.
-    assert_eq!(get(&server.url("/302")).unwrap_err().is_status(), Some(302));
-    assert_eq!(server.requests().len(), 6);
-}
-
-#[test]
-fn the_login_in_the_url_is_sent_and_never_shown() {
-    let server = Server::http(guarded);
-    assert_eq!(text(get(&server.url_as("u:p", "/f"))), "secret\n");
-    assert_eq!(server.authorizations(), [Some(U_P.to_owned())]);
-
-    let url = server.url_as("u:hunter2", "/f?token=hunter3");
-    let error = get(&url).unwrap_err();
-    assert_eq!(error.is_status(), Some(401));
-    let shown = format!("{error:?} {:?}", error.clone().into_failure(&url));
-    assert!(!shown.contains("hunter"), "{shown}");
-    assert!(shown.contains("in the URL"), "{shown}");
-}
-
-#[test]
-fn the_netrc_file_knows_the_login() {
-    let server = Server::http(guarded);
-    let directory = tempfile::tempdir().unwrap();
-    let netrc = "machine elsewhere login x password y machine 127.0.0.1 login u password p";
-    let client = with_netrc(directory.path(), netrc, nobody());
-    let cancel = AtomicBool::new(false);
-    assert_eq!(
-        text(client.get(&server.url("/f"), Access::FREE, &cancel)),
-        "secret\n"
-    );
-    assert_eq!(server.authorizations(), [Some(U_P.to_owned())]);
-    // The login in the URL comes first, and is not replaced.
-    let error = client
-        .get(&server.url_as("u:wrong", "/f"), Access::FREE, &cancel)
-        .unwrap_err();
-    assert_eq!(error.is_status(), Some(401));
-    assert_eq!(server.requests().len(), 2);
-}
-
-#[test]
-fn the_helper_is_asked_once_and_only_after_a_401() {
-    let server = Server::http(|number, request| match request.path.as_str() {
-        "/public" => ok("public\n"),
-        _ => guarded(number, request),
-    });
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let log = Arc::clone(&asked);
-    let ask = Box::new(move |url: &Url| {
-        log.lock().unwrap().push(url.to_string());
-        let known = url.path() == "/private";
-        Some(("u".to_owned(), if known { "p" } else { "wrong" }.to_owned()))
-    });
-    let client = Client::with(options(), ask, Arc::default(), Surroundings::default());
-    let cancel = AtomicBool::new(false);
-
-    assert_eq!(
-        text(client.get(&server.url("/public"), Access::FREE, &cancel)),
-        "public\n"
-    );
-    assert!(asked.lock().unwrap().is_empty());
-
-    assert_eq!(
-        text(client.get(&server.url("/private?t=1"), Access::FREE, &cancel)),
-        "secret\n"
-    );
-    assert_eq!(*asked.lock().unwrap(), [server.url("/private")]);
-    assert_eq!(server.authorizations()[1..], [None, Some(U_P.to_owned())]);
-
-    match client
-        .get(&server.url("/other"), Access::FREE, &cancel)
-        .unwrap_err()
-    {
-        HttpError::Status { code, sent, .. } => {
-            assert_eq!((code, sent), (401, Some(Source::Helper)));
-        }
-        other => panic!("{other:?}"),
-    }
-    assert_eq!(asked.lock().unwrap().len(), 2);
-}
-
-#[test]
 fn the_helper_follows_a_netrc_login_that_is_refused() {
     let server = Server::http(guarded);
     let directory = tempfile::tempdir().unwrap();
@@ -223,23 +97,6 @@ fn the_helper_follows_a_netrc_login_that_is_refused() {
         "secret\n"
     );
     assert_eq!(server.requests().len(), 2);
-}
-
-#[test]
-fn transient_errors_are_retried() {
-    for status in [
-        "408 Request Timeout",
-        "429 Too Many Requests",
-        "500 Oh No",
-        "503 Service Unavailable",
-    ] {
-        let server = Server::http(move |number, _| match number {
-            0 | 1 => reply(status, &["Retry-After: 0"], "later"),
-            _ => ok("now\n"),
-        });
-        assert_eq!(text(get(&server.url("/f"))), "now\n");
-        assert_eq!(server.requests().len(), 3);
-    }
 }
 
 #[test]
@@ -413,19 +270,6 @@ fn a_refused_connection_is_tried_again_and_named() {
     }
     let shown = format!("{error:?} {:?}", error.clone().into_failure(&url));
     assert!(!shown.contains("hunter"), "{shown}");
-}
-
-#[test]
-fn a_broken_connection_is_tried_again() {
-    let tried = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&tried);
-    let server = Server::http(move |_, _| {
-        count.fetch_add(1, Ordering::Relaxed);
-        Reply::Raw(b"SSH-2.0-OpenSSH_9.9\r\n".to_vec())
-    });
-    let error = get(&server.url("/f")).unwrap_err();
-    assert!(matches!(error, HttpError::Lost { .. }), "{error:?}");
-    assert_eq!(tried.load(Ordering::Relaxed), 3);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::server::{Server, ok, redirect};
+use super::server::{Server, ok};
 use super::*;
 
 /// A CA's certificate as PEM, and a server for 127.0.0.1 that it vouches for.
@@ -70,41 +70,4 @@ fn a_private_ca_is_trusted_when_named_and_only_then() {
             "tls\n"
         );
     }
-}
-
-#[test]
-fn https_does_not_lead_to_http() {
-    let plain = Server::http(|_, _| ok("plain\n"));
-    let target = plain.url("/f?sig=hunter2");
-    let (pem, config) = authority();
-    let secure = Server::https(config, move |_, _| redirect(&target));
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("ca.pem");
-    std::fs::write(&file, pem).unwrap();
-    let roots = || Roots {
-        file: Some(file.clone()),
-        directories: Vec::new(),
-    };
-    let client = trusting(roots());
-    let cancel = AtomicBool::new(false);
-    let error = client
-        .get(&secure.url("/f"), Access::FREE, &cancel)
-        .unwrap_err();
-    assert!(
-        matches!(error, HttpError::Redirect(RedirectError::Downgrade { .. })),
-        "{error:?}"
-    );
-    assert!(!format!("{error:?} {error}").contains("hunter"));
-    assert!(plain.requests().is_empty());
-
-    // The other way is fine, but for credentials it is another place.
-    let (pem, config) = authority();
-    std::fs::write(&file, pem).unwrap();
-    let secure = Server::https(config, |_, _| ok("tls\n"));
-    let target = secure.url("/f");
-    let plain = Server::http(move |_, _| redirect(&target));
-    let client = trusting(roots());
-    let body = client.get(&plain.url_as("u:p", "/f"), Access::FREE, &cancel);
-    assert_eq!(text(body), "tls\n");
-    assert_eq!(secure.authorizations(), [None]);
 }
