@@ -218,27 +218,22 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// A directory with one repository, fetched with and without its submodules.
+    /// A directory with what was fetched from one repository, once and from two logins.
     fn fetched() -> tempfile::TempDir {
         let top = tempfile::tempdir().unwrap();
-        let upstream = |name: &str, submodules: bool, commit: &str| {
-            let directory = top.path().join(name);
-            fs::create_dir_all(directory.join("inner")).unwrap();
-            fs::write(directory.join("inner").join(name), name).unwrap();
-            Upstream {
-                url: "https://h/o/r".to_owned(),
-                reference: Some("v1".to_owned()),
-                submodules,
-                commit: commit.to_owned(),
-                directory,
-            }
+        let upstream = |commit: &str| Upstream {
+            url: "https://h/o/r".to_owned(),
+            reference: Some("v1".to_owned()),
+            submodules: false,
+            commit: commit.to_owned(),
+            directory: top.path().join(commit),
         };
-        let mut manifest = Manifest {
-            upstreams: vec![upstream("plain", false, "1"), upstream("full", true, "1")],
-        };
-        manifest.write(&top.path().join("manifest.json")).unwrap();
-        manifest.upstreams.push(upstream("other", false, "2"));
-        manifest.write(&top.path().join("two.json")).unwrap();
+        for (name, commits) in [("manifest.json", &["1"][..]), ("two.json", &["1", "2"])] {
+            let upstreams = commits.iter().map(|commit| upstream(commit)).collect();
+            Manifest { upstreams }
+                .write(&top.path().join(name))
+                .unwrap();
+        }
         top
     }
 
@@ -250,54 +245,6 @@ mod tests {
             let words: Vec<&str> = call.split(' ').collect();
             answer(&top.join(manifest), &clone, &words)
         })
-    }
-
-    #[test]
-    fn a_clone_holds_the_fetched_files() {
-        let top = fetched();
-        let clone = [
-            "init",
-            "remote add origin https://h/o/r",
-            "fetch --depth=1 https://u:p@h/o/r v1",
-            "checkout FETCH_HEAD",
-        ];
-        asked(top.path(), "manifest.json", &clone).unwrap();
-        let holds = |name: &str| top.path().join("clone/inner").join(name).is_file();
-        assert!(holds("plain") && !holds("full"));
-        let submodules = [&clone[..], &["submodule update --init --recursive"]].concat();
-        asked(top.path(), "manifest.json", &submodules).unwrap();
-        assert!(holds("plain") && holds("full"));
-    }
-
-    #[test]
-    fn every_way_to_name_a_ref_is_remembered_from_fetch_to_checkout() {
-        let id = "0123456789012345678901234567890123456789";
-        for (named, asked_for) in [
-            (None, "HEAD"),
-            (Some("HEAD"), "HEAD"),
-            (Some("v1"), "v1"),
-            (Some("feature/one"), "feature/one"),
-            (Some(id), id),
-        ] {
-            let top = fetched();
-            let manifest = Manifest {
-                upstreams: vec![Upstream {
-                    url: "https://h/o/r".to_owned(),
-                    reference: named.map(str::to_owned),
-                    submodules: false,
-                    commit: id.to_owned(),
-                    directory: top.path().join("plain"),
-                }],
-            };
-            manifest.write(&top.path().join("one.json")).unwrap();
-            let fetch = format!("fetch --depth=1 https://h/o/r {asked_for}");
-            let begin = ["init", "remote add origin https://h/o/r"];
-            for update in ["checkout FETCH_HEAD", "submodule update --init --recursive"] {
-                let calls = [&begin[..], &[&fetch, update]].concat();
-                asked(top.path(), "one.json", &calls).unwrap();
-                assert!(top.path().join("clone/inner/plain").is_file(), "{named:?}");
-            }
-        }
     }
 
     #[test]

@@ -224,66 +224,24 @@ fn tamed(subject: &str) -> String {
 mod tests {
     use super::*;
 
-    fn lock(remotes: &[(&str, Option<&str>, char)]) -> Lock {
-        let remote = |(url, reference, digit): &(&str, Option<&str>, char)| {
-            Remote::Git(GitRemote {
-                url: format!("https://example.com/{url}"),
-                reference: reference.map(str::to_owned),
-                submodules: false,
-                commit: digit.to_string().repeat(40),
-                paths: BTreeSet::from([".".to_owned()]),
-                through: BTreeSet::new(),
-            })
+    #[test]
+    fn an_ambiguous_replacement_is_an_addition_and_a_removal() {
+        let lock = |refs: &[(&str, char)]| {
+            let entry = |(name, digit): &(&str, char)| {
+                let commit = digit.to_string().repeat(40);
+                format!("- {{url: \"https://h/a\", ref: {name}, commit: {commit}}}\n")
+            };
+            let entries: String = refs.iter().map(entry).collect();
+            Lock::parse(format!("version: 1\nremotes:\n{entries}").as_bytes(), "x").unwrap()
         };
-        Lock {
-            remotes: remotes.iter().map(remote).collect(),
-            ..Lock::default()
-        }
-    }
-
-    fn told(before: &Lock, after: &Lock, history: Option<History>) -> String {
         let news = News {
             subject: "Localize main",
-            before,
-            after,
+            before: &lock(&[("v1", 'a')]),
+            after: &lock(&[("v2", 'd'), ("v3", 'e')]),
             kustomizations: &[],
             discarded: &[],
         };
-        text(&news, |moves| vec![history; moves.len()])
-    }
-
-    fn history(course: Course, commits: usize, newest: &[&str]) -> Option<History> {
-        let newest = newest
-            .iter()
-            .map(|text| ("c".repeat(40), (*text).to_owned()));
-        Some(History {
-            course,
-            commits,
-            newest: newest.collect(),
-        })
-    }
-
-    #[test]
-    fn a_ref_that_was_replaced_is_one_move() {
-        let before = lock(&[("a", Some("v1"), 'a'), ("b", Some("v1"), 'b')]);
-        let after = lock(&[("a", Some("v2"), 'd'), ("b", Some("v1"), 'b')]);
-        assert_eq!(
-            told(
-                &before,
-                &after,
-                history(Course::Forward, 12, &["One", "Two"])
-            ),
-            "Localize main\n\nMoved:\n\n\
-             - https://example.com/a from v1 (aaaaaaaaaaaa) to v2 (dddddddddddd): 12 commits\n\
-             \x20 cccccccccccc One\n  cccccccccccc Two\n  and 10 more\n"
-        );
-    }
-
-    #[test]
-    fn an_ambiguous_replacement_is_an_addition_and_a_removal() {
-        let before = lock(&[("a", Some("v1"), 'a')]);
-        let after = lock(&[("a", Some("v2"), 'd'), ("a", Some("v3"), 'e')]);
-        let text = told(&before, &after, None);
+        let text = text(&news, |moves| vec![None; moves.len()]);
         assert!(!text.contains("Moved"), "{text}");
         for part in [
             "?ref=v2 at dddd",
@@ -291,33 +249,6 @@ mod tests {
             "No longer referenced:\n\n- ",
         ] {
             assert!(text.contains(part), "no {part:?} in\n{text}");
-        }
-    }
-
-    #[test]
-    fn the_direction_of_a_move_is_shown() {
-        let (before, after) = (lock(&[("a", None, 'a')]), lock(&[("a", None, 'b')]));
-        for (history, end) in [
-            (
-                history(Course::Forward, 1, &["One"]),
-                ": 1 commit\n  cccccccccccc One\n",
-            ),
-            (
-                history(Course::Back, 0, &[]),
-                ": back to an earlier commit\n",
-            ),
-            (
-                history(Course::Apart, 0, &[]),
-                ": not a continuation of it\n",
-            ),
-            (
-                history(Course::Apart, 1, &["One"]),
-                ": not a continuation of it, 1 commit\n  cccccccccccc One\n",
-            ),
-            (None, " to bbbbbbbbbbbb\n"),
-        ] {
-            let text = told(&before, &after, history);
-            assert!(text.ends_with(end), "{text}");
         }
     }
 

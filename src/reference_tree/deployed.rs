@@ -554,22 +554,6 @@ spec:
     }
 
     #[test]
-    fn what_an_overlay_may_change_is_said() {
-        let targets = surveyed(&[
-            ("apps/kustomization.yaml", "resources: [apps.yaml]\n"),
-            ("apps/apps.yaml", &target("web", "web")),
-            ("web/kustomization.yaml", ""),
-            (
-                "prod/kustomization.yaml",
-                "resources: [../apps]\npatches:\n- target: {kind: Kustomization}\n  patch: |-\n    - {op: replace, path: /spec/path, value: ./other}\n",
-            ),
-        ]);
-        let target = &targets.targets[0];
-        let by = target.changed_by.as_ref().unwrap();
-        assert!(by.name.contains("prod/kustomization.yaml"), "{by:?}");
-    }
-
-    #[test]
     fn what_one_fills_in_changes_with_it() {
         let all = target("all", "all").replace("---\n", "  postBuild: {substitute: {A: x}}\n");
         let child = target("child", "${A}");
@@ -740,32 +724,6 @@ patches:
         assert_eq!(targets.targets.len(), 10_001);
         let changed = |one: &&targets::Target| one.changed_by.is_some();
         assert_eq!(targets.targets.iter().filter(changed).count(), 10_000);
-    }
-
-    #[test]
-    fn a_parent_changes_its_children_and_itself() {
-        let root = patching("root", "clusters");
-        let made = [root.as_str(), &target("web", "x")].concat();
-        let by = "Flux Kustomization root (clusters/root.yaml:1)";
-        let (names, found) = built(
-            &[
-                ("clusters/root.yaml", &root),
-                ("clusters/web.yaml", &target("web", "web")),
-            ],
-            &[(by, Ok(made.into()))],
-        );
-        assert_eq!(names, [format!("{by}[]")]);
-        assert_eq!(
-            found,
-            [
-                format!(
-                    "Kustomization flux-system/root (clusters/root.yaml:1, built by {by}) clusters None"
-                ),
-                format!(
-                    "Kustomization flux-system/web (clusters/web.yaml:1, built by {by}) x None"
-                ),
-            ]
-        );
     }
 
     #[test]

@@ -29,19 +29,3 @@ impl<T: Clone> Recent<T> {
         known.insert(directory.to_owned(), value);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_few_directories_are_remembered() {
-        let recent = Recent::default();
-        for number in 0..3 * MOST {
-            recent.insert(&number.to_string(), number);
-            assert_eq!(recent.get(&number.to_string()), Some(number));
-            assert!(recent.0.borrow().len() <= MOST);
-        }
-        assert_eq!(recent.get("0"), None);
-    }
-}

@@ -198,55 +198,6 @@ fn malformed_comments_are_explained() {
 }
 
 #[test]
-fn a_finding_is_allowed_by_rule_and_place() {
-    let text = "\
-# kustomize-localize: allow[invalid-kustomization] the whole file
-kind: Kustomization
-resources:
-# kustomize-localize: allow[remote-reference, floating-ref] above
-- https://a.example/x
-- https://a.example/y # kustomize-localize: allow[remote-reference] beside
-- https://a.example/z
-";
-    let all = [
-        (Rule::InvalidKustomization, 0),
-        (Rule::RemoteReference, 5),
-        (Rule::FloatingRef, 5),
-        (Rule::RemoteReference, 6),
-    ];
-    assert_eq!(left(text, &all), []);
-    let others = [
-        (Rule::FloatingRef, 6),
-        (Rule::RemoteReference, 7),
-        (Rule::MissingPath, 0),
-        (Rule::InvalidKustomization, 3),
-    ];
-    assert_eq!(left(text, &[&all[..], &others].concat()), others);
-    let findings = applied(
-        text,
-        &[finding(Rule::RemoteReference, 6)],
-        "",
-        Apply {
-            complete: false,
-            ..COMPLETE
-        },
-    );
-    assert_eq!(findings.len(), 1);
-    assert_eq!(
-        findings[0].allowed,
-        Some(Allowed {
-            by: "a/kustomization.yaml:6".to_owned(),
-            is_comment: true,
-            reason: "beside".to_owned(),
-        })
-    );
-    // The same text in another file allows nothing here.
-    let mut other = finding(Rule::RemoteReference, 6);
-    other.path = "b/kustomization.yaml".to_owned();
-    assert!(applied(text, &[other], "", COMPLETE)[0].fails());
-}
-
-#[test]
 fn the_comment_of_an_empty_file_is_about_all_of_it() {
     let text = "# kustomize-localize: allow[invalid-kustomization] later\n";
     assert_eq!(left(text, &[(Rule::InvalidKustomization, 1)]), []);
@@ -340,57 +291,6 @@ fn an_entry_applies_where_no_comment_does() {
     assert_eq!(by, ["a/kustomization.yaml:1", ".kustomize-localize:2"]);
     // An entry that only repeats a comment still counts as used.
     assert_eq!(applied(text, &both[..1], config, COMPLETE).len(), 1);
-}
-
-#[test]
-fn nothing_is_hidden_when_everything_is_asked_for() {
-    let text = "# kustomize-localize: allow[remote-reference] here\n# kustomize-localize: allow[x]\na: b\n";
-    let config = "allow:\n- {url: a.example, reason: there}\nrules: {remote-reference: warning, cycle: off}\n";
-    let found = [finding(Rule::RemoteReference, 3), finding(Rule::Cycle, 3)];
-    let findings = applied(
-        text,
-        &found,
-        config,
-        Apply {
-            no_allow: true,
-            complete: true,
-            leaving: BTreeSet::new(),
-            missing: None,
-        },
-    );
-    assert_eq!(findings.len(), 1);
-    assert_eq!(
-        (findings[0].severity, &findings[0].allowed),
-        (Severity::Warning, &None)
-    );
-}
-
-#[test]
-fn severities_are_those_of_the_configuration() {
-    let mut note = finding(Rule::InvalidKustomization, 1);
-    note.severity = Severity::Warning;
-    let found = [note, finding(Rule::StaleLock, 1), finding(Rule::Cycle, 1)];
-    let severities = |config: &str| -> Vec<(Rule, Severity)> {
-        applied("", &found, config, COMPLETE)
-            .iter()
-            .map(|finding| (finding.rule, finding.severity))
-            .collect()
-    };
-    assert_eq!(
-        severities(""),
-        [
-            (Rule::InvalidKustomization, Severity::Warning),
-            (Rule::StaleLock, Severity::Warning),
-            (Rule::Cycle, Severity::Error),
-        ]
-    );
-    assert_eq!(
-        severities("rules: {stale-lock: error, cycle: warning, invalid-kustomization: off}\n"),
-        [
-            (Rule::StaleLock, Severity::Error),
-            (Rule::Cycle, Severity::Warning)
-        ]
-    );
 }
 
 #[test]
