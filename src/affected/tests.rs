@@ -86,76 +86,6 @@ fn told(affected: &Affected) -> Vec<String> {
 const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\n";
 
 #[test]
-fn what_reads_a_changed_file_is_affected_and_nothing_else() {
-    let old = world(&[
-        ("base/kustomization.yaml", "resources: [map.yaml]\n"),
-        ("base/map.yaml", MAP),
-        ("dev/kustomization.yaml", "resources: [../base]\n"),
-        (
-            "prod/kustomization.yaml",
-            "resources: [../base]\npatches: [{path: patch.yaml}]\n",
-        ),
-        ("prod/patch.yaml", MAP),
-        (
-            "other/kustomization.yaml",
-            "configMapGenerator: [{name: a, files: [a.txt]}]\n",
-        ),
-        ("other/a.txt", "a"),
-        ("README.md", "a"),
-    ]);
-    let changed = |change: &dyn Fn(&mut World)| {
-        let mut new = old.clone();
-        change(&mut new);
-        told(&compared(&old, &new))
-    };
-    let edit = |place: &'static str, text: &'static str| {
-        move |world: &mut World| {
-            world.insert(place.to_owned(), (text.to_owned(), Some(false)));
-        }
-    };
-    assert_eq!(changed(&edit("README.md", "b")), Vec::<String>::new());
-    assert_eq!(
-        changed(&edit("base/map.yaml", "a: b")),
-        [
-            "Changed base base/map.yaml",
-            "Changed dev base/map.yaml",
-            "Changed prod base/map.yaml"
-        ]
-    );
-    assert_eq!(
-        changed(&edit("prod/patch.yaml", "a: b")),
-        ["Changed prod prod/patch.yaml"]
-    );
-    assert_eq!(changed(&edit("other/b.txt", "b")), Vec::<String>::new());
-    // A second name, and a build fails.
-    assert_eq!(
-        changed(&edit("base/Kustomization", "")),
-        [
-            "Changed base base/Kustomization",
-            "Changed dev base/Kustomization",
-            "Changed prod base/Kustomization"
-        ]
-    );
-    assert_eq!(
-        changed(&edit("new/kustomization.yaml", "resources: []\n")),
-        ["Added new new"]
-    );
-    let gone = |world: &mut World| world.retain(|place, _| !place.starts_with("base/"));
-    assert_eq!(
-        changed(&gone),
-        ["Removed base base", "Changed dev base", "Changed prod base"]
-    );
-    let executable = |world: &mut World| world.get_mut("other/a.txt").unwrap().1 = Some(true);
-    assert_eq!(changed(&executable), ["Changed other other/a.txt"]);
-    assert_eq!(compared(&old, &old).roots, []);
-    let whole = compared(&World::new(), &old);
-    let named = |root: &AffectedRoot| root.is_named.then(|| root.directory.clone());
-    let named: Vec<String> = whole.roots.iter().filter_map(named).collect();
-    assert_eq!((named, whole.total), (vec!["base".to_owned()], 4));
-    assert!(whole.roots.iter().all(|root| root.status == Status::Added));
-}
-
-#[test]
 fn a_moved_entry_of_the_lock_touches_what_leads_there() {
     let lock = |one: char, two: char| {
         let file = |url: &str, digit: char| {
@@ -466,50 +396,6 @@ fn each_of_several_targets_of_one_object_counts() {
     };
     assert_eq!(touched(&sources("a", "b"), &sources("a", "b")), [""; 0]);
     assert_eq!(touched(&sources("a", "b"), &sources("a", "a")).len(), 2);
-}
-
-#[test]
-fn an_object_that_a_build_may_change_is_touched_by_that_build() {
-    let apps = FLUX.replace("./web", "./nowhere");
-    let files = |base: &str, patch: &str| {
-        world(&[
-            ("apps/flux.yaml", &apps),
-            ("apps/map.yaml", base),
-            (
-                "apps/kustomization.yaml",
-                "resources: [flux.yaml, map.yaml]\n",
-            ),
-            ("prod/patch.yaml", patch),
-            (
-                "prod/kustomization.yaml",
-                "resources: [../apps]\npatches: [{path: patch.yaml, target: {name: web}}]\n",
-            ),
-        ])
-    };
-    let patch = |path: &str| format!("[{{op: replace, path: /spec/path, value: {path}}}]\n");
-    let old = files(MAP, &patch("./web"));
-    let affected = compared(&old, &old);
-    assert_eq!(affected.targets, []);
-    let unbuilt: Vec<&str> = affected
-        .unbuilt
-        .iter()
-        .map(|one| one.object.name.as_str())
-        .collect();
-    assert_eq!(unbuilt, ["web", "plain", "other"]);
-    assert_eq!(
-        touched(&old, &files(MAP, &patch("./api"))),
-        [
-            "web 6: prod/patch.yaml",
-            "plain 11: prod/patch.yaml",
-            "other 21: prod/patch.yaml"
-        ]
-    );
-    let mut gone = old.clone();
-    gone.retain(|place, _| !place.starts_with("prod/"));
-    // It is not known what it was.
-    let names = ["web 6: prod", "plain 11: prod", "other 21: prod"];
-    assert_eq!(touched(&old, &gone), names);
-    assert_eq!(compared(&old, &gone).unbuilt, []);
 }
 
 /// Choices that are the same on every machine.

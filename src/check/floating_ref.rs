@@ -130,7 +130,7 @@ fn tell(one: &RemoteUse<'_>) -> Option<(String, &'static str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{COMMIT, Scene, shown, under_caret};
+    use super::super::testing::{COMMIT, Scene, under_caret};
     use super::*;
 
     fn find(scene: Scene) -> Vec<Finding> {
@@ -295,34 +295,6 @@ mod tests {
             assert_eq!(found, both);
             let as_tag = counting(allow("refs: tag"));
             assert_eq!(as_tag, [("stale-allow", Severity::Warning), remote[0]]);
-        }
-    }
-
-    #[test]
-    fn localized_files_are_skipped() {
-        let place = "localized-files/a/kustomization.yaml";
-        let text = "resources: ['https://github.com/o/r?ref=main']\n";
-        let scene = || Scene::default().file(place, text).config(REMOTE);
-        let mut localized = scene();
-        localized.lock.files.push(crate::record::StoredFile {
-            path: place.into(),
-            sha256: crate::record::sha256_hex(text.as_bytes()),
-            ..Default::default()
-        });
-        assert_eq!(find(localized), []);
-        assert_eq!(find(scene()).len(), 1);
-    }
-
-    #[test]
-    fn no_secret_is_shown() {
-        for text in [
-            "https://u:hunter2@github.com/o/r?ref=main",
-            "https://u:hunter2@example.com/latest/x.yaml?token=hunter2",
-            "https://u:hunter2@github.com/o/r?token=hunter2;",
-        ] {
-            let findings = find(resource(text));
-            assert_eq!(findings.len(), 1, "{text}");
-            assert!(!shown(&findings).contains("hunter2"), "{findings:?}");
         }
     }
 }

@@ -186,7 +186,7 @@ fn is_url(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Scene, shown};
+    use super::super::testing::Scene;
     use super::*;
     use crate::finding::Severity;
 
@@ -513,14 +513,5 @@ mod tests {
     fn built_in_plugins_are_not_functions() {
         let text = "transformers:\n- |\n  apiVersion: builtin\n  kind: PrefixTransformer\n  metadata: {name: a}\n  prefix: a-\n";
         assert_eq!(find(Scene::of(text)), []);
-    }
-
-    #[test]
-    fn no_secret_is_shown() {
-        let found = function("exec: {path: 'https://me:hunter2@example.com/run'}");
-        let found = found.check().findings;
-        let functions = found.iter().filter(|one| one.rule == Rule::Function);
-        assert_eq!(functions.count(), 1);
-        assert!(!shown(&found).contains("hunter2"), "{found:?}");
     }
 }

@@ -444,21 +444,4 @@ mod tests {
             .config("load-restrictor: none\n");
         assert_eq!(one(scene).path, "p/t.yaml");
     }
-
-    #[test]
-    fn only_errors_in_localized_files_are_reported() {
-        let path = "localized-files/h/base/kustomization.yaml";
-        for (text, count) in [
-            ("resource: []\n", 1),
-            ("namePrefix: a\n---\nnamePrefix: b\n", 0),
-        ] {
-            let mut scene = Scene::of("resources: [localized-files/h/base]\n").file(path, text);
-            scene.lock.files = vec![crate::record::StoredFile {
-                path: path.into(),
-                sha256: crate::record::sha256_hex(text.as_bytes()),
-                ..Default::default()
-            }];
-            assert_eq!(told(scene).len(), count, "{text}");
-        }
-    }
 }

@@ -369,7 +369,7 @@ fn configure(config: &Config) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Scene, shown, under_caret};
+    use super::super::testing::{Scene, under_caret};
     use super::*;
 
     fn find(scene: Scene) -> Vec<Finding> {
@@ -599,27 +599,5 @@ mod tests {
                 "the chart `nginx` is looked for in `/opt/charts`, out of the repository".into()
             )]
         );
-    }
-
-    #[test]
-    fn no_secret_is_shown() {
-        let text = "helmCharts: [{name: nginx, repo: 'https://me:hunter2@charts.example'}]\n";
-        let found = find(Scene::of(text));
-        assert_eq!(found.len(), 1);
-        assert!(!shown(&found).contains("hunter2"), "{found:?}");
-    }
-
-    #[test]
-    fn localized_files_are_checked_too() {
-        let place = "localized-files/a/kustomization.yaml";
-        let mut scene = Scene::default().file(place, CHART);
-        scene.lock.files.push(crate::record::StoredFile {
-            path: place.into(),
-            sha256: "0".repeat(64),
-            ..Default::default()
-        });
-        let findings = find(scene);
-        assert_eq!(findings.len(), 1, "{findings:?}");
-        assert!(findings[0].help[0].contains("`helm: true`"));
     }
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::{Checked, Checking, Input, check};
 use crate::config::Config;
 use crate::finding::{Finding, Rule};
-use crate::record::{FileRemote, GitRemote, LOCK_NAME, Lock, Remote};
+use crate::record::{FileRemote, GitRemote, LOCK_NAME, Lock, Remote, StoredFile};
 use crate::targets::Identity;
 use crate::tree::memory::MemoryTree;
 
@@ -72,6 +72,16 @@ impl Scene {
             size: 1,
             through: [].into(),
         }))
+    }
+
+    /// Stores a file beside the lock, as localizing does.
+    pub(super) fn stored(mut self, path: &str, text: &str) -> Scene {
+        self.lock.files.push(StoredFile {
+            path: path.to_owned(),
+            sha256: crate::record::sha256_hex(text.as_bytes()),
+            ..StoredFile::default()
+        });
+        self.file(path, text)
     }
 
     pub(super) fn remote(mut self, remote: Remote) -> Scene {

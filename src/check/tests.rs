@@ -277,3 +277,94 @@ fn a_file_that_is_too_large_is_a_failure() {
         assert!(failure.hints[0].starts_with("split it"), "{failure:?}");
     }
 }
+
+#[test]
+fn localized_files_are_checked_as_far_as_they_can_be_mended() {
+    use Rule::{FloatingRef, InvalidKustomization, RemoteChart, RemoteReference, UnsafeReference};
+    let place = "localized-files/a/kustomization.yaml";
+    let remote = "rules: {remote-reference: off}\n";
+    let unsafe_ones = "resources: ['https://github.com/o/r?ref=-x', 'https://me:hunter2@h/x.yaml']\nhelmCharts: [{name: a, repo: 'https://me:hunter2@h'}]\n";
+    for (text, config, rule, count) in [
+        ("resources: [https://h/x.yaml]\n", "", RemoteReference, 1),
+        (
+            "helmCharts: [{name: a, repo: 'https://h'}]\n",
+            "",
+            RemoteChart,
+            1,
+        ),
+        (unsafe_ones, "", UnsafeReference, 3),
+        (
+            "resources: ['https://github.com/o/r?ref=main']\n",
+            remote,
+            FloatingRef,
+            0,
+        ),
+        ("resource: []\n", "", InvalidKustomization, 1),
+        (
+            "namePrefix: a\n---\nnamePrefix: b\n",
+            "",
+            InvalidKustomization,
+            0,
+        ),
+    ] {
+        let scene = || Scene::of("resources: [localized-files/a]\n").config(config);
+        let found = scene().stored(place, text).find(rule);
+        assert_eq!(found.len(), count, "{text}");
+        assert!(found.iter().all(|finding| finding.path == place));
+        // What is not listed is like any other file.
+        assert!(!scene().file(place, text).find(rule).is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn no_rule_shows_a_secret() {
+    let function = "apiVersion: a/v1\nkind: A\nmetadata:\n  name: a\n  annotations:\n    config.kubernetes.io/function: |\n      exec: {path: 'https://me:hunter2@example.com/run'}\n";
+    let remote = "rules: {remote-reference: off}\n";
+    for (text, config, rule) in [
+        (
+            "resources: ['https://a:hunter2@example.com/x.yaml']",
+            "",
+            Rule::RemoteReference,
+        ),
+        (
+            "resources: ['https://b:hunter2@github.com/o/r?sig=hunter2']",
+            "",
+            Rule::RemoteReference,
+        ),
+        (
+            "helmCharts: [{name: a, repo: 'https://me:hunter2@h.example'}]",
+            "",
+            Rule::RemoteChart,
+        ),
+        (
+            "resources: ['https://u:hunter2@github.com/o/r?ref=main']",
+            remote,
+            Rule::FloatingRef,
+        ),
+        (
+            "resources: ['https://u:hunter2@h.example/latest/x.yaml?token=hunter2']",
+            remote,
+            Rule::FloatingRef,
+        ),
+        (
+            "resources: ['https://u:hunter2@github.com/o/r?token=hunter2;']",
+            remote,
+            Rule::FloatingRef,
+        ),
+        ("generators: [fn.yaml]", "", Rule::Function),
+    ] {
+        let scene = Scene::of(&format!("{text}\n"))
+            .file("fn.yaml", function)
+            .config(config);
+        let findings = scene.check().findings;
+        let count = findings
+            .iter()
+            .filter(|finding| finding.rule == rule)
+            .count();
+        assert_eq!(count, 1, "{text}");
+        assert!(
+            !testing::shown(&findings).contains("hunter2"),
+            "{findings:?}"
+        );
+    }
+}

@@ -312,17 +312,4 @@ mod tests {
             assert_eq!(find(text), [], "{text}");
         }
     }
-
-    #[test]
-    fn localized_files_are_checked_too() {
-        let place = "localized-files/a/kustomization.yaml";
-        let text = "resources: ['https://github.com/o/r?ref=-x', 'https://me:hunter2@h/x.yaml']\nhelmCharts: [{name: a, repo: 'https://me:hunter2@h'}]\n";
-        let mut scene = Scene::default().file(place, text);
-        scene.lock.files.push(crate::record::StoredFile {
-            path: place.into(),
-            sha256: "0".repeat(64),
-            ..Default::default()
-        });
-        assert_eq!(scene.find(Rule::UnsafeReference).len(), 3);
-    }
 }

@@ -227,39 +227,31 @@ pub fn refuse_moved(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::FileRemote;
 
     fn lock() -> Lock {
-        let git = |url: &str, reference: Option<&str>| {
-            Remote::Git(GitRemote {
-                url: url.to_owned(),
-                reference: reference.map(str::to_owned),
-                submodules: true,
-                commit: "0".repeat(40),
-                paths: BTreeSet::new(),
-                through: BTreeSet::new(),
-            })
+        let git = |url: &str, reference: &str| {
+            format!(
+                "- {{url: \"{url}\"{reference}, commit: \"{}\"}}\n",
+                "0".repeat(40)
+            )
         };
         let file = |url: &str| {
-            Remote::File(FileRemote {
-                url: url.to_owned(),
-                sha256: "0".repeat(64),
-                size: 1,
-                through: BTreeSet::new(),
-            })
+            format!(
+                "- {{url: \"{url}\", sha256: \"{}\", size: 1}}\n",
+                "0".repeat(64)
+            )
         };
-        Lock {
-            remotes: vec![
-                git("https://github.com/acme/lib", Some("v1")),
-                git("https://github.com/acme/lib", Some("main")),
-                git("https://github.com/acme/library", None),
-                git("git@example.com:team/repo.git", Some("v1")),
-                git("file:///srv/lib", Some("v1")),
-                file("https://files.example.com/v1/app.yaml"),
-                file("https://files.example.com/v10/app.yaml"),
-            ],
-            ..Lock::default()
-        }
+        let entries = [
+            git("https://github.com/acme/lib", ", ref: v1"),
+            git("https://github.com/acme/lib", ", ref: main"),
+            git("https://github.com/acme/library", ""),
+            git("git@example.com:team/repo.git", ", ref: v1"),
+            git("file:///srv/lib", ", ref: v1"),
+            file("https://files.example.com/v1/app.yaml"),
+            file("https://files.example.com/v10/app.yaml"),
+        ];
+        let text = format!("version: 1\nremotes:\n{}", entries.concat());
+        Lock::parse(text.as_bytes(), "x").unwrap()
     }
 
     fn selected(url: &str) -> Vec<String> {
@@ -272,16 +264,16 @@ mod tests {
     #[test]
     fn a_url_names_what_it_is_or_begins() {
         let lib = [
-            "https://github.com/acme/lib?ref=v1",
             "https://github.com/acme/lib?ref=main",
+            "https://github.com/acme/lib?ref=v1",
         ];
         assert_eq!(selected("https://github.com/acme/lib"), lib);
         assert_eq!(selected("https://github.com/acme/lib.git"), lib);
         assert_eq!(selected("github.com/acme/lib/"), lib);
-        assert_eq!(selected("https://github.com/acme/lib?ref=v1"), lib[..1]);
+        assert_eq!(selected("https://github.com/acme/lib?ref=v1"), lib[1..]);
         assert_eq!(
             selected("https://github.com/acme/lib//web?ref=main"),
-            lib[1..]
+            lib[..1]
         );
         assert_eq!(selected("https://github.com/acme").len(), 3);
         assert_eq!(selected("github.com").len(), 3);
@@ -323,9 +315,9 @@ mod tests {
             [
                 "did you mean `https://github.com/acme/lib?ref=v1`?",
                 "did you mean `https://files.example.com/v10/app.yaml`?",
-                "it holds `https://github.com/acme/lib?ref=v1`, `https://github.com/acme/lib?ref=main`, \
-                 `https://github.com/acme/library`, `git@example.com:team/repo.git?ref=v1`, \
-                 `file:///srv/lib?ref=v1`, `https://files.example.com/v1/app.yaml`, `https://files.example.com/v10/app.yaml`"
+                "it holds `file:///srv/lib?ref=v1`, `git@example.com:team/repo.git?ref=v1`, \
+                 `https://files.example.com/v1/app.yaml`, `https://files.example.com/v10/app.yaml`, \
+                 `https://github.com/acme/lib?ref=main`, `https://github.com/acme/lib?ref=v1`, `https://github.com/acme/library`"
             ]
         );
     }

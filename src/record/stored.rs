@@ -121,34 +121,24 @@ pub fn home(place: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::StoredFile;
     use crate::tree::memory::MemoryTree;
 
-    fn stored(path: &str, bytes: &[u8], executable: bool) -> StoredFile {
-        StoredFile {
-            path: path.to_owned(),
-            executable,
-            sha256: sha256_hex(bytes),
-            ..StoredFile::default()
-        }
-    }
+    const X: &str = "a/localized-files/h/x.yaml";
+    const RUN: &str = "a/localized-files/h/run.sh";
 
     fn lock(target: Option<&str>) -> Lock {
-        Lock {
-            target: target.map(str::to_owned),
-            files: vec![
-                stored("a/localized-files/h/x.yaml", b"x", false),
-                stored("a/localized-files/h/run.sh", b"run", true),
-            ],
-            ..Lock::default()
-        }
+        let target = target.map_or(String::new(), |target| format!("target: {target}\n"));
+        let (x, run) = (sha256_hex(b"x"), sha256_hex(b"run"));
+        let text = format!(
+            "version: 1\n{target}files:\n- {{path: {RUN}, mode: \"100755\", sha256: {run}}}\n- {{path: {X}, mode: \"100644\", sha256: {x}}}\n"
+        );
+        Lock::parse(text.as_bytes(), "x").unwrap()
     }
 
     fn tree(directory: &str) -> MemoryTree {
         let mut tree = MemoryTree::default();
-        let place = |path: &str| path::join(directory, path);
-        tree.file(&place("a/localized-files/h/x.yaml"), b"x", false);
-        tree.file(&place("a/localized-files/h/run.sh"), b"run", true);
+        tree.file(&path::join(directory, X), b"x", false);
+        tree.file(&path::join(directory, RUN), b"run", true);
         tree.file("a.yaml", b"", false);
         tree
     }
@@ -164,30 +154,20 @@ mod tests {
     #[test]
     fn every_difference_is_reported_by_its_path() {
         type Change = fn(&mut MemoryTree);
-        let x = "a/localized-files/h/x.yaml";
-        let changes: [(&str, Change, Difference); 6] = [
-            (
-                x,
-                |tree| tree.remove("a/localized-files/h/x.yaml"),
-                Difference::Missing,
-            ),
-            (
-                x,
-                |tree| tree.file("a/localized-files/h/x.yaml", b"y", false),
-                Difference::Edited {
-                    sha256: sha256_hex(b"y"),
-                },
-            ),
-            (
-                x,
-                |tree| tree.file("a/localized-files/h/x.yaml", b"x", true),
-                Difference::Mode,
-            ),
-            (
-                x,
-                |tree| tree.link("a/localized-files/h/x.yaml", "run.sh"),
-                Difference::NoFile,
-            ),
+        let edited = Difference::Edited {
+            sha256: sha256_hex(b"y"),
+        };
+        let inside: Change = |tree| {
+            tree.remove(X);
+            tree.file("a/localized-files/h/x.yaml/inside", b"", false);
+        };
+        let changes: [(&str, Change, Difference); 7] = [
+            (X, |tree| tree.remove(X), Difference::Missing),
+            (X, |tree| tree.file(X, b"y", false), edited),
+            (X, |tree| tree.file(X, b"x", true), Difference::Mode),
+            (X, |tree| tree.link(X, "run.sh"), Difference::NoFile),
+            // What lies in it is not reported as well.
+            (X, inside, Difference::NoFile),
             (
                 "a/localized-files/new",
                 |tree| tree.file("a/localized-files/new", b"", false),
@@ -205,18 +185,6 @@ mod tests {
             let found = differences(&tree, "", &lock(None)).unwrap();
             assert_eq!(found, [(place.to_owned(), expected)]);
         }
-    }
-
-    #[test]
-    fn a_file_that_became_a_directory_is_reported_once() {
-        let mut tree = tree("");
-        tree.remove("a/localized-files/h/x.yaml");
-        tree.file("a/localized-files/h/x.yaml/inside", b"", false);
-        let found = differences(&tree, "", &lock(None)).unwrap();
-        assert_eq!(
-            found,
-            [("a/localized-files/h/x.yaml".to_owned(), Difference::NoFile)]
-        );
     }
 
     #[test]

@@ -281,83 +281,41 @@ pub(super) fn marker(line: &str) -> Option<(char, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::GitRemote;
 
-    /// Returns a lock of repositories, each with a digit for its commit and a directory.
-    fn lock(remotes: &[(&str, char, &str)]) -> Lock {
-        let remote = |(name, commit, path): &(&str, char, &str)| {
-            Remote::Git(GitRemote {
-                url: format!("https://github.com/acme/{name}"),
-                reference: Some("main".to_owned()),
-                submodules: true,
-                commit: commit.to_string().repeat(40),
-                paths: [(*path).to_owned()].into(),
-                through: BTreeSet::new(),
-            })
+    /// Returns a lock of repositories, each as its name, a digit for its commit, and directories.
+    fn lock(entries: &str) -> Lock {
+        let entry = |entry: &str| {
+            let parts: Vec<&str> = entry.split('.').collect();
+            let (commit, paths) = (parts[1].repeat(40), parts[2].replace('+', ", "));
+            let name = parts[0];
+            format!(
+                "- {{url: \"https://h/{name}\", ref: main, commit: \"{commit}\", paths: [{paths}]}}\n"
+            )
         };
-        Lock {
-            remotes: remotes.iter().map(remote).collect(),
-            ..Lock::default()
-        }
-    }
-
-    fn shown(lock: &Lock) -> Vec<String> {
-        let shown = |remote: &Remote| match remote {
-            Remote::Git(git) => {
-                let paths: Vec<&str> = git.paths.iter().map(String::as_str).collect();
-                let name = git.url.rsplit('/').next().unwrap_or_default();
-                format!("{name} {} {}", &git.commit[..1], paths.join("+"))
-            }
-            Remote::File(_) | Remote::Chart(_) => String::new(),
-        };
-        lock.remotes.iter().map(shown).collect()
+        let entries: String = entries.split(' ').map(entry).collect();
+        Lock::parse(format!("version: 1\nremotes:\n{entries}").as_bytes(), "x").unwrap()
     }
 
     #[test]
-    fn a_change_of_one_side_wins() {
-        let base = lock(&[
-            ("a", '1', "x"),
-            ("b", '1', "x"),
-            ("c", '1', "x"),
-            ("d", '1', "x"),
-        ]);
-        let ours = lock(&[
-            ("a", '2', "x"),
-            ("b", '1', "x"),
-            ("d", '2', "x"),
-            ("o", '1', "x"),
-        ]);
-        let theirs = lock(&[
-            ("a", '1', "x"),
-            ("b", '2', "x"),
-            ("c", '1', "x"),
-            ("t", '1', "x"),
-        ]);
-        let expected = ["a 2 x", "b 2 x", "d 2 x", "o 1 x", "t 1 x"];
+    fn changes_of_both_sides_are_taken() {
+        let base = lock("a.1.x b.1.x c.1.x d.1.x");
+        let ours = lock("a.2.x b.1.x d.2.x o.1.x");
+        let theirs = lock("a.1.x b.2.x c.1.x t.1.x");
         for (ours, theirs) in [(&ours, &theirs), (&theirs, &ours)] {
             let merged = Lock::merge(Some(&base), ours, theirs);
-            assert_eq!(shown(&merged.lock), expected);
+            assert_eq!(merged.lock, lock("a.2.x b.2.x d.2.x o.1.x t.1.x"));
             assert_eq!(merged.both, []);
         }
         // Without a base nothing is known to be dropped.
         let merged = Lock::merge(None, &ours, &theirs);
-        let labels: Vec<String> = merged.both.into_iter().map(|both| both.label).collect();
-        assert_eq!(labels.len(), 2, "{labels:?}");
-        assert_eq!(merged.lock.remotes.len(), 6);
-    }
-
-    #[test]
-    fn conflicting_changes_are_ours_and_reported() {
-        let base = lock(&[("a", '1', "x"), ("b", '1', "x"), ("c", '1', "x")]);
-        let ours = lock(&[("a", '2', "x"), ("b", '1', "y"), ("c", '2', "y")]);
-        let theirs = lock(&[("a", '3', "x"), ("b", '1', "z"), ("c", '1', "z")]);
+        assert_eq!((merged.both.len(), merged.lock.remotes.len()), (2, 6));
+        // Where both changed one thing, ours stays, and it is reported.
+        let (ours, theirs) = (lock("a.2.x b.1.y c.2.y"), lock("a.3.x b.1.z c.1.z"));
         let merged = Lock::merge(Some(&base), &ours, &theirs);
-        assert_eq!(shown(&merged.lock), ["a 2 x", "b 1 y+z", "c 2 y+z"]);
-        let [both] = merged.both.as_slice() else {
-            panic!("{:?}", merged.both);
-        };
-        assert_eq!(both.label, "https://github.com/acme/a?ref=main");
-        assert_eq!(both.theirs.hex(), "3".repeat(40));
+        assert_eq!(merged.lock, lock("a.2.x b.1.y+z c.2.y+z"));
+        let both = merged.both.iter();
+        let both: Vec<_> = both.map(|both| (&*both.label, both.theirs.hex())).collect();
+        assert_eq!(both, [("https://h/a?ref=main", &*"3".repeat(40))]);
     }
 
     #[test]

@@ -39,55 +39,30 @@ fn tree() -> ReferenceTree {
 }
 
 #[test]
-fn a_line_is_cut_where_the_terminal_ends() {
+fn a_line_is_cut_where_the_terminal_ends_and_colour_says_what_is_open() {
+    let shown = |width, color| text(&tree(), Look { color, width });
     let plain = "\
 a
 ├── a/config.yaml
 ├── https://example.com/a.yaml (not locked)
 └── missing (not there)
 ";
-    assert_eq!(text(&tree(), Look::default()), plain);
-    let narrow = Look {
-        width: Some(20),
-        ..Look::default()
-    };
-    assert_eq!(
-        text(&tree(), narrow),
-        "\
+    let narrow = "\
 a
 ├── a/config.yaml
 ├── https://example…
 └── missing (not th…
-"
-    );
-}
-
-#[test]
-fn colour_says_what_is_open() {
-    let colored = Look {
-        color: true,
-        ..Look::default()
-    };
-    let text = text(&tree(), colored);
-    let lines: Vec<&str> = text.lines().collect();
-    assert!(lines[0].contains("\u{1b}[1ma\u{1b}[0m"), "{text:?}");
-    assert!(
-        lines[2].contains("\u{1b}[31mhttps://example.com/a.yaml"),
-        "{text:?}"
-    );
-    assert!(lines[3].contains("\u{1b}[31mmissing"), "{text:?}");
-    assert_eq!(
-        console::strip_ansi_codes(&text),
-        super::text(&tree(), Look::default())
-    );
-    let cut = super::text(
-        &tree(),
-        Look {
-            width: Some(20),
-            ..colored
-        },
-    );
-    for line in cut.lines() {
-        assert!(console::measure_text_width(line) <= 20, "{line:?}");
+";
+    for (width, expected) in [(None, plain), (Some(20), narrow)] {
+        assert_eq!(shown(width, false), expected);
+        let colored = shown(width, true);
+        assert_eq!(console::strip_ansi_codes(&colored), expected);
+        for part in [
+            "\u{1b}[1ma\u{1b}[0m",
+            "\u{1b}[31mhttps://example",
+            "\u{1b}[31mmissing",
+        ] {
+            assert!(colored.contains(part), "{part:?}: {colored:?}");
+        }
     }
 }

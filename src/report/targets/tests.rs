@@ -99,11 +99,13 @@ fn each_target_is_named_and_counted() {
 
 #[test]
 fn the_json_is_what_its_schema_says() {
-    let json = json(&found());
-    assert_valid(SCHEMA, &json);
-    assert!(!json.contains("secret"));
-    assert!(json.contains("\"targets\": ["));
-    assert_valid(SCHEMA, &super::json(&Targets::default()));
     let failures = crate::failure::Failure::new("x").into();
-    assert_valid(SCHEMA, &crate::report::failures_json(&failures));
+    for json in [
+        json(&found()),
+        json(&Targets::default()),
+        crate::report::failures_json(&failures),
+    ] {
+        assert_valid(SCHEMA, &json);
+        assert!(!json.contains("secret"));
+    }
 }
