@@ -15,6 +15,8 @@ mod places;
 mod plugin;
 mod remote;
 mod remote_ref;
+#[cfg(test)]
+pub(crate) mod testing;
 mod trouble;
 
 pub use chart::{Archive, CHART_HOME, Chart, ChartHomes, ChartRef, Named, Place, Pulled};

@@ -433,15 +433,4 @@ mod tests {
             "kustomize reads the first document only, not this one"
         );
     }
-
-    #[test]
-    fn problems_of_plugin_configurations_are_reported_once() {
-        let plugin = "apiVersion: builtin\nkind: Nonsense\nmetadata: {name: a}\n";
-        let scene = Scene::default()
-            .file("p/t.yaml", plugin)
-            .file("a/kustomization.yaml", "transformers: [../p/t.yaml]\n")
-            .file("b/kustomization.yaml", "transformers: [../p/t.yaml]\n")
-            .config("load-restrictor: none\n");
-        assert_eq!(one(scene).path, "p/t.yaml");
-    }
 }

@@ -49,23 +49,3 @@ fn starts(bytes: &[u8]) -> Vec<usize> {
         .chain(ends.map(|(at, _)| at + 1))
         .collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_are_counted_from_one_and_made_once() {
-        let lines = Lines::default();
-        let bytes = || Rc::from(b"\xef\xbb\xbfa\r\n\n  b".as_slice());
-        for (number, line) in [(0, ""), (1, "a"), (2, ""), (3, "  b"), (4, "")] {
-            assert_eq!(&*lines.get(0, bytes, number), line, "{number}");
-        }
-        assert!(Arc::ptr_eq(
-            &lines.get(0, bytes, 3),
-            &lines.get(0, bytes, 3)
-        ));
-        let other = || Rc::from(b"other".as_slice());
-        assert_eq!(&*lines.get(1, other, 1), "other");
-    }
-}

@@ -302,17 +302,6 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_two_roots_list_is_reported_once() {
-        let plugin = "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: a}\nfiles: [https://h/x]\n";
-        let scene = Scene::of("generators: [a/gen.yaml]\n")
-            .file("a/kustomization.yaml", "generators: [gen.yaml]\n")
-            .file("a/gen.yaml", plugin);
-        let findings = find(scene);
-        assert_eq!(findings.len(), 1, "{findings:?}");
-        assert_eq!(findings[0].path, "a/gen.yaml");
-    }
-
-    #[test]
     fn an_unreadably_long_command_is_not_printed() {
         let mut scene = Scene::default();
         let mut bases = String::new();

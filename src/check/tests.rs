@@ -6,35 +6,21 @@ use std::rc::Rc;
 
 use super::testing::Scene;
 use super::*;
-use crate::tree::memory::MemoryTree;
 
 const REMOTE: &str = "https://github.com/o/r//base?ref=v1";
 
-fn tree(files: &[(&str, &str)]) -> MemoryTree {
-    let mut tree = MemoryTree::default();
-    for (path, text) in files {
-        tree.file(path, text.as_bytes(), false);
-    }
-    tree
-}
-
-fn checked(files: &[(&str, &str)], paths: &[&str]) -> Result<Checked> {
+fn checked(files: &[(&str, &str)], paths: &[&str]) -> Checked {
     checked_with(files, paths, &Config::default())
 }
 
-fn checked_with(files: &[(&str, &str)], paths: &[&str], config: &Config) -> Result<Checked> {
-    let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
-    let identity = || Ok(testing::identity(config));
-    check(Input {
-        checking: Checking::Index,
-        tree: Rc::new(tree(files)),
-        paths: &paths,
-        config,
-        no_allow: false,
-        absences: None,
-        identity: Some(&identity),
-        targets_only: false,
-    })
+fn checked_with(files: &[(&str, &str)], paths: &[&str], config: &Config) -> Checked {
+    let scene = Scene {
+        paths: paths.iter().map(|path| (*path).to_owned()).collect(),
+        config: config.clone(),
+        ..Scene::default()
+    };
+    let add = |scene: Scene, (path, text): &(&str, &str)| scene.file(path, text);
+    files.iter().fold(scene, add).check()
 }
 
 fn found(checked: &Checked) -> Vec<(&str, &str, usize)> {
@@ -57,7 +43,7 @@ fn every_kustomization_is_checked_each_once() {
         ("b/Kustomization", "resources:\n- ../base\n"),
         ("b/other.yaml", "resources: [https://github.com/o/r]\n"),
     ];
-    let checked = checked(&files, &[]).unwrap();
+    let checked = checked(&files, &[]);
     assert_eq!(
         found(&checked),
         [("remote-reference", "base/kustomization.yaml", 2)]
@@ -78,7 +64,7 @@ fn a_path_bounds_where_the_walk_starts() {
         ),
     ];
     for paths in [["a"], ["a/one"], ["a/one/kustomization.yml"]] {
-        let checked = checked(&files, &paths).unwrap();
+        let checked = checked(&files, &paths);
         assert_eq!(
             found(&checked),
             [("remote-reference", "base/kustomization.yaml", 2)],
@@ -86,44 +72,6 @@ fn a_path_bounds_where_the_walk_starts() {
         );
         assert_eq!(checked.kustomizations, 2);
     }
-    for (paths, message) in [
-        (["base", "c"], "there is no `c` here"),
-        (["a", "base/x"], "there is no `base/x` here"),
-    ] {
-        let failure = checked(&files, &paths).unwrap_err();
-        assert_eq!(failure.message, message);
-    }
-}
-
-#[test]
-fn an_object_of_flux_is_a_root_only_when_one_is_wanted_there() {
-    let flux =
-        "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nspec: {path: ./x}\n";
-    let files = [
-        ("flux/kustomization.yaml", flux),
-        ("a/kustomization.yaml", "resources: [x.yaml]\n"),
-        ("a/x.yaml", ""),
-    ];
-    let alone = checked(&files, &[]).unwrap();
-    assert_eq!(found(&alone), []);
-    assert_eq!(alone.kustomizations, 1);
-}
-
-#[test]
-fn findings_of_the_base_are_left_out() {
-    let file = |lines: &str| format!("resources:\n{lines}");
-    let old = file(&format!("- {REMOTE}\n"));
-    let new = file(&format!(
-        "- https://github.com/o/new?ref=v1\n# moved\n- {REMOTE}\n"
-    ));
-    let base = checked(&[("kustomization.yaml", &old)], &[]).unwrap();
-    let mut checked = checked(&[("kustomization.yaml", &new)], &[]).unwrap();
-    checked.leave_out(&base.findings, "HEAD");
-    assert_eq!(
-        found(&checked),
-        [("remote-reference", "kustomization.yaml", 2)]
-    );
-    assert_eq!(checked.known, Some((1, "HEAD".to_owned())));
 }
 
 #[test]
@@ -134,7 +82,7 @@ fn allowed_findings_and_stale_comments_are_reported() {
     let files = [("a/kustomization.yaml", file.as_str()), ("a/x.yaml", "")];
     let config = b"allow: [{url: a.example, reason: r}]\n";
     let config = Config::parse(config, "policy.yaml").unwrap();
-    let whole = checked_with(&files, &[], &config).unwrap();
+    let whole = checked_with(&files, &[], &config);
     assert_eq!(
         found(&whole),
         [
@@ -147,10 +95,10 @@ fn allowed_findings_and_stale_comments_are_reported() {
     assert_eq!(allowed.by, "a/kustomization.yaml:2");
     assert_eq!(whole.status(), 0);
     // A part may lack what the whole has.
-    let part = checked_with(&files, &["a"], &config).unwrap();
+    let part = checked_with(&files, &["a"], &config);
     assert_eq!(found(&part).len(), 1);
     let broken = [files[0], files[1], (LOCK_NAME, "version: 7\n")];
-    let broken = checked_with(&broken, &[], &config).unwrap();
+    let broken = checked_with(&broken, &[], &config);
     assert_eq!(found(&broken), []);
     assert_eq!(broken.status(), 2);
 }
@@ -168,7 +116,7 @@ fn comments_in_localized_files_allow_nothing() {
         (LOCK_NAME, lock.as_str()),
         ("localized-files/x/kustomization.yaml", file.as_str()),
     ];
-    let checked = checked(&files, &[]).unwrap();
+    let checked = checked(&files, &[]);
     assert!(checked.failures.is_empty(), "{:?}", checked.failures);
     assert_eq!(
         found(&checked),
@@ -179,51 +127,6 @@ fn comments_in_localized_files_allow_nothing() {
         )]
     );
     assert_eq!(checked.status(), 1);
-}
-
-#[test]
-fn an_excluded_root_is_where_no_walk_starts() {
-    let remote = format!("resources:\n- {REMOTE}\n");
-    let files = [
-        ("a/kustomization.yaml", remote.as_str()),
-        ("b/kustomization.yaml", "resources: [../a]\n"),
-        ("c/kustomization.yaml", "resources: []\n"),
-    ];
-    let config = |text: &str| Config::parse(text.as_bytes(), "policy.yaml").unwrap();
-    let found_with = |text: &str| {
-        let checked = checked_with(&files, &[], &config(text)).unwrap();
-        (checked.kustomizations, checked.findings.len())
-    };
-    assert_eq!(found_with(""), (3, 1));
-    assert_eq!(found_with("exclude: [a]\n"), (3, 1));
-    assert_eq!(found_with("exclude: [a, b]\n"), (1, 0));
-    assert_eq!(found_with("include: [b]\n"), (2, 1));
-    let excluded = config("exclude: [a]\n");
-    let failure = checked_with(&files, &["c", "a"], &excluded).unwrap_err();
-    assert_eq!(
-        failure.message,
-        "every kustomization in `a` is excluded by `policy.yaml`"
-    );
-    assert!(failure.hints[0].contains("`exclude`"));
-    assert!(checked_with(&files, &["b"], &excluded).is_ok());
-}
-
-#[test]
-fn findings_in_a_plugin_configuration_count_once() {
-    let remote = "https://example.com/v1/x.yaml";
-    let plugin = format!(
-        "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name}\npath: {remote}\n",
-        name = "{name: a}"
-    );
-    let files = [
-        ("p/t.yaml", plugin.as_str()),
-        ("a/kustomization.yaml", "transformers: [../p/t.yaml]\n"),
-        ("b/kustomization.yaml", "transformers: [../p/t.yaml]\n"),
-    ];
-    let none = Config::parse(b"load-restrictor: none\n", "policy.yaml").unwrap();
-    let checked = checked_with(&files, &[], &none).unwrap();
-    assert_eq!((checked.kustomizations, checked.references), (2, 3));
-    assert_eq!(found(&checked), [("remote-reference", "p/t.yaml", 4)]);
 }
 
 #[test]
@@ -240,7 +143,7 @@ fn a_file_added_to_localized_files_is_checked_as_any_other() {
             "resources: [gone.yaml, ../x.yaml]\n",
         ),
     ];
-    let checked = checked(&files, &[]).unwrap();
+    let checked = checked(&files, &[]);
     let path = "localized-files/new/kustomization.yaml";
     assert_eq!(
         found(&checked),
@@ -366,5 +269,36 @@ fn no_rule_shows_a_secret() {
             !testing::shown(&findings).contains("hunter2"),
             "{findings:?}"
         );
+    }
+}
+
+#[test]
+fn what_two_roots_list_is_reported_once() {
+    use Rule::{InvalidKustomization, MissingPath, RemoteReference};
+    let plugin = |rest: &str| format!("apiVersion: builtin\n{rest}\nmetadata: {{name: a}}\n");
+    for (text, rule) in [
+        (
+            plugin("kind: PatchTransformer\npath: https://example.com/x.yaml"),
+            RemoteReference,
+        ),
+        (
+            plugin("kind: PatchTransformer\npath: gone.yaml"),
+            MissingPath,
+        ),
+        (plugin("kind: Nonsense"), InvalidKustomization),
+    ] {
+        let checked = Scene::default()
+            .file("p/t.yaml", &text)
+            .file("a/kustomization.yaml", "transformers: [../p/t.yaml]\n")
+            .file("b/kustomization.yaml", "transformers: [../p/t.yaml]\n")
+            .config("load-restrictor: none\n")
+            .check();
+        let found: Vec<_> = checked
+            .findings
+            .iter()
+            .map(|one| (one.rule, &*one.path))
+            .collect();
+        assert_eq!(found, [(rule, "p/t.yaml")], "{text}");
+        assert_eq!(checked.kustomizations, 2);
     }
 }

@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn configuration_and_paths_say_where() {
-        let cases: [(&str, &[&str], &[&str]); 8] = [
+        let cases: [(&str, &[&str], &[&str]); 11] = [
             ("", &[], &["apps/a", "apps/b", "apps/b/deep", "base"]),
             (
                 "include: [apps]\n",
@@ -94,6 +94,17 @@ mod tests {
                 &["apps/a", "apps/b", "apps/b/deep"],
             ),
             ("exclude: [apps/b]\n", &[], &["apps/a", "base"]),
+            (
+                "exclude: [deep, ase]\n",
+                &[],
+                &["apps/a", "apps/b", "apps/b/deep", "base"],
+            ),
+            ("exclude: ['.', apps/*]\n", &[], &["base"]),
+            (
+                "include: [apps/*]\nexclude: [apps/b/deep]\n",
+                &[],
+                &["apps/a", "apps/b"],
+            ),
             (
                 "include: [apps]\nexclude: ['**/deep']\n",
                 &[],

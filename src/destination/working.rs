@@ -283,22 +283,6 @@ mod tests {
     }
 
     #[test]
-    fn files_are_written_replaced_and_removed() {
-        let top = top();
-        let changes = [
-            change("a/b/gone", None),
-            change("a/b/never", None),
-            change("c/d/new", Some("new")),
-            change("a/old", Some("other")),
-        ];
-        apply(top.path(), &changes).unwrap();
-        assert_eq!(
-            list(top.path()),
-            ["a/", "a/old=other", "c/", "c/d/", "c/d/new=new"]
-        );
-    }
-
-    #[test]
     fn a_step_that_fails_takes_back_the_others() {
         let top = top();
         let before = list(top.path());

@@ -10,10 +10,10 @@ use proptest::prelude::*;
 
 use super::{Localized, Rules, localize};
 use crate::record::LoadRestrictor;
-use crate::reference::RepoRef;
 use crate::tree::memory::MemoryTree;
 use crate::tree::path;
-use crate::walk::{self, Found, Options, RemoteRef, Remotes, Repository, Source, Start};
+use crate::walk::testing::{Upstreams, source};
+use crate::walk::{self, Options, Source, Start};
 
 /// Sorted, so that a directory comes before its contents. References only lead forward in this list, so that there is
 /// no cycle.
@@ -178,57 +178,29 @@ proptest! {
     }
 }
 
-/// Repositories each of which names the next one twice.
-struct Doubling {
-    levels: usize,
-}
-
-impl Remotes for Doubling {
-    fn resolve(&mut self, wanted: &[RemoteRef]) -> Vec<crate::failure::Result<Found>> {
-        let one = |wanted: &RemoteRef| {
-            let name = wanted.text.exposed().trim_end_matches("?ref=v1");
-            let level: usize = name[name.rfind('/').unwrap() + 1..].parse().unwrap();
-            let mut tree = MemoryTree::default();
-            let below = if level == self.levels {
-                "namePrefix: a-\n".to_owned()
-            } else {
-                format!("resources: ['https://h/o/{}?ref=v1']\n", level + 1)
-            };
-            tree.file("kustomization.yaml", b"resources: [a, b]\n", false);
-            tree.file("a/kustomization.yaml", below.as_bytes(), false);
-            tree.file("b/kustomization.yaml", below.as_bytes(), false);
-            Ok(Found::Root(Rc::new(Repository {
-                tree: Rc::new(tree),
-                version: RepoRef {
-                    url: name.to_owned().into(),
-                    reference: Some("v1".to_owned()),
-                    submodules: true,
-                },
-                commit: "0".repeat(40),
-            })))
-        };
-        wanted.iter().map(one).collect()
-    }
-}
-
 #[test]
 fn copies_that_double_with_every_level_are_refused() {
     let copies = |levels: usize| {
-        let mut tree = MemoryTree::default();
-        tree.file(
-            "kustomization.yaml",
-            b"resources: ['https://h/o/0?ref=v1']\n",
-            false,
-        );
+        // Each names the next one twice.
+        let with = |upstreams: Upstreams, level: usize| {
+            let below = match level {
+                _ if level == levels => "namePrefix: a-\n".to_owned(),
+                _ => format!("resources: ['https://h/o/{}?ref=v1']\n", level + 1),
+            };
+            let files = [
+                ("kustomization.yaml", "resources: [a, b]\n"),
+                ("a/kustomization.yaml", &below),
+                ("b/kustomization.yaml", &below),
+            ];
+            upstreams.repository(&format!("https://h/o/{level}"), &files)
+        };
+        let mut upstreams = (0..=levels).fold(Upstreams::default(), with);
+        let text = "resources: ['https://h/o/0?ref=v1']\n";
         let start = Start {
-            source: Source {
-                tree: Rc::new(tree),
-                scope: String::new(),
-                repository: None,
-            },
+            source: source(&[("kustomization.yaml", text)]),
             directory: String::new(),
         };
-        let graph = walk::walk(start, Some(&mut Doubling { levels }), &Options::default()).unwrap();
+        let graph = walk::walk(start, Some(&mut upstreams), &Options::default()).unwrap();
         localize(&graph, LoadRestrictor::RootOnly, &RULES)
     };
     // The target, and three roots for each copy of a repository.

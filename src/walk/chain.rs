@@ -86,55 +86,14 @@ fn way<'a>(ways: &HashMap<FileId, &'a Edge>, file: FileId) -> Vec<&'a Edge> {
 
 #[cfg(test)]
 mod tests {
-    use std::rc::Rc;
+    use super::super::testing::{Upstreams, source};
+    use super::super::{Options, explore};
 
-    use super::super::{Found, Options, RemoteRef, Remotes, Repository, Source, explore};
-    use crate::failure::{Failure, Result};
-    use crate::reference::RepoRef;
-    use crate::tree::memory::MemoryTree;
-
-    fn tree(files: &[(&str, &str)]) -> Rc<MemoryTree> {
-        let mut tree = MemoryTree::default();
-        for (path, text) in files {
-            tree.file(path, text.as_bytes(), false);
-        }
-        Rc::new(tree)
-    }
-
-    /// One upstream, of which everything but `lib` is gone.
-    struct Lib(Rc<Repository>);
-
-    impl Remotes for Lib {
-        fn resolve(&mut self, wanted: &[RemoteRef]) -> Vec<Result<Found>> {
-            let one = |wanted: &RemoteRef| {
-                if wanted.text.exposed().starts_with("https://h/o/lib") {
-                    Ok(Found::Root(self.0.clone()))
-                } else {
-                    Err(Failure::new("gone"))
-                }
-            };
-            wanted.iter().map(one).collect()
-        }
-    }
-
-    /// Returns each trouble's place and chain.
+    /// Returns each trouble's place and chain, where of all upstreams only `lib` is there.
     fn troubles(user: &[(&str, &str)], lib: &[(&str, &str)]) -> Vec<(String, Vec<String>)> {
-        let mut lib = Lib(Rc::new(Repository {
-            tree: tree(lib),
-            version: RepoRef {
-                url: "https://h/o/lib".to_owned().into(),
-                reference: Some("v1".to_owned()),
-                submodules: true,
-            },
-            commit: "0".repeat(40),
-        }));
-        let source = Source {
-            tree: tree(user),
-            scope: String::new(),
-            repository: None,
-        };
+        let mut lib = Upstreams::default().repository("https://h/o/lib", lib);
         let starts = ["".to_owned(), "other".to_owned()];
-        let explored = explore(source, &starts, Some(&mut lib), &Options::default());
+        let explored = explore(source(user), &starts, Some(&mut lib), &Options::default());
         let shown = |trouble: super::Trouble| {
             let chain = trouble.failure.chain.iter().map(ToString::to_string);
             let place = trouble.failure.location.unwrap_or_default().to_string();

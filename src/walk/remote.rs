@@ -291,7 +291,6 @@ pub(super) fn refuse_unsafe(wanted: &RemoteRef) -> WalkResult<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Options, explore};
     use super::*;
     use crate::tree::memory::MemoryTree;
 
@@ -313,45 +312,5 @@ mod tests {
         ] {
             assert_eq!(instead_of(&tree, directory).as_deref(), hint, "{directory}");
         }
-    }
-
-    #[test]
-    fn an_edge_knows_its_network_request() {
-        let text = "resources: [https://h/x.yaml, github.com/o/there, github.com/o/gone, a.yaml, no.yaml]\n\
-            components: [github.com/o/there]\n";
-        let mut tree = MemoryTree::default();
-        for (path, text) in [
-            ("kustomization.yaml", text),
-            ("a.yaml", ""),
-            ("github.com/o/there", ""),
-        ] {
-            tree.file(path, text.as_bytes(), false);
-        }
-        let source = Source {
-            tree: Rc::new(tree),
-            scope: String::new(),
-            repository: None,
-        };
-        let explored = explore(source, &[String::new()], None, &Options::default());
-        let edges: Vec<_> = explored.graph.roots[0]
-            .edges
-            .iter()
-            .map(|edge| {
-                let remote = edge.remote.as_ref();
-                (edge.target == Target::Remote, remote.map(|one| one.wants))
-            })
-            .collect();
-        assert_eq!(
-            edges,
-            [
-                (true, Some(Wants::Either)),
-                // What lies here by that name makes it ambiguous.
-                (false, Some(Wants::Root)),
-                (true, Some(Wants::Root)),
-                (false, None),
-                (false, None),
-                (false, Some(Wants::Root)),
-            ]
-        );
     }
 }

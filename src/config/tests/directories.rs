@@ -97,24 +97,3 @@ fn the_innermost_scope_bounds() {
     assert_eq!(parse("scopes: [.]\n").scope_of("a"), None);
     assert_eq!(parse("scopes: [.]\n").scope_of("").as_deref(), Some(""));
 }
-
-#[test]
-fn starting_points_are_included_and_not_excluded() {
-    let starts = |text: &str, directory: &str| parse(text).starts(directory);
-    let exclude = "exclude: [\"**/templates\", legacy]\n";
-    assert!(starts(exclude, "apps/web"));
-    assert!(starts(exclude, ""));
-    assert!(!starts(exclude, "legacy"));
-    assert!(!starts(exclude, "legacy/a/b"));
-    assert!(!starts(exclude, "apps/templates/web"));
-    assert!(starts(exclude, "apps/legacy"));
-    let include = "include: [clusters/*]\nexclude: [clusters/test]\n";
-    assert!(starts(include, "clusters/prod"));
-    assert!(starts(include, "clusters/prod/apps"));
-    assert!(!starts(include, "clusters"));
-    assert!(!starts(include, "clusters/test/apps"));
-    assert!(!starts(include, ""));
-    assert!(!starts("exclude: ['.']\n", ""));
-    assert!(starts("exclude: ['.']\n", "apps"));
-    assert!(!starts("exclude: ['**']\n", "apps"));
-}

@@ -3,20 +3,6 @@
 use super::*;
 
 #[test]
-fn a_severity_is_overridden_only_by_what_is_written() {
-    let mut duplicate = finding(Rule::InvalidKustomization, Subject::Local);
-    duplicate.severity = Severity::Warning;
-    let severity = |text: &str| parse(text).severity(&duplicate);
-    assert_eq!(severity(""), Some(Severity::Warning));
-    assert_eq!(severity("rules: {cycle: error}\n"), Some(Severity::Warning));
-    assert_eq!(
-        severity("rules: {invalid-kustomization: error}\n"),
-        Some(Severity::Error)
-    );
-    assert_eq!(severity("rules: {invalid-kustomization: off}\n"), None);
-}
-
-#[test]
 fn a_ref_must_be_as_firm_as_the_policy_says() {
     let allows = |policy: &str, rule: Rule, subject: &Subject| {
         let text = format!("allow: [{{url: '*', refs: {policy}, reason: r}}]\n");

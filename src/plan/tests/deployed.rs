@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::whole::{Upstream, copied, repository};
+use super::whole::{copied, repository, upstream};
 use crate::failure::Failures;
 use crate::plan::deployed::refuse_harm;
 use crate::plan::{Options, Plan, in_place};
@@ -64,7 +64,7 @@ fn in_place(files: &[(&str, &str)]) -> Vec<String> {
     }
     let workspace = Workspace::of_tree(Rc::new(tree.clone())).unwrap();
     let request = in_place::Request::default();
-    let plan = in_place::plan(&workspace, &request, &Options::default(), &mut Upstream).unwrap();
+    let plan = in_place::plan(&workspace, &request, &Options::default(), &mut upstream()).unwrap();
     refused(&tree, &plan)
 }
 
@@ -101,7 +101,7 @@ fn flux_may_not_build_what_nothing_names() {
     for (path, text) in objects {
         tree.file(path, text.as_bytes(), false);
     }
-    let plan = copied(tree.clone(), &Options::default(), &mut Upstream).unwrap();
+    let plan = copied(tree.clone(), &Options::default(), &mut upstream()).unwrap();
     assert_eq!(
         refused(&tree, &plan),
         [

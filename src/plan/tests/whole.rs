@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::failure::{Failure, Failures};
+use crate::failure::Failures;
 use crate::plan::{Options, Original, Plan, Writes, copy, in_place};
 use crate::record::{LOCK_NAME, Lock};
-use crate::reference::RepoRef;
 use crate::tree::Listing;
 use crate::tree::memory::MemoryTree;
-use crate::walk::{Found, RemoteFile, RemoteRef, Remotes, Repository, Start, Wants};
+use crate::walk::testing::{Upstreams, tree};
+use crate::walk::{Remotes, Start};
 use crate::workspace::Workspace;
 
 const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\n";
@@ -17,55 +17,24 @@ const APP: &str =
     "# ours\nresources:\n- https://h/o/base//apps/db?ref=v1\n- https://h/map.yaml\n- own.yaml\n";
 
 /// One repository and one file; what else is requested is not there.
-pub(super) struct Upstream;
-
-impl Remotes for Upstream {
-    fn resolve(&mut self, wanted: &[RemoteRef]) -> Vec<crate::failure::Result<Found>> {
-        let one = |wanted: &RemoteRef| match (wanted.text.exposed(), wanted.wants) {
-            (url @ "https://h/map.yaml", Wants::File | Wants::Either) => {
-                Ok(Found::File(Rc::new(RemoteFile {
-                    url: url.into(),
-                    sha256: crate::record::sha256_hex(MAP.as_bytes()),
-                    bytes: MAP.as_bytes().into(),
-                })))
-            }
-            (url, _) if url.starts_with("https://h/o/base") => {
-                let mut tree = MemoryTree::default();
-                let text = "namePrefix: db-\nresources: [../shared, map.yaml]\n";
-                tree.file("apps/db/kustomization.yaml", text.as_bytes(), false);
-                tree.file("apps/db/map.yaml", MAP.as_bytes(), false);
-                tree.file("apps/shared/kustomization.yaml", b"resources: []\n", false);
-                Ok(Found::Root(Rc::new(Repository {
-                    tree: Rc::new(tree),
-                    version: RepoRef {
-                        url: "https://h/o/base".to_owned().into(),
-                        reference: Some("v1".to_owned()),
-                        submodules: true,
-                    },
-                    commit: "c".repeat(40),
-                })))
-            }
-            _ => Err(Failure::new("not there")),
-        };
-        wanted.iter().map(one).collect()
-    }
-}
-
-/// What a run with `--offline` and nothing in the cache has.
-struct Nothing;
-
-impl Remotes for Nothing {
-    fn resolve(&mut self, wanted: &[RemoteRef]) -> Vec<crate::failure::Result<Found>> {
-        let wanted = wanted.iter();
-        wanted.map(|_| Err(Failure::new("offline"))).collect()
-    }
+pub(super) fn upstream() -> Upstreams {
+    Upstreams::default()
+        .file("https://h/map.yaml", MAP)
+        .repository(
+            "https://h/o/base",
+            &[
+                (
+                    "apps/db/kustomization.yaml",
+                    "namePrefix: db-\nresources: [../shared, map.yaml]\n",
+                ),
+                ("apps/db/map.yaml", MAP),
+                ("apps/shared/kustomization.yaml", "resources: []\n"),
+            ],
+        )
 }
 
 pub(super) fn repository(app: &str) -> MemoryTree {
-    let mut tree = MemoryTree::default();
-    tree.file("app/kustomization.yaml", app.as_bytes(), false);
-    tree.file("app/own.yaml", MAP.as_bytes(), false);
-    tree
+    tree(&[("app/kustomization.yaml", app), ("app/own.yaml", MAP)])
 }
 
 fn planned_in_place(
@@ -125,7 +94,7 @@ fn applied(mut tree: MemoryTree, plan: &Plan) -> (MemoryTree, BTreeMap<String, S
 
 #[test]
 fn in_place_only_the_references_change() {
-    let plan = planned_in_place(repository(APP), &Options::default(), &mut Upstream).unwrap();
+    let plan = planned_in_place(repository(APP), &Options::default(), &mut upstream()).unwrap();
     let (tree, written) = applied(repository(APP), &plan);
     assert_eq!(
         written["app/kustomization.yaml"],
@@ -140,13 +109,13 @@ fn in_place_only_the_references_change() {
         .collect();
     assert_eq!(names, ["app"]);
     // All of it is there now.
-    let again = planned_in_place(tree, &Options::default(), &mut Nothing).unwrap();
+    let again = planned_in_place(tree, &Options::default(), &mut Upstreams::default()).unwrap();
     assert_eq!(applied(MemoryTree::default(), &again).1, BTreeMap::new());
 }
 
 #[test]
 fn a_copy_holds_everything_and_leaves_the_source_alone() {
-    let plan = copied(repository(APP), &Options::default(), &mut Upstream).unwrap();
+    let plan = copied(repository(APP), &Options::default(), &mut upstream()).unwrap();
     let (tree, written) = applied(repository(APP), &plan);
     assert!(
         written
@@ -178,9 +147,9 @@ fn the_locked_versions_give_the_same_result() {
         no_licenses: true,
         ..Options::default()
     };
-    let first = copied(repository(APP), &options, &mut Upstream).unwrap();
+    let first = copied(repository(APP), &options, &mut upstream()).unwrap();
     let again = Options::recorded(&first.lock).unwrap();
-    let second = copied(repository(APP), &again, &mut Upstream).unwrap();
+    let second = copied(repository(APP), &again, &mut upstream()).unwrap();
     let written = |plan: &Plan| applied(MemoryTree::default(), plan).1;
     assert_eq!(written(&first), written(&second));
 }
@@ -190,7 +159,7 @@ fn nothing_is_planned_where_a_reference_cannot_be_resolved() {
     for more in ["https://h/o/gone?ref=v1", "https://h/gone.yaml"] {
         let app = format!("{APP}- {more}\n");
         for plan in [planned_in_place, copied] {
-            let Err(failures) = plan(repository(&app), &Options::default(), &mut Upstream) else {
+            let Err(failures) = plan(repository(&app), &Options::default(), &mut upstream()) else {
                 panic!("planned with {more}");
             };
             let failure = &failures.0[0];
