@@ -193,29 +193,18 @@ fn again(context: &Context<'_>, directory: &str, lock: &Lock, place: &str) -> St
 mod tests {
     use super::super::testing::Scene;
     use super::*;
-    use crate::record::sha256_hex;
 
     fn found(scene: Scene) -> Vec<Finding> {
         scene.find(Rule::EditedCopy)
     }
 
-    fn stored(path: &str, text: &str) -> StoredFile {
-        StoredFile {
-            path: path.to_owned(),
-            sha256: sha256_hex(text.as_bytes()),
-            ..StoredFile::default()
-        }
-    }
-
     fn in_place() -> Scene {
-        let mut scene = Scene::default()
+        Scene::default()
             .file(
                 "a/kustomization.yaml",
                 "resources: [localized-files/h/x.yaml]\n",
             )
-            .file("a/localized-files/h/x.yaml", "x");
-        scene.lock.files = vec![stored("a/localized-files/h/x.yaml", "x")];
-        scene
+            .stored("a/localized-files/h/x.yaml", "x")
     }
 
     #[test]
@@ -264,7 +253,7 @@ mod tests {
     fn a_copy_says_how_it_was_made() {
         let mut lock = Lock {
             target: Some("app".to_owned()),
-            files: vec![stored("x.yaml", "x")],
+            files: Scene::default().stored("x.yaml", "x").lock.files,
             ..Lock::default()
         };
         lock.options.scope = Some(".".to_owned());

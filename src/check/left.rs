@@ -271,21 +271,9 @@ mod tests {
     fn references_left_in_localized_files_are_reported() {
         let function = "apiVersion: a/v1\nkind: Gen\nmetadata:\n  name: g\n  annotations:\n    config.kubernetes.io/function: |\n      container: {image: 'gcr.io/x/fn:v1', network: true}\n";
         let kustomization = "generators: [fn.yaml]\nhelmCharts:\n- {name: web, repo: 'https://charts.example', version: 1.2.3}\n- {name: local}\n";
-        let mut scene = Scene::of("resources: [localized-files/a]\n")
-            .file("localized-files/a/kustomization.yaml", kustomization)
-            .file("localized-files/a/fn.yaml", function);
-        for name in ["kustomization.yaml", "fn.yaml"] {
-            let path = format!("localized-files/a/{name}");
-            let bytes = match name {
-                "fn.yaml" => function,
-                _ => kustomization,
-            };
-            scene.lock.files.push(crate::record::StoredFile {
-                path,
-                sha256: crate::record::sha256_hex(bytes.as_bytes()),
-                ..Default::default()
-            });
-        }
+        let scene = Scene::of("resources: [localized-files/a]\n")
+            .stored("localized-files/a/kustomization.yaml", kustomization)
+            .stored("localized-files/a/fn.yaml", function);
         let findings = scene.check().findings;
         let rules: Vec<Rule> = findings.iter().map(|finding| finding.rule).collect();
         assert_eq!(

@@ -151,33 +151,19 @@ fn components(context: &Context<'_>, one: &One<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Scene, under_caret};
+    use super::super::testing::{Scene, flux, source, under_caret};
     use super::*;
 
     const PART: &str =
         "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamePrefix: a-\n";
 
-    const SOURCE: &str = "apiVersion: source.toolkit.fluxcd.io/v1
-kind: GitRepository
-metadata: {name: flux-system, namespace: flux-system}
-spec: {url: 'https://github.com/acme/fleet', ref: {branch: main}}
-";
-
     fn apps(path: &str, more: &str) -> String {
-        format!(
-            "apiVersion: kustomize.toolkit.fluxcd.io/v1
-kind: Kustomization
-metadata: {{name: apps, namespace: flux-system}}
-spec:
-  path: {path} # where it is
-  sourceRef: {{kind: GitRepository, name: flux-system}}
-{more}"
-        )
+        flux(&format!("{path} # where it is")) + more
     }
 
     fn scene(path: &str, more: &str) -> Scene {
         Scene::default()
-            .file("clusters/prod/source.yaml", SOURCE)
+            .file("clusters/prod/source.yaml", &source(""))
             .file("clusters/prod/apps.yaml", &apps(path, more))
             .file("apps/prod/kustomization.yaml", "resources: [x.yaml]\n")
             .file("apps/prod/x.yaml", "")
@@ -228,8 +214,8 @@ spec:
         for scene in [
             scene("./apps/prod", ""),
             scene("./apps/${cluster}", ""),
-            scene("nowhere", "").file("clusters/prod/source.yaml", &SOURCE.replace("fleet", "other")),
-            scene("nowhere", "").file("clusters/prod/source.yaml", &SOURCE.replace("branch: main", "tag: v1")),
+            scene("nowhere", "").file("clusters/prod/source.yaml", &source("").replace("fleet", "other")),
+            scene("nowhere", "").file("clusters/prod/source.yaml", &source("").replace("branch: main", "tag: v1")),
             scene("nowhere", "").config("exclude: [clusters]\n"),
             scene("nowhere", "").config("leave-missing: [{path: nowhere, reason: made by CI}]\n"),
             // An overlay may change it.

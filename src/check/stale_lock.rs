@@ -189,16 +189,10 @@ mod tests {
 
     #[test]
     fn the_origin_of_stored_files_is_needed() {
-        let place = "localized-files/x.yaml";
         let mut scene = Scene::of("resources: [localized-files/x.yaml]\n")
-            .file(place, "")
+            .stored("localized-files/x.yaml", "")
             .http("https://h/x.yaml");
-        scene.lock.files.push(crate::record::StoredFile {
-            path: place.into(),
-            sha256: crate::record::sha256_hex(b""),
-            remote: Some("https://h/x.yaml".into()),
-            ..Default::default()
-        });
+        scene.lock.files[0].remote = Some("https://h/x.yaml".into());
         assert_eq!(find(scene), [""; 0]);
     }
 

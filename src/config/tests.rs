@@ -28,16 +28,13 @@ fn refused(text: &str) -> Vec<String> {
     failures.iter().map(shown).collect()
 }
 
-/// Returns whether `text` is refused once, and what is said holds all of `parts`.
-fn is_refused_for(text: &str, parts: &[&str]) {
+/// Asserts that `text` is refused once, and what is said holds `part`.
+#[track_caller]
+fn is_refused_for(text: &str, part: &str) {
     let failures = refused(text);
     assert_eq!(failures.len(), 1, "{text}\n{failures:#?}");
-    for part in parts {
-        assert!(
-            failures[0].contains(part),
-            "{part:?} is not in {failures:?}"
-        );
-    }
+    let is_said = failures[0].contains(part);
+    assert!(is_said, "{part:?} is not in {failures:?}");
 }
 
 fn git(url: &str, path: &str, pin: &'static str) -> Subject {

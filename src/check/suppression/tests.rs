@@ -1,4 +1,5 @@
 use super::super::stale_allow::FORM;
+use super::super::testing::{Scene, flux, shown, source};
 use super::*;
 use crate::finding::Severity;
 
@@ -20,54 +21,14 @@ fn read_all(text: &str) -> Vec<(usize, usize, String)> {
         .collect()
 }
 
-fn finding(rule: Rule, line: usize) -> Finding {
-    Finding {
-        rule,
-        severity: rule.default_severity(),
-        path: "a/kustomization.yaml".to_owned(),
-        span: (line > 0).then_some(Span {
-            line,
-            column: 3,
-            end_line: line,
-            end_column: 9,
-        }),
-        line_text: Default::default(),
-        field: String::new(),
-        reference: "x".to_owned(),
-        subject: Subject::Http {
-            url: "https://a.example/x.yaml".to_owned(),
-        },
-        message: String::new(),
-        help: Vec::new(),
-        unread: false,
-        allowed: None,
-        deployed: Vec::new(),
-    }
+fn scene(text: &str) -> Scene {
+    Scene::of(text).file("x.yaml", "")
 }
 
-const COMPLETE: Apply = Apply {
-    no_allow: false,
-    complete: true,
-    leaving: BTreeSet::new(),
-    missing: None,
-};
-
-fn applied(text: &str, findings: &[Finding], config: &str, how: Apply) -> Vec<Finding> {
-    let config = Config::parse(config.as_bytes(), ".kustomize-localize").unwrap();
-    let mut findings = findings.to_vec();
-    let files = [("a/kustomization.yaml", text.as_bytes())];
-    apply(&mut findings, files.into_iter(), &config, how);
+/// Returns the rules and lines of the findings that are not allowed.
+fn left(scene: Scene) -> Vec<(Rule, usize)> {
+    let findings = scene.check().findings.into_iter();
     findings
-}
-
-/// Returns the lines of the findings that are not allowed.
-fn left(text: &str, findings: &[(Rule, usize)]) -> Vec<(Rule, usize)> {
-    let findings: Vec<Finding> = findings
-        .iter()
-        .map(|(rule, line)| finding(*rule, *line))
-        .collect();
-    applied(text, &findings, "", COMPLETE)
-        .iter()
         .filter(|finding| finding.allowed.is_none())
         .map(|finding| (finding.rule, finding.span.map_or(0, |span| span.line)))
         .collect()
@@ -172,135 +133,138 @@ fn malformed_comments_are_explained() {
         ("", "it does not say `allow[RULE]`"),
         ("[cycle] x", "it does not say `allow[RULE]`"),
     ] {
-        let text = format!("a: b # kustomize-localize: {text}\n");
-        let findings = applied(&text, &[finding(Rule::Cycle, 1)], "", COMPLETE);
-        let [cycle, stale] = &findings[..] else {
+        let text = format!("resources:\n- gone.yaml # kustomize-localize: {text}\n");
+        let mut findings = scene(&text).check().findings;
+        findings.sort_by_key(|finding| finding.rule);
+        let [missing, stale] = &findings[..] else {
             panic!("{text}: {findings:#?}")
         };
-        assert!(cycle.fails(), "{text}");
+        assert!(missing.fails(), "{text}");
         assert_eq!(
             (stale.rule, stale.severity),
             (Rule::StaleAllow, Severity::Warning)
         );
-        assert!(
-            stale.message.starts_with("this comment allows nothing: "),
-            "{text}"
-        );
-        assert!(stale.message.contains(why), "{text}: {}", stale.message);
+        let begin = "this comment allows nothing: ";
+        let said = stale.message.strip_prefix(begin).unwrap_or_default();
+        assert!(said.contains(why), "{text}: {}", stale.message);
         assert_eq!(stale.help, [FORM]);
-        assert_eq!(
-            stale.span.map(|span| (span.line, span.column)),
-            Some((1, 6))
-        );
+        let place = stale.span.map(|span| (span.line, span.column));
+        assert_eq!(place, Some((2, 13)));
     }
     let missing = read_all("a: b # kustomize-localize allow[cycle] x\n");
     assert_eq!(missing[0].2, "`:` is missing after `kustomize-localize`");
 }
 
 #[test]
-fn the_comment_of_an_empty_file_is_about_all_of_it() {
-    let text = "# kustomize-localize: allow[invalid-kustomization] later\n";
-    assert_eq!(left(text, &[(Rule::InvalidKustomization, 1)]), []);
-    assert_eq!(left(text, &[(Rule::InvalidKustomization, 0)]), []);
-    let text = format!("---\n{text}resources: [\n");
-    assert_eq!(left(&text, &[(Rule::InvalidKustomization, 0)]), []);
-    assert_eq!(left(&text, &[(Rule::InvalidKustomization, 3)]), []);
+fn the_first_comments_are_about_the_whole_file() {
+    let comment = "# kustomize-localize: allow[scanned-file] later\n";
+    let found = |text: &str| {
+        let scene = Scene::default()
+            .file("clusters/source.yaml", &source(""))
+            .file("clusters/apps.yaml", &flux("apps"))
+            .file("apps/values.yaml", text);
+        left(scene)
+    };
+    for text in [
+        format!("{comment}a: b\n"),
+        format!("---\n{comment}a: b\n"),
+        format!("# about us\n\n{comment}\na: b\n"),
+    ] {
+        assert_eq!(found(&text), [], "{text}");
+    }
+    for text in [
+        format!("a:\n{comment}  b: c\n"),
+        format!("a: b {comment}"),
+        format!("a: b\n{comment}"),
+    ] {
+        assert!(found(&text).contains(&(Rule::ScannedFile, 0)), "{text}");
+    }
+}
+
+#[test]
+fn nothing_allows_what_could_not_be_read() {
+    let comment = "# kustomize-localize: allow[invalid-kustomization] later\n";
+    for rest in ["", "resources: [\n"] {
+        let found = left(scene(&format!("{comment}{rest}")));
+        let rules: BTreeSet<Rule> = found.iter().map(|(rule, _)| *rule).collect();
+        let expected = [Rule::InvalidKustomization, Rule::StaleAllow];
+        assert_eq!(rules, expected.into(), "{rest}");
+    }
 }
 
 #[test]
 fn a_comment_that_allows_nothing_is_stale() {
     let text = "\
 resources:
-- a # kustomize-localize: allow[missing-path, cycle] r
-- b # kustomize-localize: allow[cycle] r
+- gone.yaml # kustomize-localize: allow[missing-path, cycle] r
+- x.yaml # kustomize-localize: allow[cycle] r
 ";
-    let found = [finding(Rule::MissingPath, 2)];
-    let config =
+    let entries =
         "allow:\n- {url: a.example, reason: r}\n- {url: 'b.example', refs: commit, reason: r}\n";
-    let findings = applied(text, &found, config, COMPLETE);
-    let stale: Vec<(&str, usize, &str, &str)> = findings[1..]
-        .iter()
-        .map(|finding| {
-            let line = finding.span.unwrap().line;
-            let [help] = &finding.help[..] else { panic!() };
-            (
-                finding.path.as_str(),
-                line,
-                finding.message.as_str(),
-                help.as_str(),
-            )
+    let findings = scene(text).config(entries).check().findings;
+    let stale = findings.iter().filter(|one| one.rule == Rule::StaleAllow);
+    let stale: Vec<_> = stale
+        .map(|one| {
+            let line = one.span.unwrap().line;
+            (&*one.path, line, &*one.message, &*one.help[0])
         })
         .collect();
+    let nothing = "`cycle` has nothing here that could be allowed";
+    let remove = "remove the entry, or correct its `url`, `refs` or `rules`";
+    let entry = |name: &str| format!("nothing is allowed by the entry for `{name}`");
     assert_eq!(
         stale,
         [
+            (".kustomize-localize", 2, &*entry("a.example"), remove),
+            (".kustomize-localize", 3, &*entry("b.example"), remove),
             (
-                "a/kustomization.yaml",
+                "kustomization.yaml",
                 2,
-                "`cycle` has nothing here that could be allowed",
+                nothing,
                 "take `cycle` out of the comment"
             ),
-            (
-                "a/kustomization.yaml",
-                3,
-                "`cycle` has nothing here that could be allowed",
-                "remove the comment"
-            ),
-            (
-                ".kustomize-localize",
-                2,
-                "nothing is allowed by the entry for `a.example`",
-                "remove the entry, or correct its `url`, `refs` or `rules`"
-            ),
-            (
-                ".kustomize-localize",
-                3,
-                "nothing is allowed by the entry for `b.example`",
-                "remove the entry, or correct its `url`, `refs` or `rules`"
-            ),
+            ("kustomization.yaml", 3, nothing, "remove the comment"),
         ]
     );
     assert!(findings.iter().all(|finding| !finding.fails()));
+    let count = |config: &str| left(scene(text).config(config)).len();
     // The comments of a rule that is off are still checked.
-    let off = applied(text, &found, "rules: {missing-path: off}\n", COMPLETE);
-    assert_eq!(off.len(), 2);
-    let partial = Apply {
-        complete: false,
-        ..COMPLETE
-    };
-    assert_eq!(applied(text, &found, config, partial).len(), 1);
-    let error = applied(text, &found, "rules: {stale-allow: error}\n", COMPLETE);
-    assert!(error[1].fails());
-    let silent = applied(text, &found, "rules: {stale-allow: off}\n", COMPLETE);
-    assert_eq!(silent.len(), 1);
+    assert_eq!(count("rules: {missing-path: off}\n"), 2);
+    assert_eq!(count("rules: {stale-allow: off}\n"), 0);
+    let strict = scene(text).config("rules: {stale-allow: error}\n");
+    assert!(strict.check().findings.iter().any(|one| one.fails()));
+    let mut part = scene(text).config(entries);
+    part.paths = vec![String::from("kustomization.yaml")];
+    assert_eq!(left(part), []);
 }
 
 #[test]
 fn an_entry_applies_where_no_comment_does() {
-    let text = "# kustomize-localize: allow[remote-reference] here\na: b\n";
-    let config = "allow:\n- {url: a.example, reason: there}\n";
-    let both = [
-        finding(Rule::RemoteReference, 2),
-        finding(Rule::RemoteReference, 9),
-    ];
-    let findings = applied(text, &both, config, COMPLETE);
-    let by: Vec<&str> = findings
-        .iter()
-        .map(|finding| finding.allowed.as_ref().unwrap().by.as_str())
-        .collect();
-    assert_eq!(by, ["a/kustomization.yaml:1", ".kustomize-localize:2"]);
+    let comment = " # kustomize-localize: allow[remote-reference] here";
+    let config = "allow:\n- {url: a.example, refs: any, reason: there}\n";
+    let by = |text: &str| -> Vec<String> {
+        let findings = scene(text).config(config).check().findings.into_iter();
+        findings
+            .map(|finding| finding.allowed.unwrap().by)
+            .collect()
+    };
+    let one = format!("resources:\n- https://a.example/x{comment}\n");
+    let both = format!("{one}- https://a.example/y\n");
+    assert_eq!(by(&both), ["kustomization.yaml:2", ".kustomize-localize:2"]);
     // An entry that only repeats a comment still counts as used.
-    assert_eq!(applied(text, &both[..1], config, COMPLETE).len(), 1);
+    assert_eq!(by(&one), ["kustomization.yaml:2"]);
 }
 
 #[test]
-fn no_secret_and_no_control_character_is_shown() {
-    let text = "- https://u:hunter2@a.example/x # kustomize-localize: allow[cycle] see https://u:hunter2@b.example\n";
-    let findings = applied(text, &[finding(Rule::Cycle, 1)], "", COMPLETE);
-    assert!(!format!("{findings:?}").contains("hunter2"), "{findings:?}");
-    let stale = applied(text, &[], "", COMPLETE);
-    assert_eq!(stale.len(), 1);
-    assert!(!format!("{stale:?}").contains("hunter2"), "{stale:?}");
+fn no_secret_of_a_comment_is_shown() {
+    for reference in ["gone.yaml", "x.yaml"] {
+        let comment = "# kustomize-localize: allow[missing-path] see https://u:hunter2@b.example";
+        let findings = scene(&format!("resources:\n- {reference} {comment}\n"))
+            .check()
+            .findings;
+        assert_eq!(findings.len(), 1);
+        assert!(!shown(&findings).contains("hunter2"), "{findings:?}");
+    }
 }
 
 #[test]
@@ -320,19 +284,4 @@ fn the_page_shows_comments_that_allow() {
             (4, 4, "remote-reference+floating-ref: on trial".to_owned()),
         ]
     );
-}
-
-#[test]
-fn only_the_first_comments_are_about_the_whole_file() {
-    let rule = Rule::InvalidKustomization;
-    for text in [
-        "resources:\n# kustomize-localize: allow[invalid-kustomization] late\n- a\n",
-        "resources: [] # kustomize-localize: allow[invalid-kustomization] beside\n",
-        "{} \n# kustomize-localize: allow[invalid-kustomization] last\n",
-    ] {
-        assert_eq!(left(text, &[(rule, 0)])[0], (rule, 0), "{text}");
-    }
-    let text =
-        "# about us\n\n# kustomize-localize: allow[invalid-kustomization] r\n\nresources: []\n";
-    assert_eq!(left(text, &[(rule, 0)]), []);
 }
