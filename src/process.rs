@@ -476,7 +476,6 @@ fn end(child: &mut Child, own_group: bool) {
 #[cfg(unix)]
 mod tests {
     use super::*;
-    use crate::parallel::Ahead;
 
     fn sh(script: &str) -> Command {
         let mut command = Command::new("sh");
@@ -515,21 +514,6 @@ mod tests {
         assert_eq!(output.stdout, b"hello");
         assert_eq!(output.stderr, "oops\n");
         assert_eq!(output.status.code(), Some(3));
-    }
-
-    #[test]
-    fn the_deadline_ends_the_whole_group() {
-        let dir = tempfile::tempdir().unwrap();
-        let mark = dir.path().join("alive");
-        let script = format!("(sleep 3; touch '{}') & wait", mark.display());
-        let limits = Limits {
-            timeout: Some(Duration::from_millis(200)),
-            cancel: None,
-        };
-        let error = run(&mut sh(&script), None, limits, Terminal::Detached).unwrap_err();
-        assert!(matches!(error, Error::Deadline(..)), "{error}");
-        std::thread::sleep(Duration::from_millis(3200));
-        assert!(!mark.exists(), "a grandchild outlived the deadline");
     }
 
     #[test]
@@ -610,20 +594,6 @@ mod tests {
         let mut child = Conversation::start(&mut sh("read line; echo 3; echo ab")).unwrap();
         assert_eq!(child.ask("x").unwrap(), "3");
         assert!(child.read(10).is_err(), "an answer that is too short");
-    }
-
-    #[test]
-    fn what_is_begun_ahead_ends_where_nobody_wants_it() {
-        let (ended, how) = mpsc::channel();
-        drop(Ahead::begin(move |unwanted| {
-            let limits = Limits {
-                timeout: Some(Duration::from_secs(60)),
-                cancel: Some(unwanted),
-            };
-            ended.send(run(&mut sh("sleep 60"), None, limits, Terminal::Detached))
-        }));
-        let error = how.recv().unwrap().unwrap_err();
-        assert!(matches!(error, Error::Cancelled(_)), "{error}");
     }
 
     #[test]

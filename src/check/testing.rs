@@ -149,7 +149,7 @@ pub(super) fn under_caret(finding: &Finding) -> String {
 }
 
 /// Returns the GitRepository `flux-system` of `acme/fleet`, with more in its `spec`.
-pub(super) fn source(more: &str) -> String {
+pub(crate) fn source(more: &str) -> String {
     let more = match more {
         "" => String::new(),
         more => format!(", {more}"),
@@ -164,7 +164,7 @@ spec: {{url: 'https://github.com/acme/fleet', ref: {{branch: main}}{more}}}
 }
 
 /// Returns the Kustomization `apps` of Flux, which deploys a path of [`source`].
-pub(super) fn flux(path: &str) -> String {
+pub(crate) fn flux(path: &str) -> String {
     format!(
         "apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
@@ -177,7 +177,7 @@ spec:
 }
 
 /// Returns the Application `web` of Argo CD with this source in `acme/fleet`.
-pub(super) fn argo(source: &str) -> String {
+pub(crate) fn argo(source: &str) -> String {
     format!(
         "apiVersion: argoproj.io/v1alpha1
 kind: Application

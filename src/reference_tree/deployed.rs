@@ -318,9 +318,11 @@ impl<'a> Reach<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::testing::{flux, source};
     use crate::config::Config;
     use crate::targets::{self, Identity};
     use crate::tree::memory::MemoryTree;
+    use crate::walk::testing;
 
     const LOCK: &str = "version: 1
 remotes:
@@ -332,33 +334,14 @@ remotes:
 ";
 
     fn target(name: &str, path: &str) -> String {
-        format!(
-            "apiVersion: kustomize.toolkit.fluxcd.io/v1
-kind: Kustomization
-metadata: {{name: {name}, namespace: flux-system}}
-spec:
-  path: ./{path}
-  sourceRef: {{kind: GitRepository, name: flux-system}}
----
-"
-        )
+        flux(&format!("./{path}")).replace("name: apps", &format!("name: {name}")) + "---\n"
     }
 
     fn tree(files: &[(&str, &str)]) -> Rc<MemoryTree> {
-        let mut tree = MemoryTree::default();
-        for (file, text) in files {
-            tree.file(file, text.as_bytes(), false);
-        }
-        tree.file(
-            "source.yaml",
-            b"apiVersion: source.toolkit.fluxcd.io/v1
-kind: GitRepository
-metadata: {name: flux-system, namespace: flux-system}
-spec: {url: 'https://github.com/acme/fleet', ref: {branch: main}}
-",
-            false,
-        );
-        Rc::new(tree)
+        let source = source("");
+        Rc::new(testing::tree(
+            &[files, &[("source.yaml", &*source)]].concat(),
+        ))
     }
 
     fn identity(config: &Config) -> Identity {
@@ -454,15 +437,9 @@ spec: {url: 'https://github.com/acme/fleet', ref: {branch: main}}
             ("apps.yaml", &target("web", "web")),
             ("web/kustomization.yaml", "namePrefix: a-\n"),
         ]);
-        Rc::get_mut(&mut all).unwrap().file(
-            "source.yaml",
-            b"apiVersion: source.toolkit.fluxcd.io/v1
-kind: GitRepository
-metadata: {name: flux-system, namespace: flux-system}
-spec: {url: 'https://github.com/acme/fleet', ref: {tag: v1}}
-",
-            false,
-        );
+        let tagged = source("").replace("branch: main", "tag: v1");
+        let files = Rc::get_mut(&mut all).unwrap();
+        files.file("source.yaml", tagged.as_bytes(), false);
         let (survey, mut targets) = settled(&all);
         survey.reaches(&mut targets).unwrap();
         assert_eq!(reached(&targets, "web"), None);

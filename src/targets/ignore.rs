@@ -308,14 +308,13 @@ impl Pattern {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::memory::MemoryTree;
+    use crate::walk::testing::tree;
 
     fn left_out(files: &[(&str, &str)], artifact: &Artifact, file: &str) -> Option<String> {
-        let mut tree = MemoryTree::default();
-        for (path, text) in files {
-            tree.file(path, text.as_bytes(), false);
-        }
-        let rule = SourceIgnore::of(&tree).unwrap().with(artifact).rule(file);
+        let rule = SourceIgnore::of(&tree(files))
+            .unwrap()
+            .with(artifact)
+            .rule(file);
         rule.map(|rule| format!("{} {}", rule.pattern, rule.place))
     }
 

@@ -1,7 +1,7 @@
 //! What is deployed from trees in memory.
 
 use super::*;
-use crate::tree::memory::MemoryTree;
+use crate::walk::testing::tree;
 
 mod argo;
 mod flux;
@@ -9,15 +9,6 @@ mod generated;
 mod variables;
 
 const HERE: &str = "https://github.com/acme/fleet";
-
-/// A tree of files, with the objects in it.
-fn tree(files: &[(&str, &str)]) -> MemoryTree {
-    let mut tree = MemoryTree::default();
-    for (path, text) in files {
-        tree.file(path, text.as_bytes(), false);
-    }
-    tree
-}
 
 fn identity(config: &Config) -> Identity {
     Identity::new([HERE.to_owned()], config, ["main".to_owned()])

@@ -235,51 +235,6 @@ mod tests {
     }
 
     #[test]
-    fn files_are_read_as_they_are_checked_out() {
-        let tree = tree(&[
-            (
-                ".gitattributes",
-                "[attr]windows eol=crlf\n*.yaml windows\nplain.yaml !windows !eol\nid ident\nfar/x encoding\n",
-            ),
-            ("a.yaml", "a\nb\n"),
-            ("plain.yaml", "a\n"),
-            ("id", "$Id$"),
-            (
-                "d/.gitattributes",
-                "*.yaml working-tree-encoding=UTF-16LE -eol\n",
-            ),
-            ("d/a b.yaml", "ä\n"),
-            ("empty.yaml", ""),
-        ]);
-        for (path, expected) in [
-            ("a.yaml", &b"a\r\nb\r\n"[..]),
-            ("plain.yaml", b"a\n"),
-            ("id", b"$Id: b3f5ebfb5843bc43ceecff6d4f26bb37c615beb1 $"),
-            ("d/a b.yaml", b"\xe4\0\n\0"),
-            ("empty.yaml", b""),
-        ] {
-            assert_eq!(tree.read(path).unwrap(), expected, "{path}");
-        }
-        assert!(tree.read("gone").is_err());
-    }
-
-    #[test]
-    fn without_attributes_that_convert_no_git_is_started() {
-        let tree = tree(&[
-            (".gitattributes", "* text=auto eol=lf\n*.png -diff\n"),
-            ("a", "x\n"),
-            (
-                "localized-files/.gitattributes",
-                "* -text -filter -ident -working-tree-encoding\nb !eol !crlf\n",
-            ),
-            ("localized-files/a", "x\n"),
-        ]);
-        assert_eq!(tree.read("a").unwrap(), b"x\n");
-        assert_eq!(tree.read("localized-files/a").unwrap(), b"x\n");
-        assert!(tree.conversion.git.borrow().is_none());
-    }
-
-    #[test]
     fn unknown_conversions_are_an_error() {
         let tree = tree(&[
             (".gitattributes", "* filter=lfs\nb -filter\n"),

@@ -56,53 +56,40 @@ fn a_url_matches_what_begins_with_the_glob() {
         "git@github.com:acme/bases.git",
         "HTTPS://GITHUB.COM/acme/bases",
     ] {
-        assert!(
-            matches("github.com/acme/bases", &git(url, "", "tag")),
-            "{url}"
-        );
+        let subject = git(url, "", "tag");
+        assert!(matches("github.com/acme/bases", &subject), "{url}");
     }
-    assert!(matches(
-        "git@github.com:acme",
-        &git("git@github.com:acme/bases", "", "tag")
-    ));
-    assert!(!matches(
-        "git@github.com:acme",
-        &git("https://github.com/acme/bases", "", "tag")
-    ));
-    assert!(matches(
-        "http://github.com",
-        &git("http://github.com/acme/bases", "", "tag")
-    ));
-    assert!(!matches(
-        "github.com",
-        &git("http://github.com/acme/bases", "", "tag")
-    ));
-    assert!(matches(
-        "file:///srv/git/*",
-        &git("file:///srv/git/a.git", "", "tag")
-    ));
-    assert!(!matches("*", &git("file:///srv/git/a.git", "", "tag")));
-    assert!(matches(
-        "raw.example.com/o/r",
-        &http("https://raw.example.com/o/r/v1/x.yaml?token=REDACTED")
-    ));
-    assert!(matches(
-        "*.example.com:8443",
-        &http("https://raw.example.com:8443/x")
-    ));
-    assert!(!matches(
-        "*.example.com",
-        &http("https://raw.example.com:8443/x")
-    ));
-    assert!(!matches("*.example.com", &http("https://example.com/x")));
+    let [ssh, https, plain, local] = [
+        "git@github.com:acme/bases",
+        "https://github.com/acme/bases",
+        "http://github.com/acme/bases",
+        "file:///srv/git/a.git",
+    ]
+    .map(|url| git(url, "", "tag"));
+    let file = http("https://raw.example.com/o/r/v1/x.yaml?token=REDACTED");
+    let port = http("https://raw.example.com:8443/x");
     let chart = Subject::Helm {
         url: "https://charts.example.com/stable".to_owned(),
         chart: "redis".to_owned(),
         version: "1.2.3".to_owned(),
     };
-    assert!(matches("charts.example.com/stable/redis", &chart));
-    assert!(!matches("charts.example.com/stable/postgres", &chart));
-    assert!(!matches("*", &Subject::Local));
+    for (glob, subject, expected) in [
+        ("git@github.com:acme", &ssh, true),
+        ("git@github.com:acme", &https, false),
+        ("http://github.com", &plain, true),
+        ("github.com", &plain, false),
+        ("file:///srv/git/*", &local, true),
+        ("*", &local, false),
+        ("raw.example.com/o/r", &file, true),
+        ("*.example.com:8443", &port, true),
+        ("*.example.com", &port, false),
+        ("*.example.com", &http("https://example.com/x"), false),
+        ("charts.example.com/stable/redis", &chart, true),
+        ("charts.example.com/stable/postgres", &chart, false),
+        ("*", &Subject::Local, false),
+    ] {
+        assert_eq!(matches(glob, subject), expected, "{glob} {subject:?}");
+    }
 }
 
 #[test]
@@ -164,19 +151,15 @@ fn no_other_host_looks_like_the_one_that_is_allowed() {
             );
         }
     }
-    assert!(!matches(
-        "github.com/acme",
-        &git("https://github.com/acme-evil/bases", "", "tag")
-    ));
-    assert!(!matches(
-        "*.example.com",
-        &http("https://evil.net\\x.example.com/")
-    ));
-    assert!(!matches(
-        "*.example.com",
-        &http("https://evil.net/x.example.com/")
-    ));
-    assert!(!matches("*.example.com", &http("https://evilexample.com/")));
+    for (glob, url) in [
+        ("github.com/acme", "https://github.com/acme-evil/bases"),
+        ("*.example.com", "https://evil.net\\x.example.com/"),
+        ("*.example.com", "https://evil.net/x.example.com/"),
+        ("*.example.com", "https://evilexample.com/"),
+    ] {
+        assert!(!matches(glob, &git(url, "", "tag")), "{glob} {url}");
+        assert!(!matches(glob, &http(url)), "{glob} {url}");
+    }
 }
 
 #[test]
