@@ -2,8 +2,6 @@
 
 mod objects;
 
-use std::rc::Rc;
-
 use super::testing::Scene;
 use super::*;
 
