@@ -139,6 +139,30 @@ impl Repo {
         known.unwrap_or_else(|| self.git(&["rev-parse", "--verify", "--end-of-options", revision]))
     }
 
+    /// Returns the parents that a commit names, also those that are not here.
+    #[track_caller]
+    pub(crate) fn parents(&self, revision: &str) -> Vec<String> {
+        let commit = self.git(&["cat-file", "commit", revision]);
+        let (head, _) = commit.split_once("\n\n").unwrap();
+        let parents = head.lines().filter_map(|line| line.strip_prefix("parent "));
+        parents.map(str::to_owned).collect()
+    }
+
+    /// Returns the message of a commit.
+    #[track_caller]
+    pub(crate) fn message(&self, revision: &str) -> String {
+        self.git(&["log", "-1", "--format=%B", revision])
+    }
+
+    /// Returns a linked worktree in the directory `name` of the sandbox.
+    #[track_caller]
+    pub(crate) fn linked(&self, name: &str, options: &[&str]) -> Repo {
+        let path = self.sandbox.path(name);
+        let add = ["worktree", "add", "--quiet", path.to_str().unwrap()];
+        self.git(&[&add, options].concat());
+        Repo::new(&self.sandbox, path)
+    }
+
     /// Returns the text of `path` in `revision`.
     #[track_caller]
     pub(crate) fn show(&self, revision: &str, path: &str) -> String {

@@ -216,9 +216,15 @@ impl Sandbox {
 
     /// Returns a clone of `of` in the directory `name`.
     pub(crate) fn clone_of(&self, of: &Repo, name: &str) -> Repo {
+        self.clone_with(of, name, &[])
+    }
+
+    /// Does the same with options of `git clone`. One for a part of the history needs `--no-local`.
+    pub(crate) fn clone_with(&self, of: &Repo, name: &str, options: &[&str]) -> Repo {
         let path = self.path(name);
         let (from, to) = (of.path().to_str().unwrap(), path.to_str().unwrap());
-        self.git(&self.path(""), &["clone", "--quiet", from, to]);
+        let clone = [&["clone", "--quiet"], options, &[from, to]].concat();
+        self.git(&self.path(""), &clone);
         Repo::new(self, path)
     }
 

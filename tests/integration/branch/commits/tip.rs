@@ -1,49 +1,118 @@
 //! A tip that is not what we made.
 
+use git_kustomize_localize::record::sha256_hex;
+
 use super::BRANCH;
-use crate::support::{Project, Repo, config};
+use crate::support::{OVERLAY, Project, Repo, config};
 
 /// Checks the branch out, lets `edit` change files, and commits that with `arguments`.
 fn edit(project: &Project, arguments: &[&str], edit: impl Fn(&Repo)) -> String {
-    let linked = project.sandbox.path("edit");
     let work = &project.work;
-    work.git(&[
-        "worktree",
-        "add",
-        "--quiet",
-        linked.to_str().unwrap(),
-        "localized/main",
-    ]);
-    let repo = Repo::new(&project.sandbox, linked.clone());
+    let repo = work.linked("edit", &["localized/main"]);
     edit(&repo);
     repo.git(&["add", "--all"]);
     repo.git(&[&["commit", "--quiet"], arguments].concat());
-    work.git(&["worktree", "remove", linked.to_str().unwrap()]);
+    work.git(&["worktree", "remove", repo.path().to_str().unwrap()]);
     work.id(BRANCH)
 }
 
+/// Asserts that localizing names these paths, and nothing changes.
 #[track_caller]
-fn refused(project: &Project, paths: &[&str]) -> String {
-    let before = project.work.state();
-    let output = project.overlay(&[]);
+fn refused(work: &Repo, args: &[&str], paths: &[&str]) -> String {
+    let output = work.run_unchanged(args);
     output
         .fails(2)
-        .stderr_has("`localized/main` was edited by hand")
-        .stderr_has("hint: what should be deployed belongs in the source; to discard these edits: --overwrite");
-    let said: Vec<&str> = output
-        .stderr
-        .lines()
-        .next()
-        .unwrap()
-        .rsplit_once(": ")
-        .unwrap()
-        .1
+        .stderr_has("discard these edits: --overwrite");
+    let said = output.stderr.lines().next().unwrap();
+    assert!(
+        said.contains("`localized/main` was edited by hand"),
+        "{said}"
+    );
+    let (_, said) = said.rsplit_once(": ").unwrap();
+    let said: Vec<&str> = said
         .split(", ")
         .map(|path| path.trim_matches('`'))
         .collect();
     assert_eq!(said, paths);
-    before.assert_same(&project.work.state());
     output.stderr
+}
+
+/// How an edit is committed, the paths that it is noticed at, and what it does.
+type Edit<'a> = (&'a [&'a str], &'a [&'a str], &'a dyn Fn(&Repo));
+
+/// Makes `edits` of what `args` localize, one after the other: each is refused with these paths, and can be discarded.
+#[track_caller]
+fn each_is_noticed(args: &[&str], edits: &[Edit]) {
+    let project = Project::new();
+    let work = &project.work;
+    work.run(args).success();
+    let clean = work.id("localized/main^{tree}");
+    for (commit, paths, made) in edits {
+        edit(&project, commit, made);
+        refused(work, args, paths);
+        work.run(&[args, &["--overwrite"]].concat()).success();
+        assert_eq!(work.id("localized/main^{tree}"), clean, "{paths:?}");
+    }
+}
+
+const LOCK: &str = "localized-overlay/kustomize-localize.lock";
+const SERVICE: &str =
+    "localized-overlay/base/localized-files/example.com/acme/remote/v1/service.yaml";
+/// The record of such a tip stays.
+const AMEND: &[&str] = &["--amend", "--no-edit"];
+
+#[test]
+fn every_edit_is_noticed_and_can_be_discarded() {
+    each_is_noticed(
+        &OVERLAY,
+        &[
+            (AMEND, &["localized-overlay/base/config.yaml"], &|repo| {
+                repo.write("localized-overlay/base/config.yaml", "edited: true\n");
+            }),
+            (AMEND, &["localized-overlay/new.yaml"], &|repo| {
+                repo.write("localized-overlay/new.yaml", "added: true\n");
+            }),
+            (AMEND, &["example/base/config.yaml"], &|repo| {
+                repo.write("example/base/config.yaml", "edited: true\n");
+            }),
+            (AMEND, &["new.txt"], &|repo| repo.write("new.txt", "added")),
+            (AMEND, &[LOCK], &|repo| repo.write(LOCK, "version: 1\n")),
+            (&["-m", "broken"], &[LOCK], &|repo| {
+                repo.write(LOCK, "{broken");
+            }),
+            (&["-m", "gone"], &[LOCK], &|repo| repo.remove(LOCK)),
+            (&["-m", "all gone"], &["localized-overlay"], &|repo| {
+                repo.git(&["rm", "-r", "--quiet", "localized-overlay"]);
+            }),
+            // The lock does not vouch for files that were edited together with it.
+            (&["-m", "forged"], &[SERVICE, LOCK], &|repo| {
+                let real = repo.read(SERVICE);
+                let forged = real.replace("one", "forged");
+                let lock = repo.read(LOCK);
+                let digest = |text: &str| sha256_hex(text.as_bytes());
+                assert!(lock.contains(&digest(&real)));
+                repo.write(LOCK, lock.replace(&digest(&real), &digest(&forged)));
+                repo.write(SERVICE, forged);
+            }),
+        ],
+    );
+    // Where the repository is localized in place.
+    let service = SERVICE.replace("localized-overlay/", "example/");
+    let edited = |repo: &Repo| {
+        repo.write(&service, "kind: Edited\n");
+        repo.write("other/added.yaml", "a: b\n");
+    };
+    each_is_noticed(
+        &["--in-place"],
+        &[
+            (&["-m", "by hand"], &[&service, "other/added.yaml"], &edited),
+            (AMEND, &[&service], &|repo| repo.write(&service, "")),
+        ],
+    );
+    // Beside a new directory.
+    let path = "deploy/mine.yaml";
+    let write = |repo: &Repo| repo.write(path, "by hand\n");
+    each_is_noticed(&["other", "deploy/other"], &[(AMEND, &[path], &write)]);
 }
 
 #[test]
@@ -61,7 +130,8 @@ fn an_edited_tip_is_refused_with_paths_and_commits() {
         repo.write("new/file.txt", "");
     });
     let stderr = refused(
-        &project,
+        &project.work,
+        &OVERLAY,
         &[
             "README.md",
             "localized-overlay/base/config.yaml",
@@ -75,7 +145,7 @@ fn an_edited_tip_is_refused_with_paths_and_commits() {
 
     project.overlay(&["--overwrite"]).success();
     assert_eq!(project.work.id("localized/main^{tree}"), clean);
-    let message = project.work.git(&["log", "-1", "--format=%B", BRANCH]);
+    let message = project.work.message(BRANCH);
     let discarded = "Edits by hand that are discarded:\n\n- README.md\n- localized-overlay/base/config.yaml\n\
                      - localized-overlay/extra.yaml\n- localized-overlay/overlay\n- new\n\nKustomize-";
     assert!(message.contains(discarded), "{message}");
@@ -101,52 +171,6 @@ fn many_edits_are_counted() {
 }
 
 #[test]
-fn an_amended_tip_is_noticed_though_its_record_stays() {
-    for (path, contents) in [
-        ("localized-overlay/base/config.yaml", "edited: true\n"),
-        ("localized-overlay/new.yaml", "added: true\n"),
-        ("localized-overlay/kustomize-localize.lock", "version: 1\n"),
-        ("example/base/config.yaml", "edited: true\n"),
-        ("new.txt", "added"),
-    ] {
-        let project = Project::new();
-        project.overlay(&[]).success();
-        let clean = project.work.id("localized/main^{tree}");
-        edit(&project, &["--amend", "--no-edit"], |repo| {
-            repo.write(path, contents)
-        });
-        let output = project.overlay(&[]);
-        output
-            .fails(2)
-            .stderr_has("was edited by hand: ")
-            .stderr_has(path);
-        project.overlay(&["--overwrite"]).success();
-        assert_eq!(project.work.id("localized/main^{tree}"), clean, "{path}");
-    }
-}
-
-#[test]
-fn an_addition_beside_a_new_directory_is_noticed() {
-    let project = Project::new();
-    let args = ["other", "deploy/other"];
-    project.work.run(&args).success();
-    let clean = project.work.id("localized/main^{tree}");
-    edit(&project, &["--amend", "--no-edit"], |repo| {
-        repo.write("deploy/mine.yaml", "by hand\n");
-    });
-    project
-        .work
-        .run(&args)
-        .fails(2)
-        .stderr_has("`localized/main` was edited by hand: `deploy/mine.yaml`");
-    project
-        .work
-        .run(&[&args[..], &["--overwrite"]].concat())
-        .success();
-    assert_eq!(project.work.id("localized/main^{tree}"), clean);
-}
-
-#[test]
 fn an_edit_of_another_directory_is_noticed() {
     let project = Project::new();
     project.work.run(&["other"]).success();
@@ -154,51 +178,18 @@ fn an_edit_of_another_directory_is_noticed() {
     edit(&project, &["--amend", "--no-edit"], |repo| {
         repo.write("localized-other/config.yaml", "edited: true\n");
     });
-    refused(&project, &["localized-other/config.yaml"]);
+    refused(&project.work, &OVERLAY, &["localized-other/config.yaml"]);
     // This run must not discard it, so that the next one reports it again.
     project
         .work
         .write("example/base/config.yaml", config("new"));
     project.work.commit("new");
     project.overlay(&["--overwrite"]).success();
-    let message = project.work.git(&["log", "-1", "--format=%B", BRANCH]);
+    let message = project.work.message(BRANCH);
     assert!(!message.contains("by hand"), "{message}");
-    refused(&project, &["localized-other/config.yaml"]);
+    refused(&project.work, &OVERLAY, &["localized-other/config.yaml"]);
     project.work.run(&["other", "--overwrite"]).success();
     project.overlay(&[]).success();
-}
-
-#[test]
-fn a_broken_lock_is_an_edit_like_any_other() {
-    let project = Project::new();
-    project.overlay(&[]).success();
-    let clean = project.work.id("localized/main^{tree}");
-    edit(&project, &["-m", "broken"], |repo| {
-        repo.write("localized-overlay/kustomize-localize.lock", "{broken");
-    });
-    refused(&project, &["localized-overlay/kustomize-localize.lock"]);
-    project.overlay(&["--overwrite"]).success();
-    assert_eq!(project.work.id("localized/main^{tree}"), clean);
-
-    edit(&project, &["-m", "gone"], |repo| {
-        repo.remove("localized-overlay/kustomize-localize.lock");
-    });
-    refused(&project, &["localized-overlay/kustomize-localize.lock"]);
-    project.overlay(&["--overwrite"]).success();
-    assert_eq!(project.work.id("localized/main^{tree}"), clean);
-}
-
-#[test]
-fn a_directory_that_was_removed_by_hand_is_made_again() {
-    let project = Project::new();
-    project.overlay(&[]).success();
-    let clean = project.work.id("localized/main^{tree}");
-    edit(&project, &["-m", "gone"], |repo| {
-        repo.git(&["rm", "-r", "--quiet", "localized-overlay"]);
-    });
-    refused(&project, &["localized-overlay"]);
-    project.overlay(&["--overwrite"]).success();
-    assert_eq!(project.work.id("localized/main^{tree}"), clean);
 }
 
 #[test]
@@ -218,45 +209,14 @@ fn a_foreign_branch_is_refused() {
     work.write("feature.txt", "");
     work.commit("theirs");
     work.git(&["checkout", "--quiet", "main"]);
-    let before = work.state();
-    for more in [&[][..], &["--overwrite"]] {
-        project
-            .overlay(&[&["--branch", "feature"], more].concat())
-            .fails(2)
-            .stderr_has(
-                "branch `feature` was not made by this tool: no commit of it holds a record",
-            )
-            .stderr_has("hint: commit to another branch: `--branch NAME`");
+    for args in [
+        &OVERLAY[..],
+        &[OVERLAY[0], OVERLAY[1], OVERLAY[2], "--overwrite"],
+        &["--in-place"],
+    ] {
+        let output = work.run_unchanged(&[args, &["--branch", "feature"]].concat());
+        output.fails(2).stderr_has(
+            "branch `feature` was not made by this tool: no commit of it holds a record",
+        );
     }
-    before.assert_same(&work.state());
-}
-
-#[test]
-fn an_edited_lock_does_not_vouch_for_edited_files() {
-    let project = Project::new();
-    project.overlay(&[]).success();
-    let clean = project.work.id("localized/main^{tree}");
-    let service = project
-        .work
-        .git(&["ls-tree", "-r", "--name-only", "localized/main"])
-        .lines()
-        .find(|path| path.ends_with("/service.yaml"))
-        .unwrap()
-        .to_owned();
-    edit(&project, &["-m", "forged"], |repo| {
-        let real = repo.read(&service);
-        let forged = real.replace("one", "forged");
-        let lock = "localized-overlay/kustomize-localize.lock";
-        let text = repo.read(lock);
-        let digest = |text: &str| git_kustomize_localize::record::sha256_hex(text.as_bytes());
-        assert!(text.contains(&digest(&real)));
-        repo.write(lock, text.replace(&digest(&real), &digest(&forged)));
-        repo.write(&service, forged);
-    });
-    refused(
-        &project,
-        &[&service, "localized-overlay/kustomize-localize.lock"],
-    );
-    project.overlay(&["--overwrite"]).success();
-    assert_eq!(project.work.id("localized/main^{tree}"), clean);
 }
