@@ -1,4 +1,3 @@
-mod changes;
 mod clones;
 pub(crate) mod commits;
 mod following;
@@ -6,3 +5,5 @@ mod gitops;
 mod hydrator;
 mod shortlog;
 mod worktree;
+
+const BRANCH: &str = "refs/heads/localized/main";

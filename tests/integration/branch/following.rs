@@ -1,26 +1,54 @@
-//! In place, on a branch: the repository as a source commit holds it, localized where it stands.
+//! In place, on a branch: the repository as a source commit holds it, localized where it stands, and what becomes of
+//! that as the source changes. `whole::year` follows one for a year.
 
 use serde_json::Value;
 
-use crate::support::{Output, Project, Repo, base_of, config};
+use super::BRANCH;
+use crate::support::{OVERLAY, Output, Project, Repo, base_of, config};
 
-const BRANCH: &str = "refs/heads/localized/main";
 const BASE: &str = "example/base/kustomization.yaml";
-const SERVICE: &str = "example/base/localized-files/example.com/acme/remote/v1/service.yaml";
+const STORED: &str = "localized-files/example.com/acme/remote";
+const IN_PLACE: [&str; 2] = ["--in-place", "--no-verify"];
 
 /// Runs it, which leaves everything but the branch as it was.
 #[track_caller]
 fn follow(repo: &Repo, more: &[&str]) -> Output {
     let before = repo.state().without_ref(BRANCH);
-    let output = repo.run(&[&["--in-place"], more].concat());
-    before.assert_same(&repo.state().without_ref(BRANCH));
+    let output = repo.run(&[&IN_PLACE, more].concat());
+    // A worktree is one more directory of git's.
+    if !more.contains(&"--worktree") {
+        before.assert_same(&repo.state().without_ref(BRANCH));
+    }
     output
 }
 
-/// Returns the parents of the branch's tip.
-fn parents(repo: &Repo) -> Vec<String> {
-    let line = repo.git(&["log", "-1", "--format=%P", BRANCH]);
-    line.split(' ').map(str::to_owned).collect()
+/// Commits the working tree of the source and follows it. Whatever happens, the branch is what its record says.
+#[track_caller]
+fn commit_and_follow(repo: &Repo, what: &str, more: &[&str]) -> Output {
+    repo.commit(what);
+    let output = follow(repo, more);
+    output.success();
+    repo.run(&["verify", "localized/main", "--rebuild"])
+        .success()
+        .stdout_has(": as recorded");
+    repo.run(&["check", "--rev", "localized/main"]).success();
+    output
+}
+
+/// Returns the paths of the branch that lie in a `localized-files`.
+fn stored(repo: &Repo) -> Vec<String> {
+    let files = repo.git(&["ls-tree", "-r", "--name-only", BRANCH]);
+    let stored = files.lines().filter(|path| path.contains(STORED));
+    stored.map(str::to_owned).collect()
+}
+
+/// Asserts that the message of the tip has these parts.
+#[track_caller]
+fn message_has(repo: &Repo, parts: &[&str]) {
+    let message = repo.message(BRANCH);
+    for part in parts {
+        assert!(message.contains(part), "no {part:?} in {message}");
+    }
 }
 
 #[test]
@@ -28,57 +56,30 @@ fn the_whole_repository_is_committed_localized() {
     let project = Project::new();
     let work = &project.work;
     work.write("README.md", "Changed, not committed.\n");
-    let output = follow(work, &[]);
-    output
-        .success()
-        .stdout_has("localized the repository in place on branch localized/main (")
-        .stdout_has("): 1 reference rewritten, 5 files different from ")
-        .stdout_has("to look at it: git show --stat ");
-    assert_eq!(parents(work), [work.id("main")]);
+    follow(work, &[]).success();
+    assert_eq!(work.parents(BRANCH), [work.id("main")]);
     let mut expected = work.files("main");
     for path in [
-        "example/base/localized-files/.gitattributes",
-        "example/base/localized-files/example.com/acme/remote/v1/kustomization.yaml",
-        SERVICE,
-        "kustomize-localize.lock",
+        ".gitattributes",
+        "example.com/acme/remote/v1/kustomization.yaml",
+        "example.com/acme/remote/v1/service.yaml",
     ] {
-        expected.push(format!("100644 {path}"));
+        expected.push(format!("100644 example/base/localized-files/{path}"));
     }
+    expected.push("100644 kustomize-localize.lock".to_owned());
     expected.sort_by(|one, other| one[7..].cmp(&other[7..]));
     assert_eq!(work.files(BRANCH), expected);
     assert_eq!(
         work.show(BRANCH, BASE),
         base_of("v1").replace(
             "https://example.com/acme/remote.git?ref=v1",
-            "localized-files/example.com/acme/remote/v1"
+            &format!("{STORED}/v1")
         )
     );
-    let message = work.git(&["log", "-1", "--format=%B", BRANCH]);
-    for line in [
-        "Localize main\n",
-        "- https://example.com/acme/remote.git?ref=v1 at ",
-        "Kustomizations:\n\n- example/base/kustomization.yaml\n",
-        "Kustomize-Localize-Target: . in-place\n",
-        "Kustomize-Localize-Source: gitCommit:",
-    ] {
-        assert!(message.contains(line), "{line}: {message}");
-    }
-    let tree = work.id("localized/main^{tree}");
-    assert!(
-        message.contains(&format!("Kustomize-Localize-Tree: gitTree:{tree}\n")),
-        "{message}"
-    );
-    work.run(&["verify", "localized/main"])
-        .success()
-        .stdout_has(".: 3 files, 1 remote; also in the message of ")
-        .stdout_has(": as recorded");
+    work.run(&["verify", "localized/main"]).success();
     work.run(&["check", "--rev", "localized/main"]).success();
     // Again, and there is nothing to do.
     let tip = work.id(BRANCH);
-    follow(work, &[])
-        .success()
-        .stdout_has("nothing to do: branch localized/main (");
-    assert_eq!(work.id(BRANCH), tip);
     let output = follow(work, &["--format", "json"]);
     let report: Value = serde_json::from_str(&output.success().stdout).unwrap();
     assert_eq!(report["outcome"], "unchanged");
@@ -87,138 +88,240 @@ fn the_whole_repository_is_committed_localized() {
 }
 
 #[test]
-fn it_follows_its_source() {
+fn the_message_lists_the_kustomizations_that_changed() {
     let project = Project::new();
     let work = &project.work;
-    follow(work, &[]).success();
-    // Something that has nothing to do with it: one more commit with two parents.
-    let first = work.id(BRANCH);
-    work.write("README.md", "More.\n");
-    let source = work.commit("more");
-    follow(work, &[]).success();
-    assert_eq!(parents(work), [first, work.id("main")]);
-    assert_eq!(work.show(BRANCH, "README.md"), "More.\n");
-    assert_eq!(source, work.id("main"));
-    // A new version, while the branch knows the old one.
     project.second_version();
-    work.write(BASE, base_of("v2"));
-    work.write("new/kustomization.yaml", "resources: [config.yaml]\n");
-    work.write("new/config.yaml", config("new"));
-    work.git(&["rm", "-q", "-r", "other"]);
-    work.commit("v2");
-    follow(work, &[]).success();
-    let message = work.git(&["log", "-1", "--format=%B", BRANCH]);
-    for line in [
-        "Moved:\n\n- https://example.com/acme/remote.git from v1 (",
-        ") to v2 (",
-        "- example/base/kustomization.yaml\n",
-        "- new/kustomization.yaml\n",
-        "- other/kustomization.yaml\n",
-    ] {
-        assert!(message.contains(line), "{line}: {message}");
-    }
-    let files = work.files(BRANCH).join("\n");
-    assert!(files.contains("remote/v2/service.yaml"), "{files}");
-    assert!(
-        !files.contains("remote/v1/") && !files.contains("other/"),
-        "{files}"
+    commit_and_follow(work, "begin", &[]);
+    // Added, with a remote of its own.
+    work.write(
+        "example/more/kustomization.yaml",
+        "resources:\n- ../base\n- https://example.com/acme/remote.git?ref=v2\nnameSuffix: -more\n",
     );
-    // The last remote reference goes: the branch still follows.
-    work.write(BASE, "resources: [config.yaml]\n");
-    work.commit("local");
-    follow(work, &[]).success();
+    commit_and_follow(work, "added", &[]);
+    message_has(
+        work,
+        &[
+            "Localize main\n",
+            "Brought in:\n\n- https://example.com/acme/remote.git?ref=v2 at ",
+            "Kustomizations:\n\n- example/more/kustomization.yaml\n",
+        ],
+    );
+    // Renamed: the same content elsewhere, and nothing where it was.
+    let before = stored(work);
+    work.git(&["mv", "example/more", "example/prod"]);
+    commit_and_follow(work, "renamed", &[]);
+    let renamed = before.iter().map(|path| path.replace("/more/", "/prod/"));
+    assert_eq!(stored(work), renamed.collect::<Vec<_>>());
+    message_has(
+        work,
+        &["- example/more/kustomization.yaml\n- example/prod/kustomization.yaml\n"],
+    );
+    assert!(!work.message(BRANCH).contains("Brought in"));
+    // Deleted, with what only it named.
+    work.git(&["rm", "-r", "--quiet", "example/prod"]);
+    commit_and_follow(work, "deleted", &[]);
+    assert_eq!(stored(work), before[..2]);
+    message_has(
+        work,
+        &["No longer referenced:\n\n- https://example.com/acme/remote.git?ref=v2\n"],
+    );
+    // Brought in by hand on main, where it then is: vendored, and the branch has it unchanged.
+    let vendor = ["--in-place", "--no-commit", "--no-verify"];
+    work.run(&vendor).success();
+    commit_and_follow(work, "vendored", &[]);
+    // But for the lock, which records that the message holds the record.
+    let differ = work.git(&["diff", "--name-only", "main", "localized/main"]);
+    assert_eq!(differ, "kustomize-localize.lock");
+    // Everything deleted: the branch holds what main holds.
+    work.git(&["rm", "-r", "--quiet", "example", "other"]);
+    work.remove("kustomize-localize.lock");
+    commit_and_follow(work, "all", &[]);
     assert_eq!(work.id("localized/main^{tree}"), work.id("main^{tree}"));
-    work.run(&["verify", "localized/main"])
-        .success()
-        .stdout_has(".: 0 files, 0 remotes; also in the message of ");
-    follow(work, &[]).success().stdout_has("nothing to do");
-    let log = work.git(&["log", "--first-parent", "--format=%s", BRANCH]);
-    assert_eq!(
-        log,
-        "Localize main\nLocalize main\nLocalize main\nLocalize main\nmanifests"
-    );
 }
 
 #[test]
-fn locked_versions_stay_until_they_are_updated() {
+fn the_lock_of_main_decides() {
     let project = Project::new();
     let work = &project.work;
-    follow(work, &[]).success();
-    // The tag moves. Neither the branch nor a new source commit follow it.
+    work.write(
+        "floating/kustomization.yaml",
+        "resources: ['https://example.com/acme/remote.git']\n",
+    );
+    commit_and_follow(work, "floating", &[]);
+    // Once it is recorded, what upstream does makes no difference.
     project.second_version();
-    project.upstream.git(&["tag", "--force", "v1"]);
     work.write("README.md", "More.\n");
-    work.commit("more");
-    follow(work, &["--locked"]).success();
-    assert!(work.show(BRANCH, SERVICE).contains("one"));
-    // The lock of the source decides.
-    work.run(&["lock"]).success();
-    work.commit("locked");
-    follow(work, &[]).success();
-    assert!(work.show(BRANCH, SERVICE).contains("two"));
-    let message = work.git(&["log", "-1", "--format=%B", BRANCH]);
-    assert!(
-        message.contains("Moved:\n\n- https://example.com/acme/remote.git?ref=v1 from "),
-        "{message}"
-    );
-}
-
-#[test]
-fn a_reference_without_a_ref_is_taken_as_a_branch_is() {
-    let project = Project::new();
-    let work = &project.work;
-    work.write(BASE, base_of("v1").replace("?ref=v1", ""));
-    work.commit("no ref");
-    follow(work, &[]).success();
-    let service = || {
-        let paths = work.git(&["ls-tree", "-r", "--name-only", BRANCH]);
-        let place = paths.lines().find(|path| path.ends_with("service.yaml"));
-        work.show(BRANCH, place.unwrap())
+    commit_and_follow(work, "more", &["--locked"]);
+    let holds = |text: &str| {
+        let stored = stored(work);
+        let is_it =
+            |path: &&String| path.starts_with("floating/") && path.ends_with("service.yaml");
+        let path = stored.iter().find(is_it).unwrap();
+        assert!(work.show(BRANCH, path).contains(text));
     };
-    assert!(service().contains("one"));
-    project.second_version();
-    follow(work, &[]).success();
-    assert!(service().contains("one"));
-    follow(work, &["--update"]).success();
-    assert!(service().contains("two"));
+    holds("one");
+    // References that only the tip holds are resolved again on request.
+    let output = commit_and_follow(work, "updated", &["--update"]);
+    output.stdout_has("moved https://example.com/acme/remote.git ");
+    holds("two");
+    message_has(
+        work,
+        &["Moved:\n\n- https://example.com/acme/remote.git from "],
+    );
+    // The lock of main decides, also back.
+    let lock = work.show(BRANCH, "kustomize-localize.lock");
+    let [one, two] = ["v1", "v2"].map(|tag| project.upstream.id(tag));
+    let (remotes, _) = lock.split_once("files:\n").unwrap();
+    work.write("kustomize-localize.lock", remotes.replace(&two, &one));
+    commit_and_follow(work, "locked", &[]);
+    holds("one");
+    // A lock with conflicting changes is not used.
+    let conflict = "<<<<<<< ours\nversion: 1\n=======\n>>>>>>> theirs\n";
+    work.write("kustomize-localize.lock", conflict);
+    work.commit("conflict");
+    work.run_unchanged(&IN_PLACE)
+        .fails(2)
+        .stderr_has("kustomize-localize.lock:1: holds a merge conflict")
+        .stderr_has("git kustomize-localize lock");
 }
 
 #[test]
-fn edits_by_hand_are_refused_and_can_be_discarded() {
+fn strict_commits_nothing_with_warnings() {
     let project = Project::new();
     let work = &project.work;
-    follow(work, &[]).success();
-    work.git(&["switch", "--quiet", "localized/main"]);
-    work.write(SERVICE, "kind: Edited\n");
-    work.write("other/added.yaml", "a: b\n");
-    let by = work.commit("by hand");
-    work.git(&["switch", "--quiet", "main"]);
-    follow(work, &[])
-        .fails(2)
-        .stderr_has(&format!(
-            "`localized/main` was edited by hand by {}",
-            &by[..12]
-        ))
-        .stderr_has(SERVICE)
-        .stderr_has("other/added.yaml")
-        .stderr_has("--overwrite");
-    assert_eq!(work.id(BRANCH), by);
-    follow(work, &["--overwrite"]).success();
-    let message = work.git(&["log", "-1", "--format=%B", BRANCH]);
-    assert!(
-        message.contains("Edits by hand that are discarded:\n\n- example/base/"),
-        "{message}"
-    );
-    assert!(work.show(BRANCH, SERVICE).contains("one"));
-    work.run(&["verify", "localized/main"]).success();
-    // One of our commits, rewritten.
-    work.git(&["switch", "--quiet", "localized/main"]);
-    work.write(SERVICE, "kind: Edited\n");
-    work.git(&["commit", "--quiet", "--all", "--amend", "--no-edit"]);
-    work.git(&["switch", "--quiet", "main"]);
-    follow(work, &[])
-        .fails(2)
-        .stderr_has("was edited by hand: ");
+    work.write("other/kustomization.yaml", "resources: [gone.yaml]\n");
+    work.commit("gone");
+    let strict = [&IN_PLACE[..], &["--strict"]].concat();
+    let output = work.run_unchanged(&strict);
+    output
+        .fails(1)
+        .stderr_has("warning[missing-path]: other/kustomization.yaml:1:13");
+    let output = work.run_unchanged(&[&strict[..], &["--format", "json"]].concat());
+    let report: Value = serde_json::from_str(&output.fails(1).stdout).unwrap();
+    assert_eq!(report["outcome"], "warned");
+    assert_eq!(report["commit"], Value::Null);
+    work.run(&IN_PLACE).success();
+    let tip = work.id(BRANCH);
+    work.run_unchanged(&strict).fails(1);
+    // Without a warning there is nothing that stops it.
+    work.write("other/kustomization.yaml", "resources: [config.yaml]\n");
+    work.commit("there");
+    work.run(&strict).success();
+    assert_ne!(work.id(BRANCH), tip);
+}
+
+#[test]
+fn a_source_that_was_rewritten_is_followed() {
+    let project = Project::new();
+    let work = &project.work;
+    commit_and_follow(work, "begin", &[]);
+    let first = work.id(BRANCH);
+    // Unrelated history.
+    work.git(&["checkout", "--quiet", "--orphan", "fresh"]);
+    work.write("README.md", "Fresh.\n");
+    work.commit("fresh");
+    work.git(&["branch", "--force", "--move", "fresh", "main"]);
+    commit_and_follow(work, "more", &[]);
+    assert_eq!(work.parents(BRANCH), [first.clone(), work.id("main")]);
+    // Set back to what the branch contains already.
+    let later = work.id(BRANCH);
+    work.git(&["reset", "--quiet", "--hard", &format!("{first}^")]);
+    work.run(&IN_PLACE).success();
+    assert_eq!(work.parents(BRANCH), [later]);
+    let [then, now] = [&first, BRANCH].map(|rev| work.id(&format!("{rev}^{{tree}}")));
+    assert_eq!(then, now);
+}
+
+#[test]
+fn a_branch_that_came_back_to_main_is_begun_again() {
+    let project = Project::new();
+    let work = &project.work;
+    commit_and_follow(work, "begin", &[]);
+    for how in ["--ff-only", "--no-ff"] {
+        work.git(&["merge", "--quiet", how, "localized/main"]);
+        work.run(&IN_PLACE).success();
+        assert_eq!(work.parents(BRANCH), [work.id("main")], "{how}");
+        assert_eq!(work.id("localized/main^{tree}"), work.id("main^{tree}"));
+        work.run(&["verify", "localized/main", "--rebuild"])
+            .success();
+        work.run(&["verify", "main"]).success();
+    }
+}
+
+#[test]
+fn names_and_attributes_are_kept() {
+    let project = Project::new();
+    let work = &project.work;
+    work.write(".gitattributes", "* text=auto eol=crlf\n");
+    let names = ["ünï/cöde \"x\"", "sp ace", "'; touch x", "-dash", "[a]*?"];
+    for name in names {
+        work.write(&format!("{name}/kustomization.yaml"), base_of("v1"));
+        work.write(&format!("{name}/config.yaml"), config("odd"));
+    }
+    work.symlink("linked", "sp ace");
+    work.symlink("dangling", "../../outside");
+    let place = project.sandbox.path("deployed");
+    commit_and_follow(work, "odd", &["--worktree", place.to_str().unwrap()]);
+    let deployed = Repo::new(&project.sandbox, place);
+    assert_eq!(deployed.git(&["status", "--porcelain"]), "");
+    for name in names {
+        let path = format!("{name}/{STORED}/v1/service.yaml");
+        assert!(!deployed.read(&path).contains('\r'), "{path}");
+        let path = format!("{name}/kustomization.yaml");
+        assert!(deployed.read(&path).contains("\r\n"), "{path}");
+        assert!(!work.show(BRANCH, &path).contains('\r'), "{path}");
+    }
+    for link in ["linked", "dangling"] {
+        let [ours, theirs] = [BRANCH, "main"].map(|rev| work.id(&format!("{rev}:{link}")));
+        assert_eq!(ours, theirs);
+    }
+    for args in [&["verify"][..], &["check", "--working-tree"], &["check"]] {
+        deployed.run(args).success();
+    }
+}
+
+#[test]
+fn submodules_and_sparse_checkouts_are_preserved() {
+    let project = Project::new();
+    let work = &project.work;
+    project.sandbox.configure("protocol.file.allow", "always");
+    let upstream = project.upstream.path().to_str().unwrap();
+    work.git(&["submodule", "--quiet", "add", upstream, "sub"]);
+    work.commit("submodule");
+    work.git(&["sparse-checkout", "set", "other"]);
+    assert!(!work.path().join("example").exists());
+    let place = project.sandbox.path("deployed");
+    for text in ["one", "two"] {
+        work.write("other/config.yaml", config(text));
+        commit_and_follow(work, text, &["--worktree", place.to_str().unwrap()]);
+        assert_eq!(stored(work).len(), 2);
+        assert_eq!(work.id("localized/main:sub"), work.id("main:sub"));
+        let deployed = Repo::new(&project.sandbox, place.clone());
+        assert_eq!(deployed.git(&["status", "--porcelain"]), "");
+    }
+}
+
+#[test]
+fn a_kustomization_whose_path_is_not_utf8_is_reported() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let project = Project::new();
+    let work = &project.work;
+    let directory = work.path().join(std::ffi::OsStr::from_bytes(b"lat\xe9"));
+    if std::fs::create_dir(&directory).is_err() {
+        // Some file systems take no such name.
+        return;
+    }
+    std::fs::write(directory.join("kustomization.yaml"), base_of("v1")).unwrap();
+    work.commit("odd");
+    let output = follow(work, &[]);
+    output
+        .success()
+        .stderr_has("warning[not-followed]: `lat")
+        .stderr_has("was not looked at: its path is not UTF-8");
+    work.run_unchanged(&[&IN_PLACE[..], &["--strict"]].concat())
+        .fails(1);
+    work.run(&["verify", "localized/main"]).fails(2);
 }
 
 #[test]
@@ -229,10 +332,8 @@ fn whatever_check_allows_is_localized() {
         ".kustomize-localize",
         "allow:\n- url: 'https://example.com/**'\n  refs: any\n  reason: ours\nrules:\n  remote-reference: 'off'\n",
     );
-    work.commit("allowed");
-    follow(work, &[]).success();
+    commit_and_follow(work, "allowed", &[]);
     assert!(work.show(BRANCH, BASE).contains("localized-files/"));
-    work.run(&["verify", "localized/main"]).success();
 }
 
 #[test]
@@ -241,7 +342,8 @@ fn it_starts_where_check_and_lock_start() {
     let work = &project.work;
     // Neither can be localized: one cannot be fetched, one cannot be read.
     let template = "resources:\n- https://example.com/nowhere/none.git?ref=v1\n";
-    work.write("templates/app/kustomization.yaml", template);
+    let path = "templates/app/kustomization.yaml";
+    work.write(path, template);
     work.write("old/kustomization.yaml", "resources: [\n");
     for config in [
         "exclude: [templates, old]\n",
@@ -250,17 +352,11 @@ fn it_starts_where_check_and_lock_start() {
     ] {
         work.write(".kustomize-localize", config);
         work.run(&["lock"]).success();
-        work.commit("with a lock");
+        commit_and_follow(work, "with a lock", &["--locked"]);
         work.run(&["check", "--rev", "HEAD"]).success();
-        follow(work, &["--locked"]).success();
         // Reached roots are localized, also excluded ones; the others do not change.
         assert!(work.show(BRANCH, BASE).contains("localized-files/"));
-        let path = "templates/app/kustomization.yaml";
         assert_eq!(work.show(BRANCH, path), template);
-        work.run(&["check", "--rev", BRANCH]).success();
-        work.run(&["verify", "localized/main"]).success();
-        work.run(&["verify", "localized/main", "--rebuild"])
-            .success();
         // The same on disk.
         work.run(&["--in-place", "--no-commit", "--locked"])
             .success()
@@ -272,14 +368,11 @@ fn it_starts_where_check_and_lock_start() {
     }
     work.write(".kustomize-localize", "include: [nowhere]\n");
     work.commit("nothing");
-    let all = "`.kustomize-localize` leaves out every kustomization";
-    for command in [
-        &["check"][..],
-        &["lock"],
-        &["--in-place"],
-        &["--in-place", "--no-commit"],
-    ] {
-        work.run(command).fails(2).stderr_has(all);
+    for command in ["check", "lock", "--in-place", "--in-place --no-commit"] {
+        let command: Vec<&str> = command.split(' ').collect();
+        work.run(&command)
+            .fails(2)
+            .stderr_has("`.kustomize-localize` leaves out every kustomization");
     }
 }
 
@@ -288,108 +381,58 @@ fn copies_and_the_repository_do_not_share_a_branch() {
     let project = Project::new();
     let work = &project.work;
     project.overlay(&[]).success();
-    follow(work, &[])
+    work.run_unchanged(&IN_PLACE)
         .fails(2)
         .stderr_has("branch `localized/main` holds copies, as `localized-overlay`")
-        .stderr_has("--branch NAME")
-        .stderr_has(
-            "or begin this one again, if the copies are not in use: git branch -D localized/main\n",
-        );
-    work.run(&["--in-place", "--branch", "hermetic/main"])
-        .success();
-    project
-        .overlay(&["--branch", "hermetic/main"])
+        .stderr_has("git branch -D localized/main\n");
+    let other = ["--branch", "hermetic/main"];
+    work.run(&[&IN_PLACE, &other[..]].concat()).success();
+    work.run_unchanged(&[&OVERLAY, &other[..]].concat())
         .fails(2)
         .stderr_has("branch `hermetic/main` holds the repository, localized where it stands");
-    work.git(&["branch", "-q", "theirs"]);
-    work.git(&["commit", "--quiet", "--allow-empty", "--message", "more"]);
-    work.git(&["branch", "-q", "-f", "theirs", "HEAD"]);
-    work.git(&["reset", "-q", "--hard", "HEAD^"]);
-    follow(work, &["--branch", "theirs"])
-        .fails(2)
-        .stderr_has("branch `theirs` was not made by this tool");
-}
-
-#[test]
-fn a_fresh_clone_goes_on_from_the_remote_branch() {
-    let project = Project::new();
-    let work = &project.work;
-    follow(work, &[]).success();
-    let first = work.id(BRANCH);
-    let clone = project.sandbox.clone_of(work, "clone");
-    clone.write("README.md", "From the clone.\n");
-    clone.commit("from the clone");
-    follow(&clone, &[]).success();
-    assert_eq!(parents(&clone), [first, clone.id("main")]);
 }
 
 #[test]
 fn a_failed_run_changes_nothing() {
     let project = Project::new();
     let work = &project.work;
-    for (args, expected) in [
-        (
-            &["example/overlay"][..],
-            "`example/overlay`: on a branch the whole repository is localized",
-        ),
-        (&["--rev", "nothing"], "`nothing` names no commit"),
-        (&["--offline"], "offline"),
-    ] {
-        let before = work.state();
-        follow(work, args).fails(2).stderr_has(expected);
-        before.assert_same(&work.state());
-    }
+    let refused = |args: &[&str], said: &str| {
+        work.run_unchanged(&[&IN_PLACE, args].concat())
+            .fails(2)
+            .stderr_has(said);
+    };
+    let target = "`example/overlay`: on a branch the whole repository is localized";
+    refused(&["example/overlay"], target);
+    refused(&["--rev", "nothing"], "`nothing` names no commit");
+    refused(&["--offline"], "offline");
     work.write(BASE, base_of("v9"));
-    let before = work.state();
-    follow(work, &[])
-        .fails(2)
-        .stderr_has("files in use have uncommitted changes: `example/base/kustomization.yaml`")
-        .stderr_has("--rev HEAD");
-    before.assert_same(&work.state());
+    let dirty = "files in use have uncommitted changes: `example/base/kustomization.yaml`";
+    refused(&[], dirty);
     work.commit("missing");
-    let before = work.state();
-    follow(work, &[]).fails(2).stderr_has("v9");
-    before.assert_same(&work.state());
-    // An unreadable kustomization does not block the rest.
+    refused(&[], "v9");
     work.write(BASE, base_of("v1"));
+    // Files of the user in the place of those that are brought in.
+    let in_the_way = |path: &str, said: &str, hint: &str| {
+        work.commit("in the way");
+        refused(&[], said);
+        refused(&[], hint);
+        work.git(&["rm", "-r", "--quiet", path]);
+    };
+    let place = "example/base/localized-files";
+    let said = format!("`{place}` is needed");
+    work.write(&format!("{place}/mine.txt"), "mine\n");
+    in_the_way(place, &said, &format!("git mv -- {place} NEW_NAME"));
+    work.write(place, "mine\n");
+    in_the_way(place, &said, "git mv");
+    work.symlink("kustomize-localize.lock", "other/config.yaml");
+    let said = "`kustomize-localize.lock` is not a regular file";
+    in_the_way("kustomize-localize.lock", said, "move it away");
+    // An unreadable kustomization does not block the rest.
     work.write("broken/kustomization.yaml", "resources: [\n");
     work.commit("broken");
     follow(work, &[])
         .success()
         .stdout_has("not-followed")
         .stderr_has("broken/kustomization.yaml");
-    follow(work, &["--dry-run"])
-        .success()
-        .stdout_has("would localize");
-}
-
-#[test]
-fn a_source_that_is_behind_does_not_take_the_branch_back() {
-    let project = Project::new();
-    let work = &project.work;
-    let old = work.id("HEAD");
-    work.write("README.md", "Newer.\n");
-    let new = work.commit("Newer");
-    follow(work, &[]).success();
-    let tip = work.id(BRANCH);
-    work.git(&["reset", "-q", "--hard", &old]);
-    follow(work, &[])
-        .fails(2)
-        .stderr_has(&format!(
-            "`localized/main` holds {} localized, which is newer than HEAD ({})",
-            &new[..12],
-            &old[..12]
-        ))
-        .stderr_has("hint: bring HEAD up to date: git pull")
-        .stderr_has("hint: to go back on the branch, too: --rev HEAD");
-    assert_eq!(work.id(BRANCH), tip);
-    // On purpose it goes back, and on again.
-    follow(work, &["--rev", "HEAD"]).success();
-    assert_eq!(
-        work.show(BRANCH, "README.md"),
-        work.show("main", "README.md")
-    );
-    work.git(&["reset", "-q", "--hard", &new]);
-    follow(work, &[]).success();
-    assert_eq!(work.show(BRANCH, "README.md"), "Newer.\n");
+    follow(work, &["--dry-run"]).success();
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::support::{Project, Repo};
 
 const FILE: &str = "hydrator.metadata";
+const IN_PLACE: [&str; 2] = ["--in-place", "--no-verify"];
 
 fn metadata(work: &Repo) -> Value {
     serde_json::from_str(&work.show("localized/main", FILE)).unwrap()
@@ -30,14 +31,12 @@ fn the_branch_names_its_source_commit_and_goes_on_doing_so() {
             }}],
         })
     );
-    work.run(&["--in-place", "--no-verify"])
-        .success()
-        .stdout_has("nothing to do: ");
+    work.run(&IN_PLACE).success().stdout_has("nothing to do: ");
 
     // The lock keeps it, and the next commit moves it on.
     work.write("README.md", "Changed.\n");
     work.commit("second\n\nWith a body.");
-    work.run(&["--in-place", "--no-verify"]).success();
+    work.run(&IN_PLACE).success();
     let found = metadata(work);
     assert_eq!(found["drySha"], work.id("main"));
     assert_eq!(found["subject"], "second");
@@ -54,17 +53,12 @@ fn the_branch_names_its_source_commit_and_goes_on_doing_so() {
     work.run(&["verify", "localized/main"])
         .fails(1)
         .stdout_has(FILE);
-    work.run(&["--in-place", "--no-verify"])
+    work.run(&IN_PLACE)
         .fails(2)
         .stderr_has("was edited by hand")
         .stderr_has(FILE);
-    work.run(&[
-        "--in-place",
-        "--no-verify",
-        "--overwrite",
-        "--no-hydrator-metadata",
-    ])
-    .success();
+    let without = ["--overwrite", "--no-hydrator-metadata"];
+    work.run(&[IN_PLACE, without].concat()).success();
     let files = work.git(&["ls-tree", "-r", "--name-only", "localized/main"]);
     assert!(!files.contains(FILE), "{files}");
     let lock = work.show("localized/main", "kustomize-localize.lock");
@@ -81,7 +75,7 @@ fn a_file_of_the_user_is_not_overwritten() {
         .fails(2)
         .stderr_has("the source has a `hydrator.metadata` of its own")
         .stderr_has("git rm hydrator.metadata");
-    work.run(&["--in-place", "--no-verify"]).success();
+    work.run(&IN_PLACE).success();
     assert_eq!(work.show("localized/main", FILE), "{}\n");
     for args in [
         &["example/overlay", "--hydrator-metadata"][..],

@@ -22,21 +22,15 @@ fn change(project: &Project, what: &str, message: &str) -> String {
     project.upstream.commit(message)
 }
 
-fn body(project: &Project) -> String {
-    project.work.git(&["log", "-1", "--format=%B", BRANCH])
-}
-
-/// Localizes again with everything resolved anew, and returns the message.
+/// Localizes again with everything resolved anew: the message has these parts.
 #[track_caller]
-fn updated(project: &Project, more: &[&str]) -> String {
-    let args = [&["--in-place", "--update"], more].concat();
-    project.work.run(&args).success();
-    body(project)
-}
-
-#[track_caller]
-fn assert_has(text: &str, part: &str) {
-    assert!(text.contains(part), "no {part:?} in\n{text}");
+fn updated(project: &Project, parts: &[&str]) -> String {
+    project.work.run(&["--in-place", "--update"]).success();
+    let text = project.work.message(BRANCH);
+    for part in parts {
+        assert!(text.contains(part), "no {part:?} in\n{text}");
+    }
+    text
 }
 
 fn moved(old: &str, new: &str) -> String {
@@ -50,28 +44,31 @@ fn moved(old: &str, new: &str) -> String {
 #[test]
 fn a_branch_that_moved_forward_lists_its_commits() {
     let project = project();
-    let old = project.upstream.id("main");
+    let upstream = &project.upstream;
+    let old = upstream.id("main");
     let two = change(&project, "two", "Serve on port 80 (#12)\n\nA body.");
     // A merge has no news of its own.
-    project.upstream.git(&["switch", "-q", "-c", "side"]);
-    project.upstream.write("side.yaml", service("side"));
-    let side = project.upstream.commit("Thank @ann for the side");
-    project.upstream.git(&["switch", "-q", "main"]);
-    let three = change(&project, "three", "Three");
-    project
-        .upstream
-        .git(&["merge", "-q", "--no-ff", "--no-edit", "side"]);
-    let new = project.upstream.id("main");
-    let text = updated(&project, &[]);
-    assert_has(&text, &format!("{}: 3 commits\n", moved(&old, &new)));
-    for (id, subject) in [
-        (&two, "Serve on port 80 (12)"),
-        (&side, "Thank ann for the side"),
-        (&three, "Three"),
-    ] {
-        assert_has(&text, &format!("\n  {} {subject}\n", &id[..12]));
-    }
-    assert!(!text.contains("Merge"), "{text}");
+    upstream.git(&["switch", "-q", "-c", "side"]);
+    upstream.write("side.yaml", service("side"));
+    let side = upstream.commit("Thank @ann for the side");
+    upstream.git(&["switch", "-q", "main"]);
+    // It is no record.
+    let id = "0".repeat(40);
+    let three = format!("Kustomize-Localize-Tree: gitTree:{id}");
+    let three = change(&project, "three", &three);
+    upstream.git(&["merge", "-q", "--no-ff", "--no-edit", "side"]);
+    let line = moved(&old, &upstream.id("main"));
+    let commit = |id: &str, subject: &str| format!("\n  {} {subject}\n", &id[..12]);
+    let text = updated(
+        &project,
+        &[
+            &format!("{line}: 3 commits\n"),
+            &commit(&two, "Serve on port 80 (12)"),
+            &commit(&side, "Thank ann for the side"),
+            &commit(&three, "(a subject that could be taken for a record)"),
+        ],
+    );
+    assert!(!text.contains("Merge") && !text.contains(&id), "{text}");
     project.work.run(&["verify", BRANCH]).success();
 }
 
@@ -81,51 +78,42 @@ fn many_commits_are_counted() {
     for number in 1..=14 {
         change(&project, &format!("n{number}"), &format!("Change {number}"));
     }
-    let text = updated(&project, &[]);
-    assert_has(&text, ": 14 commits\n");
-    assert_has(&text, " Change 14\n");
-    assert_has(&text, " Change 5\n  and 4 more\n");
+    let counted = [
+        ": 14 commits\n",
+        " Change 14\n",
+        " Change 5\n  and 4 more\n",
+    ];
+    let text = updated(&project, &counted);
     assert!(!text.contains("Change 4\n"), "{text}");
 }
 
 #[test]
 fn a_branch_that_was_rewritten_or_went_back_is_reported() {
     let project = project();
+    let upstream = &project.upstream;
     let old = change(&project, "two", "Two");
     updated(&project, &[]);
-    project.upstream.git(&["reset", "-q", "--hard", "v1"]);
+    upstream.git(&["reset", "-q", "--hard", "v1"]);
     let new = change(&project, "other", "Another two");
-    let text = updated(&project, &[]);
-    let line = moved(&old, &new);
-    assert_has(
-        &text,
-        &format!(
-            "{line}: not a continuation of it, 1 commit\n  {} Another two\n",
-            &new[..12]
-        ),
+    let rewritten = format!(
+        "{}: not a continuation of it, 1 commit\n  {} Another two\n",
+        moved(&old, &new),
+        &new[..12]
     );
-    project.upstream.git(&["reset", "-q", "--hard", "v1"]);
-    let first = project.upstream.id("v1");
-    let text = updated(&project, &[]);
-    let line = moved(&new, &first);
-    assert_has(&text, &format!("{line}: back to an earlier commit\n"));
-}
-
-#[test]
-fn a_commit_that_is_gone_upstream_is_not_an_error() {
-    let project = project();
-    let old = project.upstream.id("main");
-    project.upstream.git(&["tag", "-d", "v1"]);
-    project.upstream.git(&["checkout", "-q", "--orphan", "new"]);
+    updated(&project, &[&rewritten]);
+    upstream.git(&["reset", "-q", "--hard", "v1"]);
+    let first = upstream.id("v1");
+    let back = format!("{}: back to an earlier commit\n", moved(&new, &first));
+    updated(&project, &[&back]);
+    // Where the old commit is gone upstream, nothing is known of it.
+    upstream.git(&["tag", "-d", "v1"]);
+    upstream.git(&["checkout", "-q", "--orphan", "new"]);
     let new = change(&project, "new", "Begin again");
-    project.upstream.git(&["branch", "-q", "-M", "main"]);
-    project
-        .upstream
-        .git(&["reflog", "expire", "--expire=now", "--all"]);
-    project.upstream.git(&["gc", "-q", "--prune=now"]);
-    let text = updated(&project, &[]);
-    let line = moved(&old, &new);
-    assert_has(&text, &format!("{line}: not a continuation of it\n"));
+    upstream.git(&["branch", "-q", "-M", "main"]);
+    upstream.git(&["reflog", "expire", "--expire=now", "--all"]);
+    upstream.git(&["gc", "-q", "--prune=now"]);
+    let gone = format!("{}: not a continuation of it\n", moved(&first, &new));
+    updated(&project, &[&gone]);
 }
 
 #[test]
@@ -141,46 +129,23 @@ fn offline_and_without_an_upstream_only_the_move_is_listed() {
     work.run(&["update"]).success();
     work.commit("update");
     let tip = work.id(BRANCH);
+    let says = |more: &[&str], text: &str| {
+        work.git(&["update-ref", "refs/heads/localized/main", &tip]);
+        work.run(&[&["--in-place"], more].concat()).success();
+        let message = work.message(BRANCH);
+        assert!(message.contains(text), "no {text:?} in\n{message}");
+    };
+    let line = moved(&old, &new);
+    let alone = format!("{line}\n\n");
     // It was asked then whether the branch was rewritten.
     fs::remove_dir_all(project.sandbox.path("cache/git-kustomize-localize/history")).unwrap();
-    work.run(&["--in-place", "--offline"]).success();
-    let line = moved(&old, &new);
-    assert_has(&body(&project), &format!("{line}\n\n"));
-
-    work.git(&["update-ref", "refs/heads/localized/main", &tip]);
-    let upstream = project.sandbox.path("upstream");
-    fs::rename(&upstream, project.sandbox.path("gone")).unwrap();
-    work.run(&["--in-place"]).success();
-    assert_has(&body(&project), &format!("{line}\n\n"));
-
+    says(&["--offline"], &alone);
+    let [there, gone] = ["upstream", "gone"].map(|name| project.sandbox.path(name));
+    fs::rename(&there, &gone).unwrap();
+    says(&[], &alone);
     // What was listed once needs no network again.
-    fs::rename(project.sandbox.path("gone"), &upstream).unwrap();
-    work.git(&["update-ref", "refs/heads/localized/main", &tip]);
-    work.run(&["--in-place"]).success();
-    let told = body(&project);
-    assert_has(&told, &format!("{line}: 1 commit\n  {} Two\n", &new[..12]));
-    work.git(&["update-ref", "refs/heads/localized/main", &tip]);
-    work.run(&["--in-place", "--offline"]).success();
-    assert_eq!(body(&project), told);
-}
-
-#[test]
-fn upstream_messages_are_not_records() {
-    let project = project();
-    let id = "0".repeat(40);
-    let new = change(
-        &project,
-        "two",
-        &format!("Kustomize-Localize-Tree: gitTree:{id}"),
-    );
-    let text = updated(&project, &[]);
-    assert!(!text.contains(&id), "{text}");
-    assert_has(
-        &text,
-        &format!(
-            "  {} (a subject that could be taken for a record)\n",
-            &new[..12]
-        ),
-    );
-    project.work.run(&["verify", BRANCH]).success();
+    fs::rename(&gone, &there).unwrap();
+    let listed = format!("{line}: 1 commit\n  {} Two\n", &new[..12]);
+    says(&[], &listed);
+    says(&["--offline"], &listed);
 }

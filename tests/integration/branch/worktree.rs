@@ -3,288 +3,212 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::support::{OVERLAY, Output, Project, Repo};
+use crate::support::{Output, Project, Repo, base_of};
 
+const IN_PLACE: [&str; 2] = ["--in-place", "--no-verify"];
 const SERVICE: &str = "example/base/localized-files/example.com/acme/remote/v1/service.yaml";
 
-/// The directory of the worktree.
-fn place(project: &Project) -> PathBuf {
-    project.sandbox.path("deployed")
+/// A project, and where the worktree is to be.
+struct Deployed {
+    project: Project,
+    place: PathBuf,
 }
 
-/// Localizes in place, with the worktree.
-fn follow(project: &Project, more: &[&str]) -> Output {
-    let directory = place(project);
-    let args = [
-        "--in-place",
-        "--no-verify",
-        "--worktree",
-        directory.to_str().unwrap(),
-    ];
-    project.work.run(&[&args, more].concat())
-}
+impl Deployed {
+    fn new() -> Deployed {
+        let project = Project::new();
+        let place = project.sandbox.path("deployed");
+        Deployed { project, place }
+    }
 
-/// Asserts that the worktree has just what the branch has.
-#[track_caller]
-fn is_clean(project: &Project) {
-    let deployed = Repo::new(&project.sandbox, place(project));
-    assert_eq!(deployed.git(&["status", "--porcelain"]), "");
-    assert_eq!(
-        deployed.git(&["symbolic-ref", "HEAD"]),
-        "refs/heads/localized/main"
-    );
-    assert_eq!(deployed.id("HEAD"), project.work.id("localized/main"));
+    /// Localizes in place, with the worktree.
+    fn follow(&self, more: &[&str]) -> Output {
+        let there = ["--worktree", self.place.to_str().unwrap()];
+        let args = [&IN_PLACE[..], &there, more].concat();
+        self.project.work.run(&args)
+    }
+
+    /// Asserts that this changes nothing, and says why.
+    #[track_caller]
+    fn refused(&self, more: &[&str], said: &[&str]) {
+        let before = self.project.work.state();
+        let output = self.follow(more);
+        output.fails(2);
+        for text in said {
+            output.stderr_has(text);
+        }
+        before.assert_same(&self.project.work.state());
+    }
+
+    /// Returns the worktree.
+    fn repo(&self) -> Repo {
+        Repo::new(&self.project.sandbox, self.place.clone())
+    }
+
+    /// Asserts that the worktree has just what the branch has.
+    #[track_caller]
+    fn is_clean(&self) {
+        let deployed = self.repo();
+        let status = deployed.git(&["status", "--porcelain", "--branch"]);
+        assert_eq!(status, "## localized/main");
+        assert_eq!(deployed.id("HEAD"), self.project.work.id("localized/main"));
+    }
 }
 
 #[test]
 fn it_is_made_and_follows() {
-    let project = Project::new();
+    let deployed = Deployed::new();
+    let (work, place) = (&deployed.project.work, &deployed.place);
     // Also if there is nothing new for the branch.
-    project.work.run(&["--in-place", "--no-verify"]).success();
-    let said = format!("  checked out at {}\n", place(&project).display());
-    follow(&project, &[])
-        .success()
-        .stdout_has("nothing to do: branch localized/main (")
-        .stdout_has(&said);
-    is_clean(&project);
-    assert!(place(&project).join(SERVICE).is_file());
-    let main = project.work.git(&["status", "--porcelain", "--branch"]);
+    work.run(&IN_PLACE).success();
+    let tip = work.id("localized/main");
+    let said = format!("  checked out at {}\n", place.display());
+    for _ in 0..2 {
+        deployed
+            .follow(&[])
+            .success()
+            .stdout_has("nothing to do: branch localized/main (")
+            .stdout_has(&said);
+        assert_eq!(work.id("localized/main"), tip);
+        deployed.is_clean();
+    }
+    assert!(place.join(SERVICE).is_file());
+    let main = work.git(&["status", "--porcelain", "--branch"]);
     assert_eq!(main, "## main");
-    // Nothing to do.
-    follow(&project, &[]).success().stdout_has("nothing to do");
-    is_clean(&project);
-    project.second_version();
-    project.work.write(
-        "example/base/kustomization.yaml",
-        crate::support::base_of("v2"),
-    );
-    project.work.commit("v2");
+    deployed.project.second_version();
+    work.write("example/base/kustomization.yaml", base_of("v2"));
+    work.commit("v2");
     // Touched files have not changed, and untracked ones stay.
-    fs::write(place(&project).join("notes.txt"), "mine").unwrap();
-    let file = place(&project).join("README.md");
+    fs::write(place.join("notes.txt"), "mine").unwrap();
+    let file = place.join("README.md");
     fs::write(&file, fs::read(&file).unwrap()).unwrap();
-    follow(&project, &[]).success();
-    assert!(!place(&project).join(SERVICE).exists());
-    fs::remove_file(place(&project).join("notes.txt")).unwrap();
-    is_clean(&project);
+    deployed.follow(&[]).success();
+    assert!(!place.join(SERVICE).exists());
+    fs::remove_file(place.join("notes.txt")).unwrap();
+    deployed.is_clean();
     // Without it, the branch that is checked out does not move.
-    project.work.write("README.md", "more");
-    project.work.commit("more");
-    project
-        .work
-        .run(&["--in-place", "--no-verify"])
+    work.write("README.md", "more");
+    work.commit("more");
+    work.run_unchanged(&IN_PLACE)
         .fails(2)
         .stderr_has("branch `localized/main` is checked out at ")
         .stderr_has("or bring its files up to date as well: --worktree /");
-    follow(&project, &[]).success();
-    is_clean(&project);
-}
-
-#[test]
-fn a_branch_without_news_gets_one_too() {
-    let project = Project::new();
-    project.work.run(&["--in-place", "--no-verify"]).success();
-    let tip = project.work.id("localized/main");
-    follow(&project, &[]).success().stdout_has("nothing to do");
-    assert_eq!(project.work.id("localized/main"), tip);
-    is_clean(&project);
-    // From a sub-directory, and for a copy.
-    project.work.git(&[
-        "worktree",
-        "remove",
-        "--force",
-        place(&project).to_str().unwrap(),
-    ]);
-    fs::create_dir(place(&project)).unwrap();
-    let args = [
-        &OVERLAY[1..],
-        &[
-            "overlay",
-            "../localized",
-            "--no-verify",
-            "--branch",
-            "localized/copy",
-            "--worktree",
-            "../../deployed",
-        ],
-    ]
-    .concat();
-    let args: Vec<&str> = args
-        .into_iter()
-        .filter(|one| *one != "--scope" && *one != "example")
-        .collect();
-    project
-        .sandbox
-        .run(
-            &project.work.path().join("example"),
-            &[&args[..], &["--scope", "."]].concat(),
-        )
-        .success();
-    assert!(
-        place(&project)
-            .join("localized/overlay/kustomization.yaml")
-            .is_file()
-    );
+    deployed.follow(&[]).success();
+    deployed.is_clean();
+    // From a sub-directory, and for a copy, in a directory that is empty.
+    work.git(&["worktree", "remove", "--force", place.to_str().unwrap()]);
+    fs::create_dir(place).unwrap();
+    let args = "overlay ../localized --scope . --no-verify --branch copy --worktree ../../deployed";
+    let args: Vec<&str> = args.split(' ').collect();
+    let inside = work.path().join("example");
+    deployed.project.sandbox.run(&inside, &args).success();
+    assert!(place.join("localized/overlay/kustomization.yaml").is_file());
 }
 
 #[test]
 fn obstacles_are_found_before_anything_changes() {
-    let project = Project::new();
-    let work = &project.work;
-    let refused = |expected: &str| {
-        let before = work.state();
-        follow(&project, &[]).fails(2).stderr_has(expected);
-        before.assert_same(&work.state());
-    };
-    fs::create_dir(place(&project)).unwrap();
-    fs::write(place(&project).join("mine"), "").unwrap();
-    refused("is there already, and no worktree of this repository");
-    assert_eq!(fs::read_dir(place(&project)).unwrap().count(), 1);
-    fs::remove_dir_all(place(&project)).unwrap();
-    fs::write(place(&project), "").unwrap();
-    refused("is there already");
-    fs::remove_file(place(&project)).unwrap();
-    work.git(&[
-        "worktree",
-        "add",
-        "-q",
-        "-b",
-        "other",
-        place(&project).to_str().unwrap(),
-    ]);
-    refused("is a worktree that has `other` checked out");
-    work.git(&["worktree", "remove", place(&project).to_str().unwrap()]);
-    let before = work.state();
-    work.run(&["--in-place", "--no-verify", "--worktree", "."])
+    let deployed = Deployed::new();
+    let (work, place) = (&deployed.project.work, &deployed.place);
+    fs::create_dir(place).unwrap();
+    fs::write(place.join("mine"), "").unwrap();
+    let there = "is there already, and no worktree of this repository";
+    deployed.refused(&[], &[there]);
+    assert_eq!(fs::read_dir(place).unwrap().count(), 1);
+    fs::remove_dir_all(place).unwrap();
+    fs::write(place, "").unwrap();
+    deployed.refused(&[], &["is there already"]);
+    fs::remove_file(place).unwrap();
+    work.linked("deployed", &["-b", "other"]);
+    let other = "is a worktree that has `other` checked out";
+    deployed.refused(&[], &[other]);
+    work.git(&["worktree", "remove", place.to_str().unwrap()]);
+    work.run_unchanged(&["--in-place", "--no-verify", "--worktree", "."])
         .fails(2)
         .stderr_has("is the main worktree, whose files are yours");
-    work.run(&["--in-place", "--no-commit", "--worktree", "x"])
+    work.run_unchanged(&["--in-place", "--no-commit", "--worktree", "x"])
         .fails(2)
         .stderr_has("cannot be used with");
-    before.assert_same(&work.state());
 
-    follow(&project, &[]).success();
+    deployed.follow(&[]).success();
     let tip = work.id("localized/main");
     work.write("README.md", "more");
     work.commit("more");
     // Changes of its own, staged or not.
-    let deployed = Repo::new(&project.sandbox, place(&project));
-    deployed.write(SERVICE, "changed");
-    refused("has changes of its own");
-    deployed.git(&["add", "--all"]);
-    refused("has changes of its own");
-    deployed.git(&["reset", "-q", "--hard"]);
+    let repo = deployed.repo();
+    repo.write(SERVICE, "changed");
+    deployed.refused(&[], &["has changes of its own"]);
+    repo.git(&["add", "--all"]);
+    deployed.refused(&[], &["has changes of its own"]);
+    repo.git(&["reset", "-q", "--hard"]);
     // An untracked file in the place of a new one.
     work.write("fresh.yaml", "a: b");
     work.commit("fresh");
-    deployed.write("fresh.yaml", "mine");
-    refused("cannot be brought up to date");
-    assert_eq!(deployed.read("fresh.yaml"), "mine");
+    repo.write("fresh.yaml", "mine");
+    deployed.refused(&[], &["cannot be brought up to date"]);
+    assert_eq!(repo.read("fresh.yaml"), "mine");
     assert_eq!(work.id("localized/main"), tip);
-    deployed.remove("fresh.yaml");
-    is_clean(&project);
-    follow(&project, &[]).success();
-    is_clean(&project);
-}
-
-#[test]
-fn a_run_that_was_killed_in_between_is_gone_on_from() {
-    let project = Project::new();
-    let work = &project.work;
-    follow(&project, &[]).success();
-    let old = work.id("localized/main");
-    work.write("README.md", "more");
-    work.commit("more");
-    follow(&project, &[]).success();
-    let new = work.id("localized/main");
-    // Files first: then the branch did not move.
-    work.git(&["update-ref", "refs/heads/localized/main", &old]);
-    let deployed = Repo::new(&project.sandbox, place(&project));
-    assert_ne!(deployed.git(&["status", "--porcelain"]), "");
-    follow(&project, &[]).success();
-    is_clean(&project);
-    assert_eq!(
-        work.id("localized/main^{tree}"),
-        work.id(&format!("{new}^{{tree}}"))
-    );
-    // A ref with a lock file of another process: the files are as before.
-    work.write("README.md", "even more");
-    work.commit("even more");
-    let lock = work.git_directory().join("refs/heads/localized/main.lock");
-    fs::write(&lock, "").unwrap();
-    follow(&project, &[]).fails(2).stderr_has("remove the lock");
-    fs::remove_file(&lock).unwrap();
-    is_clean(&project);
+    repo.remove("fresh.yaml");
+    deployed.is_clean();
+    deployed.follow(&[]).success();
+    deployed.is_clean();
 }
 
 #[test]
 fn a_branch_that_git_is_in_the_middle_of_does_not_move() {
-    let project = Project::new();
-    let work = &project.work;
-    follow(&project, &[]).success();
-    let deployed = Repo::new(&project.sandbox, place(&project));
+    let deployed = Deployed::new();
+    deployed.follow(&[]).success();
+    let (work, repo) = (&deployed.project.work, deployed.repo());
     for text in ["one", "two"] {
-        deployed.write("README.md", text);
-        deployed.commit(text);
+        repo.write("README.md", text);
+        repo.commit(text);
     }
     let refused = |doing: &str, end: &str| {
+        let said = format!("branch `localized/main` is being {doing} at ");
         for more in [&[][..], &["--overwrite"]] {
-            let before = work.state();
-            follow(&project, more)
-                .fails(2)
-                .stderr_has(&format!("branch `localized/main` is being {doing} at "))
-                .stderr_has(end);
-            work.run(&[&["--in-place", "--no-verify"], more].concat())
-                .fails(2)
-                .stderr_has(&format!("is being {doing} at "));
-            before.assert_same(&work.state());
+            deployed.refused(more, &[&said, end]);
+            let without = work.run_unchanged(&[&IN_PLACE, more].concat());
+            without.fails(2).stderr_has(&said);
         }
     };
-    project
-        .sandbox
-        .set("GIT_SEQUENCE_EDITOR", "sed -i s/^pick/edit/");
-    deployed.git(&["rebase", "--quiet", "--interactive", "HEAD^^"]);
+    let sandbox = &deployed.project.sandbox;
+    sandbox.set("GIT_SEQUENCE_EDITOR", "sed -i s/^pick/edit/");
+    repo.git(&["rebase", "--quiet", "--interactive", "HEAD^^"]);
     refused("rebased", "deployed rebase --abort");
-    deployed.git(&["rebase", "--abort"]);
-    deployed.git(&["bisect", "start", "HEAD", "HEAD^^"]);
+    repo.git(&["rebase", "--abort"]);
+    repo.git(&["bisect", "start", "HEAD", "HEAD^^"]);
     refused("bisected", "deployed bisect reset");
-    deployed.git(&["bisect", "reset"]);
-    follow(&project, &["--overwrite"]).success();
-    is_clean(&project);
+    repo.git(&["bisect", "reset"]);
+    deployed.follow(&["--overwrite"]).success();
+    deployed.is_clean();
 }
 
 #[test]
 fn missing_and_existing_worktrees_are_distinguished() {
-    let project = Project::new();
-    let work = &project.work;
-    follow(&project, &[]).success();
-    let directory = place(&project);
-    let there = directory.to_str().unwrap();
+    let deployed = Deployed::new();
+    let work = &deployed.project.work;
+    deployed.follow(&[]).success();
+    let there = deployed.place.to_str().unwrap();
     // Locked or not makes no difference while it is there.
     work.git(&["worktree", "lock", there]);
     work.write("README.md", "more");
     work.commit("more");
-    follow(&project, &[]).success();
-    is_clean(&project);
-    fs::remove_dir_all(&directory).unwrap();
+    deployed.follow(&[]).success();
+    deployed.is_clean();
+    fs::remove_dir_all(&deployed.place).unwrap();
     let gone = |hint: &str| {
-        for output in [
-            follow(&project, &[]),
-            work.run(&["--in-place", "--no-verify"]),
-        ] {
+        for output in [deployed.follow(&[]), work.run(&IN_PLACE)] {
             output
                 .fails(2)
                 .stderr_has("is checked out in a worktree that is gone: ")
-                .stderr_has(hint);
-            assert!(!output.stderr.contains("--worktree"), "{output:?}");
+                .stderr_has(hint)
+                .lacks("--worktree");
         }
     };
-    gone(&format!(
-        "git worktree unlock {there} && git worktree prune"
-    ));
+    let unlock = format!("git worktree unlock {there} && git worktree prune");
+    gone(&unlock);
     work.git(&["worktree", "unlock", there]);
     gone("forget such worktrees: git worktree prune");
     work.git(&["worktree", "prune"]);
-    follow(&project, &[]).success();
-    is_clean(&project);
+    deployed.follow(&[]).success();
+    deployed.is_clean();
 }

@@ -40,90 +40,36 @@ fn a_branch_that_moves_meanwhile_is_not_overwritten() {
 }
 
 #[test]
-fn a_branch_that_appears_above_meanwhile_is_reported() {
+fn a_branch_that_git_cannot_move_is_reported() {
+    let refused = |project: &Project, said: &str| {
+        let before = project.work.state();
+        project
+            .overlay(&[])
+            .fails(2)
+            .stderr_has("git could not move `refs/heads/localized/main`")
+            .stderr_has(said)
+            .lacks("somebody else");
+        let appeared = "refs/heads/localized";
+        before.assert_same(&project.work.state().without_ref(appeared));
+    };
+    // One that appears above it meanwhile.
     let project = Project::new();
     while_signing(&project, "git update-ref refs/heads/localized HEAD");
-    let before = project.work.state();
-    project
-        .overlay(&[])
-        .fails(2)
-        .stderr_has("git could not move `refs/heads/localized/main`")
-        .stderr_has("refs/heads/localized");
-    before.assert_same(&project.work.state().without_ref("refs/heads/localized"));
-}
-
-#[test]
-fn a_hook_may_refuse_the_branch() {
+    refused(&project, "refs/heads/localized");
+    // A hook.
     let project = Project::new();
-    let hook = project
-        .work
-        .git_directory()
-        .join("hooks/reference-transaction");
     project.work.write_executable(
         ".git/hooks/reference-transaction",
         "#!/bin/sh\n[ \"$1\" != prepared ] || { echo 'not on a Friday' >&2; exit 1; }\n",
     );
-    assert!(hook.exists());
-    let before = project.work.state();
-    project
-        .overlay(&[])
-        .fails(2)
-        .stderr_has("git could not move `refs/heads/localized/main`")
-        .stderr_has("not on a Friday")
-        .lacks("somebody else");
-    before.assert_same(&project.work.state());
-}
-
-#[test]
-fn a_lock_that_a_killed_git_left_is_reported_and_stays() {
+    refused(&project, "not on a Friday");
+    // A lock that a killed git left, which stays.
     let project = Project::new();
-    project
-        .work
-        .write(".git/refs/heads/localized/main.lock", "");
-    let lock = project
-        .work
-        .path()
-        .join(".git/refs/heads/localized/main.lock");
-    let before = project.work.state();
-    project
-        .overlay(&[])
-        .fails(2)
-        .stderr_has("git could not move `refs/heads/localized/main`")
-        .stderr_has("main.lock': File exists")
-        .stderr_has("hint: if no git is running, remove the lock: rm ")
-        .lacks("somebody else");
-    assert!(lock.exists());
-    before.assert_same(&project.work.state());
-}
-
-#[test]
-fn of_two_runs_at_once_none_is_lost() {
-    let project = Project::new();
-    while_signing(&project, "sleep 0.3");
-    let runs = ["example/overlay", "other"].map(|target| {
-        let args = [target, "--scope", target.split('/').next().unwrap()];
-        project.work.start(&args)
-    });
-    let outputs = runs.map(crate::support::Running::wait);
-    let done = outputs.iter().filter(|output| output.status == 0).count();
-    assert_eq!(done, 1, "{outputs:?}");
-    for output in outputs.iter().filter(|output| output.status != 0) {
-        output
-            .fails(2)
-            .stderr_has("was updated by another process")
-            .stderr_has("hint: run the same command again");
-    }
-    // The hint works, whoever won.
-    project.overlay(&[]).success();
-    project.work.run(&["other", "--scope", "other"]).success();
-    let files = project.work.files(BRANCH);
-    for directory in ["localized-overlay/", "localized-other/"] {
-        assert!(
-            files.iter().any(|file| file.contains(directory)),
-            "{files:?}"
-        );
-    }
-    project.work.git(&["fsck", "--strict", "--no-dangling"]);
+    let lock = ".git/refs/heads/localized/main.lock";
+    project.work.write(lock, "");
+    refused(&project, "main.lock': File exists");
+    refused(&project, "hint: if no git is running, remove the lock: rm ");
+    assert_eq!(project.work.read(lock), "");
 }
 
 /// Waits until something is so.
@@ -195,29 +141,23 @@ fn unfinished(project: &Project) -> Vec<String> {
 }
 
 #[test]
-fn an_interrupted_commit_leaves_the_branch() {
-    let project = Project::new();
-    let mark = project.sandbox.path("signing");
-    while_signing(&project, &format!("touch {}; sleep 1", mark.display()));
-    let before = project.work.state();
-    let run = project.work.start(&["other"]);
-    wait_until("it is asked", || mark.exists());
-    run.interrupt();
-    run.wait().fails(130);
-    before.assert_same(&project.work.state());
-}
-
-#[test]
-fn a_killed_run_can_be_repeated() {
-    let project = Project::new();
-    let mark = project.sandbox.path("signing");
-    while_signing(&project, &format!("touch {}; sleep 0.5", mark.display()));
-    let before = project.work.state();
-    let run = project.work.start(&["other"]);
-    wait_until("it is asked", || mark.exists());
-    run.kill();
-    run.wait().fails(-9);
-    before.assert_same(&project.work.state());
-    project.work.run(&["other"]).success();
-    before.assert_same(&project.work.state().without_ref(BRANCH));
+fn a_commit_that_was_ended_leaves_the_branch() {
+    for signal in [2, 9] {
+        let project = Project::new();
+        let mark = project.sandbox.path("signing");
+        while_signing(&project, &format!("touch {}; sleep 0.5", mark.display()));
+        let before = project.work.state();
+        let run = project.work.start(&["other"]);
+        wait_until("it is asked", || mark.exists());
+        if signal == 2 {
+            run.interrupt();
+            run.wait().fails(130);
+        } else {
+            run.kill();
+            run.wait().fails(-9);
+        }
+        before.assert_same(&project.work.state());
+        project.work.run(&["other"]).success();
+        before.assert_same(&project.work.state().without_ref(BRANCH));
+    }
 }

@@ -2,14 +2,8 @@
 
 use std::process::Command;
 
-use crate::support::{Project, Running};
-
-const IDENTITY: [&str; 4] = [
-    "GIT_AUTHOR_NAME",
-    "GIT_AUTHOR_EMAIL",
-    "GIT_COMMITTER_NAME",
-    "GIT_COMMITTER_EMAIL",
-];
+use super::BRANCH;
+use crate::support::{OVERLAY, Project, Running};
 
 #[test]
 fn identity_and_dates_are_those_of_git() {
@@ -40,21 +34,19 @@ fn identity_and_dates_are_those_of_git() {
 #[test]
 fn without_an_identity_nothing_is_committed() {
     let project = Project::new();
-    for name in IDENTITY {
-        project.sandbox.unset(name);
+    for who in ["AUTHOR", "COMMITTER"] {
+        project.sandbox.unset(&format!("GIT_{who}_NAME"));
+        project.sandbox.unset(&format!("GIT_{who}_EMAIL"));
     }
     project.sandbox.configure("user.useConfigOnly", "true");
-    let before = project.work.state();
     for more in [&[][..], &["-s"]] {
-        project
-            .overlay(more)
+        let output = project.work.run_unchanged(&[&OVERLAY, more].concat());
+        output
             .fails(2)
             .stderr_has("git knows no name and mail address for the commit")
             .stderr_has("hint: git config user.name NAME")
             .stderr_has("hint: git config user.email MAIL");
     }
-    before.assert_same(&project.work.state());
-
     project.work.git(&["config", "user.name", "NAME"]);
     project.work.git(&["config", "user.email", "MAIL"]);
     project.overlay(&["-s"]).success();
@@ -78,61 +70,48 @@ pub(crate) fn key(project: &Project) -> String {
     file.to_str().unwrap().to_owned()
 }
 
-/// Returns whether git finds a good signature at the tip.
-fn is_signed(project: &Project) -> bool {
-    let tip = project.work.try_git(&["verify-commit", "localized/main"]);
-    tip.status == 0
-}
-
 #[test]
 fn a_commit_is_signed_as_git_would() {
     let project = Project::new();
+    let work = &project.work;
     let key = key(&project);
-    project.overlay(&[&format!("-S{key}")]).success();
-    assert!(is_signed(&project), "-SKEY");
-
-    let again = |more: &[&str]| {
-        project
-            .work
-            .git(&["update-ref", "-d", "refs/heads/localized/main"]);
-        project.overlay(more)
+    let made = |args: &[&str], signed: bool| {
+        project.overlay(args).success();
+        let verified = work.try_git(&["verify-commit", BRANCH]);
+        assert_eq!(verified.status == 0, signed, "{args:?}");
+        work.git(&["update-ref", "-d", BRANCH]);
     };
-    again(&[&format!("--gpg-sign={key}")]).success();
-    assert!(is_signed(&project), "--gpg-sign=KEY");
-    again(&[]).success();
-    assert!(!is_signed(&project), "not asked for");
-
+    made(&[&format!("-S{key}")], true);
+    made(&[&format!("--gpg-sign={key}")], true);
+    made(&[], false);
     project.sandbox.configure("user.signingKey", &key);
-    again(&["-S"]).success();
-    assert!(is_signed(&project), "-S");
-    for value in ["true", "yes", "1"] {
-        project.work.git(&["config", "commit.gpgSign", value]);
-        again(&[]).success();
-        assert!(is_signed(&project), "commit.gpgSign={value}");
+    made(&["-S"], true);
+    for (value, args, signed) in [
+        ("true", &[][..], true),
+        ("yes", &[], true),
+        ("1", &[], true),
+        ("1", &["--no-gpg-sign"], false),
+        ("off", &[], false),
+    ] {
+        work.git(&["config", "commit.gpgSign", value]);
+        made(args, signed);
     }
-    again(&["--no-gpg-sign"]).success();
-    assert!(!is_signed(&project), "--no-gpg-sign");
-    project.work.git(&["config", "commit.gpgSign", "off"]);
-    again(&[]).success();
-    assert!(!is_signed(&project), "commit.gpgSign=off");
 }
 
 #[test]
 fn a_key_that_cannot_sign_is_reported_and_nothing_is_committed() {
     let project = Project::new();
     key(&project);
-    let before = project.work.state();
-    project
-        .overlay(&["-S/no/such/key"])
+    let no_key = [&OVERLAY[..], &["-S/no/such/key"]].concat();
+    let output = project.work.run_unchanged(&no_key);
+    output
         .fails(2)
         .stderr_has("git could not write the commit")
         .stderr_has("/no/such/key");
     project.work.git(&["config", "commit.gpgSign", "perhaps"]);
-    project
-        .overlay(&[])
+    let output = project.work.run_unchanged(&OVERLAY);
+    output
         .fails(2)
         .stderr_has("commit.gpgsign")
         .stderr_has("perhaps");
-    project.work.git(&["config", "--unset", "commit.gpgSign"]);
-    before.assert_same(&project.work.state());
 }

@@ -6,39 +6,50 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::BRANCH;
-use crate::support::{NO_MOUNT, OVERLAY, Project, Repo, Running, Sandbox, skip};
+use crate::support::{NO_MOUNT, OVERLAY, Project, Repo, Running, Sandbox, State, skip};
 
-/// Asserts that the branch holds the overlay, made from `source`.
+/// Localizes the overlay, twice, and asserts that the branch holds it and nothing else has changed.
 #[track_caller]
-fn assert_committed(repo: &Repo, source: &str) {
-    assert_eq!(repo.id("localized/main^"), repo.id(source));
-    let lock = repo.show(
-        "localized/main",
-        "localized-overlay/kustomize-localize.lock",
-    );
+fn localizes(repo: &Repo) {
+    let is_bare = !repo.path().join(".git").exists();
+    let own = |state: State| {
+        // In a bare one, all of git's files are those of the repository.
+        if is_bare {
+            return state.without("files").without("git directory");
+        }
+        state
+    };
+    let before = own(repo.state());
+    repo.run(&OVERLAY).success();
+    assert_eq!(repo.id("localized/main^"), repo.id("main"));
+    let lock = repo.show(BRANCH, "localized-overlay/kustomize-localize.lock");
     assert!(lock.contains("https://example.com/acme/remote"), "{lock}");
     repo.git(&["fsck", "--strict", "--no-dangling"]);
+    repo.run(&OVERLAY).success().stdout_has("nothing to do");
+    before.assert_same(&own(repo.state().without_ref(BRANCH)));
 }
 
 #[test]
-fn a_bare_repository_will_do() {
+fn every_clone_is_enough() {
     let project = Project::new();
-    let bare = project.sandbox.path("bare.git");
-    project
-        .work
-        .git(&["clone", "--quiet", "--bare", ".", bare.to_str().unwrap()]);
-    let bare = Repo::new(&project.sandbox, bare);
-    let before = bare.state().without("files").without("git directory");
-    for args in [&["--rev", "main"][..], &[]] {
-        bare.run(&[&OVERLAY, args].concat()).success();
-        assert_committed(&bare, "main");
-        bare.git(&["update-ref", "-d", BRANCH]);
+    project.work.commit("second");
+    for (name, options) in [
+        ("bare.git", &["--bare"][..]),
+        ("shallow", &["--no-local", "--depth=1"]),
+        ("borrowing", &["--shared"]),
+    ] {
+        let clone = project.sandbox.clone_with(&project.work, name, options);
+        localizes(&clone);
+        if name == "bare.git" {
+            clone.git(&["update-ref", "-d", BRANCH]);
+            let args = [&OVERLAY[..], &["--rev", "main"]].concat();
+            clone.run(&args).success();
+            clone
+                .run(&["example/none", "--rev", "main"])
+                .fails(2)
+                .stderr_has("there is no directory `example/none` for the target");
+        }
     }
-    before.assert_same(&bare.state().without("files").without("git directory"));
-    let output = bare.run(&["example/none", "--rev", "main"]);
-    output
-        .fails(2)
-        .stderr_has("there is no directory `example/none` for the target");
 }
 
 #[test]
@@ -54,33 +65,26 @@ fn other_object_and_ref_formats_will_do() {
         }
         let work = Repo::new(&sandbox, path);
         let project = Project::in_repo(sandbox, work);
-        let before = project.work.state();
-        project.overlay(&[]).success();
-        assert_committed(&project.work, "main");
-        project.overlay(&[]).success().stdout_has("nothing to do");
-        before.assert_same(&project.work.state().without_ref(BRANCH));
+        localizes(&project.work);
+        // In place, with a worktree, from one commit to the next.
+        let work = &project.work;
+        let place = project.sandbox.path("deployed");
+        let follow = ["--in-place", "--branch=here", "--worktree"];
+        let follow = [&follow[..], &[place.to_str().unwrap()]].concat();
+        for text in ["one", "two"] {
+            work.write("README.md", text);
+            let source = work.commit(text);
+            work.run(&follow).success();
+            assert_eq!(work.parents("here").last(), Some(&source), "{format}");
+            let tip = work.id("here");
+            work.run(&follow).success().stdout_has("nothing to do");
+            assert_eq!(work.id("here"), tip, "{format}");
+        }
+        work.run(&["verify", "here", "--rebuild"]).success();
+        work.git(&["fsck", "--strict", "--no-dangling"]);
+        let deployed = Repo::new(&project.sandbox, place);
+        assert_eq!(deployed.git(&["status", "--porcelain"]), "", "{format}");
     }
-}
-
-#[test]
-fn a_shallow_clone_is_enough() {
-    let project = Project::new();
-    project.work.commit("second");
-    let url = format!("file://{}", project.work.path().display());
-    let clone = project.sandbox.path("clone");
-    project.work.git(&[
-        "clone",
-        "--quiet",
-        "--depth=1",
-        &url,
-        clone.to_str().unwrap(),
-    ]);
-    let clone = Repo::new(&project.sandbox, clone);
-    let before = clone.state();
-    clone.run(&OVERLAY).success();
-    assert_committed(&clone, "main");
-    clone.run(&OVERLAY).success().stdout_has("nothing to do");
-    before.assert_same(&clone.state().without_ref(BRANCH));
 }
 
 #[test]
@@ -88,22 +92,11 @@ fn a_partial_clone_will_do() {
     let project = Project::new();
     project
         .work
-        .git(&["config", "uploadpack.allowFilter", "true"]);
-    project
-        .work
         .git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
-    let url = format!("file://{}", project.work.path().display());
     for filter in ["blob:none", "tree:0"] {
-        let clone = project.sandbox.path(filter);
-        project.work.git(&[
-            "clone",
-            "--quiet",
-            "--no-checkout",
-            &format!("--filter={filter}"),
-            &url,
-            clone.to_str().unwrap(),
-        ]);
-        let clone = Repo::new(&project.sandbox, clone);
+        let filtered = format!("--filter={filter}");
+        let options = ["--no-local", "--no-checkout", &filtered];
+        let clone = project.sandbox.clone_with(&project.work, filter, &options);
         // `--offline` holds for what the clone lacks, too.
         let args = ["example/overlay", "--scope=example", "--rev=main"];
         let output = clone.run(&[&args[..], &["--offline"]].concat());
@@ -124,22 +117,6 @@ fn a_partial_clone_will_do() {
     }
 }
 
-#[test]
-fn borrowed_objects_are_found() {
-    let project = Project::new();
-    let shared = project.sandbox.path("shared");
-    project.work.git(&[
-        "clone",
-        "--quiet",
-        "--shared",
-        ".",
-        shared.to_str().unwrap(),
-    ]);
-    let shared = Repo::new(&project.sandbox, shared);
-    shared.run(&OVERLAY).success();
-    assert_committed(&shared, "main");
-}
-
 /// Lets the hook `name` of a repository localize.
 fn hook(work: &Repo, name: &str, args: &str) {
     let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
@@ -155,16 +132,7 @@ fn hook(work: &Repo, name: &str, args: &str) {
 fn in_a_hook_the_index_and_head_stay() {
     let project = Project::new();
     let work = &project.work;
-    let linked = project.sandbox.path("linked");
-    work.git(&[
-        "worktree",
-        "add",
-        "--quiet",
-        "-b",
-        "feature",
-        linked.to_str().unwrap(),
-    ]);
-    let linked = Repo::new(&project.sandbox, linked);
+    let linked = work.linked("linked", &["-b", "feature"]);
     hook(work, "post-commit", &OVERLAY.join(" "));
     for (repo, branch) in [(work, "main"), (&linked, "feature")] {
         repo.write("README.md", branch);
@@ -175,17 +143,12 @@ fn in_a_hook_the_index_and_head_stay() {
         assert_eq!(output.stderr, "", "the hook has something to say");
         let seen = fs::read_to_string(project.sandbox.path("tmp/seen")).unwrap();
         assert!(seen.contains("GIT_INDEX_FILE="), "{seen}");
-        assert_eq!(repo.git(&["status", "--porcelain"]), "A  staged.txt");
-        assert_eq!(
-            repo.git(&["symbolic-ref", "HEAD"]),
-            format!("refs/heads/{branch}")
-        );
-        assert_eq!(
-            repo.id(&format!("localized/{branch}^")),
-            repo.id(branch),
-            "localized what was committed"
-        );
-        assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "by path");
+        let status = repo.git(&["status", "--porcelain", "--branch"]);
+        assert_eq!(status, format!("## {branch}\nA  staged.txt"));
+        // What was committed is localized.
+        let localized = format!("localized/{branch}");
+        assert_eq!(repo.parents(&localized), [repo.id(branch)]);
+        assert_eq!(repo.message("HEAD"), "by path");
         repo.git(&["fsck", "--strict", "--no-dangling"]);
         fs::remove_file(project.sandbox.path("tmp/seen")).unwrap();
     }
@@ -198,26 +161,17 @@ fn in_a_hook_the_index_and_head_stay() {
 #[test]
 fn a_server_may_localize_what_it_received() {
     let project = Project::new();
-    let bare = project.sandbox.path("bare.git");
-    project.work.git(&[
-        "init",
-        "--quiet",
-        "--bare",
-        "-b",
-        "main",
-        bare.to_str().unwrap(),
-    ]);
-    let bare = Repo::new(&project.sandbox, bare);
+    let bare = ["--bare"];
+    let bare = project.sandbox.clone_with(&project.work, "bare.git", &bare);
     let args = [&OVERLAY[..], &["--rev", "main"]].concat();
     hook(&bare, "post-receive", &args.join(" "));
     let url = bare.path().to_str().unwrap();
     for message in ["first", "second"] {
-        project.work.commit(message);
+        let source = project.work.commit(message);
         let pushed = project.work.try_git(&["push", "--quiet", url, "main"]);
         pushed.success();
         assert_eq!(pushed.stderr, "", "the hook has something to say");
-        let parents = bare.git(&["log", "-1", "--format=%P", "localized/main"]);
-        assert!(parents.ends_with(&project.work.id("main")), "{parents}");
+        assert_eq!(bare.parents("localized/main").last(), Some(&source));
     }
     bare.git(&["fsck", "--strict", "--no-dangling"]);
 }
