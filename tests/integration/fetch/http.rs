@@ -1,62 +1,28 @@
 //! Remote files, and how a file is distinguished from a root.
 
-use std::fs;
 use std::time::{Duration, Instant};
 
-use crate::support::{Kustomize, Reply, Repo, Sandbox, Server};
-
-fn config_map(name: &str) -> String {
-    format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n")
-}
-
-/// Returns a repository whose `app` has this kustomization.
-fn using(sandbox: &Sandbox, text: &str) -> Repo {
-    let repo = sandbox.repo("work");
-    repo.write("app/kustomization.yaml", text);
-    repo.commit("source");
-    repo
-}
-
-/// Returns an upstream with tag `v1`, a root at the top and one in `base`.
-fn upstream(sandbox: &Sandbox, path: &str) -> Repo {
-    let repo = sandbox.repo(path);
-    repo.write("kustomization.yaml", "resources: [cm.yaml]\n");
-    repo.write("cm.yaml", config_map("cloned"));
-    repo.write("base/kustomization.yaml", "resources: [cm.yaml]\n");
-    repo.write("base/cm.yaml", config_map("base"));
-    repo.commit("one");
-    repo.git(&["tag", "v1"]);
-    repo
-}
+use super::{naming, upstream, using};
+use crate::support::{Kustomize, Output, Reply, Sandbox, Server, config_map};
 
 #[test]
 fn a_url_is_asked_for_once() {
     let sandbox = Sandbox::new();
     let server = Server::start();
-    let url = format!("{}a/b/cm.yaml", server.url());
-    server.route(
-        "/a/b/cm.yaml",
-        Reply::ok(config_map("file")).delay(Duration::from_millis(100)),
+    let [url, other] = ["cm", "other"].map(|name| {
+        let path = format!("a/b/{name}.yaml");
+        let reply = Reply::ok(config_map(name)).delay(Duration::from_millis(100));
+        server.route(&format!("/{path}"), reply);
+        format!("{}{path}", server.url())
+    });
+    let text = format!(
+        "resources: [../x, ../y, '{url}', '{other}']\nconfigMapGenerator:\n- name: g\n  files: ['{url}', key={url}]\n"
     );
-    server.route(
-        "/a/b/other.yaml",
-        Reply::ok(config_map("other")).delay(Duration::from_millis(100)),
-    );
-    let other = format!("{}a/b/other.yaml", server.url());
-    let repo = using(
-        &sandbox,
-        &format!(
-            "resources: [../x, ../y, '{url}', '{other}']\nconfigMapGenerator:\n- name: g\n  files: ['{url}', key={url}]\n"
-        ),
-    );
-    repo.write(
-        "x/kustomization.yaml",
-        format!("resources: ['{url}']\nnamePrefix: x-\n"),
-    );
-    repo.write(
-        "y/kustomization.yaml",
-        format!("resources: ['{url}']\nnamePrefix: y-\n"),
-    );
+    let repo = using(&sandbox, &text);
+    for name in ["x", "y"] {
+        let text = format!("resources: ['{url}']\nnamePrefix: {name}-\n");
+        repo.write(&format!("{name}/kustomization.yaml"), text);
+    }
     repo.commit("more");
     repo.run(&["app", "--scope", "."]).success();
     let mut log = server.log();
@@ -70,13 +36,11 @@ fn a_url_without_a_file_is_an_error_that_names_url_and_field() {
     let sandbox = Sandbox::new();
     let server = Server::start();
     let html = "<!DOCTYPE html>\n<html><body>Sign in</body></html>\n";
+    let empty = "the server answered with an empty body";
+    let names_a_file = "check that the URL names a file";
+    let drips = Reply::ok(vec![b'#'; 1000]).drip(1, Duration::from_millis(50));
     let cases = [
-        (
-            "empty",
-            Reply::ok(""),
-            "the server answered with an empty body",
-            "check that the URL names a file",
-        ),
+        ("empty", Reply::ok(""), empty, names_a_file),
         // Neighbours with the same hint would give it once.
         (
             "page",
@@ -84,12 +48,7 @@ fn a_url_without_a_file_is_an_error_that_names_url_and_field() {
             "is an HTML page, not a file",
             "use the URL of the raw file",
         ),
-        (
-            "none",
-            Reply::status(204),
-            "the server answered with an empty body",
-            "check that the URL names a file",
-        ),
+        ("none", Reply::status(204), empty, names_a_file),
         (
             "login",
             Reply::status(401),
@@ -108,6 +67,12 @@ fn a_url_without_a_file_is_an_error_that_names_url_and_field() {
             "answered 403 Forbidden",
             "to ~/.netrc",
         ),
+        (
+            "slow",
+            drips,
+            "it took longer than 1 s",
+            "give it more time with `--timeout`",
+        ),
     ];
     let mut fields = String::new();
     for (name, reply, ..) in &cases {
@@ -115,172 +80,39 @@ fn a_url_without_a_file_is_an_error_that_names_url_and_field() {
         fields.push_str(&format!("- {}a/b/{name}\n", server.url()));
     }
     let repo = using(&sandbox, &format!("crds:\n{fields}"));
-    let before = repo.state();
-    let output = repo.run(&["app"]);
+    let started = Instant::now();
+    let output = repo.run_unchanged(&["app", "--timeout", "1"]);
+    assert!(started.elapsed() < Duration::from_secs(30));
     output.fails(2);
     for (index, (name, _, message, hint)) in cases.iter().enumerate() {
         let place = format!("app/kustomization.yaml:{}:3: crds[{index}]: ", index + 2);
-        let from = output
-            .stderr
-            .find(&place)
-            .unwrap_or_else(|| panic!("no {place}\n{output:?}"));
-        let said = output.stderr[from..].split("\nerror: ").next().unwrap();
-        assert!(said.contains(&format!("a/b/{name}")), "{said}");
-        assert!(
-            said.contains(message) && said.contains(hint),
-            "{message}: {said}"
-        );
+        let said = failure(&output, &place);
+        for part in [&format!("a/b/{name}"), *message, *hint] {
+            assert!(said.contains(part), "no {part:?} in {said}");
+        }
     }
-    before.assert_same(&repo.state());
-    assert_eq!(
-        server.log().len(),
-        cases.len(),
-        "none of these is tried again"
-    );
+    // None of these is tried again.
+    assert_eq!(server.log().len(), cases.len());
+}
+
+/// Returns the failure that names this place.
+#[track_caller]
+fn failure<'a>(output: &'a Output, place: &str) -> &'a str {
+    let mut failures = output.stderr.split("error: ");
+    let found = failures.find(|failure| failure.contains(place));
+    found.unwrap_or_else(|| panic!("no {place}\n{output:?}"))
 }
 
 #[test]
-fn transient_errors_are_retried() {
+fn a_file_that_moved_is_recorded_where_it_was_named() {
     let sandbox = Sandbox::new();
     let server = Server::start();
-    let good = || Reply::ok("{}\n");
-    for (path, bad) in [
-        ("/a/b/busy", Reply::status(503)),
-        ("/a/b/limit", Reply::status(429).header("Retry-After", "0")),
-        ("/a/b/cut", good().truncate(1)),
-        ("/a/b/lost", Reply::hang_up()),
-    ] {
-        server.route_in_turn(path, [bad, good()]);
-    }
-    let url = server.url();
-    let repo = using(
-        &sandbox,
-        &format!("crds: [{url}a/b/busy, {url}a/b/limit, {url}a/b/cut, {url}a/b/lost]\n"),
-    );
-    repo.run(&["app"]).success();
-    assert_eq!(server.log().len(), 8);
-}
-
-#[test]
-fn redirects_are_followed_but_not_out_of_tls() {
-    let sandbox = Sandbox::new();
-    let server = Server::start();
-    sandbox.trust(&server);
     server.route("/a/b/moved", Reply::redirect("/c/d/file?sig=x"));
     server.route("/c/d/file?sig=x", Reply::ok("{}\n"));
     let repo = using(&sandbox, &format!("crds: ['{}a/b/moved']\n", server.url()));
-    repo.run(&["app"]).success();
-    let lock = repo.show("localized/main", "localized-app/kustomize-localize.lock");
-    assert!(
-        lock.contains("a/b/moved") && !lock.contains("c/d/file"),
-        "{lock}"
-    );
-
-    let target = format!("{}c/d/file?sig=x", server.url());
-    server.route("/a/b/down", Reply::redirect(&target));
-    server.forget();
-    let repo = using(
-        &sandbox,
-        &format!("crds: ['{}a/b/down']\n", server.tls_url()),
-    );
-    let output = repo.run(&["app"]);
-    output
-        .fails(2)
-        .stderr_has("redirects from https to http")
-        .stderr_has("over https")
-        .lacks("sig=x");
-    assert_eq!(server.log(), ["GET /a/b/down"]);
-}
-
-#[test]
-fn a_file_may_be_large_but_not_huge() {
-    let sandbox = Sandbox::new();
-    let server = Server::start();
-    server.route("/a/b/large", Reply::ok(vec![b'#'; 8 << 20]));
-    // Announced, and so refused before it is read.
-    server.route("/a/b/huge", Reply::ok(vec![b'#'; (64 << 20) + 1]));
-    let generator = "configMapGenerator:\n- name: x\n  files: [";
-    let repo = using(
-        &sandbox,
-        &format!("{generator}{}a/b/large]\n", server.url()),
-    );
-    repo.run(&["app", "--dry-run"]).success();
-    let repo = using(&sandbox, &format!("{generator}{}a/b/huge]\n", server.url()));
-    let output = repo.run(&["app", "--dry-run"]);
-    output
-        .fails(2)
-        .stderr_has("a/b/huge: the file is too large: the limit is 64 MiB")
-        .stderr_has("not an archive");
-}
-
-#[test]
-fn logins_come_from_netrc_and_the_helper() {
-    let sandbox = Sandbox::new();
-    let server = Server::start();
-    server.route("/a/b/private", Reply::ok("{}\n"));
-    server.route("/a/b/open", Reply::ok("{}\n"));
-    server.require_password("/a/b/private", "me", "s3cr3t");
-    let url = server.url();
-    let repo = using(
-        &sandbox,
-        &format!("crds: ['{url}a/b/private', '{url}a/b/open']\n"),
-    );
-    let asked = sandbox.path("asked");
-    sandbox.configure(
-        "credential.helper",
-        &format!(
-            "!f() {{ echo \"$1\" >>'{}'; printf 'username=me\\npassword=s3cr3t\\n'; }}; f",
-            asked.display()
-        ),
-    );
-    repo.run(&["app", "--dry-run"]).success();
-    // Only the refused request asks, and once.
-    assert_eq!(fs::read_to_string(&asked).unwrap(), "get\n");
-    sandbox.git(
-        &sandbox.path(""),
-        &["config", "--global", "--unset", "credential.helper"],
-    );
-
-    fs::write(
-        sandbox.path("home/.netrc"),
-        "machine 127.0.0.1 login me password s3cr3t\n",
-    )
-    .unwrap();
-    server.forget();
-    repo.run(&["app", "--dry-run"]).success();
-    assert_eq!(server.log().len(), 2, "the login was known beforehand");
-    fs::write(
-        sandbox.path("home/.netrc"),
-        "machine 127.0.0.1 login me password wr0ng\n",
-    )
-    .unwrap();
-    let output = repo.run(&["app", "--dry-run"]);
-    output
-        .fails(2)
-        .stderr_has("answered 401")
-        .stderr_has("check the entry for 127.0.0.1 in the netrc file")
-        .lacks("wr0ng");
-
-    fs::remove_file(sandbox.path("home/.netrc")).unwrap();
-    let private = format!("{}a/b/private", url.replace("http://", "http://me:s3cr3t@"));
-    let repo = using(&sandbox, &format!("crds: ['{private}']\n"));
-    repo.run(&["app", "--dry-run"]).success().lacks("s3cr3t");
-}
-
-#[test]
-fn a_dripping_server_ends_at_the_deadline() {
-    let sandbox = Sandbox::new();
-    let server = Server::start();
-    let slow = Reply::ok(vec![b'#'; 1000]).drip(1, Duration::from_millis(50));
-    server.route("/a/b/slow", slow);
-    let repo = using(&sandbox, &format!("crds: [{}a/b/slow]\n", server.url()));
-    let started = Instant::now();
-    let output = repo.run(&["app", "--timeout", "1"]);
-    output
-        .fails(2)
-        .stderr_has("a/b/slow: it took longer than 1 s")
-        .stderr_has("hint: give it more time with `--timeout`");
-    assert!(started.elapsed() < Duration::from_secs(30));
+    repo.run(&["app"]).success().lacks("sig=x");
+    let lock = super::lock(&repo);
+    assert!(lock.contains("a/b/moved") && !lock.contains("c/d/file"));
 }
 
 /// Every row of what `kustomize build` does with a URL, next to what it really does.
@@ -288,101 +120,108 @@ fn a_dripping_server_ends_at_the_deadline() {
 fn the_answer_decides_between_file_and_root_as_in_kustomize() {
     let sandbox = Sandbox::new();
     let server = Server::start();
-    let html = Reply::ok("<!DOCTYPE html>\n<html></html>\n");
-    upstream(&sandbox, "srv/acme/repo");
-    upstream(&sandbox, "srv/acme/paged");
-    upstream(&sandbox, "srv/acme/both");
-    upstream(&sandbox, "srv/acme/texted");
+    for name in ["repo", "paged", "both", "texted"] {
+        upstream(&sandbox, &format!("srv/acme/{name}"));
+    }
     server.serve_git("/", &sandbox.path("srv"));
+    let file = || Reply::ok(config_map("file"));
+    let many = format!("{}---\n{}", config_map("file"), config_map("second"));
+    let html = "<!DOCTYPE html>\n<html></html>\n";
     for (path, reply) in [
-        ("/a/b/file.yaml", Reply::ok(config_map("file"))),
-        ("/a/b/api?ref=main", Reply::ok(config_map("file"))),
-        (
-            "/a/b/many.yaml",
-            Reply::ok(format!(
-                "{}---\n{}",
-                config_map("file"),
-                config_map("second")
-            )),
-        ),
-        ("/acme/paged?ref=v1", html),
+        ("/a/b/file.yaml", file()),
+        ("/a/b/api?ref=main", file()),
+        ("/a/b/many.yaml", Reply::ok(many)),
+        ("/acme/paged?ref=v1", Reply::ok(html)),
         ("/acme/texted?ref=v1", Reply::ok("just some text\n")),
-        ("/acme/both?ref=v1", Reply::ok(config_map("file"))),
-        ("/a/b/c//x.yaml?ref=v1", Reply::ok(config_map("file"))),
-        ("/a/.github/x.yaml", Reply::ok(config_map("file"))),
-        (
-            "/acme/repo.git/raw/x.yaml?ref=v1",
-            Reply::ok(config_map("file")),
-        ),
+        ("/acme/both?ref=v1", file()),
+        ("/a/b/c//x.yaml?ref=v1", file()),
+        ("/a/.github/x.yaml", file()),
+        ("/acme/repo.git/raw/x.yaml?ref=v1", file()),
         ("/moved", Reply::redirect("/a/b/file.yaml")),
     ] {
         server.route(path, reply);
     }
-    let kustomize = Kustomize::find();
     let url = server.url();
     let url = url.trim_end_matches('/');
-    // What the result holds; an empty text is an error.
-    for (path, name) in [
+    // What the result holds, below roots whose prefix is the number of the row.
+    let good = [
         ("/a/b/file.yaml", "file"),
         ("/a/b/api?ref=main", "file"),
         ("/a/b/many.yaml", "file"),
         ("/moved", "file"),
-        ("/acme/repo?ref=v1", "cloned"),
-        ("/acme/repo/base?ref=v1", "base"),
-        ("/acme/repo//base?ref=v1", "base"),
-        ("/acme/repo.git?ref=v1", "cloned"),
-        ("/acme/paged?ref=v1", "cloned"),
-        ("/acme/texted?ref=v1", "cloned"),
+        ("/acme/repo?ref=v1", "top"),
+        ("/acme/repo/base?ref=v1", "one"),
+        ("/acme/repo//base?ref=v1", "one"),
+        ("/acme/repo.git?ref=v1", "top"),
+        ("/acme/paged?ref=v1", "top"),
+        ("/acme/texted?ref=v1", "top"),
         ("/acme/both?ref=v1", "file"),
         ("/a/b/c//x.yaml?ref=v1", "file"),
         ("/a/.github/x.yaml", "file"),
         ("/acme/repo.git/raw/x.yaml?ref=v1", "file"),
-        ("/acme/repo/nowhere?ref=v1", ""),
-        ("/acme/repo?ref=v9", ""),
-        ("/a/missing?ref=v1", ""),
-        ("/a/b/missing.yaml", ""),
-        ("/missing.yaml", ""),
-    ] {
-        let repo = using(&sandbox, &format!("resources: ['{url}{path}']\n"));
-        let output = repo.run(&["app", "--no-commit"]);
-        if let Some(kustomize) = &kustomize {
-            let built = kustomize.build(&sandbox, repo.path(), "app");
-            assert_eq!(built.status == 0, !name.is_empty(), "{path}: {built:?}");
-            assert!(built.stdout.contains(name), "{path}: {built:?}");
-        }
-        if name.is_empty() {
-            output.fails(2);
-            continue;
-        }
-        output.success();
-        let copy = repo.path().join("localized-app");
-        let found = sandbox
-            .command("grep", &copy)
-            .args(["-rl", &format!("name: {name}$"), "."])
-            .output();
-        assert!(found.unwrap().status.success(), "{path} is not {name}");
-        fs::remove_dir_all(copy).unwrap();
+    ];
+    let roots: String = (0..good.len())
+        .map(|row| format!("- ../r{row}\n"))
+        .collect();
+    let repo = using(&sandbox, &format!("resources:\n{roots}"));
+    for (row, (path, _)) in good.iter().enumerate() {
+        let text = format!("namePrefix: r{row}-\nresources: ['{url}{path}']\n");
+        repo.write(&format!("r{row}/kustomization.yaml"), text);
     }
-    // And what is said where both ways fail.
-    let said = |path: &str| {
-        let repo = using(&sandbox, &format!("resources: ['{url}{path}']\n"));
-        repo.run(&["app", "--no-commit"])
-    };
-    let both = said("/a/missing?ref=v1");
-    both.stderr_has("answered 404 Not Found; as a git repository: could not fetch");
-    said("/acme/repo?ref=v9")
-        .stderr_has("acme/repo has no ref `v9`")
-        .lacks("404");
-    said("/acme/repo/nowhere?ref=v1")
-        .stderr_has("there is no directory `nowhere` in")
-        .lacks("404");
-    said("/missing.yaml")
-        .stderr_has("/missing.yaml: 127.0.0.1")
-        .stderr_has("404")
-        .lacks("git repository");
-    said("/a/b/missing.yaml")
-        .stderr_has("404")
-        .lacks("git repository");
+    repo.commit("roots");
+    let copy = ["app", "copy", "--scope", ".", "--no-commit"];
+    repo.run(&copy).success();
+    for (row, (path, name)) in good.iter().enumerate() {
+        let root = repo.path().join(format!("copy/r{row}"));
+        let mut grep = sandbox.command("grep", &root);
+        let found = grep.args(["-rl", &format!("name: {name}$"), "."]).output();
+        assert!(found.unwrap().status.success(), "{path} is not {name}");
+    }
+    let kustomize = Kustomize::find();
+    if let Some(kustomize) = &kustomize {
+        let built = kustomize.build(&sandbox, repo.path(), "app");
+        for (row, (path, name)) in good.iter().enumerate() {
+            let line = format!("  name: r{row}-{name}\n");
+            assert!(built.stdout.contains(&line), "{path}: {built:?}");
+        }
+    }
+    // What is said where both ways fail, and what is not.
+    let bad = [
+        (
+            "/acme/repo/nowhere?ref=v1",
+            "there is no directory `nowhere` in",
+            "404 Not Found",
+        ),
+        (
+            "/acme/repo?ref=v9",
+            "acme/repo has no ref `v9`",
+            "404 Not Found",
+        ),
+        (
+            "/a/missing?ref=v1",
+            "answered 404 Not Found; as a git repository: could not fetch",
+            "no ref",
+        ),
+        ("/a/b/missing.yaml", "404 Not Found", "git repository"),
+        (
+            "/missing.yaml",
+            "/missing.yaml: 127.0.0.1",
+            "git repository",
+        ),
+    ];
+    let repo = naming(&sandbox, &bad.map(|(path, ..)| format!("{url}{path}")));
+    let output = repo.run_unchanged(&["app", "--no-commit"]);
+    output.fails(2);
+    for (row, (path, said, unsaid)) in bad.iter().enumerate() {
+        let failure = failure(&output, &format!("resources[{row}]: "));
+        assert!(failure.contains(said), "{path}: {failure}");
+        assert!(!failure.contains(unsaid), "{path}: {failure}");
+        if let Some(kustomize) = &kustomize {
+            naming(&sandbox, &[format!("{url}{path}")]);
+            let built = kustomize.build(&sandbox, repo.path(), "app");
+            assert_ne!(built.status, 0, "{path}: {built:?}");
+        }
+    }
 }
 
 #[test]
@@ -394,47 +233,36 @@ fn a_guess_is_given_up_once_the_file_is_there() {
         "/a/b/info/refs?service=git-upload-pack",
         Reply::status(404).delay(Duration::from_secs(30)),
     );
-    let repo = using(
-        &sandbox,
-        &format!("resources: ['{}a/b/raw?ref=main']\n", server.url()),
-    );
+    let repo = naming(&sandbox, &[format!("{}a/b/raw?ref=main", server.url())]);
     let started = Instant::now();
     repo.run(&["app"]).success();
     assert!(started.elapsed() < Duration::from_secs(25));
     let git = sandbox.path("cache/git-kustomize-localize/git");
-    let left: Vec<_> = git
-        .read_dir()
-        .into_iter()
-        .flatten()
-        .flatten()
-        .flat_map(|url| url.path().read_dir().unwrap())
-        .collect();
-    assert!(left.is_empty(), "{left:?}");
+    let urls = git.read_dir().into_iter().flatten().flatten();
+    let mut left = urls.flat_map(|url| url.path().read_dir().unwrap());
+    assert!(left.next().is_none());
 }
 
 /// The repository of a guess that was given up for one reference is still there for another.
 #[test]
 fn a_guess_that_was_given_up_can_be_wanted_elsewhere() {
-    let sandbox = Sandbox::new();
-    let server = Server::start();
-    upstream(&sandbox, "srv/acme/repo");
+    let (sandbox, server, ..) = super::served();
     server.serve_git("/", &sandbox.path("srv"));
-    server.route("/acme/repo/raw?ref=v1", Reply::ok(config_map("file")));
+    let url = format!("{}acme/base", server.url());
+    server.route("/acme/base/raw?ref=v1", Reply::ok(config_map("file")));
     server.route(
-        "/acme/repo/base?ref=v1",
+        "/acme/base/base?ref=v1",
         Reply::status(404).delay(Duration::from_millis(300)),
     );
-    let url = server.url();
-    let repo = using(
+    let repo = naming(
         &sandbox,
-        &format!("resources: ['{url}acme/repo/raw?ref=v1', '{url}acme/repo/base?ref=v1']\n"),
+        &["raw", "base"].map(|path| format!("{url}/{path}?ref=v1")),
     );
     repo.run(&["app"]).success();
     let files = repo.files("localized/main").join("\n");
-    assert!(
-        files.contains("base/cm.yaml") && files.contains("acme/repo/raw"),
-        "{files}"
-    );
+    for path in ["base/cm.yaml", "acme/base/raw"] {
+        assert!(files.contains(path), "{files}");
+    }
 }
 
 #[test]
@@ -443,27 +271,21 @@ fn everything_goes_through_the_proxy() {
     let server = Server::start();
     upstream(&sandbox, "srv/acme/repo");
     server.serve_git("https://github.com/", &sandbox.path("srv"));
-    server.route(
-        "https://raw.example.com/o/r/cm.yaml",
-        Reply::ok(config_map("file")),
-    );
+    let file = "https://raw.example.com/o/r/cm.yaml";
+    server.route(file, Reply::ok(config_map("file")));
     sandbox.send_through(&server);
-    let repo = using(
+    let repo = naming(
         &sandbox,
-        "resources: ['https://raw.example.com/o/r/cm.yaml', 'https://github.com/acme/repo//base?ref=v1']\n",
+        &[file, "https://github.com/acme/repo//base?ref=v1"],
     );
     repo.run(&["app"]).success();
-    let log = server.log();
-    assert!(
-        log.iter()
-            .any(|line| line.contains("https://github.com/acme/repo")),
-        "{log:#?}"
-    );
+    let log = server.log().join("\n");
+    assert!(log.contains(" https://github.com/acme/repo"), "{log}");
     // A proxy that is not there is named as the reason.
     for name in ["http_proxy", "https_proxy", "HTTPS_PROXY"] {
         sandbox.set(name, "http://127.0.0.1:9");
     }
-    let repo = using(&sandbox, "crds: ['https://raw.example.com/o/r/crd.json']\n");
+    using(&sandbox, "crds: ['https://raw.example.com/o/r/crd.json']\n");
     repo.run(&["app", "--timeout", "1"])
         .fails(2)
         .stderr_has("check the proxy that");

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::support::{Reply, Repo, Sandbox, Server};
+use git_kustomize_localize::record::sha256_hex;
 
-fn config_map(name: &str) -> String {
-    format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n")
-}
+use super::{forget, local, lock, naming, using};
+use crate::support::{Reply, Repo, Sandbox, Server, config_map};
 
 /// A loopback world: two repositories, of which one names the other, and files.
 struct World {
@@ -28,30 +27,28 @@ impl World {
         inner.write("base/cm.yaml", config_map("inner"));
         inner.commit("inner");
         let outer = sandbox.repo("srv/acme/outer");
-        outer.write(
-            "app/kustomization.yaml",
-            format!("resources:\n- ../lib # kept\n- {base}acme/inner//base?ref=main\n- {base}files/nested.yaml\n"),
+        let app = format!(
+            "resources:\n- ../lib # kept\n- {base}acme/inner//base?ref=main\n- {base}files/nested.yaml\n"
         );
-        outer.write(
-            "lib/kustomization.yaml",
-            format!("resources: [cm.yaml]\nconfigMapGenerator:\n- name: g\n  files: [{base}files/app.properties]\n"),
+        outer.write("app/kustomization.yaml", app);
+        let lib = format!(
+            "resources: [cm.yaml]\nconfigMapGenerator:\n- name: g\n  files: [{base}files/app.properties]\n"
         );
+        outer.write("lib/kustomization.yaml", lib);
         outer.write("lib/cm.yaml", config_map("lib"));
         outer.commit("outer");
         server.serve_git("/", &sandbox.path("srv"));
-        for (path, body) in [
-            ("/files/nested.yaml", config_map("nested")),
-            ("/files/cm.yaml", config_map("file")),
-            ("/files/app.properties", "a=b\n".to_owned()),
-            ("/files/crd.json", "{}\n".to_owned()),
-            (
-                "/files/plugin.yaml",
-                format!(
-                    "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata:\n  name: p\nfiles:\n- {base}files/app.properties\n"
-                ),
-            ),
+        let plugin = format!(
+            "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata:\n  name: p\nfiles:\n- {base}files/app.properties\n"
+        );
+        for (name, body) in [
+            ("nested.yaml", config_map("nested")),
+            ("cm.yaml", config_map("file")),
+            ("app.properties", "a=b\n".to_owned()),
+            ("crd.json", "{}\n".to_owned()),
+            ("plugin.yaml", plugin),
         ] {
-            server.route(path, Reply::ok(body));
+            server.route(&format!("/files/{name}"), Reply::ok(body));
         }
         World {
             sandbox,
@@ -64,79 +61,88 @@ impl World {
 
     /// Returns a repository that uses all of it.
     fn user(&self) -> Repo {
-        let repo = self.sandbox.repo("work");
         let base = &self.base;
-        repo.write(
-            "app/kustomization.yaml",
-            format!(
-                "resources:\n- {base}acme/outer//app?ref=main\n- {base}files/cm.yaml\n\
-                 crds: [{base}files/crd.json]\ngenerators:\n- {base}files/plugin.yaml\n\
-                 configMapGenerator:\n- name: x\n  files:\n  - {base}files/app.properties\n  - key={base}files/cm.yaml\n"
-            ),
+        let text = format!(
+            "resources:\n- {base}acme/outer//app?ref=main\n- {base}files/cm.yaml\n\
+             crds: [{base}files/crd.json]\ngenerators:\n- {base}files/plugin.yaml\n\
+             configMapGenerator:\n- name: x\n  files:\n  - {base}files/app.properties\n  - key={base}files/cm.yaml\n"
         );
-        repo.commit("source");
-        repo
+        using(&self.sandbox, &text)
     }
 
     fn server(&self) -> &Server {
         self.server.as_ref().unwrap()
     }
-
-    /// The network is gone, and the cache with it.
-    fn cut(&mut self) {
-        self.server = None;
-        fs::remove_dir_all(self.sandbox.path("cache/git-kustomize-localize")).unwrap();
-    }
 }
 
 const BRANCH: &str = "localized/main";
 
+/// Puts the lock of what was localized at the top of the source, as if it was reviewed, and removes the branch.
+fn review(repo: &Repo) {
+    let lock = lock(repo);
+    let remotes = lock.split("files:\n").next().unwrap();
+    let lines = remotes.lines().filter(|line| !line.starts_with("target:"));
+    let text: String = lines.map(|line| format!("{line}\n")).collect();
+    repo.write("kustomize-localize.lock", text);
+    repo.commit("lock");
+    repo.git(&["branch", "-q", "-D", BRANCH]);
+}
+
 #[test]
-fn the_tip_alone_is_enough() {
+fn the_tip_or_a_lock_and_the_cache_are_enough() {
     let mut world = World::new();
     let repo = world.user();
     repo.run(&["app"]).success();
     let log = world.server().log();
     let mut gets: Vec<&String> = log
         .iter()
-        .filter(|line| line.starts_with("GET /files/"))
+        .filter(|it| it.starts_with("GET /files/"))
         .collect();
     gets.sort();
-    let before = gets.len();
     gets.dedup();
-    assert_eq!(gets.len(), before, "a URL was fetched twice: {log:#?}");
-    assert_eq!(gets.len(), 5, "{log:#?}");
+    let times = log
+        .iter()
+        .filter(|it| it.starts_with("GET /files/"))
+        .count();
+    assert_eq!((gets.len(), times), (5, 5), "twice: {log:#?}");
     let tip = repo.id(BRANCH);
     let tree = repo.id("localized/main:localized-app");
-    world.cut();
+    let cache = world.sandbox.path("cache/git-kustomize-localize");
+    let away = world.sandbox.path("away");
+    world.server = None;
+    fs::rename(&cache, &away).unwrap();
 
-    repo.run(&["app"]).success().stdout_has("nothing to do");
-    repo.run(&["app", "--offline"])
-        .success()
-        .stdout_has("nothing to do");
-    repo.run(&["app", "--locked"])
-        .success()
-        .stdout_has("nothing to do");
+    for more in [&["app"][..], &["app", "--offline"], &["app", "--locked"]] {
+        repo.run(more).success().stdout_has("nothing to do");
+    }
     assert_eq!(repo.id(BRANCH), tip);
+    // So it is not on disk.
+    let disk = ["app", "disk", "--no-commit", "--offline"];
+    repo.run(&disk).fails(2);
 
     // One more local reference changes nothing about the remote ones.
     let text = repo.read("app/kustomization.yaml");
-    repo.write(
-        "app/kustomization.yaml",
-        text.replace("resources:\n", "resources:\n- local.yaml\n"),
-    );
+    let more = text.replace("resources:\n", "resources:\n- local.yaml\n");
     repo.write("app/local.yaml", config_map("local"));
-    repo.commit("local");
+    using(&world.sandbox, &more);
     repo.run(&["app", "--locked", "--offline"]).success();
-    assert_ne!(repo.id(BRANCH), tip);
     let changed = repo.git(&["diff", "--name-only", &tree, "localized/main:localized-app"]);
-    let mut changed: Vec<&str> = changed.lines().collect();
-    changed.retain(|path| *path != "kustomize-localize.lock");
-    assert_eq!(changed, ["kustomization.yaml", "local.yaml"]);
+    let lines = [
+        "kustomization.yaml",
+        "kustomize-localize.lock",
+        "local.yaml",
+    ];
+    assert_eq!(changed.lines().collect::<Vec<_>>(), lines);
 
-    // And so it is on disk.
-    repo.run(&["app", "disk", "--no-commit", "--offline"])
-        .fails(2);
+    // Without the tip, the lock and the cache.
+    using(&world.sandbox, &text);
+    review(&repo);
+    if cache.exists() {
+        fs::remove_dir_all(&cache).unwrap();
+    }
+    fs::rename(&away, &cache).unwrap();
+    repo.run(&["app", "--locked"]).success();
+    assert_eq!(repo.id("localized/main:localized-app"), tree);
 }
 
 #[test]
@@ -149,124 +155,85 @@ fn locked_versions_stay_although_upstream_moved() {
         upstream.write("moved", "moved\n");
         upstream.commit("moved");
     }
-    world
-        .server()
-        .route("/files/cm.yaml", Reply::ok(config_map("changed")));
+    let [changed, file] = ["changed", "file"].map(config_map);
+    let route = |text: &String| {
+        world
+            .server()
+            .route("/files/cm.yaml", Reply::ok(text.as_str()))
+    };
+    route(&changed);
     world.server().forget();
     repo.run(&["app"]).success().stdout_has("nothing to do");
     assert_eq!(world.server().log(), [""; 0]);
 
     // The lock at the top of the source decides on its own: no tip, no cache.
-    let lock = repo.show(BRANCH, "localized-app/kustomize-localize.lock");
-    repo.write("kustomize-localize.lock", reviewed(&lock));
-    repo.commit("lock");
-    repo.git(&["branch", "-q", "-D", BRANCH]);
-    fs::remove_dir_all(world.sandbox.path("cache/git-kustomize-localize")).unwrap();
-    let output = repo.run(&["app", "--locked"]);
-    let now = sha256(&config_map("changed"));
-    let then = sha256(&config_map("file"));
-    output
+    review(&repo);
+    forget(&world.sandbox);
+    let [now, then] = [&changed, &file].map(|text| sha256_hex(text.as_bytes()));
+    repo.run(&["app", "--locked"])
         .fails(2)
-        .stderr_has("files/cm.yaml has changed since it was locked");
-    output
+        .stderr_has("files/cm.yaml has changed since it was locked")
         .stderr_has(&format!("sha256 {now} instead of {then}"))
         .stderr_has("hint: to lock what it is now");
-
-    world
-        .server()
-        .route("/files/cm.yaml", Reply::ok(config_map("file")));
+    route(&file);
     repo.run(&["app", "--locked"]).success();
-    let lock = repo.show(BRANCH, "localized-app/kustomize-localize.lock");
+    let lock = lock(&repo);
     assert!(lock.contains(&outer) && lock.contains(&inner), "{lock}");
-}
-
-fn sha256(text: &str) -> String {
-    use sha2::Digest as _;
-    let digest = sha2::Sha256::digest(text.as_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[test]
 fn a_tag_that_moved_stays_where_it_was_locked() {
-    let world = World::new();
-    let first = world.inner.id("HEAD");
-    world.inner.git(&["tag", "v1"]);
-    let repo = world.sandbox.repo("work");
-    repo.write(
-        "app/kustomization.yaml",
-        format!("resources: ['{}acme/inner//base?ref=v1']\n", world.base),
-    );
-    repo.commit("source");
+    let (sandbox, up, url) = local();
+    let first = up.id("HEAD");
+    let repo = naming(&sandbox, &[format!("{url}//base?ref=v1")]);
     repo.run(&["app"]).success();
-    world.inner.write("base/cm.yaml", config_map("moved"));
-    world.inner.commit("moved");
-    world.inner.git(&["tag", "-f", "v1"]);
-    world.inner.git(&["reset", "-q", "--hard", &first]);
-    repo.write(
-        "app/kustomization.yaml",
-        format!(
-            "resources: ['{0}acme/inner//base?ref=v1', '{0}acme/inner//base/../base?ref=v1']\n",
-            world.base
-        ),
+    up.write("base/cm.yaml", config_map("moved"));
+    up.commit("moved");
+    up.git(&["tag", "-f", "v1"]);
+    up.git(&["reset", "-q", "--hard", &first]);
+    naming(
+        &sandbox,
+        &["base", "base/../base"].map(|it| format!("{url}//{it}?ref=v1")),
     );
-    repo.commit("again");
-    fs::remove_dir_all(world.sandbox.path("cache/git-kustomize-localize")).unwrap();
+    forget(&sandbox);
     let output = repo.run(&["app"]);
-    let lock = repo.show(BRANCH, "localized-app/kustomize-localize.lock");
-    assert!(lock.contains(&first), "{output:?}\n{lock}");
+    assert!(lock(&repo).contains(&first), "{output:?}");
 }
 
 #[test]
 fn locked_and_offline_report_what_they_lack() {
     let world = World::new();
-    let repo = world.sandbox.repo("work");
     let base = &world.base;
     let fixed = world.inner.id("HEAD");
-    repo.write(
-        "app/kustomization.yaml",
-        format!("resources:\n- {base}acme/inner//base?ref=main\n- {base}acme/inner//base?ref={fixed}\n- {base}files/cm.yaml\n"),
+    let inner = format!("{base}acme/inner");
+    let file = format!("{base}files/cm.yaml");
+    let pinned = format!("{inner}//base?ref={fixed}");
+    let repo = naming(
+        &world.sandbox,
+        &[&format!("{inner}//base?ref=main"), &pinned, &file],
     );
-    repo.commit("source");
-    let before = repo.state();
-    let output = repo.run(&["app", "--locked"]);
-    output.fails(2).stderr_has(&format!(
-        "app/kustomization.yaml:2:3: resources[0]: {base}acme/inner at `main` is not in the lock"
-    ));
-    output.stderr_has(&format!("{base}acme/inner at `{fixed}` is not in the lock"));
-    output
-        .stderr_has(&format!("{base}files/cm.yaml is not in the lock"))
-        .stderr_has("hint: run once without `--locked`");
-    let output = repo.run(&["app", "--offline"]);
-    output.fails(2).stderr_has(&format!(
-        "{base}acme/inner: `main` cannot be resolved offline"
-    ));
-    output.stderr_has(&format!(
-        "commit {fixed} of {base}acme/inner is not in the cache"
-    ));
-    output
-        .stderr_has(&format!("{base}files/cm.yaml is not in the cache"))
-        .stderr_has("hint: run once without `--offline`");
-    assert_eq!(world.server().log(), [""; 0]);
-    before.assert_same(&repo.state());
-
-    repo.write(
-        "app/kustomization.yaml",
-        format!("resources: ['{base}acme/inner//base']\n"),
-    );
-    repo.commit("no ref");
-    repo.run(&["app", "--offline"])
+    repo.run_unchanged(&["app", "--locked"])
         .fails(2)
         .stderr_has(&format!(
-            "{base}acme/inner: `HEAD` cannot be resolved offline"
-        ));
+            "app/kustomization.yaml:2:3: resources[0]: {inner} at `main` is not in the lock"
+        ))
+        .stderr_has(&format!("{inner} at `{fixed}` is not in the lock"))
+        .stderr_has(&format!("{file} is not in the lock"))
+        .stderr_has("hint: run once without `--locked`");
+    repo.run_unchanged(&["app", "--offline"])
+        .fails(2)
+        .stderr_has(&format!("{inner}: `main` cannot be resolved offline"))
+        .stderr_has(&format!("commit {fixed} of {inner} is not in the cache"))
+        .stderr_has(&format!("{file} is not in the cache"))
+        .stderr_has("hint: run once without `--offline`");
+    naming(&world.sandbox, &[format!("{inner}//base")]);
+    repo.run(&["app", "--offline"])
+        .fails(2)
+        .stderr_has(&format!("{inner}: `HEAD` cannot be resolved offline"));
     assert_eq!(world.server().log(), [""; 0]);
 
     // With the commit in the cache, its id is enough.
-    repo.write(
-        "app/kustomization.yaml",
-        format!("resources: ['{base}acme/inner//base?ref={fixed}']\n"),
-    );
-    repo.commit("fixed");
+    naming(&world.sandbox, &[pinned]);
     repo.run(&["app", "--dry-run"]).success();
     world.server().forget();
     repo.run(&["app", "--offline"]).success();
@@ -275,64 +242,51 @@ fn locked_and_offline_report_what_they_lack() {
 
 #[test]
 fn a_damaged_file_in_the_cache_is_fetched_again() {
-    let world = World::new();
-    let repo = world.sandbox.repo("work");
-    repo.write(
-        "app/kustomization.yaml",
-        format!("resources: ['{}files/cm.yaml']\n", world.base),
-    );
-    repo.commit("source");
+    let sandbox = Sandbox::new();
+    let server = Server::start();
+    let file = config_map("file");
+    server.route("/files/cm.yaml", Reply::ok(file.as_str()));
+    let repo = naming(&sandbox, &[format!("{}files/cm.yaml", server.url())]);
     repo.run(&["app"]).success();
-    let lock = repo.show(BRANCH, "localized-app/kustomize-localize.lock");
-    repo.write("kustomize-localize.lock", reviewed(&lock));
-    repo.commit("lock");
-    let stored = world
-        .sandbox
+    review(&repo);
+    let stored = sandbox
         .path("cache/git-kustomize-localize/http")
-        .join(sha256(&config_map("file")));
-    let fresh = |requests: usize| {
-        repo.git(&["branch", "-q", "-D", BRANCH]);
-        world.server().forget();
-        repo.run(&["app"]).success();
-        assert_eq!(world.server().log().len(), requests);
+        .join(sha256_hex(file.as_bytes()));
+    let asks = |times: usize| {
+        server.forget();
+        repo.run(&["app", "--dry-run"]).success();
+        assert_eq!(server.log().len(), times);
     };
-    fresh(0);
+    asks(0);
     fs::write(&stored, "").unwrap();
-    fresh(1);
-    fresh(0);
+    asks(1);
+    asks(0);
 }
 
 #[test]
 fn a_damaged_repository_in_the_cache_is_fetched_again() {
-    let sandbox = Sandbox::new();
-    let up = sandbox.repo("up");
+    let (sandbox, up, url) = local();
     let numbers: String = (0..2000).map(|number| format!("{number}-")).collect();
-    up.write("kustomization.yaml", "resources: [cm.yaml]\n");
-    up.write(
-        "cm.yaml",
-        format!("{}data: {{numbers: {numbers}}}\n", config_map("up")),
-    );
-    up.commit("one");
-    let repo = sandbox.repo("work");
-    let url = format!("file://{}?ref={}", up.path().display(), up.id("HEAD"));
-    repo.write("app/kustomization.yaml", format!("resources: ['{url}']\n"));
-    repo.commit("source");
-    repo.run(&["app"]).success();
+    let large = format!("{}data: {{numbers: {numbers}}}\n", config_map("up"));
+    up.write("cm.yaml", large);
+    let id = up.commit("large");
+    let repo = naming(&sandbox, &[format!("{url}?ref={id}")]);
+    let run = || repo.run(&["app", "--dry-run"]).success().status;
+    run();
     let mut entry = sandbox.path("cache/git-kustomize-localize/git");
-    while !entry.ends_with(up.id("HEAD")) {
+    while !entry.ends_with(&id) {
         entry = entry.read_dir().unwrap().next().unwrap().unwrap().path();
     }
-    let packs = || {
+    let packs = || -> BTreeMap<_, _> {
         let files = entry.join("objects/pack").read_dir().unwrap();
-        let files: BTreeMap<_, _> = files
-            .map(|file| file.unwrap().path())
-            .filter(|path| {
-                path.extension()
-                    .is_some_and(|it| it == "pack" || it == "idx")
-            })
+        let files = files.map(|file| file.unwrap().path());
+        let packs = files.filter(|path| {
+            path.extension()
+                .is_some_and(|it| it == "pack" || it == "idx")
+        });
+        packs
             .map(|path| (path.clone(), fs::read(path).unwrap()))
-            .collect();
-        files
+            .collect()
     };
     let whole = packs();
     assert!(whole.len() > 1);
@@ -343,36 +297,13 @@ fn a_damaged_repository_in_the_cache_is_fetched_again() {
             damaged[at] ^= 0x55;
             fs::remove_file(path).unwrap();
             fs::write(path, damaged).unwrap();
-            repo.git(&["branch", "-q", "-D", BRANCH]);
             repo.run_unchanged(&["app", "--offline"])
                 .fails(2)
                 .stderr_has(&format!("`{}` in the cache is damaged", entry.display()))
                 .stderr_has("run once without `--offline`");
             assert!(entry.is_dir());
-            repo.run(&["app"]).success();
+            run();
             assert_eq!(packs(), whole, "{path:?} {at}");
         }
     }
-}
-
-#[test]
-fn a_lock_and_the_cache_are_enough() {
-    let mut world = World::new();
-    let repo = world.user();
-    repo.run(&["app"]).success();
-    let tree = repo.id("localized/main:localized-app");
-    let lock = repo.show(BRANCH, "localized-app/kustomize-localize.lock");
-    repo.write("kustomize-localize.lock", reviewed(&lock));
-    repo.commit("lock");
-    repo.git(&["branch", "-q", "-D", BRANCH]);
-    world.server = None;
-    repo.run(&["app", "--locked"]).success();
-    assert_eq!(repo.id("localized/main:localized-app"), tree);
-}
-
-/// Returns what a lock at the top of the source would say.
-fn reviewed(lock: &str) -> String {
-    let remotes = lock.split("files:\n").next().unwrap();
-    let lines = remotes.lines().filter(|line| !line.starts_with("target:"));
-    lines.map(|line| format!("{line}\n")).collect()
 }

@@ -2,11 +2,8 @@
 
 use std::fs;
 
-use crate::support::{Output, Reply, Repo, Sandbox, Server};
-
-fn config_map(name: &str) -> String {
-    format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n")
-}
+use super::{lock, naming, upstream};
+use crate::support::{Output, Reply, Repo, Sandbox, Server, config_map, tool};
 
 /// A server that answers for every public host, and also as the loopback service that is out of bounds.
 struct World {
@@ -24,30 +21,20 @@ impl World {
         server.serve_git("https://git.example.com/", &sandbox.path("srv"));
         server.serve_git("/git/", &sandbox.path("srv"));
         server.route("/secret.yaml", Reply::ok(config_map("secret")));
-        let inside = sandbox.repo("srv/acme/inside");
-        inside.write("kustomization.yaml", "resources: [cm.yaml]\n");
-        inside.write("cm.yaml", config_map("inside"));
-        inside.commit("one");
-        inside.git(&["tag", "v1"]);
+        upstream(&sandbox, "srv/acme/inside");
         let base = sandbox.repo("srv/acme/base");
         let mut text = String::from("resources:\n");
         for (number, url) in named(&server).iter().enumerate() {
-            let root = format!("r{number}/kustomization.yaml");
-            base.write(
-                &root,
-                format!("resources: ['{url}']\nnamePrefix: r{number}-\n"),
-            );
+            let root = format!("resources: ['{url}']\nnamePrefix: r{number}-\n");
+            base.write(&format!("r{number}/kustomization.yaml"), root);
             text += &format!("- https://git.example.com/acme/base/r{number}?ref=v1\n");
         }
         base.commit("one");
         base.git(&["tag", "v1"]);
-        let work = sandbox.repo("work");
-        work.write("app/kustomization.yaml", text);
-        work.commit("source");
         World {
+            work: super::using(&sandbox, &text),
             sandbox,
             server,
-            work,
         }
     }
 
@@ -58,22 +45,17 @@ impl World {
     }
 }
 
+/// Returns the port that a server listens on.
+fn port(server: &Server) -> String {
+    let url = server.url();
+    let (_, port) = url.trim_end_matches('/').rsplit_once(':').unwrap();
+    port.to_owned()
+}
+
 /// What a public upstream may not lead to, as URLs.
 fn inwards(server: &Server) -> Vec<String> {
-    let port = server.url();
-    let port = port
-        .trim_end_matches('/')
-        .rsplit(':')
-        .next()
-        .unwrap()
-        .to_owned();
-    let git = server.git_url();
-    [
-        format!("http://127.0.0.1:{port}/secret.yaml"),
-        format!("http://localhost:{port}/secret.yaml"),
-        format!("http://[::ffff:127.0.0.1]:{port}/secret.yaml"),
-        format!("http://2130706433:{port}/secret.yaml"),
-        format!("http://0.0.0.0:{port}/secret.yaml"),
+    let (port, git) = (port(server), server.git_url());
+    let mut urls = vec![
         "http://169.254.169.254/latest/meta-data.yaml".to_owned(),
         "http://10.0.0.1/secret.yaml".to_owned(),
         format!("{git}acme/inside.git?ref=v1"),
@@ -81,8 +63,17 @@ fn inwards(server: &Server) -> Vec<String> {
         "ssh://git@127.0.0.1/acme/inside?ref=v1".to_owned(),
         "git@localhost:acme/inside?ref=v1".to_owned(),
         "ssh://git@192.168.0.1/acme/inside?ref=v1".to_owned(),
-    ]
-    .to_vec()
+    ];
+    for host in [
+        "127.0.0.1",
+        "localhost",
+        "[::ffff:127.0.0.1]",
+        "2130706433",
+        "0.0.0.0",
+    ] {
+        urls.push(format!("http://{host}:{port}/secret.yaml"));
+    }
+    urls
 }
 
 #[test]
@@ -92,48 +83,38 @@ fn an_upstream_leads_no_further_inwards() {
     output.fails(2).stderr_has("allow-private: true");
     for url in inwards(&world.server) {
         let shown = url.split("?ref").next().unwrap();
-        let host = shown.split("//").last().unwrap().split('/').next().unwrap();
-        let lines = || output.stderr.lines();
-        assert!(
-            lines().any(|line| line.contains(shown) && line.contains("address")),
-            "{host}: {}",
-            output.stderr
-        );
+        let says = |line: &str| line.contains(shown) && line.contains("address");
+        assert!(output.stderr.lines().any(says), "{shown}: {output:?}");
     }
     assert_eq!(world.asked_inside(), [""; 0]);
 }
 
 #[test]
 fn references_of_the_user_are_fetched_from_anywhere() {
-    let inside = |server: &Server| {
+    let world = World::new(|server| {
         vec![
             format!("{}secret.yaml", server.url()),
             format!("{}acme/inside.git?ref=v1", server.git_url()),
         ]
-    };
-    let world = World::new(inside);
-    world.work.run_unchanged(&["app"]).fails(2);
+    });
+    let work = &world.work;
+    work.run_unchanged(&["app"]).fails(2);
     assert_eq!(world.asked_inside(), [""; 0]);
-    world
-        .work
-        .write(".kustomize-localize", "allow-private: true\n");
-    world.work.commit("allow");
-    for arguments in [
-        &["app", "--no-verify"][..],
-        &["--in-place", "--no-verify", "--branch=b"],
-    ] {
-        world.work.run(arguments).success();
-    }
-
-    let world = World::new(inside);
+    // What the user names makes the host one of the user's.
+    let text = work.read("app/kustomization.yaml");
     let named = format!("resources: ['{}secret.yaml']\n", world.server.url());
-    world.work.write("app/own/kustomization.yaml", named);
-    let text = world.work.read("app/kustomization.yaml");
-    world
-        .work
-        .write("app/kustomization.yaml", format!("{text}- own\n"));
-    world.work.commit("own");
-    world.work.run(&["app", "--no-verify"]).success();
+    work.write("app/own/kustomization.yaml", named);
+    work.write("app/kustomization.yaml", format!("{text}- own\n"));
+    work.commit("own");
+    work.run(&["app", "--no-verify"]).success();
+
+    work.write("app/kustomization.yaml", text);
+    work.write(".kustomize-localize", "allow-private: true\n");
+    work.git(&["rm", "-r", "--quiet", "--force", "app/own"]);
+    work.commit("allow");
+    for branch in [&["app", "--branch=a"][..], &["--in-place", "--branch=b"]] {
+        work.run(&[branch, &["--no-verify"]].concat()).success();
+    }
 }
 
 #[test]
@@ -141,97 +122,77 @@ fn a_redirect_leads_no_further_inwards() {
     let world = World::new(|_| Vec::new());
     let (server, work) = (&world.server, &world.work);
     let here = server.url();
-    server.route(
-        "http://files.example.com/a.yaml",
-        Reply::redirect(&format!("{here}secret.yaml")),
-    );
-    server.route(
-        "http://old.example.com/acme/inside.git/info/refs?service=git-upload-pack",
-        Reply::redirect(&format!(
-            "{here}git/acme/inside.git/info/refs?service=git-upload-pack"
-        )),
-    );
+    let refs = "acme/inside.git/info/refs?service=git-upload-pack";
+    for (from, to) in [
+        ("http://files.example.com/a.yaml", "secret.yaml".to_owned()),
+        (
+            &format!("http://old.example.com/{refs}"),
+            format!("git/{refs}"),
+        ),
+    ] {
+        server.route(from, Reply::redirect(&format!("{here}{to}")));
+    }
     for url in [
         "http://files.example.com/a.yaml",
         "http://old.example.com/acme/inside.git?ref=v1",
     ] {
-        work.write("app/kustomization.yaml", format!("resources: ['{url}']\n"));
-        work.commit("source");
+        naming(&world.sandbox, &[url]);
         work.run_unchanged(&["app", "--no-verify"])
             .fails(2)
             .stderr_has("has a loopback or link-local address");
         assert_eq!(world.asked_inside(), [""; 0]);
     }
-}
-
-#[test]
-fn a_repository_that_moved_is_followed() {
-    let world = World::new(|_| Vec::new());
-    world.server.route(
-        "https://git.example.com/old/name.git/info/refs?service=git-upload-pack",
-        Reply::redirect(
-            "https://git.example.com/acme/inside.git/info/refs?service=git-upload-pack",
-        ),
+    // To the same host it is followed: a repository that moved.
+    let refs = "info/refs?service=git-upload-pack";
+    server.route(
+        &format!("https://git.example.com/old/name.git/{refs}"),
+        Reply::redirect(&format!("https://git.example.com/acme/inside.git/{refs}")),
     );
-    let url = "https://git.example.com/old/name.git?ref=v1";
-    world
-        .work
-        .write("app/kustomization.yaml", format!("resources: ['{url}']\n"));
-    world.work.commit("source");
-    world.work.run(&["app", "--no-verify"]).success();
-    let lock = world
-        .work
-        .show("localized/main", "localized-app/kustomize-localize.lock");
-    assert!(
-        lock.contains("url: https://git.example.com/old/name.git\n"),
-        "{lock}"
-    );
+    let url = "https://git.example.com/old/name.git";
+    naming(&world.sandbox, &[format!("{url}?ref=v1")]);
+    work.run(&["app", "--no-verify"]).success();
+    let lock = lock(work);
+    assert!(lock.contains(&format!("url: {url}\n")), "{lock}");
 }
 
 #[test]
 fn only_hosts_that_the_user_or_netrc_names_get_a_login() {
-    for (netrc, sent) in [
-        ("default login u password p\n", false),
-        (
-            "machine files.other.example login u password p\nmachine code.other.example login u password p\n",
-            true,
-        ),
-    ] {
-        let world = World::new(|_| {
-            vec![
-                "https://files.other.example/a.yaml".to_owned(),
-                "https://code.other.example/acme/inside.git?ref=v1".to_owned(),
-            ]
-        });
-        let (sandbox, server) = (&world.sandbox, &world.server);
-        server.serve_git("https://code.other.example/", &sandbox.path("srv"));
-        server.route(
-            "https://files.other.example/a.yaml",
-            Reply::ok(config_map("file")),
-        );
-        server.require_password("https://files.other.example/", "u", "p");
-        server.require_password("https://code.other.example/", "u", "p");
-        fs::write(sandbox.path("home/.netrc"), netrc).unwrap();
-        sandbox.script(
-            "git-credential-any",
-            "test \"$1\" = get && printf 'username=u\\npassword=p\\n'",
-        );
-        let login = |url: &str| {
-            server.requests().iter().any(|request| {
-                request.url().starts_with(url) && request.header("authorization").is_some()
-            })
-        };
-        for helper in [false, true] {
-            if helper {
-                sandbox.configure("credential.helper", "any");
-            }
+    let hosts = ["files", "code"].map(|name| format!("https://{name}.other.example/"));
+    let urls = [
+        format!("{}a.yaml", hosts[0]),
+        format!("{}acme/inside.git?ref=v1", hosts[1]),
+    ];
+    let world = World::new(|_| urls.to_vec());
+    let (sandbox, server) = (&world.sandbox, &world.server);
+    server.serve_git(&hosts[1], &sandbox.path("srv"));
+    server.route(&urls[0], Reply::ok(config_map("file")));
+    for host in &hosts {
+        server.require_password(host, "u", "p");
+    }
+    sandbox.script(
+        "git-credential-any",
+        "test \"$1\" = get && printf 'username=u\\npassword=p\\n'",
+    );
+    let each = hosts.iter().map(|host| {
+        let host = host.trim_start_matches("https://").trim_end_matches('/');
+        format!("machine {host} login u password p\n")
+    });
+    let each: String = each.collect();
+    for helper in [false, true] {
+        if helper {
+            sandbox.configure("credential.helper", "any");
+        }
+        for (netrc, sent) in [("default login u password p\n", false), (&each, true)] {
+            fs::write(sandbox.path("home/.netrc"), netrc).unwrap();
+            let _ = fs::remove_dir_all(sandbox.path("cache/git-kustomize-localize"));
+            server.forget();
             let output = world.work.run(&["app", "--no-verify", "--dry-run"]);
-            assert_eq!(output.status, if sent { 0 } else { 2 }, "{}", output.stderr);
-            for host in [
-                "https://files.other.example/",
-                "https://code.other.example/",
-            ] {
-                assert_eq!(login(host), sent, "{host} {netrc:?} {helper}");
+            assert_eq!(output.status == 0, sent, "{output:?}");
+            for host in &hosts {
+                let requests = server.requests();
+                let mut of_host = requests.iter().filter(|it| it.url().starts_with(host));
+                let is_sent = of_host.any(|request| request.header("authorization").is_some());
+                assert_eq!(is_sent, sent, "{host} {netrc:?} {helper}");
             }
         }
     }
@@ -246,92 +207,86 @@ exit 1"#;
 
 #[test]
 fn charts_of_an_upstream_lead_no_further_inwards() {
-    for (repo, refused) in [
-        ("http://127.0.0.1:8080/charts", true),
-        ("https://localhost/charts", true),
-        ("oci://localhost/charts", true),
-        ("oci://[::1]:5000/charts", true),
-        ("oci://10.1.2.3/charts", true),
-        ("http://2130706433/charts", true),
-        ("https://169.254.169.254/charts", true),
-        ("https://charts.example.com/stable", false),
-        ("oci://registry.example.com/charts", false),
-    ] {
-        let world = World::new(|_| Vec::new());
-        let sandbox = &world.sandbox;
-        let log = sandbox.path("helm.log");
-        sandbox.script("helm", HELM);
-        sandbox.set("HELM_LOG", &log);
-        for (name, file) in [
-            ("HELM_REGISTRY_CONFIG", "logins"),
-            ("DOCKER_CONFIG", "docker"),
-        ] {
-            sandbox.set(name, sandbox.path("home").join(file));
-        }
-        let logins = sandbox.path("home").display().to_string();
-        let asked = || fs::read_to_string(&log).unwrap_or_default();
-        let chart = format!("helmCharts:\n- {{name: web, repo: '{repo}', version: 1.2.3}}\n");
-        let base = Repo::new(sandbox, sandbox.path("srv/acme/base"));
-        base.write("c/kustomization.yaml", &chart);
-        base.commit("chart");
-        base.git(&["tag", "--force", "v1"]);
-        let named = "resources:\n- https://git.example.com/acme/base/c?ref=v1\n";
-        world.work.write("app/kustomization.yaml", named);
-        world.work.commit("source");
-        let run = |args: &[&str]| {
-            let all = [&["app", "--no-verify", "--helm"], args].concat();
-            world.work.run_unchanged(&all).fails(2).stderr.clone()
-        };
-        let said = run(&[]);
-        assert_eq!(
-            said.contains("an upstream names it"),
-            refused,
-            "{repo}: {said}"
-        );
-        assert_eq!(asked().is_empty(), refused, "{repo}: {}", asked());
-        assert!(!asked().contains(&logins), "{repo}: {}", asked());
-
-        // The user may ask for it, with the user's logins.
-        world
-            .work
-            .write("app/kustomization.yaml", format!("{named}{chart}"));
-        world.work.commit("own");
-        fs::write(&log, "").unwrap();
-        let said = run(&[]);
-        assert!(!said.contains("an upstream names it"), "{repo}: {said}");
-        assert!(asked().contains(&logins), "{repo}: {}", asked());
-        // Or say that it may be asked for, without them.
-        world.work.write("app/kustomization.yaml", named);
-        world
-            .work
-            .write(".kustomize-localize", "allow-private: true\n");
-        world.work.commit("allow");
-        fs::write(&log, "").unwrap();
-        run(&[]);
-        assert!(
-            !asked().is_empty() && !asked().contains(&logins),
-            "{repo}: {}",
-            asked()
-        );
+    let inside = [
+        "http://127.0.0.1:8080/charts",
+        "https://localhost/charts",
+        "oci://localhost/charts",
+        "oci://[::1]:5000/charts",
+        "oci://10.1.2.3/charts",
+        "http://2130706433/charts",
+        "https://169.254.169.254/charts",
+    ];
+    let public = [
+        "https://charts.example.com/stable",
+        "oci://registry.example.com/charts",
+    ];
+    let all = [&inside[..], &public].concat();
+    let world = World::new(|_| Vec::new());
+    let (sandbox, work) = (&world.sandbox, &world.work);
+    let log = sandbox.path("helm.log");
+    sandbox.script("helm", HELM);
+    sandbox.set("HELM_LOG", &log);
+    let logins = sandbox.path("home").display().to_string();
+    sandbox.set("HELM_REGISTRY_CONFIG", sandbox.path("home/logins"));
+    sandbox.set("DOCKER_CONFIG", sandbox.path("home/docker"));
+    let base = Repo::new(sandbox, sandbox.path("srv/acme/base"));
+    let mut theirs = String::from("resources:\n");
+    let mut ours = String::from("helmCharts:\n");
+    for (number, repo) in all.iter().enumerate() {
+        let chart = format!("- {{name: web{number}, repo: '{repo}', version: 1.2.3}}\n");
+        let root = format!("helmCharts:\n{chart}");
+        base.write(&format!("c{number}/kustomization.yaml"), root);
+        theirs += &format!("- https://git.example.com/acme/base/c{number}?ref=v1\n");
+        ours += &chart;
     }
+    base.commit("charts");
+    base.git(&["tag", "--force", "v1"]);
+    // Returns which repositories are refused, and which helm was asked for, with logins or without.
+    let run = |text: &str| {
+        super::using(sandbox, text);
+        fs::write(&log, "").unwrap();
+        let args = ["app", "--no-verify", "--helm"];
+        let output = work.run_unchanged(&args);
+        output.fails(2);
+        let asked = fs::read_to_string(&log).unwrap();
+        let asks = |line: &str, repo: &str| {
+            line.contains(&format!("{repo} ")) || line.contains(&format!("{repo}/"))
+        };
+        let asked_for = |with: bool| -> Vec<&str> {
+            let lines = || asked.lines().filter(|line| line.contains(&logins) == with);
+            let found = all
+                .iter()
+                .filter(|repo| lines().any(|line| asks(line, repo)));
+            found.copied().collect()
+        };
+        let refuses = |repo: &&&str| {
+            let said = |failure: &str| {
+                failure.contains(**repo) && failure.contains("an upstream names it")
+            };
+            output.stderr.split("error: ").any(said)
+        };
+        let refused: Vec<&str> = all.iter().filter(refuses).copied().collect();
+        (refused, asked_for(false), asked_for(true))
+    };
+    assert_eq!(run(&theirs), (inside.to_vec(), public.to_vec(), vec![]));
+    // The user may ask for it, with the user's logins.
+    assert_eq!(
+        run(&format!("{theirs}{ours}")),
+        (vec![], vec![], all.clone())
+    );
+    // Or say that it may be asked for, without them.
+    work.write(".kustomize-localize", "allow-private: true\n");
+    assert_eq!(run(&theirs), (vec![], all.clone(), vec![]));
 }
 
 /// A server on this machine names it by a name, which could stand for another address when git asks for it again. Returns
 /// what git was started with, and the port of the server.
 fn pinned(url: impl Fn(&Server) -> String, config: &str) -> (String, String, Output) {
-    let sandbox = Sandbox::new();
-    let server = Server::start();
-    server.serve_git("/git/", &sandbox.path("srv"));
-    let inside = sandbox.repo("srv/acme/inside");
-    inside.write("kustomization.yaml", "resources: [cm.yaml]\n");
-    inside.write("cm.yaml", config_map("inside"));
-    inside.commit("one");
-    let base = sandbox.repo("srv/acme/base");
-    base.write(
-        "kustomization.yaml",
-        format!("resources: ['{}']\n", url(&server)),
-    );
-    base.commit("one");
+    let (sandbox, server, base, named) = super::served();
+    upstream(&sandbox, "srv/acme/inside");
+    let text = format!("resources: ['{}']\n", url(&server));
+    base.write("kustomization.yaml", text);
+    base.commit("two");
     let seen = sandbox.path("seen");
     for (program, body) in [("git", "exec \"$GIT\" \"$@\""), ("ssh", "exit 255")] {
         let body = format!(
@@ -340,25 +295,12 @@ fn pinned(url: impl Fn(&Server) -> String, config: &str) -> (String, String, Out
         );
         sandbox.script(program, &body);
     }
-    sandbox.set("GIT", crate::support::tool("git").unwrap());
-    let work = sandbox.repo("work");
+    sandbox.set("GIT", tool("git").unwrap());
+    let work = naming(&sandbox, &[named]);
     work.write(".kustomize-localize", config);
-    work.write(
-        "kustomization.yaml",
-        format!("resources: ['{}acme/base.git']\n", server.git_url()),
-    );
-    work.commit("source");
+    work.commit("configuration");
     let output = work.run(&["lock"]);
-    let port = server
-        .git_url()
-        .split(':')
-        .nth(2)
-        .unwrap()
-        .split('/')
-        .next()
-        .unwrap()
-        .to_owned();
-    (fs::read_to_string(seen).unwrap(), port, output)
+    (fs::read_to_string(seen).unwrap(), port(&server), output)
 }
 
 #[test]

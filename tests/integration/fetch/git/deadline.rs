@@ -28,30 +28,29 @@ fn a_server_that_says_nothing_ends_at_the_deadline() {
     let sandbox = Sandbox::new();
     let (_listener, url) = silent();
     for (query, args) in [
-        ("&timeout=1", [].as_slice()),
-        ("&timeout=50", &["--timeout", "1"]),
+        ("&timeout=1", &["app"][..]),
+        ("&timeout=50", &["app", "--timeout", "1"]),
     ] {
-        let repo = naming(&sandbox, &[&format!("{url}?ref=v1{query}")]);
-        let before = repo.state();
+        let repo = naming(&sandbox, &[format!("{url}?ref=v1{query}")]);
         let started = Instant::now();
-        let output = repo.run(&[["app"].as_slice(), args].concat());
-        output
+        repo.run_unchanged(args)
             .fails(2)
-            .stderr_has(&format!("{url} did not answer within 1 s"));
-        output.stderr_has("hint: give it more time with `--timeout SECONDS`");
+            .stderr_has(&format!("{url} did not answer within 1 s"))
+            .stderr_has("hint: give it more time with `--timeout SECONDS`");
         lasts_at_most(started, 40);
-        before.assert_same(&repo.state());
-        assert_eq!(alive(&sandbox), [""; 0]);
-        assert_eq!(half_repositories(&sandbox), [""; 0]);
+        is_over(&sandbox);
     }
 }
 
-fn half_repositories(sandbox: &Sandbox) -> Vec<String> {
+/// Asserts that nothing runs any more, and that the cache and the directory for temporary files hold nothing of it.
+#[track_caller]
+fn is_over(sandbox: &Sandbox) {
     let git = sandbox.path("cache/git-kustomize-localize/git");
     let urls = git.read_dir().into_iter().flatten().flatten();
-    urls.flat_map(|url| url.path().read_dir().unwrap().flatten())
-        .map(|entry| entry.file_name().into_string().unwrap())
-        .collect()
+    let mut halves = urls.flat_map(|url| url.path().read_dir().unwrap());
+    assert!(halves.next().is_none());
+    assert_eq!(sandbox.leftovers(), [""; 0]);
+    assert_eq!(alive(sandbox), [""; 0]);
 }
 
 #[test]
@@ -59,24 +58,16 @@ fn an_interrupt_ends_a_fetch_at_once() {
     let sandbox = Sandbox::new();
     let (listener, url) = silent();
     // More than are fetched side by side: none may be started when another is ended.
-    let references: Vec<String> = (0..20)
-        .map(|number| format!("{}?ref=v1", url.replace("base", &format!("base-{number}"))))
-        .collect();
-    let repo = naming(
-        &sandbox,
-        &references.iter().map(String::as_str).collect::<Vec<_>>(),
-    );
+    let url = |number| format!("{}?ref=v1", url.replace("base", &format!("base-{number}")));
+    let repo = naming(&sandbox, &(0..20).map(url).collect::<Vec<_>>());
     let before = repo.state();
     let running = repo.start(&["app"]);
     let clients: Vec<_> = (0..3).map(|_| listener.accept().unwrap()).collect();
     let started = Instant::now();
     running.interrupt();
-    let output = running.wait();
-    output.fails(130);
+    running.wait().fails(130);
     lasts_at_most(started, 20);
     drop(clients);
     before.assert_same(&repo.state());
-    assert_eq!(half_repositories(&sandbox), [""; 0]);
-    assert_eq!(sandbox.leftovers(), [""; 0]);
-    assert_eq!(alive(&sandbox), [""; 0]);
+    is_over(&sandbox);
 }

@@ -4,110 +4,77 @@ use super::*;
 
 #[test]
 fn submodules_are_checked_out_when_they_are_used() {
-    let sandbox = Sandbox::new();
-    let server = Server::start();
+    let (sandbox, server, library, url) = served();
     upstream(&sandbox, "srv/acme/inner");
-    let library = upstream(&sandbox, "srv/acme/library");
-    let add = |repo: &Repo, url: &str, path: &str| {
+    let git = server.git_url();
+    // What is written down, and where it is cloned from.
+    let add = |repo: &Repo, path: &str, url: &str, from: &str| {
         repo.git(&[
-            "-c",
-            "protocol.file.allow=always",
             "submodule",
             "--quiet",
             "add",
-            url,
+            &format!("{git}acme/{from}"),
             path,
         ]);
+        let key = format!("submodule.{path}.url");
+        repo.git(&["config", "-f", ".gitmodules", &key, url]);
     };
-    server.serve_git("/git/", &sandbox.path("srv"));
-    let git = server.git_url();
-    add(&library, &format!("{git}acme/inner"), "vendor/inner");
-    library.git(&[
-        "config",
-        "-f",
-        ".gitmodules",
-        "submodule.vendor/inner.url",
-        "../inner",
-    ]);
+    add(&library, "vendor/inner", "../inner", "inner");
     library.commit("inner");
     let app = upstream(&sandbox, "srv/acme/app");
-    add(&app, &format!("{git}acme/library"), "lib");
-    add(&app, &format!("{git}acme/library"), "unused");
-    app.git(&[
-        "config",
-        "-f",
-        ".gitmodules",
-        "submodule.lib.url",
-        "./../library.git",
-    ]);
-    app.git(&[
-        "config",
-        "-f",
-        ".gitmodules",
-        "submodule.unused.url",
-        "../nowhere.git",
-    ]);
+    add(&app, "lib", "./../base.git", "base");
+    add(&app, "unused", "../nowhere.git", "base");
     app.write(
         "overlay/kustomization.yaml",
         "resources: [../lib/base, ../lib/vendor/inner/base]\n",
     );
+    // A root that needs the missing one reports which it is.
+    app.write("broken/kustomization.yaml", "resources: [../unused/base]\n");
     app.commit("submodules");
     server.forget();
 
-    let repo = naming(&sandbox, &[&format!("{git}acme/app.git/overlay?ref=main")]);
+    let url = url.replace("acme/base", "acme/app");
+    let repo = naming(&sandbox, &[format!("{url}/overlay?ref=main")]);
     repo.run(&["app"]).success();
     let files = repo.files("localized/main").join("\n");
-    assert!(files.contains("/lib/base/cm.yaml"), "{files}");
-    assert!(files.contains("/lib/vendor/inner/base/cm.yaml"), "{files}");
+    for file in ["/lib/base/cm.yaml", "/lib/vendor/inner/base/cm.yaml"] {
+        assert!(files.contains(file), "{files}");
+    }
     assert!(!server.log().iter().any(|line| line.contains("nowhere")));
 
-    let repo = naming(
+    naming(
         &sandbox,
-        &[&format!(
-            "{git}acme/app.git/overlay?ref=main&submodules=false"
-        )],
+        &[format!("{url}/overlay?ref=main&submodules=false")],
     );
-    let output = repo.run(&["app", "--dry-run"]);
-    output
+    repo.run(&["app", "--dry-run"])
         .fails(2)
         .stderr_has("`../lib/base` lies in the submodule");
-
-    // A root that needs the missing one reports which it is.
-    app.write("broken/kustomization.yaml", "resources: [../unused/base]\n");
-    app.commit("broken");
-    let repo = naming(&sandbox, &[&format!("{git}acme/app.git/broken?ref=main")]);
-    let output = repo.run(&["app", "--dry-run", "--update"]);
-    output
+    naming(&sandbox, &[format!("{url}/broken?ref=main")]);
+    repo.run(&["app", "--dry-run", "--update"])
         .fails(2)
         .stderr_has("submodule `")
         .stderr_has("unused")
         .stderr_has("acme/nowhere.git");
 }
 
+/// Returns an upstream whose `overlay` names the submodule `lib`, which it does not have yet.
+fn overlaid() -> (Sandbox, Repo, String, Repo) {
+    let (sandbox, app, url) = local();
+    app.write("overlay/kustomization.yaml", "resources: [../lib/base]\n");
+    app.commit("overlay");
+    let library = upstream(&sandbox, "library");
+    (sandbox, app, format!("{url}//overlay?ref="), library)
+}
+
 #[test]
 fn submodules_of_the_file_system_are_refused_as_git_does() {
-    let sandbox = Sandbox::new();
-    let library = upstream(&sandbox, "library");
-    let app = upstream(&sandbox, "app");
-    let url = format!("file://{}", library.path().display());
-    app.git(&[
-        "-c",
-        "protocol.file.allow=always",
-        "submodule",
-        "--quiet",
-        "add",
-        &url,
-        "lib",
-    ]);
-    app.write("overlay/kustomization.yaml", "resources: [../lib/base]\n");
+    let (sandbox, app, url, library) = overlaid();
+    let from = format!("file://{}", library.path().display());
+    let allow = ["-c", "protocol.file.allow=always"];
+    let add = ["submodule", "--quiet", "add", &from, "lib"];
+    app.git(&[&allow[..], &add].concat());
     app.commit("submodule");
-    let repo = naming(
-        &sandbox,
-        &[&format!(
-            "file://{}//overlay?ref=main",
-            app.path().display()
-        )],
-    );
+    let repo = naming(&sandbox, &[format!("{url}main")]);
     repo.run(&["app"])
         .fails(2)
         .stderr_has("transport 'file' not allowed")
@@ -118,88 +85,47 @@ fn submodules_of_the_file_system_are_refused_as_git_does() {
 
 #[test]
 fn hostile_submodules_start_nothing() {
-    let sandbox = Sandbox::new();
-    let library = upstream(&sandbox, "library");
+    let (sandbox, app, upstream, library) = overlaid();
     let head = library.id("HEAD");
-    let app = upstream(&sandbox, "app");
-    app.write("overlay/kustomization.yaml", "resources: [../lib/base]\n");
-    app.commit("overlay");
     let mark = sandbox.path("pwned");
     let log = count_git(&sandbox);
+    let (touch, place) = (mark.display(), library.path().display());
+    let link = format!("160000,{head},lib");
+    app.git(&["update-index", "--add", "--cacheinfo", &link]);
+    let run = |path: &str, url: &str| {
+        app.write(
+            ".gitmodules",
+            format!("[submodule \"lib\"]\n\tpath = {path}\n\turl = \"{url}\"\n"),
+        );
+        app.git(&["add", ".gitmodules"]);
+        app.git(&["commit", "-qm", "hostile"]);
+        let repo = naming(&sandbox, &[format!("{upstream}{}", app.id("HEAD"))]);
+        taken(&log, "");
+        let output = repo.run(&["app", "--update"]);
+        output.fails(2);
+        output
+    };
+    let taken_for_else = "git could take it for something else";
     for (url, why) in [
         (
-            format!("ext::sh -c touch% {}", mark.display()),
+            format!("ext::sh -c touch% {touch}"),
             "transport is not supported",
         ),
-        (
-            format!("--upload-pack=touch {}", mark.display()),
-            "git could take it for something else",
-        ),
+        (format!("--upload-pack=touch {touch}"), taken_for_else),
         (
             "../../../../../../../../../../../../x".to_owned(),
             "it climbs out of its server",
         ),
-        (
-            "ssh://-oProxyCommand=touch/x".to_owned(),
-            "git could take it for something else",
-        ),
-        (
-            "-oProxyCommand=touch:x".to_owned(),
-            "git could take it for something else",
-        ),
+        ("ssh://-oProxyCommand=touch/x".to_owned(), taken_for_else),
+        ("-oProxyCommand=touch:x".to_owned(), taken_for_else),
         ("git://h/x".to_owned(), "transport is not supported"),
     ] {
-        app.write(
-            ".gitmodules",
-            format!("[submodule \"lib\"]\n\tpath = lib\n\turl = \"{url}\"\n"),
-        );
-        app.git(&[
-            "update-index",
-            "--add",
-            "--cacheinfo",
-            &format!("160000,{head},lib"),
-        ]);
-        app.git(&["add", ".gitmodules"]);
-        app.git(&["commit", "-qm", "hostile"]);
-        let id = app.id("HEAD");
-        let repo = naming(
-            &sandbox,
-            &[&format!(
-                "file://{}//overlay?ref={id}",
-                app.path().display()
-            )],
-        );
-        fs::write(&log, "").unwrap();
-        let output = repo.run(&["app", "--update"]);
-        output
-            .fails(2)
-            .stderr_has(why)
-            .stderr_has("submodules=false");
-        assert_eq!(
-            taken(&log, "fetch").len(),
-            1,
-            "only the repository itself: {url}"
-        );
+        let output = run("lib", &url);
+        output.stderr_has(why).stderr_has("submodules=false");
+        let fetches = taken(&log, "fetch");
+        assert_eq!(fetches.len(), 1, "only the repository itself: {url}");
         assert!(!mark.exists(), "{url}");
     }
     // A path that leaves the repository is nowhere in its tree.
-    app.write(
-        ".gitmodules",
-        format!(
-            "[submodule \"lib\"]\n\tpath = ../../lib\n\turl = file://{}\n",
-            library.path().display()
-        ),
-    );
-    app.git(&["add", ".gitmodules"]);
-    app.git(&["commit", "-qm", "escape"]);
-    let repo = naming(
-        &sandbox,
-        &[&format!(
-            "file://{}//overlay?ref=main",
-            app.path().display()
-        )],
-    );
-    repo.run(&["app", "--update"])
-        .fails(2)
-        .stderr_has("`../lib/base` lies in the submodule");
+    run("../../lib", &format!("file://{place}")).stderr_has("`../lib/base` lies in the submodule");
 }
