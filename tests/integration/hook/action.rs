@@ -4,16 +4,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use git_kustomize_localize::record::sha256_hex;
 use serde_yaml::Value;
-use sha2::{Digest as _, Sha256};
 
 use crate::shipped::release::shipped;
 use crate::support::pages::{self, section, source};
-use crate::support::{Output, Reply, Repo, Running, Sandbox, Server, config};
+use crate::support::{Output, Reply, Repo, Running, Sandbox, Server, config, program};
 
-const REMOTE: &str = "resources:\n  - https://example.com/acme/app//deploy?ref=v1\n";
-const LOCAL: &str = "resources:\n  - config.yaml\n";
-const OFF: &str = "rules:\n  remote-reference: off\n  floating-ref: off\n";
+use super::{CONFIG, LOCAL, OFF, REMOTE, ROOT};
 
 /// A runner with a repository on the hosting side and its checkout.
 struct Runner {
@@ -32,12 +30,8 @@ impl Runner {
         let sandbox = Sandbox::new();
         sandbox.offer_itself();
         let origin = sandbox.repo("origin");
-        origin.write("app/kustomization.yaml", LOCAL);
-        origin.write("app/config.yaml", config("app"));
-        origin.commit("clean");
-        for directory in ["runner", "checkout"] {
-            fs::create_dir(sandbox.path(directory)).unwrap();
-        }
+        super::clean(&origin);
+        fs::create_dir(sandbox.path("runner")).unwrap();
         let checkout = sandbox.repo("checkout");
         let url = format!("file://{}", origin.path().display());
         checkout.git(&["remote", "add", "origin", &url]);
@@ -52,12 +46,20 @@ impl Runner {
         runner.set("github.action_ref", "main");
         runner.set("github.event.repository.default_branch", "main");
         runner.set("inputs.install", "none");
-        for (name, value) in [("RUNNER_OS", "Linux"), ("RUNNER_ARCH", "X64")] {
-            runner.sandbox.set(name, value);
-        }
+        let sandbox = &runner.sandbox;
+        sandbox.set("RUNNER_OS", "Linux");
+        sandbox.set("RUNNER_ARCH", "X64");
+        sandbox.set("RUNNER_TEMP", sandbox.path("runner"));
         runner
-            .sandbox
-            .set("RUNNER_TEMP", runner.sandbox.path("runner"));
+    }
+
+    /// Returns one that has to install the program, and then has nothing to find.
+    fn without_the_program() -> Runner {
+        let mut runner = Runner::new();
+        fs::remove_file(runner.sandbox.path("bin/git-kustomize-localize")).unwrap();
+        let commit = runner.origin.id("main");
+        runner.event("schedule", &commit, 1);
+        runner.set("inputs.base", commit);
         runner
     }
 
@@ -79,8 +81,7 @@ impl Runner {
 
     /// Runs the action, with what its inputs do not say by default.
     fn run(&mut self) -> Output {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("action.yml");
-        let action: Value = serde_yaml::from_str(&fs::read_to_string(source).unwrap()).unwrap();
+        let action = yaml("action.yml");
         for (name, input) in action["inputs"].as_mapping().unwrap() {
             let name = format!("inputs.{}", name.as_str().unwrap());
             let default = input["default"].as_str().unwrap().to_owned();
@@ -100,34 +101,27 @@ impl Runner {
 
     fn step(&mut self, step: &Value) -> Output {
         assert_eq!(step["shell"].as_str(), Some("bash"));
-        let script = self.sandbox.path("runner/step.sh");
         let run = step["run"].as_str().unwrap();
         // Whatever is pasted into a script is run.
         assert!(!run.contains("${{"), "{run}");
-        fs::write(&script, run).unwrap();
         let files = ["GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY"];
         for name in files {
             let file = self.sandbox.path("runner").join(name);
             fs::write(&file, "").unwrap();
             self.sandbox.set(name, &file);
         }
-        let mut command = self.sandbox.command("bash", self.checkout.path());
-        command
-            .args(["--noprofile", "--norc", "-eo", "pipefail"])
-            .arg(script);
-        for (name, value) in step["env"].as_mapping().unwrap() {
-            let value = value.as_str().unwrap();
-            let expression = value
-                .strip_prefix("${{ ")
-                .and_then(|rest| rest.strip_suffix(" }}"));
-            let value = match expression {
+        let variables = step["env"].as_mapping().unwrap().iter();
+        let variables = variables.map(|(name, value)| {
+            let [name, value] = [name, value].map(|text| text.as_str().unwrap());
+            let expression = value.strip_prefix("${{ ");
+            let value = match expression.and_then(|rest| rest.strip_suffix(" }}")) {
                 // A missing value of an event is empty.
                 Some(name) => self.context.get(name).cloned().unwrap_or_default(),
                 None => value.to_owned(),
             };
-            command.env(name.as_str().unwrap(), value);
-        }
-        let output = Running::start(&mut command).wait();
+            (name.to_owned(), value)
+        });
+        let output = super::step(&self.sandbox, self.checkout.path(), run, variables);
         let added = fs::read_to_string(self.sandbox.path("runner/GITHUB_PATH")).unwrap();
         for directory in added.lines() {
             let path = format!("{directory}:{}", std::env::var("PATH").unwrap());
@@ -141,27 +135,35 @@ impl Runner {
     }
 
     /// Makes a pull request of what is in the working tree of the origin, and returns the base, the
-    /// head and the merge that GitHub makes of them.
+    /// head and the merge that GitHub makes of them. The merge is checked out.
     fn pull_request(&mut self) -> (String, String, String) {
-        let base = self.origin.id("main");
-        self.origin.git(&["switch", "--quiet", "-c", "topic"]);
-        let head = self.origin.commit("change");
-        self.origin
-            .git(&["switch", "--quiet", "-c", "pull", "main"]);
-        self.origin
-            .git(&["merge", "--quiet", "--no-ff", "-m", "merge", "topic"]);
-        let merge = self.origin.id("HEAD");
+        let origin = &self.origin;
+        let base = origin.id("main");
+        origin.git(&["switch", "--quiet", "-c", "topic"]);
+        let head = origin.commit("change");
+        origin.git(&["switch", "--quiet", "-c", "pull", "main"]);
+        origin.git(&["merge", "--quiet", "--no-ff", "-m", "merge", "topic"]);
+        let merge = origin.id("HEAD");
         self.set("github.event.pull_request.base.sha", &base);
+        // By default only the merge is there, and its base is fetched.
+        self.event("pull_request", &merge, 1);
         (base, head, merge)
+    }
+
+    /// Returns a runner for a pull request that writes these files, with what [`Runner::pull_request`] returns.
+    fn pulled(files: &[(&str, &str)]) -> (Runner, (String, String, String)) {
+        let mut runner = Runner::new();
+        for (path, text) in files {
+            runner.origin.write(path, text);
+        }
+        let pull_request = runner.pull_request();
+        (runner, pull_request)
     }
 }
 
 #[test]
 fn a_pull_request_that_needs_the_network_fails() {
-    let mut runner = Runner::new();
-    runner.origin.write("app/kustomization.yaml", REMOTE);
-    let (_, head, merge) = runner.pull_request();
-    // By default only the merge is there, and its base is fetched.
+    let (mut runner, (_, head, merge)) = Runner::pulled(&[(ROOT, REMOTE)]);
     for depth in [1, 2] {
         runner.event("pull_request", &merge, depth);
         runner
@@ -170,12 +172,15 @@ fn a_pull_request_that_needs_the_network_fails() {
             .stdout_has("::error file=app/kustomization.yaml,line=2,")
             .stdout_has("remote-reference");
         let summary = runner.file("GITHUB_STEP_SUMMARY");
-        assert!(summary.contains("app/kustomization.yaml:2:5"), "{summary}");
-        let touched = "~~~text\napp: app/kustomization.yaml\n~~~\n";
-        assert!(summary.contains(touched), "{summary}");
-        let (_, picture) = summary.split_once("~~~mermaid\nflowchart LR\n").unwrap();
-        assert!(picture.contains(" == new ==> "), "{summary}");
-        assert!(picture.trim_end().ends_with("~~~"), "{summary}");
+        for part in [
+            "app/kustomization.yaml:2:5",
+            "~~~text\napp: app/kustomization.yaml\n~~~\n",
+            "~~~mermaid\nflowchart LR\n",
+            " == new ==> ",
+        ] {
+            assert!(summary.contains(part), "no {part:?} in {summary}");
+        }
+        assert!(summary.trim_end().ends_with("~~~"), "{summary}");
     }
     // Some check the head out.
     runner.event("pull_request", &head, 1);
@@ -184,84 +189,69 @@ fn a_pull_request_that_needs_the_network_fails() {
 }
 
 #[test]
-fn a_pull_request_that_does_not_passes() {
-    let mut runner = Runner::new();
-    runner.origin.write("note", "x");
-    let (_, _, merge) = runner.pull_request();
-    runner.event("pull_request", &merge, 1);
-    runner.run().success();
-}
-
-#[test]
-fn a_pull_request_cannot_switch_off_its_own_check() {
-    let mut runner = Runner::new();
-    runner.origin.write("app/kustomization.yaml", REMOTE);
-    runner.origin.write(".kustomize-localize", OFF);
-    let (_, _, merge) = runner.pull_request();
-    runner.event("pull_request", &merge, 1);
-    runner.run().fails(1).stdout_has("remote-reference");
-    // The configuration of the commit itself works; the base lacks it.
-    runner.set("inputs.base", &merge);
-    runner.run().success();
-}
-
-#[test]
-fn a_pull_request_cannot_break_the_configuration() {
-    let mut runner = Runner::new();
-    runner
-        .origin
-        .write(".kustomize-localize", "nonsense: true\n");
-    let (_, _, merge) = runner.pull_request();
-    runner.event("pull_request", &merge, 1);
-    runner
-        .run()
-        .fails(2)
-        .stdout_has("::error file=.kustomize-localize,line=1,");
+fn a_pull_request_is_judged_by_its_base() {
+    let on_one_line = "::error file=.kustomize-localize,line=1,";
+    let loosened = "new in the configuration: +  remote-reference: off\n";
+    for (files, status, said) in [
+        (&[("note", "x")][..], 0, ""),
+        (&[(ROOT, REMOTE), (CONFIG, OFF)], 1, "remote-reference"),
+        (&[(CONFIG, "nonsense: true\n")], 2, on_one_line),
+        (&[(CONFIG, OFF)], 0, loosened),
+    ] {
+        let (mut runner, (_, _, merge)) = Runner::pulled(files);
+        let output = runner.run();
+        assert_eq!(output.status, status, "{files:?} {output:?}");
+        output.stdout_has(said);
+        if said == loosened {
+            let summary = runner.file("GITHUB_STEP_SUMMARY");
+            let line = "<p>new in the configuration:</p>\n<ul>\n<li><code>+rules:</code></li>\n<li><code>+  remote-reference: off</code></li>\n";
+            assert!(summary.contains(line), "{summary}");
+        }
+        if status == 1 {
+            // The configuration of the commit itself works; the base lacks it.
+            runner.set("inputs.base", &merge);
+            runner.run().success();
+        }
+    }
 }
 
 #[test]
 fn only_new_findings_count_if_the_base_says_so() {
     let mut runner = Runner::new();
     runner.origin.write("old/kustomization.yaml", REMOTE);
-    runner
-        .origin
-        .write(".kustomize-localize", "new-only: true\n");
+    runner.origin.write(CONFIG, "new-only: true\n");
     runner.origin.commit("old");
     runner.origin.write("new/kustomization.yaml", REMOTE);
     let (base, _, merge) = runner.pull_request();
-    runner.event("pull_request", &merge, 1);
-    let output = runner.run();
-    output
-        .fails(1)
-        .stdout_has("file=new/kustomization.yaml")
-        .lacks("file=old/kustomization.yaml");
+    let before = "github.event.before";
     for (event, variable) in [
-        ("push", "github.event.before"),
+        ("pull_request", "github.event.pull_request.base.sha"),
+        ("push", before),
         ("merge_group", "github.event.merge_group.base_sha"),
+        // A new branch starts from the default one.
+        ("push", ""),
     ] {
         runner.event(event, &merge, 1);
-        runner.set(variable, &base);
+        if variable.is_empty() {
+            runner.sandbox.set("GITHUB_REF", "refs/heads/pull");
+            runner.set(before, "0".repeat(40));
+        } else {
+            runner.set(variable, &base);
+        }
         runner
             .run()
             .fails(1)
             .stdout_has("file=new/kustomization.yaml")
             .lacks("file=old/kustomization.yaml");
     }
-    // A new branch starts from the default one.
-    runner.event("push", &merge, 1);
-    runner.sandbox.set("GITHUB_REF", "refs/heads/pull");
-    runner.set("github.event.before", "0".repeat(40));
-    runner.run().fails(1).lacks("file=old/kustomization.yaml");
 }
 
 #[test]
 fn no_event_is_judged_by_the_configuration_of_the_change() {
-    let mut runner = Runner::new();
-    runner.origin.write("app/kustomization.yaml", REMOTE);
-    runner.origin.write(".kustomize-localize", OFF);
-    let (_, _, merge) = runner.pull_request();
+    let (mut runner, (_, _, merge)) = Runner::pulled(&[(ROOT, REMOTE), (CONFIG, OFF)]);
     runner.set("github.event.before", "0".repeat(40));
-    for event in [
+    let names = ["refs/heads/pull", "refs/tags/v1", "refs/pull/1/merge"];
+    for (event, name) in [
         "push",
         "create",
         "release",
@@ -272,17 +262,21 @@ fn no_event_is_judged_by_the_configuration_of_the_change() {
         "issue_comment",
         "pull_request_review",
         "anything",
-    ] {
-        for name in ["refs/heads/pull", "refs/tags/v1", "refs/pull/1/merge"] {
-            runner.event(event, &merge, 1);
-            runner.sandbox.set("GITHUB_REF", name);
-            runner.run().fails(1).stdout_has("remote-reference");
-        }
-        // The default branch itself starts from nothing that the event names.
+    ]
+    .iter()
+    .zip(names.iter().cycle())
+    {
         runner.event(event, &merge, 1);
-        runner.run().fails(2).stdout_has(&format!(
-            "the event {event} names no commit to compare with"
-        ));
+        // The default branch itself starts from nothing that the event names.
+        let said = format!("the event {event} names no commit to compare with");
+        runner.run().fails(2).stdout_has(&said);
+        runner.sandbox.set("GITHUB_REF", name);
+        runner.run().fails(1).stdout_has("remote-reference");
+    }
+    for name in names {
+        runner.event("push", &merge, 1);
+        runner.sandbox.set("GITHUB_REF", name);
+        runner.run().fails(1).stdout_has("remote-reference");
     }
     // Who asks for it is judged by it.
     runner.set("inputs.base", &merge);
@@ -290,25 +284,8 @@ fn no_event_is_judged_by_the_configuration_of_the_change() {
 }
 
 #[test]
-fn a_change_that_only_loosens_the_configuration_is_shown() {
-    let mut runner = Runner::new();
-    runner.origin.write(".kustomize-localize", OFF);
-    let (_, _, merge) = runner.pull_request();
-    runner.event("pull_request", &merge, 1);
-    runner
-        .run()
-        .success()
-        .stdout_has("new in the configuration: +  remote-reference: off\n");
-    let summary = runner.file("GITHUB_STEP_SUMMARY");
-    let line = "<p>new in the configuration:</p>\n<ul>\n<li><code>+rules:</code></li>\n<li><code>+  remote-reference: off</code></li>\n";
-    assert!(summary.contains(line), "{summary}");
-}
-
-#[test]
 fn an_event_that_cannot_be_checked_fails() {
-    let mut runner = Runner::new();
-    runner.origin.write("app/kustomization.yaml", REMOTE);
-    let (base, head, merge) = runner.pull_request();
+    let (mut runner, (base, head, merge)) = Runner::pulled(&[(ROOT, REMOTE)]);
     // This event has the base checked out by default.
     runner.event("pull_request_target", &base, 1);
     runner
@@ -342,10 +319,7 @@ fn an_event_that_cannot_be_checked_fails() {
 
 #[test]
 fn the_result_is_written_as_sarif_too() {
-    let mut runner = Runner::new();
-    runner.origin.write("app/kustomization.yaml", REMOTE);
-    let (_, _, merge) = runner.pull_request();
-    runner.event("pull_request", &merge, 1);
+    let (mut runner, _) = Runner::pulled(&[(ROOT, REMOTE)]);
     runner.set("inputs.sarif", "result file.sarif");
     runner.run().fails(1).stdout_has("::error ");
     let sarif = runner.checkout.read("result file.sarif");
@@ -360,17 +334,14 @@ const ARCHIVE: &str = "git-kustomize-localize-x86_64-unknown-linux-musl.tar.gz";
 
 /// Returns an archive of a release, whose program prints `released`.
 fn archive(sandbox: &Sandbox) -> Vec<u8> {
-    let directory = sandbox.path("release/git-kustomize-localize-x86_64-unknown-linux-musl");
+    let root = ARCHIVE.strip_suffix(".tar.gz").unwrap();
+    let directory = sandbox.path("release").join(root);
     fs::create_dir_all(&directory).unwrap();
-    sandbox.script("git-kustomize-localize.new", "echo released");
-    fs::rename(
-        sandbox.path("bin/git-kustomize-localize.new"),
-        directory.join("git-kustomize-localize"),
-    )
-    .unwrap();
+    sandbox.script("new", "echo released");
+    let program = directory.join("git-kustomize-localize");
+    fs::rename(sandbox.path("bin/new"), program).unwrap();
     let mut command = sandbox.command("tar", &sandbox.path("release"));
-    let root = directory.file_name().unwrap();
-    command.args(["-czf", "../release.tar.gz"]).arg(root);
+    command.args(["-czf", "../release.tar.gz", root]);
     Running::start(&mut command).wait().success();
     fs::read(sandbox.path("release.tar.gz")).unwrap()
 }
@@ -382,24 +353,14 @@ fn release() -> (Runner, Server, String) {
 }
 
 fn release_of(archive: impl FnOnce(&Sandbox) -> Vec<u8>) -> (Runner, Server, String) {
-    let mut runner = Runner::new();
-    fs::remove_file(runner.sandbox.path("bin/git-kustomize-localize")).unwrap();
-    let commit = runner.origin.id("main");
-    runner.event("schedule", &commit, 1);
-    runner.set("inputs.base", commit);
+    let mut runner = Runner::without_the_program();
+    let sandbox = &runner.sandbox;
     let server = Server::start();
-    runner.sandbox.trust(&server);
-    runner
-        .sandbox
-        .set("CURL_CA_BUNDLE", runner.sandbox.path("authority.pem"));
-    runner
-        .sandbox
-        .set("GITHUB_SERVER_URL", server.tls_url().trim_end_matches('/'));
-    let archive = archive(&runner.sandbox);
-    let digest: String = Sha256::digest(&archive)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    sandbox.trust(&server);
+    sandbox.set("CURL_CA_BUNDLE", sandbox.path("authority.pem"));
+    sandbox.set("GITHUB_SERVER_URL", server.tls_url().trim_end_matches('/'));
+    let archive = archive(sandbox);
+    let digest = sha256_hex(&archive);
     server.route(&url(), Reply::ok(archive));
     runner.set("inputs.install", "release");
     (runner, server, digest)
@@ -412,24 +373,22 @@ fn url() -> String {
 #[test]
 fn a_release_is_installed_only_with_its_digest() {
     let (mut runner, server, digest) = release();
-    let url = url();
-    runner
-        .run()
-        .fails(2)
-        .stdout_has("there is no release of main");
+    let said = |digest: &str| {
+        let reply = Reply::ok(format!("{digest}  x\n"));
+        server.route(&format!("{}.sha256", url()), reply);
+    };
+    let none = "there is no release of main";
+    runner.run().fails(2).stdout_has(none);
     runner.set("github.action_ref", "v1.2.3");
     runner.run().fails(2).stdout_has("no digest at");
     let other = "0".repeat(64);
+    said(&other);
     for install in ["release", "auto"] {
         // An unexpected value must not lead to a fallback.
         runner.set("inputs.install", install);
-        server.route(&format!("{url}.sha256"), Reply::ok(format!("{other}  x\n")));
         runner.run().fails(2).stdout_has("has the SHA-256");
     }
-    server.route(
-        &format!("{url}.sha256"),
-        Reply::ok(format!("{digest}  x\n")),
-    );
+    said(&digest);
     runner.set("inputs.sha256", &other);
     runner.run().fails(2).stdout_has("has the SHA-256");
     runner.set("inputs.sha256", "");
@@ -464,21 +423,15 @@ fn a_commit_installs_the_release_whose_digests_it_holds() {
     }
     runner.set("github.action_path", action.to_str().unwrap());
     let known = action.join("hooks/action/release");
+    let other = "0".repeat(64);
+    let id = "0123456789012345678901234567890123456789";
     for (digests, expected) in [
-        (
-            format!("{}  {ARCHIVE}\n", "0".repeat(64)),
-            "has the SHA-256",
-        ),
+        (format!("{other}  {ARCHIVE}\n"), "has the SHA-256"),
         (format!("{digest}  other-{ARCHIVE}\n"), "no digest of"),
         (format!("{digest}  {ARCHIVE}.sig\n"), "no digest of"),
     ] {
         fs::write(&known, format!("v1.2.3\n{digests}")).unwrap();
-        for reference in [
-            "v1",
-            "main",
-            "0123456789012345678901234567890123456789",
-            "v1.2.3",
-        ] {
+        for reference in ["v1", "main", id, "v1.2.3"] {
             runner.set("github.action_ref", reference);
             runner.run().fails(2).stdout_has(expected);
         }
@@ -491,31 +444,21 @@ fn a_commit_installs_the_release_whose_digests_it_holds() {
 
 #[test]
 fn the_source_is_compiled_where_there_is_no_release() {
-    let mut runner = Runner::new();
-    let program = runner.sandbox.path("bin/git-kustomize-localize");
-    let commit = runner.origin.id("main");
-    runner.event("schedule", &commit, 1);
-    runner.set("inputs.base", commit);
-    fs::remove_file(program).unwrap();
+    let mut runner = Runner::without_the_program();
     runner.run().fails(2).stdout_has("is not on PATH");
     // A fake cargo prints its arguments, and makes the program.
-    let real = env!("CARGO_BIN_EXE_git-kustomize-localize");
-    runner.sandbox.script(
-        "cargo",
-        &format!(
-            "echo \"$@\" > \"$RUNNER_TEMP/cargo\"\nwhile [ \"$1\" != --root ]; do shift; done\n\
-             mkdir -p \"$2/bin\" && ln -s {real} \"$2/bin/git-kustomize-localize\""
-        ),
+    let body = format!(
+        "echo \"$@\" > \"$RUNNER_TEMP/cargo\"\nwhile [ \"$1\" != --root ]; do shift; done\n\
+         mkdir -p \"$2/bin\" && ln -s {} \"$2/bin/git-kustomize-localize\"",
+        program().display()
     );
+    runner.sandbox.script("cargo", &body);
+    let path = std::env::var("PATH").unwrap();
+    let path = format!("{}:{path}", runner.sandbox.path("bin").display());
     for install in ["source", "auto"] {
         runner.set("inputs.install", install);
         let _ = fs::remove_dir_all(runner.sandbox.path("runner/git-kustomize-localize"));
-        let path = format!(
-            "{}:{}",
-            runner.sandbox.path("bin").display(),
-            std::env::var("PATH").unwrap()
-        );
-        runner.sandbox.set("PATH", path);
+        runner.sandbox.set("PATH", &path);
         runner.run().success().stdout_has("kustomization");
         let asked = runner.file("cargo");
         let source = concat!(
@@ -528,22 +471,21 @@ fn the_source_is_compiled_where_there_is_no_release() {
     runner.run().fails(2).stdout_has("install must be");
 }
 
+/// Returns a file of the sources that is YAML.
+fn yaml(path: &str) -> Value {
+    serde_yaml::from_str(&source(path)).unwrap()
+}
+
 #[test]
 fn every_input_is_described() {
-    let top = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let action: Value =
-        serde_yaml::from_str(&fs::read_to_string(top.join("action.yml")).unwrap()).unwrap();
+    let action = yaml("action.yml");
     let page = source("src/manual/ci.md");
-    let mut rows: Vec<&str> = section(&page, "## GitHub Actions")
-        .lines()
+    let rows = section(&page, "## GitHub Actions").lines();
+    let mut rows: Vec<&str> = rows
         .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
         .collect();
-    let mut inputs: Vec<&str> = action["inputs"]
-        .as_mapping()
-        .unwrap()
-        .keys()
-        .filter_map(Value::as_str)
-        .collect();
+    let inputs = action["inputs"].as_mapping().unwrap().keys();
+    let mut inputs: Vec<&str> = inputs.filter_map(Value::as_str).collect();
     rows.sort_unstable();
     inputs.sort_unstable();
     assert_eq!(rows, inputs);
@@ -551,23 +493,15 @@ fn every_input_is_described() {
 
 #[test]
 fn the_workflow_that_is_called_runs_the_action() {
-    let called: Value = serde_yaml::from_str(&source(".github/workflows/check.yml")).unwrap();
+    let called = yaml(".github/workflows/check.yml");
     let job = &called["jobs"]["check"];
-    let steps = job["steps"].as_sequence().unwrap();
-    let [checkout, action] = &steps[..] else {
-        panic!("{steps:?}");
-    };
+    let [checkout, action] = [0, 1].map(|step| &job["steps"][step]);
     assert_eq!(action["uses"], "$/");
     // What is given is passed on, under the name that the action has for it.
-    let inputs = called["on"]["workflow_call"]["inputs"]
-        .as_mapping()
-        .unwrap();
+    let inputs = &called["on"]["workflow_call"]["inputs"];
     let given = action["with"].as_mapping().unwrap();
-    assert_eq!(
-        inputs.keys().collect::<Vec<_>>(),
-        given.keys().collect::<Vec<_>>()
-    );
-    let known: Value = serde_yaml::from_str(&source("action.yml")).unwrap();
+    assert!(inputs.as_mapping().unwrap().keys().eq(given.keys()));
+    let known = yaml("action.yml");
     for (name, value) in given {
         let name = name.as_str().unwrap();
         assert_eq!(value, &format!("${{{{ inputs.{name} }}}}"));
@@ -575,19 +509,13 @@ fn the_workflow_that_is_called_runs_the_action() {
         assert_eq!(&inputs[name]["default"], default, "{name}");
     }
     // The page shows both, with the same rights, and a checkout of the same depth.
-    let written: Vec<Value> = pages::blocks(
-        section(&source("src/manual/ci.md"), "## GitHub Actions"),
-        "yaml",
-    )
-    .iter()
-    .map(|text| serde_yaml::from_str(text).unwrap())
-    .collect();
-    let [own, short] = &written[..] else {
-        panic!("{written:?}");
-    };
+    let page = source("src/manual/ci.md");
+    let written = pages::blocks(section(&page, "## GitHub Actions"), "yaml");
+    let [own, short]: [String; 2] = written.try_into().unwrap();
+    let [own, short]: [Value; 2] = [own, short].map(|text| serde_yaml::from_str(&text).unwrap());
     assert_eq!(own["jobs"]["check"]["steps"][0]["with"], checkout["with"]);
     assert_eq!(own["on"], short["on"]);
-    for workflow in [own, short] {
+    for workflow in [own, short.clone()] {
         assert_eq!(workflow["permissions"], job["permissions"]);
     }
     let path = "OWNER/REPOSITORY/.github/workflows/check.yml@COMMIT";
@@ -604,14 +532,13 @@ fn additions_to_the_lock_are_compared_with_upstream() {
     upstream.git(&["tag", "v1"]);
     let url = format!("file://{}", upstream.path().display());
     let reference = format!("resources: ['{url}?ref=v1']\n");
-    runner.origin.write("app/kustomization.yaml", reference);
+    runner.origin.write(ROOT, reference);
     runner.origin.run(&["lock"]).success();
     let lock = runner.origin.read("kustomize-localize.lock");
     let invented = lock.replace(&upstream.id("v1"), &"1".repeat(40));
     assert_ne!(lock, invented);
     runner.origin.write("kustomize-localize.lock", invented);
-    let (_, _, merge) = runner.pull_request();
-    runner.event("pull_request", &merge, 2);
+    runner.pull_request();
     runner.run().success();
     runner.set("inputs.verify-lock", "true");
     runner

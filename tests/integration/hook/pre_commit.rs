@@ -3,10 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{Output, Repo, Running, Sandbox, config, tool};
-
-const REMOTE: &str = "resources:\n  - https://example.com/acme/app//deploy?ref=v1\n";
-const LOCAL: &str = "resources:\n  - config.yaml\n";
+use super::{CONFIG, LOCAL, REMOTE, ROOT, clean, stage};
+use crate::support::{Output, Repo, Running, Sandbox, tool};
 
 /// A repository that has its hooks from the framework `program`.
 struct Framework {
@@ -43,9 +41,7 @@ impl Framework {
                 hooks.path().display()
             ),
         );
-        work.write("app/kustomization.yaml", LOCAL);
-        work.write("app/config.yaml", config("app"));
-        work.commit("clean");
+        clean(&work);
         let framework = Framework {
             program,
             sandbox,
@@ -77,27 +73,19 @@ impl Framework {
 fn a_commit_is_blocked_or_passes() {
     for framework in Framework::each("kustomize-localize-system") {
         let work = &framework.work;
-        work.write("app/kustomization.yaml", REMOTE);
-        work.git(&["add", "."]);
+        stage(work, ROOT, REMOTE);
         let state = work.state().without("index");
         framework.refused(&work.try_git(&["commit", "-m", "x"]), "remote-reference");
         state.assert_same(&work.state().without("index"));
         // The fix is on disk, but not staged.
-        work.write("app/kustomization.yaml", LOCAL);
+        work.write(ROOT, LOCAL);
         framework.refused(&work.try_git(&["commit", "-m", "x"]), "remote-reference");
         work.git(&["add", "."]);
         work.write("note", "x");
         work.git(&["add", "note"]);
         work.try_git(&["commit", "-m", "x"]).success();
-    }
-}
-
-#[test]
-fn a_file_named_kustomization_is_seen() {
-    for framework in Framework::each("kustomize-localize-system") {
-        let work = &framework.work;
-        work.write("other/Kustomization", REMOTE);
-        work.git(&["add", "."]);
+        // Another name of the file.
+        stage(work, "other/Kustomization", REMOTE);
         framework.refused(&work.try_git(&["commit", "-m", "x"]), "other/Kustomization");
     }
 }
@@ -110,15 +98,14 @@ fn a_clean_checkout_is_still_checked() {
             .run(&["run", "--all-files", "--verbose"])
             .success()
             .stdout_has("checked 1 kustomization with 1 reference in the index");
-        work.write("app/kustomization.yaml", REMOTE);
+        work.write(ROOT, REMOTE);
         work.git(&["commit", "--quiet", "--no-verify", "-am", "remote"]);
         let output = framework.run(&["run", "--all-files"]);
         framework.refused(&output, "remote-reference");
         let output = framework.run(&["run", "--hook-stage", "manual", "--all-files"]);
         framework.refused(&output, "remote-reference");
         // Where only what is new counts, nothing is new in a clean checkout: that must not pass as clean.
-        work.write(".kustomize-localize", "new-only: true\n");
-        work.git(&["add", "."]);
+        stage(work, CONFIG, "new-only: true\n");
         work.git(&["commit", "--quiet", "--no-verify", "-m", "new only"]);
         let output = framework.run(&["run", "--all-files"]);
         framework.refused(
@@ -145,8 +132,7 @@ fn a_merge_and_a_push_are_checked_for_what_they_bring() {
         // With nothing there, pre-commit names no commit, but the branch.
         work.try_git(&["push", "origin", "main"]).success();
         work.git(&["switch", "--quiet", "-c", "other"]);
-        work.write("b/kustomization.yaml", REMOTE);
-        work.git(&["add", "."]);
+        stage(work, "b/kustomization.yaml", REMOTE);
         work.git(&["commit", "--quiet", "--no-verify", "-m", "remote"]);
         // The staged files are clean, the pushed ones are not.
         work.git(&["rm", "--quiet", "b/kustomization.yaml"]);
@@ -154,8 +140,7 @@ fn a_merge_and_a_push_are_checked_for_what_they_bring() {
         framework.refused(&output, "remote-reference");
         work.git(&["reset", "--quiet", "--hard"]);
         work.git(&["switch", "--quiet", "main"]);
-        work.write("note", "x");
-        work.git(&["add", "."]);
+        stage(work, "note", "x");
         work.git(&["commit", "--quiet", "-m", "note"]);
         let output = work.try_git(&["merge", "-m", "merge", "other"]);
         framework.refused(&output, "remote-reference");
@@ -175,7 +160,7 @@ fn it_can_be_tried_without_a_configuration() {
         let hooks = framework.sandbox.path("hooks");
         let hooks = hooks.to_str().unwrap();
         let work = &framework.work;
-        work.write("app/kustomization.yaml", REMOTE);
+        work.write(ROOT, REMOTE);
         work.git(&["commit", "--quiet", "--no-verify", "-am", "remote"]);
         let output = framework.run(&[
             "try-repo",
@@ -204,8 +189,7 @@ fn our_own_hook_is_not_put_where_the_framework_writes() {
             .unwrap();
         let entry = entry.lines().next().unwrap();
         work.write(".pre-commit-config.yaml", format!("repos:\n  {entry}\n"));
-        work.write("app/kustomization.yaml", REMOTE);
-        work.git(&["add", "."]);
+        stage(work, ROOT, REMOTE);
         framework.refused(&work.try_git(&["commit", "-m", "x"]), "remote-reference");
         // And so does moving it aside.
         work.run(&["hook", "install", "--force", "pre-commit"])
@@ -261,8 +245,7 @@ fn the_hook_that_is_compiled_works() {
             .run(&["run", "--all-files", "--verbose"])
             .success()
             .stdout_has("checked 1 kustomization");
-        work.write("app/kustomization.yaml", REMOTE);
-        work.git(&["add", "."]);
+        stage(work, ROOT, REMOTE);
         framework.refused(&work.try_git(&["commit", "-m", "x"]), "remote-reference");
     }
 }

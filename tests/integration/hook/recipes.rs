@@ -5,29 +5,29 @@ mod private;
 mod renovate;
 mod upstream;
 
-use crate::support::pages::{section, source};
-use crate::support::{Project, Repo, Running};
+use serde_json::Value;
+
+use crate::support::pages::{self, section, source};
+use crate::support::{Kustomize, Output, Project, Repo, Sandbox, Server};
 
 /// Returns the page with the recipes.
 fn page() -> String {
     source("src/manual/recipes.md")
 }
 
-/// Returns a workflow as it stands on the page in full.
-fn workflow(name: &str) -> serde_json::Value {
-    let page = page();
-    let written = crate::support::pages::blocks(&page, "yaml").into_iter();
+/// Returns the workflows of this name that stand on the page: the one in full first.
+fn workflows(name: &str) -> [Value; 2] {
+    let written = pages::blocks(&page(), "yaml").into_iter();
     let head = format!("# {name}\n");
-    let mut parsed = written
+    let parsed = written
         .filter(|text| text.starts_with(&head))
-        .map(|text| serde_yaml::from_str::<serde_json::Value>(&text).unwrap());
-    parsed
-        .find(|workflow| !steps(workflow).is_empty())
-        .unwrap_or_else(|| panic!("no {name}"))
+        .map(|text| serde_yaml::from_str(&text).unwrap());
+    let (full, short): (Vec<Value>, Vec<Value>) = parsed.partition(|it| !steps(it).is_empty());
+    [full, short].map(|found| found.into_iter().next().unwrap_or_default())
 }
 
 /// Returns the steps of a workflow.
-fn steps(workflow: &serde_json::Value) -> Vec<serde_json::Value> {
+fn steps(workflow: &Value) -> Vec<Value> {
     let jobs = workflow["jobs"].as_object().unwrap().values();
     let steps = jobs.filter_map(|job| job["steps"].as_array());
     steps.flatten().cloned().collect()
@@ -35,23 +35,22 @@ fn steps(workflow: &serde_json::Value) -> Vec<serde_json::Value> {
 
 /// Returns the script of a step of a workflow.
 fn step(workflow: &str, name: &str) -> String {
-    let steps = steps(&self::workflow(workflow));
-    let mut found = steps.iter().filter(|step| step["name"] == name);
-    found.next().unwrap()["run"].as_str().unwrap().to_owned()
+    let steps = steps(&workflows(workflow)[0]);
+    let step = steps.iter().find(|step| step["name"] == name);
+    step.unwrap()["run"].as_str().unwrap().to_owned()
 }
 
 #[test]
 fn what_is_called_does_what_stands_on_the_page() {
     for name in ["localize", "lock", "upstream"] {
         let path = format!(".github/workflows/{name}.yml");
-        let called: serde_json::Value = serde_yaml::from_str(&source(&path)).unwrap();
-        let written = workflow(&path);
-        let scripts = |workflow: &serde_json::Value| -> Vec<(String, String)> {
+        let called: Value = serde_yaml::from_str(&source(&path)).unwrap();
+        let [written, short] = workflows(&path);
+        let scripts = |workflow: &Value| -> Vec<[Value; 2]> {
             let steps = steps(workflow).into_iter();
             let steps = steps.filter(|step| step["name"] != "Install");
-            let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
             steps
-                .map(|step| (text(&step["name"]), text(&step["run"])))
+                .map(|step| ["name", "run"].map(|key| step[key].clone()))
                 .collect()
         };
         assert_eq!(scripts(&called), scripts(&written), "{name}");
@@ -59,16 +58,8 @@ fn what_is_called_does_what_stands_on_the_page() {
         assert_eq!(job["permissions"], written["permissions"], "{name}");
         assert_eq!(job["if"], written["jobs"][name]["if"], "{name}");
         // A short one calls it, with what it asks for.
-        let short = crate::support::pages::blocks(&page(), "yaml").into_iter();
-        let mut short = short
-            .filter(|text| text.starts_with(&format!("# {path}\n")))
-            .map(|text| serde_yaml::from_str::<serde_json::Value>(&text).unwrap())
-            .filter(|short| steps(short).is_empty());
-        let short = short.next().unwrap();
-        assert_eq!(
-            short["jobs"][name]["uses"],
-            format!("OWNER/REPOSITORY/{path}@COMMIT")
-        );
+        let uses = format!("OWNER/REPOSITORY/{path}@COMMIT");
+        assert_eq!(short["jobs"][name]["uses"], uses);
         assert_eq!(short["on"], written["on"], "{name}");
         assert_eq!(short["permissions"], written["permissions"], "{name}");
         let inputs = called["on"]["workflow_call"]["inputs"].as_object().unwrap();
@@ -83,10 +74,8 @@ fn what_is_called_does_what_stands_on_the_page() {
 /// Returns the script of a job on the page about CI, as GitLab runs it: in one shell, without what installs.
 fn gitlab(job: &str) -> String {
     let page = source("src/manual/ci.md");
-    let written = crate::support::pages::blocks(section(&page, "## GitLab CI"), "yaml");
-    let mut parsed = written
-        .iter()
-        .map(|text| serde_yaml::from_str::<serde_json::Value>(text).unwrap());
+    let written = pages::blocks(section(&page, "## GitLab CI"), "yaml").into_iter();
+    let mut parsed = written.map(|text| serde_yaml::from_str::<Value>(&text).unwrap());
     let found = parsed.find(|jobs| !jobs[job].is_null()).unwrap();
     let lines = found[job]["script"].as_array().unwrap();
     let lines = lines.iter().map(|line| line.as_str().unwrap());
@@ -98,7 +87,7 @@ fn gitlab(job: &str) -> String {
 fn runner() -> Option<Project> {
     let project = Project::new();
     project.sandbox.offer_itself();
-    let kustomize = crate::support::Kustomize::find()?;
+    let kustomize = Kustomize::find()?;
     project.sandbox.offer("kustomize", kustomize.program());
     Some(project)
 }
@@ -106,122 +95,119 @@ fn runner() -> Option<Project> {
 #[test]
 fn gitlab_checks_and_follows() {
     let Some(project) = runner() else { return };
-    let work = &project.work;
+    let (sandbox, work) = (&project.sandbox, &project.work);
     // The check: a finding is in the report and in the log, and fails the job.
-    let base = work.id("HEAD");
-    let check = format!(
-        "export CI_MERGE_REQUEST_DIFF_BASE_SHA={base}\n{}",
-        gitlab("check")
-    );
+    sandbox.set("CI_MERGE_REQUEST_DIFF_BASE_SHA", work.id("HEAD"));
+    let check = gitlab("check");
     let output = run(&project, work, &check);
     output.fails(1).stdout_has("error[remote-reference]");
-    let report = std::fs::read_to_string(work.path().join("gl-code-quality-report.json"));
-    let report: Vec<serde_json::Value> = serde_json::from_str(&report.unwrap()).unwrap();
-    assert_eq!(report[0]["check_name"], "remote-reference");
-    std::fs::remove_file(work.path().join("gl-code-quality-report.json")).unwrap();
+    let report = "gl-code-quality-report.json";
+    let found: Value = serde_json::from_str(&work.read(report)).unwrap();
+    assert_eq!(found[0]["check_name"], "remote-reference");
+    work.remove(report);
     work.run(&["lock"]).success();
     work.commit("lock");
     run(&project, work, &check).success();
 
     // The branch, twice: the second run goes on from the first.
-    let origin = project.sandbox.path("origin");
-    let to = format!("{}.git", origin.display());
-    work.git(&["clone", "--quiet", "--bare", ".", &to]);
-    let follow = format!(
-        "export CI_DEFAULT_BRANCH=main CI_SERVER_URL=https://gitlab.example.com CI_PROJECT_URL='{}'\n{}",
-        origin.display(),
-        gitlab("localize")
-    );
-    let mut tips = Vec::new();
-    for name in ["one", "two"] {
+    let origin = sandbox.clone_with(work, "origin.git", &["--bare"]);
+    let url = sandbox.path("origin");
+    sandbox.set("CI_DEFAULT_BRANCH", "main");
+    sandbox.set("CI_SERVER_URL", "https://gitlab.example.com");
+    sandbox.set("CI_PROJECT_URL", url);
+    let to = origin.path().to_str().unwrap();
+    let tips = ["one", "two"].map(|name| {
         work.write("README.md", name);
         work.commit(name);
-        work.git(&["push", "--quiet", &to, "main"]);
-        let directory = project.sandbox.path(name);
-        work.git(&["clone", "--quiet", &to, directory.to_str().unwrap()]);
-        let job = Repo::new(&project.sandbox, directory);
+        work.git(&["push", "--quiet", to, "main"]);
+        let job = sandbox.clone_of(&origin, name);
         job.git(&["checkout", "--quiet", "--detach"]);
-        run(&project, &job, &follow).success();
-        work.git(&["fetch", "--quiet", &to, "localized/main"]);
-        tips.push(work.id("FETCH_HEAD"));
-    }
-    work.git(&["merge-base", "--is-ancestor", &tips[0], &tips[1]]);
+        run(&project, &job, &gitlab("localize")).success();
+        origin.id("localized/main")
+    });
+    origin.git(&["merge-base", "--is-ancestor", &tips[0], &tips[1]]);
     assert_ne!(tips[0], tips[1]);
 }
 
 /// Returns the JSON that has this key.
-fn json(key: &str) -> serde_json::Value {
-    let page = page();
-    let blocks = page.split("```json\n").skip(1);
-    let mut parsed = blocks.map(|rest| {
-        let (text, _) = rest.split_once("```").unwrap();
-        serde_json::from_str::<serde_json::Value>(text).unwrap()
-    });
-    parsed
-        .find(|json| !json[key].is_null())
-        .unwrap_or_else(|| panic!("no JSON with {key}"))
+fn json(key: &str) -> Value {
+    let blocks = pages::blocks(&page(), "json").into_iter();
+    let mut parsed = blocks.map(|text| serde_json::from_str::<Value>(&text).unwrap());
+    parsed.find(|json| !json[key].is_null()).unwrap()
 }
 
 /// Returns the blocks of a recipe, in this language.
 fn blocks(recipe: &str, language: &str) -> Vec<String> {
     let page = page();
-    let found = crate::support::pages::blocks(section(&page, &format!("## {recipe}")), language);
+    let found = pages::blocks(section(&page, &format!("## {recipe}")), language);
     assert!(!found.is_empty(), "{recipe} has no {language}");
     found
 }
 
 /// Runs a step as a runner does.
-fn run(project: &Project, repo: &Repo, script: &str) -> crate::support::Output {
-    let mut bash = project.sandbox.command("bash", repo.path());
-    bash.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", script]);
-    Running::start(&mut bash).wait()
+fn run(project: &Project, repo: &Repo, script: &str) -> Output {
+    super::step(&project.sandbox, repo.path(), script, [])
 }
 
-/// Returns a checkout of `main`, as the job begins with.
-fn checkout(project: &Project, name: &str) -> Repo {
-    let directory = project.sandbox.path(name);
-    let origin = project.sandbox.path("origin.git");
-    let paths = [origin.to_str().unwrap(), directory.to_str().unwrap()];
-    project
-        .work
-        .git(&["clone", "--quiet", "--branch", "main", paths[0], paths[1]]);
-    Repo::new(&project.sandbox, directory)
+/// A hosting side that has the user's repository, and asks for a token.
+struct Hosting {
+    sandbox: Sandbox,
+    server: Server,
+    origin: Repo,
+}
+
+impl Hosting {
+    fn of(sandbox: &Sandbox, work: &Repo, token: &str) -> Hosting {
+        let server = Server::start();
+        let origin = sandbox.clone_with(work, "srv/owner/repository.git", &["--bare"]);
+        origin.git(&["config", "http.receivepack", "true"]);
+        server.serve_git("/owner/", &sandbox.path("srv/owner"));
+        server.require_password("/owner/", "x-access-token", token);
+        sandbox.set("GITHUB_SERVER_URL", server.url().trim_end_matches('/'));
+        sandbox.set("GITHUB_REPOSITORY", "owner/repository");
+        sandbox.set("GITHUB_OUTPUT", sandbox.path("output"));
+        Hosting {
+            sandbox: sandbox.clone(),
+            server,
+            origin,
+        }
+    }
+
+    /// Returns what `actions/checkout` leaves of a branch.
+    fn checkout(&self, name: &str, branch: &str) -> Repo {
+        let options = ["--branch", branch];
+        let checkout = self.sandbox.clone_with(&self.origin, name, &options);
+        let url = format!("{}owner/repository", self.server.url());
+        checkout.git(&["remote", "set-url", "origin", &url]);
+        checkout
+    }
 }
 
 #[test]
 fn the_branch_follows_also_when_two_jobs_run_at_once() {
     let Some(project) = runner() else { return };
-    let work = &project.work;
-    let origin = project.sandbox.path("origin.git");
-    work.git(&["clone", "--quiet", "--bare", ".", origin.to_str().unwrap()]);
-    work.git(&["remote", "add", "origin", origin.to_str().unwrap()]);
+    let (sandbox, work) = (&project.sandbox, &project.work);
+    let origin = sandbox.clone_with(work, "origin.git", &["--bare"]);
+    let to = origin.path().to_str().unwrap();
     let workflow = ".github/workflows/localize.yml";
     let [localize, verify] = ["Localize", "Verify"].map(|name| step(workflow, name));
 
-    let first = checkout(&project, "first");
+    let first = sandbox.clone_of(&origin, "first");
     run(&project, &first, &localize).success();
     run(&project, &first, &verify).success();
     let tip = first.id("refs/remotes/origin/localized/main");
-    assert_eq!(
-        work.git(&["ls-remote", "origin", "localized/main"]),
-        format!("{tip}\trefs/heads/localized/main")
-    );
+    assert_eq!(origin.id("localized/main"), tip);
 
     // Two pushes to main, two jobs: the later commit is pushed first.
     work.write("README.md", "one");
     work.commit("one");
-    work.git(&["push", "--quiet", "origin", "main"]);
-    let slow = checkout(&project, "slow");
-    let fast = checkout(&project, "fast");
+    work.git(&["push", "--quiet", to, "main"]);
+    let [slow, fast] = ["slow", "fast"].map(|name| sandbox.clone_of(&origin, name));
     fast.write("README.md", "two");
     fast.commit("two");
     // A fast job gets in between a slow one and its first push.
-    run(
-        &project,
-        &fast,
-        &localize.replace("git push --quiet origin localized/main", "true"),
-    )
-    .success();
+    let unpushed = localize.replace("git push --quiet origin localized/main", "true");
+    run(&project, &fast, &unpushed).success();
     slow.write_executable(
         ".git/hooks/pre-push",
         format!(
@@ -233,13 +219,10 @@ fn the_branch_follows_also_when_two_jobs_run_at_once() {
         .success()
         .stderr_has("rejected");
     run(&project, &slow, &verify).success();
-    work.git(&["fetch", "--quiet", "origin", "localized/main"]);
-    let log = work.git(&["log", "--first-parent", "--format=%H", "FETCH_HEAD"]);
+    let log = origin.git(&["log", "--first-parent", "--format=%H", "localized/main"]);
     assert!(log.contains(&tip), "{log}");
-    assert!(
-        log.contains(&fast.id("localized/main")),
-        "nothing was forced: {log}"
-    );
+    // Nothing was forced.
+    assert!(log.contains(&fast.id("localized/main")), "{log}");
     // A job that began with the older commit does not take the branch back to it.
-    assert_eq!(work.show("FETCH_HEAD", "README.md"), "two");
+    assert_eq!(origin.show("localized/main", "README.md"), "two");
 }

@@ -2,38 +2,47 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use super::{REMOTE, hook, install, refused, work};
+use super::{LOCAL, REMOTE, ROOT, hook, install, refused, script, stage, work};
 use crate::support::Repo;
 
 /// Returns every file of the hooks directory with its mode, links as what they say.
-fn hooks(directory: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
-    let Ok(entries) = fs::read_dir(directory) else {
-        return BTreeMap::new();
-    };
-    entries
-        .map(|entry| {
-            let path = entry.unwrap().path();
-            let metadata = fs::symlink_metadata(&path).unwrap();
-            let bytes = if metadata.is_symlink() {
-                fs::read_link(&path)
-                    .unwrap()
-                    .into_os_string()
-                    .into_encoded_bytes()
-            } else {
-                fs::read(&path).unwrap()
-            };
-            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            (name, (metadata.permissions().mode(), bytes))
-        })
-        .collect()
+fn hooks(work: &Repo) -> BTreeMap<String, (u32, Vec<u8>)> {
+    hooks_in(&work.path().join(".git/hooks"))
+}
+
+fn hooks_in(directory: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
+    let entries = fs::read_dir(directory).into_iter().flatten();
+    let files = entries.map(|entry| {
+        let path = entry.unwrap().path();
+        let metadata = fs::symlink_metadata(&path).unwrap();
+        let bytes = match fs::read_link(&path) {
+            Ok(target) => target.into_os_string().into_encoded_bytes(),
+            Err(_) => fs::read(&path).unwrap(),
+        };
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        (name, (metadata.permissions().mode(), bytes))
+    });
+    files.collect()
 }
 
 fn names(directory: &Path) -> Vec<String> {
-    let names = hooks(directory).into_keys();
+    let names = hooks_in(directory).into_keys();
     names.filter(|name| !name.ends_with(".sample")).collect()
+}
+
+/// Asserts that this fails with these words, and that no hook is another one then.
+#[track_caller]
+fn fails(work: &Repo, args: &[&str], said: &[&str]) {
+    let before = hooks(work);
+    let output = hook(work, args);
+    output.fails(2);
+    for text in said {
+        output.stderr_has(text);
+    }
+    assert_eq!(hooks(work), before);
 }
 
 fn existing(work: &Repo, name: &str, text: &str) {
@@ -44,7 +53,7 @@ fn existing(work: &Repo, name: &str, text: &str) {
 fn installed_hooks_can_be_uninstalled() {
     let (_sandbox, work) = work();
     let directory = work.path().join(".git/hooks");
-    let before = hooks(&directory);
+    let before = hooks(&work);
     hook(&work, &["install"])
         .success()
         .stdout_has("installed .git/hooks/pre-commit\n")
@@ -52,25 +61,22 @@ fn installed_hooks_can_be_uninstalled() {
     assert_eq!(names(&directory), ["pre-commit", "pre-merge-commit"]);
     // It is the file that the source offers for copying.
     for name in names(&directory) {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("hooks")
-            .join(&name);
-        let (mode, bytes) = hooks(&directory).remove(&name).unwrap();
-        assert_eq!((mode & 0o777, bytes), (0o755, fs::read(source).unwrap()));
+        let (mode, bytes) = hooks(&work).remove(&name).unwrap();
+        assert_eq!((mode & 0o777, bytes), (0o755, script(&name)));
     }
-    let after = hooks(&directory);
+    let after = hooks(&work);
     hook(&work, &["install"])
         .success()
         .stdout_has("pre-commit runs the check already");
-    assert_eq!(hooks(&directory), after);
+    assert_eq!(hooks(&work), after);
     hook(&work, &["uninstall"])
         .success()
         .stdout_has("removed .git/hooks/pre-commit\n");
-    assert_eq!(hooks(&directory), before);
+    assert_eq!(hooks(&work), before);
     hook(&work, &["uninstall"])
         .success()
         .stdout_has("there is nothing to remove");
-    assert_eq!(hooks(&directory), before);
+    assert_eq!(hooks(&work), before);
 }
 
 #[test]
@@ -89,8 +95,12 @@ fn a_repository_without_a_hooks_directory_gets_one() {
     let (_sandbox, work) = work();
     fs::remove_dir_all(work.path().join(".git/hooks")).unwrap();
     install(&work, &[]);
-    work.write("app/kustomization.yaml", REMOTE);
-    refused(&work.try_git(&["commit", "-am", "remote"]));
+    stage(&work, ROOT, REMOTE);
+    let output = work.try_git(&["commit", "-m", "remote"]);
+    output.fails(1);
+    // What it says begins with the name of the program.
+    let begin = "git kustomize-localize check:\nerror[remote-reference]: ";
+    assert!(output.stderr.starts_with(begin), "{output:?}");
 }
 
 #[test]
@@ -107,40 +117,25 @@ fn a_shell_hook_keeps_every_byte_and_runs_too() {
         existing(&work, "pre-commit", text);
         let mode = fs::Permissions::from_mode(0o700);
         fs::set_permissions(directory.join("pre-commit"), mode).unwrap();
-        let before = hooks(&directory);
+        let before = hooks(&work);
         hook(&work, &["install", "pre-commit"])
             .success()
             .stdout_has("added the check to .git/hooks/pre-commit");
         let _ = fs::remove_file(work.path().join("ran"));
-        work.write("app/kustomization.yaml", REMOTE);
+        work.write(ROOT, REMOTE);
         refused(&work.try_git(&["commit", "-am", "remote"]));
-        work.write("app/kustomization.yaml", super::LOCAL);
+        work.write(ROOT, LOCAL);
         work.try_git(&["commit", "--allow-empty", "-am", "local"])
             .success();
         assert_eq!(work.read("ran"), "old\n", "{text}");
-        let after = hooks(&directory);
+        let after = hooks(&work);
         install(&work, &["pre-commit"]);
-        assert_eq!(hooks(&directory), after);
+        assert_eq!(hooks(&work), after);
         hook(&work, &["uninstall"])
             .success()
             .stdout_has("took the check out of .git/hooks/pre-commit");
-        assert_eq!(hooks(&directory), before, "{text}");
+        assert_eq!(hooks(&work), before, "{text}");
     }
-}
-
-#[test]
-fn hook_output_begins_with_the_program_name() {
-    let (_sandbox, work) = work();
-    install(&work, &[]);
-    work.write(
-        "kustomization.yaml",
-        "resources: [https://example.com/x.yaml]\n",
-    );
-    work.git(&["add", "--all"]);
-    let output = work.try_git(&["commit", "-m", "remote"]);
-    output.fails(1);
-    let begin = "git kustomize-localize check:\nerror[remote-reference]: ";
-    assert!(output.stderr.starts_with(begin), "{output:?}");
 }
 
 #[test]
@@ -165,50 +160,47 @@ fn lines_of_another_version_are_brought_up_to_date() {
     hook(&work, &["uninstall"]).success();
     assert_eq!(work.read(".git/hooks/pre-commit"), "#!/bin/sh\necho mine\n");
     // A block without an end cannot be separated from the rest of the file.
-    existing(
-        &work,
-        "pre-commit",
-        "#!/bin/sh\n# >>> kustomize-localize\nexit 9\n",
-    );
-    let before = hooks(&work.path().join(".git/hooks"));
+    let endless = "#!/bin/sh\n# >>> kustomize-localize\nexit 9\n";
+    existing(&work, "pre-commit", endless);
     for command in ["install", "uninstall"] {
-        hook(&work, &[command])
-            .fails(2)
-            .stderr_has(".git/hooks/pre-commit:2:")
-            .stderr_has("have no end");
+        fails(
+            &work,
+            &[command],
+            &[".git/hooks/pre-commit:2:", "have no end"],
+        );
     }
-    assert_eq!(hooks(&work.path().join(".git/hooks")), before);
 }
 
 #[test]
 fn a_hook_that_is_not_a_shell_script_is_moved_aside_only_with_force() {
     let (_sandbox, work) = work();
-    let directory = work.path().join(".git/hooks");
     existing(&work, "pre-merge-commit", "#!/bin/sh\nexit 0\n");
     existing(
         &work,
         "pre-commit",
         "#!/usr/bin/env -S awk -f\nBEGIN { print \"old\" >> \"ran\" }\n",
     );
-    let before = hooks(&directory);
-    let output = hook(&work, &["install"]);
-    output
-        .fails(2)
-        .stderr_has("pre-commit` is not a shell script")
-        .stderr_has("git kustomize-localize hook run pre-commit\n")
-        .stderr_has("git kustomize-localize hook install --force pre-commit");
+    let before = hooks(&work);
     // All or nothing: the other hook could have been added to.
-    assert_eq!(hooks(&directory), before);
+    fails(
+        &work,
+        &["install"],
+        &[
+            "pre-commit` is not a shell script",
+            "git kustomize-localize hook run pre-commit\n",
+            "git kustomize-localize hook install --force pre-commit",
+        ],
+    );
 
     hook(&work, &["install", "--force"])
         .success()
         .stdout_has("now .git/hooks/pre-commit.before-kustomize-localize\n")
         .stdout_has("added the check to .git/hooks/pre-merge-commit");
-    let installed = hooks(&directory);
+    let installed = hooks(&work);
     install(&work, &["--force"]);
     install(&work, &[]);
-    assert_eq!(hooks(&directory), installed);
-    work.write("app/kustomization.yaml", REMOTE);
+    assert_eq!(hooks(&work), installed);
+    work.write(ROOT, REMOTE);
     refused(&work.try_git(&["commit", "-am", "remote"]));
     assert!(!work.path().join("ran").exists());
     work.git(&["checkout", "--", "."]);
@@ -219,7 +211,7 @@ fn a_hook_that_is_not_a_shell_script_is_moved_aside_only_with_force() {
     hook(&work, &["uninstall"])
         .success()
         .stdout_has("put .git/hooks/pre-commit back as it was");
-    assert_eq!(hooks(&directory), before);
+    assert_eq!(hooks(&work), before);
 }
 
 #[test]
@@ -227,52 +219,40 @@ fn a_hook_that_was_moved_aside_is_never_overwritten() {
     let (_sandbox, work) = work();
     existing(&work, "pre-commit", "#!/usr/bin/awk -f\n");
     existing(&work, "pre-commit.before-kustomize-localize", "precious");
-    let before = hooks(&work.path().join(".git/hooks"));
-    hook(&work, &["install", "--force"])
-        .fails(2)
-        .stderr_has("pre-commit.before-kustomize-localize` is in the way");
-    assert_eq!(hooks(&work.path().join(".git/hooks")), before);
+    let said = "pre-commit.before-kustomize-localize` is in the way";
+    fails(&work, &["install", "--force"], &[said]);
 }
 
 #[test]
 fn a_link_is_not_written_through() {
     let (_sandbox, work) = work();
-    work.write_executable("scripts/pre-commit", "#!/bin/sh\necho old >> ran\n");
-    let directory = work.path().join(".git/hooks");
-    symlink("../../scripts/pre-commit", directory.join("pre-commit")).unwrap();
-    let before = hooks(&directory);
-    hook(&work, &["install"])
-        .fails(2)
-        .stderr_has("is a symbolic link");
-    assert_eq!(hooks(&directory), before);
+    let text = "#!/bin/sh\necho old >> ran\n";
+    work.write_executable("scripts/pre-commit", text);
+    work.symlink(".git/hooks/pre-commit", "../../scripts/pre-commit");
+    let before = hooks(&work);
+    fails(&work, &["install"], &["is a symbolic link"]);
     install(&work, &["--force"]);
-    assert_eq!(
-        work.read("scripts/pre-commit"),
-        "#!/bin/sh\necho old >> ran\n"
-    );
+    assert_eq!(work.read("scripts/pre-commit"), text);
     work.try_git(&["commit", "--allow-empty", "-m", "local"])
         .success();
     assert_eq!(work.read("ran"), "old\n");
     hook(&work, &["uninstall"]).success();
-    assert_eq!(hooks(&directory), before);
+    assert_eq!(hooks(&work), before);
 }
 
 #[test]
 fn a_hook_that_is_switched_off_is_not_switched_on() {
     let (_sandbox, work) = work();
     work.write(".git/hooks/pre-commit", "#!/bin/sh\necho old >> ran\n");
-    let before = hooks(&work.path().join(".git/hooks"));
-    hook(&work, &["install"])
-        .fails(2)
-        .stderr_has("is not executable, so git does not run it")
-        .stderr_has("chmod +x ");
-    assert_eq!(hooks(&work.path().join(".git/hooks")), before);
+    let before = hooks(&work);
+    let said = "is not executable, so git does not run it";
+    fails(&work, &["install"], &[said, "chmod +x "]);
     install(&work, &["--force"]);
     work.try_git(&["commit", "--allow-empty", "-m", "local"])
         .success();
     assert!(!work.path().join("ran").exists());
     hook(&work, &["uninstall"]).success();
-    assert_eq!(hooks(&work.path().join(".git/hooks")), before);
+    assert_eq!(hooks(&work), before);
 }
 
 #[test]
@@ -288,7 +268,7 @@ fn hooks_in_the_working_tree_are_for_every_clone_that_wants_them() {
         names(&work.path().join(".githooks")),
         ["pre-commit", "pre-merge-commit"]
     );
-    work.write("app/kustomization.yaml", REMOTE);
+    work.write(ROOT, REMOTE);
     refused(&work.try_git(&["commit", "-am", "remote"]));
     hook(&sub, &["uninstall"]).success();
     assert!(names(&work.path().join(".githooks")).is_empty());
@@ -312,7 +292,7 @@ fn hooks_of_other_repositories_are_left_alone() {
     let words: Vec<&str> = command.split(' ').skip(1).collect();
     work.git(&words);
     install(&work, &[]);
-    work.write("app/kustomization.yaml", REMOTE);
+    work.write(ROOT, REMOTE);
     refused(&work.try_git(&["commit", "-am", "remote"]));
 
     work.git(&["config", "core.hooksPath", ""]);
@@ -328,7 +308,7 @@ fn a_bare_repository_makes_no_commits() {
     let (sandbox, work) = work();
     work.git(&["clone", "--quiet", "--bare", ".", "../bare.git"]);
     let bare = sandbox.path("bare.git");
-    let before = hooks(&bare.join("hooks"));
+    let before = hooks_in(&bare.join("hooks"));
     for directory in [bare.clone(), work.path().join(".git")] {
         sandbox
             .run(&directory, &["hook", "install"])
@@ -336,11 +316,11 @@ fn a_bare_repository_makes_no_commits() {
             .stderr_has("this repository has no working tree")
             .stderr_has("hooks/pre-receive");
     }
-    assert_eq!(hooks(&bare.join("hooks")), before);
+    assert_eq!(hooks_in(&bare.join("hooks")), before);
     // Its working trees do.
     sandbox.git(&bare, &["worktree", "add", "--quiet", "../tree", "main"]);
     let tree = Repo::new(&sandbox, sandbox.path("tree"));
     install(&tree, &[]);
-    tree.write("app/kustomization.yaml", REMOTE);
+    tree.write(ROOT, REMOTE);
     refused(&tree.try_git(&["commit", "-am", "remote"]));
 }

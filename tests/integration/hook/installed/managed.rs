@@ -1,14 +1,11 @@
 //! Hooks that other programs write: how they are recognized, and what the error suggests.
 
-use std::fs;
-use std::path::Path;
-
-use super::{LOCAL, REMOTE, hook, refused, work};
-use crate::support::tool;
+use super::{LOCAL, REMOTE, ROOT, hook, refused, script, stage, work};
+use crate::support::{Running, tool};
 
 #[test]
 fn for_husky_the_hint_names_its_file() {
-    let (_, work) = work();
+    let (sandbox, work) = work();
     // A repository as husky 9 sets it up.
     work.git(&["config", "core.hooksPath", ".husky/_"]);
     work.write_executable(".husky/_/pre-commit", "#!/usr/bin/env sh\n. \"${0%/*}/h\"");
@@ -24,14 +21,11 @@ fn for_husky_the_hint_names_its_file() {
         .stderr_has("husky writes the hooks")
         .stderr_has(command);
     before.assert_same(&work.state());
-    let status = std::process::Command::new("sh")
-        .args(["-c", command])
-        .current_dir(work.path())
-        .status();
-    assert!(status.unwrap().success());
-    work.write("app/kustomization.yaml", REMOTE);
+    let mut shell = sandbox.command("sh", work.path());
+    Running::start(shell.args(["-c", command])).wait().success();
+    work.write(ROOT, REMOTE);
     refused(&work.try_git(&["commit", "-am", "remote"]));
-    work.write("app/kustomization.yaml", LOCAL);
+    work.write(ROOT, LOCAL);
     work.try_git(&["commit", "--allow-empty", "-am", "local"])
         .success();
 }
@@ -73,12 +67,11 @@ fn hooks_that_will_be_written_again_are_refused() {
 fn lefthook_runs_what_the_example_says() {
     let Some(_) = tool("lefthook") else { return };
     let (sandbox, work) = work();
-    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks/lefthook.yml");
-    work.write("lefthook.yml", fs::read(example).unwrap());
+    work.write("lefthook.yml", script("lefthook.yml"));
     work.commit("lefthook");
     let lefthook = |args: &[&str]| {
         let mut command = sandbox.command("lefthook", work.path());
-        crate::support::Running::start(command.args(args)).wait()
+        Running::start(command.args(args)).wait()
     };
     lefthook(&["install"]).success();
     hook(&work, &["install", "pre-commit"])
@@ -86,11 +79,10 @@ fn lefthook_runs_what_the_example_says() {
         .stderr_has("lefthook writes")
         .stderr_has("run: 'git kustomize-localize hook run pre-commit'");
     work.git(&["init", "--quiet", "--bare", "../server.git"]);
-    work.write("note", "x");
-    work.git(&["add", "."]);
+    stage(&work, "note", "x");
     work.try_git(&["commit", "-m", "note"]).success();
     work.try_git(&["push", "../server.git", "main"]).success();
-    work.write("app/kustomization.yaml", REMOTE);
+    work.write(ROOT, REMOTE);
     refused(&work.try_git(&["commit", "-am", "remote"]));
     work.git(&["commit", "--quiet", "--no-verify", "-am", "remote"]);
     refused(&work.try_git(&["push", "../server.git", "main"]));

@@ -1,6 +1,6 @@
 //! `pre-push`: what is judged is what is pushed.
 
-use super::{LOCAL, REMOTE, hook, install, refused, work};
+use super::{CONFIG, LOCAL, REMOTE, ROOT, hook, install, refused, stage, work};
 use crate::support::{Repo, Sandbox};
 
 /// Returns a repository with the hook and a server that has its first commit.
@@ -15,7 +15,7 @@ fn pushing() -> (Sandbox, Repo) {
 }
 
 fn commit(work: &Repo, text: &str) {
-    work.write("app/kustomization.yaml", text);
+    work.write(ROOT, text);
     work.commit("change");
 }
 
@@ -24,8 +24,7 @@ fn the_commit_that_is_pushed_is_judged_and_nothing_else() {
     let (_sandbox, work) = pushing();
     commit(&work, REMOTE);
     // The fix is on disk and staged: it is not pushed.
-    work.write("app/kustomization.yaml", LOCAL);
-    work.git(&["add", "."]);
+    stage(&work, ROOT, LOCAL);
     let before = work.state();
     let output = work.try_git(&["push", "origin", "main"]);
     refused(&output);
@@ -33,7 +32,7 @@ fn the_commit_that_is_pushed_is_judged_and_nothing_else() {
     before.assert_same(&work.state());
     work.git(&["commit", "--quiet", "-m", "mended"]);
     // Nor are commits below the tip: they are not built.
-    work.write("app/kustomization.yaml", REMOTE);
+    work.write(ROOT, REMOTE);
     work.try_git(&["push", "--quiet", "origin", "main"])
         .success();
 }
@@ -105,7 +104,7 @@ fn a_hook_that_reads_the_refs_too_gets_all_of_them() {
 #[test]
 fn findings_of_the_remote_are_not_new() {
     let (_sandbox, work) = pushing();
-    work.write(".kustomize-localize", "new-only: true\n");
+    work.write(CONFIG, "new-only: true\n");
     work.write("old/kustomization.yaml", REMOTE);
     work.commit("old");
     work.try_git(&["push", "--quiet", "--no-verify", "origin", "main"])

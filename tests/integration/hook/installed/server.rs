@@ -1,10 +1,8 @@
 //! `hooks/pre-receive`: a server that takes no push that needs the network, and fails closed.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
 
-use super::{LOCAL, REMOTE, work};
+use super::{CONFIG, LOCAL, OFF, REMOTE, ROOT, script, work};
 use crate::support::{Output, Repo, Sandbox};
 
 /// Returns a repository and a bare one with the hook of the source, which has the first commit.
@@ -12,17 +10,20 @@ fn served() -> (Sandbox, Repo) {
     let (sandbox, work) = work();
     work.git(&["init", "--quiet", "--bare", "-b", "main", "../server.git"]);
     work.git(&["remote", "add", "origin", "../server.git"]);
-    let hook = Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks/pre-receive");
-    let installed = sandbox.path("server.git/hooks/pre-receive");
-    fs::copy(hook, &installed).unwrap();
-    fs::set_permissions(&installed, fs::Permissions::from_mode(0o755)).unwrap();
-    work.try_git(&["push", "--quiet", "origin", "main"])
-        .success();
+    work.write_executable("../server.git/hooks/pre-receive", script("pre-receive"));
+    takes(&work, &["main"]);
     (sandbox, work)
 }
 
+/// Asserts that the server takes these refs.
+#[track_caller]
+fn takes(work: &Repo, refs: &[&str]) {
+    work.try_git(&[&["push", "--quiet", "origin"], refs].concat())
+        .success();
+}
+
 fn change(work: &Repo, text: &str) {
-    work.write("app/kustomization.yaml", text);
+    work.write(ROOT, text);
     work.commit("change");
 }
 
@@ -58,8 +59,7 @@ fn a_push_that_needs_the_network_is_not_taken() {
     // What was refused leaves nothing behind.
     let loose = sandbox.git(&sandbox.path("server.git"), &["count-objects"]);
     change(&work, LOCAL);
-    work.try_git(&["push", "--quiet", "origin", "main", "main:new"])
-        .success();
+    takes(&work, &["main", "main:new"]);
     assert_ne!(
         sandbox.git(&sandbox.path("server.git"), &["count-objects"]),
         loose
@@ -67,36 +67,28 @@ fn a_push_that_needs_the_network_is_not_taken() {
     work.try_git(&["push", "--quiet", "--delete", "origin", "new"])
         .success();
     work.git(&["tag", "-m", "annotated", "v1"]);
-    work.try_git(&["push", "--quiet", "origin", "v1"]).success();
+    takes(&work, &["v1"]);
 }
 
 #[test]
 fn a_push_cannot_change_the_configuration_that_judges_it() {
     let (_sandbox, work) = served();
-    work.write(
-        ".kustomize-localize",
-        "rules:\n  remote-reference: off\n  floating-ref: off\n",
-    );
+    work.write(CONFIG, OFF);
     change(&work, REMOTE);
     refused(&work.try_git(&["push", "origin", "main"]));
     refused(&work.try_git(&["push", "origin", "main:new"]));
     // Nor can it break what judges the next one.
-    work.write(".kustomize-localize", "nonsense: true\n");
+    work.write(CONFIG, "nonsense: true\n");
     change(&work, LOCAL);
     work.try_git(&["push", "origin", "main"])
         .fails(1)
         .stderr_has(".kustomize-localize:1");
-    work.write(
-        ".kustomize-localize",
-        "rules:\n  remote-reference: off\n  floating-ref: off\n",
-    );
+    work.write(CONFIG, OFF);
     // Once it is reviewed and there, it counts.
     change(&work, LOCAL);
-    work.try_git(&["push", "--quiet", "origin", "main"])
-        .success();
+    takes(&work, &["main"]);
     change(&work, REMOTE);
-    work.try_git(&["push", "--quiet", "origin", "main", "main:new"])
-        .success();
+    takes(&work, &["main", "main:new"]);
 }
 
 #[test]
@@ -105,15 +97,14 @@ fn new_only_on_a_server_compares_with_the_branch() {
     let hook = sandbox.path("server.git/hooks/pre-receive");
     let away = sandbox.path("away");
     fs::rename(&hook, &away).unwrap();
-    work.write(".kustomize-localize", "new-only: true\n");
+    work.write(CONFIG, "new-only: true\n");
     work.write("old/kustomization.yaml", REMOTE);
     work.commit("old");
-    work.git(&["push", "--quiet", "origin", "main"]);
+    takes(&work, &["main"]);
     fs::rename(&away, &hook).unwrap();
     work.write("note", "x");
     work.commit("note");
-    work.try_git(&["push", "--quiet", "origin", "main", "main:topic"])
-        .success();
+    takes(&work, &["main", "main:topic"]);
     change(&work, REMOTE);
     let output = work.try_git(&["push", "origin", "main"]);
     refused(&output);
@@ -124,18 +115,16 @@ fn new_only_on_a_server_compares_with_the_branch() {
 #[test]
 fn findings_of_another_branch_are_new_for_this_one() {
     let (_sandbox, work) = served();
-    work.write(".kustomize-localize", "new-only: true\n");
+    work.write(CONFIG, "new-only: true\n");
     work.commit("configuration");
-    work.git(&["push", "--quiet", "origin", "main"]);
+    takes(&work, &["main"]);
     work.git(&["checkout", "--quiet", "-b", "topic"]);
     let off = "new-only: true\nrules: {remote-reference: off, floating-ref: off}\n";
-    work.write(".kustomize-localize", off);
+    work.write(CONFIG, off);
     work.commit("lax");
-    work.try_git(&["push", "--quiet", "origin", "topic"])
-        .success();
+    takes(&work, &["topic"]);
     change(&work, REMOTE);
-    work.try_git(&["push", "--quiet", "origin", "topic"])
-        .success();
+    takes(&work, &["topic"]);
     refused(&work.try_git(&["push", "origin", "topic:main"]));
 }
 
@@ -144,12 +133,11 @@ fn the_first_push_is_judged_without_a_configuration() {
     let (sandbox, work) = served();
     fs::remove_dir_all(sandbox.path("server.git/refs/heads")).unwrap();
     fs::create_dir(sandbox.path("server.git/refs/heads")).unwrap();
-    work.write(".kustomize-localize", "rules:\n  remote-reference: off\n");
+    work.write(CONFIG, "rules:\n  remote-reference: off\n");
     change(&work, REMOTE);
     refused(&work.try_git(&["push", "origin", "main"]));
     change(&work, LOCAL);
-    work.try_git(&["push", "--quiet", "origin", "main"])
-        .success();
+    takes(&work, &["main"]);
 }
 
 #[test]
@@ -182,18 +170,17 @@ fn a_push_that_cannot_be_checked_is_refused() {
     change(&work, REMOTE);
     refused(&work.try_git(&["push", "origin", "main"]));
     change(&work, LOCAL);
-    work.try_git(&["push", "--quiet", "origin", "main"])
-        .success();
+    takes(&work, &["main"]);
 }
 
-/// A push that tries to slip past the gate, and the server's answer.
+/// A push that tries to slip past the server, and its answer. `whole::judge` has more that no gate lets pass.
 type Push = (
     &'static str,
     &'static [(&'static str, &'static str)],
     &'static [&'static str],
 );
 
-const PUSHES: [Push; 9] = [
+const PUSHES: [Push; 5] = [
     (
         "what is checked out is another text",
         &[
@@ -207,51 +194,6 @@ const PUSHES: [Push; 9] = [
             ),
         ],
         &["app/kustomization.yaml:1", "https://example.com/x.yaml"],
-    ),
-    (
-        "a filter makes it",
-        &[
-            ("app/kustomization.yaml", "namePrefix: a-\n"),
-            ("app/.gitattributes", "*.yaml filter=make\n"),
-        ],
-        &["filter"],
-    ),
-    (
-        "plugin configurations are changed before they are used",
-        &[
-            ("app/kustomization.yaml", "generators: [plugins]\n"),
-            (
-                "app/plugins/kustomization.yaml",
-                "resources: [g.yaml]\npatches: [{patch: '[{op: add, path: /files, value: [https://example.com/x]}]', target: {kind: ConfigMapGenerator}}]\n",
-            ),
-            (
-                "app/plugins/g.yaml",
-                "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: g}\n",
-            ),
-        ],
-        &[
-            "app/plugins/kustomization.yaml:2",
-            "changes them before they are used",
-        ],
-    ),
-    (
-        "a function reaches out",
-        &[
-            ("app/kustomization.yaml", "generators: [fn.yaml]\n"),
-            (
-                "app/fn.yaml",
-                "apiVersion: a/v1\nkind: Gen\nmetadata:\n  name: g\n  annotations:\n    config.kubernetes.io/function: |\n      container: {image: 'example.com/fn:v1', network: yes}\n",
-            ),
-        ],
-        &["app/fn.yaml", "example.com/fn:v1"],
-    ),
-    (
-        "a value is an option of helm",
-        &[(
-            "app/kustomization.yaml",
-            "helmCharts: [{name: web, releaseName: --post-renderer=./run}]\n",
-        )],
-        &["helm would take `--post-renderer=./run` for an option"],
     ),
     (
         "it allows itself",
@@ -326,7 +268,7 @@ fn a_push_does_not_slip_past() {
         "app/kustomization.yaml",
         "resources: ['https://github.com/o/r//a?ref=v1']\n",
     );
-    work.write("kustomize-localize.lock", PUSHES[6].1[1].1);
+    work.write("kustomize-localize.lock", PUSHES[2].1[1].1);
     work.commit("locked");
     work.try_git(&["push", "origin", "main"])
         .success()

@@ -1,7 +1,7 @@
 //! Beside the branch: merged back, vendored, left; and what deploys it.
 
 use super::{blocks, run};
-use crate::support::{Kustomize, Project, Repo, base_of};
+use crate::support::{Kustomize, Output, Project, Repo, base_of};
 
 const BASE: &str = "example/base/kustomization.yaml";
 const LOCK: &str = "kustomize-localize.lock";
@@ -16,15 +16,11 @@ fn locked() -> Project {
     project
 }
 
-/// Returns what `main` has without its lock: paths with the ids of the blobs.
+/// Returns what a revision has without its lock: paths with the ids of the blobs.
 fn content(repo: &Repo, rev: &str) -> String {
     let listing = repo.git(&["ls-tree", "-r", rev]);
-    let is_own = |line: &&str| !line.ends_with(&format!("\t{LOCK}"));
-    listing
-        .lines()
-        .filter(is_own)
-        .collect::<Vec<_>>()
-        .join("\n")
+    let lines = listing.lines().filter(|line| !line.ends_with(LOCK));
+    lines.map(|line| format!("{line}\n")).collect()
 }
 
 /// Returns the step that refuses localized files in a pull request.
@@ -48,10 +44,7 @@ fn told_and_taken_back(project: &Project, before: &str) {
         .stderr_has("warning[merged-back]: kustomize-localize.lock: the localized branch was merged into its source")
         .lacks("added");
     assert_eq!(work.id("localized/main"), tip);
-    let (_, command) = strict.stderr.split_once("to take that back: ").unwrap();
-    let command = command.lines().next().unwrap();
-    assert!(command.starts_with("git revert --no-edit "), "{command}");
-    run(project, work, command).success();
+    run(project, work, &taking_back(&strict)).success();
     assert_eq!(content(work, "main"), before);
     run(project, work, &refusal()).success();
     // The branch goes on, and its history with it.
@@ -62,35 +55,40 @@ fn told_and_taken_back(project: &Project, before: &str) {
     assert!(!localized.contains("https:"), "{localized}");
 }
 
-#[test]
-fn a_branch_that_is_merged_back_at_once_is_reported() {
-    let project = locked();
-    let work = &project.work;
-    let before = content(work, "main");
-    work.run(&["--in-place"]).success();
-    work.git(&["merge", "--quiet", "--ff-only", "localized/main"]);
-    told_and_taken_back(&project, &before);
+/// Returns the command that takes a merge back.
+#[track_caller]
+fn taking_back(output: &Output) -> String {
+    let (_, command) = output.stderr.split_once("to take that back: ").unwrap();
+    let command = command.lines().next().unwrap();
+    assert!(command.starts_with("git revert --no-edit "), "{command}");
+    command.to_owned()
 }
 
 #[test]
-fn a_branch_that_is_merged_back_later_is_reported() {
-    let project = locked();
-    let work = &project.work;
-    work.run(&["--in-place"]).success();
-    work.write("README.md", "More.\n");
-    work.commit("more");
-    work.run(&["--in-place"]).success();
-    let before = content(work, "main");
-    // Merged like a pull request.
-    work.git(&[
-        "merge",
-        "--quiet",
-        "--no-ff",
-        "-m",
-        "Merge",
-        "localized/main",
-    ]);
-    told_and_taken_back(&project, &before);
+fn a_branch_that_is_merged_back_is_reported() {
+    for how in ["at once", "later", "squashed"] {
+        let project = locked();
+        let work = &project.work;
+        work.run(&["--in-place"]).success();
+        if how == "later" {
+            work.write("README.md", "More.\n");
+            work.commit("more");
+            work.run(&["--in-place"]).success();
+        }
+        let before = content(work, "main");
+        let merge = match how {
+            "at once" => "--ff-only",
+            // Merged like a pull request.
+            "later" => "--no-ff",
+            _ => "--squash",
+        };
+        work.git(&["merge", "--quiet", "--no-edit", merge, "localized/main"]);
+        if how == "squashed" {
+            let message = work.message("localized/main");
+            work.git(&["commit", "--quiet", "-m", &message]);
+        }
+        told_and_taken_back(&project, &before);
+    }
 }
 
 #[test]
@@ -102,44 +100,27 @@ fn a_merge_back_is_reported_in_a_shallow_clone_too() {
     work.commit("more");
     work.run(&["--in-place"]).success();
     work.git(&["merge", "--quiet", "--ff-only", "localized/main"]);
-    let directory = project.sandbox.path("shallow");
-    let url = format!("file://{}", work.path().display());
-    let to = directory.to_str().unwrap();
-    work.git(&["clone", "--quiet", "--depth=1", &url, to]);
-    let shallow = Repo::new(&project.sandbox, directory);
-    let tip = &work.id("main")[..12];
-    shallow
-        .run(&["--in-place", "--strict"])
-        .fails(1)
-        .stderr_has(&format!("git revert --no-edit -m 2 {tip}\n"));
-}
-
-#[test]
-fn a_branch_that_is_squashed_into_main_is_reported() {
-    let project = locked();
-    let work = &project.work;
-    let before = content(work, "main");
-    work.run(&["--in-place"]).success();
-    work.git(&["merge", "--quiet", "--squash", "localized/main"]);
-    let message = work.git(&["log", "-1", "--format=%B", "localized/main"]);
-    work.git(&["commit", "--quiet", "-m", &message]);
-    let tip = work.id("localized/main");
-    let warned = work.run(&["--in-place", "--strict"]);
-    warned.fails(1).stderr_has("warning[merged-back]");
-    assert_eq!(work.id("localized/main"), tip);
-    let (_, command) = warned.stderr.split_once("to take that back: ").unwrap();
-    run(&project, work, command.lines().next().unwrap()).success();
-    assert_eq!(content(work, "main"), before);
-    work.run(&["--in-place"]).success().lacks("merged-back");
+    let options = ["--no-local", "--depth=1"];
+    let shallow = project.sandbox.clone_with(work, "shallow", &options);
+    let output = shallow.run(&["--in-place", "--strict"]);
+    output.fails(1);
+    let revert = format!("git revert --no-edit -m 2 {}", &work.id("main")[..12]);
+    assert_eq!(taking_back(&output), revert);
 }
 
 #[test]
 fn localizing_on_main_on_purpose_is_not_reported() {
     let project = locked();
     let work = &project.work;
+    // Although git ignores what is added.
+    work.write(".gitignore", "*.yaml\nlocalized-files\n");
+    work.git(&["add", "-f", ".gitignore"]);
+    work.git(&["commit", "--quiet", "-m", "ignore"]);
     run(&project, work, &blocks("Localized files on main", "sh")[0]).success();
     assert_eq!(work.git(&["status", "--porcelain"]), "");
     assert!(!work.show("HEAD", BASE).contains("https:"));
+    let files = work.files("HEAD").join("\n");
+    assert!(files.contains("acme/remote/v1/service.yaml"), "{files}");
     work.write(".kustomize-localize", "locked: error\n");
     work.commit("configure");
     work.run(&["check"]).success();
@@ -147,34 +128,16 @@ fn localizing_on_main_on_purpose_is_not_reported() {
         .success()
         .lacks("merged-back")
         .lacks("added");
-    let message = work.git(&["log", "-1", "--format=%B", "localized/main"]);
+    let message = work.message("localized/main");
     assert!(!message.contains("Brought in:"), "{message}");
     // References that are only locked are refused now.
-    work.write(
-        "other/kustomization.yaml",
-        format!("resources: ['{URL}']\n"),
-    );
+    let other = format!("resources: ['{URL}']\n");
+    work.write("other/kustomization.yaml", other);
     work.run(&["lock"]).success();
-    work.git(&["add", "--all"]);
+    work.git(&["add", "--all", "--force"]);
     work.run(&["check"])
         .fails(1)
         .stdout_has("error[remote-reference]");
-}
-
-#[test]
-fn localized_files_are_added_although_git_ignores_them() {
-    let project = locked();
-    let work = &project.work;
-    work.write(".gitignore", "*.yaml\nlocalized-files\n");
-    work.git(&["add", "-f", ".gitignore"]);
-    work.git(&["commit", "--quiet", "-m", "ignore"]);
-    run(&project, work, &blocks("Localized files on main", "sh")[0]).success();
-    work.run(&["check", "--rev", "HEAD"]).success();
-    let files = work.files("HEAD").join("\n");
-    assert!(
-        files.contains("localized-files/example.com/acme/remote/v1/service.yaml"),
-        "{files}"
-    );
 }
 
 #[test]
@@ -233,18 +196,13 @@ fn deployments_read_the_branch() {
     assert_eq!(flux["apiVersion"], "source.toolkit.fluxcd.io/v1");
     assert_eq!(flux["kind"], "GitRepository");
     let spec = flux["spec"].as_object().unwrap();
-    let keys: Vec<&String> = spec.keys().collect();
-    assert_eq!(keys.len(), 3, "{keys:?}");
-    assert!(spec["interval"].is_string() && spec["url"].is_string());
-    assert_eq!(
-        flux["spec"]["ref"],
-        serde_json::json!({"branch": "localized/main"})
-    );
+    assert!(spec.keys().eq(["interval", "ref", "url"]), "{spec:?}");
+    let branch = serde_json::json!({"branch": "localized/main"});
+    assert_eq!(spec["ref"], branch);
     let argo = one("Argo CD");
     assert_eq!(argo["apiVersion"], "argoproj.io/v1alpha1");
     assert_eq!(argo["kind"], "Application");
-    assert_eq!(argo["spec"]["source"]["targetRevision"], "localized/main");
-    for key in ["project", "destination"] {
-        assert!(!argo["spec"][key].is_null(), "{key}");
-    }
+    let spec = &argo["spec"];
+    assert_eq!(spec["source"]["targetRevision"], "localized/main");
+    assert!(!spec["project"].is_null() && !spec["destination"].is_null());
 }

@@ -1,10 +1,11 @@
 //! Upstreams that not everybody may read.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
-use super::{blocks, step};
-use crate::support::{Output, Reply, Repo, Running, Sandbox, Server, config};
+use super::{Hosting, blocks};
+use crate::hook::step;
+use crate::support::{Output, Reply, Repo, Sandbox, Server, base64, config};
 
 const WORKFLOW: &str = ".github/workflows/localize.yml";
 /// The login of the job, for its own repository.
@@ -14,53 +15,53 @@ const UPSTREAM: &str = "upstream-s3cr3t";
 
 /// One host, as github.com is: it holds the repository, and upstreams that are private.
 struct World {
+    hosting: Hosting,
     sandbox: Sandbox,
-    server: Server,
     work: Repo,
-    origin: PathBuf,
 }
 
 impl World {
     fn new() -> World {
         let sandbox = Sandbox::new();
         sandbox.offer_itself();
-        let server = Server::start();
         let bases = sandbox.repo("srv/acme/bases");
         bases.write("web/kustomization.yaml", "resources: [config.yaml]\n");
         bases.write("web/config.yaml", config("private"));
         bases.commit("private");
         bases.git(&["tag", "v1"]);
-        server.route("/raw/acme/file.yaml", Reply::ok(config("file")));
-        server.require_password("/raw/", "x-access-token", UPSTREAM);
-        server.serve_git("/acme/", &sandbox.path("srv/acme"));
-        server.require_password("/acme/", "x-access-token", UPSTREAM);
-
         let work = sandbox.repo("work");
+        work.commit("begin");
+        let hosting = Hosting::of(&sandbox, &work, TOKEN);
+        let server = &hosting.server;
+        server.route("/raw/acme/file.yaml", Reply::ok(config("file")));
+        server.serve_git("/acme/", &sandbox.path("srv/acme"));
+        for prefix in ["/raw/", "/acme/"] {
+            server.require_password(prefix, "x-access-token", UPSTREAM);
+        }
         let url = server.url();
         work.write(
             "app/kustomization.yaml",
             format!("resources:\n- {url}acme/bases.git//web?ref=v1\n- {url}raw/acme/file.yaml\n"),
         );
         work.commit("app");
-        let origin = sandbox.path("srv/owner/repository");
-        work.git(&["clone", "--quiet", "--bare", ".", origin.to_str().unwrap()]);
-        sandbox.git(&origin, &["config", "http.receivepack", "true"]);
-        server.serve_git("/owner/", &sandbox.path("srv/owner"));
-        server.require_password("/owner/", "x-access-token", TOKEN);
-        sandbox.set("GITHUB_SERVER_URL", url.trim_end_matches('/'));
-        sandbox.set("GITHUB_REPOSITORY", "owner/repository");
-        World {
+        let world = World {
+            hosting,
             sandbox,
-            server,
             work,
-            origin,
-        }
+        };
+        world.push();
+        world
+    }
+
+    fn push(&self) {
+        let origin = self.hosting.origin.path().to_str().unwrap();
+        self.work.git(&["push", "--quiet", origin, "main"]);
     }
 
     /// Returns what the recipe adds to the environment of a step, for this host.
     fn login(&self) -> BTreeMap<String, String> {
         let text = blocks("Private upstreams", "yaml").remove(0);
-        let host = self.server.url();
+        let host = self.hosting.server.url();
         let text = text.replace("https://github.com", host.trim_end_matches('/'));
         let added: serde_json::Value = serde_yaml::from_str(&text).unwrap();
         let added = added["env"].as_object().unwrap().iter();
@@ -77,27 +78,19 @@ impl World {
     }
 
     fn checkout(&self, name: &str) -> Repo {
-        let directory = self.sandbox.path(name);
-        let (from, to) = (self.origin.to_str().unwrap(), directory.to_str().unwrap());
-        self.work
-            .git(&["clone", "--quiet", "--branch", "main", from, to]);
-        let checkout = Repo::new(&self.sandbox, directory);
-        let url = format!("{}owner/repository", self.server.url());
-        checkout.git(&["remote", "set-url", "origin", &url]);
-        checkout
+        self.hosting.checkout(name, "main")
     }
 
     /// Runs the step that localizes. There is no kustomize here, which `--strict` reports.
     fn localize(&self, checkout: &Repo, login: &BTreeMap<String, String>) -> Output {
-        let script = step(WORKFLOW, "Localize").replace(" --strict", "");
+        let script = super::step(WORKFLOW, "Localize").replace(" --strict", "");
         self.run(checkout, &script, login)
     }
 
     fn run(&self, checkout: &Repo, script: &str, login: &BTreeMap<String, String>) -> Output {
-        let mut bash = self.sandbox.command("bash", checkout.path());
-        bash.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", script]);
-        bash.env("TOKEN", TOKEN).envs(login);
-        let output = Running::start(&mut bash).wait();
+        let token = ("TOKEN".to_owned(), TOKEN.to_owned());
+        let variables = login.clone().into_iter().chain([token]);
+        let output = step(&self.sandbox, checkout.path(), script, variables);
         output.lacks("s3cr3t");
         output
     }
@@ -131,44 +124,40 @@ impl World {
 #[test]
 fn private_upstreams_are_read_and_no_login_is_kept() {
     let world = World::new();
+    let (server, origin) = (&world.hosting.server, &world.hosting.origin);
     let checkout = world.checkout("checkout");
     world.localize(&checkout, &world.login()).success();
-    let branch = "refs/heads/localized/main";
-    let files = world
-        .sandbox
-        .git(&world.origin, &["ls-tree", "-r", "--name-only", branch]);
-    assert!(files.contains("/acme/bases/v1/web/config.yaml"), "{files}");
-    assert!(files.contains("/raw/acme/file.yaml"), "{files}");
-    world.assert_kept(&[&world.origin, checkout.path()]);
+    let files = origin.files("localized/main").join("\n");
+    for file in ["/acme/bases/v1/web/config.yaml", "/raw/acme/file.yaml"] {
+        assert!(files.contains(file), "{files}");
+    }
+    world.assert_kept(&[origin.path(), checkout.path()]);
 
     // Each login went to what it is for.
-    for request in world.server.requests() {
-        let Some(sent) = request.header("authorization") else {
-            continue;
-        };
-        let sent = sent.to_owned();
-        let own = world.server.requests();
-        let of_job = own
-            .iter()
-            .filter(|one| one.url().contains("/owner/"))
-            .filter_map(|one| one.header("authorization"))
-            .any(|one| one == sent);
-        assert_eq!(
-            of_job,
-            request.url().contains("/owner/"),
-            "{}",
-            request.url()
-        );
+    let [own, upstream] = [TOKEN, UPSTREAM].map(|token| {
+        let login = base64(format!("x-access-token:{token}").as_bytes());
+        format!("Basic {login}")
+    });
+    let mut sent = BTreeSet::new();
+    for request in server.requests() {
+        if let Some(login) = request.header("authorization") {
+            let url = request.url();
+            let expected = if url.contains("/owner/") {
+                &own
+            } else {
+                &upstream
+            };
+            assert_eq!(login, expected, "{url}");
+            sent.insert(login.to_owned());
+        }
     }
+    assert_eq!(sent.len(), 2);
 
     // The next job has nothing but the branch, and finds nothing to do.
+    let tip = origin.id("localized/main");
     let again = world.checkout("again");
-    let tip = world.sandbox.git(&world.origin, &["rev-parse", branch]);
     world.localize(&again, &world.login()).success();
-    assert_eq!(
-        world.sandbox.git(&world.origin, &["rev-parse", branch]),
-        tip
-    );
+    assert_eq!(origin.id("localized/main"), tip);
 }
 
 #[test]
@@ -180,22 +169,12 @@ fn without_the_login_it_says_what_it_could_not_read() {
         .fails(2)
         .stderr_has("acme/bases")
         .stderr_has("raw/acme/file.yaml");
-    let refs = world.sandbox.git(&world.origin, &["for-each-ref"]);
+    let refs = world.hosting.origin.git(&["for-each-ref"]);
     assert!(!refs.contains("localized"), "{refs}");
-}
-
-#[test]
-fn the_job_that_locks_logs_in_the_same_way() {
-    let world = World::new();
-    let checkout = world.checkout("checkout");
-    world
-        .sandbox
-        .set("GITHUB_OUTPUT", world.sandbox.path("output"));
-    let script = step(".github/workflows/lock.yml", "Lock");
-    world
-        .run(&checkout, &script, &BTreeMap::new())
-        .fails(1)
-        .stderr_has("acme/bases");
+    // The job that locks logs in in the same way.
+    let script = super::step(".github/workflows/lock.yml", "Lock");
+    let output = world.run(&checkout, &script, &BTreeMap::new());
+    output.fails(1).stderr_has("acme/bases");
     assert_eq!(checkout.git(&["status", "--porcelain"]), "");
     world.run(&checkout, &script, &world.login()).success();
     let lock = checkout.show("HEAD", "kustomize-localize.lock");
@@ -225,35 +204,26 @@ fn another_host_gets_no_login() {
 #[test]
 fn the_branch_can_be_kept_in_another_repository() {
     let world = World::new();
-    for (name, value) in world.login() {
-        world.sandbox.set(&name, value);
-    }
-    let deploy = world.sandbox.path("elsewhere/acme/deploy.git");
-    std::fs::create_dir_all(&deploy).unwrap();
-    world.sandbox.git(&deploy, &["init", "--quiet", "--bare"]);
-    let base = format!("file://{}/", world.sandbox.path("elsewhere").display());
-    world.sandbox.pretend("https://example.com/", &base);
+    let sandbox = &world.sandbox;
+    let deploy = sandbox.path("elsewhere/acme/deploy.git");
+    let init = ["init", "--quiet", "--bare", deploy.to_str().unwrap()];
+    sandbox.git(&sandbox.path(""), &init);
+    let base = format!("file://{}/", sandbox.path("elsewhere").display());
+    sandbox.pretend("https://example.com/", &base);
     let script = blocks("Private upstreams", "sh").remove(0);
     let keep = |name: &str| {
         let checkout = world.checkout(name);
-        let mut bash = world.sandbox.command("bash", checkout.path());
-        bash.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", &script]);
-        Running::start(&mut bash).wait().success().lacks("s3cr3t");
-        world
-            .sandbox
-            .git(&deploy, &["rev-parse", "refs/heads/localized/main"])
+        world.run(&checkout, &script, &world.login()).success();
+        sandbox.git(&deploy, &["rev-parse", "refs/heads/localized/main"])
     };
     let first = keep("first");
-    let refs = world.sandbox.git(&world.origin, &["for-each-ref"]);
+    let refs = world.hosting.origin.git(&["for-each-ref"]);
     assert!(!refs.contains("localized"), "{refs}");
     // It goes on from there.
     world.work.write("README.md", "More.\n");
     world.work.commit("more");
-    let origin = world.origin.to_str().unwrap();
-    world.work.git(&["push", "--quiet", origin, "main"]);
+    world.push();
     let second = keep("second");
     assert_ne!(second, first);
-    world
-        .sandbox
-        .git(&deploy, &["merge-base", "--is-ancestor", &first, &second]);
+    sandbox.git(&deploy, &["merge-base", "--is-ancestor", &first, &second]);
 }

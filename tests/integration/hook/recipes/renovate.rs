@@ -1,55 +1,43 @@
 //! The lock in the pull requests of a bot.
 
 use std::fs;
-use std::path::PathBuf;
 
 use regex::Regex;
 
-use super::{json, step};
-use crate::support::{Output, Project, Repo, Running, Server, base_of};
+use super::{Hosting, json};
+use crate::hook::step;
+use crate::support::{Output, Project, Repo, base_of};
 
 const BASE: &str = "example/base/kustomization.yaml";
 const BRANCH: &str = "renovate/acme-remote-2.x";
 const WORKFLOW: &str = ".github/workflows/lock.yml";
 const TOKEN: &str = "t0ken-of-the-app";
 
-/// A repository on a hosting side that asks for a token, with a branch where a bot has raised a version.
+/// A repository on a hosting side, with a branch where a bot has raised a version.
 struct Hosted {
     project: Project,
-    server: Server,
-    origin: PathBuf,
+    hosting: Hosting,
 }
 
 impl Hosted {
     fn new() -> Hosted {
         let project = Project::new();
-        let work = &project.work;
-        let sandbox = &project.sandbox;
+        let (sandbox, work) = (&project.sandbox, &project.work);
         sandbox.offer_itself();
         work.run(&["lock"]).success();
         work.commit("lock");
-        let origin = sandbox.path("srv/owner/repository.git");
-        work.git(&["clone", "--quiet", "--bare", ".", origin.to_str().unwrap()]);
-        sandbox.git(&origin, &["config", "http.receivepack", "true"]);
-        work.git(&["remote", "add", "origin", origin.to_str().unwrap()]);
-        let server = Server::start();
-        server.serve_git("/owner/", &sandbox.path("srv/owner"));
-        server.require_password("/owner/", "x-access-token", TOKEN);
-        sandbox.set("GITHUB_SERVER_URL", server.url().trim_end_matches('/'));
-        sandbox.set("GITHUB_REPOSITORY", "owner/repository");
-        sandbox.set("GITHUB_OUTPUT", sandbox.path("output"));
+        let hosting = Hosting::of(sandbox, work, TOKEN);
+        let origin = hosting.origin.path().to_str().unwrap();
+        work.git(&["remote", "add", "origin", origin]);
         sandbox.set("BRANCH", BRANCH);
         project.second_version();
-        let hosted = Hosted {
-            project,
-            server,
-            origin,
-        };
+        let hosted = Hosted { project, hosting };
         hosted.raise("v2");
         // From here on it is the job that commits.
         for name in ["AUTHOR", "COMMITTER"] {
-            hosted.project.sandbox.unset(&format!("GIT_{name}_NAME"));
-            hosted.project.sandbox.unset(&format!("GIT_{name}_EMAIL"));
+            let sandbox = &hosted.project.sandbox;
+            sandbox.unset(&format!("GIT_{name}_NAME"));
+            sandbox.unset(&format!("GIT_{name}_EMAIL"));
         }
         hosted
     }
@@ -59,43 +47,30 @@ impl Hosted {
         let work = &self.project.work;
         work.git(&["checkout", "--quiet", "-B", BRANCH, "main"]);
         work.write(BASE, base_of(version));
-        let author = [
-            "-c",
-            "user.name=renovate",
-            "-c",
-            "user.email=bot@renovateapp.com",
-        ];
+        let author = ["user.name=renovate", "user.email=bot@renovateapp.com"];
         let message = format!("raise to {version}");
-        let commit = ["commit", "--quiet", "--all", "-m", &message];
-        work.git(&[&author[..], &commit].concat());
+        work.git(
+            &[
+                &["-c", author[0], "-c", author[1]][..],
+                &["commit", "--quiet", "--all", "-m", &message],
+            ]
+            .concat(),
+        );
         work.git(&["push", "--quiet", "--force", "origin", BRANCH]);
         work.git(&["checkout", "--quiet", "main"]);
     }
 
-    /// Returns what `actions/checkout` leaves.
     fn checkout(&self, name: &str) -> Repo {
-        let directory = self.project.sandbox.path(name);
-        let from = self.origin.to_str().unwrap();
-        let to = directory.to_str().unwrap();
-        self.project
-            .work
-            .git(&["clone", "--quiet", "--branch", BRANCH, from, to]);
-        let checkout = Repo::new(&self.project.sandbox, directory);
-        let url = format!("{}owner/repository", self.server.url());
-        checkout.git(&["remote", "set-url", "origin", &url]);
         fs::write(self.project.sandbox.path("output"), "").unwrap();
-        checkout
+        self.hosting.checkout(name, BRANCH)
     }
 
     /// Runs a step. Only the last one has the token.
     fn step(&self, checkout: &Repo, name: &str) -> Output {
-        let script = step(WORKFLOW, name);
-        let mut bash = self.project.sandbox.command("bash", checkout.path());
-        bash.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", &script]);
-        if name == "Push" {
-            bash.env("TOKEN", TOKEN);
-        }
-        let output = Running::start(&mut bash).wait();
+        let token = ("TOKEN".to_owned(), TOKEN.to_owned());
+        let variables = (name == "Push").then_some(token);
+        let script = super::step(WORKFLOW, name);
+        let output = step(&self.project.sandbox, checkout.path(), &script, variables);
         output.lacks(TOKEN);
         output
     }
@@ -110,10 +85,7 @@ impl Hosted {
     }
 
     fn tip(&self) -> String {
-        let reference = format!("refs/heads/{BRANCH}");
-        self.project
-            .sandbox
-            .git(&self.origin, &["rev-parse", &reference])
+        self.hosting.origin.id(&format!("refs/heads/{BRANCH}"))
     }
 }
 
@@ -230,22 +202,18 @@ fn renovate_can_lock_by_itself() {
     project.second_version();
     work.write(BASE, base_of("v2"));
     let tasks = &json("postUpgradeTasks")["postUpgradeTasks"];
-    let (_, rest) = super::page()
-        .split_once("\"allowedCommands\": [\"")
-        .map(|(before, rest)| (before.to_owned(), rest.to_owned()))
-        .unwrap();
+    let page = super::page();
+    let (_, rest) = page.split_once("\"allowedCommands\": [\"").unwrap();
     let allowed = Regex::new(rest.split_once('"').unwrap().0).unwrap();
     for command in tasks["commands"].as_array().unwrap() {
         let command = command.as_str().unwrap();
         assert!(allowed.is_match(command), "{command}");
         assert!(!allowed.is_match(&format!("{command}; id")), "{command}");
-        let mut shell = project.sandbox.command("sh", work.path());
-        Running::start(shell.args(["-c", command])).wait().success();
+        super::run(&project, work, command).success();
     }
     let status = work.git(&["status", "--porcelain"]);
-    let filters = tasks["fileFilters"].as_array().unwrap();
-    let expected = format!("M {BASE}\n M {}", filters[0].as_str().unwrap());
-    assert_eq!(status.trim(), expected);
+    let filter = tasks["fileFilters"][0].as_str().unwrap();
+    assert_eq!(status.trim(), format!("M {BASE}\n M {filter}"));
     work.git(&["add", "--all"]);
     work.run(&["check"]).success();
 }
@@ -253,32 +221,32 @@ fn renovate_can_lock_by_itself() {
 #[test]
 fn renovate_finds_the_urls_of_files() {
     let configuration = json("customManagers");
-    let strings = configuration["customManagers"][0]["matchStrings"]
-        .as_array()
-        .unwrap();
+    let manager = &configuration["customManagers"][0];
+    // In Renovate, a pattern is between slashes.
+    let pattern = |text: &serde_json::Value| {
+        let text = text.as_str().unwrap();
+        Regex::new(text.trim_matches('/')).unwrap()
+    };
+    let strings = manager["matchStrings"].as_array().unwrap();
     let patterns: Vec<Regex> = strings
         .iter()
         .map(|text| Regex::new(text.as_str().unwrap()).unwrap())
         .collect();
-    let raw = "https://raw.githubusercontent.com/acme/crds";
-    for (line, expected) in [
-        (format!("- {raw}/v1.2.3/all.yaml"), Some("v1.2.3")),
-        (format!("- {raw}/1.2.3/a/all.yaml # ours"), Some("1.2.3")),
-        (format!("- {raw}/refs/tags/v2.0.0/all.yaml"), Some("v2.0.0")),
-        (format!("- {raw}/main/v1.2.3/all.yaml"), None),
+    let raw = "raw.githubusercontent.com/acme/crds";
+    let releases = "github.com/acme/crds/releases";
+    for (rest, expected) in [
+        (format!("{raw}/v1.2.3/all.yaml"), Some("v1.2.3")),
+        (format!("{raw}/1.2.3/a/all.yaml # ours"), Some("1.2.3")),
+        (format!("{raw}/refs/tags/v2.0.0/all.yaml"), Some("v2.0.0")),
+        (format!("{raw}/main/v1.2.3/all.yaml"), None),
         (
-            "- https://github.com/acme/crds/releases/download/v1.2.3/install.yaml".to_owned(),
+            format!("{releases}/download/v1.2.3/install.yaml"),
             Some("v1.2.3"),
         ),
-        (
-            "- https://github.com/acme/crds/releases/latest/download/install.yaml".to_owned(),
-            None,
-        ),
-        (
-            "- https://example.com/acme/crds/v1/all.yaml".to_owned(),
-            None,
-        ),
+        (format!("{releases}/latest/download/install.yaml"), None),
+        ("example.com/acme/crds/v1/all.yaml".to_owned(), None),
     ] {
+        let line = format!("- https://{rest}");
         let found = patterns.iter().find_map(|pattern| pattern.captures(&line));
         let value = found.as_ref().map(|found| &found["currentValue"]);
         assert_eq!(value, expected, "{line}");
@@ -286,24 +254,17 @@ fn renovate_finds_the_urls_of_files() {
             assert_eq!(&found["depName"], "acme/crds", "{line}");
         }
     }
-    // In Renovate, a pattern is between slashes.
-    let files = configuration["customManagers"][0]["managerFilePatterns"][0]
-        .as_str()
-        .unwrap();
-    let files = Regex::new(files.trim_matches('/')).unwrap();
-    assert!(files.is_match("apps/web/kustomization.yaml") && files.is_match("kustomization.yml"));
-    assert!(!files.is_match("apps/web/my-kustomization.yaml"));
+    let files = pattern(&manager["managerFilePatterns"][0]);
     // References that the kustomize manager finds by itself are left out.
-    let more = configuration["kustomize"]["managerFilePatterns"][0]
-        .as_str()
-        .unwrap();
-    let more = Regex::new(more.trim_matches('/')).unwrap();
-    for (path, is_more) in [
-        ("apps/web/Kustomization", true),
-        ("Kustomization", true),
-        ("apps/web/kustomization.yaml", false),
+    let more = pattern(&configuration["kustomize"]["managerFilePatterns"][0]);
+    for (path, is_file, is_more) in [
+        ("apps/web/Kustomization", true, true),
+        ("Kustomization", true, true),
+        ("apps/web/kustomization.yaml", true, false),
+        ("kustomization.yml", true, false),
+        ("apps/web/my-kustomization.yaml", false, false),
     ] {
-        assert!(files.is_match(path), "{path}");
+        assert_eq!(files.is_match(path), is_file, "{path}");
         assert_eq!(more.is_match(path), is_more, "{path}");
     }
 }
