@@ -4,24 +4,17 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use super::said;
 use crate::support::{Running, Sandbox, skip, tool};
-
-/// Returns a sandbox where git finds the program.
-fn installed() -> Sandbox {
-    let sandbox = Sandbox::new();
-    sandbox.offer_itself();
-    sandbox
-}
 
 /// Returns the commands that a help lists.
 fn commands(sandbox: &Sandbox, args: &[&str]) -> Vec<String> {
-    let help = sandbox.run(&sandbox.path(""), &[args, &["-h"]].concat());
-    let text = help.success().stdout.clone();
-    let Some((_, list)) = text.split_once("\nCommands:\n") else {
-        return Vec::new();
-    };
-    list.lines()
-        .take_while(|line| !line.is_empty())
+    let text = said(sandbox, &[args, &["-h"]].concat());
+    let list = text
+        .split_once("\nCommands:\n")
+        .map_or("", |(_, list)| list);
+    let lines = list.lines().take_while(|line| !line.is_empty());
+    lines
         .filter(|line| !line.starts_with("   "))
         .map(|line| line.split_whitespace().next().unwrap().to_owned())
         .filter(|name| args.is_empty() || name != "help")
@@ -30,11 +23,8 @@ fn commands(sandbox: &Sandbox, args: &[&str]) -> Vec<String> {
 
 /// Returns the guides that the help of the program names.
 fn guides(sandbox: &Sandbox) -> Vec<String> {
-    let help = sandbox.run(&sandbox.path(""), &["--help"]);
-    let (_, list) = help
-        .stdout
-        .split_once("\nGuides, to read with `help`: ")
-        .unwrap();
+    let help = said(sandbox, &["--help"]);
+    let (_, list) = help.split_once("\nGuides, to read with `help`: ").unwrap();
     let (list, _) = list.split_once('.').unwrap();
     list.split(',').map(|name| name.trim().to_owned()).collect()
 }
@@ -44,141 +34,91 @@ fn there_is_a_page_for_each_command() {
     let sandbox = Sandbox::new();
     let mut expected = BTreeSet::from(["man1/git-kustomize-localize.1".to_owned()]);
     for name in commands(&sandbox, &[]) {
-        expected.insert(format!("man1/git-kustomize-localize-{name}.1"));
         for inner in commands(&sandbox, &[&name]) {
             expected.insert(format!("man1/git-kustomize-localize-{name}-{inner}.1"));
         }
+        expected.insert(format!("man1/git-kustomize-localize-{name}.1"));
     }
-    assert!(expected.contains("man1/git-kustomize-localize-hook-install.1"));
     for name in guides(&sandbox) {
         expected.insert(format!("man7/git-kustomize-localize-{name}.7"));
     }
-    assert!(expected.contains("man7/git-kustomize-localize-recipes.7"));
-    let pages = sandbox.path("share/man");
-    sandbox
-        .run(
-            &sandbox.path(""),
-            &["generate", "man", pages.to_str().unwrap()],
-        )
-        .success()
-        .stdout_has(&format!("wrote {} pages to", expected.len()));
-    let found: BTreeSet<String> = ["man1", "man7"]
-        .iter()
-        .flat_map(|section| {
-            let files = fs::read_dir(pages.join(section)).unwrap();
-            let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-            names.map(move |name| format!("{section}/{name}"))
-        })
-        .collect();
-    assert_eq!(found, expected);
-    let main = fs::read_to_string(pages.join("man1/git-kustomize-localize.1")).unwrap();
-    assert!(
-        main.contains("git\\-kustomize\\-localize\\-check(1)"),
-        "{main}"
-    );
-    assert!(main.contains("\\-\\-scope"), "{main}");
-    assert!(main.contains(" [OPTIONS] [TARGET] [NEW_DIR]\n"), "{main}");
-    assert!(
-        main.contains("\n.SH \"EXIT STATUS\"\n.PP\n0 done;"),
-        "{main}"
-    );
-    for page in &found {
-        let text = fs::read_to_string(pages.join(page)).unwrap();
-        let (name, section) = page[5..].rsplit_once('.').unwrap();
-        let name = name.to_uppercase();
-        let version = env!("CARGO_PKG_VERSION");
-        let head = format!(
-            ".TH {name} {section} \"\" \"git-kustomize-localize {version}\" \"Git Manual\"\n"
-        );
-        assert!(text.contains(&head), "{page}: {text}");
-        // Everything that is listed is described.
-        for item in text.split("\n.TP\n").skip(1) {
-            let described = item.lines().nth(1).unwrap_or_default();
-            assert!(
-                described.starts_with(|first: char| first.is_alphabetic() || first == '\\'),
-                "{page}: {item}"
+    for page in [
+        "man1/git-kustomize-localize-hook-install.1",
+        "man7/git-kustomize-localize-recipes.7",
+    ] {
+        assert!(expected.contains(page), "{page}");
+    }
+    let wrote = said(&sandbox, &["generate", "man", "man"]);
+    let count = format!("wrote {} pages to", expected.len());
+    assert!(wrote.contains(&count), "{wrote}");
+    let main = sandbox.path("man/man1/git-kustomize-localize.1");
+    let main = || fs::read_to_string(&main).unwrap();
+    let text = main();
+    for part in [
+        "git\\-kustomize\\-localize\\-check(1)",
+        "\\-\\-scope",
+        " [OPTIONS] [TARGET] [NEW_DIR]\n",
+        "\n.SH \"EXIT STATUS\"\n.PP\n0 done;",
+    ] {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+    let mut found = BTreeSet::new();
+    for section in ["man1", "man7"] {
+        for entry in fs::read_dir(sandbox.path("man").join(section)).unwrap() {
+            let entry = entry.unwrap();
+            let page = entry.file_name().into_string().unwrap();
+            let text = fs::read_to_string(entry.path()).unwrap();
+            let (name, number) = page.rsplit_once('.').unwrap();
+            let name = name.to_uppercase();
+            let version = env!("CARGO_PKG_VERSION");
+            let head = format!(
+                ".TH {name} {number} \"\" \"git-kustomize-localize {version}\" \"Git Manual\"\n"
             );
+            assert!(text.contains(&head), "{page}: {text}");
+            // Everything that is listed is described.
+            for item in text.split("\n.TP\n").skip(1) {
+                let described = item.lines().nth(1).unwrap_or_default();
+                let is_text = |first: char| first.is_alphabetic() || first == '\\';
+                assert!(described.starts_with(is_text), "{page}: {item}");
+            }
+            found.insert(format!("{section}/{page}"));
         }
     }
+    assert_eq!(found, expected);
     // A page is the same on every machine and day.
-    sandbox
-        .run(
-            &sandbox.path(""),
-            &["generate", "man", pages.to_str().unwrap()],
-        )
-        .success();
-    assert_eq!(
-        fs::read_to_string(pages.join("man1/git-kustomize-localize.1")).unwrap(),
-        main
-    );
+    said(&sandbox, &["generate", "man", "man"]);
+    assert_eq!(main(), text);
 }
 
 #[test]
-fn git_opens_the_page() {
-    if tool("man").is_none() {
-        return;
-    }
-    let sandbox = installed();
-    let share = sandbox.path("share/man");
-    sandbox
-        .run(
-            &sandbox.path(""),
-            &["generate", "man", share.to_str().unwrap()],
-        )
-        .success();
-    let mut git = sandbox.command("git", &sandbox.path(""));
-    git.args(["kustomize-localize", "--help"])
-        .env("MANPATH", &share)
-        .env("MANPAGER", "cat")
-        .env("MANWIDTH", "100");
-    let output = git.output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{output:?}");
-    assert!(text.contains("SYNOPSIS"), "{text}");
-    assert!(text.contains("git-kustomize-localize"), "{text}");
-}
-
-#[test]
-fn an_unwritable_directory_is_reported() {
+fn what_cannot_be_generated_is_reported() {
     let sandbox = Sandbox::new();
     fs::write(sandbox.path("file"), "").unwrap();
-    sandbox
-        .run(&sandbox.path(""), &["generate", "man", "file/man"])
-        .fails(2)
-        .stderr_has("cannot write pages to `file/man`");
-    sandbox
-        .run(&sandbox.path(""), &["generate", "completion", "csh"])
-        .fails(2)
-        .stderr_has("[possible values: bash, zsh, fish]");
-    sandbox.run(&sandbox.path(""), &["generate"]).fails(2);
+    for (args, said) in [
+        (&["man", "file/man"][..], "cannot write pages to `file/man`"),
+        (&["completion", "csh"], "[possible values: bash, zsh, fish]"),
+        (&[], ""),
+    ] {
+        let output = sandbox.run(&sandbox.path(""), &[&["generate"], args].concat());
+        output.fails(2).stderr_has(said);
+    }
 }
 
 #[test]
 fn help_shows_the_pages() {
     let sandbox = Sandbox::new();
-    let shown = |words: &[&str]| {
-        let output = sandbox.run(&sandbox.path(""), &[&["help"], words].concat());
-        output.success().stdout.clone()
-    };
+    let shown = |words: &[&str]| said(&sandbox, &[&["help"], words].concat());
     let whole = shown(&[]);
+    let is_shown = |name: &str, head: String| {
+        let row = format!("\n  `{name}`\n");
+        assert!(whole.contains(&row), "{name}: {whole}");
+        assert!(shown(&[name]).starts_with(&head), "{name}");
+    };
     for name in commands(&sandbox, &[]) {
-        assert!(
-            whole.contains(&format!("\n  `{name}`\n")),
-            "{name}: {whole}"
-        );
-        let page = shown(&[&name]);
-        let head = format!("git kustomize-localize {name}\n\n");
-        assert!(page.starts_with(&head), "{page}");
+        is_shown(&name, format!("git kustomize-localize {name}\n\n"));
     }
     for name in guides(&sandbox) {
-        assert!(
-            whole.contains(&format!("\n  `{name}`\n")),
-            "{name}: {whole}"
-        );
-        assert!(
-            shown(&[&name]).starts_with(&format!("{name}\n\n")),
-            "{name}"
-        );
+        is_shown(&name, format!("{name}\n\n"));
     }
     assert!(shown(&["hook", "install"]).contains("--force"));
     assert!(shown(&["cycle"]).starts_with("cycle\n\n"));
@@ -192,19 +132,19 @@ fn help_shows_the_pages() {
 #[test]
 fn docs_are_written_with_an_index() {
     let sandbox = Sandbox::new();
-    sandbox
-        .run(&sandbox.path(""), &["generate", "docs", "site"])
-        .success()
-        .stdout_has("files to site");
+    let wrote = said(&sandbox, &["generate", "docs", "site"]);
+    assert!(wrote.contains("files to site"), "{wrote}");
     let index = fs::read_to_string(sandbox.path("site/index.md")).unwrap();
-    let mut count = 0;
-    for line in index.lines().filter_map(|line| line.strip_prefix("- [")) {
+    let lines = index.lines().filter_map(|line| line.strip_prefix("- ["));
+    let paths = lines.map(|line| {
         let (_, rest) = line.split_once("](").unwrap();
-        let (path, _) = rest.split_once(')').unwrap();
+        rest.split_once(')').unwrap().0
+    });
+    let paths: Vec<&str> = paths.collect();
+    assert!(paths.len() > 30, "{index}");
+    for path in paths {
         assert!(sandbox.path("site").join(path).is_file(), "{path}");
-        count += 1;
     }
-    assert!(count > 30, "{index}");
 }
 
 /// Asks bash what it would offer, with git's own completion where `line` begins with `git `.
@@ -239,7 +179,8 @@ fn bash_completes_behind_git_and_alone() {
     let Some(git) = known.iter().map(Path::new).find(|path| path.is_file()) else {
         return skip("git's completion for bash is not installed");
     };
-    let sandbox = installed();
+    let sandbox = Sandbox::new();
+    sandbox.offer_itself();
     for (rest, expected) in [
         ("che", "check"),
         ("check --fo", "--format"),
@@ -263,42 +204,34 @@ fn bash_completes_behind_git_and_alone() {
 #[test]
 fn scripts_for_other_shells_name_every_command() {
     let sandbox = Sandbox::new();
-    for shell in ["zsh", "fish"] {
-        let script = sandbox
-            .run(&sandbox.path(""), &["generate", "completion", shell])
-            .success()
-            .stdout
-            .clone();
-        for name in commands(&sandbox, &[]) {
-            assert!(script.contains(&name), "{shell}: {name}");
+    let commands = commands(&sandbox, &[]);
+    let [fish, zsh] = ["fish", "zsh"].map(|shell| {
+        let script = said(&sandbox, &["generate", "completion", shell]);
+        for name in commands
+            .iter()
+            .map(String::as_str)
+            .chain(["git-kustomize-localize"])
+        {
+            assert!(script.contains(name), "{shell}: {name}");
         }
-        assert!(script.contains("git-kustomize-localize"), "{shell}");
-    }
-}
-
-#[test]
-fn zsh_completes_a_target_without_the_word_localize() {
-    let sandbox = Sandbox::new();
-    let script = sandbox
-        .run(&sandbox.path(""), &["generate", "completion", "zsh"])
-        .success()
-        .stdout
-        .clone();
-    let names = commands(&sandbox, &[]).join(" ");
+        script
+    });
+    assert_ne!(fish, zsh);
     // The first word is a command or a directory; after a directory it goes on as after `localize`.
     for part in [
         "\n\":: :_git-kustomize-localize_first\" \\\n",
         "'commands:command:_git-kustomize-localize_commands' 'directories:directory:_directories'",
         &format!(
-            "[[ ' {names} ' == *\" $line[1] \"* ]] || line[1]=localize\n        case $line[1] in\n            (localize)\n"
+            "[[ ' {} ' == *\" $line[1] \"* ]] || line[1]=localize\n        case $line[1] in\n            (localize)\n",
+            commands.join(" ")
         ),
         "\n'::target -- ",
     ] {
-        assert_eq!(script.matches(part).count(), 1, "{part}: {script}");
+        assert_eq!(zsh.matches(part).count(), 1, "{part}: {zsh}");
     }
-    fs::write(sandbox.path("completion.zsh"), &script).unwrap();
-    if tool("zsh").is_some() {
-        let mut zsh = sandbox.command("zsh", &sandbox.path(""));
+    fs::write(sandbox.path("completion.zsh"), &zsh).unwrap();
+    if let Some(zsh) = tool("zsh") {
+        let mut zsh = sandbox.command(zsh, &sandbox.path(""));
         Running::start(zsh.args(["-f", "-n", "completion.zsh"]))
             .wait()
             .success();
@@ -308,57 +241,36 @@ fn zsh_completes_a_target_without_the_word_localize() {
 #[test]
 fn without_a_manual_page_the_short_help_is_the_whole() {
     let sandbox = Sandbox::new();
-    let help = |args: &[&str]| {
-        let output = sandbox.run(&sandbox.path(""), args);
-        output.success().stdout.clone()
-    };
-    let whole = help(&["--help"]);
+    let whole = said(&sandbox, &["--help"]);
     // A `man` that knows no page, then one that knows it.
     sandbox.script("man", "exit 16");
-    let short = help(&["-h"]);
+    let short = said(&sandbox, &["-h"]);
     assert_eq!(short, whole.replace(" (see a summary with '-h')", ""));
     sandbox.script("man", "test \"$*\" = '-w git-kustomize-localize'");
-    let short = help(&["-h"]);
+    let short = said(&sandbox, &["-h"]);
     assert!(short.contains("(see more with '--help')"), "{short}");
-    assert!(short.len() < whole.len());
-}
-
-#[test]
-fn the_short_help_is_one_screen() {
-    let sandbox = Sandbox::new();
-    sandbox.script("man", "exit 0");
-    let short = sandbox
-        .run(&sandbox.path(""), &["-h"])
-        .success()
-        .stdout
-        .clone();
     let lines = short.lines().count();
     assert!(lines <= 40, "{lines} lines: {short}");
-    for name in commands(&sandbox, &[])
-        .iter()
-        .filter(|name| *name != "localize")
-    {
-        let help = sandbox.run(&sandbox.path(""), &[name, "-h"]);
-        let lines = help.success().stdout.lines().count();
-        assert!(lines <= 24, "{lines} lines: {}", help.stdout);
+    let commands = commands(&sandbox, &[]).into_iter();
+    for name in commands.filter(|name| name != "localize") {
+        let help = said(&sandbox, &[&name, "-h"]);
+        let lines = help.lines().count();
+        assert!(lines <= 24, "{lines} lines: {help}");
     }
-    for name in [
+    // Everything is in the long one.
+    let short_ones = [
         "--in-place",
         "--scope",
         "--branch",
         "--no-commit",
         "check",
         "verify",
-    ] {
-        assert!(short.contains(name), "{name}: {short}");
-    }
-    // Everything is in the long one.
-    let long = sandbox
-        .run(&sandbox.path(""), &["--help"])
-        .success()
-        .stdout
-        .clone();
-    for name in ["--load-restrictor", "--gpg-sign", "--kustomize"] {
-        assert!(!short.contains(name) && long.contains(name), "{name}");
+    ];
+    let long_ones = ["--load-restrictor", "--gpg-sign", "--kustomize"];
+    for (names, is_short) in [(&short_ones[..], true), (&long_ones, false)] {
+        for name in names {
+            assert_eq!(short.contains(name), is_short, "{name}");
+            assert!(whole.contains(name), "{name}");
+        }
     }
 }

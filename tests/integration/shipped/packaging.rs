@@ -5,20 +5,14 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use super::top;
 use crate::support::pages::source;
 use crate::support::{Output, Running, Sandbox, program, skip, tool};
-
-fn top() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
 
 /// Calls the script as a row of the table on its page does, with what the builder of packages sets.
 fn install(sandbox: &Sandbox, package: &str, variables: &[(&str, &str)]) -> Output {
     let page = source("src/commands/generate.md");
-    let row = format!("| {package} | `");
-    let (_, call) = page
-        .split_once(&row)
-        .unwrap_or_else(|| panic!("no {package}"));
+    let (_, call) = page.split_once(&format!("| {package} | `")).unwrap();
     let mut call = call.split_once('`').unwrap().0.to_owned();
     // The installation steps of rpm and Homebrew, before a shell sees the files.
     for (name, value) in variables {
@@ -38,102 +32,69 @@ fn listing(directory: &Path) -> BTreeMap<String, String> {
     while let Some(path) = todo.pop() {
         let metadata = fs::symlink_metadata(&path).unwrap();
         let name = path.strip_prefix(directory).unwrap().display().to_string();
-        if metadata.is_symlink() {
-            let target = fs::read_link(&path).unwrap();
-            assert!(path.exists(), "{name} leads nowhere");
-            found.insert(name, target.display().to_string());
-        } else if metadata.is_dir() {
+        if metadata.is_dir() {
             todo.extend(path.read_dir().unwrap().map(|entry| entry.unwrap().path()));
-        } else {
-            assert!(metadata.len() > 0, "{name} is empty");
-            found.insert(name, format!("{:o}", metadata.permissions().mode() & 0o777));
+            continue;
         }
+        assert!(path.metadata().unwrap().len() > 0, "{name} is empty");
+        let is = match fs::read_link(&path) {
+            Ok(target) => target.display().to_string(),
+            Err(_) => format!("{:o}", metadata.permissions().mode() & 0o777),
+        };
+        found.insert(name, is);
     }
     found
 }
 
 #[test]
 fn a_package_holds_the_program_with_pages_and_completions() {
-    for (package, variables, place, zsh, licenses) in [
-        (
-            "Debian",
-            &[] as &[_],
-            "debian/git-kustomize-localize/usr",
-            "share/zsh/vendor-completions",
-            "share/doc/git-kustomize-localize",
-        ),
-        (
-            "rpm",
-            &[("%{buildroot}", "root"), ("%{_prefix}", "/usr")],
-            "root/usr",
-            "share/zsh/site-functions",
-            "share/licenses/git-kustomize-localize",
-        ),
-        (
-            "Arch",
-            &[("$pkgdir", "pkg")],
-            "pkg/usr",
-            "share/zsh/site-functions",
-            "share/licenses/git-kustomize-localize",
-        ),
-        (
-            "Homebrew",
-            &[("#{prefix}", "Cellar/it")],
-            "Cellar/it",
-            "share/zsh/site-functions",
-            "share/licenses/git-kustomize-localize",
-        ),
-        (
-            "Nix",
-            &[("$out", "store/it")],
-            "store/it",
-            "share/zsh/site-functions",
-            "share/licenses/git-kustomize-localize",
-        ),
+    let rpm = [("%{buildroot}", "root"), ("%{_prefix}", "/usr")];
+    for (package, variables, place) in [
+        ("Debian", &[][..], "debian/git-kustomize-localize/usr"),
+        ("rpm", &rpm, "root/usr"),
+        ("Arch", &[("$pkgdir", "pkg")], "pkg/usr"),
+        ("Homebrew", &[("#{prefix}", "Cellar/it")], "Cellar/it"),
+        ("Nix", &[("$out", "store/it")], "store/it"),
     ] {
+        let (zsh, licenses) = match package {
+            "Debian" => ("vendor-completions", "doc"),
+            _ => ("site-functions", "licenses"),
+        };
         let sandbox = Sandbox::new();
         let before = names(&sandbox);
         install(&sandbox, package, variables).success();
-        let mut found = listing(&sandbox.path(place));
-        let pages: Vec<String> = found
-            .keys()
-            .filter(|name| name.starts_with("share/man/"))
-            .cloned()
-            .collect();
+        let (pages, found): (BTreeMap<_, _>, BTreeMap<_, _>) = listing(&sandbox.path(place))
+            .into_iter()
+            .partition(|(name, _)| name.starts_with("share/man/"));
         assert!(pages.len() > 10, "{package}: {pages:?}");
+        assert!(pages.values().all(|mode| mode == "644"), "{pages:?}");
         for page in [
             "man1/git-kustomize-localize.1",
             "man7/git-kustomize-localize-recipes.7",
         ] {
-            assert!(pages.contains(&format!("share/man/{page}")), "{page}");
+            let page = format!("share/man/{page}");
+            assert!(pages.contains_key(&page), "{page}");
         }
-        for page in pages {
-            assert_eq!(found.remove(&page).unwrap(), "644", "{page}");
-        }
+        let name = "git-kustomize-localize";
+        let fish = format!("../vendor_completions.d/{name}.fish");
         let expected = [
-            ("bin/git-kustomize-localize".to_owned(), "755"),
+            (format!("bin/{name}"), "755"),
+            (format!("share/bash-completion/completions/{name}"), "644"),
+            (format!("share/zsh/{zsh}/_{name}"), "644"),
             (
-                "share/bash-completion/completions/git-kustomize-localize".to_owned(),
+                format!("share/fish/vendor_completions.d/{name}.fish"),
                 "644",
             ),
-            (format!("{zsh}/_git-kustomize-localize"), "644"),
-            (
-                "share/fish/vendor_completions.d/git-kustomize-localize.fish".to_owned(),
-                "644",
-            ),
-            (
-                "share/fish/vendor_conf.d/git-kustomize-localize.fish".to_owned(),
-                "../vendor_completions.d/git-kustomize-localize.fish",
-            ),
-            (format!("{licenses}/LICENSE-APACHE"), "644"),
-            (format!("{licenses}/LICENSE-MIT"), "644"),
+            (format!("share/fish/vendor_conf.d/{name}.fish"), &fish),
+            (format!("share/{licenses}/{name}/LICENSE-APACHE"), "644"),
+            (format!("share/{licenses}/{name}/LICENSE-MIT"), "644"),
         ];
         let expected = expected.map(|(name, kind)| (name, kind.to_owned()));
         assert_eq!(found, BTreeMap::from(expected), "{package}");
         // Nothing else.
-        let first = place.split('/').next().unwrap().to_owned();
+        let first = place.split('/').next().unwrap();
         let mut after = names(&sandbox);
-        assert!(after.remove(&first), "{after:?}");
+        assert!(after.remove(first), "{after:?}");
         assert_eq!(after, before, "{package}");
     }
 }

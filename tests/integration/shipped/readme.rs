@@ -1,12 +1,14 @@
 //! The claims of the README, and of the pages of the manual.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use git_kustomize_localize::finding::{Rule, WarningId};
 
+use super::said;
 use crate::copy::stories::story_1;
 use crate::support::pages::{blocks, pages, section, source};
-use crate::support::{Running, Sandbox, World, config};
+use crate::support::{Kustomize, Running, Sandbox, World, config};
 
 /// Returns the text with every object id and digest cut to `…`: the upstream of a test has others.
 fn without_ids(text: &str) -> String {
@@ -21,74 +23,75 @@ fn without_ids(text: &str) -> String {
         .collect()
 }
 
-/// Runs commands one after the other, and returns them with what they print.
-fn played(world: &World, commands: &[&str]) -> String {
+/// Returns the world that a page names behind `console`, where its commands are played.
+fn scene(name: &str) -> World {
+    match name {
+        "fresh" => story_1(),
+        "locked" => after("lock"),
+        "copied" => after("example/overlay --scope example"),
+        "change" => change(),
+        "cluster" => cluster(),
+        "pull-request" => pull_request(),
+        "later" => later(),
+        _ => panic!("no scene {name}"),
+    }
+}
+
+/// Returns the story after this.
+fn after(args: &str) -> World {
+    let world = story_1();
+    world.sandbox.builds();
+    let args: Vec<&str> = args.split(' ').collect();
+    world.work.run(&args).success();
+    world
+}
+
+/// Runs the commands of a block one after the other, and returns them with what they print.
+fn played(world: &World, block: &str) -> String {
     let mut transcript = String::new();
-    for command in commands {
+    for command in block.lines().filter_map(|line| line.strip_prefix("$ ")) {
         let output = match command.strip_prefix("git kustomize-localize ") {
-            Some(words) => {
-                let words: Vec<&str> = words.split(' ').collect();
-                world.work.run(&words).success().stdout.clone()
-            }
+            Some(words) => world.work.run(&words.split(' ').collect::<Vec<_>>()),
             None => {
                 let mut shell = world.sandbox.command("sh", world.work.path());
-                let output = Running::start(shell.args(["-c", command])).wait();
-                output.success().stdout.clone()
+                Running::start(shell.args(["-c", command])).wait()
             }
         };
-        transcript.push_str(&format!("$ {command}\n{output}"));
+        assert!([0, 1].contains(&output.status), "{output:?}");
+        transcript += &format!("$ {command}\n{}{}", output.stdout, output.stderr);
     }
-    transcript + "\n"
+    transcript
 }
 
 #[test]
 fn every_command_prints_what_is_shown() {
-    let world = story_1();
-    let Some(kustomize) = world.sandbox.builds() else {
+    let Some(kustomize) = Kustomize::find() else {
         return;
     };
-    let version = kustomize.run(&world.sandbox, world.work.path(), &["version"]);
-    let version = version.stdout.trim_end().to_owned();
-    let mut transcript = String::new();
-    for command in [
-        "git kustomize-localize example/overlay --scope example",
-        "git log -1 --format=%B localized/main",
-        "git diff main:example/overlay/kustomization.yaml localized/main:localized-overlay/overlay/kustomization.yaml",
-        "git show localized/main:localized-overlay/kustomize-localize.lock",
-        "git log -1 --format='%(trailers:only)' localized/main",
-        "git kustomize-localize lock",
-        "git kustomize-localize --in-place --no-commit",
-        "git kustomize-localize explain cycle",
-    ] {
-        transcript.push_str(&played(&world, &[command]));
-    }
-    transcript.push_str(&played(
-        &story_1(),
-        &[
-            "git kustomize-localize lock",
-            "git add kustomize-localize.lock && git commit --quiet -m 'Lock what is remote'",
-            "git kustomize-localize check",
-            "git kustomize-localize --in-place",
-            "git kustomize-localize verify localized/main",
-        ],
-    ));
-    transcript.push_str(&check_of_a_change());
-    transcript.push_str(&targets_of_a_cluster());
-    transcript.push_str(&affected_by_a_change());
-    transcript.push_str(&upstream_of_a_lock());
-    let transcript = without_ids(&transcript)
-        .replace(&version, "v5.8.1")
-        // Not every machine allows the namespace.
-        .replace(" by a dead proxy", "");
+    let version = kustomize.run(&Sandbox::new(), Path::new("/"), &["version"]);
+    let version = version.success().stdout.trim_end().to_owned();
     // A build without a version is identified by its digest.
     let digest = regex::Regex::new(r"v5\.8\.1-[0-9a-f]{16}").unwrap();
-    let transcript = digest.replace_all(&transcript, "v5.8.1").into_owned();
     let mut count = 0;
     for (path, text) in pages() {
-        for block in blocks(&text, "console") {
+        assert!(
+            !text.contains("```console\n"),
+            "{path}: a block names no scene"
+        );
+        for fence in text.split("```console ").skip(1) {
+            let (name, rest) = fence.split_once('\n').unwrap();
+            let block = rest.split("```").next().unwrap();
+            let world = scene(name);
+            world.sandbox.builds();
+            let happens = without_ids(&played(&world, block))
+                .replace(&version, "v5.8.1")
+                // Not every machine allows the namespace.
+                .replace(" by a dead proxy", "");
+            let happens = digest.replace_all(&happens, "v5.8.1");
+            // Of a file that is long, a page may show the beginning.
             assert!(
-                transcript.contains(&block),
-                "{path} shows\n{block}\nbut this happens:\n{transcript}"
+                happens.starts_with(block),
+                "{path} shows\n{block}\nbut in the scene `{name}` this happens:\n{happens}"
             );
             count += 1;
         }
@@ -96,26 +99,23 @@ fn every_command_prints_what_is_shown() {
     assert!(count >= 10, "{count}");
 }
 
-/// Returns what `check` and `tree` say of a URL that was just staged.
-fn check_of_a_change() -> String {
-    let sandbox = Sandbox::new();
-    let repo = sandbox.repo("work");
-    repo.write("base/kustomization.yaml", "resources:\n- config.yaml\n");
-    repo.write("base/config.yaml", config("base"));
-    repo.write("apps/web/kustomization.yaml", "resources:\n- ../../base\n");
-    repo.commit("Begin");
-    repo.write(
-        "apps/web/kustomization.yaml",
-        "resources:\n- ../../base\n- https://github.com/acme/bases//web?ref=v1.2.0\n",
-    );
-    repo.git(&["add", "--all"]);
-    let checked = repo.run(&["check"]).fails(1).stdout.clone();
-    let tree = repo.run(&["tree"]).success().stdout.clone();
-    format!("$ git kustomize-localize check\n{checked}\n$ git kustomize-localize tree\n{tree}\n")
+/// A URL was just staged.
+fn change() -> World {
+    let world = World::new();
+    let root = "resources:\n- ../../base\n";
+    world.commit(&[
+        ("base/kustomization.yaml", "resources:\n- config.yaml\n"),
+        ("base/config.yaml", &config("base")),
+        ("apps/web/kustomization.yaml", root),
+    ]);
+    let more = format!("{root}- https://github.com/acme/bases//web?ref=v1.2.0\n");
+    world.work.write("apps/web/kustomization.yaml", more);
+    world.work.git(&["add", "--all"]);
+    world
 }
 
-/// Returns the output of `affected` for a branch that changes a file, the lock, and adds an application.
-fn affected_by_a_change() -> String {
+/// A branch changes a file and the lock, and adds an application.
+fn pull_request() -> World {
     let world = World::new();
     let bases = world.upstream_of("acme/bases", &[("kustomization.yaml", "resources: []\n")]);
     let base = "resources: [../../../base]\n";
@@ -138,20 +138,17 @@ fn affected_by_a_change() -> String {
         ("base/config.yaml", &config("two")),
         ("apps/new/kustomization.yaml", "resources: []\n"),
     ]);
-    let output = world.work.run(&["affected", "--since", "main"]);
-    let (listed, summary) = (&output.success().stdout, &output.stderr);
-    format!("$ git kustomize-localize affected --since main\n{listed}{summary}\n")
+    world
 }
 
-/// Returns the output of `targets` for what Flux deploys from here, and from elsewhere.
-fn targets_of_a_cluster() -> String {
-    let sandbox = Sandbox::new();
-    let repo = sandbox.repo("work");
-    let source = |name: &str, url: &str| {
+/// Flux deploys something from here, and something from elsewhere.
+fn cluster() -> World {
+    let world = World::new();
+    let source = |name: &str, repository: &str| {
         format!(
             "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\n\
              metadata: {{name: {name}, namespace: flux-system}}\n\
-             spec: {{url: '{url}', ref: {{branch: main}}, interval: 1m}}\n"
+             spec: {{url: 'https://github.com/acme/{repository}', ref: {{branch: main}}, interval: 1m}}\n"
         )
     };
     let kustomization = |name: &str, source: &str, path: &str| {
@@ -161,33 +158,26 @@ fn targets_of_a_cluster() -> String {
              spec: {{path: {path}, prune: true, interval: 1m, sourceRef: {{kind: GitRepository, name: {source}}}}}\n"
         )
     };
-    repo.git(&["remote", "add", "origin", "https://github.com/acme/fleet"]);
-    let prod = [
-        (
-            "flux-system",
-            source("flux-system", "https://github.com/acme/fleet"),
-        ),
+    let here = "https://github.com/acme/fleet";
+    world.work.git(&["remote", "add", "origin", here]);
+    for (name, text) in [
+        ("flux-system", source("flux-system", "fleet")),
         ("apps", kustomization("apps", "flux-system", "./apps/prod")),
         (
             "monitoring",
             kustomization("monitoring", "monitoring", "./deploy"),
         ),
-        (
-            "sources",
-            source("monitoring", "https://github.com/acme/monitoring"),
-        ),
-    ];
-    for (name, text) in prod {
-        repo.write(&format!("clusters/prod/{name}.yaml"), text);
+        ("sources", source("monitoring", "monitoring")),
+    ] {
+        let path = format!("clusters/prod/{name}.yaml");
+        world.work.write(&path, text);
     }
-    repo.write("apps/prod/kustomization.yaml", "resources: []\n");
-    repo.commit("Begin");
-    let shown = repo.run(&["targets"]).success().stdout.clone();
-    format!("$ git kustomize-localize targets\n{shown}\n")
+    world.commit(&[("apps/prod/kustomization.yaml", "resources: []\n")]);
+    world
 }
 
-/// Returns the output of `verify --upstream` for a branch that moved forward, and for a tag that was moved.
-fn upstream_of_a_lock() -> String {
+/// A branch has moved forward since it was locked, and a tag was moved.
+fn later() -> World {
     let world = World::new();
     let bases = world.upstream_of("acme/bases", &[("kustomization.yaml", "resources: []\n")]);
     bases.git(&["tag", "v1.2.0"]);
@@ -199,18 +189,11 @@ fn upstream_of_a_lock() -> String {
     world.work.commit("locked");
     bases.commit("Raise the memory limit");
     bases.git(&["tag", "--force", "v1.2.0"]);
-    let told = world
-        .work
-        .run(&["verify", "--upstream"])
-        .fails(1)
-        .stdout
-        .clone();
-    format!("$ git kustomize-localize verify --upstream\n{told}\n")
+    world
 }
 
 #[test]
 fn every_option_is_in_the_table() {
-    let sandbox = Sandbox::new();
     let mut count = 0;
     for command in [
         "",
@@ -223,28 +206,25 @@ fn every_option_is_in_the_table() {
         "hook install",
     ] {
         let words: Vec<&str> = command.split_whitespace().collect();
-        let page = sandbox.run(&sandbox.path(""), &[&["help"], words.as_slice()].concat());
-        let page = page.success().stdout.clone();
+        let page = said(&Sandbox::new(), &[&["help"], words.as_slice()].concat());
         let (_, table) = page.split_once("\nOptions\n").unwrap();
-        let options = options(&sandbox, &[words.as_slice(), &["--help"]].concat());
-        for option in &options {
-            assert!(
-                table.contains(&format!("  `{option}`\n")),
-                "{command}: {option}"
-            );
+        for option in options(&said(
+            &Sandbox::new(),
+            &[words.as_slice(), &["--help"]].concat(),
+        )) {
+            let row = format!("  `{option}`\n");
+            assert!(table.contains(&row), "{command}: {option}");
+            count += 1;
         }
-        count += options.len();
     }
     assert!(count > 100, "{count}");
 }
 
 /// Returns the options that a help names, as a page writes them.
-fn options(sandbox: &Sandbox, args: &[&str]) -> BTreeSet<String> {
-    let help = sandbox.run(&sandbox.path(""), args);
+fn options(help: &str) -> BTreeSet<String> {
     // `  -m, --message <TEXT>` becomes `-m, --message TEXT`.
-    help.success()
-        .stdout
-        .lines()
+    let lines = help.lines();
+    lines
         .filter(|line| line.starts_with("  -") || line.starts_with("      --"))
         .map(|line| line.trim().replace(['<', '>'], ""))
         .collect()
@@ -252,11 +232,7 @@ fn options(sandbox: &Sandbox, args: &[&str]) -> BTreeSet<String> {
 
 #[test]
 fn every_rule_and_warning_is_explained() {
-    let sandbox = Sandbox::new();
-    let explain = |ids: &[&str]| {
-        let output = sandbox.run(&sandbox.path(""), &[&["explain"], ids].concat());
-        output.success().stdout.clone()
-    };
+    let explain = |ids: &[&str]| said(&Sandbox::new(), &[&["explain"], ids].concat());
     let words = |text: &str| text.split_whitespace().collect::<Vec<&str>>().join(" ");
     let list = words(&explain(&[]));
     for rule in Rule::ALL {
@@ -285,6 +261,7 @@ fn every_rule_and_warning_is_explained() {
     assert_eq!(both, explain(&["cycle"]) + "\n" + &explain(&["not-built"]));
     // An id of a rule and of a warning.
     assert!(explain(&["function"]).contains("function (warning)\n"));
+    let sandbox = Sandbox::new();
     sandbox
         .run(&sandbox.path(""), &["explain", "cycel", "nothing-like-it"])
         .fails(2)
@@ -333,18 +310,14 @@ fn the_readme_is_short() {
 #[test]
 fn every_block_has_a_language_and_an_end() {
     for (path, text) in pages() {
-        let fences = text.lines().enumerate();
-        let fences: Vec<(usize, &str)> = fences
-            .filter_map(|(number, line)| Some((number + 1, line.trim_start().strip_prefix("```")?)))
-            .collect();
-        let mut pairs = fences.chunks_exact(2);
-        for pair in &mut pairs {
-            let [(first, language), (last, end)] = pair else {
-                unreachable!()
-            };
-            assert!(!language.is_empty(), "{path}:{first}: no language");
-            assert!(end.is_empty(), "{path}:{last}: no end before it");
+        let mut is_open = false;
+        for (number, line) in (1..).zip(text.lines()) {
+            if let Some(language) = line.trim_start().strip_prefix("```") {
+                // What has a language begins, and what has none ends.
+                assert_eq!(is_open, language.is_empty(), "{path}:{number}");
+                is_open = !is_open;
+            }
         }
-        assert!(pairs.remainder().is_empty(), "{path}: no end");
+        assert!(!is_open, "{path}: no end");
     }
 }

@@ -1,34 +1,31 @@
 //! GitHub workflows run nothing that could change under us.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::pages::{blocks, pages};
-use crate::support::tool;
+use super::top;
+use crate::support::pages::{blocks, pages, source};
+use crate::support::{Running, tool};
 
 #[test]
 fn every_action_is_pinned_and_names_its_version() {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join(".github/workflows");
     let mut actions = 0;
-    for entry in fs::read_dir(directory).unwrap() {
+    for entry in fs::read_dir(top().join(".github/workflows")).unwrap() {
         let text = fs::read_to_string(entry.unwrap().path()).unwrap();
-        for line in text.lines() {
-            let Some((_, action)) = line.split_once("uses: ") else {
-                continue;
-            };
+        let actions_of = text.lines().filter_map(|line| line.split_once("uses: "));
+        for (_, action) in actions_of {
             // A workflow of the same commit.
             if action.starts_with("$/") {
                 continue;
             }
-            let (id, version) = action
-                .split_once('@')
-                .and_then(|(_, rest)| rest.split_once(" # v"))
-                .unwrap_or_else(|| panic!("no id and version: {line}"));
+            let pinned = action.split_once('@');
+            let pinned = pinned.and_then(|(_, rest)| rest.split_once(" # v"));
+            let (id, version) = pinned.unwrap_or_else(|| panic!("no id and version: {action}"));
             let is_id = id.len() == 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-            assert!(is_id, "no commit id: {line}");
+            assert!(is_id, "no commit id: {action}");
             assert!(version.starts_with(|first: char| first.is_ascii_digit()));
             actions += 1;
         }
@@ -38,11 +35,7 @@ fn every_action_is_pinned_and_names_its_version() {
 
 /// Returns the workflows of all pages, those that run here and the action, by name.
 fn workflows() -> Vec<(String, Value)> {
-    let top = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut texts = vec![(
-        "action.yml".to_owned(),
-        fs::read_to_string(top.join("action.yml")).unwrap(),
-    )];
+    let mut texts = vec![("action.yml".to_owned(), source("action.yml"))];
     for (path, page) in pages() {
         for text in blocks(&page, "yaml") {
             let name = text.strip_prefix("# .github/workflows/");
@@ -51,16 +44,13 @@ fn workflows() -> Vec<(String, Value)> {
             }
         }
     }
-    for entry in fs::read_dir(top.join(".github/workflows")).unwrap() {
+    for entry in fs::read_dir(top().join(".github/workflows")).unwrap() {
         let path = entry.unwrap().path();
         let text = fs::read_to_string(&path).unwrap();
         texts.push((path.display().to_string(), text));
     }
-    let parse = |text: &str| serde_yaml::from_str(text).unwrap();
-    texts
-        .iter()
-        .map(|(name, text)| (name.clone(), parse(text)))
-        .collect()
+    let parse = |(name, text): (String, String)| (name, serde_yaml::from_str(&text).unwrap());
+    texts.into_iter().map(parse).collect()
 }
 
 /// Returns the steps of a workflow or an action.
@@ -72,13 +62,26 @@ fn steps(workflow: &Value) -> Vec<&Value> {
         .collect()
 }
 
+/// Adds the files below `directory` that begin as shell scripts do.
+fn add_scripts(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            add_scripts(&path, found);
+        } else if fs::read(&path).unwrap().starts_with(b"#!") {
+            found.push(path);
+        }
+    }
+}
+
 #[test]
-fn every_script_of_a_workflow_is_sound() {
-    let Some(shellcheck) = tool("shellcheck") else {
-        return;
-    };
-    let directory = tempfile::TempDir::new().unwrap();
+fn every_script_is_sound() {
     let mut scripts = Vec::new();
+    add_scripts(&top().join("hooks"), &mut scripts);
+    let ours = [".ci/release", ".ci/run"].into_iter();
+    let ours = ours.chain([".github/package.sh", ".github/release.sh"]);
+    scripts.extend(ours.map(|path| top().join(path)));
+    let directory = tempfile::TempDir::new().unwrap();
     for (name, workflow) in workflows() {
         for step in steps(&workflow) {
             let Some(script) = step["run"].as_str() else {
@@ -92,10 +95,12 @@ fn every_script_of_a_workflow_is_sound() {
             scripts.push(path);
         }
     }
-    assert!(scripts.len() >= 8, "{}", scripts.len());
-    let output = Command::new(shellcheck).args(&scripts).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}");
+    assert!(scripts.len() >= 16, "{scripts:?}");
+    let Some(shellcheck) = tool("shellcheck") else {
+        return;
+    };
+    let output = Running::start(Command::new(shellcheck).args(&scripts)).wait();
+    output.success();
 }
 
 #[test]
