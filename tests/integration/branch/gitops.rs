@@ -61,23 +61,18 @@ spec:
 /// Returns the name of a target that no other one has.
 fn in_full(target: &Value) -> String {
     let text = |key: &str| target[key].as_str().unwrap_or_default();
-    let engine = match text("engine") {
-        "flux" => "Flux",
-        _ => "Argo CD",
+    let engine = if text("engine") == "flux" {
+        "Flux"
+    } else {
+        "Argo CD"
     };
-    let made = |key: &str, word: &str| match text(key) {
-        "" => String::new(),
-        by => format!(", {word} by {by}"),
-    };
-    format!(
-        "{engine} {} {} ({}:{}{}{})",
-        text("kind"),
-        text("name"),
-        text("file"),
-        target["line"],
-        made("built_by", "built"),
-        made("filled_by", "filled in"),
-    )
+    let mut place = format!("{}:{}", text("file"), target["line"]);
+    for (key, word) in [("built_by", "built"), ("filled_by", "filled in")] {
+        if !text(key).is_empty() {
+            place += &format!(", {word} by {}", text(key));
+        }
+    }
+    format!("{engine} {} {} ({place})", text("kind"), text("name"))
 }
 
 /// Returns the targets at a revision, as JSON.
@@ -159,14 +154,17 @@ fn world() -> Option<World> {
 /// Writes what `flux bootstrap` does for a cluster.
 fn cluster(work: &Repo, name: &str) {
     let directory = format!("clusters/{name}/flux-system");
-    work.write(
-        &format!("{directory}/gotk-sync.yaml"),
-        bootstrap(&format!("./clusters/{name}")),
-    );
-    work.write(
-        &format!("{directory}/kustomization.yaml"),
-        "resources: [gotk-sync.yaml]\n",
-    );
+    let sync = bootstrap(&format!("./clusters/{name}"));
+    work.write(&format!("{directory}/gotk-sync.yaml"), sync);
+    let root = "resources: [gotk-sync.yaml]\n";
+    work.write(&format!("{directory}/kustomization.yaml"), root);
+}
+
+/// Writes a root that names something remote, and the file beside it.
+fn web(work: &Repo, directory: &str) {
+    work.write(&format!("{directory}/kustomization.yaml"), WEB);
+    let name = directory.rsplit('/').next().unwrap();
+    work.write(&format!("{directory}/map.yaml"), config_map(name));
 }
 
 #[test]
@@ -176,26 +174,16 @@ fn flux_with_base_and_overlays() {
     for name in ["production", "staging"] {
         cluster(work, name);
         let values = format!("  postBuild: {{substitute: {{cluster: {name}}}}}\n");
-        work.write(
-            &format!("clusters/{name}/apps.yaml"),
-            flux(&format!("{name}-apps"), &format!("./apps/{name}"), &values),
-        );
-        work.write(
-            &format!("apps/{name}/kustomization.yaml"),
-            format!("resources: [../base/web]\nnameSuffix: -{name}\n"),
-        );
+        let apps = flux(&format!("{name}-apps"), &format!("./apps/{name}"), &values);
+        work.write(&format!("clusters/{name}/apps.yaml"), apps);
+        let root = format!("resources: [../base/web]\nnameSuffix: -{name}\n");
+        work.write(&format!("apps/{name}/kustomization.yaml"), root);
     }
-    work.write("apps/base/web/kustomization.yaml", WEB);
-    work.write("apps/base/web/map.yaml", config_map("web"));
+    web(work, "apps/base/web");
     work.write("infrastructure/kustomization.yaml", OTHER);
-    work.write(
-        "clusters/production/infrastructure.yaml",
-        flux(
-            "infrastructure",
-            "./infrastructure",
-            "  targetNamespace: infra\n",
-        ),
-    );
+    let namespace = "  targetNamespace: infra\n";
+    let infrastructure = flux("infrastructure", "./infrastructure", namespace);
+    work.write("clusters/production/infrastructure.yaml", infrastructure);
     deploys_from_the_branch(
         &world,
         &[
@@ -220,18 +208,13 @@ fn flux_with_a_directory_for_each_cluster() {
     for name in ["one", "two"] {
         cluster(work, name);
         let values = format!("  postBuild: {{substitute: {{cluster: {name}}}}}\n");
-        work.write(
-            &format!("clusters/{name}/shared.yaml"),
-            flux(&format!("shared-{name}"), "./shared", &values),
-        );
-        work.write(&format!("tenants/{name}/kustomization.yaml"), WEB);
-        work.write(&format!("tenants/{name}/map.yaml"), config_map(name));
+        let shared = flux(&format!("shared-{name}"), "./shared", &values);
+        work.write(&format!("clusters/{name}/shared.yaml"), shared);
+        web(work, &format!("tenants/{name}"));
     }
     // Both clusters deploy this object, each with its own path in it.
-    work.write(
-        "shared/tenants.yaml",
-        flux("tenants-${cluster}", "./tenants/${cluster}", ""),
-    );
+    let tenants = flux("tenants-${cluster}", "./tenants/${cluster}", "");
+    work.write("shared/tenants.yaml", tenants);
     work.write("shared/map.yaml", config_map("shared"));
     deploys_from_the_branch(
         &world,
@@ -258,8 +241,7 @@ fn flux_with_a_generated_directory() {
     work.write("clusters/prod/all.yaml", flux("all", "./manifests", ""));
     work.write("manifests/map.yaml", config_map("plain"));
     work.write("manifests/deep/er/map.yaml", config_map("deeper"));
-    work.write("manifests/web/kustomization.yaml", WEB);
-    work.write("manifests/web/map.yaml", config_map("web"));
+    web(work, "manifests/web");
     deploys_from_the_branch(&world, &["all", "flux-system"], &["Flux Kustomization all"]);
 }
 
@@ -274,12 +256,9 @@ fn argo_cd_with_an_app_of_apps() {
         application("web", "apps/web/overlays/prod", more),
     );
     work.write("argo/apps/db.yaml", application("db", "apps/db", ""));
-    work.write("apps/web/base/kustomization.yaml", WEB);
-    work.write("apps/web/base/map.yaml", config_map("web"));
-    work.write(
-        "apps/web/overlays/prod/kustomization.yaml",
-        "resources: [../../base]\ncommonAnnotations: {stage: prod}\n",
-    );
+    web(work, "apps/web/base");
+    let overlay = "resources: [../../base]\ncommonAnnotations: {stage: prod}\n";
+    work.write("apps/web/overlays/prod/kustomization.yaml", overlay);
     work.write("apps/db/kustomization.yaml", OTHER);
     deploys_from_the_branch(&world, &["db", "web", "root"], &["Argo CD Application web"]);
 }
@@ -303,8 +282,7 @@ patches:
 "
             ),
         );
-        work.write(&format!("apps/{name}/kustomization.yaml"), WEB);
-        work.write(&format!("apps/{name}/map.yaml"), config_map(name));
+        web(work, &format!("apps/{name}"));
     }
     deploys_from_the_branch(&world, &["web-one", "web-two"], &[]);
 }
@@ -340,8 +318,7 @@ spec:
         ),
     );
     for name in ["db", "web"] {
-        work.write(&format!("apps/{name}/kustomization.yaml"), WEB);
-        work.write(&format!("apps/{name}/map.yaml"), config_map(name));
+        web(work, &format!("apps/{name}"));
     }
     deploys_from_the_branch(
         &world,

@@ -31,6 +31,12 @@ fn hook(repo: &Repo, args: &[&str]) -> Output {
     repo.run(&[&["hook"], args].concat())
 }
 
+/// Runs it, which succeeds and says this.
+#[track_caller]
+fn does(repo: &Repo, args: &[&str], said: &str) {
+    hook(repo, args).success().stdout_has(said);
+}
+
 /// Asserts that a check has refused this.
 #[track_caller]
 fn refused(output: &Output) {
@@ -85,7 +91,7 @@ fn a_commit_in_a_linked_worktree_is_checked_too() {
     refused(&linked.try_git(&["commit", "-m", "remote", ROOT]));
     linked.write(ROOT, LOCAL);
     stage(&linked, "note", "x");
-    linked.try_git(&["commit", "-qm", "note"]).success();
+    linked.git(&["commit", "-qm", "note"]);
     before.assert_same(&work.state().without("refs"));
 }
 
@@ -119,7 +125,7 @@ fn a_merge_is_checked_where_git_runs_no_pre_commit() {
 fn findings_of_the_merged_side_are_not_new() {
     let (_sandbox, work) = diverged("new-only: true\n");
     // Without conflicts git names what is merged in the environment only.
-    work.try_git(&["merge", "-m", "merge", "other"]).success();
+    work.git(&["merge", "-m", "merge", "other"]);
     work.git(&["reset", "--quiet", "--hard", "HEAD^"]);
     // With one, in a file.
     work.git(&["switch", "--quiet", "other"]);
@@ -128,7 +134,7 @@ fn findings_of_the_merged_side_are_not_new() {
     work.git(&["switch", "--quiet", "main"]);
     work.try_git(&["merge", "-m", "merge", "other"]).fails(1);
     stage(&work, "note", "z");
-    work.try_git(&["commit", "-m", "merge"]).success();
+    work.git(&["commit", "-m", "merge"]);
     // But what neither side has is.
     stage(&work, "c/kustomization.yaml", REMOTE);
     refused(&work.try_git(&["commit", "-m", "new"]));
@@ -143,7 +149,7 @@ fn new_only_in_a_commit_compares_with_head() {
     stage(&work, "note", "x");
     refused(&work.try_git(&["commit", "-m", "note"]));
     stage(&work, CONFIG, "new-only: true\n");
-    work.try_git(&["commit", "-m", "note"]).success();
+    work.git(&["commit", "-m", "note"]);
     stage(&work, "new/kustomization.yaml", REMOTE);
     refused(&work.try_git(&["commit", "-m", "new"]));
     // By hand, in a clean checkout, nothing could be new: that must not pass for a check.
@@ -166,7 +172,7 @@ fn the_first_commit_is_all_new() {
         "kustomization.yaml",
         "resources: []\nnamePrefix: a-\n",
     );
-    fresh.try_git(&["commit", "-m", "first"]).success();
+    fresh.git(&["commit", "-m", "first"]);
 }
 
 #[test]
@@ -178,9 +184,7 @@ fn one_setting_switches_the_hooks_off() {
         work.git(&["config", "kustomize-localize.hook", off]);
         hook(&work, &["run", "pre-commit"]).success();
     }
-    hook(&work, &["install"])
-        .success()
-        .stdout_has("`kustomize-localize.hook` is false");
+    does(&work, &["install"], "`kustomize-localize.hook` is false");
     work.git(&["config", "kustomize-localize.hook", "true"]);
     refused(&work.try_git(&["commit", "-m", "remote"]));
     work.git(&["config", "kustomize-localize.hook", "perhaps"]);
@@ -188,7 +192,7 @@ fn one_setting_switches_the_hooks_off() {
         .fails(2)
         .stderr_has("perhaps");
     work.git(&["config", "kustomize-localize.hook", "false"]);
-    work.try_git(&["commit", "-m", "remote"]).success();
+    work.git(&["commit", "-m", "remote"]);
 }
 
 #[test]
@@ -238,10 +242,8 @@ fn the_scripts_can_be_used_as_they_are() {
     }
     work.git(&["config", "core.hooksPath", ".githooks"]);
     work.git(&["add", "."]);
-    work.try_git(&["commit", "-m", "hooks"]).success();
-    hook(&work, &["install"])
-        .success()
-        .stdout_has("runs the check already");
+    work.git(&["commit", "-m", "hooks"]);
+    does(&work, &["install"], "runs the check already");
     work.write(ROOT, REMOTE);
     refused(&work.try_git(&["commit", "-am", "remote"]));
 }
@@ -290,5 +292,5 @@ fn a_submodule_has_hooks_of_its_own() {
     assert!(!own.join("hooks/pre-commit").exists());
     inner.write(ROOT, REMOTE);
     refused(&inner.try_git(&["commit", "-am", "remote"]));
-    outer.try_git(&["commit", "-am", "outer"]).success();
+    outer.git(&["commit", "-am", "outer"]);
 }

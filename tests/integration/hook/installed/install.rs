@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use super::{LOCAL, REMOTE, ROOT, hook, install, refused, script, stage, work};
+use super::{LOCAL, REMOTE, ROOT, does, hook, install, refused, script, stage, work};
 use crate::support::Repo;
 
 /// Returns every file of the hooks directory with its mode, links as what they say.
@@ -65,17 +65,11 @@ fn installed_hooks_can_be_uninstalled() {
         assert_eq!((mode & 0o777, bytes), (0o755, script(&name)));
     }
     let after = hooks(&work);
-    hook(&work, &["install"])
-        .success()
-        .stdout_has("pre-commit runs the check already");
+    does(&work, &["install"], "pre-commit runs the check already");
     assert_eq!(hooks(&work), after);
-    hook(&work, &["uninstall"])
-        .success()
-        .stdout_has("removed .git/hooks/pre-commit\n");
+    does(&work, &["uninstall"], "removed .git/hooks/pre-commit\n");
     assert_eq!(hooks(&work), before);
-    hook(&work, &["uninstall"])
-        .success()
-        .stdout_has("there is nothing to remove");
+    does(&work, &["uninstall"], "there is nothing to remove");
     assert_eq!(hooks(&work), before);
 }
 
@@ -118,22 +112,25 @@ fn a_shell_hook_keeps_every_byte_and_runs_too() {
         let mode = fs::Permissions::from_mode(0o700);
         fs::set_permissions(directory.join("pre-commit"), mode).unwrap();
         let before = hooks(&work);
-        hook(&work, &["install", "pre-commit"])
-            .success()
-            .stdout_has("added the check to .git/hooks/pre-commit");
+        does(
+            &work,
+            &["install", "pre-commit"],
+            "added the check to .git/hooks/pre-commit",
+        );
         let _ = fs::remove_file(work.path().join("ran"));
         work.write(ROOT, REMOTE);
         refused(&work.try_git(&["commit", "-am", "remote"]));
         work.write(ROOT, LOCAL);
-        work.try_git(&["commit", "--allow-empty", "-am", "local"])
-            .success();
+        work.git(&["commit", "--allow-empty", "-am", "local"]);
         assert_eq!(work.read("ran"), "old\n", "{text}");
         let after = hooks(&work);
         install(&work, &["pre-commit"]);
         assert_eq!(hooks(&work), after);
-        hook(&work, &["uninstall"])
-            .success()
-            .stdout_has("took the check out of .git/hooks/pre-commit");
+        does(
+            &work,
+            &["uninstall"],
+            "took the check out of .git/hooks/pre-commit",
+        );
         assert_eq!(hooks(&work), before, "{text}");
     }
 }
@@ -152,9 +149,11 @@ fn lines_of_another_version_are_brought_up_to_date() {
     let (_sandbox, work) = work();
     let old = "#!/bin/sh\n# >>> kustomize-localize\nexit 9\n# <<< kustomize-localize\necho mine\n";
     existing(&work, "pre-commit", old);
-    hook(&work, &["install", "pre-commit"])
-        .success()
-        .stdout_has("brought .git/hooks/pre-commit up to date");
+    does(
+        &work,
+        &["install", "pre-commit"],
+        "brought .git/hooks/pre-commit up to date",
+    );
     let text = work.read(".git/hooks/pre-commit");
     assert!(text.contains("hook run pre-commit") && !text.contains("exit 9"));
     hook(&work, &["uninstall"]).success();
@@ -204,13 +203,14 @@ fn a_hook_that_is_not_a_shell_script_is_moved_aside_only_with_force() {
     refused(&work.try_git(&["commit", "-am", "remote"]));
     assert!(!work.path().join("ran").exists());
     work.git(&["checkout", "--", "."]);
-    work.try_git(&["commit", "--allow-empty", "-m", "local"])
-        .success();
+    work.git(&["commit", "--allow-empty", "-m", "local"]);
     assert_eq!(work.read("ran"), "old\n");
 
-    hook(&work, &["uninstall"])
-        .success()
-        .stdout_has("put .git/hooks/pre-commit back as it was");
+    does(
+        &work,
+        &["uninstall"],
+        "put .git/hooks/pre-commit back as it was",
+    );
     assert_eq!(hooks(&work), before);
 }
 
@@ -233,8 +233,7 @@ fn a_link_is_not_written_through() {
     fails(&work, &["install"], &["is a symbolic link"]);
     install(&work, &["--force"]);
     assert_eq!(work.read("scripts/pre-commit"), text);
-    work.try_git(&["commit", "--allow-empty", "-m", "local"])
-        .success();
+    work.git(&["commit", "--allow-empty", "-m", "local"]);
     assert_eq!(work.read("ran"), "old\n");
     hook(&work, &["uninstall"]).success();
     assert_eq!(hooks(&work), before);
@@ -248,8 +247,7 @@ fn a_hook_that_is_switched_off_is_not_switched_on() {
     let said = "is not executable, so git does not run it";
     fails(&work, &["install"], &[said, "chmod +x "]);
     install(&work, &["--force"]);
-    work.try_git(&["commit", "--allow-empty", "-m", "local"])
-        .success();
+    work.git(&["commit", "--allow-empty", "-m", "local"]);
     assert!(!work.path().join("ran").exists());
     hook(&work, &["uninstall"]).success();
     assert_eq!(hooks(&work), before);
@@ -261,9 +259,11 @@ fn hooks_in_the_working_tree_are_for_every_clone_that_wants_them() {
     work.git(&["config", "core.hooksPath", ".githooks"]);
     fs::create_dir(work.path().join("app/sub")).unwrap();
     let sub = Repo::new(&_sandbox, work.path().join("app/sub"));
-    hook(&sub, &["install"])
-        .success()
-        .stdout_has("commit them, and every clone that sets `core.hooksPath` has them");
+    does(
+        &sub,
+        &["install"],
+        "commit them, and every clone that sets `core.hooksPath` has them",
+    );
     assert_eq!(
         names(&work.path().join(".githooks")),
         ["pre-commit", "pre-merge-commit"]
@@ -279,28 +279,28 @@ fn hooks_of_other_repositories_are_left_alone() {
     let (sandbox, work) = work();
     let shared = sandbox.path("shared");
     sandbox.configure("core.hooksPath", shared.to_str().unwrap());
-    let output = hook(&work, &["install"]);
-    output
-        .fails(2)
-        .stderr_has("`core.hooksPath` (global)")
-        .stderr_has("git kustomize-localize hook run pre-commit \"$@\"");
+    let own = work.path().join(".git/hooks");
+    let own = ["config", "--local", "core.hooksPath", own.to_str().unwrap()];
+    fails(
+        &work,
+        &["install"],
+        &[
+            "`core.hooksPath` (global)",
+            "git kustomize-localize hook run pre-commit \"$@\"",
+            &format!("git {}", own.join(" ")),
+        ],
+    );
     assert!(!shared.exists());
     // The command that it names helps.
-    let own = work.path().join(".git/hooks");
-    let command = format!("git config --local core.hooksPath {}", own.display());
-    output.stderr_has(&command);
-    let words: Vec<&str> = command.split(' ').skip(1).collect();
-    work.git(&words);
+    work.git(&own);
     install(&work, &[]);
     work.write(ROOT, REMOTE);
     refused(&work.try_git(&["commit", "-am", "remote"]));
 
     work.git(&["config", "core.hooksPath", ""]);
-    let output = hook(&work, &["install"]);
-    output
-        .fails(2)
-        .stderr_has("`core.hooksPath` is set to nothing")
-        .stderr_has("git config --local --unset-all core.hooksPath");
+    let unset = "git config --local --unset-all core.hooksPath";
+    let said = "`core.hooksPath` is set to nothing";
+    fails(&work, &["install"], &[said, unset]);
 }
 
 #[test]
