@@ -131,8 +131,6 @@ pub(crate) struct Reply {
     body: Vec<u8>,
     delay: Duration,
     drip: Option<(usize, Duration)>,
-    truncate: Option<usize>,
-    hang_up: bool,
 }
 
 impl Reply {
@@ -149,22 +147,12 @@ impl Reply {
             body: Vec::new(),
             delay: Duration::ZERO,
             drip: None,
-            truncate: None,
-            hang_up: false,
         }
     }
 
     /// Status 302 to `location`.
     pub(crate) fn redirect(location: &str) -> Reply {
         Reply::status(302).header("Location", location)
-    }
-
-    /// No reply at all: the connection ends.
-    pub(crate) fn hang_up() -> Reply {
-        Reply {
-            hang_up: true,
-            ..Reply::status(500)
-        }
     }
 
     /// Sets the body.
@@ -191,12 +179,6 @@ impl Reply {
         self
     }
 
-    /// Announces the whole body and sends only its first `length` bytes.
-    pub(crate) fn truncate(mut self, length: usize) -> Reply {
-        self.truncate = Some(length);
-        self
-    }
-
     /// Replaces the status.
     pub(super) fn status_is(&mut self, status: u16) {
         self.status = status;
@@ -204,9 +186,6 @@ impl Reply {
 
     pub(super) fn write(&self, stream: &mut impl Write, method: &str) -> io::Result<()> {
         thread::sleep(self.delay);
-        if self.hang_up {
-            return Ok(());
-        }
         let mut head = format!("HTTP/1.1 {} -\r\nConnection: close\r\n", self.status);
         head.push_str(&format!("Content-Length: {}\r\n", self.body.len()));
         for (name, value) in &self.headers {
@@ -218,11 +197,8 @@ impl Reply {
         if method == "HEAD" {
             return Ok(());
         }
-        let length = self
-            .truncate
-            .map_or(self.body.len(), |most| most.min(self.body.len()));
         let (size, pause) = self.drip.unwrap_or((usize::MAX, Duration::ZERO));
-        for piece in self.body[..length].chunks(size) {
+        for piece in self.body.chunks(size) {
             stream.write_all(piece)?;
             stream.flush()?;
             thread::sleep(pause);
