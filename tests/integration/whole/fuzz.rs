@@ -38,7 +38,9 @@ macro_rules! fuzz_target {
 }
 pub(crate) use fuzz_target;
 
-const TARGETS: [(&str, fn(&[u8])); 7] = [
+type Target = (&'static str, fn(&[u8]));
+
+const TARGETS: [Target; 7] = [
     ("archive", archive::run),
     ("configuration", configuration::run),
     ("kustomization", kustomization::run),

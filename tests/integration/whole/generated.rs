@@ -5,24 +5,18 @@
 //! `KUSTOMIZE_LOCALIZE_SEED` (default 1), `KUSTOMIZE_LOCALIZE_TREES` (how many; default 100, at night 200),
 //! `KUSTOMIZE_LOCALIZE_TREE` (this one only). What a tree finds gets a test of its own as well.
 
-mod plan;
 mod write;
-mod yaml;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::env;
 use std::fmt::Write as _;
+use std::fs;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::{env, thread};
 
-use proptest::strategy::{Strategy as _, ValueTree};
-use proptest::test_runner::{Config, TestRunner};
-
-use crate::support::{Kustomize, Output, Random, Repo, World, full};
+use crate::support::{Kustomize, Output, Random, World, files, full};
+use crate::whole::in_parallel;
 use crate::whole::old_against_new::{Setting, Stage, script};
-use plan::RootPlan;
-use write::{Files, OWNER, Place, REPOSITORIES, Writer, Written};
+use write::{Trees, Writer, Written};
 
 /// How many trees share repositories, a server and the run in place.
 const TOGETHER: usize = 10;
@@ -39,11 +33,9 @@ fn number(name: &str, default: usize) -> usize {
     env::var(name).map_or(default, |text| text.parse().unwrap())
 }
 
-/// Returns the plan of a tree, which can be made smaller.
-fn planned(seed: usize, index: usize) -> Box<dyn ValueTree<Value = RootPlan>> {
-    let rng = Random::of(&format!("{seed} {index}")).into_rng();
-    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
-    Box::new(plan::tree().new_tree(&mut runner).unwrap())
+/// Returns the choices that a tree is made by.
+fn choices(seed: usize, index: usize) -> Random {
+    Random::of(&format!("{seed} {index}"))
 }
 
 #[test]
@@ -56,36 +48,15 @@ fn random_trees_build_to_the_same() {
         Ok(index) => vec![index.parse().unwrap()],
         Err(_) => (0..number("KUSTOMIZE_LOCALIZE_TREES", if full() { 200 } else { 100 })).collect(),
     };
-    let batches: Vec<&[usize]> = indices.chunks(TOGETHER).collect();
-    let next = AtomicUsize::new(0);
-    let verdicts = Mutex::new(BTreeMap::new());
-    let work = || {
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(batch) = batches.get(number) else {
-                return;
-            };
-            let plans: Vec<RootPlan> = batch
-                .iter()
-                .map(|index| planned(seed, *index).current())
-                .collect();
-            let found = tried(&kustomize, &plans, number.is_multiple_of(2));
-            verdicts
-                .lock()
-                .unwrap()
-                .extend(batch.iter().copied().zip(found));
-        }
-    };
-    let workers = thread::available_parallelism().map_or(2, usize::from);
-    thread::scope(|threads| {
-        for _ in 0..workers {
-            threads.spawn(work);
-        }
+    let batches: Vec<(usize, &[usize])> = indices.chunks(TOGETHER).enumerate().collect();
+    let verdicts = in_parallel(&batches, |_, (number, batch)| {
+        let mut trees: Vec<Random> = batch.iter().map(|index| choices(seed, *index)).collect();
+        tried(&kustomize, &mut trees, number.is_multiple_of(2))
     });
 
     let mut covered: BTreeMap<String, usize> = BTreeMap::new();
     let (mut same, mut not_built, mut broken) = (0, Vec::new(), Vec::new());
-    for (index, verdict) in verdicts.into_inner().unwrap() {
+    for (index, verdict) in indices.iter().zip(verdicts.into_iter().flatten()) {
         match verdict {
             Verdict::Same(written) => {
                 same += 1;
@@ -111,13 +82,12 @@ fn random_trees_build_to_the_same() {
         println!("broken: {index}: {why}");
     }
     if let Some((index, why)) = broken.first() {
-        let all: Vec<usize> = broken.iter().map(|(index, _)| *index).collect();
-        let (plan, why) =
-            smallest(&kustomize, seed, *index).unwrap_or_else(|| (String::new(), why.clone()));
+        let all: Vec<_> = broken.iter().map(|(index, _)| index).collect();
+        let why = smallest(&kustomize, choices(seed, **index), why.clone());
         panic!(
             "{} trees of seed {seed} are not the same: {all:?}; to try the first alone:\n\
              KUSTOMIZE_LOCALIZE_SEED={seed} KUSTOMIZE_LOCALIZE_TREE={index} cargo test --test integration generated::random\n\
-             made as small as can be: {plan}\n{why}",
+             made as small as can be: {why}",
             broken.len()
         );
     }
@@ -145,39 +115,38 @@ fn is_tested_elsewhere(field: &str) -> bool {
     field.starts_with("helm") || field.starts_with("HelmChartInflationGenerator")
 }
 
-/// Makes the plan of a tree that fails smaller, as long as it fails.
-fn smallest(kustomize: &Kustomize, seed: usize, index: usize) -> Option<(String, String)> {
-    let mut tree = planned(seed, index);
-    let mut found = None;
-    for _ in 0..number("KUSTOMIZE_LOCALIZE_SHRINK", 60) {
-        let plan = tree.current();
-        let fails = match tried(kustomize, std::slice::from_ref(&plan), true).pop() {
-            Some(Verdict::Broken(why)) => {
-                found = Some((format!("{plan:#?}"), why));
-                true
+/// Leaves out choices of a tree that fails, as long as it fails. Returns why the smallest does.
+fn smallest(kustomize: &Kustomize, tree: Random, mut why: String) -> String {
+    let mut trees = [tree];
+    tried(kustomize, &mut trees, true);
+    let mut made = trees[0].made().to_vec();
+    let mut left = number("KUSTOMIZE_LOCALIZE_SHRINK", 60);
+    let mut size = made.len() / 2;
+    while size > 0 && left > 0 {
+        let mut at = 0;
+        while at < made.len() && left > 0 {
+            left -= 1;
+            let mut fewer = made.clone();
+            fewer.drain(at..made.len().min(at + size));
+            let verdict = tried(kustomize, &mut [Random::again(fewer.clone())], true).pop();
+            if let Some(Verdict::Broken(found)) = verdict {
+                (made, why) = (fewer, found);
+            } else {
+                at += size;
             }
-            _ => false,
-        };
-        let goes_on = if fails {
-            tree.simplify()
-        } else {
-            tree.complicate()
-        };
-        if !goes_on {
-            break;
         }
+        size /= 2;
     }
-    found
+    why
 }
 
 /// So many trees, for a comparison of programs.
 pub(crate) fn settings(count: usize) -> Vec<Setting> {
     let setting = |first: usize| -> Setting {
         Box::new(move || {
-            let plans: Vec<RootPlan> = (first..first + TOGETHER)
-                .map(|index| planned(1, index).current())
-                .collect();
-            let (world, _, written) = laid_out(&plans);
+            let trees = first..first + TOGETHER;
+            let mut trees: Vec<Random> = trees.map(|index| choices(1, index)).collect();
+            let (trees, written) = laid_out(&mut trees);
             let check: &[&str] = &["check", "--format=json"];
             let here = ["--in-place", "--no-commit", "--no-verify"];
             let mut scripts = vec![script(&[
@@ -194,47 +163,40 @@ pub(crate) fn settings(count: usize) -> Vec<Setting> {
                 scripts.push(script(&[&copy]));
                 scripts.push(script(&[&here, &here]));
             }
-            Stage::of(&format!("trees {first}"), world, scripts)
+            Stage::of(&format!("trees {first}"), trees.world, scripts)
         })
     };
     (0..count).step_by(TOGETHER).map(setting).collect()
 }
 
-/// Writes the trees into one world.
-fn laid_out(plans: &[RootPlan]) -> (World, Files, Vec<Written>) {
-    let world = World::new();
-    let upstream = world.sandbox.path("upstream");
-    let base = format!("file://{}/", upstream.display());
-    world.sandbox.pretend("git@github.com:", &base);
-    let mut files = Files::default();
-    let written: Vec<Written> = plans
-        .iter()
-        .enumerate()
-        .map(|(number, plan)| {
-            let writer = Writer {
-                files: &mut files,
-                top: world.work.path().display().to_string(),
-                upstream: upstream.display().to_string(),
-                tree: format!("t{number}"),
-                count: 0,
-                covered: Vec::new(),
-            };
-            writer.write(plan)
-        })
-        .collect();
-    put(&world, &files);
-    (world, files, written)
+/// Writes trees into one world.
+fn laid_out(choices: &mut [Random]) -> (Trees, Vec<Written>) {
+    let mut trees = Trees::new();
+    let written = choices.iter_mut().enumerate().map(|(number, random)| {
+        let writer = Writer {
+            trees: &mut trees,
+            random,
+            tree: format!("t{number}"),
+            count: 0,
+            covered: Vec::new(),
+        };
+        writer.write()
+    });
+    let written = written.collect();
+    trees.commit();
+    (trees, written)
 }
 
 /// Localizes and builds each of some trees in one world: as copies, and where they stand if that is wanted too.
-fn tried(kustomize: &Kustomize, plans: &[RootPlan], in_place: bool) -> Vec<Verdict> {
-    let (world, files, written) = laid_out(plans);
+fn tried(kustomize: &Kustomize, choices: &mut [Random], in_place: bool) -> Vec<Verdict> {
+    let (trees, written) = laid_out(choices);
+    let world = &trees.world;
     let mut verdicts: Vec<Option<Verdict>> = Vec::new();
     let mut builds = Vec::new();
     for (number, one) in written.iter().enumerate() {
         let build = world.build(kustomize, world.work.path(), &one.target, &[], false);
         verdicts.push(match build.status {
-            0 => copied(&world, kustomize, one, number, &build).map(Verdict::Broken),
+            0 => copied(world, kustomize, one, number, &build).map(Verdict::Broken),
             _ => Some(Verdict::NotBuilt(last_line(&build.stderr))),
         });
         builds.push(build);
@@ -246,7 +208,7 @@ fn tried(kustomize: &Kustomize, plans: &[RootPlan], in_place: bool) -> Vec<Verdi
         .map(|(one, _)| one.target.as_str())
         .collect();
     // One run, but twice the builds.
-    if !targets.is_empty() && (in_place || plans.len() == 1) {
+    if !targets.is_empty() && (in_place || written.len() == 1) {
         let args = ["--in-place", "--no-commit", "--no-verify", "--quiet"];
         let run = world.work.run(&[&args, &targets[..]].concat());
         for ((one, verdict), before) in written.iter().zip(&mut verdicts).zip(&builds) {
@@ -268,7 +230,7 @@ fn tried(kustomize: &Kustomize, plans: &[RootPlan], in_place: bool) -> Vec<Verdi
         .zip(verdicts)
         .map(|(one, verdict)| match verdict {
             Some(Verdict::Broken(why)) => {
-                Verdict::Broken(format!("{why}\n{}", told(&files, &one.scope)))
+                Verdict::Broken(format!("{why}\n{}", told(&trees, &one.scope)))
             }
             Some(verdict) => verdict,
             None => Verdict::Same(one),
@@ -329,44 +291,21 @@ fn last_line(text: &str) -> String {
     text.trim().lines().last().unwrap_or_default().to_owned()
 }
 
-/// Puts everything where it belongs, and commits it.
-fn put(world: &World, files: &Files) {
-    let upstreams: Vec<Repo> = (0..REPOSITORIES)
-        .map(|number| world.upstream(&format!("{OWNER}/r{number}.git")))
-        .collect();
-    let repo = |place: Place| match place {
-        Place::Work => &world.work,
-        Place::Upstream(number) => &upstreams[number],
-    };
-    for ((place, path), text) in &files.files {
-        repo(*place).write(path, text);
-    }
-    for ((place, path), target) in &files.links {
-        repo(*place).symlink(path, target);
-    }
-    for (url, body) in &files.served {
-        world.file(url, body);
-    }
-    world.work.commit("trees");
-    for upstream in &upstreams {
-        upstream.commit("trees");
-        upstream.git(&["tag", "v1"]);
-        upstream.git(&["branch", "release/one"]);
-    }
-}
-
 /// Shows the files of one tree.
-fn told(files: &Files, tree: &str) -> String {
+fn told(trees: &Trees, tree: &str) -> String {
+    let work = &trees.world.work;
+    work.git(&["reset", "--quiet", "--hard"]);
+    work.git(&["clean", "--quiet", "-ffdx"]);
     let mut text = String::new();
-    let is_its = |path: &str| path.starts_with(&format!("{tree}/"));
-    for ((place, path), target) in &files.links {
-        if is_its(path) {
-            let _ = writeln!(text, "=== {place:?} {path} -> {target}");
-        }
-    }
-    for ((place, path), body) in &files.files {
-        if is_its(path) && !path.ends_with("/base.yaml") {
-            let _ = writeln!(text, "=== {place:?} {path}\n{body}");
+    for place in Trees::places() {
+        let top = trees.repo(place).path().join(tree);
+        for (path, what) in files(&top) {
+            match fs::read_to_string(top.join(&path)) {
+                Ok(body) if !what.starts_with("link") => {
+                    let _ = writeln!(text, "=== {place:?} {path}\n{body}");
+                }
+                _ => drop(writeln!(text, "=== {place:?} {path} {what}")),
+            }
         }
     }
     text

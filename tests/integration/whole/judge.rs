@@ -4,23 +4,20 @@
 //! A [`Variant`] is one kustomization root and what stands beside it. Many of them share a commit. Each is checked, and
 //! then built in several ways ([`build::WAYS`]) from a real checkout, with programs on `PATH` that only write down how
 //! they were called, and a proxy that answers 404 and writes down the requests. A variant for which anything
-//! is called or asked although the check passes is a hole, and fails the test. What stays different stands in
-//! [`known::KNOWN`], with its reason.
+//! is called or asked although the check passes is a hole, and fails the test.
 
 mod branch;
 mod build;
 mod call;
 mod fuzz;
-mod known;
 mod table;
 mod variant;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::support::{Kustomize, World};
 use crate::whole::old_against_new::{Setting, Stage, script};
 use build::{Judge, TOGETHER, Verdict};
-use known::KNOWN;
 use variant::Variant;
 
 /// The whole table, for a comparison of programs.
@@ -55,9 +52,10 @@ fn nothing_of_the_table_slips_past_the_gate() {
     };
     let variants = table::variants();
     assert!(variants.len() >= LEAST_VARIANTS, "{}", variants.len());
-    let verdicts = Judge::new(&kustomize).sampling(10).judge(&variants, "");
-    let holes = holes(&verdicts);
-    assert_known(&holes, verdicts.len());
+    let mut judge = Judge::new(&kustomize);
+    judge.refused = 10;
+    let verdicts = judge.judge(&variants, "");
+    assert_no_holes(&verdicts);
     assert_reaching(&verdicts);
 }
 
@@ -68,35 +66,22 @@ fn nothing_that_a_lock_lists_slips_past_the_gate() {
         return;
     };
     let variants = table::variants();
-    let judge = Judge::new(&kustomize).sampling(10).listed();
-    let verdicts = judge.judge(&variants, "");
-    assert_known(&holes(&verdicts), verdicts.len());
+    let mut judge = Judge::new(&kustomize);
+    (judge.refused, judge.listed) = (10, true);
+    assert_no_holes(&judge.judge(&variants, ""));
 }
 
-/// Holes are those that are known.
-fn assert_known(holes: &[&Verdict<'_>], count: usize) {
-    let known: BTreeSet<(&str, &str)> = KNOWN
-        .iter()
-        .map(|known| (known.class, known.name))
-        .collect();
-    let unknown: Vec<String> = holes
-        .iter()
-        .filter(|hole| !known.contains(&(hole.variant.class, &*hole.variant.name)))
-        .map(|hole| hole.to_string())
-        .collect();
+#[track_caller]
+fn assert_no_holes(verdicts: &[Verdict<'_>]) {
+    let holes = verdicts.iter().filter(|one| one.is_hole());
+    let shown: Vec<String> = holes.map(ToString::to_string).collect();
     assert!(
-        unknown.is_empty(),
+        shown.is_empty(),
         "{} of {} variants pass the check, and the build reaches out:\n{}",
-        unknown.len(),
-        count,
-        unknown.concat()
+        shown.len(),
+        verdicts.len(),
+        shown.concat()
     );
-    let found: BTreeSet<(&str, &str)> = holes
-        .iter()
-        .map(|hole| (hole.variant.class, &*hole.variant.name))
-        .collect();
-    let closed: Vec<_> = known.difference(&found).collect();
-    assert!(closed.is_empty(), "known, but no longer so: {closed:?}");
 }
 
 /// A class of which no variant reaches out proves nothing.
@@ -145,14 +130,11 @@ fn the_judge_sees_a_hole() {
     ];
     let judge = Judge::new(&kustomize);
     let reached = |verdicts: &[Verdict<'_>]| -> Vec<&'static str> {
-        holes(verdicts)
-            .iter()
-            .map(|hole| hole.variant.class)
-            .collect()
+        let holes = verdicts.iter().filter(|one| one.is_hole());
+        holes.map(|hole| hole.variant.class).collect()
     };
     let verdicts = judge.judge(&variants, "");
-    let shown: String = holes(&verdicts).iter().map(ToString::to_string).collect();
-    assert!(shown.is_empty(), "{shown}");
+    assert_no_holes(&verdicts);
     let planted = "rules: {remote-reference: off, floating-ref: warning, remote-chart: off, function: warning}\n";
     let verdicts = judge.judge(&variants, planted);
     let expected = ["git", "https", "http", "http", "helm", "docker"];
@@ -173,8 +155,4 @@ fn the_judge_sees_a_hole() {
         "rules: {remote-reference: off, floating-ref: error}\n",
     );
     assert_eq!(reached(&one), ["https", "http", "http"]);
-}
-
-fn holes<'v, 'a>(verdicts: &'v [Verdict<'a>]) -> Vec<&'v Verdict<'a>> {
-    verdicts.iter().filter(|one| one.is_hole()).collect()
 }

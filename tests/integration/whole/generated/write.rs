@@ -1,19 +1,81 @@
-//! From plans to files, links, repositories and what a server serves.
+//! From random choices to files, links, repositories and what a server serves.
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::plan::{
-    FieldPlan, FileField, FilePlace, Holder, PluginList, RootField, RootPlace, RootPlan, Source,
-};
-use super::yaml;
-use crate::support::{config_map, deployment};
+use crate::support::{Random, Repo, World, config_map, deployment};
+use crate::whole::yaml::{Writer as YamlWriter, Yaml, extend, nested, plugin};
 
 /// How many repositories there are.
-pub(super) const REPOSITORIES: usize = 3;
+const REPOSITORIES: usize = 3;
 /// What they are called after `https://github.com/`.
-pub(super) const OWNER: &str = "acme";
+const OWNER: &str = "acme";
+/// How deep roots are nested below the target.
+const DEPTH: usize = 3;
+
+const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map-NUMBER}\n";
+const MERGE: &str =
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: BASE}\ndata:\n  mergedNUMBER: 'yes'\n";
+const JSON6902: &str = "[{\"op\": \"add\", \"path\": \"/data/jsonNUMBER\", \"value\": \"yes\"}]\n";
+const REPLACEMENT: &str = "source: {kind: ConfigMap, name: BASE, fieldPath: metadata.name}\ntargets:\n- select: {kind: ConfigMap, name: BASE}\n  fieldPaths: [data.replacedNUMBER]\n  options: {create: true}\n";
+const PATCH: &str = "- op: add\n  path: /metadata/annotations\n  value: {patched: nNUMBER}\n";
+const CRD: &str = "{\"example.com/v1.CustomNUMBER\": {\"Schema\": {\"properties\": {}}}}";
+const PREFIXED: &str = "namePrefix:\n- path: spec/prefixedNUMBER\n  kind: Custom\n";
+const ADDED: &str = "targets:\n- selector: {kind: ConfigMap}\n  fieldPath: data/addedNUMBER\n";
+const TEXT: &str = "text NUMBER\r\nand more\n";
+const VARIABLES: &str = "ANUMBER=1\r\nB=a b\n";
+
+/// Fields of a kustomization that name a file, and what is in it.
+const FILES: [(&str, &str); 15] = [
+    ("resources[]", MAP),
+    ("bases[]", MAP),
+    ("crds[]", CRD),
+    ("configurations[]", PREFIXED),
+    ("openapi.path", "{\"definitions\": {}}\n"),
+    ("patches[].path", PATCH),
+    ("patchesStrategicMerge[]", MERGE),
+    ("patchesJson6902[].path", JSON6902),
+    ("replacements[].path", REPLACEMENT),
+    ("configMapGenerator[].files[]", TEXT),
+    ("configMapGenerator[].envs[]", VARIABLES),
+    ("configMapGenerator[].env", VARIABLES),
+    ("secretGenerator[].files[]", TEXT),
+    ("secretGenerator[].envs[]", VARIABLES),
+    ("secretGenerator[].env", VARIABLES),
+];
+
+/// Lists of plugin configurations, some twice as often as others, and what their plugins name.
+const PLUGINS: [(&str, &[(&str, &str)]); 5] = [
+    GENERATORS,
+    GENERATORS,
+    TRANSFORMERS,
+    TRANSFORMERS,
+    ("validators", &[("PatchTransformer.path", PATCH)]),
+];
+const GENERATORS: (&str, &[(&str, &str)]) = (
+    "generators",
+    &[
+        ("ConfigMapGenerator.files[]", TEXT),
+        ("ConfigMapGenerator.envs[]", VARIABLES),
+        // No build reads it, but it looks like something that is read.
+        ("ConfigMapGenerator.env", VARIABLES),
+        ("SecretGenerator.files[]", TEXT),
+        ("SecretGenerator.envs[]", VARIABLES),
+        ("SecretGenerator.env", VARIABLES),
+    ],
+);
+const TRANSFORMERS: (&str, &[(&str, &str)]) = (
+    "transformers",
+    &[
+        ("PatchTransformer.path", PATCH),
+        ("PatchJson6902Transformer.path", JSON6902),
+        ("PatchStrategicMergeTransformer.paths[]", MERGE),
+        ("ReplacementTransformer.replacements[].path", REPLACEMENT),
+        ("ValueAddTransformer.targetFilePath", ADDED),
+    ],
+);
+
 const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 const DIRECTORIES: [&str; 12] = [
     "",
@@ -93,8 +155,25 @@ const REMOTE_NAMES: [&str; 12] = [
     "app", "x+y", "v1.2", "~r", "x_y", "Base", "base", "BASE", "a,b", "a'b", "aux", "x@y",
 ];
 
+const HOSTS: [&str; 3] = [
+    "files.example.com",
+    "files.example.com:8443",
+    "raw.example.org",
+];
+const QUERIES: [&str; 6] = ["", "", "", "?one", "?two", "?x&y"];
+const VERSIONS: [&str; 8] = [
+    "?ref=v1",
+    "?ref=v1",
+    "?ref=release/one",
+    "?ref=main",
+    "?version=v1&timeout=60",
+    "?ref=v1&submodules=false",
+    "?ref=release%2Fone",
+    "",
+];
+
 /// Where a root lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// In the repository of the user.
     Work,
@@ -102,12 +181,50 @@ pub(super) enum Place {
     Upstream(usize),
 }
 
-/// The files of some trees.
-#[derive(Default)]
-pub(super) struct Files {
-    pub(super) files: BTreeMap<(Place, String), String>,
-    pub(super) links: BTreeMap<(Place, String), String>,
-    pub(super) served: BTreeMap<String, String>,
+/// Where some trees are written.
+pub(super) struct Trees {
+    pub(super) world: World,
+    upstreams: Vec<Repo>,
+    served: BTreeMap<String, String>,
+}
+
+impl Trees {
+    pub(super) fn new() -> Trees {
+        let world = World::new();
+        let base = format!("file://{}/", world.sandbox.path("upstream").display());
+        world.sandbox.pretend("git@github.com:", &base);
+        let upstreams =
+            (0..REPOSITORIES).map(|number| world.upstream(&format!("{OWNER}/r{number}.git")));
+        Trees {
+            upstreams: upstreams.collect(),
+            served: BTreeMap::new(),
+            world,
+        }
+    }
+
+    pub(super) fn repo(&self, place: Place) -> &Repo {
+        match place {
+            Place::Work => &self.world.work,
+            Place::Upstream(number) => &self.upstreams[number],
+        }
+    }
+
+    /// Returns all places.
+    pub(super) fn places() -> impl Iterator<Item = Place> {
+        [Place::Work]
+            .into_iter()
+            .chain((0..REPOSITORIES).map(Place::Upstream))
+    }
+
+    /// Commits what was written.
+    pub(super) fn commit(&self) {
+        self.world.work.commit("trees");
+        for upstream in &self.upstreams {
+            upstream.commit("trees");
+            upstream.git(&["tag", "v1"]);
+            upstream.git(&["branch", "release/one"]);
+        }
+    }
 }
 
 /// One tree, written.
@@ -120,10 +237,8 @@ pub(super) struct Written {
 }
 
 pub(super) struct Writer<'a> {
-    pub(super) files: &'a mut Files,
-    /// The top of the user's repository, and of what stands for `https://github.com/`.
-    pub(super) top: String,
-    pub(super) upstream: String,
+    pub(super) trees: &'a mut Trees,
+    pub(super) random: &'a mut Random,
     /// What all paths of this tree start with.
     pub(super) tree: String,
     pub(super) count: usize,
@@ -135,18 +250,7 @@ struct Root {
     place: Place,
     directory: String,
     number: usize,
-    fields: Map<String, Value>,
-}
-
-impl Root {
-    fn push(&mut self, field: &str, value: Value) {
-        let list = self.fields.entry(field).or_insert_with(|| json!([]));
-        list.as_array_mut().unwrap().push(value);
-    }
-}
-
-fn pick<T: Copy>(list: &[T], number: usize) -> T {
-    list[number % list.len()]
+    fields: Value,
 }
 
 fn join(directory: &str, name: &str) -> String {
@@ -174,25 +278,15 @@ fn relative(from: &str, to: &str) -> String {
     }
 }
 
-/// Spells the same path in another way.
-fn spelled(path: &str, spelling: usize) -> String {
-    match spelling {
-        0 => format!("./{path}"),
-        1 => format!("./nowhere/../{path}"),
-        2 => path.replace('/', "//"),
-        _ => path.to_owned(),
-    }
-}
-
 impl Writer<'_> {
     /// Writes the target and all that it leads to.
-    pub(super) fn write(mut self, plan: &RootPlan) -> Written {
+    pub(super) fn write(mut self) -> Written {
         let mut directory = self.tree.clone();
-        for level in 0..plan.style % 4 {
+        for level in 0..self.random.below(4) {
             directory = join(&directory, &format!("l{level}"));
         }
         let target = join(&directory, "target");
-        self.root(Place::Work, &target, plan, false);
+        self.root(Place::Work, &target, DEPTH, json!({}));
         Written {
             target,
             scope: self.tree,
@@ -205,435 +299,240 @@ impl Writer<'_> {
         self.count
     }
 
-    fn add(&mut self, place: Place, path: &str, text: impl Into<String>) {
-        self.files
-            .files
-            .insert((place, path.to_owned()), text.into());
-    }
-
-    fn root(&mut self, place: Place, directory: &str, plan: &RootPlan, component: bool) {
-        let number = self.next();
-        let mut root = Root {
-            place,
-            directory: directory.to_owned(),
-            number,
-            fields: Map::new(),
-        };
-        if component {
-            root.fields.insert(
-                "apiVersion".into(),
-                json!("kustomize.config.k8s.io/v1alpha1"),
-            );
-            root.fields.insert("kind".into(), json!("Component"));
-        }
-        let objects = format!(
-            "{}data: {{own: 'yes'}}\n---\n{}",
-            config_map(&format!("base-{number}")),
-            deployment(&format!("deployment-{number}"))
-        );
-        self.add(place, &join(directory, "base.yaml"), objects);
-        root.push("resources", json!("base.yaml"));
-        for field in &plan.fields {
-            match field {
-                FieldPlan::File(field, at) => self.file_field(&mut root, *field, at),
-                FieldPlan::Root(field, at, plan) => self.root_field(&mut root, *field, at, plan),
-                FieldPlan::Plugins(list, holder, plugins) => {
-                    self.plugins(&mut root, *list, holder, plugins, plan.style);
-                }
-            }
-        }
-        let style = plan.style as usize;
-        let name = pick(&KUSTOMIZATIONS, style / 7);
-        let text = yaml::emit(&Value::Object(root.fields), plan.style);
-        self.add(place, &join(directory, name), text);
+    fn add(&mut self, place: Place, path: &str, text: &str) {
+        self.trees.repo(place).write(path, text);
     }
 
     fn cover(&mut self, field: &str, how: &str) {
         self.covered.push(format!("{field} {how}"));
     }
 
+    /// Writes a kustomization that begins with these fields, and all that it names.
+    fn root(&mut self, place: Place, directory: &str, depth: usize, fields: Value) {
+        let number = self.next();
+        let mut root = Root {
+            place,
+            directory: directory.to_owned(),
+            number,
+            fields,
+        };
+        let objects = format!(
+            "{}data: {{own: 'yes'}}\n---\n{}",
+            config_map(&format!("base-{number}")),
+            deployment(&format!("deployment-{number}"))
+        );
+        self.add(place, &join(directory, "base.yaml"), &objects);
+        extend(&mut root.fields, json!({"resources": ["base.yaml"]}));
+        for _ in 0..=self.random.below(4) {
+            match (depth, self.random.below(10)) {
+                (0, ..8) | (_, ..5) => self.file_field(&mut root),
+                (0, _) | (_, 5..7) => self.plugins(&mut root),
+                _ => self.root_field(&mut root, depth - 1),
+            }
+        }
+        let name = self.random.one_of(&KUSTOMIZATIONS);
+        let text = self.yaml(&root.fields);
+        self.add(place, &join(directory, name), &text);
+    }
+
+    fn yaml(&mut self, value: &Value) -> String {
+        if self.random.below(11) == 10 {
+            return serde_json::to_string_pretty(value).unwrap() + "\n";
+        }
+        let text = YamlWriter::usual(self.random).write(&Yaml::from(value));
+        match self.random.below(20) {
+            18 => text.replace('\n', "\r\n"),
+            14..18 => format!("# A comment.\n{text}"),
+            _ => text,
+        }
+    }
+
     /// Puts a file somewhere, and returns what names it.
-    fn put(&mut self, root: &Root, at: &FilePlace, text: &str) -> (String, &'static str) {
+    fn put(&mut self, root: &Root, text: &str) -> (String, &'static str) {
         let number = self.next();
         // So that no two files meet.
-        let local = |directory: &str, name: usize| {
-            join(directory, &format!("{}{number}", pick(&NAMES, name)))
-        };
-        match at {
-            FilePlace::Local {
-                directory,
-                name,
-                spelling,
-            } => {
-                let path = local(pick(&DIRECTORIES, *directory), *name);
-                self.add(root.place, &join(&root.directory, &path), text);
-                let mut named = spelled(&path, *spelling);
-                if *spelling == 3 {
-                    let back = root.directory.rsplit('/').next().unwrap_or_default();
-                    named = format!("../{back}/{path}");
-                }
+        let name = format!("{}{number}", self.random.one_of(&NAMES));
+        let within = |path: &str| join(&root.directory, path);
+        match self.random.below(10) {
+            ..4 => {
+                let path = join(self.random.one_of(&DIRECTORIES), &name);
+                self.add(root.place, &within(&path), text);
+                let back = root.directory.rsplit('/').next().unwrap_or_default();
+                let named = match self.random.below(8) {
+                    1 => format!("./{path}"),
+                    2 => format!("./nowhere/../{path}"),
+                    3 => path.replace('/', "//"),
+                    4 => format!("../{back}/{path}"),
+                    _ => path,
+                };
                 (named, "local")
             }
-            FilePlace::Linked { name } => {
+            4 => {
                 let real = format!("real/file{number}");
-                self.add(root.place, &join(&root.directory, &real), text);
-                let path = local("", *name);
-                let link = (root.place, join(&root.directory, &path));
-                self.files.links.insert(link, real);
-                (path, "local")
+                self.add(root.place, &within(&real), text);
+                self.trees.repo(root.place).symlink(&within(&name), &real);
+                (name, "local")
             }
-            FilePlace::Absolute { name } if root.place == Place::Work => {
-                let path = join(&root.directory, &local("", *name));
-                self.add(root.place, &path, text);
-                (format!("{}/{path}", self.top), "absolute")
+            5 => {
+                self.add(root.place, &within(&name), text);
+                // There is no absolute path in a remote root.
+                match root.place {
+                    Place::Work => {
+                        let path = self.trees.world.work.path().join(within(&name));
+                        (path.display().to_string(), "absolute")
+                    }
+                    Place::Upstream(_) => (name, "local"),
+                }
             }
-            FilePlace::Absolute { name } => {
-                let path = local("", *name);
-                self.add(root.place, &join(&root.directory, &path), text);
-                (path, "local")
-            }
-            FilePlace::Http { host, name, query } => {
-                let host = pick(
-                    &[
-                        "files.example.com",
-                        "files.example.com:8443",
-                        "raw.example.org",
-                    ],
-                    *host,
-                );
-                let query = pick(&["", "", "", "?one", "?two", "?x&y"], *query);
-                let name = pick(&HTTP_NAMES, *name);
+            _ => {
+                let host = self.random.one_of(&HOSTS);
+                let query = self.random.one_of(&QUERIES);
+                let name = self.random.one_of(&HTTP_NAMES);
                 let mut url = format!("https://{host}/{}/{name}{query}", self.tree);
-                if self
-                    .files
-                    .served
-                    .get(&url)
-                    .is_some_and(|there| there != text)
-                {
+                let served = &mut self.trees.served;
+                if served.get(&url).is_some_and(|there| there != text) {
                     url = format!("https://{host}/{}/{number}/{name}{query}", self.tree);
                 }
-                self.files.served.insert(url.clone(), text.to_owned());
+                served.insert(url.clone(), text.to_owned());
+                self.trees.world.file(&url, text);
                 (url, "http")
             }
         }
     }
 
-    fn file_field(&mut self, root: &mut Root, field: FileField, at: &FilePlace) {
-        let number = self.next();
+    /// Puts what a field names somewhere, and returns the field with what has to stand beside it.
+    fn named(&mut self, root: &Root, field: &str, content: &str) -> Value {
+        let number = self.next().to_string();
         let base = format!("base-{}", root.number);
-        match field {
-            FileField::Resources | FileField::Bases => {
-                let (text, how) = self.put(root, at, &config_map(&format!("map-{number}")));
-                let name = match field {
-                    FileField::Resources => "resources",
-                    _ => "bases",
-                };
-                root.push(name, json!(text));
-                self.cover(&format!("{name}[]"), how);
-            }
-            FileField::Crds => {
-                let crd = format!(
-                    "{{\"example.com/v1.Custom{number}\": {{\"Schema\": {{\"properties\": {{}}}}}}}}"
-                );
-                let (text, how) = self.put(root, at, &crd);
-                root.push("crds", json!(text));
-                self.cover("crds[]", how);
-            }
-            FileField::Configurations => {
-                let content =
-                    format!("namePrefix:\n- path: spec/prefixed{number}\n  kind: Custom\n");
-                let (text, how) = self.put(root, at, &content);
-                root.push("configurations", json!(text));
-                self.cover("configurations[]", how);
-            }
-            FileField::Openapi => {
-                if root.fields.contains_key("openapi") {
-                    return;
-                }
-                let (text, how) = self.put(root, at, "{\"definitions\": {}}\n");
-                root.fields.insert("openapi".into(), json!({"path": text}));
-                self.cover("openapi.path", how);
-            }
-            FileField::Patches => {
-                let content = format!(
-                    "- op: add\n  path: /metadata/labels\n  value: {{patched: n{number}}}\n"
-                );
-                let (text, how) = self.put(root, at, &content);
-                root.push(
-                    "patches",
-                    json!({"path": text, "target": {"kind": "Deployment"}}),
-                );
-                self.cover("patches[].path", how);
-            }
-            FileField::PatchesStrategicMerge => {
-                let (text, how) = self.put(root, at, &merge(&base, number));
-                root.push("patchesStrategicMerge", json!(no_yaml(text)));
-                self.cover("patchesStrategicMerge[]", how);
-            }
-            FileField::PatchesJson6902 => {
-                let (text, how) = self.put(root, at, &json6902(number));
-                root.push(
-                    "patchesJson6902",
-                    json!({"path": text, "target": {"version": "v1", "kind": "ConfigMap", "name": base}}),
-                );
-                self.cover("patchesJson6902[].path", how);
-            }
-            FileField::Replacements => {
-                let (text, how) = self.put(root, at, &replacement(&base, number));
-                root.push("replacements", json!({"path": text}));
-                self.cover("replacements[].path", how);
-            }
-            FileField::Generator(secret, source) => {
-                let kind = if secret {
-                    "secretGenerator"
-                } else {
-                    "configMapGenerator"
-                };
-                let mut generator = json!({"name": format!("generated-{number}")});
-                let content = match source {
-                    Source::Files | Source::FilesWithKey => format!("text {number}\r\nand more\n"),
-                    Source::Envs | Source::Env => format!("A{number}=1\r\nB=a b\n"),
-                };
-                let (text, how) = self.put(root, at, &content);
-                let field = match source {
-                    Source::Files => {
-                        generator["files"] = json!([text]);
-                        "files[]"
-                    }
-                    Source::FilesWithKey => {
-                        generator["files"] = json!([format!("key{number}={text}")]);
-                        "files[]"
-                    }
-                    Source::Envs => {
-                        generator["envs"] = json!([text]);
-                        "envs[]"
-                    }
-                    Source::Env => {
-                        generator["env"] = json!(text);
-                        "env"
-                    }
-                };
-                root.push(kind, generator);
-                self.cover(&format!("{kind}[].{field}"), how);
-            }
+        let content = content.replace("NUMBER", &number).replace("BASE", &base);
+        let (mut path, how) = self.put(root, &content);
+        self.cover(field, how);
+        if field.contains("StrategicMerge") {
+            path = no_yaml(path);
+        }
+        if field.ends_with("files[]") && self.random.below(2) == 1 {
+            path = format!("key{number}={path}");
+        }
+        nested(field, &path, &base, &format!("made-{number}"))
+    }
+
+    fn file_field(&mut self, root: &mut Root) {
+        let (field, content) = FILES[self.random.below(FILES.len())];
+        if field != "openapi.path" || root.fields.get("openapi").is_none() {
+            let fields = self.named(root, field, content);
+            extend(&mut root.fields, fields);
         }
     }
 
     /// Finds a place for another root. Returns where it lies, and what names it.
-    fn room(
-        &mut self,
-        root: &Root,
-        at: &RootPlace,
-        name: usize,
-    ) -> (Place, String, String, &'static str) {
+    fn room(&mut self, root: &Root) -> (Place, String, String, &'static str) {
         let number = self.next();
-        match at {
-            RootPlace::Local { up, spelling } => {
+        match self.random.below(7) {
+            ..3 => {
                 let mut directory = root.directory.clone();
-                for _ in 0..*up {
+                for _ in 0..self.random.below(4) {
                     if directory != self.tree && !directory.is_empty() {
                         directory = parent(&directory).to_owned();
                     }
                 }
-                let names: &[&str] = match root.place {
-                    Place::Work => &ROOT_NAMES,
-                    Place::Upstream(_) => &REMOTE_NAMES,
+                let name = match root.place {
+                    Place::Work => self.random.one_of(&ROOT_NAMES),
+                    Place::Upstream(_) => self.random.one_of(&REMOTE_NAMES),
                 };
-                let to = join(&directory, &format!("{}-{number}", pick(names, name)));
+                let to = join(&directory, &format!("{name}-{number}"));
                 let text = relative(&root.directory, &to);
-                let text = match spelling {
-                    0 => format!("./{text}"),
-                    1 => format!("{text}/"),
-                    2 => format!("./nowhere/../{text}/."),
+                let text = match self.random.below(8) {
+                    1 => format!("./{text}"),
+                    2 => format!("{text}/"),
+                    3 => format!("./nowhere/../{text}/."),
                     _ => text,
                 };
-                (root.place, to, text, "local")
+                (root.place, to, text, "directory")
             }
-            RootPlace::Linked => {
+            3 => {
                 let to = join(&self.tree, &format!("linked/real-{number}"));
                 let link = format!("link-{number}");
                 let text = relative(&root.directory, &to);
-                self.files
-                    .links
-                    .insert((root.place, join(&root.directory, &link)), text);
-                (root.place, to, link, "local")
+                let path = join(&root.directory, &link);
+                self.trees.repo(root.place).symlink(&path, &text);
+                (root.place, to, link, "directory")
             }
-            RootPlace::Git {
-                repository,
-                form,
-                version,
-            } => {
-                let repository = repository % REPOSITORIES;
-                let place = Place::Upstream(repository);
-                let to = join(
-                    &self.tree,
-                    &format!("{}-{number}", pick(&REMOTE_NAMES, name)),
-                );
-                let version = pick(
-                    &[
-                        "?ref=v1",
-                        "?ref=v1",
-                        "?ref=release/one",
-                        "?ref=main",
-                        "?version=v1&timeout=60",
-                        "?ref=v1&submodules=false",
-                        "?ref=release%2Fone",
-                        "",
-                    ],
-                    *version,
-                );
+            _ => {
+                let repository = self.random.below(REPOSITORIES);
+                let name = self.random.one_of(&REMOTE_NAMES);
+                let to = join(&self.tree, &format!("{name}-{number}"));
+                let version = self.random.one_of(&VERSIONS);
                 let spec = format!("github.com/{OWNER}/r{repository}");
-                let text = match form % 8 {
-                    0 => format!("https://{spec}.git/{to}{version}"),
-                    1 => format!("{spec}/{to}{version}"),
-                    2 => format!("git::https://{spec}//{to}{version}"),
-                    3 => format!("git@github.com:{OWNER}/r{repository}//{to}{version}"),
-                    // Only what lies on this machine may name its files.
-                    4 if root.place == Place::Work => {
-                        format!(
-                            "file://{}/{OWNER}/r{repository}.git//{to}{version}",
-                            self.upstream
-                        )
-                    }
+                let upstream = self.trees.world.sandbox.path("upstream");
+                let text = match self.random.below(8) {
+                    1 => format!("https://{spec}.git/{to}{version}"),
+                    2 => format!("{spec}/{to}{version}"),
+                    3 => format!("git::https://{spec}//{to}{version}"),
+                    4 => format!("git@github.com:{OWNER}/r{repository}//{to}{version}"),
                     5 => format!("https://{spec}/{to}/{version}"),
+                    // Only what lies on this machine may name its files.
+                    6 if root.place == Place::Work => {
+                        let repository = format!("{OWNER}/r{repository}.git");
+                        format!("file://{}/{repository}//{to}{version}", upstream.display())
+                    }
                     _ => format!("https://{spec}//{to}{version}"),
                 };
-                (place, to, text, "git")
+                (Place::Upstream(repository), to, text, "git")
             }
         }
     }
 
-    fn root_field(&mut self, root: &mut Root, field: RootField, at: &RootPlace, plan: &RootPlan) {
-        let (place, directory, text, how) = self.room(root, at, plan.name);
-        let (name, component) = match field {
-            RootField::Resources => ("resources", false),
-            RootField::Bases => ("bases", false),
-            RootField::Components => ("components", true),
+    fn root_field(&mut self, root: &mut Root, depth: usize) {
+        let fields = [
+            "resources",
+            "components",
+            "bases",
+            "resources",
+            "components",
+        ];
+        let field = self.random.one_of(&fields);
+        let (place, directory, text, how) = self.room(root);
+        let beginning = match field {
+            "components" => {
+                json!({"apiVersion": "kustomize.config.k8s.io/v1alpha1", "kind": "Component"})
+            }
+            _ => json!({}),
         };
-        self.root(place, &directory, plan, component);
-        root.push(name, json!(text));
-        let how = match how {
-            "local" => "directory",
-            how => how,
-        };
-        self.cover(&format!("{name}[]"), how);
+        self.root(place, &directory, depth, beginning);
+        extend(&mut root.fields, json!({field: [text]}));
+        self.cover(&format!("{field}[]"), how);
     }
 
-    fn plugins(
-        &mut self,
-        root: &mut Root,
-        list: PluginList,
-        holder: &Holder,
-        plugins: &[(usize, FilePlace)],
-        style: u64,
-    ) {
+    fn plugins(&mut self, root: &mut Root) {
+        let (list, plugins) = PLUGINS[self.random.below(PLUGINS.len())];
         let mut documents = Vec::new();
-        for (which, at) in plugins {
-            documents.push(self.plugin(root, list, *which, at));
+        for _ in 0..=self.random.below(2) {
+            let (field, content) = plugins[self.random.below(plugins.len())];
+            let (kind, _) = field.split_once('.').unwrap();
+            let mut fields = self.named(root, field, content);
+            if list == "validators" {
+                fields["target"] = json!({"kind": "Nothing"});
+            }
+            let configuration = plugin(kind, &format!("plugin-{}", self.count), fields);
+            documents.push(self.yaml(&configuration));
         }
-        let text = documents
-            .iter()
-            .map(|document| yaml::emit(document, style))
-            .collect::<Vec<_>>()
-            .join("---\n");
-        let name = match list {
-            PluginList::Generators => "generators",
-            PluginList::Transformers => "transformers",
-            PluginList::Validators => "validators",
-        };
-        let (entry, how) = match holder {
-            Holder::Inline => (text, "inline"),
-            Holder::File(at) => {
-                let (entry, how) = self.put(root, at, &text);
+        let text = documents.join("---\n");
+        let (entry, how) = match self.random.below(3) {
+            0 => (text, "inline"),
+            1 => {
+                let (entry, how) = self.put(root, &text);
                 (no_yaml(entry), how)
             }
-            Holder::Directory(at) => {
-                let (place, directory, entry, how) = self.room(root, at, 0);
-                self.add(
-                    place,
-                    &join(&directory, "kustomization.yaml"),
-                    "resources: [plugins.yaml]\n",
-                );
-                self.add(place, &join(&directory, "plugins.yaml"), text);
-                let how = match how {
-                    "local" => "directory",
-                    how => how,
-                };
+            _ => {
+                let (place, directory, entry, how) = self.room(root);
+                let kustomization = join(&directory, "kustomization.yaml");
+                self.add(place, &kustomization, "resources: [plugins.yaml]\n");
+                self.add(place, &join(&directory, "plugins.yaml"), &text);
                 (entry, how)
             }
         };
-        root.push(name, json!(entry));
-        self.cover(&format!("{name}[]"), how);
-    }
-
-    fn plugin(&mut self, root: &Root, list: PluginList, which: usize, at: &FilePlace) -> Value {
-        let number = self.next();
-        let base = format!("base-{}", root.number);
-        let named = |kind: &str| json!({"apiVersion": "builtin", "kind": kind, "metadata": {"name": format!("plugin-{number}")}});
-        let (mut plugin, field, how);
-        match (list, which % 5) {
-            (PluginList::Generators, which) => {
-                let kind = pick(&["ConfigMapGenerator", "SecretGenerator"], which);
-                plugin = named(kind);
-                if which < 2 {
-                    let (text, at) = self.put(root, at, &format!("text {number}\n"));
-                    plugin["files"] = json!([format!("key={text}"), text]);
-                    (field, how) = (format!("{kind}.files[]"), at);
-                } else {
-                    let (text, at) = self.put(root, at, &format!("P{number}=1\n"));
-                    plugin["envs"] = json!([text]);
-                    // No build reads it, but it looks like something that is read.
-                    plugin["env"] = json!(text);
-                    self.cover(&format!("{kind}.env"), at);
-                    (field, how) = (format!("{kind}.envs[]"), at);
-                }
-            }
-            (PluginList::Transformers, 1) => {
-                let (text, at) = self.put(root, at, &json6902(number));
-                plugin = named("PatchJson6902Transformer");
-                plugin["path"] = json!(text);
-                plugin["target"] = json!({"version": "v1", "kind": "ConfigMap", "name": base});
-                (field, how) = ("PatchJson6902Transformer.path".to_owned(), at);
-            }
-            (PluginList::Transformers, 2) => {
-                let (text, at) = self.put(root, at, &merge(&base, number));
-                plugin = named("PatchStrategicMergeTransformer");
-                plugin["paths"] = json!([no_yaml(text)]);
-                (field, how) = ("PatchStrategicMergeTransformer.paths[]".to_owned(), at);
-            }
-            (PluginList::Transformers, 3) => {
-                let (text, at) = self.put(root, at, &replacement(&base, number));
-                plugin = named("ReplacementTransformer");
-                plugin["replacements"] = json!([{"path": text}]);
-                (field, how) = ("ReplacementTransformer.replacements[].path".to_owned(), at);
-            }
-            (PluginList::Transformers, 4) => {
-                let content = format!(
-                    "targets:\n- selector: {{kind: ConfigMap}}\n  fieldPath: data/added{number}\n"
-                );
-                let (text, at) = self.put(root, at, &content);
-                plugin = named("ValueAddTransformer");
-                plugin["value"] = json!("added");
-                plugin["targetFilePath"] = json!(text);
-                (field, how) = ("ValueAddTransformer.targetFilePath".to_owned(), at);
-            }
-            (list, _) => {
-                let content = format!(
-                    "- op: add\n  path: /metadata/annotations\n  value: {{plugin: n{number}}}\n"
-                );
-                let (text, at) = self.put(root, at, &content);
-                plugin = named("PatchTransformer");
-                plugin["path"] = json!(text);
-                let kind = match list {
-                    PluginList::Validators => "Nothing",
-                    _ => "Deployment",
-                };
-                plugin["target"] = json!({"kind": kind});
-                (field, how) = ("PatchTransformer.path".to_owned(), at);
-            }
-        }
-        self.cover(&field, how);
-        plugin
+        extend(&mut root.fields, json!({list: [entry]}));
+        self.cover(&format!("{list}[]"), how);
     }
 }
 
@@ -644,18 +543,4 @@ fn no_yaml(path: String) -> String {
     } else {
         format!("./{path}")
     }
-}
-
-fn merge(name: &str, number: usize) -> String {
-    format!("{}data:\n  merged{number}: 'yes'\n", config_map(name))
-}
-
-fn json6902(number: usize) -> String {
-    format!("[{{\"op\": \"add\", \"path\": \"/data/json{number}\", \"value\": \"yes\"}}]\n")
-}
-
-fn replacement(name: &str, number: usize) -> String {
-    format!(
-        "source: {{kind: ConfigMap, name: {name}, fieldPath: metadata.name}}\ntargets:\n- select: {{kind: ConfigMap, name: {name}}}\n  fieldPaths: [data.replaced{number}]\n  options: {{create: true}}\n"
-    )
 }

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::build::Judge;
-use crate::support::{Kustomize, Random, Reply, Repo, Sandbox, Server};
+use crate::support::{Kustomize, Random, Repo, World, config_map};
 
 /// How many repositories are localized, each in place and as a copy.
 const WORLDS: usize = 16;
@@ -100,32 +100,22 @@ impl Root {
 }
 
 /// A repository whose `app` names an upstream, which names another one.
-fn world(number: usize) -> (Sandbox, Server, Repo) {
-    let sandbox = Sandbox::new();
-    let server = Server::start();
-    sandbox.send_through(&server);
-    sandbox.pretend(
-        "https://up.example.com/",
-        &format!("file://{}/", sandbox.path("srv").display()),
-    );
-    server.route(
-        "https://files.example.com/a.yaml",
-        Reply::ok("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: file}\n"),
-    );
+fn world(number: usize) -> World {
+    let world = World::new();
+    world.file("https://files.example.com/a.yaml", config_map("file"));
     let mut random = Random::of(&format!("world {number}"));
     let mut named = String::new();
     for name in ["second", "first"].iter().take(2 - random.below(2)) {
-        let upstream = sandbox.repo(&format!("srv/acme/{name}"));
+        let upstream = world.upstream(&format!("acme/{name}"));
         Root::random(&mut random, &named).write(&upstream, "base", name);
         upstream.commit("one");
         upstream.git(&["tag", "v1"]);
-        named = format!("https://up.example.com/acme/{name}//base?ref=v1");
+        named = format!("https://github.com/acme/{name}//base?ref=v1");
     }
-    let work = sandbox.repo("work");
-    Root::random(&mut random, &named).write(&work, "app", "app");
-    Root::random(&mut random, "../app").write(&work, "over", "over");
-    work.commit("source");
-    (sandbox, server, work)
+    Root::random(&mut random, &named).write(&world.work, "app", "app");
+    Root::random(&mut random, "../app").write(&world.work, "over", "over");
+    world.work.commit("source");
+    world
 }
 
 /// Returns whether `check` and `verify` pass these paths of the branch.
@@ -151,7 +141,8 @@ fn a_branch_that_passes_builds_without_reaching_out() {
     // How many pass; are refused, and reach out; are refused, and do not.
     let mut counts = [0; 3];
     for number in 0..WORLDS {
-        let (sandbox, _server, work) = world(number);
+        let world = world(number);
+        let work = &world.work;
         for (branch, arguments, root, paths) in [
             ("localized/main", &["--in-place"][..], "over", &[][..]),
             (
@@ -162,10 +153,10 @@ fn a_branch_that_passes_builds_without_reaching_out() {
             ),
         ] {
             work.run(&[arguments, &["--no-verify"]].concat()).success();
-            let checkout = sandbox.path(&branch.replace('/', "-"));
+            let checkout = world.sandbox.path(&branch.replace('/', "-"));
             let path = checkout.display().to_string();
             work.git(&["worktree", "add", "-q", "--detach", &path, branch]);
-            let passes = passes(&work, branch, paths);
+            let passes = passes(work, branch, paths);
             let reached = judge.reached(&checkout, root, passes);
             assert!(
                 !passes || reached.is_empty(),

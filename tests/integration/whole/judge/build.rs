@@ -5,9 +5,7 @@ use std::fmt;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -15,12 +13,13 @@ use serde_json::Value;
 use super::call;
 use super::variant::Variant;
 use crate::support::{Kustomize, Repo, Running, Sandbox, Server, ended_within, full, program};
+use crate::whole::{THREADS, in_parallel};
 
 /// A way to build, with its arguments.
 type Way = (&'static str, &'static [&'static str]);
 
 /// At night in the first four, one after the other; else in the last two: plain, and all together.
-const WAYS: [Way; 5] = [
+pub(super) const WAYS: [Way; 5] = [
     (
         "unrestricted",
         &["--load-restrictor", "LoadRestrictionsNone"],
@@ -53,13 +52,10 @@ const BUILD: Duration = Duration::from_secs(10);
 /// The result of one variant.
 pub(super) struct Verdict<'a> {
     pub(super) variant: &'a Variant,
-    /// The findings of the check, as `error rule`.
-    findings: Vec<(bool, String)>,
+    /// What the check found, and `verify`, if it was asked: what fails, and what does not.
+    said: Vec<Vec<(bool, String)>>,
     /// Whether it was built: of those that the check refuses, some are.
     pub(super) is_built: bool,
-    /// What differs for `verify`, if it was asked.
-    differences: Vec<(bool, String)>,
-    is_verified: bool,
     /// What was called or asked for, with the way in which it was built.
     pub(super) reached: Vec<(&'static str, String)>,
 }
@@ -67,8 +63,8 @@ pub(super) struct Verdict<'a> {
 impl Verdict<'_> {
     /// Whether the check exits 0 for it, or `verify` does.
     pub(super) fn passes(&self) -> bool {
-        let passes = |said: &[(bool, String)]| !said.iter().any(|(fails, _)| *fails);
-        passes(&self.findings) || (self.is_verified && passes(&self.differences))
+        let passes = |said: &Vec<(bool, String)>| !said.iter().any(|(fails, _)| *fails);
+        self.said.iter().any(passes)
     }
 
     /// Whether the check passes, and the build reaches out all the same.
@@ -82,7 +78,7 @@ impl fmt::Display for Verdict<'_> {
         let Variant { class, name, .. } = self.variant;
         writeln!(f, "({class:?}, {name:?})")?;
         f.write_str(&self.variant.shown())?;
-        for (_, finding) in self.findings.iter().chain(&self.differences) {
+        for (_, finding) in self.said.iter().flatten() {
             writeln!(f, "  found: {finding}")?;
         }
         for (way, what) in &self.reached {
@@ -105,19 +101,18 @@ pub(super) struct Judge {
     workers: Vec<Worker>,
     repositories: AtomicUsize,
     /// Of so many roots that the check refuses, one is built: it cannot be a hole, whatever it does.
-    refused: usize,
-    ways: &'static [Way],
-    together: usize,
-    /// Whether all files lie where a lock lists them, and `verify` judges them, too.
-    listed: bool,
+    pub(super) refused: usize,
+    pub(super) ways: &'static [Way],
+    pub(super) together: usize,
+    /// Whether all files lie where a lock lists them that says nothing else, and `verify` judges them, too.
+    pub(super) listed: bool,
 }
 
 impl Judge {
     pub(super) fn new(kustomize: &Kustomize) -> Judge {
         let sandbox = Sandbox::new();
         call::put_programs(&sandbox.path("programs"));
-        let count = thread::available_parallelism().map_or(2, usize::from);
-        let workers = (0..count.clamp(2, 4)).map(|number| {
+        let workers = (0..THREADS).map(|number| {
             let directory = sandbox.path(&format!("worker-{number}"));
             for name in ["home", "tmp"] {
                 fs::create_dir_all(directory.join(name)).unwrap();
@@ -138,55 +133,13 @@ impl Judge {
         }
     }
 
-    /// Judges what a lock lists that says nothing but that.
-    pub(super) fn listed(self) -> Judge {
-        Judge {
-            listed: true,
-            ..self
-        }
-    }
-
-    /// Builds one of so many roots that the check refuses.
-    pub(super) fn sampling(self, refused: usize) -> Judge {
-        Judge { refused, ..self }
-    }
-
-    /// Builds with everything allowed, and in no other way.
-    pub(super) fn in_one_way(self) -> Judge {
-        let together = 10 * TOGETHER;
-        Judge {
-            ways: &WAYS[4..],
-            together,
-            ..self
-        }
-    }
-
     /// Returns what comes of each variant in a repository with this configuration.
     pub(super) fn judge<'a>(&self, variants: &'a [Variant], config: &str) -> Vec<Verdict<'a>> {
         let commits: Vec<&[Variant]> = variants.chunks(self.together).collect();
-        let next = AtomicUsize::new(0);
-        let judged = Mutex::new(BTreeMap::new());
-        thread::scope(|scope| {
-            for worker in &self.workers {
-                let (commits, next, judged) = (&commits, &next, &judged);
-                scope.spawn(move || {
-                    loop {
-                        let number = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(variants) = commits.get(number) else {
-                            return;
-                        };
-                        let verdicts = self.judge_commit(worker, variants, config);
-                        judged.lock().unwrap().insert(number, verdicts);
-                    }
-                });
-            }
+        let judged = in_parallel(&commits, |worker, commit| {
+            self.judge_commit(&self.workers[worker], commit, config)
         });
-        judged
-            .into_inner()
-            .unwrap()
-            .into_values()
-            .flatten()
-            .collect()
+        judged.into_iter().flatten().collect()
     }
 
     fn judge_commit<'a>(
@@ -202,10 +155,10 @@ impl Judge {
         }
         let url = worker.server.url();
         let loopback = url.trim_start_matches("http://").trim_end_matches('/');
-        let below = if self.listed {
-            "/localized-files/x"
+        let (below, commands) = if self.listed {
+            ("/localized-files/x", &[CHECK_HEAD, VERIFY_HEAD][..])
         } else {
-            ""
+            ("", &[CHECK_HEAD][..])
         };
         for (index, variant) in variants.iter().enumerate() {
             let place = format!("{}{below}", directory(index));
@@ -215,37 +168,34 @@ impl Judge {
             repo.list_localized();
         }
         repo.commit("variants");
-        let mut findings = judged(&self.sandbox, &repo, CHECK_HEAD);
-        let mut differences = BTreeMap::new();
-        if self.listed {
-            differences = judged(&self.sandbox, &repo, VERIFY_HEAD);
-        }
+        let judged = commands.iter();
+        let mut judged: Vec<_> = judged
+            .map(|command| judged_by(&self.sandbox, &repo, command))
+            .collect();
         // As everybody gets it, with what `.gitattributes` does to it.
-        let checkout = self
-            .sandbox
-            .clone_of(&repo, &format!("checkout-{number}"))
-            .path()
-            .to_owned();
+        let checkout = format!("checkout-{number}");
+        let checkout = self.sandbox.clone_of(&repo, &checkout);
         let mut verdicts = Vec::new();
         for (index, variant) in variants.iter().enumerate() {
+            let said = judged.iter_mut();
             let mut verdict = Verdict {
                 variant,
-                findings: findings.remove(&directory(index)).unwrap_or_default(),
+                said: said
+                    .map(|said| said.remove(&directory(index)).unwrap_or_default())
+                    .collect(),
                 is_built: false,
-                differences: differences.remove(&directory(index)).unwrap_or_default(),
-                is_verified: self.listed,
                 reached: Vec::new(),
             };
-            let root = checkout.join(format!("{}{below}", directory(index)));
+            let root = checkout.path().join(format!("{}{below}", directory(index)));
             verdict.is_built = verdict.passes() || index.is_multiple_of(self.refused);
             if verdict.is_built {
                 verdict.reached = self.build(worker, &root, &root, verdict.passes());
             }
             verdicts.push(verdict);
         }
-        assert!(findings.is_empty(), "findings beside: {findings:?}");
+        assert!(judged[0].is_empty(), "findings beside: {judged:?}");
         fs::remove_dir_all(repo.path()).unwrap();
-        fs::remove_dir_all(&checkout).unwrap();
+        fs::remove_dir_all(checkout.path()).unwrap();
         verdicts
     }
 
@@ -348,7 +298,7 @@ const CHECK_HEAD: &[&str] = &["check", "--rev", "HEAD"];
 const VERIFY_HEAD: &[&str] = &["verify", "HEAD"];
 
 /// Judges the commit. Returns what was found by directory, and whether it fails.
-fn judged(
+fn judged_by(
     sandbox: &Sandbox,
     repo: &Repo,
     arguments: &[&str],

@@ -10,7 +10,7 @@ mod reshaped;
 mod urls;
 mod yaml;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::variant::Variant;
 
@@ -29,21 +29,6 @@ pub(super) fn variants() -> Vec<Variant> {
     all
 }
 
-/// What a plugin configuration of a kind looks like.
-fn plugin(kind: &str, fields: Value) -> Value {
-    let mut object = json!({"apiVersion": "builtin", "kind": kind, "metadata": {"name": "a"}});
-    extend(&mut object, fields);
-    object
-}
-
-/// Adds the fields of one object to another.
-fn extend(object: &mut Value, fields: Value) {
-    let Value::Object(fields) = fields else {
-        panic!("{fields} is no object");
-    };
-    object.as_object_mut().unwrap().extend(fields);
-}
-
 /// Returns a text as a scalar in double quotes.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string()
@@ -54,4 +39,28 @@ fn indented(text: &str, by: usize) -> String {
     let pad = " ".repeat(by);
     let lines = text.lines().map(|line| format!("{pad}{line}\n"));
     lines.collect()
+}
+
+/// Returns a root in whose list a stream of plugin configurations is read, from one of several places.
+fn listed(class: &'static str, name: &str, list: &str, place: &str, stream: &str) -> Variant {
+    let entry = match place {
+        "literal" => format!("- |\n{}", indented(stream, 2)),
+        "quoted" => format!("- {}\n", quoted(stream)),
+        "directory" | "component" => "- plugins\n".to_owned(),
+        _ => "- p.yaml\n".to_owned(),
+    };
+    let kustomization = format!("resources: [cm.yaml]\n{list}:\n{entry}");
+    let variant = Variant::new(class, format!("{list} {place} {name}"), kustomization);
+    let named = "resources: [p.yaml]\n";
+    match place {
+        "literal" | "quoted" => variant,
+        "directory" => variant
+            .with("plugins/kustomization.yaml", named)
+            .with("plugins/p.yaml", stream),
+        "component" => variant
+            .with("plugins/kustomization.yaml", "resources: [../more]\n")
+            .with("more/kustomization.yaml", named)
+            .with("more/p.yaml", stream),
+        _ => variant.with("p.yaml", stream),
+    }
 }

@@ -1,19 +1,12 @@
 //! One kustomization root, and what stands beside it.
 
-use std::collections::BTreeMap;
+use git_kustomize_localize::tree::memory::MemoryTree;
+use git_kustomize_localize::tree::{Entry, Listing as _, Tree as _};
 
 use crate::support::Repo;
 
 /// A resource that every variant has, so that there is something to transform.
 const RESOURCE: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm}\ndata: {a: b}\n";
-
-/// What stands at a path.
-#[derive(Clone)]
-enum Content {
-    File(Vec<u8>),
-    Program(Vec<u8>),
-    Link(String),
-}
 
 /// A directory with a kustomization, which is checked and built.
 #[derive(Clone)]
@@ -22,7 +15,7 @@ pub(super) struct Variant {
     pub(super) class: &'static str,
     /// What is tried, one of its class.
     pub(super) name: String,
-    files: BTreeMap<String, Content>,
+    files: MemoryTree,
 }
 
 impl Variant {
@@ -41,7 +34,7 @@ impl Variant {
         let variant = Variant {
             class,
             name: name.into(),
-            files: BTreeMap::new(),
+            files: MemoryTree::default(),
         };
         variant.with("cm.yaml", RESOURCE)
     }
@@ -56,22 +49,20 @@ impl Variant {
     }
 
     /// Adds a file.
-    pub(super) fn with(mut self, path: impl Into<String>, text: impl AsRef<[u8]>) -> Variant {
-        let content = Content::File(text.as_ref().to_vec());
-        self.files.insert(path.into(), content);
+    pub(super) fn with(mut self, path: impl AsRef<str>, text: impl AsRef<[u8]>) -> Variant {
+        self.files.file(path.as_ref(), text.as_ref(), false);
         self
     }
 
     /// Adds a file that can be executed.
-    pub(super) fn program(mut self, path: impl Into<String>, text: &str) -> Variant {
-        let content = Content::Program(text.as_bytes().to_vec());
-        self.files.insert(path.into(), content);
+    pub(super) fn program(mut self, path: &str, text: &str) -> Variant {
+        self.files.file(path, text.as_bytes(), true);
         self
     }
 
     /// Adds a symbolic link.
-    pub(super) fn link(mut self, path: impl Into<String>, target: impl Into<String>) -> Variant {
-        self.files.insert(path.into(), Content::Link(target.into()));
+    pub(super) fn link(mut self, path: &str, target: impl AsRef<str>) -> Variant {
+        self.files.link(path, target.as_ref());
         self
     }
 
@@ -83,40 +74,36 @@ impl Variant {
 
     /// Puts everything into a directory of a repository.
     pub(super) fn write(&self, repo: &Repo, directory: &str, loopback: &str) {
-        for (path, content) in &self.files {
+        for path in self.files.below("").unwrap() {
             let place = format!("{directory}/{path}");
-            match content {
-                Content::File(bytes) => repo.write(&place, filled(bytes, loopback)),
-                Content::Program(bytes) => {
-                    repo.write_executable(&place, filled(bytes, loopback));
-                }
-                Content::Link(target) => repo.symlink(&place, target),
+            let bytes = self.files.read(&path).unwrap();
+            // Other bytes do not change, UTF-8 or not.
+            let filled = match str::from_utf8(&bytes) {
+                Ok(text) => text.replace("{loopback}", loopback).into_bytes(),
+                Err(_) => bytes.clone(),
+            };
+            match self.files.entry(&path).unwrap().unwrap() {
+                Entry::Link => repo.symlink(&place, str::from_utf8(&bytes).unwrap()),
+                Entry::File { executable: true } => repo.write_executable(&place, filled),
+                _ => repo.write(&place, filled),
             }
         }
     }
 
     /// Returns all of it, for people.
     pub(super) fn shown(&self) -> String {
-        let files = self.files.iter().filter(|(path, _)| *path != "cm.yaml");
-        let shown = files.map(|(path, content)| match content {
-            Content::File(bytes) | Content::Program(bytes) => {
-                let text = String::from_utf8_lossy(bytes);
-                let lines: Vec<String> = text
-                    .split_inclusive('\n')
-                    .map(|line| format!("    | {}\n", line.escape_debug()))
-                    .collect();
-                format!("    {path}:\n{}", lines.concat())
+        let mut shown = String::new();
+        for path in self.files.below("").unwrap() {
+            let text = self.files.read(&path).unwrap();
+            let text = String::from_utf8_lossy(&text).into_owned();
+            if path != "cm.yaml" {
+                let kind = self.files.entry(&path).unwrap().unwrap();
+                shown += &format!("    {path}: {kind:?}\n");
+                for line in text.split_inclusive('\n') {
+                    shown += &format!("    | {}\n", line.escape_debug());
+                }
             }
-            Content::Link(target) => format!("    {path} -> {target}\n"),
-        });
-        shown.collect()
-    }
-}
-
-/// Replaces `{loopback}` by the address; other bytes do not change, UTF-8 or not.
-fn filled(bytes: &[u8], loopback: &str) -> Vec<u8> {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => text.replace("{loopback}", loopback).into_bytes(),
-        Err(_) => bytes.to_vec(),
+        }
+        shown
     }
 }

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{extend, indented, plugin};
+use super::indented;
 use crate::whole::judge::variant::Variant;
+use crate::whole::yaml::{extend, plugin};
 
 /// The fields that reach helm as arguments.
 const FIELDS: [&str; 9] = [
@@ -76,30 +77,21 @@ pub(super) fn variants() -> Vec<Variant> {
         );
         all.push(with_chart(&format!("generator {chart}"), generator));
     }
-    for (name, rest) in [
-        ("home", "helmGlobals: {chartHome: home}\n"),
-        ("home in other case", "HelmGlobals: {ChartHome: home}\n"),
-        ("home above", "helmGlobals: {chartHome: ../home}\n"),
-        (
-            "home of the old field",
-            "helmChartInflationGenerator: [{chartName: web, chartHome: home}]\n",
-        ),
-        (
-            "home of the old field beside an empty one",
-            "helmGlobals: {}\nhelmChartInflationGenerator: [{chartName: web, chartHome: home}]\n",
-        ),
-        ("no home", "helmGlobals: {chartHome: ''}\n"),
-        ("configuration", "helmGlobals: {configHome: /etc}\n"),
-        ("two", "helmCharts: [{name: web}]\n"),
-        ("namespace", "namespace: -x\n"),
-        (
-            "namespace that is an option",
-            "namespace: --post-renderer=./fn.sh\n",
-        ),
+    for rest in [
+        "helmGlobals: {chartHome: home}\n",
+        "HelmGlobals: {ChartHome: home}\n",
+        "helmGlobals: {chartHome: ../home}\n",
+        "helmChartInflationGenerator: [{chartName: web, chartHome: home}]\n",
+        "helmGlobals: {}\nhelmChartInflationGenerator: [{chartName: web, chartHome: home}]\n",
+        "helmGlobals: {chartHome: ''}\n",
+        "helmGlobals: {configHome: /etc}\n",
+        "helmCharts: [{name: web}]\n",
+        "namespace: -x\n",
+        "namespace: --post-renderer=./fn.sh\n",
     ] {
         for chart in ["{name: web}", "{name: web, repo: https://h.example}"] {
             let text = format!("helmCharts:\n- {chart}\n{rest}");
-            all.push(with_chart(&format!("{name} {chart}"), text));
+            all.push(with_chart(&format!("{chart} {rest}"), text));
         }
     }
     let overlay = "resources: [base]\nnamespace: --post-renderer=./fn.sh\n";
@@ -173,7 +165,7 @@ fn with_option(field: &str, option: &str, repo: bool) -> Vec<Variant> {
             add("in the list", json!({"helmCharts": [listed]}));
         }
     }
-    let mut configuration = plugin("HelmChartInflationGenerator", chart);
+    let mut configuration = plugin("HelmChartInflationGenerator", "a", chart);
     extend(&mut configuration, own);
     add(
         "in a generator",

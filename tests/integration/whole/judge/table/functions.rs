@@ -1,6 +1,6 @@
 //! Functions: what they run, and the ways to say so.
 
-use super::{indented, quoted};
+use super::{indented, listed, quoted};
 use crate::whole::judge::variant::Variant;
 
 /// What stands in the annotation. `PINNED` is an image that is named by its digest.
@@ -91,106 +91,40 @@ const COMMON: [&str; 4] = [
 ];
 
 /// What else can stand in the metadata of an object. `SPEC` is the text of a specification, `FLOW` the mapping.
-const METADATA: [(&str, &str); 24] = [
-    (
-        "function",
-        "annotations: {config.kubernetes.io/function: SPEC}",
-    ),
-    (
-        "old function",
-        "annotations: {config.k8s.io/function: SPEC}",
-    ),
-    ("configFn", "configFn: {FLOW}"),
-    (
-        "empty function before",
-        "annotations: {config.kubernetes.io/function: '', config.k8s.io/function: SPEC}",
-    ),
-    (
-        "blank function before",
-        "annotations: {config.kubernetes.io/function: ' ', config.k8s.io/function: SPEC}",
-    ),
-    (
-        "null function before",
-        "annotations: {config.kubernetes.io/function: , config.k8s.io/function: SPEC}",
-    ),
-    (
-        "function before",
-        "annotations: {config.kubernetes.io/function: 'exec: {path: ./fn.sh}', config.k8s.io/function: SPEC}",
-    ),
-    (
-        "function after",
-        "annotations: {config.k8s.io/function: 'exec: {path: ./fn.sh}', config.kubernetes.io/function: SPEC}",
-    ),
-    (
-        "empty functions",
-        "annotations: {config.kubernetes.io/function: '', config.k8s.io/function: ''}\n  configFn: {FLOW}",
-    ),
-    ("no annotations", "annotations: {}\n  configFn: {FLOW}"),
-    (
-        "container",
-        "annotations: {config.kubernetes.io/container: 'x:v1'}",
-    ),
-    (
-        "empty and container",
-        "annotations: {config.kubernetes.io/function: '', config.kubernetes.io/container: 'x:v1'}",
-    ),
-    (
-        "other case",
-        "Annotations: {config.kubernetes.io/function: SPEC}",
-    ),
-    (
-        "merged",
-        "<<: {annotations: {config.kubernetes.io/function: SPEC}}",
-    ),
-    (
-        "merged annotations",
-        "annotations: {<<: {config.kubernetes.io/function: SPEC}}",
-    ),
-    (
-        "alias",
-        "labels: {a: &a SPEC}\n  annotations: {config.kubernetes.io/function: *a}",
-    ),
-    (
-        "binary key",
-        "annotations: {!!binary Y29uZmlnLmt1YmVybmV0ZXMuaW8vZnVuY3Rpb24=: SPEC}",
-    ),
-    (
-        "binary annotations",
-        "!!binary YW5ub3RhdGlvbnM=: {config.kubernetes.io/function: SPEC}",
-    ),
-    (
-        "binary value",
-        "annotations: {config.kubernetes.io/function: !!binary Y29udGFpbmVyOiB7aW1hZ2U6ICJ4OnYxIn0=}",
-    ),
-    (
-        "complex key",
-        "annotations: {? config.kubernetes.io/function : SPEC}",
-    ),
-    (
-        "twice",
-        "annotations: {config.kubernetes.io/function: '', config.kubernetes.io/function: SPEC}",
-    ),
-    (
-        "anchored key",
-        "labels: {&k config.kubernetes.io/function : x}\n  annotations: {*k : SPEC}",
-    ),
-    (
-        "quoted key",
-        "annotations: {\"config.kubernetes.io\\/function\": SPEC}",
-    ),
-    (
-        "escaped key",
-        "annotations: {\"config.kubernetes.io\\x2ffunction\": SPEC}",
-    ),
+const METADATA: [&str; 24] = [
+    "annotations: {config.kubernetes.io/function: SPEC}",
+    "annotations: {config.k8s.io/function: SPEC}",
+    "configFn: {FLOW}",
+    "annotations: {config.kubernetes.io/function: '', config.k8s.io/function: SPEC}",
+    "annotations: {config.kubernetes.io/function: ' ', config.k8s.io/function: SPEC}",
+    "annotations: {config.kubernetes.io/function: , config.k8s.io/function: SPEC}",
+    "annotations: {config.kubernetes.io/function: 'exec: {path: ./fn.sh}', config.k8s.io/function: SPEC}",
+    "annotations: {config.k8s.io/function: 'exec: {path: ./fn.sh}', config.kubernetes.io/function: SPEC}",
+    "annotations: {config.kubernetes.io/function: '', config.k8s.io/function: ''}\n  configFn: {FLOW}",
+    "annotations: {}\n  configFn: {FLOW}",
+    "annotations: {config.kubernetes.io/container: 'x:v1'}",
+    "annotations: {config.kubernetes.io/function: '', config.kubernetes.io/container: 'x:v1'}",
+    "Annotations: {config.kubernetes.io/function: SPEC}",
+    "<<: {annotations: {config.kubernetes.io/function: SPEC}}",
+    "annotations: {<<: {config.kubernetes.io/function: SPEC}}",
+    "labels: {a: &a SPEC}\n  annotations: {config.kubernetes.io/function: *a}",
+    "annotations: {!!binary Y29uZmlnLmt1YmVybmV0ZXMuaW8vZnVuY3Rpb24=: SPEC}",
+    "!!binary YW5ub3RhdGlvbnM=: {config.kubernetes.io/function: SPEC}",
+    "annotations: {config.kubernetes.io/function: !!binary Y29udGFpbmVyOiB7aW1hZ2U6ICJ4OnYxIn0=}",
+    "annotations: {? config.kubernetes.io/function : SPEC}",
+    "annotations: {config.kubernetes.io/function: '', config.kubernetes.io/function: SPEC}",
+    "labels: {&k config.kubernetes.io/function : x}\n  annotations: {*k : SPEC}",
+    "annotations: {\"config.kubernetes.io\\/function\": SPEC}",
+    "annotations: {\"config.kubernetes.io\\x2ffunction\": SPEC}",
 ];
 
 const PROGRAM: &str = "#!/bin/sh\nexec /bin/cat\n";
 
 pub(super) fn variants() -> Vec<Variant> {
     let mut all = Vec::new();
-    let usual = METADATA[0].1;
+    let usual = METADATA[0];
     for spec in SPECS {
-        all.push(listed(
+        all.push(function(
             spec,
             "file",
             "generators",
@@ -198,19 +132,19 @@ pub(super) fn variants() -> Vec<Variant> {
         ));
     }
     for spec in COMMON {
-        for (place, metadata) in METADATA {
+        for metadata in METADATA {
             let object = object(metadata, spec, "Gen");
-            all.push(listed(
-                &format!("{place}: {spec}"),
+            all.push(function(
+                &format!("{metadata}: {spec}"),
                 "file",
                 "transformers",
                 &object,
             ));
         }
         for list in ["generators", "transformers", "validators"] {
-            for place in ["inline", "directory", "list", "second", "component"] {
+            for place in ["literal", "directory", "list", "second", "component"] {
                 let object = object(usual, spec, "Gen");
-                all.push(listed(spec, place, list, &object));
+                all.push(function(spec, place, list, &object));
             }
         }
         for (api_version, kind) in [
@@ -224,7 +158,7 @@ pub(super) fn variants() -> Vec<Variant> {
         ] {
             let object = object(usual, spec, kind).replace("a/v1", api_version);
             let name = format!("{api_version} {kind}: {spec}");
-            all.push(listed(&name, "file", "transformers", &object));
+            all.push(function(&name, "file", "transformers", &object));
         }
     }
     all
@@ -248,33 +182,15 @@ fn object(metadata: &str, spec: &str, kind: &str) -> String {
 }
 
 /// Returns a root in which an object is listed.
-fn listed(name: &str, place: &str, list: &str, object: &str) -> Variant {
-    let entry = match place {
-        "inline" => format!("- |\n{}", indented(object, 2)),
-        "directory" | "component" => "- plugins\n".to_owned(),
-        _ => "- fn.yaml\n".to_owned(),
-    };
-    let name = format!("{list} {place} {name}");
-    let kustomization = format!("resources: [cm.yaml]\n{list}:\n{entry}");
-    let variant = Variant::new("functions", name, kustomization).program("fn.sh", PROGRAM);
+fn function(name: &str, place: &str, list: &str, object: &str) -> Variant {
     let prefix = "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: p}\nprefix: a-\n";
-    match place {
-        "inline" => variant,
-        "directory" => variant
-            .with("plugins/kustomization.yaml", "resources: [fn.yaml]\n")
-            .with("plugins/fn.yaml", object),
-        "component" => variant
-            .with("plugins/kustomization.yaml", "resources: [../more]\n")
-            .with("more/kustomization.yaml", "resources: [fn.yaml]\n")
-            .with("more/fn.yaml", object),
-        "list" => variant.with(
-            "fn.yaml",
-            format!(
-                "apiVersion: v1\nkind: List\nitems:\n-\n{}",
-                indented(object, 2)
-            ),
+    let stream = match place {
+        "list" => format!(
+            "apiVersion: v1\nkind: List\nitems:\n-\n{}",
+            indented(object, 2)
         ),
-        "second" => variant.with("fn.yaml", format!("{prefix}---\n{object}")),
-        _ => variant.with("fn.yaml", object),
-    }
+        "second" => format!("{prefix}---\n{object}"),
+        _ => object.to_owned(),
+    };
+    listed("functions", name, list, place, &stream).program("fn.sh", PROGRAM)
 }

@@ -1,60 +1,31 @@
 //! The letters of keys: `encoding/json` does not look at their case.
 
+use git_kustomize_localize::kustomization::reference_fields;
+use serde_json::json;
+
 use crate::whole::judge::variant::Variant;
+use crate::whole::yaml::{extend, nested};
 
-/// Every field that leads somewhere, and one that does in a value of it.
-const FIELDS: [(&str, &str); 26] = [
-    ("resources", "['URL']"),
-    ("bases", "['URL']"),
-    ("components", "['URL']"),
-    ("crds", "['URL']"),
-    ("configurations", "['URL']"),
-    ("generators", "['URL']"),
-    ("transformers", "['URL']"),
-    ("validators", "['URL']"),
-    ("patchesStrategicMerge", "['URL']"),
-    ("openapi", "{path: 'URL'}"),
-    ("patches", "[{path: 'URL'}]"),
-    ("patches", "[{Path: 'URL'}]"),
-    (
-        "patchesJson6902",
-        "[{target: {version: v1, kind: ConfigMap, name: cm}, path: 'URL'}]",
-    ),
-    (
-        "patchesJson6902",
-        "[{target: {version: v1, kind: ConfigMap, name: cm}, PATH: 'URL'}]",
-    ),
-    ("replacements", "[{path: 'URL'}]"),
-    ("replacements", "[{patH: 'URL'}]"),
-    ("configMapGenerator", "[{name: a, files: ['URL']}]"),
-    ("configMapGenerator", "[{name: a, Files: ['URL']}]"),
-    ("configMapGenerator", "[{name: a, envs: ['URL']}]"),
-    ("configMapGenerator", "[{name: a, ENV: 'URL'}]"),
-    ("secretGenerator", "[{name: a, FILES: ['k=URL']}]"),
-    ("secretGenerator", "[{name: a, Envs: ['URL']}]"),
-    ("secretGenerator", "[{name: a, env: 'URL'}]"),
-    ("helmCharts", "[{name: web, valuesFile: 'URL'}]"),
-    ("helmCharts", "[{Name: web2, REPO: 'URL'}]"),
-    (
-        "helmChartInflationGenerator",
-        "[{ChartName: web2, chartRepoURL: 'URL'}]",
-    ),
-];
-
+/// Every field that leads somewhere, and the keys on the way to it.
 pub(super) fn variants() -> Vec<Variant> {
     let mut all = Vec::new();
-    for (field, value) in FIELDS {
-        let value = value.replace("URL", "https://h.example/o/r");
-        for (way, key) in cases(field) {
-            let document = format!("{key}: {value}\n");
-            let rest = match field {
-                "resources" => "",
-                _ => "resources: [cm.yaml]\n",
-            };
-            all.push(
-                Variant::new("keys", format!("{field} {way}: {value}"), document + rest)
-                    .chart("charts/web"),
-            );
+    for field in reference_fields() {
+        if field.starts_with(|letter: char| letter.is_ascii_uppercase()) {
+            continue;
+        }
+        let mut document = nested(&field, "https://h.example/o/r", "cm", "a");
+        if field != "resources[]" {
+            extend(&mut document, json!({"resources": ["cm.yaml"]}));
+        }
+        for key in field.split('.') {
+            let key = key.trim_end_matches("[]");
+            for (way, other) in cases(key) {
+                let quoted = |key: &str| format!("\"{key}\":");
+                let text = document.to_string();
+                let text = text.replacen(&quoted(key), &quoted(&other), 1);
+                let name = format!("{field} {key} {way}");
+                all.push(Variant::new("keys", name, text).chart("charts/web"));
+            }
         }
     }
     all

@@ -1,7 +1,7 @@
 //! Objects that their readers may understand in different ways, URLs with something local of that name, and texts that
 //! may be YAML or a path: in every place where kustomize reads them.
 
-use super::{indented, quoted};
+use super::{indented, listed, quoted};
 use crate::whole::judge::variant::Variant;
 
 const URL: &str = "https://h.example/x.yaml";
@@ -150,18 +150,9 @@ const FIELDS: [(&str, &str); 8] = [
 fn everywhere(name: &str, stream: &str) -> Vec<Variant> {
     let mut all = Vec::new();
     for list in ["generators", "transformers", "validators"] {
-        let root = |place: &str, entry: &str| {
-            let text = format!("resources: [cm.yaml]\n{list}:\n{entry}");
-            Variant::new("odd", format!("{list} {place} {name}"), text)
-        };
-        all.push(root("file", "- p.yaml\n").with("p.yaml", stream));
-        all.push(
-            root("root", "- p\n")
-                .with("p/kustomization.yaml", "resources: [p.yaml]\n")
-                .with("p/p.yaml", stream),
-        );
-        all.push(root("literal", &format!("- |\n{}", indented(stream, 2))));
-        all.push(root("quoted", &format!("- {}\n", quoted(stream))));
+        for place in ["file", "directory", "literal", "quoted"] {
+            all.push(listed("odd", name, list, place, stream));
+        }
     }
     let text = format!(
         "resources: [cm.yaml]\npatchesStrategicMerge:\n- {}\n",

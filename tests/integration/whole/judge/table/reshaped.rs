@@ -5,145 +5,50 @@ use crate::whole::judge::variant::Variant;
 
 const FUNCTION: &str = "{exec: {path: git}}";
 
-/// The configurations, each in `p.yaml`, with the list that names them.
-const CONFIGURATIONS: [(&str, &str, &str); 5] = [
-    (
-        "generator",
-        "generators",
-        "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: a}\nfiles: [cm.yaml]\n",
-    ),
-    (
-        "patch",
-        "transformers",
-        "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: a}\npath: cm.yaml\n",
-    ),
-    (
-        "chart",
-        "generators",
-        "apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {name: a}\nname: web\n",
-    ),
-    (
-        "function",
-        "transformers",
-        "apiVersion: a/v1\nkind: Fn\nmetadata:\n  name: a\n  annotations:\n    config.kubernetes.io/function: 'exec: {path: ./fn.sh}'\n",
-    ),
-    (
-        "inert",
-        "transformers",
-        "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: a}\nprefix: a-\n",
-    ),
+/// The configurations, each in `p.yaml`.
+const CONFIGURATIONS: [&str; 5] = [
+    "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: a}\nfiles: [cm.yaml]\n",
+    "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: a}\npath: cm.yaml\n",
+    "apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {name: a}\nname: web\n",
+    "apiVersion: a/v1\nkind: Fn\nmetadata:\n  name: a\n  annotations:\n    config.kubernetes.io/function: 'exec: {path: ./fn.sh}'\n",
+    "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: a}\nprefix: a-\n",
 ];
 
 /// What changes any configuration into one that runs a program.
-const CHANGES: [(&str, &str); 24] = [
-    (
-        "patches",
-        "patches:\n- target: {name: a}\n  patch: '[{op: replace, path: /apiVersion, value: a/v1}, {op: add, path: /metadata/annotations, value: {config.kubernetes.io/function: \"FN\"}}]'\n",
-    ),
-    (
-        "patches of a file",
-        "patches: [{path: change.yaml, target: {name: a}}]\n",
-    ),
-    (
-        "patches in other case",
-        "PATCHES: [{path: change.yaml, target: {name: a}}]\n",
-    ),
-    (
-        "patches merged",
-        "<<: {patches: [{path: change.yaml, target: {name: a}}]}\n",
-    ),
-    (
-        "patchesJson6902",
-        "patchesJson6902:\n- target: {version: VERSION, kind: KIND, name: a}\n  path: change.yaml\n",
-    ),
-    (
-        "patchesStrategicMerge",
-        "patchesStrategicMerge:\n- |\n  apiVersion: API\n  kind: KIND\n  metadata: {name: a, annotations: {config.kubernetes.io/function: \"FN\"}}\n  files: [\"https://h.example/x\"]\n  path: https://h.example/x\n  repo: https://h.example\n  name: other\n",
-    ),
-    (
-        "replacements",
-        "replacements:\n- sourceValue: https://h.example/x\n  targets: [{select: {name: a}, fieldPaths: [files.0, path, valuesFile], options: {create: true}}]\n",
-    ),
-    (
-        "replacements of annotations",
-        "replacements:\n- sourceValue: '{exec: {path: git}}'\n  targets: [{select: {name: a}, fieldPaths: ['metadata.annotations.[config.kubernetes.io/function]'], options: {create: true}}]\n",
-    ),
-    ("replacements of a file", "replacements: [{path: r.yaml}]\n"),
-    ("components", "components: [c]\n"),
-    (
-        "transformers inline",
-        "transformers:\n- |\n  apiVersion: builtin\n  kind: PatchTransformer\n  metadata: {name: t}\n  path: change.yaml\n  target: {name: a}\n",
-    ),
-    ("transformers of a file", "transformers: [t.yaml]\n"),
-    (
-        "commonAnnotations",
-        "commonAnnotations: {config.kubernetes.io/function: \"FN\"}\n",
-    ),
-    (
-        "commonAnnotations with the old name",
-        "commonAnnotations: {config.k8s.io/function: \"FN\"}\n",
-    ),
-    (
-        "labels into annotations",
-        "labels:\n- pairs: {config.kubernetes.io/function: \"FN\"}\n  fields: [{path: metadata/annotations, create: true}]\n",
-    ),
-    (
-        "labels into a path",
-        "labels:\n- pairs: {path: \"https://h.example/x\", repo: \"https://h.example\", name: other}\n  fields: [{path: metadata/.., create: true}, {path: '', create: true}, {path: /, create: true}]\n",
-    ),
-    (
-        "configurations and commonAnnotations",
-        "configurations: [conf.yaml]\ncommonAnnotations: {u: 'https://h.example/x'}\n",
-    ),
-    (
-        "configurations and namePrefix",
-        "configurations: [conf.yaml]\nnamePrefix: https://h.example/\n",
-    ),
-    (
-        "configurations and commonLabels",
-        "configurations: [conf.yaml]\ncommonLabels: {config.kubernetes.io/function: \"FN\"}\n",
-    ),
-    (
-        "configurations and images",
-        "configurations: [conf.yaml]\nimages: [{name: cm.yaml, newName: https://h.example/x}]\n",
-    ),
-    (
-        "configurations and namespace",
-        "configurations: [conf.yaml]\nnamespace: https://h.example/x\n",
-    ),
-    (
-        "crds and namePrefix",
-        "crds: [crd.json]\nnamePrefix: https://h.example/\n",
-    ),
-    (
-        "crds and commonAnnotations",
-        "crds: [crd.json]\ncommonAnnotations: {path: 'https://h.example/x', repo: https://h.example}\n",
-    ),
-    (
-        "vars",
-        "configurations: [conf.yaml]\nvars:\n- {name: V, objref: {apiVersion: API, kind: KIND, name: a}, fieldref: {fieldPath: metadata.name}}\n",
-    ),
+const CHANGES: [&str; 24] = [
+    "patches:\n- target: {name: a}\n  patch: '[{op: replace, path: /apiVersion, value: a/v1}, {op: add, path: /metadata/annotations, value: {config.kubernetes.io/function: \"FN\"}}]'\n",
+    "patches: [{path: change.yaml, target: {name: a}}]\n",
+    "PATCHES: [{path: change.yaml, target: {name: a}}]\n",
+    "<<: {patches: [{path: change.yaml, target: {name: a}}]}\n",
+    "patchesJson6902:\n- target: {version: VERSION, kind: KIND, name: a}\n  path: change.yaml\n",
+    "patchesStrategicMerge:\n- |\n  apiVersion: API\n  kind: KIND\n  metadata: {name: a, annotations: {config.kubernetes.io/function: \"FN\"}}\n  files: [\"https://h.example/x\"]\n  path: https://h.example/x\n  repo: https://h.example\n  name: other\n",
+    "replacements:\n- sourceValue: https://h.example/x\n  targets: [{select: {name: a}, fieldPaths: [files.0, path, valuesFile], options: {create: true}}]\n",
+    "replacements:\n- sourceValue: '{exec: {path: git}}'\n  targets: [{select: {name: a}, fieldPaths: ['metadata.annotations.[config.kubernetes.io/function]'], options: {create: true}}]\n",
+    "replacements: [{path: r.yaml}]\n",
+    "components: [c]\n",
+    "transformers:\n- |\n  apiVersion: builtin\n  kind: PatchTransformer\n  metadata: {name: t}\n  path: change.yaml\n  target: {name: a}\n",
+    "transformers: [t.yaml]\n",
+    "commonAnnotations: {config.kubernetes.io/function: \"FN\"}\n",
+    "commonAnnotations: {config.k8s.io/function: \"FN\"}\n",
+    "labels:\n- pairs: {config.kubernetes.io/function: \"FN\"}\n  fields: [{path: metadata/annotations, create: true}]\n",
+    "labels:\n- pairs: {path: \"https://h.example/x\", repo: \"https://h.example\", name: other}\n  fields: [{path: metadata/.., create: true}, {path: '', create: true}, {path: /, create: true}]\n",
+    "configurations: [conf.yaml]\ncommonAnnotations: {u: 'https://h.example/x'}\n",
+    "configurations: [conf.yaml]\nnamePrefix: https://h.example/\n",
+    "configurations: [conf.yaml]\ncommonLabels: {config.kubernetes.io/function: \"FN\"}\n",
+    "configurations: [conf.yaml]\nimages: [{name: cm.yaml, newName: https://h.example/x}]\n",
+    "configurations: [conf.yaml]\nnamespace: https://h.example/x\n",
+    "crds: [crd.json]\nnamePrefix: https://h.example/\n",
+    "crds: [crd.json]\ncommonAnnotations: {path: 'https://h.example/x', repo: https://h.example}\n",
+    "configurations: [conf.yaml]\nvars:\n- {name: V, objref: {apiVersion: API, kind: KIND, name: a}, fieldref: {fieldPath: metadata.name}}\n",
 ];
 
 /// What makes a configuration of its own.
-const MADE: [(&str, &str); 5] = [
-    (
-        "configMapGenerator",
-        "configMapGenerator:\n- {name: b, options: {annotations: {config.kubernetes.io/function: \"FN\"}}}\n",
-    ),
-    (
-        "secretGenerator",
-        "secretGenerator:\n- {name: b, options: {annotations: {config.kubernetes.io/function: \"FN\"}}}\n",
-    ),
-    (
-        "generatorOptions",
-        "configMapGenerator: [{name: b}]\ngeneratorOptions: {annotations: {config.kubernetes.io/function: \"FN\"}}\n",
-    ),
-    (
-        "generators",
-        "generators:\n- |\n  apiVersion: builtin\n  kind: ConfigMapGenerator\n  metadata: {name: b}\n  options: {annotations: {config.kubernetes.io/function: \"FN\"}}\n",
-    ),
-    ("ConfigMapGenerator", "generators: [made.yaml]\n"),
+const MADE: [&str; 5] = [
+    "configMapGenerator:\n- {name: b, options: {annotations: {config.kubernetes.io/function: \"FN\"}}}\n",
+    "secretGenerator:\n- {name: b, options: {annotations: {config.kubernetes.io/function: \"FN\"}}}\n",
+    "configMapGenerator: [{name: b}]\ngeneratorOptions: {annotations: {config.kubernetes.io/function: \"FN\"}}\n",
+    "generators:\n- |\n  apiVersion: builtin\n  kind: ConfigMapGenerator\n  metadata: {name: b}\n  options: {annotations: {config.kubernetes.io/function: \"FN\"}}\n",
+    "generators: [made.yaml]\n",
 ];
 
 /// What changes the configurations of other configurations.
@@ -151,38 +56,34 @@ const FIELDS: &str = "namePrefix:\n- {path: path, kind: PatchTransformer}\n- {pa
 
 pub(super) fn variants() -> Vec<Variant> {
     let mut all = Vec::new();
-    for (sort, list, configuration) in CONFIGURATIONS {
-        for (change, fields) in CHANGES.iter().chain(&MADE) {
-            for nested in [false, true] {
-                // What is made is made wherever.
-                if nested && sort != "function" {
-                    continue;
-                }
-                all.push(variant(sort, list, configuration, change, fields, nested));
+    for configuration in CONFIGURATIONS {
+        for fields in CHANGES.iter().chain(&MADE) {
+            all.push(variant(configuration, fields, false));
+            // What is made is made wherever.
+            if configuration.starts_with("apiVersion: a/v1") {
+                all.push(variant(configuration, fields, true));
             }
         }
     }
     all
 }
 
-fn variant(
-    sort: &str,
-    list: &str,
-    configuration: &str,
-    change: &str,
-    fields: &str,
-    nested: bool,
-) -> Variant {
-    let api = if sort == "function" {
-        "a/v1"
+fn variant(configuration: &str, fields: &str, nested: bool) -> Variant {
+    let (api, version) = if configuration.starts_with("apiVersion: a/v1") {
+        ("a/v1", "v1")
     } else {
-        "builtin"
+        ("builtin", "builtin")
     };
-    let version = if sort == "function" { "v1" } else { "builtin" };
     let kind = configuration
         .lines()
         .find_map(|line| line.strip_prefix("kind: "))
         .unwrap();
+    let list = if kind.ends_with("Generator") {
+        "generators"
+    } else {
+        "transformers"
+    };
+    let name = format!("{kind} {}{fields}", if nested { "below " } else { "" });
     let filled = |text: &str| {
         text.replace("\"FN\"", &super::quoted(FUNCTION))
             .replace("VERSION", version)
@@ -190,9 +91,10 @@ fn variant(
             .replace("KIND", kind)
     };
     // Within single quotes no double quotes are escaped.
-    let fields = match change {
-        "patches" => fields.replace("FN", FUNCTION),
-        _ => filled(fields),
+    let fields = if fields.starts_with("patches:\n") {
+        fields.replace("FN", FUNCTION)
+    } else {
+        filled(fields)
     };
     let change_text = filled(
         "- {op: replace, path: /apiVersion, value: a/v1}\n- {op: add, path: /metadata/annotations, value: {config.kubernetes.io/function: \"FN\"}}\n",
@@ -206,7 +108,6 @@ fn variant(
     let replacement = "sourceValue: https://h.example/x\ntargets: [{select: {name: a}, fieldPaths: [files.0, path], options: {create: true}}]\n";
     let home = if nested { "more" } else { "plugins" };
     let at = |name: &str| format!("{home}/{name}");
-    let name = format!("{sort} {change}{}", if nested { " below" } else { "" });
     let mut variant = Variant::new(
         "reshaped",
         name,

@@ -1,10 +1,11 @@
 //! Spellings of URLs, in every field that takes a path.
 
 use git_kustomize_localize::kustomization::reference_fields;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{extend, indented, plugin};
+use super::listed;
 use crate::whole::judge::variant::Variant;
+use crate::whole::yaml::{extend, nested, plugin};
 
 /// Everything that could be a URL to one reader and a path to another.
 const SPELLINGS: [&str; 76] = [
@@ -128,78 +129,22 @@ pub(super) fn variants() -> Vec<Variant> {
 /// Returns roots in which a field has this value; a plugin configuration stands inline, in a file and in a directory.
 fn in_field(field: &str, text: &str) -> Vec<Variant> {
     let name = format!("{field}: {text:?}");
-    let (first, rest) = field.split_once('.').unwrap_or((field, ""));
+    let (first, _) = field.split_once('.').unwrap_or((field, ""));
     let is_plugin = first.starts_with(|letter: char| letter.is_ascii_uppercase());
+    let fields = nested(field, text, "cm", "a");
     if !is_plugin {
         let mut document = json!({"resources": ["cm.yaml"]});
-        extend(&mut document, nested(field, text));
+        extend(&mut document, fields);
         let document = serde_json::to_string_pretty(&document).unwrap();
         return vec![Variant::new("urls", name, document).chart("charts/web")];
     }
-    let mut fields = nested(rest, text);
-    match first {
-        "HelmChartInflationGenerator" => extend(&mut fields, json!({"name": "web"})),
-        "PatchTransformer" | "PatchJson6902Transformer" => extend(
-            &mut fields,
-            json!({"target": {"version": "v1", "kind": "ConfigMap", "name": "cm"}}),
-        ),
-        _ => {}
-    }
-    let configuration = plugin(first, fields).to_string();
+    let configuration = plugin(first, "a", fields).to_string();
     let list = if first.ends_with("Generator") {
         "generators"
     } else {
         "transformers"
     };
-    let of = |way: &str, entry: &str| {
-        let kustomization = format!("resources: [cm.yaml]\n{list}:\n{entry}");
-        Variant::new("urls", format!("{name} {way}"), kustomization).chart("charts/web")
-    };
-    vec![
-        of("inline", &format!("- |\n{}", indented(&configuration, 2))),
-        of("in a file", "- p.yaml\n").with("p.yaml", &configuration),
-        of("in a directory", "- plugins\n")
-            .with("plugins/kustomization.yaml", "resources: [p.yaml]\n")
-            .with("plugins/p.yaml", &configuration),
-    ]
-}
-
-/// Returns what a field is with this value in it, and with what has to stand beside it.
-fn nested(field: &str, text: &str) -> Value {
-    let (first, rest) = match field.split_once('.') {
-        Some((first, rest)) => (first, Some(rest)),
-        None => (field, None),
-    };
-    let mut value = match rest {
-        Some(rest) => nested(rest, text),
-        None => Value::from(text),
-    };
-    let name = first.trim_end_matches("[]");
-    if rest.is_some() {
-        let beside = match name {
-            "configMapGenerator" | "secretGenerator" => json!({"name": "a"}),
-            "helmCharts" => json!({"name": "web"}),
-            "helmChartInflationGenerator" => json!({"chartName": "web"}),
-            "patchesJson6902" => {
-                json!({"target": {"version": "v1", "kind": "ConfigMap", "name": "cm"}})
-            }
-            "patches" => json!({"target": {"kind": "ConfigMap"}}),
-            _ => json!({}),
-        };
-        extend(&mut value, beside);
-    }
-    if first.ends_with("[]") {
-        value = json!([value]);
-    }
-    let mut object = json!({name: value});
-    if name == "helmGlobals" {
-        extend(&mut object, json!({"helmCharts": [{"name": "web"}]}));
-    }
-    if object.get("resources").is_some() {
-        object["resources"]
-            .as_array_mut()
-            .unwrap()
-            .push("cm.yaml".into());
-    }
-    object
+    let places = ["literal", "file", "directory"];
+    let of = |place| listed("urls", &name, list, place, &configuration).chart("charts/web");
+    places.map(of).to_vec()
 }

@@ -1,6 +1,68 @@
-//! YAML as nobody writes it: each value in one of the ways in which the same can be said, or nearly the same.
+//! YAML as people write it, and as nobody does: each value in one of the ways in which the same can be said, or nearly
+//! the same.
+
+use serde_json::{Value, json};
 
 use crate::support::{Random, base64};
+
+/// Returns fields of a kustomization, or those of the plugin that `field` begins with: one with this text in it, and
+/// what has to stand beside it. `object` is what a patch is for, `made` what a generator makes.
+pub(super) fn nested(field: &str, text: &str, object: &str, made: &str) -> Value {
+    let (first, rest) = match field.split_once('.') {
+        Some((first, rest)) => (first, Some(rest)),
+        None => (field, None),
+    };
+    let mut value = match rest {
+        Some(rest) => nested(rest, text, object, made),
+        None => Value::from(text),
+    };
+    let name = first.trim_end_matches("[]");
+    if rest.is_some() {
+        let beside = match name {
+            "configMapGenerator" | "secretGenerator" => json!({"name": made}),
+            "helmCharts" | "HelmChartInflationGenerator" => json!({"name": "web"}),
+            "helmChartInflationGenerator" => json!({"chartName": "web"}),
+            "patches" | "patchesJson6902" | "PatchTransformer" | "PatchJson6902Transformer" => {
+                json!({"target": {"version": "v1", "kind": "ConfigMap", "name": object}})
+            }
+            "ValueAddTransformer" => json!({"value": "added"}),
+            _ => json!({}),
+        };
+        extend(&mut value, beside);
+    }
+    if first.ends_with("[]") {
+        value = json!([value]);
+    }
+    if first.starts_with(|letter: char| letter.is_ascii_uppercase()) {
+        return value;
+    }
+    let mut object = json!({name: value});
+    if name == "helmGlobals" {
+        extend(&mut object, json!({"helmCharts": [{"name": "web"}]}));
+    }
+    object
+}
+
+/// Returns what a plugin configuration looks like.
+pub(super) fn plugin(kind: &str, name: &str, fields: Value) -> Value {
+    let mut object = json!({"apiVersion": "builtin", "kind": kind, "metadata": {"name": name}});
+    extend(&mut object, fields);
+    object
+}
+
+/// Adds the fields of one object to another. A list that both have gets the items of both.
+pub(super) fn extend(object: &mut Value, fields: Value) {
+    let Value::Object(fields) = fields else {
+        panic!("{fields} is no object");
+    };
+    let object = object.as_object_mut().unwrap();
+    for (key, value) in fields {
+        match (object.get_mut(&key), value) {
+            (Some(Value::Array(items)), Value::Array(more)) => items.extend(more),
+            (_, value) => drop(object.insert(key, value)),
+        }
+    }
+}
 
 /// A value.
 #[derive(Debug, Clone)]
@@ -10,30 +72,13 @@ pub(super) enum Yaml {
     Map(Vec<(String, Yaml)>),
 }
 
-pub(super) fn text(text: &str) -> Yaml {
-    Yaml::Text(text.to_owned())
-}
-
-pub(super) fn list(items: impl IntoIterator<Item = Yaml>) -> Yaml {
-    Yaml::List(items.into_iter().collect())
-}
-
-pub(super) fn map<'a>(pairs: impl IntoIterator<Item = (&'a str, Yaml)>) -> Yaml {
-    let pairs = pairs.into_iter();
-    Yaml::Map(pairs.map(|(key, value)| (key.to_owned(), value)).collect())
-}
-
-impl Yaml {
-    /// Adds the pairs of another mapping; a list that both hold gets the items of both.
-    pub(super) fn extend(&mut self, other: Yaml) {
-        let (Yaml::Map(ours), Yaml::Map(theirs)) = (self, other) else {
-            return;
-        };
-        for (key, value) in theirs {
-            match (ours.iter_mut().find(|(known, _)| *known == key), value) {
-                (Some((_, Yaml::List(items))), Yaml::List(more)) => items.extend(more),
-                (_, value) => ours.push((key, value)),
-            }
+impl From<&Value> for Yaml {
+    fn from(value: &Value) -> Yaml {
+        let pair = |(key, value): (&String, &Value)| (key.clone(), value.into());
+        match value {
+            Value::Array(items) => Yaml::List(items.iter().map(Yaml::from).collect()),
+            Value::Object(pairs) => Yaml::Map(pairs.iter().map(pair).collect()),
+            value => Yaml::Text(value.as_str().unwrap().to_owned()),
         }
     }
 }
@@ -41,7 +86,7 @@ impl Yaml {
 /// Writes values; without choices, each in the plainest way.
 pub(super) struct Writer<'a> {
     random: Option<&'a mut Random>,
-    /// One in so many values is written in an odd way.
+    /// One in so many values is written in an odd way; with 0, all are written as people do, and none is another.
     rarity: usize,
     /// Names of anchors that were given, with what they stand for.
     anchors: Vec<String>,
@@ -53,6 +98,14 @@ impl<'a> Writer<'a> {
         Writer {
             random: Some(random),
             rarity,
+            anchors: Vec::new(),
+        }
+    }
+
+    pub(super) fn usual(random: &'a mut Random) -> Writer<'a> {
+        Writer {
+            random: Some(random),
+            rarity: 0,
             anchors: Vec::new(),
         }
     }
@@ -81,9 +134,8 @@ impl<'a> Writer<'a> {
 
     /// Says yes once in so many times, and never without choices.
     fn rarely(&mut self, times: usize) -> bool {
-        self.random
-            .as_mut()
-            .is_some_and(|random| random.below(times) == 0)
+        let random = self.random.as_mut().filter(|_| times > 0);
+        random.is_some_and(|random| random.below(times) == 0)
     }
 
     fn is_odd(&mut self) -> bool {
@@ -116,7 +168,12 @@ impl<'a> Writer<'a> {
         }
         let is_flow = is_flow || self.rarely(6);
         let written = match value {
-            Yaml::Text(text) => self.text(text, indent, is_flow),
+            Yaml::Text(text) => {
+                let written = self.text(text, indent, is_flow);
+                let is_line = self.rarity == 0 && !is_flow && !written.contains('\n');
+                let is_noted = is_line && self.rarely(9);
+                written + if is_noted { " # kept" } else { "" }
+            }
             Yaml::List(items) if is_flow => {
                 let items: Vec<String> = items
                     .iter()
@@ -139,12 +196,22 @@ impl<'a> Writer<'a> {
     }
 
     fn text(&mut self, text: &str, indent: usize, is_flow: bool) -> String {
+        let is_usual = self.rarity == 0;
+        let marks = if is_usual { "./_-+=~@" } else { "./_-" };
+        let path = text.strip_prefix("https://").filter(|_| is_usual);
         let is_plain = !text.is_empty()
-            && text
+            && path
+                .unwrap_or(text)
                 .chars()
-                .all(|c| c.is_ascii_alphanumeric() || "./_-".contains(c))
-            && !text.starts_with('-');
-        let style = if self.is_odd() { self.below(6) } else { 0 };
+                .all(|c| c.is_ascii_alphanumeric() || marks.contains(c))
+            && !text.starts_with(['-', '=', '~', '@']);
+        let style = if is_usual {
+            self.below(2)
+        } else if self.is_odd() {
+            self.below(6)
+        } else {
+            0
+        };
         match style {
             1 if !text.contains('\n') => format!(" '{}'", text.replace('\'', "''")),
             2 => format!(" {}", escaped(text)),
@@ -161,7 +228,7 @@ impl<'a> Writer<'a> {
             {
                 block(text.trim_end_matches('\n'), "|", indent)
             }
-            _ => format!(" {}", serde_json::Value::from(text)),
+            _ => format!(" {}", Value::from(text)),
         }
     }
 
@@ -184,13 +251,15 @@ impl<'a> Writer<'a> {
                 key = key.to_uppercase();
             }
             let at = self.below(pairs.len() + 1);
-            let decoys = [text("x"), list([]), list([text("cm.yaml")]), map([])];
-            pairs.insert(at, (key, decoys[self.below(decoys.len())].clone()));
+            let decoys = [json!("x"), json!([]), json!(["cm.yaml"]), json!({})];
+            pairs.insert(at, (key, (&decoys[self.below(decoys.len())]).into()));
         }
         let pairs = pairs.iter().map(|(key, value)| {
             let key = self.key(key, is_flow);
-            let written = self.value(value, indent + 2, is_flow);
-            (key, written)
+            // A list may stand right below its key.
+            let is_list = self.rarity == 0 && matches!(value, Yaml::List(_));
+            let deeper = if is_list && self.rarely(2) { 0 } else { 2 };
+            (key, self.value(value, indent + deeper, is_flow))
         });
         let pairs: Vec<(String, String)> = pairs.collect();
         if is_flow {
