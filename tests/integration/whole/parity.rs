@@ -9,137 +9,49 @@ mod compare;
 mod record;
 mod upstream;
 
-use std::fs;
+use std::panic::catch_unwind;
+use std::{env, fs};
 
 use crate::support::{Kustomize, Sandbox};
+use crate::whole::in_parallel;
 use crate::whole::old_against_new::{Setting, Stage, script};
 use case::{Case, Tree};
-use upstream::Upstream;
+use upstream::{Upstream, repositories};
 
-/// Makes two tests of each case: our side, and the record.
-macro_rules! cases {
-    ($($name:ident)*) => {
-        const NAMES: &[&str] = &[$(stringify!($name)),*];
-
-        mod ours {
-            $(
-                #[test]
-                #[cfg_attr(not(target_os = "linux"), ignore = "SSL_CERT_FILE is read on Linux")]
-                fn $name() {
-                    super::compare_with_record(stringify!($name));
-                }
-            )*
-        }
-
-        mod recorded {
-            $(
-                #[test]
-                #[cfg_attr(not(target_os = "linux"), ignore = "SSL_CERT_FILE is read on Linux")]
-                fn $name() {
-                    super::record_or_check(stringify!($name));
-                }
-            )*
-        }
-    };
+/// Returns the names of all cases, or of those with `KUSTOMIZE_LOCALIZE_CASE` in their name.
+fn names() -> Vec<String> {
+    let only = env::var("KUSTOMIZE_LOCALIZE_CASE").unwrap_or_default();
+    let directories = fs::read_dir(case::cases()).unwrap();
+    let names = directories.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.filter(|name| name.contains(&only)).collect();
+    names.sort();
+    names
 }
 
-cases! {
-    components
-    default_name
-    default_name_with_scope
-    directory_for_file
-    empty_values
-    executable_file
-    file_names
-    file_outside_root
-    file_repository
-    generator_source_link
-    generators
-    helm_chart_inflation_generator
-    helm_charts
-    helm_home_absolute
-    helm_homes
-    helm_plugin
-    inline_patch_with_comment
-    key_case
-    kustomization_file_names
-    legacy_fields
-    line_ends
-    link_leaves_root
-    links
-    missing_file
-    neither_file_nor_root
-    nested_remote_roots
-    new_dir_exists
-    new_dir_inside_target
-    no_kustomization_file
-    no_type_meta
-    openapi_configurations_crds
-    patches
-    path_spellings
-    path_through_own_name
-    plugin_mapping_as_path
-    plugin_missing_file
-    plugin_not_a_resource
-    plugin_paths
-    plugin_scalar_or_sequence
-    plugins
-    plugins_without_paths
-    remote_component
-    remote_file_in_bases
-    remote_file_in_plugin
-    remote_file_like_a_repository
-    remote_file_link_leaves_repository
-    remote_file_missing
-    remote_file_name_encoded
-    remote_file_names
-    remote_file_redirect
-    remote_file_server_error
-    remote_files
-    remote_helm_values
-    remote_root_at_scope
-    remote_root_attributes
-    remote_root_azure
-    remote_root_cycle
-    remote_root_forms
-    remote_root_is_a_page
-    remote_root_leaves_repository
-    remote_root_link_leaves_repository
-    remote_root_links
-    remote_root_missing_directory
-    remote_root_missing_ref
-    remote_root_refs
-    remote_root_submodule
-    remote_root_twice
-    remote_root_with_plugins
-    remote_root_without_ref
-    remote_target
-    remote_target_repository
-    remote_target_with_scope
-    remote_target_without_ref
-    replacements
-    resources
-    root_cycle
-    root_outside_scope
-    roots
-    scope_beside_target
-    spelling
-    ssh_and_scp
-    target_is_a_file
-    target_is_missing
-    target_nested_in_scope
-    two_kustomization_files
-    unknown_field
-    unreferenced_files
+/// Looks at each case, at those after one that fails, too.
+fn each_case(look: impl Fn(&str, &Sandbox) + Sync) {
+    let (names, repositories) = (names(), repositories());
+    assert!(!names.is_empty(), "there is no such case");
+    let failed = in_parallel(&names, |_, name| {
+        let look = std::panic::AssertUnwindSafe(|| look(name, &repositories));
+        catch_unwind(look).is_err().then_some(name)
+    });
+    let failed: Vec<_> = failed.into_iter().flatten().collect();
+    assert!(
+        failed.is_empty(),
+        "to try one alone: KUSTOMIZE_LOCALIZE_CASE={failed:?}"
+    );
 }
 
 /// Every input, for a comparison of programs.
 pub(crate) fn settings() -> Vec<Setting> {
-    let setting = |name: &'static str| -> Setting {
+    let repositories = repositories();
+    let setting = |name: String| -> Setting {
+        let repositories = repositories.clone();
         Box::new(move || {
-            let case = Case::read(name);
+            let case = Case::read(&name);
             let sandbox = Sandbox::new();
-            let upstream = Upstream::start(&sandbox);
+            let upstream = Upstream::start(&sandbox, &repositories);
             let directory = case.prepare(&sandbox);
             let arguments = case.arguments();
             let line = [&["--no-commit", "--no-verify"], &arguments[..]].concat();
@@ -155,25 +67,29 @@ pub(crate) fn settings() -> Vec<Setting> {
             }
         })
     };
-    NAMES.iter().map(|name| setting(name)).collect()
+    names().into_iter().map(setting).collect()
 }
 
+/// Localizes the input of each case with our program, and compares.
 #[test]
-fn every_case_is_listed() {
-    let directories = fs::read_dir(case::cases()).unwrap();
-    let mut found: Vec<String> = directories
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .map(|name| name.replace('-', "_"))
-        .collect();
-    found.sort();
-    assert_eq!(found, NAMES);
+#[cfg_attr(not(target_os = "linux"), ignore = "SSL_CERT_FILE is read on Linux")]
+fn ours() {
+    each_case(compare_with_record);
 }
 
-/// Localizes the input of a case with our program, and compares.
-fn compare_with_record(name: &str) {
+/// Localizes the input of each case with the real kustomize, and stores the result or compares it.
+#[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "SSL_CERT_FILE is read on Linux")]
+fn recorded() {
+    if let Some(kustomize) = Kustomize::find() {
+        each_case(|name, repositories| record_or_check(name, repositories, &kustomize));
+    }
+}
+
+fn compare_with_record(name: &str, repositories: &Sandbox) {
     let case = Case::read(name);
     let sandbox = Sandbox::new();
-    let upstream = Upstream::start(&sandbox);
+    let upstream = Upstream::start(&sandbox, repositories);
     let work = case.prepare(&sandbox);
     let before = Tree::read(&work);
     let earlier = case.result(&sandbox, &before);
@@ -219,18 +135,14 @@ fn compare_with_record(name: &str) {
     }
 }
 
-/// Localizes the input of a case with the real kustomize, and stores the result or compares it.
-fn record_or_check(name: &str) {
-    let Some(kustomize) = Kustomize::find() else {
-        return;
-    };
+fn record_or_check(name: &str, repositories: &Sandbox, kustomize: &Kustomize) {
     let case = Case::read(name);
     let sandbox = Sandbox::new();
-    let upstream = Upstream::start(&sandbox);
-    let record = record::make(&case, &sandbox, &kustomize);
+    let upstream = Upstream::start(&sandbox, repositories);
+    let record = record::make(&case, &sandbox, kustomize);
     if record::wanted() {
         record::store(&case, &record);
-    } else if record::is_comparable(&sandbox, &kustomize) {
+    } else if record::is_comparable(&sandbox, kustomize) {
         let stored = record::stored(&case);
         let log = upstream.log();
         assert_eq!(stored, record, "{}\nasked for: {log:#?}", case.shows);

@@ -103,9 +103,9 @@ fn beside() -> Option<String> {
 }
 
 impl Case {
-    /// Returns the case of this name, which is that of its directory with `_` for `-`.
+    /// Returns the case of this name, which is that of its directory.
     pub(super) fn read(name: &str) -> Case {
-        let path = cases().join(name.replace('_', "-"));
+        let path = cases().join(name);
         let mut case: Case = read_yaml(&path.join("case.yaml"));
         case.path = path;
         case

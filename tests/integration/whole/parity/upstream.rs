@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use serde::Deserialize;
 
@@ -58,32 +57,15 @@ struct Special {
 /// The running server, and the repositories that it serves.
 pub(super) struct Upstream {
     server: Server,
-    _repositories: Arc<Repositories>,
+    _repositories: Sandbox,
 }
 
-/// All described repositories, made once for as many tests as run at one time.
-struct Repositories {
-    directory: PathBuf,
-    _sandbox: Sandbox,
-}
-
-static REPOSITORIES: Mutex<Weak<Repositories>> = Mutex::new(Weak::new());
-
-impl Repositories {
-    fn get() -> Arc<Repositories> {
-        let mut shared = REPOSITORIES.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.upgrade().unwrap_or_else(|| {
-            let sandbox = Sandbox::new();
-            let directory = sandbox.path("upstream");
-            create_repositories(&sandbox, &parity().join("upstream"), &directory);
-            let made = Arc::new(Repositories {
-                directory,
-                _sandbox: sandbox,
-            });
-            *shared = Arc::downgrade(&made);
-            made
-        })
-    }
+/// Makes all described repositories, once for many cases.
+pub(super) fn repositories() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let directory = sandbox.path("");
+    create_repositories(&sandbox, &parity().join("upstream"), &directory);
+    sandbox
 }
 
 impl Upstream {
@@ -91,8 +73,7 @@ impl Upstream {
     ///
     /// Besides https, each host is reached by ssh in both spellings; `file:///srv/git/` is one more
     /// name of `https://git.example.com/`, so that no path of this machine is in any record.
-    pub(super) fn start(sandbox: &Sandbox) -> Upstream {
-        let repositories = Repositories::get();
+    pub(super) fn start(sandbox: &Sandbox, repositories: &Sandbox) -> Upstream {
         let server = Server::start();
         sandbox.send_through(&server);
         sandbox.pretend("file:///srv/git/", "https://git.example.com/");
@@ -100,7 +81,7 @@ impl Upstream {
             let base = format!("https://{host}/");
             sandbox.pretend(&format!("git@{host}:"), &base);
             sandbox.pretend(&format!("ssh://git@{host}/"), &base);
-            server.serve_git(&base, &repositories.directory.join(&host));
+            server.serve_git(&base, &repositories.path(&host));
         }
         for (path, bytes) in Tree::read(&parity().join("files")).files {
             server.route(&format!("https://{path}"), Reply::ok(bytes));
@@ -114,7 +95,7 @@ impl Upstream {
         }
         Upstream {
             server,
-            _repositories: repositories,
+            _repositories: repositories.clone(),
         }
     }
 
