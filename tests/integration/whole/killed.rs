@@ -12,10 +12,11 @@ mod swept;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Output, Project, Repo, Running, Sandbox, base_of};
+use git_kustomize_localize::record::sha256_hex;
+
+use crate::support::{OVERLAY, Output, Project, Repo, Running, Sandbox, base_of};
 
 /// The program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_git-kustomize-localize");
@@ -28,19 +29,29 @@ const TEMPORARY: [&str; 3] = [
     "kustomize-localize-tmp-",
 ];
 
+const COPY: &[&str] = &[OVERLAY[0], OVERLAY[1], OVERLAY[2], "--no-verify"];
+const DISK: &[&str] = &[
+    OVERLAY[0],
+    OVERLAY[1],
+    OVERLAY[2],
+    "--no-verify",
+    "--no-commit",
+];
+const IN_PLACE: &[&str] = &["--in-place", "--no-verify"];
+const WORKING_TREE: &[&str] = &["--in-place", "--no-verify", "--no-commit"];
+const WORKTREE: &[&str] = &["--in-place", "--no-verify", "--worktree", "../deployed"];
+
 /// A command line in a repository that can be put back to how it was before.
 struct Stage {
     project: Project,
-    args: Vec<String>,
-    /// Whether it writes to the working tree.
-    writes: bool,
+    args: &'static [&'static str],
     before: Facts,
     /// What an undisturbed run leaves; taken from the first one.
     after: RefCell<Option<Facts>>,
 }
 
-/// Files by their path: mode and bytes.
-type Files = BTreeMap<String, (u32, Vec<u8>)>;
+/// Files by their path: mode and digest.
+type Files = BTreeMap<String, String>;
 
 /// What a run may change, and what it may not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,8 +66,24 @@ struct Facts {
 }
 
 impl Stage {
+    /// A first run.
+    fn new(args: &'static [&'static str]) -> Stage {
+        Stage::of(project(), args)
+    }
+
+    /// One after another, with something new to localize.
+    fn again(args: &'static [&'static str]) -> Stage {
+        let project = project();
+        project.work.run(args).success();
+        if args == WORKING_TREE {
+            project.work.commit("localized");
+        }
+        next_version(&project);
+        Stage::of(project, args)
+    }
+
     /// Takes the current state of a project for the beginning of each run.
-    fn new(project: Project, args: &[&str]) -> Stage {
+    fn of(project: Project, args: &'static [&'static str]) -> Stage {
         let hooks = project.work.git_directory().join("hooks");
         fs::remove_dir_all(hooks).unwrap();
         let saved = project.sandbox.path("saved");
@@ -68,12 +95,16 @@ impl Stage {
             .wait()
             .success();
         Stage {
-            args: args.iter().map(|arg| (*arg).to_owned()).collect(),
-            writes: false,
+            args,
             before: Facts::of(&project),
             after: RefCell::default(),
             project,
         }
+    }
+
+    /// Whether it writes to the working tree.
+    fn writes(&self) -> bool {
+        self.args.contains(&"--no-commit") || !self.args.contains(&"--no-verify")
     }
 
     fn sandbox(&self) -> &Sandbox {
@@ -92,8 +123,21 @@ impl Stage {
     }
 
     fn run(&self) -> Output {
-        let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
-        self.project.work.run(&args)
+        self.project.work.run(self.args)
+    }
+
+    /// Runs it from the beginning, and ends it right before the effect of this number.
+    fn end_at(&self, number: usize, name: &str) {
+        eprintln!("ended at effect {number}: {name}");
+        self.reset();
+        self.end_from_here_at(number);
+    }
+
+    fn end_from_here_at(&self, number: usize) {
+        const STOP: &str = "KUSTOMIZE_LOCALIZE_STOP_AT";
+        self.sandbox().set(STOP, number.to_string());
+        self.run().fails(-9);
+        self.sandbox().unset(STOP);
     }
 
     /// Runs it undisturbed and returns the names of its effects.
@@ -123,7 +167,7 @@ impl Stage {
         assert_eq!(now.own, before.own);
         let mut files = now.files;
         files.retain(|path, _| !is_temporary(path));
-        if !self.writes {
+        if !self.writes() {
             assert!(files == before.files, "the working tree changed");
         }
         let paths: BTreeSet<&String> = before.files.keys().chain(after.files.keys()).collect();
@@ -191,7 +235,7 @@ impl Facts {
         let mut own = String::new();
         for name in ["HEAD", "index", "config", "logs/refs/stash", "MERGE_HEAD"] {
             let bytes = fs::read(directory.join(name)).unwrap_or_default();
-            own.push_str(&format!("{name}: {bytes:?}\n"));
+            own += &format!("{name}: {}\n", sha256_hex(&bytes));
         }
         let deployed = project.sandbox.path("deployed");
         Facts {
@@ -200,34 +244,24 @@ impl Facts {
             files: files(work.path()),
             deployed: deployed.join(".git").exists().then(|| {
                 let repo = Repo::new(&project.sandbox, deployed.clone());
-                let mut files = files(&deployed);
-                files.remove(".git");
                 let status = repo.try_git(&["status", "--porcelain", "--branch"]);
                 let own = repo.try_git(&["for-each-ref", "refs/worktree/"]);
                 let list = work.git(&["worktree", "list", "--porcelain"]);
-                (files, format!("{}{}{list}", status.stdout, own.stdout))
+                let told = format!("{}{}{list}", status.stdout, own.stdout);
+                (files(&deployed), told)
             }),
         }
     }
 
-    /// Asserts that these are the `expected` facts, and names those that are not.
+    /// Asserts that these are the `expected` facts, but for what only a living run uses.
     #[track_caller]
     fn assert_same(&self, expected: &Facts, output: &Output) {
-        assert_eq!(self.refs, expected.refs, "{output:?}");
-        assert_eq!(self.own, expected.own, "{output:?}");
-        let names = |facts: &Facts| facts.files.keys().cloned().collect::<Vec<_>>();
-        let without = |facts: &Facts| {
-            let mut names = names(facts);
-            names.retain(|name| !is_temporary(name));
-            names
+        let lasting = |facts: &Facts| {
+            let mut facts = facts.clone();
+            facts.files.retain(|path, _| !is_temporary(path));
+            facts
         };
-        assert_eq!(without(self), without(expected), "{output:?}");
-        for (path, expected) in &expected.files {
-            assert!(self.files.get(path) == Some(expected), "{path}: {output:?}");
-        }
-        let status = |facts: &Facts| facts.deployed.as_ref().map(|(_, status)| status.clone());
-        assert_eq!(status(self), status(expected), "{output:?}");
-        assert!(self.deployed == expected.deployed, "{output:?}");
+        assert_eq!(lasting(self), lasting(expected), "{output:?}");
     }
 }
 
@@ -235,26 +269,14 @@ fn is_temporary(path: &str) -> bool {
     TEMPORARY.iter().any(|prefix| path.starts_with(prefix))
 }
 
-/// Returns mode and bytes of every file below a directory, but for what git keeps.
+/// Returns mode and digest of every file below a directory, but for what git keeps.
 fn files(top: &Path) -> Files {
-    let mut found = BTreeMap::new();
-    let mut pending = vec![top.to_owned()];
-    while let Some(directory) = pending.pop() {
-        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-            let (path, kind) = (entry.path(), entry.file_type().unwrap());
-            if kind.is_dir() && entry.file_name() != ".git" {
-                pending.push(path);
-            } else if kind.is_file() {
-                let name = path.strip_prefix(top).unwrap().display().to_string();
-                let mode = entry.metadata().unwrap().permissions().mode();
-                found.insert(name, (mode, fs::read(path).unwrap()));
-            }
-        }
-    }
+    let mut found = crate::support::files(top);
+    found.retain(|path, _| !path.ends_with('/'));
     found
 }
 
-/// A project of few and small files, with a worktree's directory in the arguments where they name one.
+/// A project of few and small files.
 fn project() -> Project {
     let project = Project::new();
     project.work.git(&["rm", "-q", "-r", "other", "README.md"]);
@@ -268,14 +290,4 @@ fn next_version(project: &Project) {
     let base = "example/base/kustomization.yaml";
     project.work.write(base, base_of("v2"));
     project.work.commit("v2");
-}
-
-/// Returns the arguments that keep a worktree.
-fn with_worktree(project: &Project) -> Vec<String> {
-    let directory = project.sandbox.path("deployed");
-    ["--in-place", "--no-verify", "--worktree"]
-        .map(str::to_owned)
-        .into_iter()
-        .chain([directory.display().to_string()])
-        .collect()
 }

@@ -2,10 +2,8 @@
 
 use std::fs;
 
-use super::{Stage, next_version, project, with_worktree};
-use crate::support::{OVERLAY, Project, full};
-
-const STOP: &str = "KUSTOMIZE_LOCALIZE_STOP_AT";
+use super::{COPY, DISK, Facts, IN_PLACE, Stage, WORKING_TREE, WORKTREE, project};
+use crate::support::{OVERLAY, full};
 
 /// Returns the effects to end at, each with its number: from the first of a name on, the first and the last of each
 /// name; at night all of them.
@@ -23,29 +21,26 @@ fn ends<'a>(effects: &'a [String], first: Option<&str>) -> Vec<(usize, &'a str)>
         .collect()
 }
 
-/// Ends a run at each effect, and asserts that nothing is broken and that the next run does all of it. Returns the
-/// names of the effects of a whole run.
-fn play(stage: &Stage) -> Vec<String> {
-    play_from(stage, None)
-}
-
-/// Like [`play`], but for what comes before the first effect of a name and was ended in another test.
-fn play_from(stage: &Stage, first: Option<&str>) -> Vec<String> {
+/// Asserts that a run has these effects, in this order. Ends it at each of them, and asserts that nothing is broken and
+/// that the next run does all of it. What comes before the first effect, if it is the commit, is ended in another test.
+fn play(stage: &Stage, expected: &[&str]) {
     let effects = stage.undisturbed();
-    for (number, name) in ends(&effects, first) {
+    let mut rest = effects.iter();
+    for name in expected {
+        assert!(rest.any(|effect| effect == name), "{name}: {effects:#?}");
+    }
+    let first = expected.contains(&COMMIT).then_some(COMMIT);
+    for (number, name) in ends(&effects, first.filter(|_| stage.args == WORKTREE)) {
         end_at(stage, number, name);
     }
-    effects
 }
+
+const COMMIT: &str = "write the commit";
 
 /// Ends a run at an effect. Every other time, files that only that run could use look as if still in use, with other
 /// contents.
 fn end_at(stage: &Stage, number: usize, name: &str) {
-    eprintln!("ended at effect {number}: {name}");
-    stage.reset();
-    stage.sandbox().set(STOP, number.to_string());
-    stage.run().fails(-9);
-    stage.sandbox().unset(STOP);
+    stage.end_at(number, name);
     stage.assert_sound();
     if number.is_multiple_of(2) {
         let (left, alive) = (stage.temporary(), stage.poison());
@@ -61,21 +56,10 @@ fn end_at(stage: &Stage, number: usize, name: &str) {
     }
 }
 
-/// Asserts that a run has these effects, in this order.
-#[track_caller]
-fn has(effects: &[String], expected: &[&str]) {
-    let mut rest = effects.iter();
-    for name in expected {
-        assert!(rest.any(|effect| effect == name), "{name}: {effects:#?}");
-    }
-}
-
 #[test]
 fn a_copy_on_a_branch() {
-    let stage = Stage::new(project(), &[&OVERLAY[..], &["--no-verify"]].concat());
-    let effects = play(&stage);
-    has(
-        &effects,
+    play(
+        &Stage::new(COPY),
         &[
             "make a directory of the cache",
             "make a temporary directory",
@@ -84,7 +68,7 @@ fn a_copy_on_a_branch() {
             "put a fetched repository into the cache",
             "write a blob",
             "write a tree",
-            "write the commit",
+            COMMIT,
             "move the ref",
         ],
     );
@@ -92,39 +76,25 @@ fn a_copy_on_a_branch() {
 
 #[test]
 fn a_copy_that_is_brought_up_to_date() {
-    let project = project();
-    project.overlay(&["--no-verify"]).success();
-    next_version(&project);
-    play(&Stage::new(
-        project,
-        &[&OVERLAY[..], &["--no-verify"]].concat(),
-    ));
+    play(&Stage::again(COPY), &[]);
 }
 
 #[test]
 fn the_repository_on_a_branch() {
-    play(&Stage::new(project(), &["--in-place", "--no-verify"]));
+    play(&Stage::new(IN_PLACE), &[]);
 }
 
 #[test]
 fn the_repository_on_a_branch_again() {
-    let project = project();
-    project.work.run(&["--in-place", "--no-verify"]).success();
-    next_version(&project);
-    play(&Stage::new(project, &["--in-place", "--no-verify"]));
+    play(&Stage::again(IN_PLACE), &[]);
 }
 
 #[test]
 fn a_new_worktree() {
-    let project = project();
-    let args = with_worktree(&project);
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let stage = Stage::new(project, &args);
-    let effects = play_from(&stage, Some("write the commit"));
-    has(
-        &effects,
+    play(
+        &Stage::new(WORKTREE),
         &[
-            "write the commit",
+            COMMIT,
             "make the worktree",
             "move the ref",
             "check out the branch in the worktree",
@@ -133,24 +103,13 @@ fn a_new_worktree() {
     );
 }
 
-/// A stage whose worktree is to follow its source.
-fn following_worktree() -> Stage {
-    let project = project();
-    let args = with_worktree(&project);
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    project.work.run(&args).success();
-    next_version(&project);
-    Stage::new(project, &args)
-}
-
 #[test]
 fn a_worktree_that_follows() {
-    let effects = play_from(&following_worktree(), Some("write the commit"));
-    has(
-        &effects,
+    play(
+        &Stage::again(WORKTREE),
         &[
             "refresh the index of the worktree",
-            "write the commit",
+            COMMIT,
             "note what the worktree is going to hold",
             "check out the worktree",
             "move the ref",
@@ -161,24 +120,15 @@ fn a_worktree_that_follows() {
 
 #[test]
 fn a_worktree_whose_source_goes_on_meanwhile() {
-    for stage in [following_worktree(), {
-        let project = project();
-        let args = with_worktree(&project);
-        let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        Stage::new(project, &args)
-    }] {
+    for stage in [Stage::again(WORKTREE), Stage::new(WORKTREE)] {
         let effects = stage.undisturbed();
-        for (number, name) in ends(&effects, Some("write the commit")) {
-            eprintln!("ended at effect {number}: {name}");
-            stage.reset();
-            stage.sandbox().set(STOP, number.to_string());
-            stage.run().fails(-9);
-            stage.sandbox().unset(STOP);
+        for (number, name) in ends(&effects, Some(COMMIT)) {
+            stage.end_at(number, name);
             let work = &stage.project.work;
             work.write("more.yaml", "kind: More\n");
             work.commit("more");
             stage.run().success();
-            let (_, status) = super::Facts::of(&stage.project).deployed.unwrap();
+            let (_, status) = Facts::of(&stage.project).deployed.unwrap();
             let clean = status.lines().next().unwrap() == "## localized/main"
                 && status.lines().nth(1).unwrap().starts_with("worktree ");
             assert!(clean && !status.contains("locked"), "{status}");
@@ -191,69 +141,40 @@ fn a_worktree_whose_source_goes_on_meanwhile() {
 
 #[test]
 fn a_failed_run_is_undone() {
-    let new = {
-        let project = project();
-        let args = with_worktree(&project);
-        let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        Stage::new(project, &args)
-    };
-    for stage in [new, following_worktree()] {
-        let list = stage.sandbox().path("effects");
+    const HELD: &str = ".git/refs/heads/localized/main.lock";
+    for stage in [Stage::new(WORKTREE), Stage::again(WORKTREE)] {
+        let (sandbox, work) = (stage.sandbox(), &stage.project.work);
         stage.undisturbed();
-        // A ref with a lock file cannot be moved.
-        let hold = || {
-            stage.reset();
-            stage
-                .project
-                .work
-                .write(".git/refs/heads/localized/main.lock", "");
-            stage.sandbox().set("KUSTOMIZE_LOCALIZE_FAILPOINTS", &list);
-        };
-        let release = || {
-            stage
-                .project
-                .work
-                .remove(".git/refs/heads/localized/main.lock");
-            stage.sandbox().unset("KUSTOMIZE_LOCALIZE_FAILPOINTS");
-        };
+        let list = sandbox.path("effects");
         fs::remove_file(&list).unwrap();
-        hold();
+        // A ref with a lock file cannot be moved.
+        stage.reset();
+        work.write(HELD, "");
+        sandbox.set("KUSTOMIZE_LOCALIZE_FAILPOINTS", &list);
         stage.run().fails(2).stderr_has("remove the lock");
-        release();
-        assert!(super::Facts::of(&stage.project).deployed == stage.before.deployed);
+        sandbox.unset("KUSTOMIZE_LOCALIZE_FAILPOINTS");
+        work.remove(HELD);
+        assert!(Facts::of(&stage.project).deployed == stage.before.deployed);
         let effects = fs::read_to_string(&list).unwrap();
         let effects: Vec<&str> = effects.lines().collect();
         let moves = effects.iter().position(|name| *name == "move the ref");
         assert!(effects.len() > moves.unwrap() + 1, "{effects:?}");
         for number in moves.unwrap() + 2..=effects.len() {
             eprintln!("ended at effect {number}: {}", effects[number - 1]);
-            hold();
-            stage.sandbox().set(STOP, number.to_string());
-            stage.run().fails(-9);
-            stage.sandbox().unset(STOP);
-            release();
+            stage.reset();
+            work.write(HELD, "");
+            stage.end_from_here_at(number);
+            work.remove(HELD);
             stage.assert_sound();
             stage.assert_next_run_succeeds();
         }
     }
 }
 
-/// A stage whose run writes to the working tree.
-fn writing(project: Project, args: &[&str]) -> Stage {
-    Stage {
-        writes: true,
-        ..Stage::new(project, args)
-    }
-}
-
 #[test]
 fn the_working_tree() {
-    let effects = play(&writing(
-        project(),
-        &["--in-place", "--no-commit", "--no-verify"],
-    ));
-    has(
-        &effects,
+    play(
+        &Stage::new(WORKING_TREE),
         &[
             "let git ignore the temporary directory",
             "write a file for the working tree",
@@ -267,14 +188,8 @@ fn the_working_tree() {
 
 #[test]
 fn the_working_tree_again() {
-    let project = project();
-    let args = ["--in-place", "--no-commit", "--no-verify"];
-    project.work.run(&args).success();
-    project.work.commit("localized");
-    next_version(&project);
-    let effects = play(&writing(project, &args));
-    has(
-        &effects,
+    play(
+        &Stage::again(WORKING_TREE),
         &[
             "remove a file of the working tree",
             "put a file into the working tree",
@@ -285,32 +200,27 @@ fn the_working_tree_again() {
 
 #[test]
 fn a_directory_on_disk() {
-    let args = [&OVERLAY[..], &["--no-commit", "--no-verify"]].concat();
-    let effects = play(&writing(project(), &args));
-    has(
-        &effects,
+    play(
+        &Stage::new(DISK),
         &[
             "make NEW_DIR beside its place",
             "write a file of NEW_DIR",
             "move NEW_DIR to its place",
         ],
     );
-    let project = project();
-    project.work.run(&args).success();
-    next_version(&project);
-    let effects = play(&writing(project, &args));
-    has(&effects, &["let NEW_DIR change places with the old one"]);
+    let changes = "let NEW_DIR change places with the old one";
+    play(&Stage::again(DISK), &[changes]);
 }
 
 #[test]
 fn the_lock() {
-    play(&writing(project(), &["lock"]));
+    play(&Stage::new(&["lock"]), &[]);
     let project = project();
     project.work.run(&["lock"]).success();
     project.work.commit("locked");
     project.second_version();
     project.upstream.git(&["tag", "--force", "v1"]);
-    play(&writing(project, &["update", "--accept-moved"]));
+    play(&Stage::of(project, &["update", "--accept-moved"]), &[]);
 }
 
 #[test]
@@ -319,7 +229,7 @@ fn builds() {
     if project.sandbox.builds().is_none() {
         return;
     }
-    let stage = Stage::new(project, &OVERLAY);
+    let stage = Stage::of(project, &OVERLAY);
     let effects = stage.undisturbed();
     let temporary = |name: &str| name.ends_with("temporary directory");
     let builds = (1..)

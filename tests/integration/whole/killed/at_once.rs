@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::{PROGRAM, files, next_version, project, with_worktree};
-use crate::support::{OVERLAY, Output, Project, Repo, Running};
+use super::{COPY, DISK, IN_PLACE, PROGRAM, WORKING_TREE, WORKTREE, files, next_version, project};
+use crate::support::{Output, Project, Repo, Running};
 
 const BRANCH: &str = "localized/main";
 const MOVED: &str = "`localized/main` was updated by another process";
@@ -16,8 +16,26 @@ const AGAIN: &str = "hint: run the same command again";
 ///
 /// Each commits at a time of its own, if `times` is set: what they make is then never the same commit.
 #[track_caller]
-fn all(project: &Project, runs: &[Vec<String>], times: bool, reasons: &[&str]) -> usize {
-    let start = |(number, args): (usize, &Vec<String>)| {
+fn all(project: &Project, runs: &[Vec<&str>], times: bool, reasons: &[&str]) -> usize {
+    let outputs = meet(project, runs, times);
+    let mut repeated = 0;
+    for (output, args) in outputs.iter().zip(runs) {
+        if output.status != 0 {
+            output.fails(2).stderr_has(AGAIN);
+            let known = reasons.iter().any(|reason| output.stderr.contains(reason));
+            assert!(known, "{output:?}");
+            repeated += 1;
+            project.work.run(args).success();
+        }
+    }
+    assert!(repeated < runs.len(), "nobody won: {outputs:?}");
+    fsck(project);
+    repeated
+}
+
+/// Starts many runs and waits for all of them.
+fn meet(project: &Project, runs: &[Vec<&str>], times: bool) -> Vec<Output> {
+    let start = |(number, args): (usize, &Vec<&str>)| {
         let mut command = project.sandbox.command(PROGRAM, project.work.path());
         if times {
             let date = format!("2026-01-02T03:05:{number:02}Z");
@@ -28,29 +46,12 @@ fn all(project: &Project, runs: &[Vec<String>], times: bool, reasons: &[&str]) -
     let running: Vec<Running> = runs.iter().enumerate().map(start).collect();
     let outputs: Vec<Output> = running.into_iter().map(Running::wait).collect();
     fsck(project);
-    let mut repeated = 0;
-    for (output, args) in outputs.iter().zip(runs) {
-        if output.status != 0 {
-            output.fails(2).stderr_has(AGAIN);
-            let known = reasons.iter().any(|reason| output.stderr.contains(reason));
-            assert!(known, "{output:?}");
-            repeated += 1;
-            let args: Vec<&str> = args.iter().map(String::as_str).collect();
-            project.work.run(&args).success();
-        }
-    }
-    assert!(repeated < runs.len(), "nobody won: {outputs:?}");
-    fsck(project);
-    repeated
+    outputs
 }
 
 fn fsck(project: &Project) {
     let fsck = ["fsck", "--strict", "--no-dangling", "--no-progress"];
     assert_eq!(project.work.git(&fsck), "");
-}
-
-fn strings(args: &[&str]) -> Vec<String> {
-    args.iter().map(|arg| (*arg).to_owned()).collect()
 }
 
 /// Asserts that the branch is one line of so many commits after its source, and each step of it a commit of it.
@@ -94,17 +95,10 @@ fn cache_holds(project: &Project, commits: usize) {
 fn copies_into_directories_of_their_own() {
     for many in [2, 8] {
         let project = project();
-        let runs: Vec<Vec<String>> = (0..many)
-            .map(|number| {
-                let new_dir = format!("copy-{number}");
-                strings(&[
-                    "example/overlay",
-                    &new_dir,
-                    "--scope",
-                    "example",
-                    "--no-verify",
-                ])
-            })
+        let names: Vec<String> = (0..many).map(|number| format!("copy-{number}")).collect();
+        let runs = names.iter();
+        let runs: Vec<Vec<&str>> = runs
+            .map(|name| [&COPY[..1], &[name], &COPY[1..]].concat())
             .collect();
         all(&project, &runs, false, &[MOVED]);
         is_linear(&project, many);
@@ -119,10 +113,9 @@ fn copies_into_directories_of_their_own() {
 
 #[test]
 fn copies_into_the_same_directory() {
-    let run = strings(&[&OVERLAY[..], &["--no-verify"]].concat());
     for many in [2, 8] {
         let project = project();
-        all(&project, &vec![run.clone(); many], true, &[MOVED]);
+        all(&project, &vec![COPY.to_vec(); many], true, &[MOVED]);
         is_linear(&project, 1);
         cache_holds(&project, 1);
     }
@@ -131,20 +124,18 @@ fn copies_into_the_same_directory() {
 #[test]
 fn a_run_that_makes_the_same_commit_need_not_repeat_it() {
     let project = project();
-    let run = strings(&["--in-place", "--no-verify"]);
-    assert_eq!(all(&project, &vec![run.clone(); 8], false, &[]), 0);
+    assert_eq!(all(&project, &vec![IN_PLACE.to_vec(); 8], false, &[]), 0);
     is_linear(&project, 1);
     next_version(&project);
-    assert_eq!(all(&project, &vec![run; 8], false, &[]), 0);
+    assert_eq!(all(&project, &vec![IN_PLACE.to_vec(); 8], false, &[]), 0);
     is_linear(&project, 2);
 }
 
 #[test]
 fn the_repository() {
-    let run = strings(&["--in-place", "--no-verify"]);
     let project = project();
     for (turn, many) in [(1, 2), (2, 8)] {
-        all(&project, &vec![run.clone(); many], true, &[MOVED]);
+        all(&project, &vec![IN_PLACE.to_vec(); many], true, &[MOVED]);
         is_linear(&project, turn);
         cache_holds(&project, turn);
         project.work.run(&["verify", BRANCH]).success();
@@ -158,9 +149,8 @@ fn the_repository() {
 fn a_worktree() {
     for many in [2, 8] {
         let project = project();
-        let run = with_worktree(&project);
         for turn in [1, 2] {
-            all(&project, &vec![run.clone(); many], true, &[MOVED]);
+            all(&project, &vec![WORKTREE.to_vec(); many], true, &[MOVED]);
             is_linear(&project, turn);
             let deployed = Repo::new(&project.sandbox, project.sandbox.path("deployed"));
             let status = deployed.git(&["status", "--porcelain", "--branch"]);
@@ -178,28 +168,14 @@ fn a_worktree() {
 #[test]
 fn a_worktree_each() {
     let project = project();
-    let runs: Vec<Vec<String>> = (0..4)
-        .map(|number| {
-            let place = project.sandbox.path(&format!("deployed-{number}"));
-            strings(&[
-                "--in-place",
-                "--no-verify",
-                "--worktree",
-                place.to_str().unwrap(),
-            ])
-        })
-        .collect();
-    let start = |args: &Vec<String>| {
-        Running::start(
-            project
-                .sandbox
-                .command(PROGRAM, project.work.path())
-                .args(args),
-        )
-    };
-    let running: Vec<Running> = runs.iter().map(start).collect();
-    let outputs: Vec<Output> = running.into_iter().map(Running::wait).collect();
-    fsck(&project);
+    let places = [
+        "../deployed-0",
+        "../deployed-1",
+        "../deployed-2",
+        "../deployed-3",
+    ];
+    let run = |place| [IN_PLACE, &["--worktree", place]].concat();
+    let outputs = meet(&project, &places.map(run), false);
     let done = outputs.iter().filter(|output| output.status == 0).count();
     assert_eq!(done, 1, "{outputs:?}");
     for output in outputs.iter().filter(|output| output.status != 0) {
@@ -210,44 +186,28 @@ fn a_worktree_each() {
         );
     }
     // Nothing is left of the others'.
-    let there =
-        (0..4).filter(|number| project.sandbox.path(&format!("deployed-{number}")).exists());
-    assert_eq!(there.count(), 1);
+    let there = |place: &&&str| project.work.path().join(place).exists();
+    assert_eq!(places.iter().filter(there).count(), 1);
     let worktrees = project.work.git(&["worktree", "list", "--porcelain"]);
     assert_eq!(worktrees.matches("worktree ").count(), 2, "{worktrees}");
 }
 
 #[test]
-fn a_directory_on_disk() {
-    const MADE: &str = "`localized-overlay` was created by another process";
-    let run = strings(&[&OVERLAY[..], &["--no-verify", "--no-commit"]].concat());
-    let alone = project();
-    let args: Vec<&str> = run.iter().map(String::as_str).collect();
-    alone.work.run(&args).success();
-    let expected = files(alone.work.path());
-    for many in [2, 8] {
-        let project = project();
-        for _ in 0..2 {
-            all(&project, &vec![run.clone(); many], false, &[MADE]);
-            assert!(files(project.work.path()) == expected);
+fn what_is_on_disk() {
+    let made = "`localized-overlay` was created by another process";
+    let changed = "`kustomize-localize.lock` was changed by another process";
+    for (run, said, turns) in [(DISK, made, 2), (WORKING_TREE, changed, 1)] {
+        let alone = project();
+        alone.work.run(run).success();
+        let expected = files(alone.work.path());
+        for many in [2, 8] {
+            let project = project();
+            for _ in 0..turns {
+                all(&project, &vec![run.to_vec(); many], false, &[said]);
+                assert!(files(project.work.path()) == expected);
+            }
+            is_clean(project.work.path());
         }
-        is_clean(project.work.path());
-    }
-}
-
-#[test]
-fn the_working_tree() {
-    let run = strings(&["--in-place", "--no-verify", "--no-commit"]);
-    let alone = project();
-    let args: Vec<&str> = run.iter().map(String::as_str).collect();
-    alone.work.run(&args).success();
-    let expected = files(alone.work.path());
-    for many in [2, 8] {
-        let project = project();
-        let changed = "`kustomize-localize.lock` was changed by another process";
-        all(&project, &vec![run.clone(); many], false, &[changed]);
-        assert!(files(project.work.path()) == expected);
-        is_clean(project.work.path());
     }
 }
 
@@ -260,33 +220,18 @@ fn parts_of_the_working_tree() {
             let url = format!("https://example.com/acme/remote.git?ref={version}");
             format!("resources: ['{url}']\n")
         };
-        for (name, version) in [
-            ("one", "v1"),
-            ("two", "v2"),
-            ("three", "v1"),
-            ("four", "v2"),
-        ] {
+        let targets = ["one", "two", "three", "four", "example/overlay"];
+        for (name, version) in targets.iter().zip(["v1", "v2", "v1", "v2"]) {
             let path = format!("{name}/kustomization.yaml");
             project.work.write(&path, resource(version));
         }
         project.work.commit("more");
-        let targets = ["one", "two", "three", "four", "example/overlay"];
-        let runs: Vec<Vec<String>> = targets
-            .iter()
-            .map(|target| strings(&["--in-place", "--no-verify", "--no-commit", target]))
-            .collect();
-        all(
-            &project,
-            &runs,
-            false,
-            &["`kustomize-localize.lock` was changed by another process"],
-        );
+        let runs = targets.map(|target| [WORKING_TREE, &[target]].concat());
+        let changed = "`kustomize-localize.lock` was changed by another process";
+        all(&project, &runs, false, &[changed]);
         // Nothing that one of them wrote is lost.
-        project
-            .work
-            .run(&["--in-place", "--no-commit", "--no-verify"])
-            .success()
-            .stdout_has("nothing to do");
+        let again = project.work.run(WORKING_TREE);
+        again.success().stdout_has("nothing to do");
         project.work.git(&["add", "--all"]);
         project.work.run(&["check"]).success();
     }

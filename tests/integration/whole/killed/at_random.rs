@@ -3,8 +3,8 @@
 use std::thread;
 use std::time::Instant;
 
-use super::{PROGRAM, Stage, next_version, project, with_worktree};
-use crate::support::{OVERLAY, Random, Running, full};
+use super::{COPY, IN_PLACE, PROGRAM, Stage, WORKTREE};
+use crate::support::{Random, Running, full};
 
 /// Ends some runs at a random moment each, with everything in their process group.
 ///
@@ -29,7 +29,7 @@ fn play(stage: &Stage, seed: &str) {
         let mut command = stage.sandbox().command("sh", stage.project.work.path());
         command
             .args(["-c", "exec \"$0\" \"$@\" 3>&1", PROGRAM])
-            .args(&stage.args);
+            .args(stage.args);
         let start = Instant::now();
         let running = Running::start(&mut command);
         let delay = duration.mul_f64(random.fraction());
@@ -56,27 +56,15 @@ fn play(stage: &Stage, seed: &str) {
 
 #[test]
 fn a_copy_on_a_branch() {
-    play(
-        &Stage::new(project(), &[&OVERLAY[..], &["--no-verify"]].concat()),
-        "a copy on a branch",
-    );
+    play(&Stage::new(COPY), "a copy on a branch");
 }
 
 #[test]
 fn the_repository_on_a_branch() {
-    let project = project();
-    project.work.run(&["--in-place", "--no-verify"]).success();
-    next_version(&project);
-    let stage = Stage::new(project, &["--in-place", "--no-verify"]);
-    play(&stage, "the repository on a branch");
+    play(&Stage::again(IN_PLACE), "the repository on a branch");
 }
 
 #[test]
 fn a_worktree_that_follows() {
-    let project = project();
-    let args = with_worktree(&project);
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    project.work.run(&args).success();
-    next_version(&project);
-    play(&Stage::new(project, &args), "a worktree that follows");
+    play(&Stage::again(WORKTREE), "a worktree that follows");
 }

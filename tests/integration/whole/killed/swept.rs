@@ -3,15 +3,11 @@
 use std::fs;
 use std::time::{Duration, SystemTime};
 
-use super::{Stage, next_version, project};
-use crate::support::OVERLAY;
+use super::{COPY, DISK, Stage, next_version, project};
 
 #[test]
 fn files_of_others_stay() {
-    let stage = Stage::new(
-        project(),
-        &[&OVERLAY[..], &["--no-verify", "--no-commit"]].concat(),
-    );
+    let stage = Stage::new(DISK);
     let top = stage.project.work.path();
     // A file, a link, a directory of another name: none of them is what we make.
     fs::write(top.join(".kustomize-localize-file"), "mine").unwrap();
@@ -35,12 +31,17 @@ fn files_of_others_stay() {
     assert!(!top.join(".kustomize-localize-dead00").exists());
 }
 
+/// Ends a run right before the first effect of this name.
+fn end_at(stage: &Stage, name: &str) {
+    let effects = stage.undisturbed();
+    let at = effects.iter().position(|effect| effect == name);
+    stage.end_at(at.unwrap() + 1, name);
+}
+
 #[test]
 fn leftovers_of_a_dead_run_are_invisible() {
-    let args = [&OVERLAY[..], &["--no-verify", "--no-commit"]].concat();
-    let stage = Stage::new(project(), &args);
-    let effects = stage.undisturbed();
-    end_at(&stage, &effects, "move NEW_DIR to its place");
+    let stage = Stage::new(DISK);
+    end_at(&stage, "move NEW_DIR to its place");
     let left = stage.temporary();
     assert_eq!(left.len(), 1, "{left:?}");
     let new = stage.sandbox().path(&left[0]).join("new/overlay");
@@ -53,22 +54,10 @@ fn leftovers_of_a_dead_run_are_invisible() {
     }
 }
 
-/// Ends a run right before the first effect of this name.
-fn end_at(stage: &Stage, effects: &[String], name: &str) {
-    let number = effects.iter().position(|effect| effect == name).unwrap() + 1;
-    stage.reset();
-    stage
-        .sandbox()
-        .set("KUSTOMIZE_LOCALIZE_STOP_AT", number.to_string());
-    stage.run().fails(-9);
-    stage.sandbox().unset("KUSTOMIZE_LOCALIZE_STOP_AT");
-}
-
 #[test]
 fn a_run_that_fetches_cleans_the_whole_cache() {
-    let stage = Stage::new(project(), &[&OVERLAY[..], &["--no-verify"]].concat());
-    let effects = stage.undisturbed();
-    end_at(&stage, &effects, "fetch");
+    let stage = Stage::new(COPY);
+    end_at(&stage, "fetch");
     let left = stage.temporary();
     assert_eq!(left.len(), 1, "{left:?}");
     let other = stage
