@@ -6,9 +6,14 @@ mod clones;
 mod rewritten;
 mod team;
 
-use crate::support::config_map;
+use crate::support::{OVERLAY, config_map};
 
 use team::{Mode, POLICY, Team};
+
+const BRANCH: &str = "refs/heads/localized/main";
+const IN_PLACE: &[&str] = &["--in-place", "--no-verify"];
+const COPY: &[&str] = &[OVERLAY[0], OVERLAY[1], OVERLAY[2], "--no-verify"];
+const BASE: &str = "example/base/kustomization.yaml";
 
 const LOCK: &str = "kustomize-localize.lock";
 const RELEASE: &str = "https://github.com/acme/web?ref=release";
@@ -190,7 +195,7 @@ fn a_branch_is_deleted_upstream(team: &mut Team) {
     team.something_else("Still July.\n");
     // A machine that has never seen it takes it from the tip; for one that has no tip either, it is gone.
     let locked = team.holds[RELEASE].replace("gitCommit:", "");
-    let clone = team.clone_of_branch();
+    let clone = team.world.clone_of_branch();
     clone.git(&["switch", "-q", "main"]);
     clone.git(&["branch", "-q", "-r", "-d", "origin/localized/main"]);
     clone.git(&["branch", "-q", "-D", "localized/main"]);
@@ -250,7 +255,7 @@ fn an_overlay_is_added(team: &mut Team) {
     let [nightly, hourly] = ["jobs", "cron"].map(|app| {
         let place = format!("apps/{app}/localized-files/github.com/acme/jobs/v3");
         team.work()
-            .id(&format!("{}:{}", team::BRANCH, team.place(&place)))
+            .id(&format!("{}:{}", BRANCH, team.place(&place)))
     });
     assert_eq!(nightly, hourly);
 }
@@ -322,8 +327,7 @@ fn the_last_remote_goes(team: &mut Team) {
     team.holds.clear();
     team.follow();
     if !team.is_copy() {
-        let [main, branch] =
-            ["main", team::BRANCH].map(|rev| team.work().id(&format!("{rev}^{{tree}}")));
+        let [main, branch] = ["main", BRANCH].map(|rev| team.work().id(&format!("{rev}^{{tree}}")));
         assert_eq!(main, branch);
     }
     team.something_else("Christmas.\n");
@@ -374,4 +378,12 @@ fn jobs_are(team: &mut Team, old: &str, new: &str) {
 /// Returns where a version of the job is.
 fn job(tag: &str) -> String {
     format!("apps/jobs/localized-files/github.com/acme/jobs/{tag}/deploy/job.yaml")
+}
+
+/// Returns the lock of a branch as it would be on main: what was meant, without files and target.
+fn remotes_of(lock: &str) -> Option<String> {
+    let lock = lock.split("\nfiles:").next()?;
+    let (head, remotes) = lock.split_once("\nremotes:")?;
+    let head = head.split("\ntarget:").next()?;
+    Some(format!("{head}\nremotes:{}\n", remotes.trim_end()))
 }

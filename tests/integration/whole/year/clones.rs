@@ -1,11 +1,7 @@
 //! The branch on other machines: in clones that hold as little as they can, and in two at the same moment.
 
-use crate::support::{OVERLAY, Output, Project, Repo, base_of};
-
-const BRANCH: &str = "refs/heads/localized/main";
-const BASE: &str = "example/base/kustomization.yaml";
-const IN_PLACE: &[&str] = &["--in-place", "--no-verify"];
-const COPY: &[&str] = &[OVERLAY[0], OVERLAY[1], OVERLAY[2], "--no-verify"];
+use super::{BASE, BRANCH, COPY, IN_PLACE, LOCK, remotes_of};
+use crate::support::{Output, Project, Repo, base_of};
 
 /// A project on a server.
 struct Hosted {
@@ -81,26 +77,19 @@ impl Hosted {
         let clone = self.project.sandbox.clone_of(&self.origin, name);
         let more = ["--branch", "beginning", "--locked"];
         // References that only the branch knows are decided by its lock.
-        let place = if self.args == IN_PLACE {
-            ("kustomize-localize.lock", "")
-        } else {
-            (
-                "localized-overlay/kustomize-localize.lock",
+        let (directory, lock) = match self.args {
+            IN_PLACE => ("", LOCK),
+            _ => (
                 "localized-overlay",
-            )
+                "localized-overlay/kustomize-localize.lock",
+            ),
         };
-        let lock = clone.show("origin/localized/main", place.0);
-        let (head, rest) = lock.split_once("\nremotes:").unwrap();
-        let remotes = rest.split("\nfiles:").next().unwrap();
-        let head = head.split("\ntarget:").next().unwrap();
-        clone.write(
-            "kustomize-localize.lock",
-            format!("{head}\nremotes:{remotes}\n"),
-        );
+        let lock = clone.show("origin/localized/main", lock);
+        clone.write(LOCK, remotes_of(&lock).unwrap());
         clone.commit("Lock");
         clone.run(&[self.args, &more].concat()).success();
         let [made, begun] = ["origin/localized/main", "beginning"]
-            .map(|rev| clone.id(&format!("{rev}:{}", place.1)));
+            .map(|rev| clone.id(&format!("{rev}:{directory}")));
         assert_eq!(made, begun);
         clone.git(&["fsck", "--strict"]);
     }

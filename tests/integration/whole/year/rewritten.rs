@@ -1,11 +1,8 @@
 //! Commits of the branch that went through other hands: squashed, rebased, picked. What they hold is still known by
 //! the record in the message and by the tree, and localizing goes on from there.
 
-use crate::support::{OVERLAY, Output, Project, Repo, base_of};
-
-const LOCALIZED: &str = "refs/heads/localized/main";
-const BASE: &str = "example/base/kustomization.yaml";
-const LOCK: &str = "kustomize-localize.lock";
+use super::{BASE, BRANCH as LOCALIZED, COPY, IN_PLACE, LOCK};
+use crate::support::{Output, Project, Repo, base_of};
 
 /// Returns a project with two deployments, of `v1` and of `v2`.
 fn deployed(args: &[&str]) -> Project {
@@ -18,15 +15,6 @@ fn deployed(args: &[&str]) -> Project {
     project
 }
 
-const IN_PLACE: &[&str] = &["--in-place", "--no-verify"];
-const COPY: &[&str] = &[OVERLAY[0], OVERLAY[1], OVERLAY[2], "--no-verify"];
-
-/// Verifies, with what localizing again gives.
-#[track_caller]
-fn verify(repo: &Repo, rev: &str) -> Output {
-    verify_with(repo, &[rev])
-}
-
 /// Verifies what was taken over to where its source is not, with what localizing again gives.
 #[track_caller]
 fn verify_taken(repo: &Repo, rev: &str) -> Output {
@@ -35,11 +23,12 @@ fn verify_taken(repo: &Repo, rev: &str) -> Output {
         .fails(1)
         .stdout_has(" names the source commit ")
         .stdout_has(": 1 difference\n");
-    verify_with(repo, &[rev, "--own-changes"])
+    verify(repo, &[rev, "--own-changes"])
 }
 
+/// Verifies, with what localizing again gives.
 #[track_caller]
-fn verify_with(repo: &Repo, args: &[&str]) -> Output {
+fn verify(repo: &Repo, args: &[&str]) -> Output {
     let output = repo.run_unchanged(&[&["verify", "--rebuild"], args].concat());
     output
         .success()
@@ -55,10 +44,19 @@ fn goes_on(repo: &Repo, args: &[&str], branch: &str, parents: &[String]) {
     output.success().lacks("nothing to do");
     let found = repo.git(&["log", "-1", "--format=%P", branch]);
     assert_eq!(found, parents.join(" "));
-    verify(repo, branch);
+    verify(repo, &[branch]);
     repo.run(&[args, &["--branch", branch]].concat())
         .success()
         .stdout_has("nothing to do");
+}
+
+/// Commits on the branch by hand, as `change` does, and returns that commit.
+fn by_hand(repo: &Repo, change: impl FnOnce()) -> String {
+    repo.git(&["switch", "-q", "localized/main"]);
+    change();
+    let commit = repo.commit("by hand");
+    repo.git(&["switch", "-q", "main"]);
+    commit
 }
 
 /// Returns the trees of two revisions.
@@ -97,7 +95,7 @@ fn a_branch_that_was_squashed_onto_main_still_follows() {
     work.git(&["merge", "-q", "--squash", "localized/main"]);
     work.git(&["commit", "-q", "--no-edit"]);
     let squash = work.id("main");
-    verify(work, "main");
+    verify(work, &["main"]);
     work.run(&["check"]).success();
     work.run(&[IN_PLACE, &["--dry-run"]].concat())
         .success()
@@ -176,10 +174,7 @@ fn a_fix_picked_from_main_is_not_an_edit() {
         work.git(&["switch", "-q", "main"]);
         goes_on(work, args, "localized/main", &[picked, main]);
         // Main goes on: what was picked is then something else.
-        work.git(&["switch", "-q", "localized/main"]);
-        work.write("other/config.yaml", "fixed: again\n");
-        let by = work.commit("by hand");
-        work.git(&["switch", "-q", "main"]);
+        let by = by_hand(work, || work.write("other/config.yaml", "fixed: again\n"));
         work.write("other/config.yaml", "fixed: otherwise\n");
         work.commit("fix");
         work.run_unchanged(args).fails(2).stderr_has(&format!(
@@ -194,12 +189,11 @@ fn a_manual_revert_is_still_an_edit() {
     let project = deployed(IN_PLACE);
     let work = &project.work;
     let place = "example/base/localized-files/example.com/acme/remote/v2/service.yaml";
-    work.git(&["switch", "-q", "localized/main"]);
     // As in main, which has no such file, and a URL.
-    work.git(&["rm", "-q", place]);
-    work.git(&["checkout", "-q", "main", "--", BASE]);
-    work.commit("by hand");
-    work.git(&["switch", "-q", "main"]);
+    by_hand(work, || {
+        work.git(&["rm", "-q", place]);
+        work.git(&["checkout", "-q", "main", "--", BASE]);
+    });
     work.run_unchanged(IN_PLACE)
         .fails(2)
         .stderr_has(place)
@@ -213,10 +207,10 @@ fn deployments_can_be_picked_one_by_one() {
         let work = &project.work;
         work.git(&["switch", "-q", "-c", "release", "main^"]);
         work.git(&["cherry-pick", "localized/main^"]);
-        verify(work, "release");
+        verify(work, &["release"]);
         // A commit of its own in between, so that the next one gets another id.
         work.git(&["commit", "-q", "--allow-empty", "-m", "Approved"]);
-        verify(work, "release");
+        verify(work, &["release"]);
         work.git(&["cherry-pick", "-m", "1", "localized/main"]);
         let picked = work.id("HEAD");
         assert_ne!(picked, work.id(LOCALIZED));

@@ -3,18 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use git_kustomize_localize::record::sha256_hex;
 use serde_json::Value;
 
-use crate::support::{Output, Repo, World, config_map};
+use super::{BRANCH, LOCK, remotes_of};
+use crate::support::{Output, Repo, World, config_map, files};
 
-/// The branch.
-pub(super) const BRANCH: &str = "refs/heads/localized/main";
 /// Where NEW_DIR is, with copies.
 const COPY: &str = "delivery";
-const LOCK: &str = "kustomize-localize.lock";
 /// The file that is on a server.
 pub(super) const POLICY: &str = "https://files.example.com/policy.yaml";
 
@@ -210,7 +207,7 @@ impl Team {
         let output = self.follow_with(&["--strict"]);
         if self.world.sandbox.builds().is_some() {
             output.stdout_has("verified: ");
-            let clone = self.clone_of_branch();
+            let clone = self.world.clone_of_branch();
             self.world.same_build("apps", &clone, &self.place("apps"));
         }
         self.work()
@@ -291,27 +288,19 @@ impl Team {
         commit
     }
 
-    /// Returns a fresh clone that has the branch checked out.
-    pub(super) fn clone_of_branch(&self) -> Repo {
-        self.world.clone_of_branch()
-    }
-
     /// Asserts what the new tip's parents are: the source commit at first; later the tip before and the source
     /// commit, unless the tip contains it.
     #[track_caller]
     fn parents(&self, tip: &Tip) {
-        let (work, source) = (self.work(), &tip.source);
+        let source = &tip.source;
+        let contains = |tip: &str| {
+            let asked = ["merge-base", "--is-ancestor", source, tip];
+            self.work().try_git(&asked).status == 0
+        };
         let expected = match self.log.last() {
             None => source.clone(),
-            Some(Deployed { commit: before, .. }) => {
-                match work
-                    .try_git(&["merge-base", "--is-ancestor", source, before])
-                    .status
-                {
-                    0 => before.clone(),
-                    _ => format!("{before} {source}"),
-                }
-            }
+            Some(Deployed { commit, .. }) if contains(commit) => commit.clone(),
+            Some(Deployed { commit, .. }) => format!("{commit} {source}"),
         };
         assert_eq!(tip.parents, expected);
     }
@@ -332,7 +321,7 @@ impl Team {
             .success()
             .stdout_has("also in the message of ")
             .stdout_has(": as recorded\n");
-        let clone = self.clone_of_branch();
+        let clone = self.world.clone_of_branch();
         self.files_are_what_the_lock_lists(tip, &clone);
         self.never_drifts(tip, &clone);
         fs::remove_dir_all(clone.path()).unwrap();
@@ -347,15 +336,11 @@ impl Team {
         let mut log = log.lines();
         for deployed in self.log.iter().rev() {
             let (line, subject) = log.next().unwrap().split_once('|').unwrap();
-            let source = match &deployed.source {
-                Some(source) => format!("gitCommit:{source}"),
-                None => String::new(),
-            };
-            assert_eq!(line, format!("{} {source}", deployed.commit));
-            assert!(
-                deployed.source.is_none() || subject.starts_with("Localize "),
-                "{subject}"
-            );
+            let source = deployed.source.as_ref();
+            let named = source.map(|source| format!("gitCommit:{source}"));
+            let named = named.unwrap_or_default();
+            assert_eq!(line, format!("{} {named}", deployed.commit));
+            assert!(source.is_none() || subject.starts_with("Localize "));
         }
         let first = self.log[0].source.as_ref().unwrap();
         let (line, _) = log.next().unwrap().split_once('|').unwrap();
@@ -379,22 +364,19 @@ impl Team {
         let remotes = self.holds.iter();
         lines.extend(remotes.map(|(label, digest)| format!("Remote: {label} {digest}")));
         lines.push(format!("Tree: gitTree:{}", tip.tree));
-        let verified = trailers
-            .lines()
-            .find_map(|line| line.strip_prefix("Kustomize-Localize-Verified: "))
-            .unwrap();
-        assert!(
-            verified == "not built" || verified.starts_with("identical 1/1 kustomize/"),
-            "{verified}"
-        );
+        let key = "Kustomize-Localize-Verified: ";
+        let verified = trailers.lines().find_map(|line| line.strip_prefix(key));
+        let verified = verified.unwrap();
+        let is_one = verified == "not built" || verified.starts_with("identical 1/1 kustomize/");
+        assert!(is_one, "{verified}");
         lines.push(format!("Verified: {verified}"));
         let version = env!("CARGO_PKG_VERSION");
         lines.push(format!("Tool: git-kustomize-localize/{version}"));
-        let expected: Vec<String> = lines
-            .into_iter()
-            .map(|line| format!("Kustomize-Localize-{line}"))
+        let said = trailers.lines();
+        let said: Vec<&str> = said
+            .map(|line| line.strip_prefix("Kustomize-Localize-").unwrap())
             .collect();
-        assert_eq!(trailers.lines().collect::<Vec<_>>(), expected);
+        assert_eq!(said, lines);
 
         let remotes = tip.lock_list("remotes");
         let listed: BTreeMap<String, String> = remotes.iter().map(told).collect();
@@ -425,20 +407,19 @@ impl Team {
             Mode::InPlace => "",
             Mode::Copy => COPY,
         });
-        let mut there = BTreeMap::new();
-        files(&top, &top, &mut there);
-        for (path, bytes) in &there {
+        let mut digests = BTreeMap::new();
+        for (path, what) in files(&top) {
             if path.ends_with("kustomization.yaml") {
-                let text = String::from_utf8_lossy(bytes);
+                let text = fs::read_to_string(top.join(&path)).unwrap();
                 assert!(!text.contains("https://"), "{path}: {text}");
             }
+            // In place, the rest is the user's. A directory has no digest.
+            if let Some((_, digest)) = what.split_once(' ')
+                && (self.is_copy() || path.contains("localized-files/"))
+            {
+                digests.insert(path, digest.to_owned());
+            }
         }
-        // In place, the rest is the user's.
-        let mut digests: BTreeMap<String, String> = there
-            .iter()
-            .filter(|(path, _)| self.is_copy() || path.contains("localized-files/"))
-            .map(|(path, bytes)| (path.clone(), sha256_hex(bytes)))
-            .collect();
         digests.remove(LOCK);
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         let files = tip.lock_list("files");
@@ -454,7 +435,7 @@ impl Team {
     fn never_drifts(&self, tip: &Tip, clone: &Repo) {
         clone.git(&["switch", "-q", "-c", "anew", "--no-track", "origin/main"]);
         // References that main has not locked were decided when the branch first met them.
-        if let Some(remotes) = tip.lock_of_remotes()
+        if let Some(remotes) = tip.lock.as_deref().and_then(remotes_of)
             && fs::read_to_string(clone.path().join(LOCK)).ok() != Some(remotes.clone())
         {
             clone.write(LOCK, remotes);
@@ -518,14 +499,6 @@ impl Tip {
         let lock: Value = serde_yaml::from_str(lock).unwrap();
         lock[name].as_array().cloned().unwrap_or_default()
     }
-
-    /// Returns the lock as it would be on main: what was meant, without files and target.
-    fn lock_of_remotes(&self) -> Option<String> {
-        let lock = self.lock.as_ref()?.split("\nfiles:").next().unwrap();
-        let (head, remotes) = lock.split_once("\nremotes:")?;
-        let head = head.split("\ntarget:").next().unwrap();
-        Some(format!("{head}\nremotes:{}\n", remotes.trim_end()))
-    }
 }
 
 impl Output {
@@ -541,32 +514,12 @@ impl Output {
 
 /// Returns how a message names an entry of a lock, and its digest there.
 fn told(remote: &Value) -> (String, String) {
-    let text = |key: &str| remote[key].as_str();
-    let url = text("url").unwrap();
-    match text("commit") {
-        Some(commit) => (
-            format!("{url}?ref={}", text("ref").unwrap()),
-            format!("gitCommit:{commit}"),
-        ),
-        None => (
-            url.to_owned(),
-            format!("sha256:{}", text("sha256").unwrap()),
-        ),
-    }
-}
-
-/// Collects all files below a directory but git's own.
-fn files(top: &Path, directory: &Path, found: &mut BTreeMap<String, Vec<u8>>) {
-    let entries = fs::read_dir(directory).unwrap();
-    let paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    for path in paths {
-        if path.is_dir() {
-            if !path.ends_with(".git") {
-                files(top, &path, found);
-            }
-        } else {
-            let name = path.strip_prefix(top).unwrap().to_str().unwrap();
-            found.insert(name.to_owned(), fs::read(&path).unwrap());
+    let text = |key: &str| remote[key].as_str().unwrap();
+    match remote["commit"].as_str() {
+        Some(commit) => {
+            let label = format!("{}?ref={}", text("url"), text("ref"));
+            (label, format!("gitCommit:{commit}"))
         }
+        None => (text("url").to_owned(), format!("sha256:{}", text("sha256"))),
     }
 }
