@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
+use super::files;
+
 /// No test waits longer than this for one program.
 const DEADLINE: Duration = Duration::from_secs(120);
 
@@ -226,24 +228,6 @@ fn words(command: &Command) -> String {
 /// Returns the first entries below `directory`, one a line, without what git keeps for itself.
 fn listing(directory: &Path) -> String {
     const MOST: usize = 200;
-    let mut lines = Vec::new();
-    let mut pending = vec![directory.to_owned()];
-    while let Some(next) = pending.pop() {
-        for entry in next.read_dir().into_iter().flatten().flatten() {
-            let path = entry.path();
-            let name = path.strip_prefix(directory).unwrap_or(&path).display();
-            let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            if is_directory && entry.file_name() != ".git" {
-                pending.push(path.clone());
-            } else {
-                lines.push(format!("{name}\n"));
-            }
-        }
-        if lines.len() > MOST {
-            lines.push("...\n".to_owned());
-            break;
-        }
-    }
-    lines.sort();
-    lines.concat()
+    let names = files(directory).into_keys().take(MOST);
+    names.map(|name| name + "\n").collect()
 }

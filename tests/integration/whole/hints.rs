@@ -96,49 +96,40 @@ fn has(output: &Output, beginning: &str, name: &str) {
 
 #[test]
 fn paths_of_findings_are_single_words() {
+    let sandbox = Sandbox::new();
+    let work = sandbox.repo("work");
+    let listing = |entries: &[&str]| format!("resources: {entries:?}\n");
+    work.write(".gitignore", "*.env\n");
     for name in PATHS {
-        let sandbox = Sandbox::new();
-        let work = sandbox.repo("work");
-        let listing = |entries: &[&str]| format!("resources: {entries:?}\n");
-        let at = |path: &str| format!("{name}/{path}");
-        work.write(&at("gone.yaml"), config("gone"));
-        work.write(".gitignore", "*.env\n");
-        work.write(&at("two/kustomization.yaml"), "namePrefix: a-\n");
-        work.write(&at("two/kustomization.yml"), "namePrefix: a-\n");
-        work.write(&at("empty/x.yaml"), config("x"));
-        work.write(&at("shared.yaml"), config("shared"));
-        work.write(
-            &at("out/kustomization.yaml"),
-            listing(&["../shared.yaml", "link.yaml"]),
-        );
-        work.symlink(&at("out/link.yaml"), "../shared.yaml");
-        work.symlink(&at("away.yaml"), "/nowhere/x.yaml");
-        work.write(
-            &at("kustomization.yaml"),
-            format!(
-                "{}secretGenerator: [{{name: a, envs: [s.env]}}]\n",
-                listing(&["gone.yaml", "new.yaml", "empty", "away.yaml"])
-            ),
-        );
-        work.write(
-            &at("chart/kustomization.yaml"),
-            "helmCharts: [{name: web}]\n",
-        );
-        work.write(
-            &at("chart/charts/web/Chart.yaml"),
-            "apiVersion: v2\nname: web\n",
-        );
-        work.commit("all");
-        work.git(&[
-            "rm",
-            "--quiet",
-            "--",
-            &format!(":(literal){}", at("gone.yaml")),
-        ]);
-        work.write(&at("new.yaml"), config("new"));
-        work.write(&at("s.env"), "a=b\n");
-        let output = work.run(&["check"]);
-        output.fails(1);
+        let write = |path: &str, text: &str| work.write(&format!("{name}/{path}"), text);
+        write("gone.yaml", &config("gone"));
+        write("two/kustomization.yaml", "namePrefix: a-\n");
+        write("two/kustomization.yml", "namePrefix: a-\n");
+        write("empty/x.yaml", &config("x"));
+        write("shared.yaml", &config("shared"));
+        let out = listing(&["../shared.yaml", "link.yaml"]);
+        write("out/kustomization.yaml", &out);
+        work.symlink(&format!("{name}/out/link.yaml"), "../shared.yaml");
+        work.symlink(&format!("{name}/away.yaml"), "/nowhere/x.yaml");
+        let all = listing(&["gone.yaml", "new.yaml", "empty", "away.yaml"]);
+        let secret = "secretGenerator: [{name: a, envs: [s.env]}]\n";
+        write("kustomization.yaml", &(all + secret));
+        write("chart/kustomization.yaml", "helmCharts: [{name: web}]\n");
+        let chart = "apiVersion: v2\nname: web\n";
+        write("chart/charts/web/Chart.yaml", chart);
+        write("one/kustomization.yaml", &listing(&["../other"]));
+        write("other/kustomization.yaml", "namePrefix: a-\n");
+    }
+    work.commit("all");
+    for name in PATHS {
+        let gone = format!(":(literal){name}/gone.yaml");
+        work.git(&["rm", "--quiet", "--", &gone]);
+        work.write(&format!("{name}/new.yaml"), config("new"));
+        work.write(&format!("{name}/s.env"), "a=b\n");
+    }
+    let output = work.run(&["check"]);
+    output.fails(1);
+    for name in PATHS {
         for beginning in [
             "git restore --staged",
             "git add -f --",
@@ -150,10 +141,7 @@ fn paths_of_findings_are_single_words() {
         ] {
             has(&output, beginning, name);
         }
-        work.git(&["checkout", "--quiet", "--force", "HEAD"]);
-        work.write(&at("one/kustomization.yaml"), listing(&["../other"]));
-        work.write(&at("other/kustomization.yaml"), "namePrefix: a-\n");
-        let one = format!("./{}", at("one"));
+        let one = format!("./{name}/one");
         let output = work.run(&["--no-commit", "--no-verify", &one, "copy"]);
         has(&output, "--scope", name);
     }

@@ -7,19 +7,17 @@
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
+use std::env;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::{env, thread};
 
 use serde_json::Value;
 
 use crate::copy::stories;
 use crate::support::{Running, Sandbox, World, files, program};
-use crate::whole::{generated, judge, parity};
+use crate::whole::{generated, in_parallel, judge, parity};
 
 /// What is meant to be different, by a part of the name of a stage and by a part of a difference.
 const MEANT: [(&str, &str); 0] = [];
@@ -266,25 +264,16 @@ fn old_against_new() {
     settings.extend(judge::settings());
     settings.extend(generated::settings(500));
     let only = env::var("KUSTOMIZE_LOCALIZE_STAGE").unwrap_or_default();
-    let next = AtomicUsize::new(0);
-    let found = Mutex::new((0, Vec::new()));
-    let work = || {
-        while let Some(setting) = settings.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let stage = setting();
-            if stage.name.contains(&only) {
-                let differences = compare(&stage, &old, &new);
-                let mut found = found.lock().unwrap();
-                found.0 += stage.scripts.iter().map(Vec::len).sum::<usize>();
-                found.1.extend(differences);
-            }
+    let compared = in_parallel(&settings, |_, setting| {
+        let stage = setting();
+        if !stage.name.contains(&only) {
+            return (0, Vec::new());
         }
-    };
-    thread::scope(|threads| {
-        for _ in 0..thread::available_parallelism().map_or(2, usize::from) {
-            threads.spawn(work);
-        }
+        let count = stage.scripts.iter().map(Vec::len).sum::<usize>();
+        (count, compare(&stage, &old, &new))
     });
-    let (count, mut found) = found.into_inner().unwrap();
+    let count: usize = compared.iter().map(|(count, _)| count).sum();
+    let mut found: Vec<String> = compared.into_iter().flat_map(|(_, found)| found).collect();
     found.sort();
     println!("{count} runs of each program in {} stages", settings.len());
     let mut text = String::new();

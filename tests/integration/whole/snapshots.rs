@@ -61,13 +61,25 @@ fn broken(world: &World) {
     ]);
 }
 
+#[track_caller]
+fn assert_is(name: &str, said: &str) {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshots");
+    expect_file![format!("{directory}/{name}.txt")].assert_eq(said);
+}
+
+/// Runs commands one after the other, and compares what they say.
+#[track_caller]
+fn say(repo: &Repo, name: &str, lines: &[&str]) {
+    assert_is(name, &transcript(repo, lines));
+}
+
 /// Runs commands one after the other, and returns what they say as a terminal would show it.
-fn transcript(repo: &Repo, lines: &[&[&str]]) -> String {
+fn transcript(repo: &Repo, lines: &[&str]) -> String {
     let mut text = String::new();
-    for args in lines {
-        let output = repo.run(args);
-        let shown = args.join(" ");
-        let _ = writeln!(text, "$ git kustomize-localize {shown}");
+    for line in lines {
+        let args: Vec<&str> = line.split_whitespace().collect();
+        let output = repo.run(&args);
+        let _ = writeln!(text, "$ git kustomize-localize {line}");
         text += &output.stdout;
         text += &output.stderr;
         if output.status != 0 {
@@ -85,101 +97,80 @@ fn transcript(repo: &Repo, lines: &[&[&str]]) -> String {
 fn check() {
     let world = world();
     broken(&world);
-    let said = transcript(
+    say(
         &world.work,
+        "check",
         &[
-            &["check"],
-            &["check", "-v", "apps/web"],
-            &["check", "--quiet"],
-            &["check", "--base", "HEAD^"],
-            &["check", "nowhere"],
+            "check",
+            "check -v apps/web",
+            "check --quiet",
+            "check --base HEAD^",
+            "check nowhere",
         ],
     );
-    expect_file!["../../snapshots/check.txt"].assert_eq(&said);
     for format in ["json", "sarif", "github", "gitlab"] {
-        let said = transcript(&world.work, &[&["check", "--format", format]]);
-        let file = format!(
-            "{}/tests/snapshots/check-{format}.txt",
-            env!("CARGO_MANIFEST_DIR")
-        );
-        expect_file![file].assert_eq(&said);
+        let name = format!("check-{format}");
+        say(&world.work, &name, &[&format!("check --format {format}")]);
     }
 }
 
 #[test]
 fn lock_and_update() {
     let world = world();
-    let said = transcript(
+    say(
         &world.work,
+        "lock",
         &[
-            &["lock", "--dry-run"],
-            &["lock"],
-            &["lock"],
-            &["update", "--dry-run"],
-            &["tree"],
-            &["tree", "apps/api", "--format", "json"],
+            "lock --dry-run",
+            "lock",
+            "lock",
+            "update --dry-run",
+            "tree",
+            "tree apps/api --format json",
         ],
     );
-    expect_file!["../../snapshots/lock.txt"].assert_eq(&said);
     world.work.commit("locked");
     let lib = Repo::new(&world.sandbox, world.sandbox.path("upstream/acme/lib"));
     lib.write("web/more.yaml", config_map("more"));
     lib.commit("Add more");
     lib.git(&["tag", "--force", "v1"]);
     broken(&world);
-    let said = transcript(
+    say(
         &world.work,
+        "update",
         &[
-            &["verify"],
-            &["update"],
-            &["update", "https://github.com/acme/none"],
-            &["lock"],
-            &["lock", "--format", "json"],
+            "verify",
+            "update",
+            "update https://github.com/acme/none",
+            "lock",
+            "lock --format json",
         ],
     );
-    expect_file!["../../snapshots/update.txt"].assert_eq(&said);
 }
 
 #[test]
 fn copy() {
     let world = world();
-    let said = transcript(
+    say(
         &world.work,
+        "copy",
         &[
-            &["apps/web", "--no-verify"],
-            &["apps/web", "--scope", ".", "--no-verify", "--dry-run"],
-            &["apps/web", "--scope", ".", "--no-verify"],
-            &["apps/web", "--scope", ".", "--no-verify"],
-            &[
-                "apps/api",
-                "../copy",
-                "--scope",
-                ".",
-                "--no-verify",
-                "--no-commit",
-                "--format",
-                "json",
-            ],
-            &["verify"],
-            &[
-                "https://github.com/acme/lib//web?ref=v1",
-                "--no-verify",
-                "--branch",
-                "lib",
-            ],
+            "apps/web --no-verify",
+            "apps/web --scope . --no-verify --dry-run",
+            "apps/web --scope . --no-verify",
+            "apps/web --scope . --no-verify",
+            "apps/api ../copy --scope . --no-verify --no-commit --format json",
+            "verify",
+            "https://github.com/acme/lib//web?ref=v1 --no-verify --branch lib",
         ],
     );
-    expect_file!["../../snapshots/copy.txt"].assert_eq(&said);
-    let message = world
-        .work
-        .git(&["log", "-1", "--format=%B", "localized/main"]);
-    let lock = world
-        .work
-        .show("localized/main", "localized-web/kustomize-localize.lock");
+    let (work, branch) = (&world.work, "localized/main");
+    let message = work.git(&["log", "-1", "--format=%B", branch]);
+    let lock = work.show(branch, "localized-web/kustomize-localize.lock");
     let written = format!("{message}\n---\n{lock}");
     let version = concat!("git-kustomize-localize ", env!("CARGO_PKG_VERSION"));
     let written = written.replace(version, "git-kustomize-localize …");
-    expect_file!["../../snapshots/commit.txt"].assert_eq(&written);
+    assert_is("commit", &written);
 }
 
 #[test]
@@ -187,26 +178,26 @@ fn branch_and_vendor() {
     let world = world();
     world.work.run(&["lock"]).success();
     world.work.commit("locked");
-    let said = transcript(
+    say(
         &world.work,
+        "branch",
         &[
-            &["--in-place", "--no-verify", "--dry-run"],
-            &["--in-place", "--no-verify"],
-            &["--in-place", "--no-verify"],
-            &["verify", "localized/main"],
-            &["verify", "localized/main", "--format", "json"],
+            "--in-place --no-verify --dry-run",
+            "--in-place --no-verify",
+            "--in-place --no-verify",
+            "verify localized/main",
+            "verify localized/main --format json",
         ],
     );
-    expect_file!["../../snapshots/branch.txt"].assert_eq(&said);
-    let said = transcript(
+    say(
         &world.work,
+        "vendor",
         &[
-            &["--in-place", "--no-commit", "--no-verify", "apps/web"],
-            &["--in-place", "--no-commit", "--no-verify", "apps/web"],
-            &["check", "--working-tree"],
+            "--in-place --no-commit --no-verify apps/web",
+            "--in-place --no-commit --no-verify apps/web",
+            "check --working-tree",
         ],
     );
-    expect_file!["../../snapshots/vendor.txt"].assert_eq(&said);
 }
 
 #[test]
@@ -217,36 +208,36 @@ fn targets_and_affected() {
     let said = transcript(
         &world.work,
         &[
-            &["targets"],
-            &["targets", "--format", "json"],
-            &["affected", "--since", &since],
-            &["affected", "--since", &since, "--format", "json"],
+            "targets",
+            "targets --format json",
+            &format!("affected --since {since}"),
+            &format!("affected --since {since} --format json"),
         ],
     );
     let said = said.replace(&since, "SINCE").replace(&since[..12], "SINCE");
-    expect_file!["../../snapshots/targets.txt"].assert_eq(&said);
+    assert_is("targets", &said);
 }
 
 #[test]
 fn help() {
     let world = World::new();
-    let said = transcript(
+    say(
         &world.work,
+        "help",
         &[
-            &[],
-            &["-h"],
-            &["check", "-h"],
-            &["lock", "-h"],
-            &["update", "-h"],
-            &["verify", "-h"],
-            &["tree", "-h"],
-            &["targets", "-h"],
-            &["affected", "-h"],
-            &["hook", "-h"],
-            &["explain", "remote-reference"],
-            &["--no-such-option"],
-            &["chekc"],
+            "",
+            "-h",
+            "check -h",
+            "lock -h",
+            "update -h",
+            "verify -h",
+            "tree -h",
+            "targets -h",
+            "affected -h",
+            "hook -h",
+            "explain remote-reference",
+            "--no-such-option",
+            "chekc",
         ],
     );
-    expect_file!["../../snapshots/help.txt"].assert_eq(&said);
 }
