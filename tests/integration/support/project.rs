@@ -1,5 +1,6 @@
 //! The starting point of most tests of `localize`: a repository with an overlay, a base, and an upstream.
 
+pub(crate) use super::config_map as config;
 use super::{Output, Repo, Sandbox};
 
 /// The arguments that localize the overlay.
@@ -87,11 +88,6 @@ pub(crate) fn base_of(reference: &str) -> String {
     format!(
         "resources:\n  - config.yaml\n  - https://example.com/acme/remote.git?ref={reference}\n"
     )
-}
-
-/// Returns a ConfigMap.
-pub(crate) fn config(name: &str) -> String {
-    format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n")
 }
 
 pub(crate) fn service(name: &str) -> String {

@@ -13,8 +13,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use git_kustomize_localize::parallel::{processors, side_by_side};
+
 use crate::support::{Kustomize, Output, Random, World, files, full};
-use crate::whole::in_parallel;
 use crate::whole::old_against_new::{Setting, Stage, script};
 use write::{Trees, Writer, Written};
 
@@ -49,7 +50,7 @@ fn random_trees_build_to_the_same() {
         Err(_) => (0..number("KUSTOMIZE_LOCALIZE_TREES", if full() { 200 } else { 100 })).collect(),
     };
     let batches: Vec<(usize, &[usize])> = indices.chunks(TOGETHER).enumerate().collect();
-    let verdicts = in_parallel(&batches, |_, (number, batch)| {
+    let verdicts = side_by_side(&batches, processors(), |_, (number, batch)| {
         let mut trees: Vec<Random> = batch.iter().map(|index| choices(seed, *index)).collect();
         tried(&kustomize, &mut trees, number.is_multiple_of(2))
     });
@@ -68,19 +69,9 @@ fn random_trees_build_to_the_same() {
             Verdict::Broken(why) => broken.push((index, why)),
         }
     }
-    println!(
-        "seed {seed}: {same} of {} trees are the same",
-        indices.len()
-    );
-    for (field, count) in &covered {
-        println!("{count:5} {field}");
-    }
-    for reason in &not_built {
-        println!("not built: {reason}");
-    }
-    for (index, why) in &broken {
-        println!("broken: {index}: {why}");
-    }
+    let count = indices.len();
+    println!("seed {seed}: {same} of {count} trees are the same");
+    println!("{covered:#?}\nnot built: {not_built:#?}\nbroken: {broken:#?}");
     if let Some((index, why)) = broken.first() {
         let all: Vec<_> = broken.iter().map(|(index, _)| index).collect();
         let why = smallest(&kustomize, choices(seed, **index), why.clone());
@@ -91,12 +82,8 @@ fn random_trees_build_to_the_same() {
             broken.len()
         );
     }
-    if indices.len() >= 100 {
-        assert!(
-            same * 10 >= indices.len() * 8,
-            "kustomize builds only {same} of {} trees",
-            indices.len()
-        );
+    if count >= 100 {
+        assert!(same * 10 >= count * 8, "only {same} of {count} are built");
         let fields: BTreeSet<&str> = covered
             .keys()
             .filter_map(|key| key.split(' ').next())

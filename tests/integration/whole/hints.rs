@@ -155,19 +155,15 @@ fn paths_of_failures_are_single_words() {
         let project = Project::in_repo(sandbox, work);
         let work = &project.work;
         let new = format!("new/{name}/copy");
-        has(
-            &work.run(&["--no-commit", "--no-verify", "other", &new]),
-            "mkdir -p --",
-            name,
-        );
+        let output = work.run(&["--no-commit", "--no-verify", "other", &new]);
+        has(&output, "mkdir -p --", name);
 
-        let place = work.path().join(".git/refs/heads/localized");
-        fs::create_dir_all(&place).unwrap();
-        fs::write(place.join("main.lock"), "").unwrap();
+        let held = ".git/refs/heads/localized/main.lock";
+        work.write(held, "");
         let output = project.overlay(&[]);
         output.fails(2);
         has(&output, "rm", name);
-        fs::remove_file(place.join("main.lock")).unwrap();
+        work.remove(held);
 
         project.overlay(&[]).success();
         let linked = project.sandbox.path(&format!("linked {name}"));
@@ -175,9 +171,7 @@ fn paths_of_failures_are_single_words() {
         work.git(&["worktree", "add", "--quiet", linked, "localized/main"]);
         has(&project.overlay(&[]), "--worktree", name);
         fs::write(format!("{linked}/README.md"), "edited\n").unwrap();
-        project
-            .work
-            .write("example/base/config.yaml", config("other"));
+        work.write("example/base/config.yaml", config("other"));
         work.commit("other");
         has(&project.overlay(&["--worktree", linked]), "git -C", name);
 
@@ -208,28 +202,23 @@ fn refs_are_single_words() {
         let main = work.id("main");
         work.git(&["update-ref", &full, &main]);
         has(&on(&format!("{name}/below")), "git branch -m", name);
-        has(
-            &project.overlay(&["--rev", name, "--branch", name]),
-            "--branch",
-            name,
-        );
-        has(
-            &work.run(&["verify", name, "--", "none"]),
-            "git ls-tree",
-            name,
-        );
+        let taken = project.overlay(&["--rev", name, "--branch", name]);
+        has(&taken, "--branch", name);
+        let none = work.run(&["verify", name, "--", "none"]);
+        has(&none, "git ls-tree", name);
         work.git(&["update-ref", "-d", &full]);
         work.git(&["symbolic-ref", &full, "refs/heads/main"]);
         has(&on(name), "git symbolic-ref --delete", name);
         work.git(&["symbolic-ref", "--delete", &full]);
 
-        for remote in ["one", "two"] {
-            let tracking = format!("refs/remotes/{remote}/{name}");
-            work.git(&["update-ref", &tracking, &main]);
+        let tracking = ["one", "two"].map(|remote| format!("refs/remotes/{remote}/{name}"));
+        for tracking in &tracking {
+            work.git(&["update-ref", tracking, &main]);
         }
         has(&on(name), "git branch --track", name);
-        work.git(&["update-ref", "-d", &format!("refs/remotes/two/{name}")]);
-        work.git(&["update-ref", "-d", &format!("refs/remotes/one/{name}")]);
+        for tracking in &tracking {
+            work.git(&["update-ref", "-d", tracking]);
+        }
 
         let commit = |parent: &str, message: &str| {
             let tree = format!("{main}^{{tree}}");

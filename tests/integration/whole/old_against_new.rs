@@ -13,11 +13,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use git_kustomize_localize::parallel::{processors, side_by_side};
 use serde_json::Value;
 
 use crate::copy::stories;
 use crate::support::{Running, Sandbox, World, files, program};
-use crate::whole::{generated, in_parallel, judge, parity};
+use crate::whole::{generated, judge, parity};
 
 /// What is meant to be different, by a part of the name of a stage and by a part of a difference.
 const MEANT: [(&str, &str); 0] = [];
@@ -264,7 +265,7 @@ fn old_against_new() {
     settings.extend(judge::settings());
     settings.extend(generated::settings(500));
     let only = env::var("KUSTOMIZE_LOCALIZE_STAGE").unwrap_or_default();
-    let compared = in_parallel(&settings, |_, setting| {
+    let compared = side_by_side(&settings, processors(), |_, setting| {
         let stage = setting();
         if !stage.name.contains(&only) {
             return (0, Vec::new());

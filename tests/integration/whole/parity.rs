@@ -12,8 +12,9 @@ mod upstream;
 use std::panic::catch_unwind;
 use std::{env, fs};
 
+use git_kustomize_localize::parallel::{processors, side_by_side};
+
 use crate::support::{Kustomize, Sandbox};
-use crate::whole::in_parallel;
 use crate::whole::old_against_new::{Setting, Stage, script};
 use case::{Case, Tree};
 use upstream::{Upstream, repositories};
@@ -32,9 +33,9 @@ fn names() -> Vec<String> {
 fn each_case(look: impl Fn(&str, &Sandbox) + Sync) {
     let (names, repositories) = (names(), repositories());
     assert!(!names.is_empty(), "there is no such case");
-    let failed = in_parallel(&names, |_, name| {
+    let failed = side_by_side(&names, processors(), |_, name| {
         let look = std::panic::AssertUnwindSafe(|| look(name, &repositories));
-        catch_unwind(look).is_err().then_some(name)
+        catch_unwind(look).is_err().then(|| name.clone())
     });
     let failed: Vec<_> = failed.into_iter().flatten().collect();
     assert!(

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use git_kustomize_localize::kustomization::FILE_NAMES;
+use git_kustomize_localize::tree::path::{join, parent, relative};
 use serde_json::{Value, json};
 
 use crate::support::{Random, Repo, World, config_map, deployment};
@@ -76,7 +78,6 @@ const TRANSFORMERS: (&str, &[(&str, &str)]) = (
     ],
 );
 
-const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 const DIRECTORIES: [&str; 12] = [
     "",
     "",
@@ -253,31 +254,6 @@ struct Root {
     fields: Value,
 }
 
-fn join(directory: &str, name: &str) -> String {
-    match directory {
-        "" => name.to_owned(),
-        directory => format!("{directory}/{name}"),
-    }
-}
-
-fn parent(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(parent, _)| parent)
-}
-
-/// Returns the path that leads from one directory to another.
-fn relative(from: &str, to: &str) -> String {
-    let from: Vec<&str> = from.split('/').filter(|part| !part.is_empty()).collect();
-    let to: Vec<&str> = to.split('/').filter(|part| !part.is_empty()).collect();
-    let same = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
-    let mut parts = vec![".."; from.len() - same];
-    parts.extend(&to[same..]);
-    if parts.is_empty() {
-        ".".to_owned()
-    } else {
-        parts.join("/")
-    }
-}
-
 impl Writer<'_> {
     /// Writes the target and all that it leads to.
     pub(super) fn write(mut self) -> Written {
@@ -330,7 +306,7 @@ impl Writer<'_> {
                 _ => self.root_field(&mut root, depth - 1),
             }
         }
-        let name = self.random.one_of(&KUSTOMIZATIONS);
+        let name = self.random.one_of(&FILE_NAMES);
         let text = self.yaml(&root.fields);
         self.add(place, &join(directory, name), &text);
     }

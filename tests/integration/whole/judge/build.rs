@@ -5,15 +5,16 @@ use std::fmt;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use git_kustomize_localize::parallel::{processors, side_by_side};
 use serde_json::Value;
 
 use super::call;
 use super::variant::Variant;
 use crate::support::{Kustomize, Repo, Running, Sandbox, Server, ended_within, full, program};
-use crate::whole::{THREADS, in_parallel};
 
 /// A way to build, with its arguments.
 type Way = (&'static str, &'static [&'static str]);
@@ -98,7 +99,8 @@ struct Worker {
 pub(super) struct Judge {
     sandbox: Sandbox,
     kustomize: PathBuf,
-    workers: Vec<Worker>,
+    /// Those that build nothing at the moment.
+    workers: Mutex<Vec<Worker>>,
     repositories: AtomicUsize,
     /// Of so many roots that the check refuses, one is built: it cannot be a hole, whatever it does.
     pub(super) refused: usize,
@@ -112,7 +114,7 @@ impl Judge {
     pub(super) fn new(kustomize: &Kustomize) -> Judge {
         let sandbox = Sandbox::new();
         call::put_programs(&sandbox.path("programs"));
-        let workers = (0..THREADS).map(|number| {
+        let workers = (0..processors().clamp(2, 4)).map(|number| {
             let directory = sandbox.path(&format!("worker-{number}"));
             for name in ["home", "tmp"] {
                 fs::create_dir_all(directory.join(name)).unwrap();
@@ -122,7 +124,7 @@ impl Judge {
             Worker { server, directory }
         });
         Judge {
-            workers: workers.collect(),
+            workers: Mutex::new(workers.collect()),
             kustomize: kustomize.program().to_owned(),
             sandbox,
             repositories: AtomicUsize::new(0),
@@ -136,10 +138,17 @@ impl Judge {
     /// Returns what comes of each variant in a repository with this configuration.
     pub(super) fn judge<'a>(&self, variants: &'a [Variant], config: &str) -> Vec<Verdict<'a>> {
         let commits: Vec<&[Variant]> = variants.chunks(self.together).collect();
-        let judged = in_parallel(&commits, |worker, commit| {
-            self.judge_commit(&self.workers[worker], commit, config)
+        let judged = side_by_side(&commits, processors().clamp(2, 4), |_, commit| {
+            self.with_worker(|worker| self.judge_commit(worker, commit, config))
         });
         judged.into_iter().flatten().collect()
+    }
+
+    fn with_worker<T>(&self, work: impl FnOnce(&Worker) -> T) -> T {
+        let worker = self.workers.lock().unwrap().pop().unwrap();
+        let result = work(&worker);
+        self.workers.lock().unwrap().push(worker);
+        result
     }
 
     fn judge_commit<'a>(
@@ -207,7 +216,8 @@ impl Judge {
         root: &str,
         passes: bool,
     ) -> Vec<(&'static str, String)> {
-        self.build(&self.workers[0], checkout, &checkout.join(root), passes)
+        let root = checkout.join(root);
+        self.with_worker(|worker| self.build(worker, checkout, &root, passes))
     }
 
     /// Builds a root in every way; files within `within` are its own. Of one that the check refuses it is enough to

@@ -101,22 +101,10 @@ fn is_rendering(words: &[&str], root: &Path, temporary: &Path) -> bool {
 }
 
 fn is_contained(mut words: &[&str], root: &Path) -> bool {
-    const FIXED: [&str; 13] = [
-        "--rm",
-        "-i",
-        "-a",
-        "STDIN",
-        "-a",
-        "STDOUT",
-        "-a",
-        "STDERR",
-        "--network",
-        "none",
-        "--user",
-        "nobody",
-        "--security-opt=no-new-privileges",
-    ];
-    let Some(rest) = words.strip_prefix(&FIXED) else {
+    const FIXED: &str = "--rm -i -a STDIN -a STDOUT -a STDERR --network none --user nobody \
+        --security-opt=no-new-privileges";
+    let fixed: Vec<&str> = FIXED.split(' ').collect();
+    let Some(rest) = words.strip_prefix(&fixed[..]) else {
         return false;
     };
     words = rest;

@@ -39,15 +39,6 @@ impl Variant {
         variant.with("cm.yaml", RESOURCE)
     }
 
-    /// Names it anew.
-    pub(super) fn named(self, class: &'static str, name: impl Into<String>) -> Variant {
-        Variant {
-            class,
-            name: name.into(),
-            ..self
-        }
-    }
-
     /// Adds a file.
     pub(super) fn with(mut self, path: impl AsRef<str>, text: impl AsRef<[u8]>) -> Variant {
         self.files.file(path.as_ref(), text.as_ref(), false);

@@ -25,57 +25,62 @@ pub(super) fn cases() -> PathBuf {
 
 /// The file `case.yaml`.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub(super) struct Case {
     /// What the case shows, in one sentence.
     pub(super) shows: String,
     /// Where the command runs, below the input.
-    #[serde(default)]
     directory: String,
-    #[serde(default = "this_directory")]
     target: String,
     scope: Option<String>,
     /// NEW_DIR, from where the command runs; `null` leaves it to the command.
-    #[serde(default = "beside")]
     into: Option<String>,
-    #[serde(default)]
     more: Extra,
     /// What our message has to name when the command is refused.
     names: Option<String>,
-    /// Where we differ, if we do.
-    ours: Option<Ours>,
+    ours: Ours,
     #[serde(skip)]
     path: PathBuf,
 }
 
+impl Default for Case {
+    fn default() -> Case {
+        Case {
+            shows: String::new(),
+            directory: String::new(),
+            target: ".".to_owned(),
+            scope: None,
+            into: Some("../result".to_owned()),
+            more: Extra::default(),
+            names: None,
+            ours: Ours::default(),
+            path: PathBuf::new(),
+        }
+    }
+}
+
 /// What plain files in this repository cannot hold.
 #[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub(super) struct Extra {
     /// Files by path, for bytes that a checkout or an editor could change.
-    #[serde(default)]
     write: BTreeMap<String, String>,
     /// Symbolic links by path.
-    #[serde(default)]
     links: BTreeMap<String, String>,
-    #[serde(default)]
     executables: BTreeSet<String>,
 }
 
-/// How our result differs from the record. What `ours/` holds replaces files of the record.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+/// How our result differs from the record, if it does. What `ours/` holds replaces files of the record.
+#[derive(Deserialize, Default)]
+#[serde(default, deny_unknown_fields)]
 struct Ours {
     /// Why.
     reason: String,
     /// Files (or directories, with a slash at the end) of the record that we do not have.
-    #[serde(default)]
     absent: Vec<String>,
     /// Files whose execute bit we keep, where `kustomize localize` drops all of them.
-    #[serde(default)]
     executables: BTreeSet<String>,
     /// We refuse what `kustomize localize` accepts; `names` is what our message has to name.
-    #[serde(default)]
     refused: bool,
 }
 
@@ -88,18 +93,6 @@ pub(super) struct Expected {
     pub(super) executables: BTreeSet<String>,
     /// Part of the message of a failure.
     pub(super) names: Option<String>,
-}
-
-fn this_directory() -> String {
-    ".".to_owned()
-}
-
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "serde wants the type of the field"
-)]
-fn beside() -> Option<String> {
-    Some("../result".to_owned())
 }
 
 impl Case {
@@ -139,66 +132,49 @@ impl Case {
     /// Returns what a run made: NEW_DIR, or what is new in the directory if NEW_DIR was not given.
     pub(super) fn result(&self, sandbox: &Sandbox, before: &Tree) -> Tree {
         let directory = sandbox.path("work").join(&self.directory);
-        let Some(into) = &self.into else {
-            let mut tree = Tree::read(&directory);
+        let mut tree = Tree::read(&directory.join(self.into.as_deref().unwrap_or_default()));
+        if self.into.is_none() {
             tree.files
                 .retain(|path, _| !before.files.contains_key(path));
             tree.links
                 .retain(|path, _| !before.links.contains_key(path));
             tree.executables
                 .retain(|path| !before.executables.contains(path));
-            return tree;
-        };
-        Tree::read(&directory.join(into))
+        }
+        tree
     }
 
     /// Returns the record with our differences worked in.
     pub(super) fn expected_of_us(&self, sandbox: &Sandbox) -> Expected {
+        let (ours, shows) = (&self.ours, &self.shows);
+        assert!(!shows.is_empty(), "{}", self.path.display());
         let mut exact = Tree::read(&self.path("ours"));
         exact.name_work(&sandbox.path("work"));
+        let is_same = exact.files.is_empty()
+            && ours.absent.is_empty()
+            && ours.executables.is_empty()
+            && !ours.refused;
+        let has_reason = !ours.reason.is_empty();
+        assert!(is_same || has_reason, "no reason to differ: {shows}");
         let recorded = self.path("expected");
-        let mut expected = Expected {
-            tree: recorded.is_dir().then(|| Tree::read(&recorded)),
-            exact: exact.files.keys().cloned().collect(),
-            executables: BTreeSet::new(),
-            names: self.names.clone(),
-        };
-        let Some(ours) = &self.ours else {
-            assert!(
-                expected.exact.is_empty(),
-                "ours/ without a reason: {}",
-                self.shows
-            );
-            return expected;
-        };
-        assert!(
-            !ours.reason.is_empty(),
-            "a difference without a reason: {}",
-            self.shows
-        );
-        expected.executables.clone_from(&ours.executables);
-        if let Some(tree) = &mut expected.tree {
-            for absent in &ours.absent {
-                let known = tree.files.len();
-                let directory = absent.ends_with('/');
-                tree.files.retain(|path, _| {
-                    if directory {
-                        !path.starts_with(absent)
-                    } else {
-                        path != absent
-                    }
-                });
-                assert!(tree.files.len() < known, "{absent} is not in the record");
-            }
+        let mut tree = recorded.is_dir().then(|| Tree::read(&recorded));
+        for absent in &ours.absent {
+            let files = &mut tree.as_mut().unwrap().files;
+            let known = files.len();
+            let is_directory = absent.ends_with('/');
+            files.retain(|path, _| path != absent && !(is_directory && path.starts_with(absent)));
+            assert!(files.len() < known, "{absent} is not in the record");
         }
+        let paths = exact.files.keys().cloned().collect();
         if !exact.files.is_empty() {
-            let tree = expected.tree.get_or_insert_default();
-            tree.files.extend(exact.files);
+            tree.get_or_insert_default().files.extend(exact.files);
         }
-        if ours.refused {
-            expected.tree = None;
+        Expected {
+            tree: tree.filter(|_| !ours.refused),
+            exact: paths,
+            executables: ours.executables.clone(),
+            names: self.names.clone(),
         }
-        expected
     }
 }
 

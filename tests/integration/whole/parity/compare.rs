@@ -6,13 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use git_kustomize_localize::kustomization::FILE_NAMES;
+use git_kustomize_localize::tree::path::{name, parent};
 use serde::Deserialize as _;
 use serde_yaml::Value;
 
 use super::case::Tree;
-
-/// The names of a kustomization file.
-const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
 /// Returns what is wrong with `ours`, where `exact` are the paths that have to be equal bytes.
 pub(super) fn differences(theirs: &Tree, exact: &BTreeSet<String>, ours: &Tree) -> Vec<String> {
@@ -27,7 +26,7 @@ pub(super) fn differences(theirs: &Tree, exact: &BTreeSet<String>, ours: &Tree) 
             continue;
         }
         let base = if is_kustomization(path) {
-            Some(directory_of(path))
+            Some(parent(path))
         } else {
             plugins.get(path).map(String::as_str)
         };
@@ -38,21 +37,14 @@ pub(super) fn differences(theirs: &Tree, exact: &BTreeSet<String>, ours: &Tree) 
                 Err(reason) => reason,
             },
         };
-        let (expected, given) = (
-            String::from_utf8_lossy(expected),
-            String::from_utf8_lossy(given),
-        );
+        let [expected, given] = [expected, given].map(|bytes| String::from_utf8_lossy(bytes));
         differences.push(format!(
             "{path}: {reason}\n--- expected\n{expected}\n--- ours\n{given}"
         ));
     }
-    for path in ours
-        .files
-        .keys()
-        .filter(|path| !theirs.files.contains_key(*path))
-    {
-        differences.push(format!("{path} is too much"));
-    }
+    let paths = ours.files.keys();
+    let more = paths.filter(|path| !theirs.files.contains_key(*path));
+    differences.extend(more.map(|path| format!("{path} is too much")));
     for (path, target) in &ours.links {
         differences.push(format!(
             "{path} is a link to {target}, and a copy has no links"
@@ -62,9 +54,7 @@ pub(super) fn differences(theirs: &Tree, exact: &BTreeSet<String>, ours: &Tree) 
 }
 
 fn is_kustomization(path: &str) -> bool {
-    NAMES
-        .iter()
-        .any(|name| path.rsplit('/').next() == Some(name))
+    FILE_NAMES.contains(&name(path))
 }
 
 /// Returns the plugin configurations that kustomizations of the tree list, each with the directory
@@ -72,7 +62,7 @@ fn is_kustomization(path: &str) -> bool {
 fn plugin_files(tree: &Tree) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for (path, bytes) in tree.files.iter().filter(|(path, _)| is_kustomization(path)) {
-        let directory = directory_of(path);
+        let directory = parent(path);
         for document in documents(bytes).unwrap_or_default() {
             for field in ["generators", "transformers", "validators"] {
                 let entries = document.get(field).and_then(Value::as_sequence);
@@ -83,10 +73,6 @@ fn plugin_files(tree: &Tree) -> BTreeMap<String, String> {
         }
     }
     found
-}
-
-fn directory_of(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(directory, _)| directory)
 }
 
 fn documents(bytes: &[u8]) -> Result<Vec<Value>, String> {

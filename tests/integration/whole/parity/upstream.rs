@@ -20,27 +20,18 @@ struct Description {
     commits: Vec<Commit>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Deserialize, Default)]
+#[serde(default, deny_unknown_fields)]
 struct Commit {
     /// The directory that holds all files of the commit.
     files: String,
-    /// The branch it is on, besides those after it.
-    #[serde(default = "main_branch")]
-    branch: String,
-    #[serde(default)]
+    /// The branch it is on, besides those after it, if that is not `main`.
+    branch: Option<String>,
     tags: Vec<String>,
-    #[serde(default)]
     annotated_tags: Vec<String>,
     /// Submodules by path, with the id of their commit.
-    #[serde(default)]
     submodules: BTreeMap<String, String>,
-    #[serde(default)]
     more: Extra,
-}
-
-fn main_branch() -> String {
-    "main".to_owned()
 }
 
 /// A URL that a plain file cannot answer.
@@ -134,7 +125,7 @@ fn create_repository(sandbox: &Sandbox, from: &Path, description: &Description, 
         commit.more.add_to(&mut tree);
         let mut head = format!(
             "commit refs/heads/{}\nmark :{}\n",
-            commit.branch,
+            commit.branch.as_deref().unwrap_or("main"),
             number + 1
         );
         write!(head, "committer {IDENTITY}\ndata 0\n\n").unwrap();

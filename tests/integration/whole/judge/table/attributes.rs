@@ -37,26 +37,14 @@ pub(super) fn variants() -> Vec<Variant> {
         "*.yaml ident\n",
         "*.yaml text eol=crlf\n",
         "*.yaml filter=lfs diff=lfs merge=lfs -text\n",
-        "*.yaml -text working-tree-encoding=UTF-16\n",
         "*.yaml export-ignore export-subst\n",
     ] {
-        let texts = [
-            (
-                "a comment",
-                "# $Id$\nresources: [cm.yaml]\nnamePrefix: 'https://$Id$'\n",
-            ),
-            ("a URL", "resources: [\"https://h.example/$Id$\"]\n"),
-            (
-                "a continued URL",
-                "resources: [\"https://h.ex\\\n  ample/x.yaml\"]\n",
-            ),
-        ];
-        for (name, text) in texts {
-            // `git add` refuses what is not in the encoding.
-            if attributes.contains("UTF-16") {
-                continue;
-            }
-            let variant = Variant::new("attributes", format!("{name}: {attributes}"), text);
+        for text in [
+            "# $Id$\nresources: [cm.yaml]\nnamePrefix: 'https://$Id$'\n",
+            "resources: [\"https://h.example/$Id$\"]\n",
+            "resources: [\"https://h.ex\\\n  ample/x.yaml\"]\n",
+        ] {
+            let variant = Variant::new("attributes", format!("{attributes}{text}"), text);
             all.push(variant.with(".gitattributes", attributes));
         }
     }

@@ -118,15 +118,14 @@ fn with_option(field: &str, option: &str, repo: bool) -> Vec<Variant> {
         _ => json!(option),
     };
     let mut chart = json!({"name": "web"});
+    let mut old = json!({"chartName": "web"});
     if repo {
+        let (url, version) = ("https://h.example", "1.2.3");
+        extend(&mut chart, json!({"repo": url, "version": version}));
         extend(
-            &mut chart,
-            json!({"repo": "https://h.example", "version": "1.2.3"}),
+            &mut old,
+            json!({"chartRepoUrl": url, "chartVersion": version}),
         );
-    }
-    let mut name = format!("{field}: {option:?}");
-    if repo {
-        name += " with a repository";
     }
     let home = match field {
         "chartHome" => option,
@@ -139,58 +138,36 @@ fn with_option(field: &str, option: &str, repo: bool) -> Vec<Variant> {
         (_, true) => format!("{home}/web-1.2.3/web"),
         (_, false) => format!("{home}/web"),
     };
-    let mut all = Vec::new();
-    let mut add = |way: &str, document: Value| {
-        let name = format!("{name} {way}");
-        let root = Variant::new("charts", name.clone(), document.to_string());
-        // Where the chart is there, what is rendered counts.
-        if !option.contains("//") {
-            all.push(root.clone().chart(&place));
-        }
-        if repo {
-            all.push(root.named("charts", name + ", absent"));
-        }
+    let with = |chart: &Value, field: &str| {
+        let mut chart = chart.clone();
+        extend(&mut chart, json!({field: value}));
+        chart
     };
-    let own = json!({field: value});
-    let mut listed = chart.clone();
-    match field {
-        "chartHome" => {
-            add(
-                "of all",
-                json!({"helmCharts": [chart.clone()], "helmGlobals": own.clone()}),
-            );
-        }
-        _ => {
-            extend(&mut listed, own.clone());
-            add("in the list", json!({"helmCharts": [listed]}));
-        }
-    }
-    let mut configuration = plugin("HelmChartInflationGenerator", "a", chart);
-    extend(&mut configuration, own);
-    add(
-        "in a generator",
-        json!({"generators": [configuration.to_string()]}),
-    );
-    let old = match field {
+    let listed = match field {
+        "chartHome" => json!({"helmCharts": [chart], "helmGlobals": {field: value}}),
+        _ => json!({"helmCharts": [with(&chart, field)]}),
+    };
+    let generator = plugin("HelmChartInflationGenerator", "a", with(&chart, field));
+    let generator = json!({"generators": [generator.to_string()]});
+    let field_of_old = match field {
         "releaseName" | "chartHome" => Some(field),
         "name" => Some("chartName"),
         "version" => Some("chartVersion"),
         "repo" => Some("chartRepoUrl"),
         _ => None,
     };
-    if let Some(old) = old {
-        let mut chart = json!({"chartName": "web"});
-        if repo {
-            extend(
-                &mut chart,
-                json!({"chartRepoUrl": "https://h.example", "chartVersion": "1.2.3"}),
-            );
+    let old = field_of_old.map(|field| json!({"helmChartInflationGenerator": [with(&old, field)]}));
+    let mut all = Vec::new();
+    for document in [listed, generator].into_iter().chain(old) {
+        let document = document.to_string();
+        let root = |what| Variant::new("charts", format!("{what} {document}"), &document);
+        // Where the chart is there, what is rendered counts.
+        if !option.contains("//") {
+            all.push(root("there:").chart(&place));
         }
-        extend(&mut chart, json!({old: value}));
-        add(
-            "in the old list",
-            json!({"helmChartInflationGenerator": [chart]}),
-        );
+        if repo {
+            all.push(root("absent:"));
+        }
     }
     all
 }

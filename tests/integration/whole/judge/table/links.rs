@@ -47,43 +47,41 @@ pub(super) fn variants() -> Vec<Variant> {
             }
         }
     }
-    for (name, variant) in [
-        ("kustomization", Variant::bare("names", "")
+    all.extend([
+        Variant::bare("names", "kustomization")
             .link("kustomization.yaml", "real.yaml")
-            .with("real.yaml", "resources: ['https://h.example/x.yaml']\n")),
-        ("kustomization in another directory", Variant::bare("names", "")
+            .with("real.yaml", "resources: ['https://h.example/x.yaml']\n"),
+        Variant::bare("names", "kustomization in another directory")
             .link("kustomization.yaml", "sub/real.yaml")
-            .with("sub/real.yaml", "resources: ['https://h.example/x.yaml']\n")),
-        ("base", Variant::new("names", "", "resources: [base]\n")
+            .with("sub/real.yaml", "resources: ['https://h.example/x.yaml']\n"),
+        Variant::new("names", "base", "resources: [base]\n")
             .link("base", "real")
-            .with("real/kustomization.yaml", "resources: ['https://h.example/x.yaml']\n")),
-        ("plugin", Variant::new("names", "", "transformers: [p.yaml]\n")
+            .with("real/kustomization.yaml", "resources: ['https://h.example/x.yaml']\n"),
+        Variant::new("names", "plugin", "transformers: [p.yaml]\n")
             .link("p.yaml", "sub/p.yaml")
-            .with("sub/p.yaml", "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: a}\npath: https://h.example/x\n")),
-        ("yml", Variant::bare("names", "")
-            .with("kustomization.yml", "resources: ['https://h.example/x.yaml']\n")),
-        ("Kustomization", Variant::bare("names", "")
-            .with("Kustomization", "resources: ['https://h.example/x.yaml']\n")),
-        ("two", Variant::new("names", "", "resources: [cm.yaml]\n")
-            .with("Kustomization", "resources: ['https://h.example/x.yaml']\n")),
-        ("hidden", Variant::new("names", "", "resources: [.base]\n")
-            .with(".base/kustomization.yaml", "resources: ['https://h.example/x.yaml']\n")),
-        ("node_modules", Variant::new("names", "", "resources: [node_modules/x]\n")
-            .with("node_modules/x/kustomization.yaml", "resources: ['https://h.example/x.yaml']\n")),
-        ("a file that is a kustomization", Variant::new("names", "", "resources: [base.yaml]\n")
-            .with("base.yaml", "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nmetadata: {name: a}\nresources: ['https://h.example/x.yaml']\n")),
-        ("odd directory", Variant::new("names", "", "resources: ['a b=c?d#e']\n")
-            .with("a b=c?d#e/kustomization.yaml", "resources: ['https://h.example/x.yaml']\n")),
-        ("through a link and up", Variant::new("names", "", "resources: [in/../other]\n")
+            .with("sub/p.yaml", "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: a}\npath: https://h.example/x\n"),
+        Variant::bare("names", "yml")
+            .with("kustomization.yml", "resources: ['https://h.example/x.yaml']\n"),
+        Variant::bare("names", "Kustomization")
+            .with("Kustomization", "resources: ['https://h.example/x.yaml']\n"),
+        Variant::new("names", "two", "resources: [cm.yaml]\n")
+            .with("Kustomization", "resources: ['https://h.example/x.yaml']\n"),
+        Variant::new("names", "hidden", "resources: [.base]\n")
+            .with(".base/kustomization.yaml", "resources: ['https://h.example/x.yaml']\n"),
+        Variant::new("names", "node_modules", "resources: [node_modules/x]\n")
+            .with("node_modules/x/kustomization.yaml", "resources: ['https://h.example/x.yaml']\n"),
+        Variant::new("names", "a file that is a kustomization", "resources: [base.yaml]\n")
+            .with("base.yaml", "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nmetadata: {name: a}\nresources: ['https://h.example/x.yaml']\n"),
+        Variant::new("names", "odd directory", "resources: ['a b=c?d#e']\n")
+            .with("a b=c?d#e/kustomization.yaml", "resources: ['https://h.example/x.yaml']\n"),
+        Variant::new("names", "through a link and up", "resources: [in/../other]\n")
             .link("in", "deep/er")
             .with("deep/er/cm.yaml", "")
             .with("deep/other/kustomization.yaml", "resources: ['https://h.example/x.yaml']\n")
-            .with("other/kustomization.yaml", "namePrefix: a-\n")),
-        ("copy", Variant::new("names", "", "resources: [localized-files/x]\n")
-            .with("localized-files/x/kustomization.yaml", "resources: ['https://h.example/x.yaml']\n")),
-    ] {
-        all.push(variant.named("names", name));
-    }
+            .with("other/kustomization.yaml", "namePrefix: a-\n"),
+        Variant::new("names", "copy", "resources: [localized-files/x]\n")
+            .with("localized-files/x/kustomization.yaml", "resources: ['https://h.example/x.yaml']\n"),
+    ]);
     all
 }
 
