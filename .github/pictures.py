@@ -165,7 +165,7 @@ def main() -> None:
             },
         )
         pictures = {"check": (stage.run("check"), "check finds a URL that is neither localized nor locked")}
-        pictures["localize"] = (stage.run("--in-place"), "the repository is committed to a branch, localized")
+        pictures["localize"] = (stage.run("branch"), "the repository is committed to a branch, localized")
         stage.run("lock")
         pictures["tree"] = (stage.run("tree"), "what references what")
         for name, (text, title) in pictures.items():

@@ -46,8 +46,6 @@ pub struct Options {
     pub program: Option<PathBuf>,
     /// More arguments for `kustomize build`.
     pub arguments: Vec<String>,
-    /// Whether the original is built against its live upstream, with the real git.
-    pub full: bool,
     /// Whether the network is closed for the original as well.
     pub offline: bool,
     /// How long one build may take.

@@ -2,7 +2,9 @@
 
 mod affected;
 mod args;
+mod branch;
 mod check;
+mod copy;
 mod explain;
 mod generate;
 mod help;
@@ -14,14 +16,12 @@ mod targets;
 mod tell;
 mod tree;
 mod update;
+mod vendor;
 mod verify;
 
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
-
-use {localize::LocalizeArgs, lock::LockArgs, update::UpdateArgs};
 
 use crate::failure::{Failure, nearest};
 use crate::redact::{self, visible};
@@ -32,59 +32,50 @@ pub use output::Color;
 pub const FAILED: u8 = 2;
 
 /// Make kustomize builds hermetic, with git as the ledger
-///
-/// Without a command, or with `localize`: brings in every remote file and remote root that the kustomization
-/// TARGET reaches, rewrites the references to local paths, and commits the copy NEW_DIR on a branch, with a lock
-/// and a message that say where every byte came from. Working tree, index and HEAD are not touched.
-///
-/// `check` finds, without a network, what a hermetic build could not resolve; `hook` lets git run it. `lock` and
-/// `--in-place --no-commit` fix what it finds.
 #[derive(Debug, Parser)]
 #[command(
     name = "git-kustomize-localize",
     bin_name = "git kustomize-localize",
     version,
     args_conflicts_with_subcommands = true,
+    disable_help_flag = true,
     disable_help_subcommand = true,
     subcommand_negates_reqs = true,
-    after_help = EXIT_STATUS,
-    after_long_help = after_long_help()
+    after_help = EXIT_STATUS
 )]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
-    localize: LocalizeArgs,
+    copy: copy::CopyArgs,
+    /// Print help; `help COMMAND` is the whole page
+    #[arg(short, long, global = true, action = clap::ArgAction::HelpShort)]
+    help: Option<bool>,
 }
 
 const EXIT_STATUS: &str =
-    "Exit status: 0 done; 1 the builds differ, or --strict and warnings; 2 could not do the work.";
-
-/// Returns what to know beside commands and options.
-fn after_long_help() -> String {
-    let guides: Vec<&str> = crate::manual::guides().collect();
-    format!(
-        "{EXIT_STATUS}\nGuides, to read with `help`: {}.",
-        guides.join(", ")
-    )
-}
+    "Exit status: 0 done; 1 the builds differ, or --strict and warnings; 2 could not do the work.
+Pages: git kustomize-localize help";
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Copy a kustomization with all it references, and commit that on a branch (default)
-    Localize(Box<LocalizeArgs>),
+    /// Commit the repository, localized, to a branch
+    Branch(Box<branch::BranchArgs>),
+
+    /// Localize the working tree where it stands
+    Vendor(Box<vendor::VendorArgs>),
+
+    /// Bring kustomize-localize.lock up to date with what the working tree references
+    Lock(lock::LockArgs),
+
+    /// Resolve again what kustomize-localize.lock holds
+    Update(update::UpdateArgs),
 
     /// Find what a build without a network could not resolve
     #[command(
         after_help = "Exit status: 0 nothing that fails; 1 findings that are errors; 2 something could not be looked at."
     )]
     Check(check::CheckArgs),
-
-    /// Bring kustomize-localize.lock up to date with what the working tree references
-    Lock(LockArgs),
-
-    /// Resolve again what kustomize-localize.lock holds
-    Update(UpdateArgs),
 
     /// Verify a localized commit against its lock and trailers
     #[command(
@@ -108,32 +99,16 @@ enum Command {
     /// Explain rules of `check` and warnings
     Explain(explain::ExplainArgs),
 
-    /// Write manual pages, shell completions and Markdown
-    #[command(subcommand)]
+    /// Write manual pages and shell completions
+    #[command(subcommand, hide = true)]
     Generate(generate::GenerateCommand),
 
     /// Show the page of a command, or a guide
     Help(help::HelpArgs),
 }
 
-/// Spells `-SKEYID` out. The key is optional, so that clap wants `=` before it, but git has none.
-fn arguments(given: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
-    let mut options = true;
-    given.map(move |argument| {
-        options &= argument != "--";
-        let key = argument
-            .to_str()
-            .and_then(|text| text.strip_prefix("-S"))
-            .filter(|key| options && !key.is_empty() && !key.starts_with('='));
-        match key {
-            Some(key) => format!("--gpg-sign={key}").into(),
-            None => argument,
-        }
-    })
-}
-
 /// Returns a failure that the first word is not a command, if the rest shows that one was meant: otherwise it is a
-/// TARGET, and clap suggests the options of `localize`.
+/// TARGET, and clap suggests the options of a copy.
 fn misspelled(error: &clap::Error) -> Option<Failure> {
     use clap::error::ErrorKind;
     if !matches!(
@@ -156,7 +131,7 @@ fn misspelled(error: &clap::Error) -> Option<Failure> {
     })
 }
 
-/// Names the commands that have an option, where another one does not: clap only tells how to pass it as a value.
+/// Names what has an option, where something else does not: clap only tells how to pass it as a value.
 fn point_elsewhere(error: &mut clap::Error) {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else {
@@ -179,10 +154,14 @@ fn point_elsewhere(error: &mut clap::Error) {
         .filter(has)
         .map(|command| format!("`{}`", command.get_name()))
         .collect();
-    if names.is_empty() {
-        return;
-    }
-    let tip = format!("it is an option of {}", names.join(", "));
+    let tip = match (option, names.is_empty()) {
+        ("in-place", _) => {
+            "`branch` commits the repository, localized; `vendor` localizes the working tree"
+                .to_owned()
+        }
+        (_, true) => return,
+        (_, false) => format!("it is an option of {}", names.join(", ")),
+    };
     // One of nearly that name is not meant, nor is its usage.
     if error.remove(ContextKind::SuggestedArg).is_some() {
         error.remove(ContextKind::Usage);
@@ -240,47 +219,17 @@ fn usage_error(error: &clap::Error) -> String {
     }
 }
 
-/// Returns whether `git kustomize-localize --help` shows something: git opens the manual page.
-fn has_page() -> bool {
-    let mut man = std::process::Command::new("man");
-    man.args(["-w", "git-kustomize-localize"]);
-    crate::process::run(
-        &mut man,
-        None,
-        crate::process::Limits::default(),
-        crate::process::Terminal::Detached,
-    )
-    .is_ok_and(|output| output.status.success())
-}
-
 /// Returns the command line, as it is documented.
 pub(crate) fn documented() -> clap::Command {
-    let mut command = Cli::command();
+    let mut command = crate::manual::paged(Cli::command());
     command.build();
     command
-}
-
-/// Returns the whole help, which `-h` otherwise refers to.
-fn whole_help() -> String {
-    let help = Cli::command().render_long_help();
-    let text = if console::colors_enabled() {
-        help.ansi().to_string()
-    } else {
-        help.to_string()
-    };
-    text.replace(" (see a summary with '-h')", "")
 }
 
 /// Reads the arguments of the process and does what they say.
 #[must_use]
 pub fn run() -> ExitCode {
-    let is_help = std::env::args_os().skip(1).eq([OsString::from("-h")]);
-    if is_help && !has_page() {
-        output::Color::Auto.apply();
-        output::print(&whole_help());
-        return output::ended(ExitCode::SUCCESS);
-    }
-    let cli = match Cli::try_parse_from(arguments(std::env::args_os())) {
+    let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(mut error) => {
             if let Some(failure) = misspelled(&error) {
@@ -309,10 +258,11 @@ pub fn run() -> ExitCode {
         Some(Command::Explain(args)) => explain::run(&args),
         Some(Command::Generate(command)) => generate::run(&command),
         Some(Command::Help(args)) => help::run(&args),
-        Some(Command::Localize(args)) => localize::run(&args),
+        Some(Command::Branch(args)) => branch::run(&args),
+        Some(Command::Vendor(args)) => vendor::run(&args),
         Some(Command::Lock(args)) => lock::run(&args),
         Some(Command::Update(args)) => update::run(&args),
-        None => localize::run(&cli.localize),
+        None => copy::run(&cli.copy),
     })
 }
 

@@ -12,25 +12,30 @@ pub mod tree;
 pub mod update;
 pub mod verify;
 
-pub use builds::{Again, Builds};
+pub use builds::Builds;
 pub use fetching::Fetching;
 
 macro_rules! pages {
     ($($name:literal)*) => {
-        /// The commands, as users type them, each with the text of its page.
-        pub const PAGES: &[(&str, &str)] =
-            &[$(($name, include_str!(concat!("commands/", $name, ".md"))),)*];
+        /// The commands, as users type them, each with the text of its page; the one without a name is a copy.
+        pub const PAGES: &[(&str, &str)] = &[
+            ("", include_str!("commands/copy.md")),
+            $(($name, include_str!(concat!("commands/", $name, ".md"))),)*
+        ];
     };
 }
 
 pages! {
-    "localize" "check" "lock" "update" "verify" "tree" "targets" "affected" "hook" "explain"
+    "branch" "vendor" "lock" "update" "check" "verify" "tree" "targets" "affected" "hook" "explain"
     "generate" "help"
 }
 
 /// Returns the commands, as users type them.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    PAGES.iter().map(|(name, _)| *name)
+    PAGES
+        .iter()
+        .map(|(name, _)| *name)
+        .filter(|name| !name.is_empty())
 }
 
 /// What happened to the files that a command was to write.

@@ -11,7 +11,6 @@ mod on_branch;
 pub(crate) mod working;
 mod worktree;
 
-pub use commit::{CommitOptions, Sign};
 pub use directory::NewDirectory;
 pub use on_branch::{BranchOptions, Committed, OnBranch};
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::{Job, Target, Verdict};
+use super::{Job, Target};
 use crate::kustomization::FILE_NAMES;
 use crate::plan::{Original, Writes, git_remote};
 use crate::record::{Builder, Digest, RemoteTrailer, Verified};
@@ -26,27 +26,22 @@ pub struct Earlier {
 }
 
 impl Earlier {
-    /// Returns what the record says of each target that is built by `by` from nothing but what it was built from then.
-    pub(super) fn covered(&self, job: &Job<'_>, by: &Builder) -> Vec<Option<Verdict>> {
+    /// Returns of which targets the record says that they were verified, when `by` built them from nothing but what it
+    /// would build them from now.
+    pub(super) fn covered(&self, job: &Job<'_>, by: &Builder) -> Vec<bool> {
         let covered = self.covers(job, by, &job.targets);
         let covered = covered.into_iter().zip(&job.targets);
-        let covered = covered.map(|(is_covered, target)| is_covered.then(|| self.verdict(target)));
-        covered.collect()
+        covered
+            .map(|(is_covered, target)| is_covered && self.is_verified(target))
+            .collect()
     }
 
-    /// Returns what the record says of a target that it covers.
-    fn verdict(&self, target: &Target) -> Verdict {
-        if self.verified.has_not_built(&target.name) {
-            Verdict::NotBuilt {
-                reason: NOT_BUILT_BEFORE.to_owned(),
-            }
-        } else {
-            Verdict::VerifiedBefore
-        }
+    fn is_verified(&self, target: &Target) -> bool {
+        !self.verified.has_not_built(&target.name)
     }
 
     /// Returns the same of what engines build: it is built from the same roots, by the same object.
-    pub(super) fn covered_engines(&self, job: &Job<'_>, by: &Builder) -> Vec<Option<Verdict>> {
+    pub(super) fn covered_engines(&self, job: &Job<'_>, by: &Builder) -> Vec<bool> {
         let mut covered = Vec::new();
         for build in &job.engines {
             let root = |directory: &String| Target {
@@ -70,7 +65,7 @@ impl Earlier {
                 && sees_same
                 && build.declared.iter().all(is_same)
                 && self.covers(job, by, &roots).iter().all(|root| *root);
-            covered.push(is_covered.then(|| self.verdict(&build.target())));
+            covered.push(is_covered && self.is_verified(&build.target()));
         }
         covered
     }
@@ -114,10 +109,6 @@ impl Earlier {
         targets.iter().map(covers).collect()
     }
 }
-
-/// Why a target is not built again that did not build.
-const NOT_BUILT_BEFORE: &str =
-    "as in an earlier run, from the same inputs (--verify builds it again)";
 
 /// A graph, to be asked for what its roots are built from.
 struct Reach<'a> {

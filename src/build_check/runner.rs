@@ -18,7 +18,7 @@ use crate::interrupt::{Scratch, unusable};
 use crate::kustomization::{FunctionRuntime, NoteKind};
 use crate::parallel::{processors, side_by_side};
 use crate::record::{Builder, LoadRestrictor, sha256_hex};
-use crate::walk::{FileId, Graph, Origin, Source};
+use crate::walk::{FileId, Graph, Origin};
 
 /// How long one build may take where the user does not say.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(300);
@@ -61,7 +61,7 @@ fn checked(job: &Job<'_>, searching: Option<Searching>, options: &Options) -> Re
     }
     let covered = match &job.earlier {
         Some(earlier) => earlier.covered(job, &by),
-        None => vec![None; job.targets.len()],
+        None => vec![false; job.targets.len()],
     };
     let mut checked = BuildCheck::default();
     let verdict_of_all = |verdict: Verdict| {
@@ -73,13 +73,16 @@ fn checked(job: &Job<'_>, searching: Option<Searching>, options: &Options) -> Re
     let engines: Vec<Target> = job.engines.iter().map(EngineBuild::target).collect();
     let covered_engines = match &job.earlier {
         Some(earlier) => earlier.covered_engines(job, &by),
-        None => vec![None; engines.len()],
+        None => vec![false; engines.len()],
     };
-    let all_covered = covered.iter().chain(&covered_engines).cloned();
-    if let Some(verdicts) = all_covered.collect::<Option<Vec<Verdict>>>() {
-        let both = job.targets.iter().chain(&engines).zip(verdicts);
-        checked.targets = both
-            .map(|(target, verdict)| TargetCheck::without_build(target, verdict))
+    if covered
+        .iter()
+        .chain(&covered_engines)
+        .all(|covered| *covered)
+    {
+        let all = job.targets.iter().chain(&engines);
+        checked.targets = all
+            .map(|target| TargetCheck::without_build(target, Verdict::VerifiedBefore))
             .collect();
         checked.by = Some(by);
         return Ok(checked);
@@ -94,13 +97,6 @@ fn checked(job: &Job<'_>, searching: Option<Searching>, options: &Options) -> Re
         && program.kind == program::Kind::Kustomize;
     let graph = &job.plan.before;
     let skips = has("--enable-alpha-plugins") && !runs && runs_programs(graph);
-    let is_foreign = |source: &Source| source.repository.is_some();
-    if runs && options.full && graph.sources.iter().any(is_foreign) {
-        return Err(Failure::new(
-            "`--verify=full` checks out upstream with the execute bits that it has, so with `--enable-exec` its programs would run before you trust them",
-        )
-        .hint("build what was fetched: leave `full` out, or `--build-arg=--enable-exec`"));
-    }
     if let Some(reason) = untrusted(graph).filter(|_| runs) {
         checked.by = Some(by);
         checked.targets = verdict_of_all(Verdict::NotBuilt { reason });
@@ -108,7 +104,7 @@ fn checked(job: &Job<'_>, searching: Option<Searching>, options: &Options) -> Re
     }
     let scratch = Scratch::new().map_err(|error| unusable(&error))?;
     let todo: Vec<&Target> = (job.targets.iter().zip(&covered))
-        .filter(|(_, covered)| covered.is_none())
+        .filter(|(_, covered)| !**covered)
         .map(|(target, _)| target)
         .collect();
     let inputs = BuildInputs::put(job, &todo, scratch.path())?;
@@ -119,7 +115,6 @@ fn checked(job: &Job<'_>, searching: Option<Searching>, options: &Options) -> Re
         program: &program,
         inputs: &inputs,
         arguments,
-        full: options.full,
         offline: options.offline,
         timeout: options.timeout.unwrap_or(TIMEOUT),
         places: Places::new(processors()),
@@ -137,7 +132,6 @@ struct Runner<'a> {
     program: &'a Program,
     inputs: &'a BuildInputs,
     arguments: Vec<String>,
-    full: bool,
     offline: bool,
     /// Whether the builds leave functions out.
     skips: bool,
@@ -197,8 +191,8 @@ impl Runner<'_> {
         self,
         job: &Job<'_>,
         todo: &[&Target],
-        covered: &[Option<Verdict>],
-        covered_engines: &[Option<Verdict>],
+        covered: &[bool],
+        covered_engines: &[bool],
         mut checked: BuildCheck,
     ) -> Result<BuildCheck> {
         let mut built = self.all(todo)?.into_iter();
@@ -206,8 +200,8 @@ impl Runner<'_> {
         let mut engines = Vec::new();
         for (number, build) in job.engines.iter().enumerate() {
             let target = build.target();
-            engines.push(if let Some(Some(verdict)) = covered_engines.get(number) {
-                TargetCheck::without_build(&target, verdict.clone())
+            engines.push(if covered_engines[number] {
+                TargetCheck::without_build(&target, Verdict::VerifiedBefore)
             } else {
                 let _both = Both::put(self.inputs, build)?;
                 self.one(todo.len() + number, &target, &build.original.made.arguments)?
@@ -215,9 +209,12 @@ impl Runner<'_> {
         }
         self.progress.clear();
         let targets = job.targets.iter().zip(covered);
-        let targets = targets.filter_map(|(target, covered)| match covered {
-            Some(verdict) => Some(TargetCheck::without_build(target, verdict.clone())),
-            None => built.next(),
+        let targets = targets.filter_map(|(target, covered)| {
+            if *covered {
+                Some(TargetCheck::without_build(target, Verdict::VerifiedBefore))
+            } else {
+                built.next()
+            }
         });
         checked.targets = targets.collect();
         checked.targets.append(&mut engines);
@@ -226,7 +223,7 @@ impl Runner<'_> {
         checked.kept = kept
             .unwrap_or_else(PoisonError::into_inner)
             .map(Scratch::keep);
-        let live = self.full || checked.targets.iter().any(|target| target.live.is_some());
+        let live = checked.targets.iter().any(|target| target.live.is_some());
         if checked.differs() {
             checked.converted.clone_from(&self.inputs.converted);
         }
@@ -282,8 +279,8 @@ impl Runner<'_> {
             };
             env(Git::StandIn(&inputs.manifest), network)
         };
-        let original = |what: &str, full: bool| {
-            let env = if full {
+        let original = |what: &str, live: bool| {
+            let env = if live {
                 env(Git::Real, Network::Open)
             } else {
                 fetched()
@@ -297,23 +294,20 @@ impl Runner<'_> {
         };
         let (first, localized) = std::thread::scope(|threads| {
             let localized = threads.spawn(localized);
-            let first = original("original", self.full);
+            let first = original("original", false);
             let lost = || Err(Failure::new("a build was lost"));
             (first, localized.join().unwrap_or_else(|_| lost()))
         });
         let (mut first, localized) = (first?, localized?);
         let mut unknown = None;
         // Files that the real git checks out may be executable.
-        if !first.success && !self.full && !self.offline && !self.runs {
+        if !first.success && !self.offline && !self.runs {
             let proxy = inputs.proxy.as_ref();
             unknown = fake_git::unknown(&inputs.manifest)
                 .or_else(|| proxy.and_then(|proxy| proxy.unknown(&first.said)));
             if unknown.is_some() {
                 first = original("live", true)?;
             }
-        }
-        if !first.success && self.full && original("fetched", false)?.success {
-            return Err(unreachable(&target.name, &inputs.plain(&first.said)));
         }
         if first.is_late {
             return Err(Failure::new(format!(
@@ -325,7 +319,7 @@ impl Runner<'_> {
         }
         let mut verdict = self.verdict(target, &first, &localized);
         if let Verdict::Differs(difference) = &verdict {
-            let again = original("again", self.full || unknown.is_some())?;
+            let again = original("again", unknown.is_some())?;
             if again.success && again.stdout != first.stdout {
                 verdict = Verdict::Unsteady(difference.clone());
             }
@@ -401,14 +395,6 @@ impl Runner<'_> {
         }
         Ok(directory)
     }
-}
-
-/// Returns what to say of an original that builds with what was fetched, and does not with what upstream holds now.
-fn unreachable(target: &str, reason: &str) -> Failure {
-    Failure::new(format!(
-        "`--verify=full`: `{target}` does not build with what upstream holds now: {reason}"
-    ))
-    .hint("to compare with what was fetched: --verify")
 }
 
 /// Returns whether a function of the graph is a program.

@@ -25,7 +25,7 @@ A localized file is not what the lock says: it was edited, is missing, or was ad
 was brought in, and the next run would undo the change. Undo it:
 
 ```sh
-git kustomize-localize --in-place --no-commit --overwrite
+git kustomize-localize vendor --overwrite
 ```
 
 What should differ belongs upstream, or in an overlay.
@@ -144,7 +144,7 @@ fn again_in_place(context: &Context<'_>, home: &str) -> String {
         return format!("bring back the kustomization in `{start}`, which these files belong to");
     };
     let command = command(
-        "git kustomize-localize --in-place --no-commit --overwrite",
+        "git kustomize-localize vendor --overwrite",
         [format!(":/{start}")],
     );
     match remotes::stage_in_place(context, root, &[home]) {
@@ -225,7 +225,7 @@ mod tests {
         );
         assert_eq!(
             finding.help[0],
-            "git kustomize-localize --in-place --no-commit --overwrite :/a && git add -f -- :/a/localized-files :/kustomize-localize.lock"
+            "git kustomize-localize vendor --overwrite :/a && git add -f -- :/a/localized-files :/kustomize-localize.lock"
         );
         assert!(finding.fails());
     }

@@ -412,7 +412,7 @@ mod tests {
         assert_eq!(
             help("helm: true\nlocked: error\n"),
             [
-                "bring it in: git kustomize-localize --in-place --no-commit :/apps/web && git add -f -- :/apps/web/charts/nginx-1.2.3/nginx :/kustomize-localize.lock",
+                "bring it in: git kustomize-localize vendor :/apps/web && git add -f -- :/apps/web/charts/nginx-1.2.3/nginx :/kustomize-localize.lock",
                 leave
             ]
         );

@@ -27,7 +27,7 @@ resources:
 ```
 
 Keep the URL and [lock](../commands/lock.md) what it is now, with `git kustomize-localize lock`; or
-[bring it in](../commands/localize.md#in-the-working-tree) with `git kustomize-localize --in-place --no-commit`.
+[bring it in](../commands/vendor.md) with `git kustomize-localize vendor`.
 
 Only the lock at the top of the tree counts; with `locked: error` in the [configuration](../manual/configuration.md) not
 even that. What a locked root references in turn is in the lock, too. What
@@ -141,7 +141,7 @@ mod tests {
     }
 
     const LOCK: &str = "keep the URL, and lock what it is now: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock";
-    const HERE: &str = "or bring it in, here: git kustomize-localize --in-place --no-commit :/ && git add -f -- :/kustomization.yaml :/kustomize-localize.lock :/localized-files";
+    const HERE: &str = "or bring it in, here: git kustomize-localize vendor :/ && git add -f -- :/kustomization.yaml :/kustomize-localize.lock :/localized-files";
 
     #[test]
     fn a_finding_has_a_message_a_place_and_help() {
@@ -289,16 +289,16 @@ mod tests {
         let findings = find(scene);
         assert_eq!(
             findings[0].help[1],
-            "or bring it in, here: git kustomize-localize --in-place --no-commit ':/-a b' && git add -f -- \
+            "or bring it in, here: git kustomize-localize vendor ':/-a b' && git add -f -- \
              ':(top,literal)-a b/kustomization.yml' ':(top,literal)-a b/localized-files' :/base/kustomization.yaml :/base/localized-files \
              :/kustomize-localize.lock :/local/gen.yaml :/local/localized-files"
         );
         let [.., base, local] = findings.as_slice() else {
             panic!("{findings:?}");
         };
-        assert!(base.help[1].contains("--no-commit :/base && "));
+        assert!(base.help[1].contains("vendor :/base && "));
         assert_eq!(local.path, "local/gen.yaml");
-        assert!(local.help[1].contains("--no-commit :/local && "));
+        assert!(local.help[1].contains("vendor :/local && "));
     }
 
     #[test]
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(findings.len(), 61);
         assert_eq!(
             findings[0].help[1],
-            "or bring it in, here, and stage what that changes, as it says: git kustomize-localize --in-place --no-commit :/a"
+            "or bring it in, here, and stage what that changes, as it says: git kustomize-localize vendor :/a"
         );
         assert!(findings[1].help[1].contains(" && git add -f -- "));
     }
@@ -339,7 +339,7 @@ mod tests {
              .kustomize-localize allows no locked ones"
         );
         assert_eq!(strict[0].help.len(), 1, "{:?}", strict[0].help);
-        assert!(strict[0].help[0].contains("--in-place"));
+        assert!(strict[0].help[0].contains("vendor"));
         // An entry allows it all the same, and nothing where the lock fulfils it.
         let allow =
             "allow: [{url: github.com/o, reason: r}, {url: example.com, refs: any, reason: r}]\n";

@@ -116,7 +116,7 @@ pub(super) fn in_place_command(
 ) -> String {
     // Must work from any directory: git starts a hook at the top, the person who commits may be elsewhere.
     let command = command(
-        "git kustomize-localize --in-place --no-commit",
+        "git kustomize-localize vendor",
         [format!(":/{}", context.graph.roots[root].directory)],
     );
     match stage_in_place(context, root, more) {

@@ -24,7 +24,7 @@ in use. `git kustomize-localize lock` drops it.
 
 What a needed entry references in turn is needed. The rule is not applied where `PATH`s or `--targets-only` are given, or while a
 kustomization cannot be read: it could name any entry. An entry whose localized files are still there counts as needed,
-also where nothing references them any more: `git kustomize-localize --in-place --no-commit` removes both.
+also where nothing references them any more: `git kustomize-localize vendor` removes both.
 ",
     allow: Allow::Never,
     find: Find::Here(find),

@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::help::look;
 use super::output;
 use crate::failure::{Failure, Failures, nearest};
 use crate::finding::{Rule, WarningId};
@@ -21,7 +20,6 @@ pub(super) struct ExplainArgs {
 
 /// Explains what the arguments name.
 pub(super) fn run(args: &ExplainArgs) -> ExitCode {
-    output::Color::Auto.apply();
     let unknown: Vec<Failure> = args.ids.iter().filter_map(|id| unknown(id)).collect();
     if !unknown.is_empty() {
         return output::failed(&Failures(unknown), false);
@@ -30,7 +28,7 @@ pub(super) fn run(args: &ExplainArgs) -> ExitCode {
         [] => manual::ids(),
         ids => ids.iter().map(|id| manual::explanation(id)).collect(),
     };
-    output::print(&manual::text(&text, look()));
+    output::print(&text);
     ExitCode::SUCCESS
 }
 

@@ -1,12 +1,12 @@
-//! `help`: the pages of the manual, on the terminal.
+//! `help`: the pages of the manual.
 
 use std::process::ExitCode;
 
 use clap::Args;
 
-use super::output;
+use super::{documented, output};
 use crate::failure::{Failure, nearest};
-use crate::manual::{self, Look};
+use crate::manual;
 use crate::redact;
 
 /// Arguments of `help`.
@@ -21,30 +21,60 @@ pub(super) struct HelpArgs {
 pub(super) fn run(args: &HelpArgs) -> ExitCode {
     output::Color::Auto.apply();
     let name = args.page.join(" ");
-    let pages = manual::pages(&super::documented());
-    let text = match pages.iter().find(|page| page.name == name) {
-        Some(page) => page.markdown(),
-        None => {
-            let names = pages.iter().map(|page| page.name.as_str());
-            let failure = Failure::new(format!("there is no page `{}`", redact::text(&name)));
-            let failure = match nearest(&name, names) {
-                Some(meant) => failure.hint(format!(
-                    "did you mean `{meant}`? git kustomize-localize help {meant}"
-                )),
-                None => failure.hint("to list them: git kustomize-localize help"),
-            };
-            return output::failed(&failure.into(), false);
-        }
+    let text = match args.page.as_slice() {
+        [] => list(),
+        words => match page(words).or_else(|| manual::guide(&name)) {
+            Some(text) => text,
+            None => return output::failed(&unknown(&name).into(), false),
+        },
     };
-    output::print(&manual::text(&text, look()));
+    output::print(&text);
     ExitCode::SUCCESS
 }
 
-/// Returns how text is shown on standard output.
-pub(super) fn look() -> Look {
-    let (_, columns) = console::Term::stdout().size();
-    Look {
-        color: console::colors_enabled(),
-        width: usize::from(columns),
+/// Returns the page of the command that the words lead to.
+fn page(words: &[String]) -> Option<String> {
+    let command = documented();
+    let command = words
+        .iter()
+        .try_fold(&command, |command, word| command.find_subcommand(word))?;
+    let help = command.clone().render_long_help();
+    Some(if console::colors_enabled() {
+        help.ansi().to_string()
+    } else {
+        help.to_string()
+    })
+}
+
+/// Returns the commands and the guides.
+fn list() -> String {
+    let command = documented();
+    let visible = command.get_subcommands().filter(|one| !one.is_hide_set());
+    let commands = visible.map(|one| {
+        let about = one.get_about().map(ToString::to_string);
+        (one.get_name(), about.unwrap_or_default())
+    });
+    let guides = manual::guides().map(|(name, about)| (name, about.to_owned()));
+    let rows = |rows: Vec<(&str, String)>| -> String {
+        let row = |(name, about)| format!("  {name:<16}{about}\n");
+        rows.into_iter().map(row).collect()
+    };
+    format!(
+        "Commands:\n{}\nGuides:\n{}\nTo read one: git kustomize-localize help NAME\n",
+        rows(commands.collect()),
+        rows(guides.collect())
+    )
+}
+
+fn unknown(name: &str) -> Failure {
+    let command = documented();
+    let commands = command.get_subcommands().map(clap::Command::get_name);
+    let names = commands.chain(manual::guides().map(|(name, _)| name));
+    let failure = Failure::new(format!("there is no page `{}`", redact::text(name)));
+    match nearest(name, names) {
+        Some(meant) => failure.hint(format!(
+            "did you mean `{meant}`? git kustomize-localize help {meant}"
+        )),
+        None => failure.hint("to list them: git kustomize-localize help"),
     }
 }

@@ -16,23 +16,12 @@ use crate::walk::Warning;
 pub struct Builds {
     /// Not at all.
     pub skip: bool,
-    /// Build also what was built before from the same inputs.
-    pub again: Option<Again>,
     /// The kustomize that builds; none: one is looked for.
     pub program: Option<PathBuf>,
     /// More arguments for `kustomize build`.
     pub arguments: Vec<String>,
     /// More variables of the environment that builds see, by name.
     pub variables: Vec<String>,
-}
-
-/// What a build of the original reads from upstream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Again {
-    /// What this run has fetched.
-    Fetched,
-    /// What is there now, with the user's git.
-    Full,
 }
 
 impl Builds {
@@ -45,7 +34,6 @@ impl Builds {
         Ok(build_check::Options {
             program: self.program.clone(),
             arguments: self.arguments.clone(),
-            full: self.again == Some(Again::Full),
             offline: fetch.offline,
             timeout: fetch.timeout,
             quiet: fetch.quiet,

@@ -1,4 +1,4 @@
-//! `localize`: a kustomization without remote references, as a copy or where it stands, on a branch or on disk.
+//! Localizing: a kustomization without remote references, as a copy or where it stands, on a branch or on disk.
 
 mod deployed;
 mod engines;
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::fetching::{self, Fetching};
-use super::{Again, Builds, Status};
+use super::{Builds, Status};
 use crate::build_check::{self, BuildCheck, Job, Searching};
 use crate::config::{Leave, Strict};
 use crate::destination::{Delivered, Delivery, Destination, Held, OnBranch, To};
@@ -67,8 +67,8 @@ pub struct Request {
 pub enum What {
     /// A copy of one target.
     Copy {
-        /// A directory, or a URL; none: the directory that we were started in.
-        target: Option<String>,
+        /// A directory, or a URL.
+        target: String,
         /// Where the copy goes; none: named after the target.
         new_dir: Option<String>,
         /// What bounds a local target; none: the target itself.
@@ -159,36 +159,10 @@ pub struct BranchOutcome {
 /// # Errors
 /// Everything that keeps it from being done; nothing is written then.
 pub fn localize(request: &Request) -> Result<Outcome, Failures> {
-    refuse(request)?;
     let mut run = Run::open(request)?;
     let plan = run.plan()?;
     let builds = run.check_builds(&plan)?;
     run.deliver(plan, builds)
-}
-
-/// Refuses invalid combinations of options.
-fn refuse(request: &Request) -> Result<()> {
-    if request.fetch.offline && request.builds.again == Some(Again::Full) {
-        return Err(
-            Failure::new("`--verify=full` asks upstream, and `--offline` forbids that").hint(
-                "leave one of them out; to build everything again from what is here: --verify",
-            ),
-        );
-    }
-    match (&request.what, &request.to) {
-        (What::InPlace { targets }, To::Branch(_)) => match targets.first() {
-            None => Ok(()),
-            Some(target) => Err(Failure::new(format!(
-                "`{target}`: on a branch the whole repository is localized in place"
-            ))
-            .hint("leave TARGET out; or localize it on disk: add `--no-commit`")),
-        },
-        (What::InPlace { .. }, To::Disk) if request.update => Err(Failure::new(
-            "`--update` cannot be used with `--in-place --no-commit`",
-        )
-        .hint("to resolve again what the lock holds: git kustomize-localize update")),
-        _ => Ok(()),
-    }
 }
 
 /// One run: where it starts and where it ends.
@@ -209,7 +183,6 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn open(request: &'a Request) -> Result<Run<'a>, Failures> {
-        target::refuse_nothing(&request.what)?;
         let workspace = workspace(request)?;
         let builds = &request.builds;
         let searching = (!builds.skip).then(|| Searching::begin(builds.program.clone()));
@@ -273,13 +246,8 @@ impl<'a> Run<'a> {
         if builds.skip {
             return Ok(Some(BuildCheck::without("--no-verify")));
         }
-        let earlier = match builds.again {
-            Some(_) => None,
-            None => {
-                let held = self.held.lock.as_deref();
-                self.destination.earlier(&self.workspace, plan, held)?
-            }
-        };
+        let held = self.held.lock.as_deref();
+        let earlier = self.destination.earlier(&self.workspace, plan, held)?;
         let checkout = match &self.workspace.files {
             Files::Commit { tree, .. } => Some(&**tree as &dyn Tree),
             Files::WorkingTree { .. } | Files::Disk { .. } | Files::Tree(_) => None,

@@ -159,7 +159,7 @@ fn options(workspace: &Workspace, before: &Lock, helm: bool) -> Result<Options, 
         leave_missing: Patterns::default(),
         helm,
         trailers: false,
-        arguments: ["--in-place", "--no-commit"].map(str::to_owned).to_vec(),
+        arguments: vec!["vendor".to_owned()],
         ..Options::recorded(before)?
     })
 }

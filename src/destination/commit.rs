@@ -7,29 +7,6 @@ use crate::git::{CommitId, LocalRepo};
 use crate::history::tip::TipState;
 use crate::record::{Trailers, render_message};
 
-/// How a commit is made, as in `git commit`.
-#[derive(Debug, Clone, Default)]
-pub struct CommitOptions {
-    /// Subject and body: a paragraph each. None: what has changed.
-    pub message: Vec<String>,
-    /// Whether it is signed.
-    pub sign: Sign,
-    /// Whether to add a `Signed-off-by` trailer.
-    pub signoff: bool,
-}
-
-/// Whether a commit is signed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Sign {
-    /// As `commit.gpgSign` says.
-    #[default]
-    AsConfigured,
-    /// Not.
-    Never,
-    /// With this key; with that of the committer where it is empty.
-    With(String),
-}
-
 /// What goes into a commit on a localized branch.
 pub(super) struct Entry<'a> {
     /// The source commit.
@@ -44,9 +21,10 @@ pub(super) struct Entry<'a> {
     pub(super) trailers: Trailers,
 }
 
-/// Commits to the branch, unless its tip holds just this. Returns the commit, and whether it is a new one.
+/// Commits to the branch, unless its tip holds just this. `message` are the paragraphs that the user gives. Returns the
+/// commit, and whether it is a new one.
 pub(super) fn commit(
-    options: &CommitOptions,
+    message: &[String],
     here: &LocalRepo,
     branch: &Branch,
     worktree: Option<&Linked>,
@@ -71,22 +49,12 @@ pub(super) fn commit(
         }
         return Ok((tip.to_owned(), false));
     }
-    let text = if options.message.is_empty() {
+    let text = if message.is_empty() {
         (entry.text)()?
     } else {
-        options.message.join("\n\n")
+        message.join("\n\n")
     };
-    let signoff: Vec<String> = if options.signoff {
-        vec![format!("Signed-off-by: {}", here.committer()?)]
-    } else {
-        Vec::new()
-    };
-    let message = render_message(&text, &signoff, &entry.trailers)?;
-    let sign = match &options.sign {
-        Sign::With(key) => Some(format!("-S{key}")),
-        Sign::AsConfigured if here.config_bool("commit.gpgsign")? => Some("-S".to_owned()),
-        Sign::AsConfigured | Sign::Never => None,
-    };
+    let message = render_message(&text, &entry.trailers)?;
     let source = entry.source.commit.clone();
     let parents = match entry.tip {
         None => vec![source],
@@ -94,7 +62,7 @@ pub(super) fn commit(
         Some(tip) => vec![tip.commit.clone(), source],
     };
     let tree = entry.tree.to_string();
-    let commit = here.commit_tree(&tree, &parents, &message, sign.as_deref())?;
+    let commit = here.commit_tree(&tree, &parents, &message)?;
     let reason = format!(
         "kustomize-localize: {}",
         message.lines().next().unwrap_or_default()

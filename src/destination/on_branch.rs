@@ -7,7 +7,7 @@ use std::rc::Rc;
 use gix::ObjectId;
 
 use super::branch::{self, Branch};
-use super::commit::{self, CommitOptions, Entry};
+use super::commit::{self, Entry};
 use super::earlier::{self, Recorded};
 use super::message::{self, News};
 use super::objects::{self, Written};
@@ -105,8 +105,8 @@ pub struct BranchOptions {
     pub name: Option<String>,
     /// Where to check it out as well.
     pub worktree: Option<PathBuf>,
-    /// How the commit is made.
-    pub commit: CommitOptions,
+    /// Subject and body of the commit, a paragraph each; none: what has changed.
+    pub message: Vec<String>,
 }
 
 /// A branch to commit to, with what it holds.
@@ -484,7 +484,7 @@ impl OnBranch {
             },
         };
         let (commit, is_new) = commit::commit(
-            &self.options.commit,
+            &self.options.message,
             &self.repo,
             &self.branch,
             self.worktree.as_ref(),
@@ -510,7 +510,7 @@ impl OnBranch {
                 format!("Localize {target} into {into}")
             }
             (None, Some(name)) => format!("Localize {}", short_name(name)),
-            (None, None) => "Localize the repository in place".to_owned(),
+            (None, None) => "Localize the repository".to_owned(),
         };
         let kustomizations = match &self.into {
             Some(_) => Vec::new(),

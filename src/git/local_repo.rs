@@ -532,22 +532,6 @@ impl LocalRepo {
         }
     }
 
-    /// Returns the committer as a Signed-off-by trailer names it: `Name <mail>`.
-    ///
-    /// # Errors
-    /// When git knows no identity.
-    pub fn committer(&self) -> Result<String> {
-        let output = self.run(&["var", "GIT_COMMITTER_IDENT"], None)?;
-        if is_nameless(&output) {
-            return Err(nameless());
-        }
-        let ident = ok(output)?;
-        match ident.rfind('>') {
-            Some(end) => Ok(ident[..=end].to_owned()),
-            None => Err(nameless()),
-        }
-    }
-
     /// Returns this repository's own settings that matter to a connection (`url.*`, `http.*`,
     /// `credential.*`, …), which a fetch in another repository would not see.
     ///
@@ -571,21 +555,16 @@ impl LocalRepo {
         Ok(settings)
     }
 
-    /// Writes a commit object and returns its id. Identity and dates are git's; `sign` holds `-S`
-    /// or `-SKEY` as `git commit` takes them.
+    /// Writes a commit object and returns its id. Identity, dates and whether it is signed are git's.
     ///
     /// # Errors
     /// When git refuses: no identity, a key that cannot sign, storage that cannot be written.
-    pub fn commit_tree(
-        &self,
-        tree: &str,
-        parents: &[String],
-        message: &str,
-        sign: Option<&str>,
-    ) -> Result<String> {
+    pub fn commit_tree(&self, tree: &str, parents: &[String], message: &str) -> Result<String> {
         let mut args = vec!["commit-tree"];
-        // `commit-tree` alone ignores `commit.gpgSign`: the caller has looked it up.
-        args.extend(sign);
+        // `commit-tree` alone ignores it.
+        if self.config_bool("commit.gpgsign")? {
+            args.push("-S");
+        }
         for parent in parents {
             args.extend(["-p", parent]);
         }

@@ -118,7 +118,7 @@ fn holds_copies(branch: &str, made: TargetTrailer) -> Failure {
         "branch `{branch}` holds copies, as `{}`",
         made.into.unwrap_or(made.target)
     ))
-    .hint("localize in place on another branch: `--branch NAME`")
+    .hint("commit the repository to another branch: `--branch NAME`")
     .hint(format!(
         "or begin this one again, if the copies are not in use: {}",
         command("git branch -D", [branch])

@@ -372,7 +372,7 @@ fn refuse_lost(
             "`{}` is referenced by itself, so that it cannot be told where it would come from now",
             file.path
         ))
-        .hint("write a URL in place of the reference that leads there, stage that, then: git kustomize-localize --in-place --no-commit")),
+        .hint("write a URL in place of the reference that leads there, stage that, then: git kustomize-localize vendor")),
     }
 }
 

@@ -70,7 +70,7 @@ impl Options {
         let mut words: Vec<&str> = Vec::new();
         words.extend(
             given
-                .next_if(|given| *given == "localize")
+                .next_if(|given| ["branch", "vendor"].contains(&given.as_str()))
                 .map(String::as_str),
         );
         words.extend(["--trust-exec", pattern]);

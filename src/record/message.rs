@@ -12,14 +12,12 @@
 use std::borrow::Cow;
 
 use super::trailers::Trailers;
-use crate::failure::shown;
 use crate::failure::{Failure, Result};
 
 /// What follows the comment character, whichever it is, in the line that cuts a message.
 const SCISSORS: &str = " ------------------------ >8 ------------------------";
 
-/// Returns the message of a commit: the user's text, then `extra_trailers` (whole lines, as
-/// `Signed-off-by: A <a@example.org>`) and `trailers` as the last paragraph.
+/// Returns the message of a commit: the user's text, then `trailers` as the last paragraph.
 ///
 /// Trailers that end the user's text become part of that paragraph, so that they stay trailers;
 /// among them, those of an earlier record are dropped. Line ends become LF, blank lines around the
@@ -28,13 +26,9 @@ const SCISSORS: &str = " ------------------------ >8 ------------------------";
 ///
 /// # Errors
 ///
-/// Fails when there is no text, when it holds NUL or lines that could be taken for those of a record, when an extra
-/// trailer is malformed, and when a value of `trailers` is.
-pub fn render_message(
-    subject_and_body: &str,
-    extra_trailers: &[String],
-    trailers: &Trailers,
-) -> Result<String> {
+/// Fails when there is no text, when it holds NUL or lines that could be taken for those of a record, and when a
+/// value of `trailers` is malformed.
+pub fn render_message(subject_and_body: &str, trailers: &Trailers) -> Result<String> {
     if subject_and_body.contains('\0') {
         return Err(Failure::new(
             "the commit message holds NUL, which git cannot store",
@@ -42,17 +36,9 @@ pub fn render_message(
     }
     let text = subject_and_body.replace("\r\n", "\n");
     let lines: Vec<Cow<'_, str>> = text.split('\n').map(neutral).collect();
-    let (body, mut last) = split(&lines);
+    let (body, last) = split(&lines);
     if body.is_empty() {
         return Err(Failure::new("the commit message is empty"));
-    }
-    for extra in extra_trailers {
-        if !is_trailer(extra) || extra.contains(char::is_control) || is_ours(extra) {
-            return Err(Failure::new(format!("`{}` is not a trailer", shown(extra))));
-        }
-        if !last.contains(&extra.as_str()) {
-            last.push(extra);
-        }
     }
     let mut message = body.join("\n");
     message.push_str("\n\n");

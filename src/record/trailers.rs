@@ -242,7 +242,7 @@ impl Trailers {
         let is_top = target == "." && scope.is_none();
         if *in_place == into.is_some() || *in_place && !is_top {
             return Err(Failure::new(
-                "the target is neither copied into a directory nor the repository in place",
+                "the target is neither a copy nor the repository",
             ));
         }
         if let Some(source) = &self.source {

@@ -48,8 +48,8 @@ fn script(shell: clap_complete::Shell, mut command: clap::Command, name: &str) -
     String::from_utf8_lossy(&script).into_owned()
 }
 
-/// Lets the script for zsh complete TARGET and NEW_DIR also without `localize`: the first word is a command or a
-/// directory, and what follows a word that is not a command is completed as after `localize`.
+/// Lets the script for zsh complete TARGET and NEW_DIR: the first word is a command or a directory, and what follows a
+/// word that is not a command is completed as after [`COPY`].
 fn with_targets(script: &str, command: &clap::Command, name: &str) -> String {
     let commands: Vec<&str> = command
         .get_subcommands()
@@ -59,26 +59,32 @@ fn with_targets(script: &str, command: &clap::Command, name: &str) -> String {
         "\n(( $+functions[_{name}_first] )) ||\n_{name}_first() {{\n    _alternative 'commands:command:_{name}_commands' \
          'directories:directory:_directories'\n}}\n\nif [ \"$funcstack[1]\""
     );
-    let localize = format!(
-        "        [[ ' {} ' == *\" $line[1] \"* ]] || line[1]=localize\n        case $line[1] in\n",
+    let copy = format!(
+        "        [[ ' {} ' == *\" $line[1] \"* ]] || line[1]={COPY}\n        case $line[1] in\n",
         commands.join(" ")
     );
     script
+        .replacen(&format!("'{COPY}:' \\\n"), "", 1)
         .replacen(
             &format!("\":: :_{name}_commands\""),
             &format!("\":: :_{name}_first\""),
             1,
         )
-        .replacen("        case $line[1] in\n", &localize, 1)
+        .replacen("        case $line[1] in\n", &copy, 1)
         .replacen("\nif [ \"$funcstack[1]\"", &first, 1)
 }
 
-/// Returns the options and the commands of a command alone.
+/// What stands for a copy in the script for zsh: a command that nobody can type.
+const COPY: &str = "TARGET";
+
+/// Returns the options and the commands of a command, with its positional arguments as those of [`COPY`].
 fn without_positionals(command: &clap::Command) -> clap::Command {
     let options = command.get_arguments().filter(|one| !one.is_positional());
     clap::Command::new(env!("CARGO_PKG_NAME"))
         .version(env!("CARGO_PKG_VERSION"))
+        .disable_help_flag(true)
         .disable_help_subcommand(true)
         .args(options.cloned())
         .subcommands(command.get_subcommands().cloned())
+        .subcommand(clap::Command::new(COPY).args(command.get_arguments().cloned()))
 }

@@ -289,10 +289,11 @@ impl Outcome {
             removed,
             ..
         } = changed;
-        let what = match (*updated, targets.as_slice()) {
-            (true, _) => "what is localized".to_owned(),
-            (false, []) => "the repository in place".to_owned(),
-            (false, targets) => format!("{} in place", visible(&targets.join(", "))),
+        let what = match (*updated, targets.as_slice(), &self.branch) {
+            (true, _, _) => "what is localized".to_owned(),
+            (false, [], Some(_)) => "the repository".to_owned(),
+            (false, [], None) => "the working tree".to_owned(),
+            (false, targets, _) => visible(&targets.join(", ")),
         };
         let would = match (*updated, self.status) {
             (_, Status::Warned) => "not done, because it comes with warnings:",

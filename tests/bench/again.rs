@@ -62,7 +62,7 @@ fn little(kustomize: &Path, rounds: usize) -> bool {
     }));
     let localize = |arguments: &[&str]| {
         let mut command = ours(&repository, kustomize);
-        command.arg("--in-place").args(arguments);
+        command.arg("branch").args(arguments);
         command
     };
     timed(&mut localize(&[]));
@@ -122,7 +122,7 @@ fn many(kustomize: &Path) {
     ));
     let repository = Repository::of(files);
     let mut command = ours(&repository, kustomize);
-    command.arg("--in-place");
+    command.arg("branch");
     let taken = timed(&mut command);
     repository.git(&["branch", "-D", "localized/main"]);
     let peak = peak(&mut command);

@@ -5,7 +5,6 @@ use crate::commands::names;
 use crate::destination::Destination;
 use crate::failure::{Failure, Result, nearest};
 use crate::fetch::Fetcher;
-use crate::git::LocalRepo;
 use crate::plan::{copy, in_place};
 use crate::redact;
 use crate::reference::{self, RepoSpec, default_new_dir};
@@ -39,22 +38,6 @@ enum Place {
     Remote(RepoSpec),
 }
 
-/// Refuses to guess what to do at the top of a repository if no TARGET was named.
-pub(super) fn refuse_nothing(what: &What) -> Result<()> {
-    let What::Copy { target: None, .. } = what else {
-        return Ok(());
-    };
-    if !LocalRepo::discover_offline()?.is_some_and(|repo| repo.prefix.is_empty()) {
-        return Ok(());
-    }
-    Err(Failure::new("say what to do: no TARGET is named, and this is the top of the repository")
-        .hint("list remote references, and change nothing: git kustomize-localize check")
-        .hint("keep the URLs, and lock what they mean now: git kustomize-localize lock")
-        .hint("commit the repository without URLs, on a branch: git kustomize-localize --in-place")
-        .hint("copy one kustomization with all it needs, on a branch: git kustomize-localize TARGET")
-        .hint("see all commands and options: git kustomize-localize -h"))
-}
-
 impl Subject {
     /// Finds it.
     pub(super) fn find(what: &What, workspace: &Workspace) -> Result<Subject> {
@@ -64,14 +47,13 @@ impl Subject {
                 new_dir,
                 scope,
             } => {
-                let target = target.as_deref().unwrap_or(".");
                 let place = match remote(target, scope.is_some())? {
                     Some(spec) => Place::Remote(spec),
                     None => local(target, scope.as_deref(), workspace)?,
                 };
                 Ok(Subject::Copy(Copied {
                     new_dir: self::new_dir(new_dir.as_deref(), target, &place)?,
-                    named: target.to_owned(),
+                    named: target.clone(),
                     place,
                 }))
             }
@@ -239,6 +221,13 @@ fn directory(what: &str, text: &str, workspace: &Workspace) -> Result<String> {
         Resolved::Directory { path } => Ok(path),
         Resolved::File { .. } => Err(Failure::new(format!("the {what} `{text}` is a file"))
             .hint("name the directory that holds the kustomization")),
+        Resolved::Missing { .. } if what == "target" && is_word(text) => Err(Failure::new(
+            format!("`{text}` is neither a command nor a directory"),
+        )
+        .hint(match nearest(text, names()) {
+            Some(name) => format!("if the command is meant: git kustomize-localize {name}"),
+            None => "see all commands: git kustomize-localize -h".to_owned(),
+        })),
         Resolved::Missing { .. } => Err(Failure::new(format!(
             "there is no directory `{text}` for the {what}"
         ))
@@ -259,6 +248,11 @@ fn directory(what: &str, text: &str, workspace: &Workspace) -> Result<String> {
     }
 }
 
+/// Returns whether a TARGET may be meant as a command.
+fn is_word(text: &str) -> bool {
+    !text.contains('/') && !std::path::Path::new(text).exists()
+}
+
 /// Returns what to do about a missing directory.
 fn if_missing(what: &str, text: &str, workspace: &Workspace) -> String {
     let is_committed = matches!(workspace.files, Files::Commit { .. });
@@ -267,11 +261,8 @@ fn if_missing(what: &str, text: &str, workspace: &Workspace) -> String {
             "a {what} is read from the source commit: commit it first, or use `--no-commit`"
         );
     }
-    match nearest(text, names()) {
-        Some(name) if what == "target" => {
-            format!("if the command is meant: git kustomize-localize {name}")
-        }
-        _ if what == "scope" => "name a directory above the target, as seen from here".to_owned(),
+    match what {
+        "scope" => "name a directory above the target, as seen from here".to_owned(),
         _ => "name the directory that holds the kustomization, as seen from here".to_owned(),
     }
 }
@@ -291,7 +282,7 @@ fn new_dir(given: Option<&str>, target: &str, place: &Place) -> Result<String> {
             "" => Err(Failure::new(
                 "the target is the top of the repository, so NEW_DIR has no name",
             )
-            .hint("give NEW_DIR, or localize the whole repository on a branch: --in-place")),
+            .hint("give NEW_DIR, or commit the whole repository: git kustomize-localize branch")),
             base => Ok(default_new_dir(Some(base), None)),
         },
     }
@@ -323,14 +314,14 @@ fn root(text: &str, workspace: &Workspace) -> Result<String> {
         }
         _ if RepoSpec::parse(text).is_ok() => {
             return Err(Failure::new(
-                "only a directory of this repository can be localized in place",
+                "only a directory of this repository can be localized where it stands",
             )
-            .hint("to bring in a copy of a remote target: leave `--in-place` out"));
+            .hint("to copy it: git kustomize-localize URL"));
         }
         _ => {
             return Err(
                 Failure::new(format!("there is no directory `{text}` for the target"))
-                    .hint("with `--in-place` every argument is a target: there is no NEW_DIR"),
+                    .hint("name directories that hold kustomizations, as seen from here"),
             );
         }
     };

@@ -3,7 +3,7 @@
 use super::BRANCH;
 use crate::support::{Project, Repo};
 
-const IN_PLACE: [&str; 2] = ["--in-place", "--no-verify"];
+const IN_PLACE: [&str; 2] = ["branch", "--no-verify"];
 const SHALLOW: [&str; 3] = ["--no-local", "--depth=1", "--branch=main"];
 
 fn fetch(clone: &Repo, depth: &[&str]) {
@@ -73,8 +73,8 @@ fn the_source_is_never_the_branch() {
     let work = &project.work;
     work.git(&["switch", "--quiet", "--detach"]);
     for args in [
-        &["--in-place", "--rev", "main", "--branch", "main"][..],
-        &["--in-place", "--rev", "main", "--branch", "refs/heads/main"],
+        &["branch", "--rev", "main", "--branch", "main"][..],
+        &["branch", "--rev", "main", "--branch", "refs/heads/main"],
         &["other", "copy", "--rev", "main", "--branch", "main"],
     ] {
         work.run_unchanged(args)
@@ -86,9 +86,9 @@ fn the_source_is_never_the_branch() {
     work.run_unchanged(&IN_PLACE)
         .fails(2)
         .stderr_has("--branch NAME");
-    work.run(&["--in-place", "--branch", "localized/main"])
+    work.run(&["branch", "--branch", "localized/main"])
         .success();
-    work.run(&["--in-place", "--rev", "main"])
+    work.run(&["branch", "--rev", "main"])
         .success()
         .stdout_has("nothing to do");
 }
@@ -100,7 +100,7 @@ fn a_bare_repository_has_the_branch_too() {
     let bare = sandbox.clone_with(work, "bare.git", &["--bare"]);
     bare.run(&IN_PLACE).success();
     bare.run(&IN_PLACE).success().stdout_has("nothing to do");
-    bare.run(&["--in-place", "--branch", "main"])
+    bare.run(&["branch", "--branch", "main"])
         .fails(2)
         .stderr_has("`main` is the source");
     bare.run(&["verify", "localized/main", "--rebuild"])
@@ -109,7 +109,7 @@ fn a_bare_repository_has_the_branch_too() {
         .success()
         .stdout_has("(from https://example.com/");
     let place = sandbox.path("deployed");
-    bare.run(&["--in-place", "--worktree", place.to_str().unwrap()])
+    bare.run(&["branch", "--worktree", place.to_str().unwrap()])
         .success();
     let deployed = Repo::new(sandbox, place);
     assert_eq!(deployed.git(&["status", "--porcelain"]), "");

@@ -8,7 +8,7 @@ use crate::support::{OVERLAY, Output, Project, Repo, base_of, config};
 
 const BASE: &str = "example/base/kustomization.yaml";
 const STORED: &str = "localized-files/example.com/acme/remote";
-const IN_PLACE: [&str; 2] = ["--in-place", "--no-verify"];
+const IN_PLACE: [&str; 2] = ["branch", "--no-verify"];
 
 /// Runs it, which leaves everything but the branch as it was.
 #[track_caller]
@@ -127,7 +127,7 @@ fn the_message_lists_the_kustomizations_that_changed() {
         &["No longer referenced:\n\n- https://example.com/acme/remote.git?ref=v2\n"],
     );
     // Brought in by hand on main, where it then is: vendored, and the branch has it unchanged.
-    let vendor = ["--in-place", "--no-commit", "--no-verify"];
+    let vendor = ["vendor", "--no-verify"];
     work.run(&vendor).success();
     commit_and_follow(work, "vendored", &[]);
     // But for the lock, which records that the message holds the record.
@@ -358,7 +358,7 @@ fn it_starts_where_check_and_lock_start() {
         assert!(work.show(BRANCH, BASE).contains("localized-files/"));
         assert_eq!(work.show(BRANCH, path), template);
         // The same on disk.
-        work.run(&["--in-place", "--no-commit", "--locked"])
+        work.run(&["vendor", "--locked"])
             .success()
             .lacks("not-followed");
         assert_eq!(work.read(path), template);
@@ -368,7 +368,7 @@ fn it_starts_where_check_and_lock_start() {
     }
     work.write(".kustomize-localize", "include: [nowhere]\n");
     work.commit("nothing");
-    for command in ["check", "lock", "--in-place", "--in-place --no-commit"] {
+    for command in ["branch", "check", "lock", "vendor"] {
         let command: Vec<&str> = command.split(' ').collect();
         work.run(&command)
             .fails(2)
@@ -401,8 +401,7 @@ fn a_failed_run_changes_nothing() {
             .fails(2)
             .stderr_has(said);
     };
-    let target = "`example/overlay`: on a branch the whole repository is localized";
-    refused(&["example/overlay"], target);
+    refused(&["example/overlay"], "unexpected argument");
     refused(&["--rev", "nothing"], "`nothing` names no commit");
     refused(&["--offline"], "offline");
     work.write(BASE, base_of("v9"));

@@ -106,7 +106,7 @@ fn deploys_from_the_branch(world: &World, named: &[&str], built: &[&str]) {
         check("main").fails(2).stderr_has("may change every object");
     }
 
-    let output = work.run(&["--in-place", "--format", "json"]);
+    let output = work.run(&["branch", "--format", "json"]);
     let report: Value = serde_json::from_str(&output.success().stdout).unwrap();
     let mut by_engines = BTreeSet::new();
     for one in report["verified"]["targets"].as_array().unwrap() {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::support::{Project, Repo};
 
 const FILE: &str = "hydrator.metadata";
-const IN_PLACE: [&str; 2] = ["--in-place", "--no-verify"];
+const IN_PLACE: [&str; 2] = ["branch", "--no-verify"];
 
 fn metadata(work: &Repo) -> Value {
     serde_json::from_str(&work.show("localized/main", FILE)).unwrap()
@@ -15,7 +15,7 @@ fn metadata(work: &Repo) -> Value {
 fn the_branch_names_its_source_commit_and_goes_on_doing_so() {
     let project = Project::new();
     let work = &project.work;
-    work.run(&["--in-place", "--hydrator-metadata", "--no-verify"])
+    work.run(&["branch", "--hydrator-metadata", "--no-verify"])
         .success();
     let found = metadata(work);
     assert_eq!(
@@ -71,7 +71,7 @@ fn a_file_of_the_user_is_not_overwritten() {
     let work = &project.work;
     work.write(FILE, "{}\n");
     work.commit("ours");
-    work.run(&["--in-place", "--hydrator-metadata", "--no-verify"])
+    work.run(&["branch", "--hydrator-metadata", "--no-verify"])
         .fails(2)
         .stderr_has("the source has a `hydrator.metadata` of its own")
         .stderr_has("git rm hydrator.metadata");
@@ -79,7 +79,7 @@ fn a_file_of_the_user_is_not_overwritten() {
     assert_eq!(work.show("localized/main", FILE), "{}\n");
     for args in [
         &["example/overlay", "--hydrator-metadata"][..],
-        &["--in-place", "--no-commit", "--hydrator-metadata"],
+        &["vendor", "--hydrator-metadata"],
     ] {
         work.run(args).fails(2).stderr_has("--hydrator-metadata");
     }

@@ -12,7 +12,7 @@ fn project() -> Project {
     let work = &project.work;
     work.write("example/base/kustomization.yaml", base_of("main"));
     work.commit("follow main");
-    work.run(&["--in-place"]).success();
+    work.run(&["branch"]).success();
     project
 }
 
@@ -25,7 +25,7 @@ fn change(project: &Project, what: &str, message: &str) -> String {
 /// Localizes again with everything resolved anew: the message has these parts.
 #[track_caller]
 fn updated(project: &Project, parts: &[&str]) -> String {
-    project.work.run(&["--in-place", "--update"]).success();
+    project.work.run(&["branch", "--update"]).success();
     let text = project.work.message(BRANCH);
     for part in parts {
         assert!(text.contains(part), "no {part:?} in\n{text}");
@@ -123,7 +123,7 @@ fn offline_and_without_an_upstream_only_the_move_is_listed() {
     // A lock on main decides what the branch holds.
     work.run(&["lock"]).success();
     work.commit("lock");
-    work.run(&["--in-place"]).success();
+    work.run(&["branch"]).success();
     let old = project.upstream.id("main");
     let new = change(&project, "two", "Two");
     work.run(&["update"]).success();
@@ -131,7 +131,7 @@ fn offline_and_without_an_upstream_only_the_move_is_listed() {
     let tip = work.id(BRANCH);
     let says = |more: &[&str], text: &str| {
         work.git(&["update-ref", "refs/heads/localized/main", &tip]);
-        work.run(&[&["--in-place"], more].concat()).success();
+        work.run(&[&["branch"], more].concat()).success();
         let message = work.message(BRANCH);
         assert!(message.contains(text), "no {text:?} in\n{message}");
     };

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::support::{Output, Project, Repo, base_of};
 
-const IN_PLACE: [&str; 2] = ["--in-place", "--no-verify"];
+const IN_PLACE: [&str; 2] = ["branch", "--no-verify"];
 const SERVICE: &str = "example/base/localized-files/example.com/acme/remote/v1/service.yaml";
 
 /// A project, and where the worktree is to be.
@@ -122,12 +122,9 @@ fn obstacles_are_found_before_anything_changes() {
     let other = "is a worktree that has `other` checked out";
     deployed.refused(&[], &[other]);
     work.git(&["worktree", "remove", place.to_str().unwrap()]);
-    work.run_unchanged(&["--in-place", "--no-verify", "--worktree", "."])
+    work.run_unchanged(&["branch", "--no-verify", "--worktree", "."])
         .fails(2)
         .stderr_has("is the main worktree, whose files are yours");
-    work.run_unchanged(&["--in-place", "--no-commit", "--worktree", "x"])
-        .fails(2)
-        .stderr_has("cannot be used with");
 
     deployed.follow(&[]).success();
     let tip = work.id("localized/main");

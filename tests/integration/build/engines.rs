@@ -333,7 +333,7 @@ fn what_engines_build_is_the_same_when_localized() {
     let Some(project) = fleet() else { return };
     let work = &project.work;
     deployed(work);
-    let output = work.run(&["--in-place", "--format", "json"]);
+    let output = work.run(&["branch", "--format", "json"]);
     output.success();
     let same = |name: &str| (name.to_owned(), "identical".to_owned());
     assert_eq!(
@@ -368,7 +368,7 @@ fn what_engines_build_is_the_same_when_localized() {
     // Nothing that they build has changed: what was verified is not built again.
     work.write("README.md", "More.\n");
     work.commit("More");
-    let output = work.run(&["--in-place", "--format", "json"]);
+    let output = work.run(&["branch", "--format", "json"]);
     output.success();
     let before: Vec<String> = engines(&output)
         .into_iter()
@@ -414,7 +414,7 @@ fn what_flux_leaves_out_is_not_there_when_it_builds() {
     work.symlink("plain/link.yaml", "notes.yaml");
     let run = |patterns: &str| {
         commit(work, &[(".sourceignore", patterns)]);
-        let output = work.run(&["--in-place", "--format", "json"]);
+        let output = work.run(&["branch", "--format", "json"]);
         output.success();
         let verdicts = engines(&output).into_iter();
         verdicts.map(|(_, verdict)| verdict).collect::<Vec<_>>()
@@ -492,11 +492,11 @@ patches:
         ]);
         // The component that the object adds is there only when it is localized: then it is added twice.
         let before = work.state();
-        let output = work.run(&["--in-place", "--format", "json"]);
+        let output = work.run(&["branch", "--format", "json"]);
         let verdicts = verdicts(output.fails(1));
         let expected = [("apps/web", "identical"), (name, "differs")];
         assert_eq!(verdicts, expected.map(|(a, b)| (a.into(), b.into())));
-        let output = work.run(&["--in-place"]);
+        let output = work.run(&["branch"]);
         output.fails(1).stdout_has(name);
         output
             .stdout_has("-  name: x-web\n")
@@ -505,7 +505,7 @@ patches:
         // Without the object nothing differs.
         work.git(&["rm", "-qr", "clusters", "prod"]);
         work.commit("No object");
-        work.run(&["--in-place"]).success();
+        work.run(&["branch"]).success();
     }
 }
 
@@ -540,7 +540,7 @@ patches:
         let verdict = |prefix: &str| {
             let (place, text) = change(prefix);
             world.commit(&[(place, &text)]);
-            let output = work.run(&["--in-place", "--format", "json"]);
+            let output = work.run(&["branch", "--format", "json"]);
             let all = engines(output.success());
             let web = all.into_iter().find(|(name, _)| name.contains(" web ("));
             web.unwrap().1
@@ -579,10 +579,10 @@ fn a_build_of_an_engine_that_failed_is_never_verified_before() {
         said.matches("as deployed did not work before either")
             .count()
     };
-    let first = work.run(&["--in-place"]);
+    let first = work.run(&["branch"]);
     assert_eq!(same(&first.success().stdout), 1, "{first:?}");
     for _ in 0..2 {
-        let again = work.run(&["--in-place"]);
+        let again = work.run(&["branch"]);
         assert_eq!(same(&again.success().stdout), 1, "{again:?}");
         work.write("README.md", "Another text\n");
         work.commit("Nothing that is built");

@@ -219,7 +219,7 @@ fn a_placeholder_is_no_reason() {
         repo.commit("entries");
         for way in [
             &["lock"][..],
-            &["--in-place", "--no-verify"],
+            &["branch", "--no-verify"],
             &["app", "--no-verify", "--branch", "copy"],
         ] {
             let output = repo.run(way);

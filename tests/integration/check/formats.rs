@@ -111,7 +111,7 @@ fn a_failure_is_json_for_every_command() {
         &["lock", "no/such/path"],
         &["update", "no-such"],
         &["no/such/path"],
-        &["--in-place", "--rev", "no-such"],
+        &["branch", "--rev", "no-such"],
     ] {
         let output = repo.run(&[args, &["--format", "json"]].concat());
         output.fails(2).stderr_has("error: ");
@@ -242,7 +242,7 @@ fn names_of_files_are_no_commands_in_any_output() {
         vec!["tree", "--format", "mermaid"],
         vec!["lock", "--offline"],
         vec!["lock", "--offline", "--format", "json"],
-        vec!["--in-place", "--no-commit", "--offline"],
+        vec!["vendor", "--offline"],
         vec!["verify"],
         vec!["hook", "run", "pre-commit"],
     ];

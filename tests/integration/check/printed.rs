@@ -104,7 +104,7 @@ fn world() -> World {
         work.write(&format!("{root}/kustomization.yaml"), url);
     }
     work.git(&["add", "--all"]);
-    work.run(&["--in-place", "--no-commit"]).success();
+    work.run(&["vendor"]).success();
     for root in ["apps/a", "apps/b", "apps/c"] {
         let url = "resources:\n- https://github.com/acme/lib//web?ref=v1\n";
         work.write(&format!("{root}/kustomization.yaml"), url);
@@ -132,7 +132,7 @@ fn an_edited_copy_is_written_again_and_nothing_else() {
     let command = &findings[0].1[0];
     assert_eq!(
         command,
-        "git kustomize-localize --in-place --no-commit --overwrite :/here && git add -f -- :/here/localized-files :/kustomize-localize.lock"
+        "git kustomize-localize vendor --overwrite :/here && git add -f -- :/here/localized-files :/kustomize-localize.lock"
     );
     shell(work, "", command).success();
     assert_eq!(work.read(file), deployment("one"));

@@ -78,7 +78,7 @@ fn attributes_of_the_user_hold_on_both_sides_alike() {
         ),
     ] {
         let world = world(place, text);
-        let clone = clone(&world, text, &["--in-place"]);
+        let clone = clone(&world, text, &["branch"]);
         world.same_build("app", &clone, "app");
         assert_eq!(clone.read("app/a.conf"), "$Id$\r\ntwo\r\n");
     }

@@ -7,8 +7,8 @@ fn ways<'a>(more: &[&'a str]) -> [Vec<&'a str>; 4] {
     [
         &["app", "copied", "--scope", "."][..],
         &["app", "on-disk", "--scope", ".", "--no-commit"],
-        &["--in-place", "--branch", "placed"],
-        &["--in-place", "--no-commit"],
+        &["branch", "--branch", "placed"],
+        &["vendor"],
     ]
     .map(|way| [way, more, &["--no-verify"]].concat())
 }

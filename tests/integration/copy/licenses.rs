@@ -76,7 +76,7 @@ const ALL: [&str; 7] = [
 fn they_come_along_in_a_copy_and_in_place_and_are_in_the_lock() {
     for (args, place, lock) in [
         (&["app"][..], COPY, "localized-app/kustomize-localize.lock"),
-        (&["--in-place"], HERE, "kustomize-localize.lock"),
+        (&["branch"], HERE, "kustomize-localize.lock"),
         (
             &[BASE, "localized-app"],
             "localized-app",
@@ -116,7 +116,7 @@ fn they_come_along_in_a_copy_and_in_place_and_are_in_the_lock() {
 fn in_the_working_tree_they_go_with_their_files() {
     let world = world();
     let work = &world.work;
-    let in_place = ["--in-place", "--no-commit"];
+    let in_place = ["vendor"];
     let on_disk = || {
         work.git(&["add", "-f", "-A"]);
         let tree = work.git(&["write-tree"]);

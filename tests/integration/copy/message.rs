@@ -303,6 +303,6 @@ fn quiet_prints_nothing_but_errors() {
     let output = project.work.run(&["none", "--quiet"]);
     output
         .fails(2)
-        .stderr_has("error: there is no directory `none`");
+        .stderr_has("error: `none` is neither a command nor a directory");
     assert_eq!(output.stdout, "");
 }

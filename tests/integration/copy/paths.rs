@@ -28,7 +28,7 @@ fn every_field_with_absolute_paths() {
     assert_eq!(absolute.stdout, "localized-app/kustomization.yaml\n");
 
     // The same in place: a literal is not a path.
-    world.verified(&["--in-place", "--no-commit"]);
+    world.verified(&["vendor"]);
     assert_eq!(work.read("app/kustomization.yaml"), relative);
     work.run(&["check", "--working-tree"]).success();
 }

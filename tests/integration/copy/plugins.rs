@@ -119,7 +119,7 @@ fn they_are_copied_locked_and_localized_in_place() {
         Some(output.success().stdout.clone())
     };
     let before = built();
-    let localize = ["--in-place", "--no-commit", "app"];
+    let localize = ["vendor", "app"];
     work.run(&localize).success().lacks("warning");
     work.git(&["add", "--all"]);
     assert_eq!(built(), before);
@@ -153,7 +153,7 @@ fn missing_local_plugin_files_stop_nothing() {
         ),
         ("helmCharts: [{name: web}]\n", ""),
     ] {
-        for more in [&[][..], &["--no-commit"]] {
+        for way in ["branch", "vendor"] {
             let world = World::new();
             let work = &world.work;
             world.file(&format!("{FILES}/app.yaml"), config_map("app"));
@@ -170,13 +170,12 @@ fn missing_local_plugin_files_stop_nothing() {
                 ("app/kustomization.yaml", &text),
                 ("app/gen.yaml", configuration),
             ]);
-            let run = |args: &[&str]| work.run(&[args, more].concat());
-            run(&["--in-place", "--no-verify", "-v"])
+            work.run(&[way, "--no-verify", "-v"])
                 .success()
                 .stderr_has("warning[");
             let place = "app/localized-files/files.example.com/app.yaml";
-            match more {
-                [] => work.git(&["show", &format!("localized/main:{place}")]),
+            match way {
+                "branch" => work.git(&["show", &format!("localized/main:{place}")]),
                 _ => work.read(place),
             };
             // A copy has to be whole.
@@ -189,7 +188,7 @@ fn missing_local_plugin_files_stop_nothing() {
 fn a_newer_version_is_brought_in_by_update() {
     let world = world();
     let work = &world.work;
-    work.run(&["--in-place", "--no-commit", "app"]).success();
+    work.run(&["vendor", "app"]).success();
     work.commit("localized");
     world.file(&format!("{FILES}/far.txt"), "further\n");
     work.run(&["update", &format!("{FILES}/far.txt")]).success();

@@ -416,7 +416,7 @@ fn a_component_that_cannot_be_read_has_no_kind() {
         &["check"][..],
         &["check", "top"],
         &["lock"],
-        &["--in-place", "--dry-run", "--no-verify"],
+        &["branch", "--dry-run", "--no-verify"],
         &["top", "--scope", "."],
     ] {
         let output = world.work.run(command);

@@ -70,16 +70,16 @@ fn a_lock_or_a_configuration_that_is_not_committed_is_not_passed_over() {
         (".kustomize-localize", "`.kustomize-localize`"),
     ] {
         let words = [differ, "git add -f -- :/", "&& git commit", "--rev HEAD"];
-        for args in [&OVERLAY[..], &["--in-place"]] {
+        for args in [&OVERLAY[..], &["branch"]] {
             refused(work, args, &words);
             work.run(&[args, &["--dry-run", "--rev", "HEAD"]].concat())
                 .success();
         }
         work.git(&["add", "-f", "--", file]);
-        refused(work, &["--in-place"], &words);
+        refused(work, &["branch"], &words);
         work.git(&["commit", "--quiet", "--message", file]);
     }
-    work.run(&["--in-place", "--dry-run"]).success();
+    work.run(&["branch", "--dry-run"]).success();
     let differs = "uncommitted changes in `.kustomize-localize`: ";
     for change in [Some("allow-private: false\n"), None] {
         match change {
@@ -87,10 +87,10 @@ fn a_lock_or_a_configuration_that_is_not_committed_is_not_passed_over() {
             None => work.remove(".kustomize-localize"),
         }
         refused(work, &OVERLAY, &[differs]);
-        refused(work, &["--in-place"], &[differs]);
+        refused(work, &["branch"], &[differs]);
     }
     work.git(&["add", "--all"]);
-    refused(work, &["--in-place"], &["hint: commit them: git commit\n"]);
+    refused(work, &["branch"], &["hint: commit them: git commit\n"]);
 }
 
 /// Who follows the hint of a failure and edits the configuration is told that it has to be committed, and not the same
@@ -105,19 +105,19 @@ fn a_configuration_that_is_not_committed_is_named_before_anything_is_resolved() 
         format!("resources: ['{gone}?ref=v1']\n"),
     );
     work.commit("gone");
-    work.run(&["--in-place"]).fails(2).stderr_has("/gone");
+    work.run(&["branch"]).fails(2).stderr_has("/gone");
     work.write(
         ".kustomize-localize",
         format!("allow:\n- {{url: '{gone}', refs: any, leave: true, reason: it is ours}}\n"),
     );
-    let output = work.run(&["--in-place"]);
+    let output = work.run(&["branch"]);
     output
         .fails(2)
         .stderr_has("git add -f -- :/.kustomize-localize && git commit")
         .lacks("/gone");
     work.git(&["add", "-f", "--", ":/.kustomize-localize"]);
     work.git(&["commit", "--quiet", "--message", "leave it"]);
-    work.run(&["--in-place", "--no-verify"]).success();
+    work.run(&["branch", "--no-verify"]).success();
 }
 
 #[test]
@@ -279,37 +279,27 @@ fn a_missing_target_is_reported() {
     fs::create_dir(work.path().join("empty")).unwrap();
     let commit = "a target is read from the source commit: commit it first, or use `--no-commit`";
     let look = "name the directory that holds the kustomization, as seen from here";
-    for (target, hint) in [
-        ("new", commit),
-        ("empty", commit),
-        ("nowhere", look),
+    let (directory, word) = (
+        "there is no directory `",
+        "` is neither a command nor a directory",
+    );
+    for (target, says, hint) in [
+        ("new", directory, commit),
+        ("empty", directory, commit),
+        ("./nowhere", directory, look),
+        (
+            "status",
+            word,
+            "see all commands: git kustomize-localize -h",
+        ),
         // A misspelled command.
         (
             "chek",
+            word,
             "if the command is meant: git kustomize-localize check",
         ),
-        // An option without its dashes.
-        (
-            "in-place",
-            "if the option is meant: git kustomize-localize --in-place",
-        ),
-        (
-            "build_arg",
-            "if the option is meant: git kustomize-localize --build-arg ARG",
-        ),
-        (
-            "no_verify",
-            "if the option is meant: git kustomize-localize --no-verify",
-        ),
     ] {
-        refused(
-            work,
-            &[target],
-            &[
-                &format!("there is no directory `{target}` for the target"),
-                &format!("hint: {hint}\n"),
-            ],
-        );
+        refused(work, &[target], &[says, &format!("hint: {hint}\n")]);
     }
     // What fails is something else.
     let empty = project.sandbox.repo("empty");
@@ -331,7 +321,7 @@ fn a_missing_target_is_reported() {
         refused(work, args, &[&message, "did you mean `check`?"]);
     }
     // Another command has the option.
-    let has = "tip: it is an option of `localize`, `lock`, `update`";
+    let has = "tip: it is an option of `branch`, `vendor`, `lock`, `update`";
     refused(work, &["check", "--helm"], &[has]);
     let has = "tip: it is an option of `check`, `tree`, `targets`";
     refused(work, &["--staged"], &[has]).lacks("similar");

@@ -63,14 +63,14 @@ pub(crate) fn settings() -> Vec<Setting> {
                 &["check", "--format=json"],
                 &["lock"],
                 &["check", "--format=json"],
-                &["--in-place"],
-                &["--in-place"],
+                &["branch"],
+                &["branch"],
                 &["verify"],
             ]),
             script(&[
-                &["--in-place", "--no-commit"],
+                &["vendor"],
                 &["check", "--working-tree", "--format=json"],
-                &["--in-place", "--no-commit"],
+                &["vendor"],
             ]),
             script(&[&["example/overlay"], &["example/none"], &["../elsewhere"]]),
         ];

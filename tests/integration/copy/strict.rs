@@ -81,7 +81,7 @@ fn strict_in_place_and_for_the_lock() {
         "resources: [config.yaml, missing.yaml]\n",
     );
     work.commit("something is missing");
-    let in_place = ["--in-place", "--no-commit", "--no-verify", "--strict"];
+    let in_place = ["vendor", "--no-verify", "--strict"];
     for args in [&["lock", "--strict"][..], &in_place] {
         let before = work.state();
         work.run(args)
@@ -160,8 +160,8 @@ fn strict_warnings_of_the_configuration_apply_to_every_command() {
     let project = Project::new();
     let work = &project.work;
     work.write("other/kustomization.yaml", "resources: [missing.yaml]\n");
-    let in_place = ["--in-place", "--no-verify"];
-    let on_disk = ["--in-place", "--no-verify", "--no-commit"];
+    let in_place = ["branch", "--no-verify"];
+    let on_disk = ["vendor", "--no-verify"];
     for (strict, status) in [("missing-path", 1), ("floating-chart", 0)] {
         work.write(".kustomize-localize", format!("strict: [{strict}]\n"));
         work.commit("strict");
@@ -191,7 +191,7 @@ fn a_strict_job_passes_with_accepted_warnings() {
     let before = work.state();
     for args in [
         &["lock", "--strict"][..],
-        &["--in-place", "--strict"],
+        &["branch", "--strict"],
         &["other", "--strict"],
     ] {
         let output = work.run(args);
@@ -209,9 +209,7 @@ fn a_strict_job_passes_with_accepted_warnings() {
     work.run(&["lock", "--strict"]).success().lacks("warning");
     work.commit("locked");
     for _ in 0..2 {
-        work.run(&["--in-place", "--strict"])
-            .success()
-            .lacks("warning");
+        work.run(&["branch", "--strict"]).success().lacks("warning");
     }
     // Whatever lacks the file cannot be built.
     for gate in [
@@ -231,7 +229,5 @@ fn a_strict_job_passes_with_accepted_warnings() {
     let lock = work.git(&["show", "copies:copy/kustomize-localize.lock"]);
     assert!(!lock.contains("leave-missing"), "{lock}");
     work.run(&["verify", "copies", "--rebuild"]).success();
-    work.run(&["--in-place", "--no-commit", "--strict"])
-        .success()
-        .lacks("warning");
+    work.run(&["vendor", "--strict"]).success().lacks("warning");
 }

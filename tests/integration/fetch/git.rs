@@ -202,7 +202,7 @@ fn a_query_that_kustomize_ignores_is_no_way_to_say_head() {
     let (sandbox, _up, url) = local();
     let dropped = format!("{url}?ref=v1;x");
     let repo = naming(&sandbox, &[&url, &dropped]);
-    for command in ["app", "--in-place", "lock"] {
+    for command in ["branch", "app", "lock"] {
         let output = repo.run(&[command]);
         assert_ne!(output.status, 0);
         output

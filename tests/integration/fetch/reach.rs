@@ -112,7 +112,7 @@ fn references_of_the_user_are_fetched_from_anywhere() {
     work.write(".kustomize-localize", "allow-private: true\n");
     work.git(&["rm", "-r", "--quiet", "--force", "app/own"]);
     work.commit("allow");
-    for branch in [&["app", "--branch=a"][..], &["--in-place", "--branch=b"]] {
+    for branch in [&["app", "--branch=a"][..], &["branch", "--branch=b"]] {
         work.run(&[branch, &["--no-verify"]].concat()).success();
     }
 }

@@ -322,7 +322,7 @@ fn a_reference_behind_which_something_could_not_be_resolved_is_not_fulfilled() {
         .stdout_has("remote-reference")
         .stdout_has(&chain);
     // Where something is localized there is a record to verify.
-    let dev = ["--in-place", "--no-commit", "--no-verify", "overlays/dev"];
+    let dev = ["vendor", "--no-verify", "overlays/dev"];
     world.work.run(&dev).success();
     world.work.commit("localized in part");
     world
@@ -711,5 +711,5 @@ fn the_printed_entries_let_all_that_cannot_be_resolved_stay() {
     run(&world, &[]).success();
     world.work.commit("lock");
     world.work.run(&["check"]).success();
-    world.work.run(&["--in-place", "--no-verify"]).success();
+    world.work.run(&["branch", "--no-verify"]).success();
 }

@@ -231,7 +231,7 @@ fn localized() -> (World, String) {
         .work
         .write("url/kustomization.yaml", format!("resources:\n- {FILE}\n"));
     world.work.git(&["add", "--all"]);
-    let localize = ["--in-place", "--no-commit", ".", "tagged", "over"];
+    let localize = ["vendor", ".", "tagged", "over"];
     world.work.run(&localize).success();
     world.work.commit("localized");
     let (_, new) = move_branch(&world);
@@ -277,7 +277,7 @@ fn localized_files_are_brought_in_again() {
         .lacks("stale");
     world
         .work
-        .run(&["--in-place", "--no-commit", ".", "tagged", "over"])
+        .run(&["vendor", ".", "tagged", "over"])
         .success()
         .stdout_has("nothing to do");
     update(&world, &[])
@@ -347,7 +347,7 @@ fn a_remote_configuration_comes_with_its_files() {
         .work
         .write("kustomization.yaml", format!("transformers:\n- {plugin}\n"));
     world.work.git(&["add", "--all"]);
-    world.work.run(&["--in-place", "--no-commit"]).success();
+    world.work.run(&["vendor"]).success();
     world.work.commit("localized");
     world.file(plugin, transformer.replace("one", "two"));
     update(&world, &[plugin])

@@ -62,7 +62,6 @@ fn the_archive_is_complete() {
         "LICENSE-APACHE",
         "LICENSE-MIT",
         "man/man1/git-kustomize-localize.1",
-        "man/man7/git-kustomize-localize-recipes.7",
         "completions/git-kustomize-localize.bash",
         "completions/git-kustomize-localize.fish",
         "completions/git-kustomize-localize.zsh",

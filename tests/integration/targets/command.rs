@@ -111,8 +111,8 @@ spec:
     work.write("apps/team/db/map.yaml", config_map("db"));
     work.commit("Begin");
     for arguments in [
-        &["--in-place"][..],
-        &["--in-place", "--no-commit"],
+        &["branch"][..],
+        &["vendor"],
         &["apps/web", "apps/team/copy"],
         &["apps/web", "apps/team/copy", "--no-commit"],
     ] {
@@ -132,7 +132,7 @@ spec:
         set.replace("      - path: apps/*/*\n", excluded),
     );
     work.commit("Exclude");
-    work.run(&["--in-place", "--no-verify"]).success();
+    work.run(&["branch", "--no-verify"]).success();
 }
 
 /// Returns an object of Flux in the namespace of bootstrapping.

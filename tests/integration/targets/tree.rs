@@ -240,7 +240,7 @@ fn locked_and_localized_nodes_are_marked() {
     let text = tree(work, &["--remote"]);
     assert!(text.contains(", locked "), "{text}");
     assert!(!text.contains("not locked"), "{text}");
-    work.run(&["--in-place", "--no-commit"]).success();
+    work.run(&["vendor"]).success();
     let text = tree(work, &["--remote"]);
     assert!(!text.contains("locked "), "{text}");
     assert!(text.contains(" (from https://"), "{text}");

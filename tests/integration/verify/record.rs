@@ -6,7 +6,7 @@ use git_kustomize_localize::record::sha256_hex;
 use serde_json::Value;
 
 use crate::branch::commits::signed::key;
-use crate::support::{Output, Project, Repo, Sandbox};
+use crate::support::{OVERLAY, Output, Project, Repo, Sandbox};
 use crate::verify::upstream::parsed;
 
 const PLACE: &str =
@@ -176,8 +176,7 @@ fn remaining_remote_references_are_named() {
         "allow:\n- url: 'https://example.com/**'\n  refs: any\n  reason: ours\nrules:\n  remote-reference: 'off'\n",
     );
     work.commit("allowed");
-    work.run(&["--in-place", "--no-commit", "example/base"])
-        .success();
+    work.run(&["vendor", "example/base"]).success();
     work.write(
         "other/kustomization.yaml",
         "resources:\n# kustomize-localize: allow[remote-reference] ours\n- https://example.com/acme/remote.git?ref=v1\n",
@@ -249,7 +248,10 @@ fn a_signature_can_be_required() {
     let project = Project::new();
     let key = key(&project);
     let work = &project.work;
-    project.overlay(&[&format!("-S{key}")]).success();
+    project.sandbox.configure("user.signingKey", &key);
+    let signing = ["-c", "commit.gpgSign=true", "kustomize-localize"];
+    project.sandbox.offer_itself();
+    work.git(&[&signing[..], &OVERLAY].concat());
     verify(work, &["localized/main", "--require-signature"])
         .success()
         .stdout_has(": as recorded, with a good signature\n");
@@ -317,7 +319,7 @@ fn localizing_again_finds_consistent_tampering() {
             if in_place { "" } else { "localized-overlay/" },
         );
         if in_place {
-            work.run(&["--in-place", "--no-verify"]).success();
+            work.run(&["branch", "--no-verify"]).success();
         } else {
             project.overlay(&["--no-verify"]).success();
         }

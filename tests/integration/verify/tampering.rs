@@ -56,7 +56,7 @@ impl Branch {
         ]);
         let trust = ["--trust-exec", "**/run.sh", "--no-verify"];
         let output = if is_in_place {
-            world.work.run(&[&["--in-place"][..], &trust].concat())
+            world.work.run(&[&["branch"][..], &trust].concat())
         } else {
             world.work.run(
                 &[
@@ -387,7 +387,7 @@ fn a_copy_that_is_gone_as_a_whole_is_named() {
 fn a_branch_of_ours_holds_nothing_else() {
     let project = Project::new();
     let work = &project.work;
-    work.run(&["--in-place", "--no-verify"]).success();
+    work.run(&["branch", "--no-verify"]).success();
     let made = work.id("localized/main");
     work.git(&["switch", "--quiet", "localized/main"]);
     work.write("other/config.yaml", "kind: Edited\n");
@@ -435,7 +435,7 @@ fn a_branch_of_ours_holds_nothing_else() {
 fn a_squash_on_a_main_that_went_on_is_as_recorded() {
     let project = Project::new();
     let work = &project.work;
-    work.run(&["--in-place", "--no-verify"]).success();
+    work.run(&["branch", "--no-verify"]).success();
     work.write("README.md", "Went on.\n");
     work.commit("more");
     work.git(&["merge", "--quiet", "--squash", "localized/main"]);

@@ -113,7 +113,7 @@ fn a_full_disk_leaves_everything_as_it_was() {
         &["--no-commit"],
     ]
     .concat();
-    let in_place = ["--in-place", "--no-commit"];
+    let in_place = ["vendor"];
     for (place, named, args) in [
         ("cache", named(&cache), &OVERLAY[..]),
         ("tmp", named(&tmp), &OVERLAY[..]),

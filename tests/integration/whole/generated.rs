@@ -135,13 +135,13 @@ pub(crate) fn settings(count: usize) -> Vec<Setting> {
             let mut trees: Vec<Random> = trees.map(|index| choices(1, index)).collect();
             let (trees, written) = laid_out(&mut trees);
             let check: &[&str] = &["check", "--format=json"];
-            let here = ["--in-place", "--no-commit", "--no-verify"];
+            let here = ["vendor", "--no-verify"];
             let mut scripts = vec![script(&[
                 check,
                 &["lock"],
                 check,
-                &["--in-place"],
-                &["--in-place"],
+                &["branch"],
+                &["branch"],
                 &["verify"],
             ])];
             for one in &written {
@@ -196,7 +196,7 @@ fn tried(kustomize: &Kustomize, choices: &mut [Random], in_place: bool) -> Vec<V
         .collect();
     // One run, but twice the builds.
     if !targets.is_empty() && (in_place || written.len() == 1) {
-        let args = ["--in-place", "--no-commit", "--no-verify", "--quiet"];
+        let args = ["vendor", "--no-verify", "--quiet"];
         let run = world.work.run(&[&args, &targets[..]].concat());
         for ((one, verdict), before) in written.iter().zip(&mut verdicts).zip(&builds) {
             if verdict.is_some() {

@@ -183,7 +183,7 @@ fn paths_of_failures_are_single_words() {
             "resources: ['https://example.com/acme/remote.git?ref=v1']\n",
         );
         work.commit("mine");
-        let output = work.run(&["--in-place", "--no-commit", "--no-verify"]);
+        let output = work.run(&["vendor", "--no-verify"]);
         has(&output, "git mv --", &place);
     }
 }

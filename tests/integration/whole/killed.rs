@@ -37,9 +37,9 @@ const DISK: &[&str] = &[
     "--no-verify",
     "--no-commit",
 ];
-const IN_PLACE: &[&str] = &["--in-place", "--no-verify"];
-const WORKING_TREE: &[&str] = &["--in-place", "--no-verify", "--no-commit"];
-const WORKTREE: &[&str] = &["--in-place", "--no-verify", "--worktree", "../deployed"];
+const IN_PLACE: &[&str] = &["branch", "--no-verify"];
+const WORKING_TREE: &[&str] = &["vendor", "--no-verify"];
+const WORKTREE: &[&str] = &["branch", "--no-verify", "--worktree", "../deployed"];
 
 /// A command line in a repository that can be put back to how it was before.
 struct Stage {
@@ -104,7 +104,8 @@ impl Stage {
 
     /// Whether it writes to the working tree.
     fn writes(&self) -> bool {
-        self.args.contains(&"--no-commit") || !self.args.contains(&"--no-verify")
+        let written = ["--no-commit", "vendor"];
+        written.iter().any(|word| self.args.contains(word)) || !self.args.contains(&"--no-verify")
     }
 
     fn sandbox(&self) -> &Sandbox {

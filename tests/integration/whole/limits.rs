@@ -79,7 +79,7 @@ const LOOKING: [&[&str]; 5] = [
     &["targets", "--rev", "HEAD"],
     &["tree", "--rev", "HEAD"],
     &["affected", "--since", "HEAD~0"],
-    &["--in-place", "--dry-run", "--no-verify"],
+    &["branch", "--dry-run", "--no-verify"],
 ];
 
 #[test]

@@ -29,7 +29,7 @@ pub(crate) struct Stage {
     pub(crate) sandbox: Sandbox,
     /// Where they run: `work` of the sandbox, or below it.
     pub(crate) directory: PathBuf,
-    /// Command lines, as the old program takes them. Each list begins where the stage begins.
+    /// Command lines. Each list begins where the stage begins.
     pub(crate) scripts: Vec<Vec<Vec<String>>>,
     /// Servers, which go with the stage.
     pub(crate) _alive: Box<dyn Any>,
@@ -50,9 +50,15 @@ impl Stage {
 /// Makes a stage when its turn comes.
 pub(crate) type Setting = Box<dyn Fn() -> Stage + Sync>;
 
-/// Returns the same command line for this program.
+/// Returns the same command line for a program that had options for what are commands now.
 fn translated(line: &[String]) -> Vec<String> {
-    line.to_vec()
+    let (words, rest): (&[&str], _) = match line {
+        [first, rest @ ..] if first == "branch" => (&["--in-place"], rest),
+        [first, rest @ ..] if first == "vendor" => (&["--in-place", "--no-commit"], rest),
+        line => (&[], line),
+    };
+    let words = words.iter().map(|&word| word.to_owned());
+    words.chain(rest.iter().cloned()).collect()
 }
 
 /// Returns the lines of a script.
@@ -208,6 +214,9 @@ fn compare(stage: &Stage, old: &Path, new: &Path) -> Vec<String> {
         .collect();
     let kept = tempfile::tempdir().unwrap();
     copy(&stage.sandbox.path("work"), &kept.path().join("work"));
+    let mut help = stage.sandbox.command(old, &stage.directory);
+    let has_options = Running::start(help.arg("-h")).wait();
+    let has_options = has_options.stdout.contains("--in-place");
     let mut differences = Vec::new();
     for script in &stage.scripts {
         let outcomes = |program: &Path, lines: Vec<Vec<String>>| -> Vec<Outcome> {
@@ -227,8 +236,12 @@ fn compare(stage: &Stage, old: &Path, new: &Path) -> Vec<String> {
             };
             lines.into_iter().map(run).collect()
         };
-        let before = outcomes(old, script.clone());
-        let after = outcomes(new, script.iter().map(|line| translated(line)).collect());
+        let mut old_script = script.clone();
+        if has_options {
+            old_script = script.iter().map(|line| translated(line)).collect();
+        }
+        let before = outcomes(old, old_script);
+        let after = outcomes(new, script.clone());
         for ((line, before), after) in script.iter().zip(before).zip(after) {
             let found = before.differences(&after);
             let meant = |one: &String| {

@@ -275,7 +275,7 @@ fn what_is_no_url_shows_no_secret() {
             &["lock"][..],
             &["tree"],
             &["affected", "HEAD", "--working-tree"],
-            &[&["--in-place", "--no-commit"], &localizing[..]].concat(),
+            &[&["vendor"], &localizing[..]].concat(),
         ] {
             repo.run(&[args, &[format]].concat()).lacks(SECRET);
         }
@@ -371,7 +371,7 @@ fn no_path_that_leads_to_a_secret_shows_it() {
             run(&["--no-commit", "--no-verify", place, out]);
             run(&["--no-verify", place]);
         }
-        run(&["--in-place", "--no-verify"]);
+        run(&["branch", "--no-verify"]);
         run(&["verify", "localized/main"]);
         run(&["lock"]);
     }

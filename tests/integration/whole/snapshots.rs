@@ -182,9 +182,9 @@ fn branch_and_vendor() {
         &world.work,
         "branch",
         &[
-            "--in-place --no-verify --dry-run",
-            "--in-place --no-verify",
-            "--in-place --no-verify",
+            "branch --no-verify --dry-run",
+            "branch --no-verify",
+            "branch --no-verify",
             "verify localized/main",
             "verify localized/main --format json",
         ],
@@ -193,8 +193,8 @@ fn branch_and_vendor() {
         &world.work,
         "vendor",
         &[
-            "--in-place --no-commit --no-verify apps/web",
-            "--in-place --no-commit --no-verify apps/web",
+            "vendor --no-verify apps/web",
+            "vendor --no-verify apps/web",
             "check --working-tree",
         ],
     );

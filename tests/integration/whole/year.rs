@@ -11,7 +11,7 @@ use crate::support::{OVERLAY, config_map};
 use team::{Mode, POLICY, Team};
 
 const BRANCH: &str = "refs/heads/localized/main";
-const IN_PLACE: &[&str] = &["--in-place", "--no-verify"];
+const IN_PLACE: &[&str] = &["branch", "--no-verify"];
 const COPY: &[&str] = &[OVERLAY[0], OVERLAY[1], OVERLAY[2], "--no-verify"];
 const BASE: &str = "example/base/kustomization.yaml";
 
@@ -201,7 +201,7 @@ fn a_branch_is_deleted_upstream(team: &mut Team) {
     clone.git(&["branch", "-q", "-D", "localized/main"]);
     team.with_an_empty_cache(|_| {
         clone
-            .run_unchanged(&["--in-place", "--no-verify"])
+            .run_unchanged(&["branch", "--no-verify"])
             .fails(2)
             .stderr_has("bases/web/kustomization.yaml:3:3")
             .stderr_has(&locked[..12]);

@@ -102,7 +102,7 @@ fn hostile_text() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn what_is_written_is_read_back(trailers in all(), text in hostile_text()) {
-        if let Ok(message) = render_message(&text, &[], &trailers) {
+        if let Ok(message) = render_message(&text, &trailers) {
             prop_assert_eq!(parsed(&message), trailers);
         } else {
             let is_empty = text.trim_matches([' ', '\t', '\r', '\n']).is_empty();
@@ -123,7 +123,7 @@ proptest! {
             by: Builder { program: words[0].clone(), arguments: words },
         };
         let trailers = Trailers { verified, tool: "tool/1".to_owned(), ..trailers };
-        let message = render_message("S", &[], &trailers).unwrap();
+        let message = render_message("S", &trailers).unwrap();
         prop_assert_eq!(parsed(&wrapped(&message, width)), trailers);
     }
 
@@ -143,7 +143,7 @@ proptest! {
     fn git_finds_the_block_below_generated_text(text in vec(hostile_text(), 40)) {
         let git = Git::new();
         for text in text {
-            let Ok(message) = render_message(&text, &[], &example()) else {
+            let Ok(message) = render_message(&text, &example()) else {
                 continue;
             };
             let found = git.run(&["interpret-trailers", "--parse"], &message);

@@ -69,7 +69,7 @@ fn other_object_and_ref_formats_will_do() {
         // In place, with a worktree, from one commit to the next.
         let work = &project.work;
         let place = project.sandbox.path("deployed");
-        let follow = ["--in-place", "--branch=here", "--worktree"];
+        let follow = ["branch", "--branch=here", "--worktree"];
         let follow = [&follow[..], &[place.to_str().unwrap()]].concat();
         for text in ["one", "two"] {
             work.write("README.md", text);

@@ -103,7 +103,7 @@ fn every_edit_is_noticed_and_can_be_discarded() {
         repo.write("other/added.yaml", "a: b\n");
     };
     each_is_noticed(
-        &["--in-place"],
+        &["branch"],
         &[
             (&["-m", "by hand"], &[&service, "other/added.yaml"], &edited),
             (AMEND, &[&service], &|repo| repo.write(&service, "")),
@@ -212,7 +212,7 @@ fn a_foreign_branch_is_refused() {
     for args in [
         &OVERLAY[..],
         &[OVERLAY[0], OVERLAY[1], OVERLAY[2], "--overwrite"],
-        &["--in-place"],
+        &["branch"],
     ] {
         let output = work.run_unchanged(&[args, &["--branch", "feature"]].concat());
         output.fails(2).stderr_has(

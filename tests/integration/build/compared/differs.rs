@@ -91,7 +91,7 @@ fn an_original_that_takes_too_long_is_no_root_that_did_not_build() {
     let script = "[ $1 = version ] && { echo v9.9.9; exit; }; sleep 30";
     stand_in(&project.sandbox, script);
     let before = work.state();
-    work.run(&["--in-place", "--timeout=1"])
+    work.run(&["branch", "--timeout=1"])
         .fails(2)
         .stderr_has("did not finish within 1 s")
         .stderr_has("--timeout SECONDS");

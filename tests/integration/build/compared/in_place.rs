@@ -3,7 +3,7 @@
 use super::{altering, project, stand_in};
 use crate::support::config;
 
-const IN_PLACE: [&str; 2] = ["--in-place", "--no-commit"];
+const IN_PLACE: [&str; 1] = ["vendor"];
 
 #[test]
 fn a_root_that_never_built_is_reported_and_blocks_nothing() {
@@ -57,11 +57,7 @@ fn differing_builds_show_the_difference_and_no_files() {
     work.commit("production");
     let script = "case \"$*\" in *overlay*) echo '# one more line';; esac";
     altering(&project, script);
-    for mode in [
-        &IN_PLACE as &[&str],
-        &["--in-place"],
-        &["--in-place", "--dry-run"],
-    ] {
+    for mode in [&IN_PLACE as &[&str], &["branch"], &["branch", "--dry-run"]] {
         let output = work.run_unchanged(mode);
         output.fails(1);
         let lines: Vec<&str> = output.stdout.lines().collect();

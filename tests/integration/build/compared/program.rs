@@ -161,16 +161,8 @@ fn arguments_that_leave_nothing_to_compare_are_refused() {
 #[test]
 fn options_of_a_verification_that_is_not_wanted() {
     let project = Project::new();
-    for more in [
-        &["--verify=full"] as &[&str],
-        &["--kustomize=k"],
-        &["--build-arg=x"],
-    ] {
+    for more in [&["--kustomize=k"] as &[&str], &["--build-arg=x"]] {
         let args = [&["--no-verify"], more].concat();
         project.overlay(&args).fails(2).stderr_has("--no-verify");
     }
-    project
-        .overlay(&["--offline", "--verify=full"])
-        .fails(2)
-        .stderr_has("--offline");
 }

@@ -4,7 +4,7 @@ use super::{BASE, CHART, LABEL, Stage};
 
 const LEAVE_CHART: &str =
     "- {url: charts.example/stable/nginx, leave: true, reason: our mirror holds it}";
-const IN_PLACE: [&str; 2] = ["--in-place", "--no-verify"];
+const IN_PLACE: [&str; 2] = ["branch", "--no-verify"];
 
 fn allow(stage: &Stage, entry: &str) {
     stage
@@ -77,7 +77,7 @@ fn both_gates_report_a_chart_of_an_upstream_until_it_is_accepted() {
 fn charts_that_are_brought_in_later_belong_to_the_localized_files() {
     let stage = Stage::of_upstream(&[("kustomization.yaml", CHART)]);
     let work = &stage.work;
-    let args = ["--in-place", "--no-commit", "--no-verify"];
+    let args = ["vendor", "--no-verify"];
     work.run(&args).success();
     work.commit("localized");
     let output = work.run(&["check"]);
@@ -208,7 +208,7 @@ fn references_left_by_configuration_stay_remote_even_if_reachable() {
         )],
     );
     assert_eq!(run(), lock);
-    work.run(&["--in-place"]).success().lacks("will fail");
+    work.run(&["branch"]).success().lacks("will fail");
 }
 
 #[test]
@@ -278,8 +278,8 @@ fn a_root_with_a_chart_that_stays_remote_is_not_compared() {
     }
     let [enable, helm] = stage.build_args();
     for args in [
-        &["--in-place"][..],
-        &["--in-place", &enable, &helm],
+        &["branch"][..],
+        &["branch", &enable, &helm],
         &["app", "--branch=copy", &enable, &helm],
     ] {
         stage
@@ -293,7 +293,7 @@ fn a_root_with_a_chart_that_stays_remote_is_not_compared() {
     }
     stage
         .work
-        .run(&["--in-place", "--helm", &enable, &helm])
+        .run(&["branch", "--helm", &enable, &helm])
         .success()
         .stdout_has("verified: builds are identical: ");
     // kustomize had no chart to pull.
@@ -305,7 +305,7 @@ fn a_root_with_a_chart_that_stays_remote_is_not_compared() {
 fn nothing_is_removed_where_a_chart_cannot_be_looked_for() {
     let stage = Stage::of_upstream(&[("kustomization.yaml", CHART)]);
     let work = &stage.work;
-    let args = ["--in-place", "--no-commit", "--no-verify", "--helm"];
+    let args = ["vendor", "--no-verify", "--helm"];
     work.run(&args).success();
     work.commit("localized");
     let chart = "app/localized-files/example.com/acme/base/v1/charts/nginx/Chart.yaml";

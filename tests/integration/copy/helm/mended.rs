@@ -44,7 +44,7 @@ fn in_place_a_chart_goes_where_kustomize_would_put_it() {
     let work = &stage.work;
     work.write(".gitignore", "charts/\n");
     work.commit("ignore");
-    let args = ["--in-place", "--no-commit", "--no-verify"];
+    let args = ["vendor", "--no-verify"];
     work.run(&args)
         .success()
         .stderr_has("warning[remote-chart]");
@@ -82,7 +82,7 @@ fn in_place_nothing_is_overwritten() {
     let work = &stage.work;
     work.write("app/charts/nginx-1.2.3/nginx", "a file\n");
     work.commit("in the way");
-    work.run(&["--in-place", "--no-commit", "--no-verify", "--helm"])
+    work.run(&["vendor", "--no-verify", "--helm"])
         .success()
         .stderr_has("warning[not-followed]: app/kustomization.yaml:3:9: helmCharts[0]: ");
     assert_eq!(work.read("app/charts/nginx-1.2.3/nginx"), "a file\n");
@@ -93,7 +93,7 @@ fn in_place_nothing_is_overwritten() {
 fn a_branch_with_charts_follows_its_source() {
     let stage = Stage::of(TEXT);
     let work = &stage.work;
-    let args = ["--in-place", "--no-verify", "--helm"];
+    let args = ["branch", "--no-verify", "--helm"];
     work.run(&args).success();
     let show = |path: &str| work.git(&["show", &format!("localized/main:{path}")]);
     assert!(show("app/charts/nginx-1.2.3/nginx/Chart.yaml").contains("1.2.3"));
@@ -105,8 +105,7 @@ fn a_branch_with_charts_follows_its_source() {
     assert!(show("app/charts/nginx-1.2.3/nginx/Chart.yaml").contains("1.2.3"));
     assert_eq!(show("other/kustomization.yaml"), "resources: []");
     assert_eq!(stage.pulls().len(), 1);
-    work.run(&["--in-place", "--no-verify", "--update"])
-        .success();
+    work.run(&["branch", "--no-verify", "--update"]).success();
     assert!(show("app/charts/nginx-1.2.3/nginx/Chart.yaml").contains("1.2.3"));
     assert_eq!(stage.pulls().len(), 2);
 }
@@ -115,7 +114,7 @@ fn a_branch_with_charts_follows_its_source() {
 fn in_place_a_chart_of_a_remote_root_is_localized_with_it() {
     let stage = Stage::of_upstream(&[("kustomization.yaml", TEXT)]);
     let work = &stage.work;
-    let args = ["--in-place", "--no-commit", "--no-verify", "--helm"];
+    let args = ["vendor", "--no-verify", "--helm"];
     work.run(&args).success();
     let root = "app/localized-files/example.com/acme/base/v1";
     assert!(

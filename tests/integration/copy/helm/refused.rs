@@ -55,9 +55,7 @@ fn helm_that_is_asked_for_must_be_there() {
     // Nothing claims that charts are brought in from now on, nor why it stays remote.
     assert!(!work.path().join("kustomize-localize.lock").exists());
     work.run(&ARGS).fails(2).stderr_has(missing);
-    work.run(&["--in-place", "--helm"])
-        .fails(2)
-        .stderr_has(missing);
+    work.run(&["branch", "--helm"]).fails(2).stderr_has(missing);
     // The option can be turned off again, and then the charts are remote again.
     work.write("kustomize-localize.lock", &locked);
     work.run(&["lock", "--no-helm"])

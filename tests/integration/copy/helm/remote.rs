@@ -53,7 +53,7 @@ fn the_configuration_brings_charts_in() {
     work.write(".kustomize-localize", "helm: true\n");
     work.commit("configured");
     let ways = [
-        &["--in-place", "--no-verify", "--branch", "placed"][..],
+        &["branch", "--no-verify", "--branch", "placed"][..],
         &["app", "copied", "--no-verify", "--branch", "copied"],
         &["lock"],
         &["update"],

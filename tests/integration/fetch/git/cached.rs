@@ -238,7 +238,7 @@ fn fetched_files_have_a_size_limit() {
     let file = format!("{}cm.yaml", server.url());
     for url in [root, file] {
         let repo = naming(&sandbox, &[url]);
-        for way in [&["app", "--no-commit"][..], &["app"], &["--in-place"]] {
+        for way in [&["app", "--no-commit"][..], &["app"], &["branch"]] {
             repo.run_unchanged(&[way, &["--max-file-size=19k"]].concat())
                 .fails(2)
                 .stderr_has("too large")

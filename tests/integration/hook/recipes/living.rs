@@ -38,7 +38,7 @@ fn told_and_taken_back(project: &Project, before: &str) {
     // On `main` alone nothing is wrong.
     work.run(&["check"]).success();
     let tip = work.id("localized/main");
-    let strict = work.run(&["--in-place", "--strict"]);
+    let strict = work.run(&["branch", "--strict"]);
     strict
         .fails(1)
         .stderr_has("warning[merged-back]: kustomize-localize.lock: the localized branch was merged into its source")
@@ -48,7 +48,7 @@ fn told_and_taken_back(project: &Project, before: &str) {
     assert_eq!(content(work, "main"), before);
     run(project, work, &refusal()).success();
     // The branch goes on, and its history with it.
-    work.run(&["--in-place"]).success().lacks("merged-back");
+    work.run(&["branch"]).success().lacks("merged-back");
     work.git(&["merge-base", "--is-ancestor", &tip, "localized/main"]);
     work.run(&["verify", "localized/main"]).success();
     let localized = work.show("localized/main", BASE);
@@ -69,11 +69,11 @@ fn a_branch_that_is_merged_back_is_reported() {
     for how in ["at once", "later", "squashed"] {
         let project = locked();
         let work = &project.work;
-        work.run(&["--in-place"]).success();
+        work.run(&["branch"]).success();
         if how == "later" {
             work.write("README.md", "More.\n");
             work.commit("more");
-            work.run(&["--in-place"]).success();
+            work.run(&["branch"]).success();
         }
         let before = content(work, "main");
         let merge = match how {
@@ -95,14 +95,14 @@ fn a_branch_that_is_merged_back_is_reported() {
 fn a_merge_back_is_reported_in_a_shallow_clone_too() {
     let project = locked();
     let work = &project.work;
-    work.run(&["--in-place"]).success();
+    work.run(&["branch"]).success();
     work.write("README.md", "More.\n");
     work.commit("more");
-    work.run(&["--in-place"]).success();
+    work.run(&["branch"]).success();
     work.git(&["merge", "--quiet", "--ff-only", "localized/main"]);
     let options = ["--no-local", "--depth=1"];
     let shallow = project.sandbox.clone_with(work, "shallow", &options);
-    let output = shallow.run(&["--in-place", "--strict"]);
+    let output = shallow.run(&["branch", "--strict"]);
     output.fails(1);
     let revert = format!("git revert --no-edit -m 2 {}", &work.id("main")[..12]);
     assert_eq!(taking_back(&output), revert);
@@ -124,7 +124,7 @@ fn localizing_on_main_on_purpose_is_not_reported() {
     work.write(".kustomize-localize", "locked: error\n");
     work.commit("configure");
     work.run(&["check"]).success();
-    work.run(&["--in-place", "--strict"])
+    work.run(&["branch", "--strict"])
         .success()
         .lacks("merged-back")
         .lacks("added");
@@ -148,7 +148,7 @@ fn localized_files_can_be_kept_without_the_tool() {
         return;
     };
     work.run(&["hook", "install"]).success();
-    work.run(&["--in-place"]).success();
+    work.run(&["branch"]).success();
     // The branch is behind when they leave.
     work.write("README.md", "More.\n");
     work.commit("more");

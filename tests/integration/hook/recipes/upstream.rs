@@ -38,7 +38,7 @@ impl Night {
         sandbox.set("STAND_IN_GH", sandbox.path("gh"));
         sandbox.set("RUNNER_TEMP", sandbox.path("runner"));
         sandbox.set("GITHUB_OUTPUT", sandbox.path("runner/output"));
-        project.work.run(&["--in-place", "--no-verify"]).success();
+        project.work.run(&["branch", "--no-verify"]).success();
         // As shallow as the clone of the job.
         let options = ["--no-local", "--depth=1", "--branch=localized/main"];
         let checkout = sandbox.clone_with(&project.work, "checkout", &options);

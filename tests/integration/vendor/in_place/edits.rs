@@ -213,9 +213,9 @@ fn targets_are_named_from_the_top_too() {
     world.work.git(&["commit", "-q", "-m", "remote"]);
     let elsewhere = Repo::new(&world.sandbox, world.work.path().join("overlays/dev"));
     for (target, told) in [
-        (":/base", "localized base in place"),
-        (":/overlays/../base/.", "localized base in place"),
-        ("../../base", "localized base in place"),
+        (":/base", "localized base: "),
+        (":/overlays/../base/.", "localized base: "),
+        ("../../base", "localized base: "),
         (":/", "no kustomization file in `.`"),
         (":/../base", "lies outside of the repository"),
         (

@@ -117,7 +117,7 @@ fn every_trailer_in_place_counts() {
 fn the_next_run_refuses_what_a_gate_refuses() {
     let project = Project::new();
     let work = &project.work;
-    work.run(&["--in-place", "--no-verify"]).success();
+    work.run(&["branch", "--no-verify"]).success();
     let tip = work.id("localized/main");
     let message = work.git(&["log", "-1", "--format=%B", &tip]);
     work.write("README.md", "More.\n");
@@ -130,7 +130,7 @@ fn the_next_run_refuses_what_a_gate_refuses() {
         let damaged = with_message(work, &tip, &damaged);
         work.git(&["update-ref", "refs/heads/localized/main", &damaged]);
         assert_eq!(kinds(work, "localized/main"), ["trailers"]);
-        work.run_unchanged(&["--in-place", "--no-verify"]).fails(2);
+        work.run_unchanged(&["branch", "--no-verify"]).fails(2);
     }
 }
 
@@ -279,7 +279,7 @@ fn a_merge_into_main_is_followed_to_the_record() {
 #[test]
 fn commits_by_people_have_no_record() {
     for args in [
-        &["--in-place", "--no-commit"][..],
+        &["vendor"][..],
         &["example/overlay", "--scope", "example", "--no-commit"],
     ] {
         let project = Project::new();
@@ -304,7 +304,7 @@ fn commits_by_people_have_no_record() {
     // If it is localized again by hand, an earlier message does not count any more.
     let project = Project::new();
     let work = &project.work;
-    work.run(&["--in-place", "--no-verify"]).success();
+    work.run(&["branch", "--no-verify"]).success();
     work.git(&["merge", "--quiet", "localized/main"]);
     assert!(
         work.read("kustomize-localize.lock")
@@ -316,7 +316,7 @@ fn commits_by_people_have_no_record() {
         "resources: ['https://example.com/acme/remote.git?ref=v1']\n",
     );
     work.commit("Name it");
-    work.run(&["--in-place", "--no-commit"]).success();
+    work.run(&["vendor"]).success();
     work.commit("Vendor");
     assert!(!work.read("kustomize-localize.lock").contains("trailers:"));
     work.run(&["verify", "--own-changes"]).success();

@@ -12,7 +12,7 @@ fn a_branch_is_verified_and_its_remotes_are_asked() {
         let project = Project::new();
         let work = &project.work;
         if in_place {
-            work.run(&["--in-place", "--no-verify"]).success();
+            work.run(&["branch", "--no-verify"]).success();
         } else {
             project.overlay(&["--no-verify"]).success();
         }
@@ -153,7 +153,7 @@ fn a_branch_with_nothing_remote_is_as_recorded() {
     work.write("app/kustomization.yaml", "resources: [cm.yaml]\n");
     work.write("app/cm.yaml", config("app"));
     work.commit("app");
-    work.run(&["--in-place", "--no-verify"]).success();
+    work.run(&["branch", "--no-verify"]).success();
     ask(&work, &["localized/main"])
         .success()
         .stdout_has("upstream: there is nothing to ask for\n")
@@ -200,7 +200,7 @@ fn only_entries_that_the_paths_need_are_asked_for() {
     let repo = apps(&sandbox, &server);
     repo.run(&["lock"]).success();
     repo.commit("locked");
-    repo.run(&["--in-place", "--no-verify"]).success();
+    repo.run(&["branch", "--no-verify"]).success();
     for rev in ["main", "localized/main"] {
         asked(&server);
         for (paths, expected) in [

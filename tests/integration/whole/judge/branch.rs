@@ -144,7 +144,7 @@ fn a_branch_that_passes_builds_without_reaching_out() {
         let world = world(number);
         let work = &world.work;
         for (branch, arguments, root, paths) in [
-            ("localized/main", &["--in-place"][..], "over", &[][..]),
+            ("localized/main", &["branch"][..], "over", &[][..]),
             (
                 "localized/copy",
                 &["over", "out", "--scope=.", "--branch=localized/copy"],

@@ -254,7 +254,7 @@ fn a_lock_that_another_run_has_written_is_not_written_over() {
     let slow = format!("resources: ['ssh://git@example.org{upstream}?ref=v1']\n");
     project.work.write("slow/kustomization.yaml", slow);
     project.work.commit("slow");
-    let of = |target| ["--in-place", "--no-verify", "--no-commit", target];
+    let of = |target| ["vendor", "--no-verify", target];
     let running = project.work.start(&of("slow"));
     let start = Instant::now();
     while !asked.exists() && start.elapsed() < Duration::from_secs(20) {

@@ -148,7 +148,7 @@ impl Team {
 
     fn arguments(&self) -> &'static [&'static str] {
         match self.mode {
-            Mode::InPlace => &["--in-place"],
+            Mode::InPlace => &["branch"],
             Mode::Copy => &["apps", COPY, "--scope", "."],
         }
     }

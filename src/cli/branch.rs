@@ -1,0 +1,40 @@
+//! `branch`: arguments to a request.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::localize::{CommitArgs, HowArgs, given};
+use crate::commands::localize::{Request, What};
+
+/// Arguments of `branch`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct BranchArgs {
+    #[command(flatten)]
+    commit: CommitArgs,
+
+    /// Write `hydrator.metadata` at the top, by which GitOps Promoter knows the source commit
+    ///
+    /// See <https://gitops-promoter.readthedocs.io/en/latest/advanced-usage/custom-hydrator/>. Kept in the lock.
+    #[arg(long, overrides_with = "no_hydrator_metadata", hide_short_help = true)]
+    hydrator_metadata: bool,
+
+    /// Do not write it any more, where the lock says that it is written
+    #[arg(long, overrides_with = "hydrator_metadata", hide_short_help = true)]
+    no_hydrator_metadata: bool,
+
+    #[command(flatten)]
+    how: HowArgs,
+}
+
+/// Commits the repository, localized, and prints the result.
+pub(super) fn run(args: &BranchArgs) -> ExitCode {
+    let what = What::InPlace {
+        targets: Vec::new(),
+    };
+    let request = Request {
+        hydrator_metadata: given(args.hydrator_metadata, args.no_hydrator_metadata),
+        ..args.commit.request(&args.how, what)
+    };
+    args.how.run(Ok(request))
+}
