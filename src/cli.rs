@@ -41,7 +41,8 @@ pub const FAILED: u8 = 2;
     disable_help_flag = true,
     disable_help_subcommand = true,
     subcommand_negates_reqs = true,
-    after_help = EXIT_STATUS
+    override_usage = "git kustomize-localize [OPTIONS] <TARGET> [NEW_DIR]\n       git kustomize-localize <COMMAND>",
+    after_help = format!("{EXIT_STATUS}\nThe whole page: git kustomize-localize help TARGET")
 )]
 struct Cli {
     #[command(subcommand)]
@@ -54,15 +55,16 @@ struct Cli {
 }
 
 const EXIT_STATUS: &str =
-    "Exit status: 0 done; 1 the builds differ, or --strict and warnings; 2 could not do the work.
-Pages: git kustomize-localize help";
+    "Exit status: 0 done; 1 the builds differ, or --strict and warnings; 2 could not do the work.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Commit the repository, localized, to a branch
+    #[command(after_help = EXIT_STATUS)]
     Branch(Box<branch::BranchArgs>),
 
-    /// Localize the working tree where it stands
+    /// Vendor remote references in the working tree
+    #[command(after_help = EXIT_STATUS)]
     Vendor(Box<vendor::VendorArgs>),
 
     /// Bring kustomize-localize.lock up to date with what the working tree references
@@ -150,10 +152,13 @@ fn point_elsewhere(error: &mut clap::Error) {
         let mut options = command.get_arguments().filter_map(clap::Arg::get_long);
         options.any(|one| one == option)
     };
-    let names: Vec<String> = commands
+    let mut names: Vec<String> = commands
         .filter(has)
         .map(|command| format!("`{}`", command.get_name()))
         .collect();
+    if has(&&command) {
+        names.push("a copy".to_owned());
+    }
     let tip = match (option, names.is_empty()) {
         ("in-place", _) => {
             "`branch` commits the repository, localized; `vendor` localizes the working tree"
@@ -221,7 +226,7 @@ fn usage_error(error: &clap::Error) -> String {
 
 /// Returns the command line, as it is documented.
 pub(crate) fn documented() -> clap::Command {
-    let mut command = crate::manual::paged(Cli::command());
+    let mut command = crate::manual::described(Cli::command());
     command.build();
     command
 }

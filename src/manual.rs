@@ -1,8 +1,9 @@
 //! The manual: a page for each command, rule and guide, printed by the program.
 //!
 //! Text is written once, as Markdown: of a command in `commands/COMMAND.md`, of a rule in its file in `check`, of a guide
-//! in `manual/GUIDE.md`. The page of a command is what clap prints as its long help, with that text below; tables of rules
-//! and warnings are made from what the program knows. A link is the path from its source to another source.
+//! in `manual/GUIDE.md`. The page of a command is what clap prints as its long help, with that text below; lists of rules
+//! and warnings are made from what the program knows. A link is the path from its source to another source, and is printed
+//! as its text.
 
 use crate::commands;
 use crate::finding::{Rule, WarningId};
@@ -28,26 +29,16 @@ guides! {
     "comparison"
 }
 
-/// Returns the command line with the text of each page below the options.
-pub(crate) fn paged(command: clap::Command) -> clap::Command {
-    let texts = commands::PAGES.iter();
-    texts.fold(described(command), |command, (name, text)| {
-        // The heading is for those who look at the sources.
-        let (_, text) = text.split_once('\n').unwrap_or_default();
-        let page = |command: clap::Command| {
-            let status = command.get_after_help().map(ToString::to_string);
-            let text = filled(text.trim());
-            command.after_long_help(format!("{}\n\n{text}", status.unwrap_or_default()))
-        };
-        match *name {
-            "" => page(command),
-            name => command.mut_subcommand(name, page),
-        }
-    })
+/// Returns the text of the page of a command, if it has one; that of a copy has no name.
+pub(crate) fn page(name: &str) -> Option<String> {
+    let (_, text) = commands::PAGES.iter().find(|(known, _)| *known == name)?;
+    // The heading is for those who look at the sources.
+    let (_, text) = text.split_once('\n')?;
+    Some(printed(text.trim_start()))
 }
 
 /// Lets pages show also what the short help leaves out.
-fn described(command: clap::Command) -> clap::Command {
+pub(crate) fn described(command: clap::Command) -> clap::Command {
     let command = command.mut_args(|argument| {
         match (argument.get_help().cloned(), argument.get_long_help()) {
             (Some(help), None) => argument.long_help(help),
@@ -60,7 +51,7 @@ fn described(command: clap::Command) -> clap::Command {
 /// Returns the text of a guide, if there is one of that name.
 pub(crate) fn guide(name: &str) -> Option<String> {
     let (_, text) = GUIDES.iter().find(|(known, _)| *known == name)?;
-    Some(filled(text))
+    Some(printed(text))
 }
 
 /// Returns the guides: the name of each, and what it is about.
@@ -114,10 +105,16 @@ pub fn ids() -> String {
     )
 }
 
-/// Fills in the parts of a text that are marked.
-fn filled(text: &str) -> String {
-    text.replace("<!-- rules -->\n", &rules())
-        .replace("<!-- warnings -->\n", &warnings())
+/// Returns a text as it is printed: with the parts that are marked, without what only the sources can follow.
+fn printed(text: &str) -> String {
+    let filled = text
+        .replace("<!-- rules -->\n", &rules())
+        .replace("<!-- warnings -->\n", &warnings());
+    let line = |line: &str| match line.strip_prefix("```console ") {
+        Some(_) => "```console\n".to_owned(),
+        None => format!("{line}\n"),
+    };
+    unlinked(&filled.lines().map(line).collect::<String>())
 }
 
 fn rules() -> String {

@@ -16,7 +16,8 @@ use crate::redact;
 pub(super) struct CopyArgs {
     /// The kustomization root to copy: a directory, or the URL of one in a git repository
     ///
-    /// A directory is seen from here or, as `:/apps/web`, from the top of the repository.
+    /// A directory is seen from here or, as `:/apps/web`, from the top of the repository. One that is called as a command
+    /// is written `./vendor`.
     #[arg(value_hint = ValueHint::DirPath)]
     target: Option<String>,
 
@@ -77,11 +78,11 @@ fn request(args: &CopyArgs) -> Result<Request> {
 
 /// Refuses to guess what to do.
 fn nothing_named() -> Failure {
-    Failure::new("say what to do: no TARGET is named")
+    Failure::new("no command and no TARGET is given")
         .hint("list remote references, and change nothing: git kustomize-localize check")
         .hint("keep the URLs, and lock what they mean now: git kustomize-localize lock")
         .hint("commit the repository without URLs, on a branch: git kustomize-localize branch")
-        .hint("localize the working tree where it stands: git kustomize-localize vendor")
+        .hint("vendor remote references in the working tree: git kustomize-localize vendor")
         .hint(
             "copy one kustomization with all it needs, on a branch: git kustomize-localize TARGET",
         )

@@ -28,7 +28,7 @@ pub(super) fn run(args: &ExplainArgs) -> ExitCode {
         [] => manual::ids(),
         ids => ids.iter().map(|id| manual::explanation(id)).collect(),
     };
-    output::print(&text);
+    output::print(&manual::unlinked(&text));
     ExitCode::SUCCESS
 }
 

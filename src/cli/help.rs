@@ -21,7 +21,8 @@ pub(super) struct HelpArgs {
 pub(super) fn run(args: &HelpArgs) -> ExitCode {
     output::Color::Auto.apply();
     let name = args.page.join(" ");
-    let text = match args.page.as_slice() {
+    let words: Vec<String> = name.split_whitespace().map(str::to_owned).collect();
+    let text = match words.as_slice() {
         [] => list(),
         words => match page(words).or_else(|| manual::guide(&name)) {
             Some(text) => text,
@@ -32,18 +33,29 @@ pub(super) fn run(args: &HelpArgs) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// What names the page of a copy, which is no command.
+const COPY: [&str; 2] = ["TARGET", "copy"];
+
 /// Returns the page of the command that the words lead to.
 fn page(words: &[String]) -> Option<String> {
     let command = documented();
-    let command = words
-        .iter()
-        .try_fold(&command, |command, word| command.find_subcommand(word))?;
+    let is_copy = matches!(words, [word] if COPY.contains(&word.as_str()));
+    let (command, name) = if is_copy {
+        (&command, String::new())
+    } else {
+        let command = words
+            .iter()
+            .try_fold(&command, |command, word| command.find_subcommand(word))?;
+        (command, words.join(" "))
+    };
     let help = command.clone().render_long_help();
-    Some(if console::colors_enabled() {
+    let help = if console::colors_enabled() {
         help.ansi().to_string()
     } else {
         help.to_string()
-    })
+    };
+    let text = manual::page(&name).map(|text| format!("\n{text}"));
+    Some(help + &text.unwrap_or_default())
 }
 
 /// Returns the commands and the guides.
@@ -54,6 +66,8 @@ fn list() -> String {
         let about = one.get_about().map(ToString::to_string);
         (one.get_name(), about.unwrap_or_default())
     });
+    let copy = "Copy a kustomization with all it references".to_owned();
+    let commands = std::iter::once((COPY[0], copy)).chain(commands);
     let guides = manual::guides().map(|(name, about)| (name, about.to_owned()));
     let rows = |rows: Vec<(&str, String)>| -> String {
         let row = |(name, about)| format!("  {name:<16}{about}\n");

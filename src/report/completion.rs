@@ -80,11 +80,13 @@ const COPY: &str = "TARGET";
 /// Returns the options and the commands of a command, with its positional arguments as those of [`COPY`].
 fn without_positionals(command: &clap::Command) -> clap::Command {
     let options = command.get_arguments().filter(|one| !one.is_positional());
+    let shown = command.get_arguments().filter(|one| !one.is_hide_set());
+    let shown: Vec<clap::Arg> = shown.cloned().collect();
     clap::Command::new(env!("CARGO_PKG_NAME"))
         .version(env!("CARGO_PKG_VERSION"))
         .disable_help_flag(true)
         .disable_help_subcommand(true)
         .args(options.cloned())
         .subcommands(command.get_subcommands().cloned())
-        .subcommand(clap::Command::new(COPY).args(command.get_arguments().cloned()))
+        .subcommand(clap::Command::new(COPY).args(shown))
 }

@@ -225,8 +225,14 @@ fn directory(what: &str, text: &str, workspace: &Workspace) -> Result<String> {
             format!("`{text}` is neither a command nor a directory"),
         )
         .hint(match nearest(text, names()) {
+            _ if ["localize", "copy"].contains(&text) => {
+                "to copy a kustomization, name it: git kustomize-localize TARGET".to_owned()
+            }
+            Some(name) if name == text => {
+                format!("options of a command come after it: git kustomize-localize {name}")
+            }
             Some(name) => format!("if the command is meant: git kustomize-localize {name}"),
-            None => "see all commands: git kustomize-localize -h".to_owned(),
+            None => "for a copy, name the directory that holds the kustomization; for all commands: git kustomize-localize -h".to_owned(),
         })),
         Resolved::Missing { .. } => Err(Failure::new(format!(
             "there is no directory `{text}` for the {what}"

@@ -416,7 +416,7 @@ fn without_a_target_at_the_top_it_suggests_commands() {
             let output = repo.run_unchanged(args);
             output
                 .fails(2)
-                .stderr_has("error: say what to do: no TARGET");
+                .stderr_has("error: no command and no TARGET");
             let hints = output.stderr.lines().skip(1);
             for (hint, command) in hints.zip(["check", "lock", "branch", "vendor", "TARGET"]) {
                 let end = format!(": git kustomize-localize {command}");

@@ -290,7 +290,7 @@ fn a_missing_target_is_reported() {
         (
             "status",
             word,
-            "see all commands: git kustomize-localize -h",
+            "for a copy, name the directory that holds the kustomization; for all commands: git kustomize-localize -h",
         ),
         // A misspelled command.
         (
@@ -321,7 +321,7 @@ fn a_missing_target_is_reported() {
         refused(work, args, &[&message, "did you mean `check`?"]);
     }
     // Another command has the option.
-    let has = "tip: it is an option of `branch`, `vendor`, `lock`, `update`";
+    let has = "tip: it is an option of `branch`, `vendor`, `lock`, `update`, a copy";
     refused(work, &["check", "--helm"], &[has]);
     let has = "tip: it is an option of `check`, `tree`, `targets`";
     refused(work, &["--staged"], &[has]).lacks("similar");

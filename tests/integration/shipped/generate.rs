@@ -46,7 +46,7 @@ fn there_is_a_page_for_each_command() {
     };
     let pages = write();
     assert_eq!(pages.keys().cloned().collect::<BTreeSet<_>>(), expected);
-    // What the short help leaves out, and the text below the options.
+    // What the short help leaves out, and the exit status.
     for (page, part) in [
         ("git-kustomize-localize.1", "\\-\\-load\\-restrictor"),
         ("git-kustomize-localize-lock.1", "\\-\\-timeout"),
@@ -55,7 +55,7 @@ fn there_is_a_page_for_each_command() {
             "git-kustomize-localize-verify.1",
             "Exit status: 0 as recorded",
         ),
-        ("git-kustomize-localize-branch.1", "How the branch evolves"),
+        ("git-kustomize-localize-branch.1", "Exit status: 0 done"),
     ] {
         assert!(
             pages[page].contains(part),
@@ -92,10 +92,26 @@ fn help_shows_the_pages() {
         rows.map(|row| row.split(' ').next().unwrap().to_owned())
             .collect()
     };
-    assert_eq!(listed(names), commands(&sandbox, &[]));
+    assert_eq!(listed(names)[1..], commands(&sandbox, &[]));
     for name in listed(names) {
-        let usage = format!("Usage: git kustomize-localize {name} ");
-        assert!(shown(&[&name]).contains(&usage), "{name}");
+        let (usage, text) = match name.as_str() {
+            "TARGET" => ("[OPTIONS] <TARGET> [NEW_DIR]\n".to_owned(), "## Example\n"),
+            "branch" => (
+                "branch [OPTIONS]\n".to_owned(),
+                "## How the branch evolves\n",
+            ),
+            name => (format!("{name} "), "\n"),
+        };
+        let page = shown(&[&name]);
+        let usage = format!("Usage: git kustomize-localize {usage}");
+        assert!(
+            page.contains(&usage) && page.contains(text),
+            "{name}: {page}"
+        );
+        assert!(
+            !page.contains("](") && !page.contains("```console "),
+            "{name}: {page}"
+        );
     }
     for name in listed(guides) {
         assert!(shown(&[&name]).starts_with("# "), "{name}");

@@ -212,7 +212,9 @@ fn every_rule_and_warning_is_explained() {
             text.starts_with(&format!("# {id} (rule): {summary}\n\n")),
             "{text}"
         );
-        assert!(text.contains(rule.explanation().trim()), "{text}");
+        assert!(!text.contains("]("), "{text}");
+        let first = rule.explanation().trim().lines().next().unwrap();
+        assert!(first.contains('[') || text.contains(first), "{text}");
     }
     for warning in WarningId::ALL {
         let (id, meaning) = (warning.id(), warning.meaning());
