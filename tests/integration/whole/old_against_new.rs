@@ -205,8 +205,11 @@ fn findings(stdout: &str) -> BTreeSet<String> {
     said.collect()
 }
 
+/// How the old program takes a command line.
+type Words = fn(&[String]) -> Vec<String>;
+
 /// Runs the scripts of a stage with both programs, and returns what is different.
-fn compare(stage: &Stage, old: &Path, new: &Path) -> Vec<String> {
+fn compare(stage: &Stage, old: &Path, words: Words, new: &Path) -> Vec<String> {
     let root = stage.sandbox.path("");
     let beside: BTreeSet<String> = fs::read_dir(&root)
         .unwrap()
@@ -214,9 +217,6 @@ fn compare(stage: &Stage, old: &Path, new: &Path) -> Vec<String> {
         .collect();
     let kept = tempfile::tempdir().unwrap();
     copy(&stage.sandbox.path("work"), &kept.path().join("work"));
-    let mut help = stage.sandbox.command(old, &stage.directory);
-    let has_options = Running::start(help.arg("-h")).wait();
-    let has_options = has_options.stdout.contains("--in-place");
     let mut differences = Vec::new();
     for script in &stage.scripts {
         let outcomes = |program: &Path, lines: Vec<Vec<String>>| -> Vec<Outcome> {
@@ -236,11 +236,7 @@ fn compare(stage: &Stage, old: &Path, new: &Path) -> Vec<String> {
             };
             lines.into_iter().map(run).collect()
         };
-        let mut old_script = script.clone();
-        if has_options {
-            old_script = script.iter().map(|line| translated(line)).collect();
-        }
-        let before = outcomes(old, old_script);
+        let before = outcomes(old, script.iter().map(|line| words(line)).collect());
         let after = outcomes(new, script.clone());
         for ((line, before), after) in script.iter().zip(before).zip(after) {
             let found = before.differences(&after);
@@ -273,6 +269,12 @@ fn old_against_new() {
         return;
     };
     let (old, new) = (PathBuf::from(old), program());
+    let help = Command::new(&old).arg("-h").output().unwrap();
+    let words: Words = if String::from_utf8_lossy(&help.stdout).contains("--in-place") {
+        translated
+    } else {
+        <[String]>::to_vec
+    };
     let mut settings = stories::settings();
     settings.extend(parity::settings());
     settings.extend(judge::settings());
@@ -284,7 +286,7 @@ fn old_against_new() {
             return (0, Vec::new());
         }
         let count = stage.scripts.iter().map(Vec::len).sum::<usize>();
-        (count, compare(&stage, &old, &new))
+        (count, compare(&stage, &old, words, &new))
     });
     let count: usize = compared.iter().map(|(count, _)| count).sum();
     let mut found: Vec<String> = compared.into_iter().flat_map(|(_, found)| found).collect();
@@ -301,7 +303,10 @@ fn old_against_new() {
 #[test]
 fn a_planted_change_is_seen() {
     let stage = stories::settings()[0]();
-    assert_eq!(compare(&stage, &program(), &program()), [""; 0]);
+    assert_eq!(
+        compare(&stage, &program(), <[String]>::to_vec, &program()),
+        [""; 0]
+    );
     let ours = program();
     let ours = ours.display();
     for (after, seen) in [
@@ -317,7 +322,7 @@ fn a_planted_change_is_seen() {
             "planted",
             &format!("'{ours}' \"$@\"; status=$?\n{after}\nexit $status"),
         );
-        let found = compare(&stage, &planted, &program()).concat();
+        let found = compare(&stage, &planted, <[String]>::to_vec, &program()).concat();
         assert!(found.contains(seen), "{after}: {found}");
     }
 }
