@@ -28,6 +28,6 @@ pub(crate) use project::{OVERLAY, Project, base_of, config, service};
 pub(crate) use random::Random;
 pub(crate) use repo::Repo;
 pub(crate) use sandbox::Sandbox;
-pub(crate) use state::{State, files};
+pub(crate) use state::{State, each_file, files};
 pub(crate) use tool::{NO_MOUNT, full, program, skip, tool};
 pub(crate) use world::{World, config_map, deployment};

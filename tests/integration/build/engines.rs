@@ -43,14 +43,6 @@ spec: {{source: {{repoURL: {HERE}, path: {path}{more}}}}}
     )
 }
 
-/// Writes and commits files.
-fn commit(work: &Repo, files: &[(&str, &str)]) {
-    for (path, text) in files {
-        work.write(path, text);
-    }
-    work.commit("files");
-}
-
 const MIXIN: (&str, &str) = (
     "mixin/kustomization.yaml",
     "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\ncommonAnnotations: {mixed: in}\n",
@@ -108,7 +100,7 @@ spec:
         ),
         ("plain/inner/secret.yaml", SEALED),
     ];
-    commit(work, &files);
+    work.commit_files(&files);
 }
 
 /// As SOPS leaves it: a change of one byte would break the message authentication code.
@@ -250,7 +242,7 @@ patches:
         ("web/prod/kustomization.yaml", "resources: [map.yaml]\n"),
         ("web/prod/map.yaml", &config("prod")),
     ];
-    commit(work, &files);
+    work.commit_files(&files);
     let shown = work.run_unchanged(&["targets"]);
     let shown = shown.success().stdout.clone();
     let expected = "apps/web.yaml:1: Argo CD Application web
@@ -410,10 +402,10 @@ fn what_flux_leaves_out_is_not_there_when_it_builds() {
             "resources: [../../example/base]\n",
         ),
     ];
-    commit(work, &files);
+    work.commit_files(&files);
     work.symlink("plain/link.yaml", "notes.yaml");
     let run = |patterns: &str| {
-        commit(work, &[(".sourceignore", patterns)]);
+        work.commit_files(&[(".sourceignore", patterns)]);
         let output = work.run(&["branch", "--format", "json"]);
         output.success();
         let verdicts = engines(&output).into_iter();
@@ -574,7 +566,7 @@ fn a_build_of_an_engine_that_failed_is_never_verified_before() {
         metadata: {name: nowhere}
 ";
     let overlay = flux("overlay", "./example/overlay", patch);
-    commit(work, &[("ks.yaml", &[source(), overlay].concat())]);
+    work.commit_files(&[("ks.yaml", &[source(), overlay].concat())]);
     let same = |said: &str| {
         said.matches("as deployed did not work before either")
             .count()

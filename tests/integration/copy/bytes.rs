@@ -150,6 +150,16 @@ fn null_clone(world: &World, upstream: &Repo) -> Repo {
     Repo::new(&world.sandbox, path)
 }
 
+/// Commits a root that names what has all [`attributes`], and returns what a checkout of that holds.
+fn checkout_of_named(world: &World) -> Repo {
+    let upstream = attributes(world);
+    world.commit(&[(
+        "app/kustomization.yaml",
+        "resources: ['https://github.com/acme/base?ref=v1']\n",
+    )]);
+    null_clone(world, &upstream)
+}
+
 fn compare(expected: &Path, actual: &Path) -> usize {
     let mut compared = 0;
     for entry in fs::read_dir(actual).unwrap() {
@@ -173,12 +183,7 @@ fn compare(expected: &Path, actual: &Path) -> usize {
 #[test]
 fn a_remote_root_has_the_bytes_of_a_checkout() {
     let world = World::new();
-    let upstream = attributes(&world);
-    world.commit(&[(
-        "app/kustomization.yaml",
-        "resources: ['https://github.com/acme/base?ref=v1']\n",
-    )]);
-    let expected = null_clone(&world, &upstream);
+    let expected = checkout_of_named(&world);
     assert_eq!(
         fs::read(expected.path().join("a.crlf")).unwrap(),
         b"one\r\ntwo\r\n"
@@ -192,12 +197,7 @@ fn a_remote_root_has_the_bytes_of_a_checkout() {
 #[test]
 fn the_configuration_of_the_user_changes_no_byte() {
     let world = World::new();
-    let upstream = attributes(&world);
-    world.commit(&[(
-        "app/kustomization.yaml",
-        "resources: ['https://github.com/acme/base?ref=v1']\n",
-    )]);
-    let expected = null_clone(&world, &upstream);
+    let expected = checkout_of_named(&world);
     let file = world.sandbox.path("attributes");
     fs::write(&file, "* text eol=crlf ident\n*.plain filter=shout\n").unwrap();
     world

@@ -45,6 +45,12 @@ fn refused(output: &Output) {
     assert!(said.contains("remote-reference"), "{output:?}");
 }
 
+/// Commits another kustomization.
+fn commit(work: &Repo, text: &str) {
+    work.write(ROOT, text);
+    work.commit("change");
+}
+
 /// Returns a hook as the sources offer it.
 fn script(name: &str) -> Vec<u8> {
     let hooks = Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks");

@@ -37,6 +37,11 @@ fn upstream(world: &World) -> Repo {
     Repo::new(&world.sandbox, world.sandbox.path("upstream/acme/lib"))
 }
 
+/// Returns how a lock says what a ref is.
+fn pin(reference: &str, commit: &str) -> String {
+    format!("ref: {reference}\n    commit: {commit}\n")
+}
+
 /// Moves the branch upstream; returns what it was and what it is.
 fn move_branch(world: &World) -> (String, String) {
     let upstream = upstream(world);
@@ -72,14 +77,8 @@ fn moves_are_reported_with_old_and_new_commit() {
         ))
         .stdout_has(&format!("  moved {FILE} "));
     let lock = world.work.read(LOCK);
-    assert!(
-        lock.contains(&format!("ref: main\n    commit: {new}\n")),
-        "{lock}"
-    );
-    assert!(
-        lock.contains(&format!("ref: v1\n    commit: {old}\n")),
-        "{lock}"
-    );
+    assert!(lock.contains(&pin("main", &new)), "{lock}");
+    assert!(lock.contains(&pin("v1", &old)), "{lock}");
 }
 
 #[test]
@@ -130,14 +129,8 @@ fn a_tag_that_moved_is_refused_until_it_is_accepted() {
     .success()
     .stdout_has("  moved https://github.com/acme/lib?ref=v1 ");
     let lock = world.work.read(LOCK);
-    assert!(
-        lock.contains(&format!("ref: v1\n    commit: {new}\n")),
-        "{lock}"
-    );
-    assert!(
-        lock.contains(&format!("ref: main\n    commit: {old}\n")),
-        "{lock}"
-    );
+    assert!(lock.contains(&pin("v1", &new)), "{lock}");
+    assert!(lock.contains(&pin("main", &old)), "{lock}");
 }
 
 #[test]
@@ -198,8 +191,7 @@ fn a_missing_upstream_keeps_its_entry_and_does_not_block_others() {
         .fails(1)
         .stdout_has("wrote kustomize-localize.lock")
         .stdout_has(&new[..12]);
-    let branch = |commit: &str| format!("ref: main\n    commit: {commit}\n");
-    let moved = before.replace(&branch(&old), &branch(&new));
+    let moved = before.replace(&pin("main", &old), &pin("main", &new));
     assert_eq!(world.work.read(LOCK), moved);
 }
 
@@ -265,10 +257,7 @@ fn localized_files_are_brought_in_again() {
         "kustomize-localize.lock\nlocalized-files/github.com/acme/lib/main/web/map.yaml\nover/localized-files/github.com/acme/over/v1/localized-files/github.com/acme/lib/main/web/map.yaml"
     );
     let lock = world.work.read(LOCK);
-    assert!(
-        lock.contains(&format!("ref: main\n    commit: {new}\n")),
-        "{lock}"
-    );
+    assert!(lock.contains(&pin("main", &new)), "{lock}");
     world.work.git(&["add", "--all"]);
     world
         .work

@@ -1,8 +1,11 @@
 //! The map of the program is true: a room uses only rooms below it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use crate::support::each_file;
 
 /// Returns the rooms by the row of the map that they stand in.
 fn rows() -> BTreeMap<String, usize> {
@@ -22,19 +25,14 @@ fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
-fn files(directory: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_str().unwrap();
-        match path.is_dir() {
-            // Tests may look at anything.
-            true if name == "tests" => {}
-            true => files(&path, found),
-            false if ["tests.rs", "testing.rs"].contains(&name) => {}
-            false if name.ends_with(".rs") => found.push(path),
-            false => {}
-        }
-    }
+/// Returns whether a file is part of the program: tests may look at anything.
+fn is_program(path: &Path) -> bool {
+    let is_test = |name: &OsStr| {
+        ["tests", "tests.rs", "testing.rs"]
+            .iter()
+            .any(|one| name == *one)
+    };
+    path.extension().is_some_and(|end| end == "rs") && !path.iter().any(is_test)
 }
 
 /// Returns the rooms that a file names in its code.
@@ -82,12 +80,16 @@ fn used(text: &str) -> BTreeSet<String> {
 fn a_room_uses_only_rooms_below_it() {
     let rows = rows();
     assert!(rows.len() > 20, "{rows:?}");
+    let source = source();
     let mut paths = Vec::new();
-    files(&source(), &mut paths);
+    each_file(&source, &mut |path| paths.push(path.to_owned()));
     let mut wrong = Vec::new();
     let mut looked_at = 0;
     for path in paths {
-        let place = path.strip_prefix(source()).unwrap();
+        let place = path.strip_prefix(&source).unwrap();
+        if !is_program(place) {
+            continue;
+        }
         let room = place.iter().next().unwrap().to_str().unwrap();
         let room = room.trim_end_matches(".rs");
         if ["lib", "main"].contains(&room) {

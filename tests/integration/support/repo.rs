@@ -112,6 +112,14 @@ impl Repo {
         self.id("HEAD")
     }
 
+    /// Writes and commits files.
+    pub(crate) fn commit_files(&self, files: &[(&str, &str)]) {
+        for (path, text) in files {
+            self.write(path, text);
+        }
+        self.commit("files");
+    }
+
     /// Stages everything, and writes a lock that lists each file of `localized-files` and says nothing else.
     #[track_caller]
     pub(crate) fn list_localized(&self) {

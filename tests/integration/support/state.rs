@@ -242,7 +242,8 @@ fn list(top: &Path, directory: &Path, found: &mut BTreeMap<String, String>) {
     }
 }
 
-fn each_file(directory: &Path, look: &mut dyn FnMut(&Path)) {
+/// Calls `look` with every file and link below a directory, in order.
+pub(crate) fn each_file(directory: &Path, look: &mut dyn FnMut(&Path)) {
     for path in sorted(directory) {
         if fs::symlink_metadata(&path).unwrap().is_dir() {
             each_file(&path, look);

@@ -95,10 +95,7 @@ impl World {
 
     /// Writes and commits files of the user.
     pub(crate) fn commit(&self, files: &[(&str, &str)]) {
-        for (path, text) in files {
-            self.work.write(path, text);
-        }
-        self.work.commit("files");
+        self.work.commit_files(files);
     }
 
     /// Runs the program in the user's repository and returns a fresh clone of what it committed.

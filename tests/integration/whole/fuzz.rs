@@ -21,6 +21,8 @@ mod url;
 use std::fs;
 use std::path::Path;
 
+use crate::support::each_file;
+
 /// As `libfuzzer-sys` has it, which the targets name: here a function that is called with each input.
 macro_rules! fuzz_target {
     (|$input:ident: &[u8]| $body:block) => {
@@ -50,18 +52,6 @@ const TARGETS: [Target; 7] = [
     ("url", url::run),
 ];
 
-/// Calls `each` with the bytes of all files below a directory.
-fn walk(directory: &Path, each: &mut impl FnMut(&[u8])) {
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            walk(&path, each);
-        } else if let Ok(bytes) = fs::read(&path) {
-            each(&bytes);
-        }
-    }
-}
-
 #[test]
 fn every_target_holds() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
@@ -72,9 +62,10 @@ fn every_target_holds() {
     files.sort();
     assert_eq!(files, TARGETS.map(|(name, _)| format!("{name}.rs")));
     let mut count = 0;
-    walk(&tests.join("parity"), &mut |bytes| {
+    each_file(&tests.join("parity"), &mut |path| {
+        let Ok(bytes) = fs::read(path) else { return };
         for (_, run) in TARGETS {
-            run(bytes);
+            run(&bytes);
             count += 1;
             for line in bytes.split(|byte| *byte == b'\n') {
                 run(line);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::*;
-use crate::support::Random;
+use crate::support::{Random, each_file};
 
 /// Returns a ConfigMap of about 3 kB that cannot be compressed: too large to come along with its commit.
 fn large(name: &str) -> String {
@@ -65,16 +65,9 @@ fn fill(repo: &Repo) {
 
 /// Returns the files below a directory.
 fn files(directory: &Path) -> Vec<PathBuf> {
-    let entries = directory.read_dir().unwrap().map(|it| it.unwrap().path());
-    let found = entries.flat_map(|path| {
-        let is_directory = path.is_dir();
-        if is_directory {
-            files(&path)
-        } else {
-            vec![path]
-        }
-    });
-    found.collect()
+    let mut found = Vec::new();
+    each_file(directory, &mut |path| found.push(path.to_owned()));
+    found
 }
 
 /// Returns the packs of the cache, with when they were written and their bytes.

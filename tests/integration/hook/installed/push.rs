@@ -1,6 +1,6 @@
 //! `pre-push`: what is judged is what is pushed.
 
-use super::{CONFIG, LOCAL, REMOTE, ROOT, hook, install, refused, stage, work};
+use super::{CONFIG, LOCAL, REMOTE, ROOT, commit, hook, install, refused, stage, work};
 use crate::support::{Repo, Sandbox};
 
 /// Returns a repository with the hook and a server that has its first commit.
@@ -11,11 +11,6 @@ fn pushing() -> (Sandbox, Repo) {
     install(&work, &["pre-push"]);
     work.git(&["push", "--quiet", "origin", "main"]);
     (sandbox, work)
-}
-
-fn commit(work: &Repo, text: &str) {
-    work.write(ROOT, text);
-    work.commit("change");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{CONFIG, LOCAL, OFF, REMOTE, ROOT, script, work};
+use super::{CONFIG, LOCAL, OFF, REMOTE, commit, script, work};
 use crate::support::{Output, Repo, Sandbox};
 
 /// Returns a repository and a bare one with the hook of the source, which has the first commit.
@@ -19,11 +19,6 @@ fn served() -> (Sandbox, Repo) {
 #[track_caller]
 fn takes(work: &Repo, refs: &[&str]) {
     work.git(&[&["push", "--quiet", "origin"], refs].concat());
-}
-
-fn change(work: &Repo, text: &str) {
-    work.write(ROOT, text);
-    work.commit("change");
 }
 
 /// Asserts that the server refused this, because of what it found.
@@ -43,7 +38,7 @@ fn refs(sandbox: &Sandbox) -> String {
 #[test]
 fn a_push_that_needs_the_network_is_not_taken() {
     let (sandbox, work) = served();
-    change(&work, REMOTE);
+    commit(&work, REMOTE);
     let before = refs(&sandbox);
     let output = work.try_git(&["push", "origin", "main"]);
     refused(&output);
@@ -57,7 +52,7 @@ fn a_push_that_needs_the_network_is_not_taken() {
     assert_eq!(refs(&sandbox), before);
     // What was refused leaves nothing behind.
     let loose = sandbox.git(&sandbox.path("server.git"), &["count-objects"]);
-    change(&work, LOCAL);
+    commit(&work, LOCAL);
     takes(&work, &["main", "main:new"]);
     assert_ne!(
         sandbox.git(&sandbox.path("server.git"), &["count-objects"]),
@@ -72,20 +67,20 @@ fn a_push_that_needs_the_network_is_not_taken() {
 fn a_push_cannot_change_the_configuration_that_judges_it() {
     let (_sandbox, work) = served();
     work.write(CONFIG, OFF);
-    change(&work, REMOTE);
+    commit(&work, REMOTE);
     refused(&work.try_git(&["push", "origin", "main"]));
     refused(&work.try_git(&["push", "origin", "main:new"]));
     // Nor can it break what judges the next one.
     work.write(CONFIG, "nonsense: true\n");
-    change(&work, LOCAL);
+    commit(&work, LOCAL);
     work.try_git(&["push", "origin", "main"])
         .fails(1)
         .stderr_has(".kustomize-localize:1");
     work.write(CONFIG, OFF);
     // Once it is reviewed and there, it counts.
-    change(&work, LOCAL);
+    commit(&work, LOCAL);
     takes(&work, &["main"]);
-    change(&work, REMOTE);
+    commit(&work, REMOTE);
     takes(&work, &["main", "main:new"]);
 }
 
@@ -103,7 +98,7 @@ fn new_only_on_a_server_compares_with_the_branch() {
     work.write("note", "x");
     work.commit("note");
     takes(&work, &["main", "main:topic"]);
-    change(&work, REMOTE);
+    commit(&work, REMOTE);
     let output = work.try_git(&["push", "origin", "main"]);
     refused(&output);
     output.lacks("old/kustomization.yaml");
@@ -121,7 +116,7 @@ fn findings_of_another_branch_are_new_for_this_one() {
     work.write(CONFIG, off);
     work.commit("lax");
     takes(&work, &["topic"]);
-    change(&work, REMOTE);
+    commit(&work, REMOTE);
     takes(&work, &["topic"]);
     refused(&work.try_git(&["push", "origin", "topic:main"]));
 }
@@ -132,9 +127,9 @@ fn the_first_push_is_judged_without_a_configuration() {
     fs::remove_dir_all(sandbox.path("server.git/refs/heads")).unwrap();
     fs::create_dir(sandbox.path("server.git/refs/heads")).unwrap();
     work.write(CONFIG, "rules:\n  remote-reference: off\n");
-    change(&work, REMOTE);
+    commit(&work, REMOTE);
     refused(&work.try_git(&["push", "origin", "main"]));
-    change(&work, LOCAL);
+    commit(&work, LOCAL);
     takes(&work, &["main"]);
 }
 
@@ -142,7 +137,7 @@ fn the_first_push_is_judged_without_a_configuration() {
 fn a_push_that_cannot_be_checked_is_refused() {
     let (sandbox, work) = served();
     let before = refs(&sandbox);
-    change(&work, "resources:\n  - config.yaml\nnamePrefix: x-\n");
+    commit(&work, "resources:\n  - config.yaml\nnamePrefix: x-\n");
     let program = sandbox.path("bin/git-kustomize-localize");
     let away = sandbox.path("away");
     fs::rename(&program, &away).unwrap();
@@ -165,9 +160,9 @@ fn a_push_that_cannot_be_checked_is_refused() {
     // A broken configuration on the server must not let anything pass, nor must the switch that turns off local hooks.
     let server = sandbox.path("server.git");
     sandbox.git(&server, &["config", "kustomize-localize.hook", "false"]);
-    change(&work, REMOTE);
+    commit(&work, REMOTE);
     refused(&work.try_git(&["push", "origin", "main"]));
-    change(&work, LOCAL);
+    commit(&work, LOCAL);
     takes(&work, &["main"]);
 }
 
@@ -279,7 +274,7 @@ fn a_push_does_not_slip_past() {
 fn an_object_that_is_replaced_is_judged_as_it_is() {
     let (sandbox, work) = served();
     let local = work.git(&["rev-parse", "HEAD:app/kustomization.yaml"]);
-    change(&work, REMOTE);
+    commit(&work, REMOTE);
     let remote = work.git(&["rev-parse", "HEAD:app/kustomization.yaml"]);
     work.git(&["replace", &remote, &local]);
     for args in [&["check"][..], &["check", "--rev", "HEAD"]] {
