@@ -15,11 +15,14 @@ pub mod verify;
 pub use builds::Builds;
 pub use fetching::Fetching;
 
+/// What stands for a copy, which has no command, where commands are listed.
+pub(crate) const COPY: &str = "TARGET";
+
 macro_rules! pages {
     ($($name:literal)*) => {
-        /// The commands, as users type them, each with the text of its page; the one without a name is a copy.
+        /// The commands, as users type them, and [`COPY`], each with the text of its page.
         pub const PAGES: &[(&str, &str)] = &[
-            ("", include_str!("commands/copy.md")),
+            (COPY, include_str!("commands/copy.md")),
             $(($name, include_str!(concat!("commands/", $name, ".md"))),)*
         ];
     };
@@ -35,7 +38,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     PAGES
         .iter()
         .map(|(name, _)| *name)
-        .filter(|name| !name.is_empty())
+        .filter(|name| *name != COPY)
 }
 
 /// What happened to the files that a command was to write.

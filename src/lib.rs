@@ -30,7 +30,7 @@
 //! |---|---|
 //! | [`cli`] | arguments to requests, outcomes to reports and exit statuses; one file per command |
 //! | [`report`] | the output: for people, as JSON, SARIF and GitHub annotations |
-//! | [`manual`] | the pages about commands, rules and what concerns several of them: as text, manual pages, Markdown |
+//! | [`manual`] | the pages about commands, rules and what concerns several of them |
 //! | [`commands`] | what the program does, one file per command: a request in, an outcome out; nothing is printed |
 //! | [`destination`] | where a plan goes: a branch and its worktree, a directory, the working tree |
 //! | [`verify`](mod@verify) | compares a localized commit with its lock and trailers, and with upstream |

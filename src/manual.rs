@@ -29,7 +29,7 @@ guides! {
     "comparison"
 }
 
-/// Returns the text of the page of a command, if it has one; that of a copy has no name.
+/// Returns the text of the page of a command, or of [`commands::COPY`], if there is one.
 pub(crate) fn page(name: &str) -> Option<String> {
     let (_, text) = commands::PAGES.iter().find(|(known, _)| *known == name)?;
     // The heading is for those who look at the sources.

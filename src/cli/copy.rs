@@ -66,14 +66,11 @@ fn request(args: &CopyArgs) -> Result<Request> {
         new_dir: new_dir.map(|given| text(given, "NEW_DIR")).transpose()?,
         scope: args.scope.clone(),
     };
-    Ok(if args.no_commit {
-        Request {
-            update: args.commit.update,
-            ..args.how.request(what, To::Disk)
-        }
-    } else {
-        args.commit.request(&args.how, what)
-    })
+    let mut request = args.commit.request(&args.how, what);
+    if args.no_commit {
+        request.to = To::Disk;
+    }
+    Ok(request)
 }
 
 /// Refuses to guess what to do.

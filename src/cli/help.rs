@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::{documented, output};
+use crate::commands::COPY;
 use crate::failure::{Failure, nearest};
 use crate::manual;
 use crate::redact;
@@ -33,20 +34,17 @@ pub(super) fn run(args: &HelpArgs) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What names the page of a copy, which is no command.
-const COPY: [&str; 2] = ["TARGET", "copy"];
-
 /// Returns the page of the command that the words lead to.
 fn page(words: &[String]) -> Option<String> {
     let command = documented();
-    let is_copy = matches!(words, [word] if COPY.contains(&word.as_str()));
-    let (command, name) = if is_copy {
-        (&command, String::new())
-    } else {
-        let command = words
-            .iter()
-            .try_fold(&command, |command, word| command.find_subcommand(word))?;
-        (command, words.join(" "))
+    let (command, name) = match words {
+        [word] if [COPY, "copy"].contains(&word.as_str()) => (&command, COPY.to_owned()),
+        words => {
+            let mut words_left = words.iter();
+            let found =
+                words_left.try_fold(&command, |command, word| command.find_subcommand(word))?;
+            (found, words.join(" "))
+        }
     };
     let help = command.clone().render_long_help();
     let help = if console::colors_enabled() {
@@ -67,7 +65,7 @@ fn list() -> String {
         (one.get_name(), about.unwrap_or_default())
     });
     let copy = "Copy a kustomization with all it references".to_owned();
-    let commands = std::iter::once((COPY[0], copy)).chain(commands);
+    let commands = std::iter::once((COPY, copy)).chain(commands);
     let guides = manual::guides().map(|(name, about)| (name, about.to_owned()));
     let rows = |rows: Vec<(&str, String)>| -> String {
         let row = |(name, about)| format!("  {name:<16}{about}\n");

@@ -95,7 +95,7 @@ pub(super) struct CommitArgs {
 
     /// Resolve refs again that only the lock of the result holds; the lock at the top of the source still decides
     #[arg(long, conflicts_with_all = ["locked", "offline"], hide_short_help = true)]
-    pub(super) update: bool,
+    update: bool,
 
     /// Subject and body of the commit, as in `git commit`; each further one is a paragraph
     ///

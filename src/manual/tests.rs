@@ -13,7 +13,11 @@ fn sources() -> Vec<(String, String)> {
     let readme = include_str!("../../README.md");
     let mut texts = vec![("README.md".to_owned(), readme.to_owned())];
     for (name, text) in commands::PAGES {
-        let file = if name.is_empty() { "copy" } else { name };
+        let file = if *name == commands::COPY {
+            "copy"
+        } else {
+            name
+        };
         texts.push((format!("src/commands/{file}.md"), (*text).to_owned()));
     }
     for (name, text) in GUIDES {
@@ -109,7 +113,8 @@ fn every_command_and_option_is_described() {
         commands.extend(command.get_subcommands().cloned());
     }
     for (name, text) in commands::PAGES {
-        let heading = format!("# git kustomize-localize {name}");
+        let words = if *name == commands::COPY { "" } else { name };
+        let heading = format!("# git kustomize-localize {words}");
         assert_eq!(text.lines().next().unwrap(), heading.trim_end());
     }
     for (name, text) in GUIDES {

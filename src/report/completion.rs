@@ -2,6 +2,8 @@
 
 use clap::ValueEnum;
 
+use crate::commands::COPY;
+
 /// A shell that can complete our arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Shell {
@@ -73,9 +75,6 @@ fn with_targets(script: &str, command: &clap::Command, name: &str) -> String {
         .replacen("        case $line[1] in\n", &copy, 1)
         .replacen("\nif [ \"$funcstack[1]\"", &first, 1)
 }
-
-/// What stands for a copy in the script for zsh: a command that nobody can type.
-const COPY: &str = "TARGET";
 
 /// Returns the options and the commands of a command, with its positional arguments as those of [`COPY`].
 fn without_positionals(command: &clap::Command) -> clap::Command {
