@@ -73,6 +73,8 @@ pub struct Delivery<'a> {
 pub enum Delivered {
     /// A branch holds the result.
     Committed(Committed),
+    /// Nothing is written: the branch at the remote has moved since it was fetched.
+    Outrun,
     /// Files were written.
     Written,
     /// Everything was as it must be.
@@ -223,7 +225,7 @@ impl Destination {
             (Destination::Branch(branch), _) => {
                 let (builds, histories) = (delivery.builds, delivery.histories);
                 let committed = branch.commit(plan, delivery.before, builds, histories)?;
-                Ok(Delivered::Committed(committed))
+                Ok(committed.map_or(Delivered::Outrun, Delivered::Committed))
             }
             (Destination::Directory(directory), Writes::Copy { files, .. }) => {
                 directory.write(files)?;

@@ -14,6 +14,7 @@ pub mod helm;
 mod history;
 pub mod http;
 mod progress;
+mod published;
 mod reach;
 mod submodule;
 mod survey;
@@ -26,6 +27,7 @@ pub use cache::Cache;
 pub use git::{FetchFailure, Fetched, GitRemotes, GitRequest, Trouble};
 pub use history::{Course, History, Move};
 pub use progress::Progress;
+pub use published::Published;
 pub use tip::Tip;
 pub use upstream::Upstream;
 

@@ -215,6 +215,7 @@ impl CommitArgs {
             name: self.branch.clone(),
             worktree: self.worktree.clone(),
             message: self.message.clone(),
+            push: None,
         });
         Request {
             rev: self.rev.clone(),

@@ -152,17 +152,31 @@ pub struct BranchOutcome {
     pub source: String,
     /// The linked worktree that holds it as well, as it was named.
     pub worktree: Option<String>,
+    /// The remote that has it as well, by now.
+    pub pushed: Option<String>,
 }
+
+/// How often to begin again when the branch at the remote has moved meanwhile.
+const PUSHES: usize = 3;
 
 /// Localizes.
 ///
 /// # Errors
 /// Everything that keeps it from being done; nothing is written then.
 pub fn localize(request: &Request) -> Result<Outcome, Failures> {
-    let mut run = Run::open(request)?;
-    let plan = run.plan()?;
-    let builds = run.check_builds(&plan)?;
-    run.deliver(plan, builds)
+    for _ in 0..PUSHES {
+        let mut run = Run::open(request)?;
+        let plan = run.plan()?;
+        let builds = run.check_builds(&plan)?;
+        if let Some(outcome) = run.deliver(plan, builds)? {
+            return Ok(outcome);
+        }
+    }
+    Err(Failure::new(format!(
+        "the remote branch moved {PUSHES} times while this was made"
+    ))
+    .hint("run the same command again")
+    .into())
 }
 
 /// One run: where it starts and where it ends.
@@ -264,8 +278,12 @@ impl<'a> Run<'a> {
         build_check::check_builds(job, &options).map(Some)
     }
 
-    /// Writes the result, unless something stands against it.
-    fn deliver(self, mut plan: Plan, builds: Option<BuildCheck>) -> Result<Outcome, Failures> {
+    /// Writes the result, unless something stands against it. None where the branch at the remote has moved meanwhile.
+    fn deliver(
+        self,
+        mut plan: Plan,
+        builds: Option<BuildCheck>,
+    ) -> Result<Option<Outcome>, Failures> {
         let Run {
             request,
             workspace,
@@ -291,28 +309,30 @@ impl<'a> Run<'a> {
         };
         let (status, tip) = match delivered {
             Err(status) => (status, None),
+            Ok(Delivered::Outrun) => return Ok(None),
             Ok(delivered) => {
                 let status = Status::of(&delivered);
                 let tip = match delivered {
                     Delivered::Committed(committed) => Some((committed.commit, committed.tree)),
-                    Delivered::Written | Delivered::Unchanged => None,
+                    _ => None,
                 };
                 (status, tip)
             }
         };
         let branch = destination.branch().map(|branch| BranchOutcome {
             name: branch.name().to_owned(),
+            pushed: branch.remote().filter(|_| tip.is_some()).map(str::to_owned),
             tip,
             source: branch.source().to_owned(),
             worktree: branch.worktree(),
         });
         let changes = Lock::changes(&before, &plan.lock);
         let result = Localized::of(&plan, destination.shown(), self.subject.targets(), false);
-        Ok(Outcome {
+        Ok(Some(Outcome {
             branch,
             builds,
             ..outcome(status, result, plan, changes, self.strict)
-        })
+        }))
     }
 
     /// Returns why a result is not written; none if it is.
@@ -499,7 +519,7 @@ impl Status {
         match delivered {
             Delivered::Written => Status::Written,
             Delivered::Committed(committed) if committed.is_new => Status::Written,
-            Delivered::Committed(_) | Delivered::Unchanged => Status::Unchanged,
+            Delivered::Committed(_) | Delivered::Unchanged | Delivered::Outrun => Status::Unchanged,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::worktree::{self, Linked};
 use crate::failure::{Failure, Result, command};
+use crate::fetch::Published;
 use crate::git::{self, LocalRepo, Ref};
 use crate::history::{PREFIX, not_a_source};
 
@@ -56,7 +57,8 @@ pub(super) fn choose(asked: Option<&str>, source: Option<&str>, is_here: bool) -
 }
 
 /// Looks at the branch: whether it may be moved, and where it is. `source` is the full name of the ref that the source
-/// commit was named by; `worktree` may have the branch checked out.
+/// commit was named by; `worktree` may have the branch checked out; `pushed` is where it was fetched from, if it is going
+/// to be pushed there.
 ///
 /// # Errors
 /// When it has no legal name, cannot exist beside another one, is checked out somewhere, or is
@@ -66,6 +68,7 @@ pub(super) fn open(
     name: &str,
     source: Option<&str>,
     worktree: Option<&Linked>,
+    pushed: Option<&Published>,
 ) -> Result<Branch> {
     if !git::is_branch_name(name) {
         return Err(Failure::new(format!("`{name}` is not a branch name"))
@@ -86,13 +89,25 @@ pub(super) fn open(
         refuse_checked_out(here, name, worktree)?;
     }
     let local = found.map(|found| found.id.clone());
-    let (tracking, remote) = tracking(here, &refs, name, source)?.unzip();
+    let tracked = match pushed {
+        Some(pushed) => at(here, pushed.tracking())?,
+        None => tracking(here, &refs, name, source)?,
+    };
+    let (tracking, remote) = tracked.unzip();
     if let (Some(local), Some(remote), Some(tracking)) = (&local, &remote, &tracking)
         && local != remote
         && !here.is_ancestor(remote, local)?
     {
         let short = tracking.trim_start_matches("refs/remotes/");
-        return Err(if here.is_ancestor(local, remote)? {
+        let is_behind = here.is_ancestor(local, remote)?;
+        if is_behind && pushed.is_some() {
+            return Ok(Branch {
+                name: name.to_owned(),
+                tip: Some(remote.clone()),
+                local: Some(local.clone()),
+            });
+        }
+        return Err(if is_behind {
             Failure::new(format!("branch `{name}` is behind `{short}`"))
                 .hint(command("git fetch .", [format!("{tracking}:{full}")]))
         } else {
@@ -204,6 +219,12 @@ fn in_the_way(refs: &BTreeMap<String, Ref>, name: &str) -> Result<()> {
     }
 }
 
+/// Returns a remote-tracking ref with its commit, if it is there.
+fn at(here: &LocalRepo, tracking: String) -> Result<Option<(String, String)>> {
+    let found = here.refs(&[&tracking])?.remove(&tracking);
+    Ok(found.map(|found| (tracking, found.id)))
+}
+
 /// Returns the remote-tracking ref of the branch with its commit: the configured upstream, else the
 /// one of that name at the source branch's remote, at `origin`, or at the only remote that has one.
 fn tracking(
@@ -218,9 +239,8 @@ fn tracking(
         && let Some(branch) = merge.strip_prefix("refs/heads/")
     {
         // It may have another name there, so that it need not be among `refs`.
-        let tracking = format!("refs/remotes/{remote}/{branch}");
-        if let Some(found) = here.refs(&[&tracking])?.remove(&tracking) {
-            return Ok(Some((tracking, found.id)));
+        if let Some(found) = at(here, format!("refs/remotes/{remote}/{branch}"))? {
+            return Ok(Some(found));
         }
     }
     let of = |remote: &str| {

@@ -3,6 +3,7 @@
 use super::branch::{self, Branch};
 use super::worktree::Linked;
 use crate::failure::{Failure, Result};
+use crate::fetch::Published;
 use crate::git::{CommitId, LocalRepo};
 use crate::history::tip::TipState;
 use crate::record::{Trailers, render_message};
@@ -21,15 +22,18 @@ pub(super) struct Entry<'a> {
     pub(super) trailers: Trailers,
 }
 
-/// Commits to the branch, unless its tip holds just this. `message` are the paragraphs that the user gives. Returns the
-/// commit, and whether it is a new one.
+/// Commits to the branch, unless its tip holds just this. `message` are the paragraphs that the user gives. With `pushed`
+/// the remote gets it first, so that nothing has changed here where that fails. Returns the commit, and whether it is a
+/// new one; none where the remote has moved meanwhile.
 pub(super) fn commit(
     message: &[String],
     here: &LocalRepo,
     branch: &Branch,
     worktree: Option<&Linked>,
+    pushed: Option<&Published>,
     entry: Entry<'_>,
-) -> Result<(String, bool)> {
+) -> Result<Option<(String, bool)>> {
+    let push = |commit: &str| pushed.map_or(Ok(true), |pushed| pushed.push(commit));
     let is_contained = match entry.tip {
         Some(tip) => contains(here, tip, &entry.source.commit)?,
         None => false,
@@ -40,14 +44,17 @@ pub(super) fn commit(
         && is_contained
     {
         let tip = tip.commit.as_str();
-        if branch.local.is_none() {
+        if !push(tip)? {
+            return Ok(None);
+        }
+        if branch.local.as_deref() != Some(tip) {
             // So that what comes next, as a push, finds the branch whether or not there was news.
             let reason = "kustomize-localize: reset to the remote branch";
             move_branch(here, branch, worktree, tip, Some(reason))?;
         } else if worktree.is_some() {
             move_branch(here, branch, worktree, tip, None)?;
         }
-        return Ok((tip.to_owned(), false));
+        return Ok(Some((tip.to_owned(), false)));
     }
     let text = if message.is_empty() {
         (entry.text)()?
@@ -63,12 +70,15 @@ pub(super) fn commit(
     };
     let tree = entry.tree.to_string();
     let commit = here.commit_tree(&tree, &parents, &message)?;
+    if !push(&commit)? {
+        return Ok(None);
+    }
     let reason = format!(
         "kustomize-localize: {}",
         message.lines().next().unwrap_or_default()
     );
     move_branch(here, branch, worktree, &commit, Some(&reason))?;
-    Ok((commit, true))
+    Ok(Some((commit, true)))
 }
 
 /// Returns whether a tip contains its source. In a shallow clone the commits do not show that: the record does.

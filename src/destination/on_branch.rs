@@ -16,7 +16,7 @@ use super::{Held, merged};
 use crate::build_check::{BuildCheck, Earlier};
 use crate::config::FILE_NAME;
 use crate::failure::{Failure, Result, listed, short, stage};
-use crate::fetch::{History, Move, Tip};
+use crate::fetch::{History, Move, Published, Tip};
 use crate::git::{CommitId, LocalRepo, Status};
 use crate::history;
 use crate::history::tip::{self, TipState};
@@ -107,6 +107,8 @@ pub struct BranchOptions {
     pub worktree: Option<PathBuf>,
     /// Subject and body of the commit, a paragraph each; none: what has changed.
     pub message: Vec<String>,
+    /// Whether it is pushed, and to which remote; none: to its own.
+    pub push: Option<Option<String>>,
 }
 
 /// A branch to commit to, with what it holds.
@@ -123,6 +125,8 @@ pub struct OnBranch {
     tip: Option<TipState>,
     /// The path of NEW_DIR from the top; none for the repository where it stands.
     into: Option<String>,
+    /// Where it is pushed to.
+    pushed: Option<Published>,
     options: BranchOptions,
 }
 
@@ -172,14 +176,29 @@ impl OnBranch {
         };
         let is_here = source.is_some_and(|name| name.starts_with("refs/heads/"));
         let name = branch::choose(options.name.as_deref(), named, is_here)?;
+        let remote = options.push.as_ref().and_then(Option::as_deref);
+        let published = Published::find(repo, remote, &name, named)?;
+        let pushed = published.as_ref().filter(|_| options.push.is_some());
+        match (pushed, &options.push) {
+            (Some(published), _) => published.fetch()?,
+            (None, Some(_)) => {
+                return Err(Failure::new("there is no remote `origin` to push to")
+                    .hint("name one of `git remote`: --push REMOTE")
+                    .hint("or add it: git remote add origin URL"));
+            }
+            (None, None) => {}
+        }
         let (branch, worktree) = {
             // While another run makes a worktree, its state is unknown.
             let _alone = repo.alone()?;
             let find = |directory| Linked::find(repo, directory, &format!("refs/heads/{name}"));
             let worktree = options.worktree.as_deref().map(find).transpose()?;
-            let branch = branch::open(repo, &name, source, worktree.as_ref())?;
+            let branch = branch::open(repo, &name, source, worktree.as_ref(), pushed)?;
             (branch, worktree)
         };
+        if let (None, Some(published)) = (&branch.tip, &published) {
+            published.refuse_unseen()?;
+        }
         let mut opened = OnBranch {
             repository: tree::objects::open(&repo.git_dir)?,
             repo: repo.clone(),
@@ -190,6 +209,7 @@ impl OnBranch {
             worktree,
             tip: None,
             into,
+            pushed: published.filter(|_| options.push.is_some()),
             options: options.clone(),
         };
         opened.tip = opened.examine(overwrite, *is_head)?;
@@ -265,6 +285,12 @@ impl OnBranch {
     pub fn worktree(&self) -> Option<String> {
         let directory = self.options.worktree.as_ref();
         directory.map(|directory| directory.display().to_string())
+    }
+
+    /// Returns the remote that it is pushed to.
+    #[must_use]
+    pub fn remote(&self) -> Option<&str> {
+        self.pushed.as_ref().map(Published::remote)
     }
 
     /// Returns the source commit.
@@ -453,15 +479,16 @@ impl OnBranch {
         }
     }
 
-    /// Commits the result, unless the tip holds exactly that. `before` is the lock that its message compares with,
-    /// `histories` says what lies between the commits of each move.
+    /// Commits the result, unless the tip holds exactly that, and pushes it where that was asked for. `before` is the lock
+    /// that its message compares with, `histories` says what lies between the commits of each move. None where the remote
+    /// has moved meanwhile: nothing has changed then.
     pub(super) fn commit(
         &self,
         plan: &Plan,
         before: &Lock,
         builds: Option<&BuildCheck>,
         histories: &dyn Fn(&[Move]) -> Vec<Option<History>>,
-    ) -> Result<Committed> {
+    ) -> Result<Option<Committed>> {
         let written = self.write(&self.repository, plan)?;
         let target = plan.lock.target.clone();
         let entry = Entry {
@@ -483,18 +510,19 @@ impl OnBranch {
                 tool: commit::tool(),
             },
         };
-        let (commit, is_new) = commit::commit(
+        let committed = commit::commit(
             &self.options.message,
             &self.repo,
             &self.branch,
             self.worktree.as_ref(),
+            self.pushed.as_ref(),
             entry,
         )?;
-        Ok(Committed {
+        Ok(committed.map(|(commit, is_new)| Committed {
             commit,
             tree: written.directory.to_string(),
             is_new,
-        })
+        }))
     }
 
     fn text(

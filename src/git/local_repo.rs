@@ -3,6 +3,7 @@
 mod files;
 mod hooks;
 mod objects;
+mod remotes;
 mod worktrees;
 
 pub use files::{Side, Staged, Status};
@@ -10,7 +11,7 @@ pub use hooks::Hooks;
 pub use worktrees::{Amid, Listed};
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
@@ -481,13 +482,6 @@ impl LocalRepo {
             branches.extend(self.branch_of(name)?.map(str::to_owned));
         }
         Ok(branches)
-    }
-
-    /// Returns the names of the remotes, as configured.
-    fn remotes(&self) -> Result<BTreeSet<&str>> {
-        let settings = self.settings()?.iter();
-        let named = settings.filter_map(|one| one.key.strip_prefix("remote.")?.rsplit_once('.'));
-        Ok(named.map(|(name, _)| name).collect())
     }
 
     /// Returns the short name of the branch that a ref is, here or at a remote, by its full name; none for other refs.

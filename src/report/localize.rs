@@ -349,6 +349,7 @@ impl Outcome {
             branch: branch.map(|branch| branch.name.as_str()),
             commit: tip.map(|(commit, _)| commit.as_str()),
             source: branch.map(|branch| branch.source.as_str()),
+            pushed: branch.and_then(|branch| branch.pushed.as_deref()),
             changes: self.changes.iter().map(JsonChange::from).collect(),
             remotes: self.remotes.iter().map(remote).collect(),
             left: self.left.iter().map(JsonLeft::from).collect(),
@@ -384,10 +385,13 @@ impl BranchOutcome {
     }
 }
 
-/// Writes where the branch is checked out.
+/// Writes where the branch is besides.
 fn write_worktree(out: &mut String, branch: &BranchOutcome) -> std::fmt::Result {
-    match &branch.worktree {
-        Some(directory) => writeln!(out, "  checked out at {}", visible(directory)),
+    if let Some(directory) = &branch.worktree {
+        writeln!(out, "  checked out at {}", visible(directory))?;
+    }
+    match &branch.pushed {
+        Some(remote) => writeln!(out, "  pushed to {}", visible(remote)),
         None => Ok(()),
     }
 }
@@ -457,6 +461,8 @@ struct JsonInPlace<'a> {
     commit: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pushed: Option<&'a str>,
     changes: Vec<JsonChange<'a>>,
     remotes: Vec<JsonRemote>,
     left: Vec<JsonLeft<'a>>,

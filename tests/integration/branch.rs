@@ -3,6 +3,7 @@ pub(crate) mod commits;
 mod following;
 mod gitops;
 mod hydrator;
+mod push;
 mod shortlog;
 mod worktree;
 

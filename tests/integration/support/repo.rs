@@ -84,6 +84,12 @@ impl Repo {
         fs::set_permissions(self.path.join(path), mode).unwrap();
     }
 
+    /// Makes a script one of the hooks of git.
+    pub(crate) fn hook(&self, name: &str, script: &str) {
+        let hook = self.git_directory().join("hooks").join(name);
+        self.write_executable(hook.to_str().unwrap(), script);
+    }
+
     /// Makes `path` a symbolic link with this text.
     #[track_caller]
     pub(crate) fn symlink(&self, path: &str, target: &str) {

@@ -1,7 +1,6 @@
 //! Repositories of every kind, hooks, and storage that cannot be written.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -122,10 +121,7 @@ fn hook(work: &Repo, name: &str, args: &str) {
     let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
     let script =
         format!("#!/bin/sh\nenv | grep ^GIT_ >\"$TMPDIR/seen\"\nexec {program} {args} --quiet\n");
-    let hook = work.git_directory().join("hooks").join(name);
-    fs::create_dir_all(hook.parent().unwrap()).unwrap();
-    fs::write(&hook, script).unwrap();
-    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    work.hook(name, &script);
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn a_merge_back_is_reported_in_a_shallow_clone_too() {
     work.git(&["merge", "--quiet", "--ff-only", "localized/main"]);
     let options = ["--no-local", "--depth=1"];
     let shallow = project.sandbox.clone_with(work, "shallow", &options);
-    let output = shallow.run(&["branch", "--strict"]);
+    let output = shallow.run(&["branch", "--strict", "--push"]);
     output.fails(1);
     let revert = format!("git revert --no-edit -m 2 {}", &work.id("main")[..12]);
     assert_eq!(taking_back(&output), revert);

@@ -1,0 +1,151 @@
+//! A localized branch at one of the user's own remotes.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use crate::failure::{Failure, Result, command};
+use crate::git::LocalRepo;
+
+/// A branch, and the remote that others see it at.
+pub struct Published {
+    here: Rc<LocalRepo>,
+    remote: String,
+    /// The full name of the branch.
+    name: String,
+    /// Where the remote had it when it was fetched.
+    fetched: RefCell<Option<String>>,
+}
+
+impl Published {
+    /// Returns the branch `name` (short) at the remote that the user names, or else at that of the branch, of its source,
+    /// at `origin`, at the only one; none where there is no remote.
+    ///
+    /// # Errors
+    /// When several could be meant, or the one that is named is not configured.
+    pub fn find(
+        here: &Rc<LocalRepo>,
+        named: Option<&str>,
+        name: &str,
+        source: Option<&str>,
+    ) -> Result<Option<Published>> {
+        let remotes = here.remotes()?;
+        let of = |branch: &str| here.config(&format!("branch.{branch}.remote"));
+        let configured = match source {
+            Some(source) => [of(name)?, of(source)?],
+            None => [of(name)?, None],
+        };
+        let known = |remote: &&str| remotes.contains(remote);
+        let remote = match named {
+            Some(named) => Some(known(&named).then_some(named).ok_or_else(|| {
+                Failure::new(format!("unknown remote `{named}`")).hint("list them: git remote")
+            })?),
+            None => {
+                let likely = configured.iter().flatten().map(String::as_str);
+                likely.chain(["origin"]).find(known)
+            }
+        };
+        let only = || (remotes.len() == 1).then(|| remotes.iter().next().copied())?;
+        let Some(remote) = remote.or_else(only).map(str::to_owned) else {
+            return Ok(None);
+        };
+        Ok(Some(Published {
+            here: here.clone(),
+            remote,
+            name: format!("refs/heads/{name}"),
+            fetched: RefCell::default(),
+        }))
+    }
+
+    /// Returns the name of the remote.
+    #[must_use]
+    pub fn remote(&self) -> &str {
+        &self.remote
+    }
+
+    /// Returns its remote-tracking ref.
+    #[must_use]
+    pub fn tracking(&self) -> String {
+        format!("refs/remotes/{}/{}", self.remote, self.short())
+    }
+
+    fn short(&self) -> &str {
+        self.name.trim_start_matches("refs/heads/")
+    }
+
+    /// Fetches it, if the remote has it.
+    ///
+    /// # Errors
+    /// With what git says.
+    pub fn fetch(&self) -> Result<()> {
+        let id = self.ask()?;
+        if id.is_some() {
+            let fetched = self
+                .here
+                .fetch_branch(&self.remote, &self.name, &self.tracking());
+            fetched.map_err(|failure| self.explained(failure, "fetch", "from"))?;
+        }
+        self.fetched.replace(id);
+        Ok(())
+    }
+
+    /// Pushes `commit`, and returns whether that is what the remote has now: not where somebody else was faster.
+    ///
+    /// # Errors
+    /// With what git says, when the remote refuses it.
+    pub fn push(&self, commit: &str) -> Result<bool> {
+        if self.fetched.borrow().as_deref() == Some(commit) {
+            return Ok(true);
+        }
+        let Err(failure) = self.here.push(&self.remote, commit, &self.name) else {
+            return Ok(true);
+        };
+        match self.ask()? {
+            moved if moved != *self.fetched.borrow() => Ok(moved.as_deref() == Some(commit)),
+            _ => Err(self.explained(failure, "push", "to")),
+        }
+    }
+
+    /// Refuses to begin a branch that the remote has and this clone does not show. Asks the remote only if the clone
+    /// cannot tell.
+    ///
+    /// # Errors
+    /// When the remote has it, or does not say.
+    pub fn refuse_unseen(&self) -> Result<()> {
+        if self.here.shows_branches_of(&self.remote, &self.name)? {
+            return Ok(());
+        }
+        let fetch = format!(
+            "fetch it first: {}",
+            command(
+                "git fetch",
+                [
+                    self.remote.clone(),
+                    format!("+{}:{}", self.name, self.tracking())
+                ]
+            )
+        );
+        if self.ask()?.is_none() {
+            return Ok(());
+        }
+        Err(Failure::new(format!(
+            "this clone lacks `{}` of `{}`, so that its history would begin again",
+            self.short(),
+            self.remote
+        ))
+        .hint(fetch)
+        .hint("fetch, commit and push in one step: git kustomize-localize branch --push"))
+    }
+
+    fn ask(&self) -> Result<Option<String>> {
+        let asked = self.here.branch_at(&self.remote, &self.name);
+        asked.map_err(|failure| self.explained(failure, "look for", "at"))
+    }
+
+    fn explained(&self, failure: Failure, verb: &str, at: &str) -> Failure {
+        failure.context(format!(
+            "could not {verb} `{}` {at} `{}`",
+            self.short(),
+            self.remote
+        ))
+    }
+}

@@ -1,0 +1,91 @@
+//! What this repository's own remotes have.
+
+use std::collections::BTreeSet;
+
+use super::{LocalRepo, text};
+use crate::failpoint;
+use crate::failure::{Failure, Result};
+use crate::git::{not_run, said};
+use crate::process::{self, Limits, Output, Terminal};
+
+impl LocalRepo {
+    /// Returns the names of the remotes, as configured.
+    ///
+    /// # Errors
+    /// When git cannot read its configuration.
+    pub fn remotes(&self) -> Result<BTreeSet<&str>> {
+        let settings = self.settings()?.iter();
+        let named = settings.filter_map(|one| one.key.strip_prefix("remote.")?.rsplit_once('.'));
+        Ok(named.map(|(name, _)| name).collect())
+    }
+
+    /// Returns whether what was fetched from a remote shows if it has a branch, by its full name: not in a shallow clone,
+    /// and not in one of a single branch.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub fn shows_branches_of(&self, remote: &str, branch: &str) -> Result<bool> {
+        let key = format!("remote.{remote}.fetch");
+        let refspecs = self.settings()?.iter().filter(|one| one.key == key);
+        let covers = |refspec: &str| {
+            let from = refspec.trim_start_matches('+');
+            let from = from.split_once(':').map_or(from, |(from, _)| from);
+            match from.split_once('*') {
+                Some((before, after)) => branch.starts_with(before) && branch.ends_with(after),
+                None => from == branch,
+            }
+        };
+        let mut refspecs = refspecs.filter_map(|one| one.value.as_deref());
+        Ok(refspecs.any(covers) && !self.is_shallow()?)
+    }
+
+    /// Asks a remote where it has a branch, by its full name.
+    ///
+    /// # Errors
+    /// With what git says when the remote does not answer.
+    pub fn branch_at(&self, remote: &str, branch: &str) -> Result<Option<String>> {
+        let listed = self.talk(&["ls-remote", "--quiet", "--end-of-options", remote, branch])?;
+        let lines = text(&listed)?;
+        let mut refs = lines.lines().filter_map(|line| line.split_once('\t'));
+        Ok(refs.find_map(|(id, name)| (name == branch).then(|| id.to_owned())))
+    }
+
+    /// Fetches one branch of a remote, by its full name, to `tracking`. In a shallow clone only its tip, unless some of it
+    /// is here already.
+    ///
+    /// # Errors
+    /// With what git says.
+    pub fn fetch_branch(&self, remote: &str, branch: &str, tracking: &str) -> Result<()> {
+        let refspec = format!("+{branch}:{tracking}");
+        let mut args = vec!["fetch", "--quiet", "--no-tags", "--no-recurse-submodules"];
+        if self.is_shallow()? && self.at(tracking)?.is_none() {
+            args.push("--depth=1");
+        }
+        args.extend(["--end-of-options", remote, &refspec]);
+        self.talk(&args).map(drop)
+    }
+
+    /// Pushes a commit to a branch of a remote, by its full name, which it must contain.
+    ///
+    /// # Errors
+    /// With what git says.
+    pub fn push(&self, remote: &str, commit: &str, branch: &str) -> Result<()> {
+        failpoint::before("push");
+        let refspec = format!("{commit}:{branch}");
+        self.talk(&["push", "--quiet", "--end-of-options", remote, &refspec])
+            .map(drop)
+    }
+
+    /// Speaks to a remote as the user would on the same terminal: git may ask for a password.
+    fn talk(&self, args: &[&str]) -> Result<Output> {
+        let mut command = self.command();
+        command.env_remove("GIT_TERMINAL_PROMPT").args(args);
+        let output = process::run(&mut command, None, Limits::default(), Terminal::Shared)
+            .map_err(not_run)?;
+        if output.status.success() {
+            Ok(output)
+        } else {
+            Err(Failure::new(said(&output)))
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! `branch --push`: what the remote has is continued, whoever was faster, and what it refuses changes nothing here.
+
+use super::BRANCH;
+use crate::support::{Project, Repo};
+
+const PUSH: [&str; 3] = ["branch", "--no-verify", "--push"];
+const SHALLOW: [&str; 3] = ["--no-local", "--depth=1", "--branch=main"];
+
+/// A bare `origin` of a project that is locked, and a clone of it.
+struct Shared {
+    project: Project,
+    origin: Repo,
+    clone: Repo,
+}
+
+impl Shared {
+    fn new() -> Shared {
+        let project = Project::new();
+        project.work.run(&["lock"]).success();
+        project.work.commit("lock");
+        let origin = project
+            .sandbox
+            .clone_with(&project.work, "origin.git", &["--bare"]);
+        let clone = project.sandbox.clone_of(&origin, "clone");
+        Shared {
+            project,
+            origin,
+            clone,
+        }
+    }
+
+    fn another(&self, name: &str, options: &[&str]) -> Repo {
+        self.project.sandbox.clone_with(&self.origin, name, options)
+    }
+}
+
+/// Lets `repo` run a script before each push.
+fn before_push(repo: &Repo, script: &str) {
+    repo.hook("pre-push", &format!("#!/bin/sh\nunset GIT_DIR\n{script}\n"));
+}
+
+#[test]
+fn every_clone_goes_on_where_the_remote_is() {
+    let shared = Shared::new();
+    let Shared { origin, clone, .. } = &shared;
+    clone
+        .run(&PUSH)
+        .success()
+        .stdout_has("  pushed to origin\n");
+    let first = origin.id(BRANCH);
+    assert_eq!(clone.id(BRANCH), first);
+    // A clone of one commit of one branch has never heard of it.
+    let shallow = shared.another("shallow", &SHALLOW);
+    shallow.run(&PUSH).success().stdout_has("nothing to do");
+    assert_eq!(shallow.id(BRANCH), first);
+    shallow.write("README.md", "Second.\n");
+    let source = shallow.commit("second");
+    shallow.git(&["push", "--quiet", "origin", "main"]);
+    shallow.run(&PUSH).success();
+    let second = origin.id(BRANCH);
+    assert_eq!(shallow.parents(BRANCH), [first, source]);
+    // The first one is behind by now.
+    clone.git(&["pull", "--quiet", "--ff-only"]);
+    clone.run(&PUSH).success().stdout_has("nothing to do");
+    assert_eq!(clone.id(BRANCH), second);
+    // What was committed without `--push` goes along.
+    clone.write("README.md", "Third.\n");
+    clone.commit("third");
+    clone.run(&["branch", "--no-verify"]).success();
+    assert_eq!(origin.id(BRANCH), second);
+    clone.run(&PUSH).success().stdout_has("nothing to do");
+    assert_eq!(origin.id(BRANCH), clone.id(BRANCH));
+    origin.git(&["fsck", "--strict", "--no-dangling"]);
+}
+
+#[test]
+fn a_branch_that_only_the_remote_has_is_not_begun_again() {
+    let shared = Shared::new();
+    let (origin, clone) = (&shared.origin, &shared.clone);
+    let alone = ["branch", "--no-verify"];
+    let single = shared.another("single", &["--single-branch"]);
+    // Nobody has it yet.
+    single.run(&alone).success();
+    single.git(&["branch", "--quiet", "-D", "localized/main"]);
+    clone.run(&PUSH).success();
+    let fetch = "git fetch origin +refs/heads/localized/main:refs/remotes/origin/localized/main";
+    for repo in [&single, &shared.another("shallow", &SHALLOW)] {
+        repo.run_unchanged(&alone)
+            .fails(2)
+            .stderr_has("this clone lacks `localized/main` of `origin`")
+            .stderr_has(fetch);
+        let words: Vec<&str> = fetch.split(' ').skip(1).collect();
+        repo.git(&words);
+        repo.run(&alone).success().stdout_has("nothing to do");
+        assert_eq!(repo.id(BRANCH), origin.id(BRANCH));
+    }
+    let lost = shared.another("lost", &SHALLOW);
+    lost.git(&["remote", "set-url", "origin", "/nowhere"]);
+    lost.run_unchanged(&alone)
+        .fails(2)
+        .stderr_has("could not look for `localized/main` at `origin`");
+}
+
+#[test]
+fn it_begins_again_when_somebody_else_is_faster() {
+    let shared = Shared::new();
+    let (origin, clone) = (&shared.origin, &shared.clone);
+    let other = shared.another("other", &[]);
+    other
+        .run(&["branch", "--no-verify", "-m", "Other"])
+        .success();
+    clone.write("README.md", "Second.\n");
+    let source = clone.commit("second");
+    let push = format!(
+        "git -C {} push -q origin localized/main",
+        other.path().display()
+    );
+    before_push(clone, &push);
+    clone.run(&PUSH).success();
+    assert_eq!(clone.parents(BRANCH), [other.id(BRANCH), source]);
+    assert_eq!(origin.id(BRANCH), clone.id(BRANCH));
+    // Somebody who never stops.
+    clone.write("README.md", "Third.\n");
+    clone.commit("third");
+    let other = other.path().display();
+    before_push(
+        clone,
+        &format!(
+            "cd {other} && git fetch -q origin && git checkout -q -B localized/main origin/localized/main \
+             && git commit -q --allow-empty -m again && git push -q origin localized/main"
+        ),
+    );
+    let before = clone.id(BRANCH);
+    clone
+        .run(&PUSH)
+        .fails(2)
+        .stderr_has("the remote branch moved 3 times");
+    assert_eq!(clone.id(BRANCH), before);
+}
+
+#[test]
+fn what_cannot_be_pushed_changes_nothing() {
+    let shared = Shared::new();
+    let clone = &shared.clone;
+    shared
+        .origin
+        .hook("pre-receive", "#!/bin/sh\necho not today >&2\nexit 1\n");
+    clone
+        .run_unchanged(&PUSH)
+        .fails(2)
+        .stderr_has("could not push `localized/main` to `origin`: ")
+        .stderr_has("not today");
+    clone
+        .run_unchanged(&[&PUSH[..], &["elsewhere"]].concat())
+        .fails(2)
+        .stderr_has("unknown remote `elsewhere`");
+    for more in ["--offline", "--dry-run"] {
+        clone
+            .run_unchanged(&[&PUSH[..], &[more]].concat())
+            .fails(2)
+            .stderr_has("cannot be used with");
+    }
+    clone.git(&["remote", "remove", "origin"]);
+    clone
+        .run_unchanged(&PUSH)
+        .fails(2)
+        .stderr_has("there is no remote `origin` to push to");
+}
