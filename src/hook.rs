@@ -1,14 +1,10 @@
-//! Hooks of git: putting them where git looks for them, taking out what was put there, and what one
-//! that runs has to judge.
+//! Hooks of git: installing and removing them, and what one that runs has to judge.
 //!
-//! A hook is a shell script that starts us, or two: where one is already, our lines go before
-//! everything that it does. The scripts are the files in `hooks/` of the source, so that a copied one
-//! and an installed one are the same.
+//! The scripts are the files in `hooks/` of the source, so that a copied one and an installed one are the same.
 
 mod directory;
 mod file;
 mod judged;
-mod script;
 
 use crate::failure::{Failures, Result};
 use crate::git::LocalRepo;
@@ -50,11 +46,6 @@ impl Hook {
             Hook::PrePush => include_str!("../hooks/pre-push"),
         }
     }
-
-    /// Returns the name under which a hook that was moved aside is kept.
-    fn aside(self) -> String {
-        format!("{}.before-kustomize-localize", self.name())
-    }
 }
 
 /// What can run us.
@@ -71,42 +62,43 @@ pub enum Running {
     PreReceive,
     /// Check what the pre-commit framework runs for
     Framework,
+    /// Lock what the files name; fails when that changed the lock
+    Lock,
 }
 
-/// Puts `hooks` where git looks for them. `force` moves a hook aside that our lines cannot be added to;
-/// both run then.
+/// Puts `hooks` where git looks for them.
 ///
 /// # Errors
 /// When one of the hooks cannot be put in: then none is. A hook is in the way, or a directory that
 /// others have a say in.
-pub fn install(here: &LocalRepo, hooks: &[Hook], force: bool) -> Result<Vec<Change>, Failures> {
+pub fn install(here: &LocalRepo, hooks: &[Hook]) -> Result<Vec<Change>, Failures> {
     let directory = Directory::find(here)?;
     directory.is_for_us(hooks)?;
     let mut failures = Vec::new();
-    let mut steps = Vec::new();
+    let mut changes = Vec::new();
     for hook in Hook::ALL.iter().filter(|hook| hooks.contains(hook)) {
-        match file::plan_install(&directory, *hook, force) {
-            Ok(step) => steps.push(step),
+        match file::to_install(&directory, *hook) {
+            Ok(change) => changes.push((*hook, change)),
             Err(failure) => failures.push(failure),
         }
     }
-    if failures.is_empty() {
-        Ok(file::apply(steps)?)
-    } else {
-        Err(Failures(failures))
+    if !failures.is_empty() {
+        return Err(Failures(failures));
     }
+    file::apply(&changes)?;
+    Ok(changes.into_iter().map(|(_, change)| change).collect())
 }
 
-/// Takes out what [`install`] put in, and puts back what it moved aside.
+/// Removes what [`install`] put in.
 ///
 /// # Errors
-/// When a file cannot be read or written, or our lines in it have no end.
+/// When a file cannot be read or removed, or is not ours and runs us.
 pub fn uninstall(here: &LocalRepo, hooks: &[Hook]) -> Result<Vec<Change>, Failures> {
     let directory = Directory::find(here)?;
-    let steps: Result<Vec<_>> = Hook::ALL
-        .iter()
-        .filter(|hook| hooks.contains(hook))
-        .map(|hook| file::plan_uninstall(&directory, *hook))
-        .collect();
-    Ok(file::apply(steps?)?)
+    let mut changes = Vec::new();
+    for hook in Hook::ALL.iter().filter(|hook| hooks.contains(hook)) {
+        changes.extend(file::to_uninstall(&directory, *hook)?.map(|change| (*hook, change)));
+    }
+    file::apply(&changes)?;
+    Ok(changes.into_iter().map(|(_, change)| change).collect())
 }

@@ -6,10 +6,11 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use super::{FAILED, check, output};
+use crate::commands::Status;
 use crate::commands::hook::{self, Told};
 use crate::failure::{Failure, Failures, Result};
 use crate::hook::{Framework, Hook, Running};
-use crate::report::hook as report;
+use crate::report::{Tell, hook as report, messages};
 
 /// Commands about hooks.
 #[derive(Debug, Clone, Subcommand)]
@@ -30,10 +31,6 @@ pub(super) struct InstallArgs {
     /// The hooks to install
     #[arg(value_enum, value_name = "HOOK", default_values_t = [Hook::PreCommit, Hook::PreMergeCommit])]
     hooks: Vec<Hook>,
-
-    /// Move a hook aside that the check cannot be added to, and run both
-    #[arg(long)]
-    force: bool,
 
     /// Say nothing but errors
     #[arg(short, long)]
@@ -73,7 +70,7 @@ pub(super) fn run(command: &HookCommand) -> ExitCode {
     output::Color::Auto.apply();
     let (done, quiet) = match command {
         HookCommand::Install(args) => {
-            let installed = hook::install(&args.hooks, args.force);
+            let installed = hook::install(&args.hooks);
             (installed.map(|done| report::installed(&done)), args.quiet)
         }
         HookCommand::Uninstall(args) => {
@@ -103,6 +100,9 @@ fn run_hook(args: &RunArgs) -> Result<u8, Failures> {
         by_git: std::env::var_os("GIT_INDEX_FILE").is_some(),
         framework: variables(),
     };
+    if args.hook == Running::Lock {
+        return relock();
+    }
     let mut status = 0;
     for judgement in hook::run(args.hook, &told, refs)? {
         output::say(&report::judged(
@@ -116,6 +116,18 @@ fn run_hook(args: &RunArgs) -> Result<u8, Failures> {
         });
     }
     Ok(status)
+}
+
+/// Brings the lock up to date, and fails when that changed it: it is not part of the commit then.
+fn relock() -> Result<u8, Failures> {
+    let Some(outcome) = hook::relock()? else {
+        return Ok(0);
+    };
+    output::print(&outcome.human(false));
+    output::say(&messages::warnings(outcome.warnings(), false));
+    output::failures(&outcome.failures());
+    let is_same = outcome.status == Status::Unchanged;
+    Ok(u8::from(!(outcome.is_done() && is_same)))
 }
 
 /// Reads the refs that git names on standard input.

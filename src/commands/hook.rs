@@ -1,10 +1,11 @@
 //! `hook`: puts hooks in and takes them out, and does what one that runs does.
 
 use super::check::{self, Base, Policy, What};
+use super::lock;
 use crate::check::Checked;
 use crate::failure::{Failures, Result};
 use crate::git::LocalRepo;
-use crate::hook::{self, Change, Configuration, Directory, Done, Framework, Hook, Judged, Running};
+use crate::hook::{self, Change, Configuration, Directory, Framework, Hook, Judged, Running};
 use crate::workspace::repository_offline;
 
 /// The result of installing hooks.
@@ -40,13 +41,13 @@ pub struct Told {
     pub framework: Framework,
 }
 
-/// Installs hooks. With `force`, moves other hooks out of the way.
+/// Installs hooks.
 ///
 /// # Errors
 /// As [`hook::install`].
-pub fn install(hooks: &[Hook], force: bool) -> Result<Installed, Failures> {
+pub fn install(hooks: &[Hook]) -> Result<Installed, Failures> {
     let here = repository_offline()?;
-    let changes = hook::install(&here, hooks, force)?;
+    let changes = hook::install(&here, hooks)?;
     let directory = Directory::find(&here)?;
     Ok(Installed {
         changes,
@@ -62,9 +63,7 @@ pub fn install(hooks: &[Hook], force: bool) -> Result<Installed, Failures> {
 /// As [`hook::uninstall`].
 pub fn uninstall(hooks: &[Hook]) -> Result<Vec<Change>, Failures> {
     let here = repository_offline()?;
-    let mut changes = hook::uninstall(&here, hooks)?;
-    changes.retain(|change| change.done != Done::Absent);
-    Ok(changes)
+    hook::uninstall(&here, hooks)
 }
 
 /// Does what a hook does. `refs` reads the refs that git names on standard input.
@@ -86,12 +85,25 @@ pub fn run(
         Running::PrePush => hook::pushed(&here, told.argument.as_deref(), &refs()?)?,
         Running::PreReceive => hook::received(&here, &refs()?)?,
         Running::Framework => vec![hook::framework(&here, &told.framework, told.by_git)?],
+        Running::Lock => Vec::new(),
     };
     let judged = all.into_iter().map(|judged| Judgement {
         checked: check::check(&here, &request(&judged, running)),
         refs: judged.refs,
     });
     Ok(judged.collect())
+}
+
+/// Brings the lock up to date, unless the hooks are switched off.
+///
+/// # Errors
+/// As [`lock::lock`].
+pub fn relock() -> Result<Option<lock::Outcome>, Failures> {
+    let here = repository_offline()?;
+    if is_off(&here)? {
+        return Ok(None);
+    }
+    lock::lock(&lock::Request::default()).map(Some)
 }
 
 /// Returns whether the hooks are switched off. What is not set is on.

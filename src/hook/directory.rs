@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use super::Hook;
-use super::script::Manager;
 use crate::failure::{Failure, Failures, Result, command};
 use crate::git::{Hooks, LocalRepo};
 
@@ -69,7 +68,10 @@ impl Directory {
         if self.path.ends_with(".husky/_") {
             let mut failure = Failure::new(format!("husky writes the hooks in `{shown}`"));
             for hook in hooks {
-                failure = failure.hint(Manager::Husky.hint(*hook));
+                let name = hook.name();
+                failure = failure.hint(format!(
+                    "echo 'git kustomize-localize hook run {name} \"$@\"' >> .husky/{name}"
+                ));
             }
             return Err(failure.into());
         }

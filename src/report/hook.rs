@@ -70,20 +70,9 @@ fn told(changes: &[Change]) -> String {
     for Change { path, done } in changes {
         let path = shown(path);
         text += &match done {
-            Done::Made => format!("installed {path}\n"),
-            Done::Added => format!("added the check to {path}, before what it does already\n"),
-            Done::Updated => format!("brought {path} up to date\n"),
+            Done::Written => format!("installed {path}\n"),
             Done::Kept => format!("{path} runs the check already\n"),
-            Done::MovedAside(aside) => {
-                format!(
-                    "installed {path}; it then runs the one that was there, now {}\n",
-                    shown(aside)
-                )
-            }
-            Done::Absent => String::new(),
             Done::Removed => format!("removed {path}\n"),
-            Done::TakenOut => format!("took the check out of {path}\n"),
-            Done::Restored => format!("put {path} back as it was\n"),
         };
     }
     text

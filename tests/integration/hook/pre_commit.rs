@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{CONFIG, LOCAL, REMOTE, ROOT, clean, stage};
-use crate::support::{Output, Repo, Running, Sandbox, tool};
+use crate::support::{Output, Project, Repo, Running, Sandbox, base_of, tool};
 
 /// A repository that has its hooks from the framework `program`.
 struct Framework {
@@ -182,28 +182,49 @@ fn our_own_hook_is_not_put_where_the_framework_writes() {
             .fails(2)
             .stderr_has(&format!("{} writes `", framework.program));
         assert_eq!(work.read(".git/hooks/pre-commit"), before);
-        // The configuration that the error suggests works.
-        let (_, entry) = output
-            .stderr
-            .split_once("`repos` of .pre-commit-config.yaml: ")
-            .unwrap();
-        let entry = entry.lines().next().unwrap();
-        work.write(".pre-commit-config.yaml", format!("repos:\n  {entry}\n"));
-        stage(work, ROOT, REMOTE);
-        framework.refused(&work.try_git(&["commit", "-m", "x"]), "remote-reference");
-        // And so does moving it aside.
-        work.run(&["hook", "install", "--force", "pre-commit"])
-            .success();
-        let output = work.try_git(&["commit", "-m", "x"]);
-        output
-            .fails(1)
-            .stderr_has("remote-reference")
-            .lacks("Failed");
-        work.git(&["reset", "--quiet", "--hard"]);
-        work.git(&["commit", "--quiet", "--allow-empty", "-m", "empty"]);
-        work.run(&["hook", "uninstall"]).success();
-        assert_eq!(work.read(".git/hooks/pre-commit"), before);
+        output.stderr_has("git kustomize-localize help hook");
     }
+}
+
+#[test]
+fn what_is_not_locked_is_locked_and_not_committed_yet() {
+    for framework in Framework::each("kustomize-localize-system") {
+        let (sandbox, work) = (&framework.sandbox, &framework.work);
+        // What it runs, with the program that is here.
+        let hooks = fs::read_to_string(sandbox.path("hooks/.pre-commit-hooks.yaml")).unwrap();
+        let (_, lock) = hooks.split_once("- id: kustomize-localize-lock\n").unwrap();
+        let lock = lock.replace("language: rust", "language: system");
+        let ours = format!(
+            "repos:\n- repo: local\n  hooks:\n  - id: lock\n{}",
+            indented(&lock)
+        );
+        let configuration = work
+            .read(".pre-commit-config.yaml")
+            .replace("repos:\n", &ours);
+        stage(work, ".pre-commit-config.yaml", &configuration);
+        let again = Repo::new(sandbox, work.path().to_owned());
+        let project = Project::in_repo(sandbox.clone(), again);
+        for (version, changes) in [("v1", "added"), ("v2", "moved")] {
+            if version == "v2" {
+                project.second_version();
+            }
+            stage(work, "example/base/kustomization.yaml", &base_of(version));
+            let head = work.id("HEAD");
+            let output = work.try_git(&["commit", "-m", version]);
+            output.fails(1);
+            let said = format!("{}{}", output.stdout, output.stderr);
+            assert!(said.contains("Failed") && said.contains(changes), "{said}");
+            assert_eq!(work.id("HEAD"), head);
+            work.git(&["add", "kustomize-localize.lock"]);
+            work.git(&["commit", "-m", version]);
+        }
+        stage(work, "README.md", "No kustomization.\n");
+        work.git(&["commit", "-m", "readme"]);
+    }
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}\n")).collect()
 }
 
 /// Builds the program as the frameworks do, from a clone of this repository. What is not committed is not in the clone.

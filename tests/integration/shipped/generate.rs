@@ -116,7 +116,7 @@ fn help_shows_the_pages() {
     for name in listed(guides) {
         assert!(shown(&[&name]).starts_with("# "), "{name}");
     }
-    assert!(shown(&["hook", "install"]).contains("--force"));
+    assert!(shown(&["hook", "install"]).contains("--quiet"));
     sandbox
         .run(&sandbox.path(""), &["help", "recipe"])
         .fails(2)

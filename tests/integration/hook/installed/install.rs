@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use super::{LOCAL, REMOTE, ROOT, does, hook, install, refused, script, stage, work};
+use super::{REMOTE, ROOT, does, hook, install, refused, script, stage, work};
 use crate::support::Repo;
 
 /// Returns every file of the hooks directory with its mode, links as what they say.
@@ -98,159 +98,65 @@ fn a_repository_without_a_hooks_directory_gets_one() {
 }
 
 #[test]
-fn a_shell_hook_keeps_every_byte_and_runs_too() {
+fn hooks_of_others_are_left_alone_and_the_line_to_add_is_named() {
     let (_sandbox, work) = work();
-    let directory = work.path().join(".git/hooks");
+    work.write_executable("scripts/pre-commit", "#!/bin/sh\nexit 0\n");
+    let said = "is another hook, and is not changed";
+    let line = "git kustomize-localize hook run pre-commit \"$@\" || exit $?\n";
     for text in [
-        // Lines after these would never run.
-        "#!/bin/sh\necho old >> ran\nexit 0\n",
-        "#!/bin/sh -e\nexec sh -c 'echo old >> ran'\n",
-        "#!/usr/bin/env bash\nset -euo pipefail\necho old >> ran",
-        "echo old >> ran\n",
+        "#!/bin/sh\nexit 7\n",
+        "#!/usr/bin/awk -f\n",
+        "echo mine\n",
+        "",
     ] {
         existing(&work, "pre-commit", text);
-        let mode = fs::Permissions::from_mode(0o700);
-        fs::set_permissions(directory.join("pre-commit"), mode).unwrap();
-        let before = hooks(&work);
-        does(
-            &work,
-            &["install", "pre-commit"],
-            "added the check to .git/hooks/pre-commit",
-        );
-        let _ = fs::remove_file(work.path().join("ran"));
-        work.write(ROOT, REMOTE);
-        refused(&work.try_git(&["commit", "-am", "remote"]));
-        work.write(ROOT, LOCAL);
-        work.git(&["commit", "--allow-empty", "-am", "local"]);
-        assert_eq!(work.read("ran"), "old\n", "{text}");
-        let after = hooks(&work);
-        install(&work, &["pre-commit"]);
-        assert_eq!(hooks(&work), after);
-        does(
-            &work,
-            &["uninstall"],
-            "took the check out of .git/hooks/pre-commit",
-        );
-        assert_eq!(hooks(&work), before, "{text}");
+        // All or nothing: the other one could have been written.
+        fails(&work, &["install"], &[said, line]);
+        does(&work, &["uninstall"], "there is nothing to remove");
+        assert_eq!(work.read(".git/hooks/pre-commit"), text);
+        work.remove(".git/hooks/pre-commit");
     }
-}
-
-#[test]
-fn an_existing_hook_can_still_refuse() {
-    let (_sandbox, work) = work();
-    existing(&work, "pre-commit", "#!/bin/sh\necho mine >&2\nexit 7\n");
-    install(&work, &[]);
-    let output = work.try_git(&["commit", "--allow-empty", "-m", "empty"]);
-    output.fails(1).stderr_has("mine");
-}
-
-#[test]
-fn lines_of_another_version_are_brought_up_to_date() {
-    let (_sandbox, work) = work();
-    let old = "#!/bin/sh\n# >>> kustomize-localize\nexit 9\n# <<< kustomize-localize\necho mine\n";
-    existing(&work, "pre-commit", old);
-    does(
-        &work,
-        &["install", "pre-commit"],
-        "brought .git/hooks/pre-commit up to date",
-    );
-    let text = work.read(".git/hooks/pre-commit");
-    assert!(text.contains("hook run pre-commit") && !text.contains("exit 9"));
-    hook(&work, &["uninstall"]).success();
-    assert_eq!(work.read(".git/hooks/pre-commit"), "#!/bin/sh\necho mine\n");
-    // A block without an end cannot be separated from the rest of the file.
-    let endless = "#!/bin/sh\n# >>> kustomize-localize\nexit 9\n";
-    existing(&work, "pre-commit", endless);
-    for command in ["install", "uninstall"] {
-        fails(
-            &work,
-            &[command],
-            &[".git/hooks/pre-commit:2:", "have no end"],
-        );
+    for target in ["../../scripts/pre-commit", "nowhere"] {
+        work.symlink(".git/hooks/pre-commit", target);
+        fails(&work, &["install"], &[said, line]);
+        work.remove(".git/hooks/pre-commit");
     }
-}
-
-#[test]
-fn a_hook_that_is_not_a_shell_script_is_moved_aside_only_with_force() {
-    let (_sandbox, work) = work();
-    existing(&work, "pre-merge-commit", "#!/bin/sh\nexit 0\n");
+    // The line does what it says, and is not ours to remove.
     existing(
         &work,
         "pre-commit",
-        "#!/usr/bin/env -S awk -f\nBEGIN { print \"old\" >> \"ran\" }\n",
+        &format!("#!/bin/sh\n{line}echo mine >> ran\n"),
     );
-    let before = hooks(&work);
-    // All or nothing: the other hook could have been added to.
-    fails(
-        &work,
-        &["install"],
-        &[
-            "pre-commit` is not a shell script",
-            "git kustomize-localize hook run pre-commit\n",
-            "git kustomize-localize hook install --force pre-commit",
-        ],
-    );
-
-    hook(&work, &["install", "--force"])
-        .success()
-        .stdout_has("now .git/hooks/pre-commit.before-kustomize-localize\n")
-        .stdout_has("added the check to .git/hooks/pre-merge-commit");
-    let installed = hooks(&work);
-    install(&work, &["--force"]);
-    install(&work, &[]);
-    assert_eq!(hooks(&work), installed);
     work.write(ROOT, REMOTE);
     refused(&work.try_git(&["commit", "-am", "remote"]));
-    assert!(!work.path().join("ran").exists());
     work.git(&["checkout", "--", "."]);
     work.git(&["commit", "--allow-empty", "-m", "local"]);
-    assert_eq!(work.read("ran"), "old\n");
-
-    does(
+    assert_eq!(work.read("ran"), "mine\n");
+    install(&work, &["pre-push"]);
+    fails(
         &work,
         &["uninstall"],
-        "put .git/hooks/pre-commit back as it was",
+        &["runs the check, and is not ours to change"],
     );
-    assert_eq!(hooks(&work), before);
 }
 
 #[test]
-fn a_hook_that_was_moved_aside_is_never_overwritten() {
+fn a_hook_of_ours_is_written_again() {
     let (_sandbox, work) = work();
-    existing(&work, "pre-commit", "#!/usr/bin/awk -f\n");
-    existing(&work, "pre-commit.before-kustomize-localize", "precious");
-    let said = "pre-commit.before-kustomize-localize` is in the way";
-    fails(&work, &["install", "--force"], &[said]);
-}
-
-#[test]
-fn a_link_is_not_written_through() {
-    let (_sandbox, work) = work();
-    let text = "#!/bin/sh\necho old >> ran\n";
-    work.write_executable("scripts/pre-commit", text);
-    work.symlink(".git/hooks/pre-commit", "../../scripts/pre-commit");
-    let before = hooks(&work);
-    fails(&work, &["install"], &["is a symbolic link"]);
-    install(&work, &["--force"]);
-    assert_eq!(work.read("scripts/pre-commit"), text);
-    work.git(&["commit", "--allow-empty", "-m", "local"]);
-    assert_eq!(work.read("ran"), "old\n");
-    hook(&work, &["uninstall"]).success();
-    assert_eq!(hooks(&work), before);
-}
-
-#[test]
-fn a_hook_that_is_switched_off_is_not_switched_on() {
-    let (_sandbox, work) = work();
-    work.write(".git/hooks/pre-commit", "#!/bin/sh\necho old >> ran\n");
-    let before = hooks(&work);
-    let said = "is not executable, so git does not run it";
-    fails(&work, &["install"], &[said, "chmod +x "]);
-    install(&work, &["--force"]);
-    work.git(&["commit", "--allow-empty", "-m", "local"]);
-    assert!(!work.path().join("ran").exists());
-    hook(&work, &["uninstall"]).success();
-    assert_eq!(hooks(&work), before);
+    let old = "#!/bin/sh\n# Made by git kustomize-localize.\nexit 9\n";
+    let now = String::from_utf8(script("pre-commit")).unwrap();
+    for text in [old, &now] {
+        work.write(".git/hooks/pre-commit", text);
+        does(
+            &work,
+            &["install", "pre-commit"],
+            "installed .git/hooks/pre-commit\n",
+        );
+        assert_eq!(work.read(".git/hooks/pre-commit"), now);
+        work.write(ROOT, REMOTE);
+        refused(&work.try_git(&["commit", "-am", "remote"]));
+        does(&work, &["uninstall"], "removed .git/hooks/pre-commit\n");
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn for_husky_the_hint_names_its_file() {
         "#!/usr/bin/env sh\nn=$(basename \"$0\")\ns=$(dirname \"$(dirname \"$0\")\")/$n\n[ ! -f \"$s\" ] && exit 0\nsh -e \"$s\" \"$@\"\n",
     );
     let before = work.state();
-    let output = hook(&work, &["install", "--force", "pre-commit"]);
+    let output = hook(&work, &["install", "pre-commit"]);
     let command = "echo 'git kustomize-localize hook run pre-commit \"$@\"' >> .husky/pre-commit";
     output
         .fails(2)
@@ -54,10 +54,7 @@ fn hooks_that_will_be_written_again_are_refused() {
             .fails(2)
             .stderr_has(who)
             .stderr_has(what)
-            .stderr_has("--force");
-        assert_eq!(work.read(".git/hooks/pre-commit"), text);
-        hook(&work, &["install", "--force"]).success();
-        hook(&work, &["uninstall"]).success();
+            .stderr_has("git kustomize-localize help hook");
         assert_eq!(work.read(".git/hooks/pre-commit"), text);
     }
 }
@@ -76,7 +73,7 @@ fn lefthook_runs_what_the_example_says() {
     hook(&work, &["install", "pre-commit"])
         .fails(2)
         .stderr_has("lefthook writes")
-        .stderr_has("run: 'git kustomize-localize hook run pre-commit'");
+        .stderr_has("add `git kustomize-localize hook run pre-commit` to lefthook.yml");
     work.git(&["init", "--quiet", "--bare", "../server.git"]);
     stage(&work, "note", "x");
     work.git(&["commit", "-m", "note"]);

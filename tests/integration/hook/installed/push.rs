@@ -61,37 +61,6 @@ fn every_ref_with_files_is_checked() {
 }
 
 #[test]
-fn a_hook_that_reads_the_refs_too_gets_all_of_them() {
-    let (_sandbox, work) = pushing();
-    hook(&work, &["uninstall"]).success();
-    let reader = "#!/bin/sh\nwhile read -r line; do echo \"$line\" >> refs; done\n";
-    work.write_executable(".git/hooks/pre-push", reader);
-    work.git(&["branch", "one"]);
-    work.git(&["branch", "two"]);
-    let mut seen = Vec::new();
-    for refs in [
-        &["--dry-run", "origin", "one", "two"][..],
-        &["--dry-run", "origin", "main"],
-    ] {
-        for installed in [false, true] {
-            if installed {
-                hook(&work, &["install", "pre-push"])
-            } else {
-                hook(&work, &["uninstall"])
-            }
-            .success();
-            work.write("refs", "");
-            work.git(&[&["push"], refs].concat());
-            seen.push(work.read("refs"));
-        }
-    }
-    assert_eq!(seen[0].lines().count(), 2);
-    assert_eq!(seen[0], seen[1]);
-    // Nothing to push gives no line, and not an empty one.
-    assert_eq!((&*seen[2], &*seen[3]), ("", ""));
-}
-
-#[test]
 fn findings_of_the_remote_are_not_new() {
     let (_sandbox, work) = pushing();
     work.write(CONFIG, "new-only: true\n");
