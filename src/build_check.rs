@@ -52,8 +52,6 @@ pub struct Options {
     pub timeout: Option<Duration>,
     /// Whether to show no progress.
     pub quiet: bool,
-    /// The variables of our environment that builds see besides what they need.
-    pub variables: Vec<String>,
     /// What outputs that differ are kept under: those of the last run under the same name go.
     pub outputs: String,
 }
@@ -298,7 +296,7 @@ impl TargetCheck {
 }
 
 /// Messages of kustomize about a missing input, and what to do about each.
-const NEXT_STEPS: [(&str, &str); 7] = [
+const NEXT_STEPS: [(&str, &str); 6] = [
     (
         "must specify --enable-helm",
         "to build it with helm: --build-arg=--enable-helm",
@@ -312,12 +310,8 @@ const NEXT_STEPS: [(&str, &str); 7] = [
         "to run them, which is to run their code: --build-arg=--enable-alpha-plugins --build-arg=--enable-exec, with kustomize",
     ),
     (
-        "unable to find plugin root",
-        "to run your own plugins: set KUSTOMIZE_PLUGIN_HOME to where they are, and add --build-env KUSTOMIZE_PLUGIN_HOME",
-    ),
-    (
         "is not in or below",
-        "if it is built with files from outside of their root: --load-restrictor=none",
+        "if it is built with files from outside of their root: write `load-restrictor: none` in .kustomize-localize",
     ),
     (
         "permission denied",

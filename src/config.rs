@@ -22,8 +22,13 @@
 //! comments: base              # or accept: allow comments that a change adds count in its own gate
 //! new-only: false             # only findings that the base does not have
 //! helm: false                 # charts of repositories are brought in
+//! licenses: true              # those of remote repositories come along
 //! load-restrictor: root-only  # or none, as Flux and Argo CD can build
 //! allow-private: false        # what an upstream names may lie at a private address
+//! max-file-size: 64m          # of files from elsewhere
+//! trust-exec:                 # programs from elsewhere that stay executable
+//!   - "**/transform.sh"
+//! hydrator-metadata: false    # whether `branch` writes the file that GitOps Promoter reads
 //! repository:                 # URLs under which this repository is deployed, besides its remotes
 //!   - url: oci://ghcr.io/acme/manifests
 //!     path: deploy                # the directory that is the top there
@@ -60,6 +65,8 @@ mod starts;
 mod strict;
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use globset::GlobMatcher;
 
 use crate::failure::{Failure, Failures};
 use crate::finding::{Finding, Rule, Severity, Span, Subject};
@@ -109,12 +116,20 @@ pub struct Config {
     pub comments: Comments,
     /// Whether only findings count that the base does not have.
     pub new_only: bool,
-    /// Whether charts of repositories are brought in, whatever a lock says.
+    /// Whether charts of repositories are brought in.
     pub helm: bool,
+    /// Whether the licences of what is brought in are left out.
+    pub no_licenses: bool,
     /// Which files a kustomization root may load.
     pub load_restrictor: LoadRestrictor,
     /// Whether what an upstream names may lie further inwards than that upstream.
     pub allow_private: bool,
+    /// The largest file that is taken from elsewhere, in bytes; none: the default.
+    pub max_file_size: Option<u64>,
+    /// Which programs from elsewhere stay executable.
+    pub trust_exec: Vec<GlobMatcher>,
+    /// Whether a branch gets a `hydrator.metadata`.
+    pub hydrator_metadata: bool,
     /// The URLs under which this repository is deployed, besides its remotes.
     pub repository: Vec<Repository>,
     /// What is deployed although no object in the tree says so.
@@ -367,6 +382,12 @@ impl Config {
     #[must_use]
     pub fn allows(&self, finding: &Finding) -> Option<&Allow> {
         self.allow.get(self.allowed_by(finding)?)
+    }
+
+    /// Returns whether a program from elsewhere stays executable where it is stored.
+    #[must_use]
+    pub fn trusts(&self, path: &str) -> bool {
+        self.trust_exec.iter().any(|glob| glob.is_match(path))
     }
 
     /// Returns the index of what [`Config::allows`] returns.

@@ -150,6 +150,8 @@ impl Destination {
             tree: workspace.tree.clone(),
             directory: self.place().to_owned(),
             lock,
+            // The configuration on disk may be a new one.
+            has_licenses: false,
         });
         Ok(Held { lock, files })
     }

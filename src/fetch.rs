@@ -78,8 +78,6 @@ pub struct Options {
     pub offline: bool,
     /// Pull charts with the user's helm.
     pub helm: bool,
-    /// Leave charts remote, also those that a lock holds.
-    pub no_helm: bool,
     /// Show no progress.
     pub quiet: bool,
 }
@@ -771,7 +769,6 @@ impl Remotes for Fetcher {
             tip: self.tip.as_ref(),
             progress: &self.progress,
             helm: self.options.helm,
-            no_helm: self.options.no_helm,
             locked: self.options.locked,
             offline: self.options.offline,
             timeout: self.options.timeout.unwrap_or(DEFAULT_TIMEOUT),

@@ -17,7 +17,7 @@ use crate::finding::{Finding, Rule, Severity, Subject};
 use crate::git::{self, CommitId, LocalRepo};
 use crate::history;
 use crate::record::stored::{self, Difference as Stored};
-use crate::record::{Added, LOCK_NAME, Left, LeftWhat, Lock, added};
+use crate::record::{Added, LOCK_NAME, Left, LeftWhat, LoadRestrictor, Lock, added};
 use crate::targets::Identity;
 use crate::tree::checkout::CheckedOut;
 use crate::tree::directory::DirectoryTree;
@@ -424,7 +424,11 @@ impl<'a> Verifier<'a> {
             let own = match lock.target {
                 // Localizing in place began where the configuration says.
                 None => Config::of(&*self.tree, directory),
-                Some(_) => Ok(Config::default()),
+                // What a copy may load was decided where its source is.
+                Some(_) => Ok(Config {
+                    load_restrictor: LoadRestrictor::None,
+                    ..Config::default()
+                }),
             };
             let own = match own {
                 Ok(own) => own,
@@ -435,7 +439,6 @@ impl<'a> Verifier<'a> {
             };
             let mut config = Config {
                 locked: Locked::Error,
-                load_restrictor: lock.options.load_restrictor,
                 ..own
             };
             config.rules.retain(|rule, _| !REMOTE.contains(rule));

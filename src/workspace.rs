@@ -230,10 +230,7 @@ impl Workspace {
         top: Option<String>,
         merged: Option<Merged>,
     ) -> Result<Workspace, Failures> {
-        let config = match &top {
-            Some(top) => Config::of(&*tree, top)?,
-            None => Config::default(),
-        };
+        let config = Config::of(&*tree, top.as_deref().unwrap_or(&prefix))?;
         let (lock, both) = match (merged, &top) {
             (Some(merged), _) => {
                 let both = merged.both.iter().map(conflict::unclear).collect();

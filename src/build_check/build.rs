@@ -53,8 +53,6 @@ pub(super) struct BuildEnv<'a> {
     pub(super) network: Network<'a>,
     /// What it builds from, which it may not change.
     pub(super) input: &'a Path,
-    /// The variables of our environment that it sees besides.
-    pub(super) variables: &'a [String],
 }
 
 /// What a build sees of our environment: where programs are, and the locale.
@@ -90,10 +88,8 @@ pub(super) fn build(
         }
         Git::StandIn(manifest) => {
             let is_open = matches!(room.network, Network::Open);
-            see(&mut command, room.variables, is_open);
-            if !room.variables.iter().any(|name| name == "HOME") {
-                command.env("HOME", &home);
-            }
+            see(&mut command, is_open);
+            command.env("HOME", &home);
             let bin = private.join("bin");
             fake_git::link(&bin)
                 .map_err(|error| Failure::new(format!("git could not be stood in for: {error}")))?;
@@ -144,14 +140,13 @@ pub(super) fn build(
     }
 }
 
-/// Lets a build see nothing of our environment but what it needs, and what the user says.
-fn see(command: &mut Command, variables: &[String], is_open: bool) {
+/// Lets a build see nothing of our environment but what it needs.
+fn see(command: &mut Command, is_open: bool) {
     command.env_clear();
     let is_seen = |name: &str| {
         VARIABLES.contains(&name)
             || name.starts_with("LC_")
             || is_open && (closed::PROXIES.contains(&name) || CONNECTION.contains(&name))
-            || variables.iter().any(|variable| variable == name)
     };
     let seen = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_seen));
     command.envs(seen);

@@ -23,7 +23,6 @@ pub fn build_one(input: &Path, directory: &Path, arguments: &[String]) -> Result
         git: Git::Real,
         network: Network::Open,
         input,
-        variables: &[],
     };
     let built = build::build(
         &program,
@@ -55,7 +54,6 @@ pub fn build_all(input: &Path, all: &[&Generated]) -> Result<Vec<Result<Vec<u8>>
             git: Git::StandIn(&nothing),
             network: Network::Closed,
             input,
-            variables: &[],
         };
         let built = build::build(
             &program,

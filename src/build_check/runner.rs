@@ -52,13 +52,10 @@ fn checked(job: &Job<'_>, searching: Option<Searching>, options: &Options) -> Re
     if job.plan.load_restrictor == LoadRestrictor::None {
         arguments.push("--load-restrictor=LoadRestrictionsNone".to_owned());
     }
-    let mut by = Builder {
+    let by = Builder {
         program: program.name(),
         arguments: arguments.clone(),
     };
-    for variable in &options.variables {
-        by.see(variable);
-    }
     let covered = match &job.earlier {
         Some(earlier) => earlier.covered(job, &by),
         None => vec![false; job.targets.len()],
@@ -111,7 +108,6 @@ fn checked(job: &Job<'_>, searching: Option<Searching>, options: &Options) -> Re
     let runner = Runner {
         skips,
         runs,
-        variables: &options.variables,
         program: &program,
         inputs: &inputs,
         arguments,
@@ -137,8 +133,6 @@ struct Runner<'a> {
     skips: bool,
     /// Whether they run functions that are programs.
     runs: bool,
-    /// The variables of our environment that they see besides.
-    variables: &'a [String],
     timeout: Duration,
     /// One for each processor.
     places: Places,
@@ -269,7 +263,6 @@ impl Runner<'_> {
             git,
             network,
             input: &inputs.input,
-            variables: self.variables,
         };
         let fetched = || {
             let network = match &inputs.proxy {

@@ -11,7 +11,7 @@ use super::{Context, remotes};
 use crate::failure::{command, pathspec, short, stage};
 use crate::finding::{Finding, Rule, Severity};
 use crate::record::stored::{self, Difference};
-use crate::record::{LOCK_NAME, LoadRestrictor, Lock, StoredFile};
+use crate::record::{LOCK_NAME, Lock, StoredFile};
 use crate::reference::RepoSpec;
 use crate::tree::path;
 
@@ -165,20 +165,8 @@ fn again(context: &Context<'_>, directory: &str, lock: &Lock, place: &str) -> St
     if let Some(scope) = &lock.options.scope {
         add(&["--scope", &from_top(scope)]);
     }
-    if lock.options.no_licenses {
-        add(&["--no-licenses"]);
-    }
-    if lock.options.load_restrictor == LoadRestrictor::None {
-        add(&["--load-restrictor", "none"]);
-    }
-    if lock.options.helm {
-        add(&["--helm"]);
-    }
     for glob in &lock.options.leave_missing {
         add(&["--leave-missing", glob]);
-    }
-    for glob in &lock.options.trust_exec {
-        add(&["--trust-exec", glob]);
     }
     let target = match RepoSpec::parse(target) {
         Ok(_) => target.clone(),
@@ -258,14 +246,12 @@ mod tests {
         };
         lock.options.scope = Some(".".to_owned());
         lock.options.leave_missing.insert("*.env".to_owned());
-        lock.options.helm = true;
-        lock.options.trust_exec.insert("bin/*".to_owned());
         let scene = Scene::default()
             .file("copy/x.yaml", "y")
             .file("copy/kustomize-localize.lock", &lock.render().unwrap());
         assert_eq!(
             found(scene)[0].help[0],
-            "git kustomize-localize --no-commit --overwrite --scope :/ --helm --leave-missing '*.env' --trust-exec 'bin/*' -- :/app :/copy && git add -f -- :/copy"
+            "git kustomize-localize --no-commit --overwrite --scope :/ --leave-missing '*.env' -- :/app :/copy && git add -f -- :/copy"
         );
     }
 }

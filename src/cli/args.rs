@@ -24,25 +24,9 @@ pub(super) struct LeaveArgs {
 /// How remote references are brought in.
 #[derive(Debug, Clone, Args)]
 pub(super) struct FetchArgs {
-    /// Bring in the Helm charts of repositories, with the `helm` on PATH
-    ///
-    /// Kept in the lock, so that later runs need not say it. The same as `helm: true` in the configuration.
-    #[arg(long, overrides_with = "no_helm")]
-    pub(super) helm: bool,
-
-    /// Leave the Helm charts of repositories remote, whatever configuration or lock say
-    ///
-    /// Turns `--helm` off again; `lock` drops those that are locked.
-    #[arg(long, overrides_with = "helm", hide_short_help = true)]
-    pub(super) no_helm: bool,
-
     /// Give up on one repository or file after this time [default: what the URL says, else 300]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, hide_short_help = true)]
     pub(super) timeout: Option<u64>,
-
-    /// Refuse files from elsewhere that are larger than this: bytes, or with k, m or g after the number [default: 64m]
-    #[arg(long, value_name = "SIZE", value_parser = size, hide_short_help = true)]
-    pub(super) max_file_size: Option<u64>,
 
     /// Say what would be done; may fetch into the cache, writes nothing else
     #[arg(long)]
@@ -55,31 +39,11 @@ pub(super) fn seconds(text: &str) -> Result<u64, String> {
     seconds.ok_or_else(|| "not a number of seconds; for example 300".to_owned())
 }
 
-/// Reads a size as git writes it: a number, and k, m or g for powers of 1024.
-fn size(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|character: char| character.is_ascii_alphabetic());
-    let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
-        "" => 0,
-        "k" => 10,
-        "m" => 20,
-        "g" => 30,
-        _ => return Err("write a number of bytes, or one with k, m or g, as in `64m`".to_owned()),
-    };
-    let number: u64 = digits.parse().map_err(|error| format!("{error}"))?;
-    let size = number.checked_mul(1 << shift).filter(|size| *size > 0);
-    size.ok_or_else(|| "write a size between 1 byte and 2^64 bytes".to_owned())
-}
-
 impl FetchArgs {
     /// Returns what these arguments say about fetching.
     pub(super) fn fetching(&self, output: &OutputArgs) -> Fetching {
         Fetching {
-            helm: match (self.helm, self.no_helm) {
-                (false, false) => None,
-                (helm, _) => Some(helm),
-            },
             timeout: self.timeout.map(Duration::from_secs),
-            max_file_size: self.max_file_size,
             quiet: output.quiet,
             ..Fetching::default()
         }

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::localize::{CommitArgs, HowArgs, given};
-use crate::commands::localize::{Request, What};
+use super::localize::{CommitArgs, HowArgs};
+use crate::commands::localize::What;
 use crate::destination::To;
 
 /// Arguments of `branch`.
@@ -21,16 +21,6 @@ pub(super) struct BranchArgs {
     #[arg(long, value_name = "REMOTE", num_args = 0..=1, conflicts_with_all = ["offline", "dry_run"])]
     push: Option<Option<String>>,
 
-    /// Write `hydrator.metadata` at the top, by which GitOps Promoter knows the source commit
-    ///
-    /// See <https://gitops-promoter.readthedocs.io/en/latest/advanced-usage/custom-hydrator/>. Kept in the lock.
-    #[arg(long, overrides_with = "no_hydrator_metadata", hide_short_help = true)]
-    hydrator_metadata: bool,
-
-    /// Do not write it any more, where the lock says that it is written
-    #[arg(long, overrides_with = "hydrator_metadata", hide_short_help = true)]
-    no_hydrator_metadata: bool,
-
     #[command(flatten)]
     how: HowArgs,
 }
@@ -40,10 +30,7 @@ pub(super) fn run(args: &BranchArgs) -> ExitCode {
     let what = What::InPlace {
         targets: Vec::new(),
     };
-    let mut request = Request {
-        hydrator_metadata: given(args.hydrator_metadata, args.no_hydrator_metadata),
-        ..args.commit.request(&args.how, what)
-    };
+    let mut request = args.commit.request(&args.how, what);
     if let To::Branch(options) = &mut request.to {
         options.push.clone_from(&args.push);
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
 
 use super::args::{FetchArgs, LeaveArgs, OutputArgs};
 use super::tell::tell;
@@ -11,8 +11,6 @@ use crate::commands::localize::{Request, What, localize};
 use crate::commands::{Builds, Fetching};
 use crate::destination::{BranchOptions, To};
 use crate::failure::{Failure, Result};
-use crate::record::LoadRestrictor;
-use crate::redact;
 
 /// How to localize, wherever the result goes.
 #[derive(Debug, Clone, Args)]
@@ -29,16 +27,6 @@ pub(super) struct HowArgs {
     #[arg(long)]
     offline: bool,
 
-    /// Leave the licences of remote repositories out: `LICENSE*`, `NOTICE*`, `COPYRIGHT*`, `COPYING*`
-    ///
-    /// Kept in the lock.
-    #[arg(long, overrides_with = "licenses", hide_short_help = true)]
-    no_licenses: bool,
-
-    /// Bring them along again, where the lock says that they are left out
-    #[arg(long, overrides_with = "no_licenses", hide_short_help = true)]
-    licenses: bool,
-
     /// Leave references to local files that are not there as they are, where GLOB matches the
     /// path from the top of the repository; may be given several times
     ///
@@ -49,17 +37,6 @@ pub(super) struct HowArgs {
 
     #[command(flatten)]
     leave: LeaveArgs,
-
-    /// Leave programs executable that come from elsewhere, where GLOB matches the path of the
-    /// copy or of the repository; may be given several times
-    ///
-    /// Without it they lose their execute bit. Kept in the lock.
-    #[arg(long, value_name = "GLOB", hide_short_help = true)]
-    trust_exec: Vec<String>,
-
-    /// Where files that a kustomization names may lie [default: as the configuration says, else root-only]
-    #[arg(long, value_enum, value_name = "WHICH", hide_short_help = true)]
-    load_restrictor: Option<Restrictor>,
 
     #[command(flatten)]
     verify: VerifyArgs,
@@ -130,15 +107,6 @@ struct VerifyArgs {
         hide_short_help = true
     )]
     build_arg: Vec<String>,
-
-    /// Another variable of your environment that both builds see; may be given several times
-    #[arg(
-        long,
-        value_name = "NAME",
-        conflicts_with = "no_verify",
-        hide_short_help = true
-    )]
-    build_env: Vec<String>,
 }
 
 impl VerifyArgs {
@@ -147,25 +115,8 @@ impl VerifyArgs {
             skip: self.no_verify,
             program: self.kustomize.clone(),
             arguments: self.build_arg.clone(),
-            variables: self.build_env.clone(),
         }
     }
-}
-
-/// Where files that a kustomization names may lie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Restrictor {
-    /// In or below the root of that kustomization, as kustomize does by default
-    #[value(alias = "LoadRestrictionsRootOnly")]
-    RootOnly,
-    /// Anywhere in the scope, as Flux builds
-    #[value(alias = "LoadRestrictionsNone")]
-    None,
-}
-
-/// Returns what one of two opposite options says; none without either.
-pub(super) fn given(yes: bool, no: bool) -> Option<bool> {
-    (yes || no).then_some(yes)
 }
 
 impl HowArgs {
@@ -181,15 +132,8 @@ impl HowArgs {
             what,
             to,
             rev: None,
-            load_restrictor: self.load_restrictor.map(|which| match which {
-                Restrictor::RootOnly => LoadRestrictor::RootOnly,
-                Restrictor::None => LoadRestrictor::None,
-            }),
             leave_missing: self.leave_missing.clone(),
             leave_remote: self.leave.leave_remote.clone(),
-            trust_exec: self.trust_exec.clone(),
-            licenses: given(self.licenses, self.no_licenses),
-            hydrator_metadata: None,
             overwrite: self.overwrite,
             update: false,
             dry_run: self.fetch.dry_run,
@@ -200,10 +144,6 @@ impl HowArgs {
             },
             builds: self.verify.builds(),
             strict: self.output.strict.clone(),
-            arguments: std::env::args_os()
-                .skip(1)
-                .map(|given| redact::url(&given.to_string_lossy()))
-                .collect(),
         }
     }
 }

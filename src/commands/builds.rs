@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::Fetching;
 use crate::build_check::{self, BuildCheck};
 use crate::config::Strict;
-use crate::failure::{Failure, Location, Result};
+use crate::failure::Location;
 use crate::finding::WarningId;
 use crate::git::LocalRepo;
 use crate::record::sha256_hex;
@@ -20,8 +20,6 @@ pub struct Builds {
     pub program: Option<PathBuf>,
     /// More arguments for `kustomize build`.
     pub arguments: Vec<String>,
-    /// More variables of the environment that builds see, by name.
-    pub variables: Vec<String>,
 }
 
 impl Builds {
@@ -30,31 +28,15 @@ impl Builds {
         &self,
         fetch: &Fetching,
         repo: Option<&LocalRepo>,
-    ) -> Result<build_check::Options> {
-        Ok(build_check::Options {
+    ) -> build_check::Options {
+        build_check::Options {
             program: self.program.clone(),
             arguments: self.arguments.clone(),
             offline: fetch.offline,
             timeout: fetch.timeout,
             quiet: fetch.quiet,
-            variables: self.sorted_variables()?,
             outputs: outputs(repo),
-        })
-    }
-
-    fn sorted_variables(&self) -> Result<Vec<String>> {
-        let is_none = |name: &&String| name.is_empty() || name.contains(['=', '\0']);
-        if let Some(name) = self.variables.iter().find(is_none) {
-            let name = name.split('=').next().unwrap_or_default();
-            return Err(
-                Failure::new(format!("`--build-env {name}=…`: only names can be given"))
-                    .hint("set the variable in your environment, and give its name"),
-            );
         }
-        let mut variables = self.variables.clone();
-        variables.sort();
-        variables.dedup();
-        Ok(variables)
     }
 
     /// Returns that nothing was built, as a warning only if warnings are errors: the report mentions it anyway. What did

@@ -12,12 +12,8 @@ use crate::record::Lock;
 /// How remote references are brought in.
 #[derive(Debug, Clone, Default)]
 pub struct Fetching {
-    /// Bring in charts, or leave them remote; none: as configuration or lock say.
-    pub helm: Option<bool>,
     /// How long one repository or file may take.
     pub timeout: Option<Duration>,
-    /// The largest file that is taken, in bytes.
-    pub max_file_size: Option<u64>,
     /// Fail where something would have to be resolved that no lock holds.
     pub locked: bool,
     /// Use only what locks, the tip and the cache hold.
@@ -27,18 +23,12 @@ pub struct Fetching {
 }
 
 impl Fetching {
-    /// Returns whether charts are brought in, where they were `so_far`.
-    pub(super) fn helm(&self, config: &Config, so_far: bool) -> bool {
-        self.helm.unwrap_or(config.helm || so_far)
-    }
-
-    /// Returns what the fetcher is to do. `helm` is from [`Fetching::helm`].
-    pub(super) fn options(&self, config: &Config, helm: bool) -> fetch::Options {
+    /// Returns what the fetcher is to do.
+    pub(super) fn options(&self, config: &Config) -> fetch::Options {
         fetch::Options {
             timeout: self.timeout,
-            helm,
-            no_helm: self.helm == Some(false),
-            max_file_size: self.max_file_size,
+            helm: config.helm,
+            max_file_size: config.max_file_size,
             locked: self.locked,
             offline: self.offline,
             allow_private: config.allow_private,

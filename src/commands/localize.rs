@@ -16,7 +16,7 @@ use crate::failure::{Failure, Failures, Result};
 use crate::fetch::{self, Fetcher};
 use crate::git::LocalRepo;
 use crate::plan::{self, HYDRATOR_METADATA, Options, Patterns, Plan, Rewritten, Writes};
-use crate::record::{Change, LOCK_NAME, Left, LoadRestrictor, Lock, LockOptions, Remote};
+use crate::record::{Change, LOCK_NAME, Left, Lock, Remote};
 use crate::targets;
 use crate::tree::Tree;
 use crate::walk::Warning;
@@ -34,18 +34,10 @@ pub struct Request {
     pub to: To,
     /// The commit to start from; none: HEAD. Without a branch, the files on disk.
     pub rev: Option<String>,
-    /// Where files of a kustomization may lie; none: as the configuration says.
-    pub load_restrictor: Option<LoadRestrictor>,
     /// Globs of local files that may be missing.
     pub leave_missing: Vec<String>,
     /// URLs of what stays remote, with everything below.
     pub leave_remote: Vec<String>,
-    /// Globs of programs from elsewhere that stay executable.
-    pub trust_exec: Vec<String>,
-    /// Whether licences come along; none: in place, as a lock says.
-    pub licenses: Option<bool>,
-    /// Whether a branch that is localized in place gets a `hydrator.metadata`; none: as a lock says.
-    pub hydrator_metadata: Option<bool>,
     /// Discard edits by hand.
     pub overwrite: bool,
     /// Resolve again what only the lock of the result holds.
@@ -58,8 +50,6 @@ pub struct Request {
     pub builds: Builds,
     /// The ids of the warnings that are errors, besides those of the configuration.
     pub strict: Vec<String>,
-    /// The arguments of the command line that asks for this, without secrets: for the commands that warnings name.
-    pub arguments: Vec<String>,
 }
 
 /// What is localized.
@@ -204,8 +194,8 @@ impl<'a> Run<'a> {
         let (new_dir, overwrite) = (subject.new_dir(), request.overwrite);
         let destination = Destination::open(&workspace, &request.to, new_dir, overwrite)?;
         let held = destination.held(&workspace)?;
-        let options = options(request, &workspace, &destination, &held)?;
-        let fetcher = fetcher(request, &workspace, &destination, &held, &options)?;
+        let options = options(request, &workspace, &destination)?;
+        let fetcher = fetcher(request, &workspace, &destination, &held)?;
         Ok(Run {
             searching,
             strict: workspace.config.strict.and(&request.strict),
@@ -274,7 +264,7 @@ impl<'a> Run<'a> {
         let searching = self.searching.take();
         let job = Job::new(plan, checkout, earlier, &moved, engines).with(searching);
         let repo = self.workspace.repo().map(|repo| &**repo);
-        let options = builds.options(&self.request.fetch, repo)?;
+        let options = builds.options(&self.request.fetch, repo);
         build_check::check_builds(job, &options).map(Some)
     }
 
@@ -396,39 +386,13 @@ fn workspace(request: &Request) -> Result<Workspace, Failures> {
     }
 }
 
-/// Returns how to localize. In place, what was trusted and brought in so far stays so.
-fn options(
-    request: &Request,
-    workspace: &Workspace,
-    destination: &Destination,
-    held: &Held,
-) -> Result<Options> {
-    let locks = workspace.lock.iter().chain(&held.lock);
-    let so_far: Vec<&LockOptions> = match &request.what {
-        What::InPlace { .. } => locks.map(|lock| &lock.options).collect(),
-        What::Copy { .. } => Vec::new(),
-    };
-    let trusted = so_far.iter().flat_map(|options| &options.trust_exec);
-    let is_left_out = || so_far.iter().any(|options| options.no_licenses);
+/// Returns how to localize.
+fn options(request: &Request, workspace: &Workspace, destination: &Destination) -> Result<Options> {
     Ok(Options {
-        load_restrictor: request
-            .load_restrictor
-            .unwrap_or(workspace.config.load_restrictor),
         leave_missing: Patterns::new("--leave-missing", &request.leave_missing)?,
         leave_remote: leave_remote(&request.leave_remote, workspace.lock.as_deref()),
-        trust_exec: Patterns::new("--trust-exec", trusted.chain(&request.trust_exec))?,
-        no_licenses: request
-            .licenses
-            .map_or_else(is_left_out, |licenses| !licenses),
-        hydrator_metadata: request
-            .hydrator_metadata
-            .unwrap_or_else(|| so_far.iter().any(|options| options.hydrator_metadata)),
-        helm: request
-            .fetch
-            .helm(&workspace.config, so_far.iter().any(|one| one.helm)),
         overwrite: request.overwrite && destination.branch().is_none(),
         trailers: destination.branch().is_some(),
-        arguments: request.arguments.clone(),
     })
 }
 
@@ -447,7 +411,6 @@ fn fetcher(
     workspace: &Workspace,
     destination: &Destination,
     held: &Held,
-    options: &Options,
 ) -> Result<Fetcher> {
     let files = held.files.clone().filter(|_| !request.update);
     let is_in_place = matches!(request.what, What::InPlace { .. });
@@ -460,7 +423,7 @@ fn fetcher(
                 .lock
                 .clone()
                 .filter(|_| is_in_place && destination.branch().is_some()),
-            ..request.fetch.options(&workspace.config, options.helm)
+            ..request.fetch.options(&workspace.config)
         },
         locks.collect(),
         files,

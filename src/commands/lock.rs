@@ -9,7 +9,7 @@ use crate::config::{Leave, Strict};
 use crate::destination::working;
 use crate::failure::{self, Failure, Failures};
 use crate::plan::Change;
-use crate::plan::lock::{Relocked, Unresolved, relock, up_to_date};
+use crate::plan::lock::{Relocked, Unresolved, relock, up_to_date, without_charts};
 use crate::record::{self, LOCK_NAME, Left, Lock, Remote};
 use crate::walk::Warning;
 use crate::workspace::{Workspace, from_top};
@@ -67,19 +67,17 @@ pub fn lock(request: &Request) -> Result<Outcome, Failures> {
     let before = workspace.lock.clone().unwrap_or_default();
     let leave_remote = leave_remote(&request.leave_remote, Some(&before));
     let leave = Leave::new(config, &leave_remote)?;
-    let helm = request.fetch.helm(config, before.options.helm);
     let strict = config.strict.and(&request.strict);
-    if let Some(relocked) = up_to_date(&workspace, &paths, helm, &leave)? {
+    if let Some(relocked) = up_to_date(&workspace, &paths, &leave)? {
         return finish(&workspace, request.dry_run, strict, &before, relocked);
     }
+    let held = Rc::new(without_charts(&before, config.helm));
     let mut fetcher = fetching::fetcher(
         Some(repo),
-        request.fetch.options(config, helm),
-        Vec::from_iter(workspace.lock.clone()),
+        request.fetch.options(config),
+        vec![held.clone()],
         None,
     )?;
-    let mut held = (*before).clone();
-    held.options.helm = helm;
     let relocked = relock(&workspace, &paths, &held, &leave, &mut fetcher)?;
     finish(&workspace, request.dry_run, strict, &before, relocked)
 }

@@ -51,20 +51,20 @@ pub fn update(request: &Request) -> Result<Outcome, Failures> {
             .hint("git kustomize-localize lock")
     })?;
     let config = &workspace.config;
-    let helm = request.fetch.helm(config, before.options.helm);
     let selected = update::select(&before, &request.urls)?;
     let held = Rc::new(update::without(&before, &selected));
     let mut fetcher = fetching::fetcher(
         workspace.repo(),
         fetch::Options {
             before: Some(before.clone()),
-            ..request.fetch.options(config, helm)
+            ..request.fetch.options(config)
         },
         vec![held],
         Some(Tip {
             tree: workspace.tree.clone(),
             directory: String::new(),
             lock: before.clone(),
+            has_licenses: false,
         }),
     )?;
     let refuse_moved = |fetcher: &Fetcher, after: &Lock| {
@@ -77,10 +77,8 @@ pub fn update(request: &Request) -> Result<Outcome, Failures> {
     let again = update::stored(&before, &selected);
     let strict = config.strict.and(&request.strict);
     if again.is_empty() {
-        let mut relocked_from = (*before).clone();
-        relocked_from.options.helm = helm;
         let leave = Leave::new(config, &before.options.leave_remote)?;
-        let mut relocked = relock(&workspace, &[], &relocked_from, &leave, &mut fetcher)?;
+        let mut relocked = relock(&workspace, &[], &before, &leave, &mut fetcher)?;
         refuse_moved(&fetcher, &relocked.lock)?;
         let rewritten = rewritten(&fetcher, &before, &relocked.lock);
         relocked.warnings.extend(rewritten);
@@ -91,7 +89,7 @@ pub fn update(request: &Request) -> Result<Outcome, Failures> {
         again,
         ..in_place::Request::default()
     };
-    let options = options(&workspace, &before, helm)?;
+    let options = options(&before)?;
     let mut plan = in_place::plan(&workspace, &again, &options, &mut fetcher)?;
     refuse_moved(&fetcher, &plan.lock)?;
     let rewritten = rewritten(&fetcher, &before, &plan.lock);
@@ -153,13 +151,10 @@ fn rewritten(fetcher: &Fetcher, before: &Lock, after: &Lock) -> Vec<Warning> {
 }
 
 /// Returns how to bring in again what a lock lists.
-fn options(workspace: &Workspace, before: &Lock, helm: bool) -> Result<Options, Failures> {
+fn options(before: &Lock) -> Result<Options, Failures> {
     Ok(Options {
-        load_restrictor: workspace.config.load_restrictor,
         leave_missing: Patterns::default(),
-        helm,
         trailers: false,
-        arguments: vec!["vendor".to_owned()],
         ..Options::recorded(before)?
     })
 }

@@ -76,8 +76,14 @@ impl Config {
     /// Returns an entry of `leave-missing` that allows a path from the top to be missing, as YAML.
     #[must_use]
     pub fn entry_missing(path: &str) -> String {
-        let path = quoted(&globset::escape(path));
+        let path = Config::path_entry(path);
         format!("- {{path: {path}, reason: {PLACEHOLDER}}}")
+    }
+
+    /// Returns the glob that matches one path alone, as YAML.
+    #[must_use]
+    pub fn path_entry(path: &str) -> String {
+        quoted(&globset::escape(path))
     }
 
     /// Returns what a missing path from the top means; `is_left` is whether it may be missing in this run.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use globset::GlobMatcher;
+
 use super::deployed;
 use super::{
     Allow, Comments, Config, Glob, LeaveMissing, Level, Locked, PLACEHOLDER, RefPolicy, Strict,
@@ -14,7 +16,7 @@ use crate::record::LoadRestrictor;
 use crate::yaml::{self, Mark, Reader, at_line};
 
 /// The keys of the configuration.
-pub(super) const KEYS: [&str; 15] = [
+pub(super) const KEYS: [&str; 19] = [
     "rules",
     "locked",
     "scopes",
@@ -26,8 +28,12 @@ pub(super) const KEYS: [&str; 15] = [
     "comments",
     "new-only",
     "helm",
+    "licenses",
     "load-restrictor",
     "allow-private",
+    "max-file-size",
+    "trust-exec",
+    "hydrator-metadata",
     "repository",
     "targets",
 ];
@@ -131,7 +137,22 @@ fn top(
             }
             "new-only" => flag(reader, &mut config.new_only),
             "helm" => flag(reader, &mut config.helm),
+            "licenses" => {
+                config.no_licenses = !reader.flag()?;
+                Ok(())
+            }
             "allow-private" => flag(reader, &mut config.allow_private),
+            "max-file-size" => {
+                config.max_file_size = Some(size(reader)?);
+                Ok(())
+            }
+            "trust-exec" => reader.sequence(|reader| {
+                reader.recover(&mut inner, |reader| {
+                    config.trust_exec.push(paths(reader)?);
+                    Ok(())
+                })
+            }),
+            "hydrator-metadata" => flag(reader, &mut config.hydrator_metadata),
             "repository" => entries(reader, &mut inner, |reader, failures| {
                 config
                     .repository
@@ -213,6 +234,36 @@ fn entries(
     })
 }
 
+/// Reads a glob of paths.
+fn paths(reader: &mut Reader<'_>) -> Result<GlobMatcher> {
+    let text = reader.text()?;
+    LeaveMissing::path(&text.text).map_err(|why| {
+        let message = format!("the glob `{}` {why}", shown(&text.text));
+        let failure = reader.failure(text.mark, message);
+        failure.hint("write paths from the top of the repository, for example `apps/*/secret.env`")
+    })
+}
+
+/// Reads a size as git writes it: a number, and k, m or g for powers of 1024.
+fn size(reader: &mut Reader<'_>) -> Result<u64> {
+    let text = reader.text()?;
+    let (digits, shift) = match text.text.char_indices().next_back() {
+        Some((end, 'k' | 'K')) => (&text.text[..end], 10),
+        Some((end, 'm' | 'M')) => (&text.text[..end], 20),
+        Some((end, 'g' | 'G')) => (&text.text[..end], 30),
+        _ => (&*text.text, 0),
+    };
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number = digits.parse::<u64>().ok().filter(|_| is_number);
+    let size = number.and_then(|number| number.checked_mul(1 << shift));
+    size.filter(|size| *size > 0).ok_or_else(|| {
+        let message = format!("`{}` is not a size", shown(&text.text));
+        reader
+            .failure(text.mark, message)
+            .hint("write a number of bytes, or one with k, m or g, for example `64m`")
+    })
+}
+
 /// Reads the id of a warning.
 fn warning(reader: &mut Reader<'_>) -> Result<WarningId> {
     let text = reader.text()?;
@@ -239,13 +290,7 @@ fn missing(
         reader.recover(failures, |reader| match key {
             "path" => {
                 has_path = true;
-                let text = reader.text()?;
-                path = Some(LeaveMissing::path(&text.text).map_err(|why| {
-                    let message = format!("the glob `{}` {why}", shown(&text.text));
-                    let failure = reader.failure(text.mark, message);
-                    failure
-                        .hint("write paths from the top of the repository, as `apps/*/secret.env`")
-                })?);
+                path = Some(paths(reader)?);
                 Ok(())
             }
             "reason" => why.read(reader),

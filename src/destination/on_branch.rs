@@ -14,7 +14,7 @@ use super::objects::{self, Written};
 use super::worktree::Linked;
 use super::{Held, merged};
 use crate::build_check::{BuildCheck, Earlier};
-use crate::config::FILE_NAME;
+use crate::config::{Config, FILE_NAME};
 use crate::failure::{Failure, Result, listed, short, stage};
 use crate::fetch::{History, Move, Published, Tip};
 use crate::git::{CommitId, LocalRepo, Status};
@@ -333,7 +333,10 @@ impl OnBranch {
         let files = if is_edited {
             None
         } else {
+            let whole = self.tip.as_ref().map_or(self.source_tree, |tip| tip.tree);
+            let whole = ObjectTree::of_here(self.repo.clone(), whole)?;
             Some(Tip {
+                has_licenses: Config::of(&whole, "").is_ok_and(|config| !config.no_licenses),
                 tree: Rc::new(ObjectTree::of_here(self.repo.clone(), tree)?),
                 directory: String::new(),
                 lock: lock.clone(),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::config::FILE_NAME;
 use crate::failure::{Failure, Result};
 
 /// The default size limit for a file.
@@ -51,7 +52,9 @@ impl Budget {
                 bytes(size),
                 bytes(self.largest)
             ))
-            .hint(format!("to accept it: `--max-file-size {size}`")));
+            .hint(format!(
+                "to accept it, write `max-file-size: {size}` in {FILE_NAME}"
+            )));
         }
         let before = self.taken.fetch_add(size, Ordering::Relaxed);
         if before.saturating_add(size) > self.total {
@@ -89,7 +92,10 @@ mod tests {
             failure.message,
             "a is too large: 11 bytes, and the limit is 10 bytes"
         );
-        assert_eq!(failure.hints, ["to accept it: `--max-file-size 11`"]);
+        assert_eq!(
+            failure.hints,
+            ["to accept it, write `max-file-size: 11` in .kustomize-localize"]
+        );
     }
 
     #[test]

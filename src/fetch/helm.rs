@@ -37,8 +37,6 @@ pub(super) struct Charts<'a> {
     pub(super) progress: &'a Progress,
     /// Whether helm may be asked.
     pub(super) helm: bool,
-    /// Whether they are left, also where a lock holds them.
-    pub(super) no_helm: bool,
     pub(super) locked: bool,
     pub(super) offline: bool,
     pub(super) timeout: Duration,
@@ -116,9 +114,6 @@ impl Charts<'_> {
         if let Err(failure) = chart.refuse_unsafe() {
             return Some(Err(failure));
         }
-        if self.no_helm {
-            return Some(Ok(Pulled::Left("as `--no-helm` says")));
-        }
         let shown = chart.shown();
         if let Some(entry) = self.entry(chart) {
             if let Some(held) = self
@@ -132,7 +127,9 @@ impl Charts<'_> {
                 return Some(unpacked(chart, &bytes));
             }
         } else if !self.helm {
-            return Some(Ok(Pulled::Left("to bring it in: `--helm`")));
+            return Some(Ok(Pulled::Left(
+                "to bring it in, write `helm: true` in .kustomize-localize",
+            )));
         } else if self.locked {
             return Some(Err(Failure::new(format!("{shown} is not in the lock"))
                 .hint("run once without `--locked`")));
@@ -181,7 +178,7 @@ impl Charts<'_> {
                 return Err(Failure::new(format!(
                     "{shown}: there is no helm on PATH to bring it in"
                 ))
-                .hint("put helm on PATH; or leave charts remote: `--no-helm`"));
+                .hint("put helm on PATH; or leave charts remote, without `helm: true` in .kustomize-localize"));
             }
         };
         let sha256 = sha256_hex(&bytes);

@@ -25,6 +25,8 @@ pub struct Tip {
     pub directory: String,
     /// The lock that was found there.
     pub lock: Rc<Lock>,
+    /// Whether it was made with the licences of what it holds.
+    pub has_licenses: bool,
 }
 
 impl Tip {
@@ -188,13 +190,13 @@ impl Tree for TipTree {
         self.fetched()?.names(directory)
     }
 
-    /// A lock that brings licences along lists those of every directory above a root.
+    /// A lock lists the licences of every directory above a root.
     fn licenses(&self, directory: &str) -> Option<Vec<String>> {
         let is_root = |place: &&String| {
             kustomization::FILE_NAMES.contains(&path::name(place))
                 && path::is_in(path::parent(place), directory)
         };
-        if self.tip.lock.options.no_licenses || !self.files.keys().any(|place| is_root(&place)) {
+        if !self.tip.has_licenses || !self.files.keys().any(|place| is_root(&place)) {
             return None;
         }
         let is_license = |place: &&String| {

@@ -66,7 +66,7 @@ warnings! {
     NotBuilt "not-built",
     /// `lock`: something in the tree itself is wrong, so that what is behind it is not looked at
     NotFollowed "not-followed",
-    /// a Helm chart of a repository that was left there, because `--helm` was not given: helm fetches it at
+    /// a Helm chart of a repository that was left there, because `helm` is not `true`: helm fetches it at
     /// build time
     RemoteChart "remote-chart",
     /// `update`: a branch does not contain the commit that was locked any more: somebody has rewritten it, or set it

@@ -51,7 +51,7 @@ pub fn plan(
         None => Absence::Nowhere,
     };
     let walking = walk::Options {
-        load_restrictor: options.load_restrictor,
+        load_restrictor: workspace.config.load_restrictor,
         leave: Some(&leave),
         leave_missing: Some(&leave_missing),
         absence: Some(&absence),
@@ -61,25 +61,19 @@ pub fn plan(
     let graph = walk::walk(target.start, Some(remotes), &walking)?;
     let rules = Rules {
         owned: &|path| workspace.owns(path),
-        trusted: &|path| options.trust_exec.is_match(path),
-        licenses: !options.no_licenses,
+        trusted: &|path| workspace.config.trusts(path),
+        licenses: !workspace.config.no_licenses,
         leave: Some(&leave),
     };
-    let localized = localize(&graph, options.load_restrictor, &rules)?;
+    let localized = localize(&graph, workspace.config.load_restrictor, &rules)?;
     let files = localized.files.iter();
     let lock = Lock {
         target: Some(target.name.clone()),
         trailers: options.trailers,
         options: LockOptions {
             scope: target.scope,
-            helm: options.helm,
-            no_licenses: options.no_licenses,
-            // A branch of copies has several sources.
-            hydrator_metadata: false,
-            load_restrictor: options.load_restrictor,
             leave_missing: options.leave_missing.texts().clone(),
             leave_remote: named_left(&leave, &localized.left),
-            trust_exec: options.trust_exec.texts().clone(),
         },
         remotes: localized.remotes,
         left: localized.left,
@@ -88,7 +82,7 @@ pub fn plan(
     let mut warnings = graph.warnings.clone();
     warnings.extend(localized.warnings);
     let untrusted = localized.untrusted.iter();
-    warnings.extend(untrusted.map(|program| program.warning(options)));
+    warnings.extend(untrusted.map(|program| program.warning()));
     let affected = Affected {
         name: target.name,
         root: 0,
@@ -111,7 +105,7 @@ pub fn plan(
         warnings,
         trusted: localized.trusted,
         used: localized.local_files,
-        load_restrictor: options.load_restrictor,
+        load_restrictor: workspace.config.load_restrictor,
         affected: vec![affected],
         touched: BTreeSet::new(),
         before: graph,

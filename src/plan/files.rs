@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::rc::Rc;
 
-use super::Options;
+use crate::config::{Config, FILE_NAME};
 use crate::failure::Location;
 use crate::finding::WarningId;
 use crate::record::{self, Left, Remote, StoredFile};
@@ -102,25 +102,18 @@ pub struct Untrusted {
 }
 
 impl Untrusted {
-    /// Returns what to say of it, with the command line that trusts it.
+    /// Returns what to say of it, with the entry that trusts it.
     #[must_use]
-    pub fn warning(&self, options: &Options) -> Warning {
-        let mut pattern = String::with_capacity(self.path.len());
-        for character in self.path.chars() {
-            if matches!(character, '*' | '?' | '[' | ']' | '{' | '}' | '\\') {
-                pattern.push('\\');
-            }
-            pattern.push(character);
-        }
+    pub fn warning(&self) -> Warning {
         Warning {
             id: WarningId::StrippedExecutable,
             location: self.location.clone(),
             message: format!(
-                "`{}` (sha256 {}) is a program from {}, so its execute bit was taken off; once it is trusted: {}",
+                "`{}` (sha256 {}) is a program from {}, so its execute bit was taken off; once it is trusted, write `trust-exec: [{}]` in {FILE_NAME}",
                 self.path,
                 self.sha256,
                 self.remote,
-                options.command_trusting(&pattern)
+                Config::path_entry(&self.path)
             ),
         }
     }

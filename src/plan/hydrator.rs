@@ -47,30 +47,17 @@ struct Upstream<'a> {
     url: &'a str,
 }
 
-/// Returns what writes the file, or removes one that is no longer wanted; none where there is nothing to do, or what is
-/// localized is no commit. `lock` is the lock of the result.
+/// Returns what writes the file; none where the configuration does not ask for it, or what is localized is no commit.
+/// `lock` is the lock of the result.
 ///
 /// # Errors
-/// When the commit cannot be read, or the source has a file of that name which is not ours.
+/// When the commit cannot be read.
 pub(super) fn change(workspace: &Workspace, lock: &Lock) -> Result<Option<Change>> {
     let Files::Commit { repo, id, .. } = &workspace.files else {
         return Ok(None);
     };
-    let held = workspace.lock.as_deref();
-    let is_ours = held.is_some_and(|lock| lock.options.hydrator_metadata);
-    let is_there = workspace.tree.entry(NAME)?.is_some();
-    if !lock.options.hydrator_metadata {
-        return Ok((is_ours && is_there).then(|| Change {
-            path: NAME.to_owned(),
-            to: None,
-        }));
-    }
-    if is_there && !is_ours {
-        return Err(Failure::new(format!(
-            "the source has a `{NAME}` of its own, and `--hydrator-metadata` would overwrite it"
-        ))
-        .hint(format!("remove it from the source: git rm {NAME}"))
-        .hint("or keep it: --no-hydrator-metadata"));
+    if !workspace.config.hydrator_metadata {
+        return Ok(None);
     }
     let bytes = rendered(&raw(repo, id)?, id, lock)?;
     Ok(Some(Change {

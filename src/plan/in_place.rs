@@ -110,15 +110,20 @@ fn planned(
     tell(&used);
     let asked = Asked::of(request, graph);
     start.restored.files.retain(|place, _| asked.has(place));
-    let in_place = localized(workspace, options, &leave, &start, &explored)?;
-    let writes = WritePlan::new(workspace, held, &in_place.localized, options.no_licenses)?;
+    let in_place = localized(workspace, &leave, &start, &explored)?;
+    let writes = WritePlan::new(
+        workspace,
+        held,
+        &in_place.localized,
+        workspace.config.no_licenses,
+    )?;
     writes.refuse(graph, options.overwrite)?;
     let after = walking.after(&start, &in_place)?;
     graph_check::assert_whole(graph, &after.graph, &in_place, &start.again)?;
     let kept = writes.kept(&after)?;
     refuse_lost(&kept, &start.restored, &asked, request)?;
     let trusted = writes.trusted(&kept, &start.restored, &|path| {
-        options.trust_exec.is_match(path)
+        workspace.config.trusts(path)
     })?;
     let files = stored(&writes, &kept, &trusted, held, &asked)?;
     let known: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
@@ -141,7 +146,7 @@ fn planned(
     warnings.extend(graph.warnings.iter().cloned());
     warnings.extend(in_place.localized.warnings.iter().cloned());
     let untrusted = in_place.localized.untrusted.iter();
-    warnings.extend(untrusted.map(|program| program.warning(options)));
+    warnings.extend(untrusted.map(|program| program.warning()));
     warnings.extend(writes.warnings(&known, options.overwrite)?);
     warnings.sort();
     warnings.dedup();
@@ -160,7 +165,7 @@ fn planned(
         warnings,
         used,
         trusted: in_place.localized.trusted,
-        load_restrictor: options.load_restrictor,
+        load_restrictor: workspace.config.load_restrictor,
         before: explored.graph,
     })
 }
@@ -242,7 +247,7 @@ impl Walking<'_> {
             self.workspace.config.missing(path, is_given)
         };
         let options = walk::Options {
-            load_restrictor: self.options.load_restrictor,
+            load_restrictor: self.workspace.config.load_restrictor,
             leave_missing: Some(&missing),
             leave: Some(self.leave),
             contents,
@@ -310,7 +315,6 @@ impl<'a> Asked<'a> {
 /// Places and edits what was walked.
 fn localized(
     workspace: &Workspace,
-    options: &Options,
     leave: &Leave<'_>,
     start: &Start,
     explored: &Explored,
@@ -328,8 +332,8 @@ fn localized(
             };
             workspace.owns(place) || is_empty || is_left_of_us(&*workspace.tree, place)
         },
-        trusted: &|path| options.trust_exec.is_match(path),
-        licenses: !options.no_licenses,
+        trusted: &|path| workspace.config.trusts(path),
+        licenses: !workspace.config.no_licenses,
         leave: Some(leave),
     };
     // The references of a remote configuration come with it.
@@ -417,17 +421,10 @@ fn relocked(
     troubles: &Troubles,
 ) -> Result<(Lock, Vec<String>)> {
     let found = super::remotes(&explored.graph)?;
-    let mut before = Lock {
+    let before = Lock {
         files: files.to_vec(),
         ..held.clone()
     };
-    before.options.helm = options.helm;
-    before.options.no_licenses = options.no_licenses;
-    before.options.hydrator_metadata = options.hydrator_metadata;
-    before
-        .options
-        .trust_exec
-        .clone_from(options.trust_exec.texts());
     let named = lock::still_named(&after.graph, &before);
     let keep = !troubles.unread.is_empty();
     let (mut lock, unsure) = lock::merged(&before, found, &named, &BTreeSet::new(), keep);

@@ -92,7 +92,7 @@ pub fn reached(graph: &Graph, root: RootId, left: &[Left]) -> Option<String> {
                 // The original could pull it, and the result could not: it is read-only, and without a network.
                 Some(false) => {
                     let label = &chart.label;
-                    return Some(format!("{label} stays remote (`--helm` brings it in)"));
+                    return Some(format!("{label} stays remote (`helm: true` brings it in)"));
                 }
                 None => {}
             }
@@ -221,7 +221,7 @@ impl All<'_> {
             if !what.is_valid() {
                 continue;
             }
-            let reason = "charts are brought in with `--helm` only";
+            let reason = "charts are brought in with `helm: true` only";
             let place = (chart.noted.root, chart.noted.file);
             self.add(what, Rule::RemoteChart, &subject, place, reason);
         }

@@ -47,7 +47,7 @@ impl Builder<'_> {
                     let licenses = license::find(tree, directory).map_err(|failure| {
                         failure
                             .context(format!("the licences of `{}`", tree.label(directory)))
-                            .hint("to leave licences out: --no-licenses")
+                            .hint("to leave licences out, write `licenses: false` in .kustomize-localize")
                     })?;
                     warnings.extend(licenses.left.iter().map(|(place, why)| Warning {
                         id: WarningId::LeftLicense,

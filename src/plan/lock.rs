@@ -1,7 +1,7 @@
 //! Bringing the lock at the top up to date with what the tree references.
 //!
 //! The lock holds whatever localizing would bring in: what the tree names, and what that names in
-//! turn. So everything can be localized later with `--locked`, and offline once it is in the cache.
+//! turn. So everything can be localized later from the lock alone, and offline once it is in the cache.
 //! What cannot be resolved keeps nothing else out of it.
 
 mod unresolved;
@@ -51,16 +51,16 @@ pub struct Unresolved {
 pub fn up_to_date(
     workspace: &Workspace,
     paths: &[String],
-    helm: bool,
     leave: &Leave<'_>,
 ) -> Result<Option<Relocked>> {
     let mut lock = workspace.lock.as_deref().cloned().unwrap_or_default();
-    if helm != lock.options.helm {
+    let helm = workspace.config.helm;
+    if lock != without_charts(&lock, helm) {
         return Ok(None);
     }
     let explored = explore(workspace, paths, leave, None)?;
     let troubles = Troubles::of(workspace, &explored)?;
-    let Some(named) = direct_remotes(&explored.graph, &lock, leave) else {
+    let Some(named) = direct_remotes(&explored.graph, &lock, helm, leave) else {
         return Ok(None);
     };
     // Some paths alone do not show what the rest of the tree references.
@@ -115,6 +115,7 @@ fn is_to_ask(left: &Left, helm: bool, references: &BTreeSet<String>) -> bool {
 fn direct_remotes(
     graph: &Graph,
     lock: &Lock,
+    helm: bool,
     leave: &Leave<'_>,
 ) -> Option<BTreeMap<String, BTreeSet<String>>> {
     let mut named: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -138,7 +139,7 @@ fn direct_remotes(
             None if leave
                 .accepts(Rule::RemoteChart, &wanted.subject())
                 .is_some() => {}
-            None if lock.options.helm && !is_there => return None,
+            None if helm && !is_there => return None,
             None => {}
         }
     }
@@ -212,7 +213,7 @@ pub fn relock(
     let mut troubles = Troubles::of(workspace, &explored)?;
     let asked = unresolved::take_out(&mut explored, held);
     let graph = &explored.graph;
-    let mut named: BTreeSet<String> = charts_needed(graph, held).collect();
+    let mut named: BTreeSet<String> = charts_needed(graph).collect();
     named.extend(asked.not_asked.iter().cloned());
     // Whether what stays remote could be asked makes no difference.
     named.extend(left_labels(graph, held));
@@ -228,13 +229,9 @@ pub fn relock(
     let keep = !troubles.unread.is_empty();
     let found = plan::remotes(graph)?;
     let (mut lock, kept) = merged(held, found, &named, &asked.not_asked, keep);
-    if asked.charts > 0 && !has_charts(&lock) && !is_on(workspace) {
-        // It was requested now, and nothing was found.
-        lock.options.helm = false;
-    }
     let whole = whole.map(|whole| whole.graph);
     self::leave(&mut lock, graph, whole.as_ref(), leave);
-    if held.options.helm {
+    if workspace.config.helm {
         // As any reference that could not be resolved: the lock names those of upstreams, `check` those of the user.
         let is_unresolved =
             |left: &Left| !left.accepted && matches!(left.what, LeftWhat::Chart { .. });
@@ -293,31 +290,22 @@ pub(super) fn still_named(graph: &Graph, held: &Lock) -> BTreeSet<String> {
         .filter(|edge| edge.target == Target::Remote)
         .filter_map(|edge| entry(edge, held))
         .map(|(label, _)| label)
-        .chain(charts_needed(graph, held))
+        .chain(charts_needed(graph))
         .collect()
 }
 
-fn has_charts(lock: &Lock) -> bool {
-    let mut remotes = lock.remotes.iter();
-    remotes.any(|remote| matches!(remote, Remote::Chart(_)))
+/// Returns a lock without the charts that are not stored beside it, unless `helm` is on.
+#[must_use]
+pub fn without_charts(lock: &Lock, helm: bool) -> Lock {
+    let mut kept = lock.clone();
+    kept.remotes
+        .retain(|remote| helm || !matches!(remote, Remote::Chart(_)) || is_stored(lock, remote));
+    kept
 }
 
-/// Returns whether charts were brought in so far.
-fn is_on(workspace: &Workspace) -> bool {
-    workspace
-        .lock
-        .as_ref()
-        .is_some_and(|lock| lock.options.helm)
-}
-
-/// Returns the labels of the charts whose entries stay. A chart that is in the tree is not brought in, and what it was
-/// stays known.
-fn charts_needed(graph: &Graph, held: &Lock) -> impl Iterator<Item = String> {
-    let helm = held.options.helm;
-    let needed = charts(graph).into_iter();
-    needed
-        .filter(move |(_, is_there)| helm || *is_there)
-        .map(|(chart, _)| chart.label())
+/// Returns the labels of the charts whose entries stay.
+fn charts_needed(graph: &Graph) -> impl Iterator<Item = String> {
+    charts(graph).into_iter().map(|(chart, _)| chart.label())
 }
 
 /// Returns a lock of what was found and of what else is needed (`named` labels among it), and the labels of entries

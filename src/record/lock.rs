@@ -12,13 +12,8 @@
 //! trailers: true                     # the message of the commit that wrote this holds the record, too; only when true
 //! options:                           # what changes the result; defaults are left out
 //!   scope: example
-//!   helm: true
-//!   no-licenses: true
-//!   hydrator-metadata: true
-//!   load-restrictor: none
 //!   leave-missing: ["*.json"]
 //!   leave-remote: [github.com/acme]  # `--leave-remote`
-//!   trust-exec: [localized-files/…/fn.sh]
 //! remotes:
 //!   - url: https://github.com/kubernetes-sigs/kustomize
 //!     ref: v1.0.6                    # absent when none was written
@@ -41,7 +36,7 @@
 //!     version: "1.0.0"
 //!     through:                       # the references that lead there; absent when it stands in this tree
 //!       - ["https://github.com/acme/bases//web?ref=v1"]
-//!     reason: brought in with `--helm` only
+//!     reason: charts are brought in with `helm: true` only
 //!     accepted: true                 # by the configuration or `--leave-remote`; only when true
 //! files:                             # what is stored beside the lock
 //!   - path: localized-files/…/kustomization.yaml
@@ -54,7 +49,7 @@
 //!       localized-files/…/x.yaml: https://…/x.yaml
 //! ```
 //!
-//! The keys `left`, `target`, `trailers`, `options.leave-missing`, `options.leave-remote`, `options.trust-exec`,
+//! The keys `left`, `target`, `trailers`, `options.leave-missing`, `options.leave-remote`,
 //! `remotes[].submodules`, `remotes[].through`, `files[].stripped`, `files[].remote`, `files[].source` and
 //! `files[].rewritten` go beyond the first sketch of the format: a copy must know what it is a copy of, and a reviewer
 //! which remote each stored file came from, what was changed in it, and why there is an entry that nothing in the tree
@@ -108,20 +103,10 @@ pub struct LockOptions {
     /// The directory that bounds what a local target may reach, when it was given: a path from the
     /// top of the repository, `.` for the top.
     pub scope: Option<String>,
-    /// Whether remote charts are brought in.
-    pub helm: bool,
-    /// Whether the licences of what is brought in are left out.
-    pub no_licenses: bool,
-    /// Whether the branch holds a `hydrator.metadata`.
-    pub hydrator_metadata: bool,
-    /// Whether files outside of their root were allowed.
-    pub load_restrictor: LoadRestrictor,
     /// The patterns of local references whose targets may be missing.
     pub leave_missing: BTreeSet<String>,
     /// The globs of URLs that were left remote for `--leave-remote`.
     pub leave_remote: BTreeSet<String>,
-    /// The patterns of programs from elsewhere that stay executable.
-    pub trust_exec: BTreeSet<String>,
 }
 
 /// Which files a kustomization root may load.

@@ -36,12 +36,6 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Adds a variable that builds see. Its value is never recorded.
-    pub fn see(&mut self, variable: &str) {
-        self.arguments
-            .push(format!("--build-env={variable}={MASK}"));
-    }
-
     /// Returns what may be recorded: without the values of arguments that may be secrets. A value that was left out
     /// never equals one that is given.
     #[must_use]

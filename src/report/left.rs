@@ -31,7 +31,10 @@ pub(super) fn write_left(out: &mut String, left: &[Left]) -> std::fmt::Result {
         .iter()
         .any(|left| matches!(left.what, LeftWhat::Chart { .. }))
     {
-        writeln!(out, "  to bring charts in: --helm")?;
+        writeln!(
+            out,
+            "  to bring charts in: write `helm: true` in .kustomize-localize"
+        )?;
     }
     let exceptions = left.iter().filter_map(|left| {
         let rule = walk::rules(&left.what).first()?;

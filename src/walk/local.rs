@@ -84,7 +84,7 @@ impl Walker<'_> {
                 (true, _) => stop.hint(wider(&*tree, &bound, lexical.as_deref())),
                 (false, true) => stop.hint("`kustomize build` refuses files outside their root in a remote root"),
                 (false, false) => {
-                    stop.hint("kustomize builds this with `--load-restrictor LoadRestrictionsNone` only: give `--load-restrictor none`")
+                    stop.hint("kustomize builds this with `--load-restrictor LoadRestrictionsNone` only: write `load-restrictor: none` in .kustomize-localize")
                 }
             }
         };

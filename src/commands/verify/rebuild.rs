@@ -43,7 +43,8 @@ pub(super) fn rebuild(
     let options = recorded(lock, &workspace)?;
     let fetching = fetch::Options {
         timeout,
-        helm: options.helm,
+        helm: workspace.config.helm,
+        max_file_size: workspace.config.max_file_size,
         locked: true,
         allow_private: workspace.config.allow_private,
         ..fetch::Options::default()

@@ -102,6 +102,9 @@ fn the_schema_and_the_program_accept_the_same() {
         "allow: [{url: 'file:///srv/*', reason: x, refs: commit, rules: [function]}]\n",
         "repository: [{url: 'oci://a.example/b', path: a/.b}, {url: x}]\n",
         "targets: [{path: '.', engine: flux}, {path: a/b, engine: kustomize}]\n",
+        "max-file-size: 64m\nlicenses: false\nhydrator-metadata: true\ntrust-exec: ['**/a.sh']\n",
+        "max-file-size: 1\ntrust-exec: []\n",
+        "max-file-size: 20K\n",
     ] {
         assert!(Config::parse(text.as_bytes(), "x").is_ok(), "{text}");
         assert!(accepts(text), "{text}");
@@ -165,6 +168,18 @@ fn the_schema_and_the_program_accept_the_same() {
         "helm: 3",
         "pin: true",
         "load-restrictor: LoadRestrictionsNone",
+        "licenses: no",
+        "hydrator-metadata: 1",
+        "max-file-size: 0",
+        "max-file-size: k",
+        "max-file-size: -1",
+        "max-file-size: 64 m",
+        "max-file-size: 64mb",
+        "max-file-size: 64t",
+        "max-file-size: 64é",
+        "trust-exec: '**/a.sh'",
+        "trust-exec: [/a.sh]",
+        "trust-exec: [{path: a.sh}]",
         "repository: https://a.example/b",
         "repository: [https://a.example/b]",
         "repository: [{url: ''}]",

@@ -190,7 +190,10 @@ impl HttpError {
             HttpError::Empty => hints.push("check that the URL names a file".into()),
             HttpError::TooLarge { .. } => {
                 hints.push("check that the URL names one file of manifests, not an archive".into());
-                hints.push("to accept larger files: `--max-file-size SIZE`".into());
+                hints.push(
+                    "to accept larger files, write `max-file-size: SIZE` in .kustomize-localize"
+                        .into(),
+                );
             }
             HttpError::Deadline { .. } => hints.push("give it more time with `--timeout`".into()),
             HttpError::Truncated { .. } | HttpError::Lost { .. } => {

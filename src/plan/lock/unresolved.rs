@@ -19,8 +19,6 @@ pub(super) struct Asked {
     pub(super) unresolved: usize,
     /// How many of these the lock holds all the same.
     pub(super) kept: usize,
-    /// How many charts could not be brought in.
-    pub(super) charts: usize,
     /// The labels of the entries of the lock that could not be asked again.
     pub(super) not_asked: BTreeSet<String>,
 }
@@ -53,8 +51,6 @@ pub(super) fn take_out(explored: &mut Explored, held: &Lock) -> Asked {
             Some(wanted.locked(held)?.label())
         })
         .collect();
-    let is_chart = |trouble: &&Trouble| trouble.kind == TroubleKind::Chart;
-    let charts = explored.troubles.iter().filter(is_chart).count();
     let mut kept = BTreeSet::new();
     for reference @ (root, index) in &failed {
         let edge = &explored.graph.roots[*root].edges[*index];
@@ -76,7 +72,6 @@ pub(super) fn take_out(explored: &mut Explored, held: &Lock) -> Asked {
         references: references.len(),
         unresolved: unresolved.len(),
         kept: kept.len(),
-        charts,
         not_asked,
     }
 }

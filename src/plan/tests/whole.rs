@@ -143,11 +143,7 @@ fn a_copy_holds_everything_and_leaves_the_source_alone() {
 
 #[test]
 fn the_locked_versions_give_the_same_result() {
-    let options = Options {
-        no_licenses: true,
-        ..Options::default()
-    };
-    let first = copied(repository(APP), &options, &mut upstream()).unwrap();
+    let first = copied(repository(APP), &Options::default(), &mut upstream()).unwrap();
     let again = Options::recorded(&first.lock).unwrap();
     let second = copied(repository(APP), &again, &mut upstream()).unwrap();
     let written = |plan: &Plan| applied(MemoryTree::default(), plan).1;

@@ -92,14 +92,6 @@ impl Lock {
 fn options(lock: &mut Lock, base: Option<&Lock>, theirs: &Lock) {
     let (old, new) = (base.map(|base| &base.options), &theirs.options);
     let ours = &mut lock.options;
-    ours.helm = match old.map(|old| old.helm) {
-        Some(base) if base == ours.helm => new.helm,
-        Some(_) => ours.helm,
-        None => ours.helm || new.helm,
-    };
-    if old.is_some_and(|old| old.load_restrictor == ours.load_restrictor) {
-        ours.load_restrictor = new.load_restrictor;
-    }
     ours.leave_missing = set(
         old.map(|old| &old.leave_missing),
         &ours.leave_missing,
@@ -109,11 +101,6 @@ fn options(lock: &mut Lock, base: Option<&Lock>, theirs: &Lock) {
         old.map(|old| &old.leave_remote),
         &ours.leave_remote,
         &new.leave_remote,
-    );
-    ours.trust_exec = set(
-        old.map(|old| &old.trust_exec),
-        &ours.trust_exec,
-        &new.trust_exec,
     );
 }
 
@@ -316,24 +303,6 @@ mod tests {
         let both = merged.both.iter();
         let both: Vec<_> = both.map(|both| (&*both.label, both.theirs.hex())).collect();
         assert_eq!(both, [("https://h/a?ref=main", &*"3".repeat(40))]);
-    }
-
-    #[test]
-    fn options_are_those_of_both() {
-        let with = |helm: bool, trusted: &[&str]| {
-            let mut lock = Lock::default();
-            lock.options.helm = helm;
-            lock.options.trust_exec = trusted.iter().map(|one| (*one).to_owned()).collect();
-            lock
-        };
-        let base = with(true, &["a", "b"]);
-        let (ours, theirs) = (with(true, &["b", "o"]), with(false, &["a", "b"]));
-        let merged = Lock::merge(Some(&base), &ours, &theirs).lock;
-        assert_eq!(merged, with(false, &["b", "o"]));
-        let merged = Lock::merge(None, &ours, &theirs).lock;
-        assert_eq!(merged, with(true, &["a", "b", "o"]));
-        let merged = Lock::merge(Some(&with(false, &[])), &ours, &theirs).lock;
-        assert!(merged.options.helm);
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::merge::marker;
 use super::rules::{self, Place};
 use super::{
-    ChartRemote, FileRemote, GitRemote, Left, LeftWhat, LoadRestrictor, Lock, LockOptions, Remote,
-    StoredFile, VERSION,
+    ChartRemote, FileRemote, GitRemote, Left, LeftWhat, Lock, LockOptions, Remote, StoredFile,
+    VERSION,
 };
 use crate::failure::{Failure, Result, shown};
 use crate::limits::LOCK;
@@ -149,23 +149,8 @@ fn options(reader: &mut Reader<'_>, options: &mut LockOptions) -> Result<Mark> {
     reader.mapping(|reader, key, mark| {
         match key {
             "scope" => options.scope = Some(text_of(reader)?),
-            "helm" => options.helm = reader.flag()?,
-            "no-licenses" => options.no_licenses = reader.flag()?,
-            "hydrator-metadata" => options.hydrator_metadata = reader.flag()?,
-            "load-restrictor" => {
-                let value = reader.text()?;
-                options.load_restrictor = match &*value.text {
-                    "none" => LoadRestrictor::None,
-                    "root-only" => LoadRestrictor::RootOnly,
-                    other => {
-                        let message = format!("`{}` is not `none` or `root-only`", shown(other));
-                        return Err(reader.failure(value.mark, message).hint(UPGRADE));
-                    }
-                };
-            }
             "leave-missing" => texts(reader, &mut options.leave_missing)?,
             "leave-remote" => texts(reader, &mut options.leave_remote)?,
-            "trust-exec" => texts(reader, &mut options.trust_exec)?,
             _ => return Err(unknown(reader, mark)),
         }
         Ok(())

@@ -58,7 +58,6 @@ fn options(lock: &Lock) -> Result<(), String> {
     lock.options
         .leave_missing
         .iter()
-        .chain(&lock.options.trust_exec)
         .try_for_each(|glob| of("pattern", glob, valid::text_without_controls))?;
     let globs = &lock.options.leave_remote;
     globs.iter().try_for_each(|glob| address(glob))

@@ -19,13 +19,8 @@ target: example/overlay
 trailers: true
 options:
   scope: example
-  helm: true
-  no-licenses: true
-  hydrator-metadata: true
-  load-restrictor: none
   leave-missing: ["*.json", "gen/**"]
   leave-remote: ["https://github.com/a/c"]
-  trust-exec: ["localized-files/**/*.sh"]
 remotes:
   - url: https://charts.example.com
     chart: nginx

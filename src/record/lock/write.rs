@@ -6,8 +6,8 @@
 use std::fmt::Write as _;
 
 use super::{
-    ChartRemote, FileRemote, GitRemote, Left, LeftWhat, LoadRestrictor, Lock, LockOptions, Remote,
-    StoredFile, VERSION,
+    ChartRemote, FileRemote, GitRemote, Left, LeftWhat, Lock, LockOptions, Remote, StoredFile,
+    VERSION,
 };
 use crate::redact::is_invisible;
 
@@ -59,38 +59,18 @@ fn options(out: &mut Writer, options: &LockOptions) {
     }
     let LockOptions {
         scope,
-        helm,
-        no_licenses,
-        hydrator_metadata,
-        load_restrictor,
         leave_missing,
         leave_remote,
-        trust_exec,
     } = options;
     out.line("options:");
     if let Some(scope) = scope {
         out.field("  ", "scope", scalar(scope));
-    }
-    if *helm {
-        out.field("  ", "helm", true);
-    }
-    if *no_licenses {
-        out.field("  ", "no-licenses", true);
-    }
-    if *hydrator_metadata {
-        out.field("  ", "hydrator-metadata", true);
-    }
-    if *load_restrictor == LoadRestrictor::None {
-        out.field("  ", "load-restrictor", "none");
     }
     if !leave_missing.is_empty() {
         out.field("  ", "leave-missing", list(leave_missing));
     }
     if !leave_remote.is_empty() {
         out.field("  ", "leave-remote", list(leave_remote));
-    }
-    if !trust_exec.is_empty() {
-        out.field("  ", "trust-exec", list(trust_exec));
     }
 }
 

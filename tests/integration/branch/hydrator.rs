@@ -1,4 +1,4 @@
-//! `--hydrator-metadata`: a branch in place says which commit it was made from, as GitOps Promoter reads it.
+//! `hydrator-metadata: true`: a branch in place says which commit it was made from, as GitOps Promoter reads it.
 
 use serde_json::{Value, json};
 
@@ -15,8 +15,8 @@ fn metadata(work: &Repo) -> Value {
 fn the_branch_names_its_source_commit_and_goes_on_doing_so() {
     let project = Project::new();
     let work = &project.work;
-    work.run(&["branch", "--hydrator-metadata", "--no-verify"])
-        .success();
+    work.decide("hydrator-metadata: true\n");
+    work.run(&IN_PLACE).success();
     let found = metadata(work);
     assert_eq!(
         found,
@@ -24,7 +24,7 @@ fn the_branch_names_its_source_commit_and_goes_on_doing_so() {
             "drySha": work.id("main"),
             "author": work.git(&["log", "-1", "--format=%an <%ae>", "main"]),
             "date": work.git(&["log", "-1", "--format=%aI", "main"]).replace('Z', "+00:00"),
-            "subject": "manifests",
+            "subject": "configuration",
             "references": [{"commit": {
                 "sha": project.upstream.id("v1"),
                 "repoURL": "https://example.com/acme/remote.git",
@@ -33,7 +33,7 @@ fn the_branch_names_its_source_commit_and_goes_on_doing_so() {
     );
     work.run(&IN_PLACE).success().stdout_has("nothing to do: ");
 
-    // The lock keeps it, and the next commit moves it on.
+    // The next commit moves it on.
     work.write("README.md", "Changed.\n");
     work.commit("second\n\nWith a body.");
     work.run(&IN_PLACE).success();
@@ -57,30 +57,19 @@ fn the_branch_names_its_source_commit_and_goes_on_doing_so() {
         .fails(2)
         .stderr_has("was edited by hand")
         .stderr_has(FILE);
-    let without = ["--overwrite", "--no-hydrator-metadata"];
-    work.run(&[IN_PLACE, without].concat()).success();
+    work.decide("");
+    work.run(&[IN_PLACE, ["--overwrite", "-q"]].concat())
+        .success();
     let files = work.git(&["ls-tree", "-r", "--name-only", "localized/main"]);
     assert!(!files.contains(FILE), "{files}");
-    let lock = work.show("localized/main", "kustomize-localize.lock");
-    assert!(!lock.contains("hydrator"), "{lock}");
 }
 
 #[test]
-fn a_file_of_the_user_is_not_overwritten() {
+fn without_the_decision_a_file_of_that_name_is_the_users() {
     let project = Project::new();
     let work = &project.work;
     work.write(FILE, "{}\n");
     work.commit("ours");
-    work.run(&["branch", "--hydrator-metadata", "--no-verify"])
-        .fails(2)
-        .stderr_has("the source has a `hydrator.metadata` of its own")
-        .stderr_has("git rm hydrator.metadata");
     work.run(&IN_PLACE).success();
     assert_eq!(work.show("localized/main", FILE), "{}\n");
-    for args in [
-        &["example/overlay", "--hydrator-metadata"][..],
-        &["vendor", "--hydrator-metadata"],
-    ] {
-        work.run(args).fails(2).stderr_has("--hydrator-metadata");
-    }
 }

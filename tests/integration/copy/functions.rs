@@ -40,17 +40,12 @@ fn sha256(text: &str) -> String {
     git_kustomize_localize::record::sha256_hex(text.as_bytes())
 }
 
-/// Runs the command that the output suggests to trust a program.
-fn trust(world: &World, output: &Output) -> Output {
-    let command = output
-        .stderr
-        .lines()
-        .find_map(|line| line.split_once("once it is trusted: git kustomize-localize "))
-        .map(|(_, command)| command)
-        .unwrap_or_else(|| panic!("{output:?}"));
-    assert!(!command.contains('\''), "{command}");
-    let args: Vec<&str> = command.split(' ').collect();
-    world.work.run(&args)
+/// Writes what the output suggests to trust a program.
+fn trust(world: &World, output: &Output) {
+    let says = |line: &str| Some(line.split_once("once it is trusted, write `")?.1.to_owned());
+    let entry = output.stderr.lines().find_map(says);
+    let entry = entry.unwrap_or_else(|| panic!("{output:?}"));
+    world.work.decide(entry.split('`').next().unwrap());
 }
 
 #[test]
@@ -131,7 +126,7 @@ fn a_fetched_program_runs_only_when_trusted() {
         .success()
         .stderr_has("warning[stripped-executable]: https://github.com/acme/gen?ref=v1: base/gen.yaml:7:20: ")
         .stderr_has(&format!("`{PLACE}` (sha256 {}) is a program from https://github.com/acme/gen?ref=v1, so its execute bit was taken off", sha256(PROGRAM)))
-        .stderr_has(&format!("once it is trusted: git kustomize-localize --trust-exec {PLACE} app --no-verify\n"));
+        .stderr_has(&format!("once it is trusted, write `trust-exec: [{PLACE}]` in .kustomize-localize\n"));
     let copy = world.clone_of_branch();
     let place = format!("localized-app/{PLACE}");
     assert_eq!(mode(&copy, &place) & 0o111, 0);
@@ -149,28 +144,26 @@ fn a_fetched_program_runs_only_when_trusted() {
     }
     copy.run(&["check", "localized-app"]).success();
 
-    trust(&world, &output)
+    trust(&world, &output);
+    work.run(&["app", "--no-verify"])
         .success()
         .lacks("stripped-executable");
     let copy = world.clone_of_branch();
     assert_eq!(mode(&copy, &place) & 0o100, 0o100);
     world.same_build_with("app", &copy, "localized-app", &FLAGS);
     let lock = copy.read("localized-app/kustomize-localize.lock");
-    assert!(lock.contains(&format!("trust-exec: [{PLACE}]")), "{lock}");
     assert!(!lock.contains("stripped"), "{lock}");
     copy.run(&["check", "localized-app"]).success();
-    // The same bytes as before are still trusted, with no network; without the option they are not.
-    let trusting = ["app", "--no-verify", "--offline", "--trust-exec", PLACE];
-    work.run(&trusting).success().stdout_has("nothing to do");
-    work.run(&["app", "--no-verify", "--offline"])
+    // The same bytes as before are still trusted, with no network.
+    let offline = ["app", "--no-verify", "--offline"];
+    work.run(&offline).success().stdout_has("nothing to do");
+    // A pattern that matches something else trusts nothing.
+    work.decide("trust-exec: ['localized-files/*.sh']\n");
+    work.run(&offline)
         .success()
         .stderr_has("stripped-executable");
     let again = world.clone_of_branch();
     assert_eq!(mode(&again, &place) & 0o111, 0);
-    // A pattern that matches something else trusts nothing.
-    work.run(&["app", "--no-verify", "--trust-exec", "localized-files/*.sh"])
-        .success()
-        .stderr_has("stripped-executable");
 }
 
 #[test]
@@ -185,8 +178,8 @@ fn a_build_that_needs_an_untrusted_program_says_what_to_do() {
         .stdout_has("did not build: ")
         .stdout_has("permission denied")
         .stdout_has("is not executable before you trust it: see the warnings");
-    // The warning has the whole command, with what was requested.
-    trust(&world, &output)
+    trust(&world, &output);
+    run(&world.work, &["app"])
         .success()
         .stdout_has("verified: builds are identical: ");
     // Without the flags none of it runs, and that is not a success.
@@ -220,7 +213,6 @@ fn a_fetched_program_sees_and_changes_nothing_and_needs_trust() {
     remote_function(&world, "exec: {path: ./fn.sh}", "fn.sh", &program);
     fs::write(world.sandbox.path("home/.netrc"), "password hunter2\n").unwrap();
     world.sandbox.set("TOKEN", "hunter2");
-    world.sandbox.set("WANTED", "wanted");
     let seen = world.sandbox.path("seen");
 
     let copy = ["app", "--overwrite"];
@@ -234,9 +226,9 @@ fn a_fetched_program_sees_and_changes_nothing_and_needs_trust() {
         assert!(!seen.exists(), "{how:?}");
     }
 
+    work.decide("trust-exec: ['**/fn.sh']\n");
     for how in [&copy as &[&str], &remote, &in_place] {
-        let trusting = ["--trust-exec=**/fn.sh", "--build-env=WANTED"];
-        let output = run(work, &[how, &trusting].concat());
+        let output = run(work, how);
         output.success().stdout_has("  verified: ");
         let text = fs::read_to_string(&seen).unwrap();
         fs::remove_file(&seen).unwrap();
@@ -245,7 +237,6 @@ fn a_fetched_program_sees_and_changes_nothing_and_needs_trust() {
             2,
             "{text}"
         );
-        assert!(text.contains("WANTED=wanted\n"), "{text}");
         assert!(
             !text.contains("hunter2") && !text.contains("TOKEN"),
             "{text}"
@@ -259,10 +250,6 @@ fn a_fetched_program_sees_and_changes_nothing_and_needs_trust() {
             assert!(!text.contains("changed"), "{text}");
         }
     }
-    work.run(&["app", "--build-env=TOKEN=hunter2"])
-        .fails(2)
-        .stderr_has("only names can be given")
-        .lacks("hunter2");
 }
 
 #[test]
@@ -289,22 +276,21 @@ fn a_fetched_program_is_trusted_in_place() {
     let work = &world.work;
     let output = work.run(&["vendor", "--no-verify", "app"]);
     output.success().stderr_has(&format!(
-        "once it is trusted: git kustomize-localize vendor --trust-exec app/{PLACE} --no-verify app\n"
+        "once it is trusted, write `trust-exec: [app/{PLACE}]` in .kustomize-localize\n"
     ));
     let place = format!("app/{PLACE}");
     assert_eq!(mode(work, &place) & 0o111, 0);
     work.commit("localized");
     work.run(&["check"]).success();
 
-    trust(&world, &output)
+    trust(&world, &output);
+    work.run(&["vendor", "--no-verify", "app"])
         .success()
         .stdout_has("2 files written");
     assert_eq!(mode(work, &place) & 0o100, 0o100);
     work.run(&["check", "--working-tree"]).success();
     work.git(&["add", "--all"]);
     work.run(&["check"]).success();
-    let lock = work.read("kustomize-localize.lock");
-    assert!(lock.contains(&format!("trust-exec: [{place}]")), "{lock}");
     if let Some(kustomize) = Kustomize::find() {
         let args = [&["build"], &FLAGS[..], &["app"]].concat();
         kustomize
@@ -312,7 +298,6 @@ fn a_fetched_program_is_trusted_in_place() {
             .success()
             .stdout_has("name: fn");
     }
-    // It stays so: it is in the lock.
     let state = work.state();
     work.run(&["vendor", "--no-verify", "app"]).success();
     state.assert_same(&work.state());
@@ -354,7 +339,10 @@ fn a_program_at_a_url_is_downloaded() {
         (copy.read(&at).as_str(), mode(&copy, &at) & 0o111),
         (PROGRAM, 0)
     );
-    trust(&world, &output)
+    trust(&world, &output);
+    world
+        .work
+        .run(&["app", "--no-verify"])
         .success()
         .lacks("stripped-executable");
     let copy = world.clone_of_branch();
@@ -392,12 +380,10 @@ fn a_fetched_program_of_an_odd_name_is_trusted_by_it() {
     );
     world
         .work
-        .run(&[
-            "app",
-            "--no-verify",
-            "--trust-exec",
-            "localized-files/**/*.sh",
-        ])
+        .decide("trust-exec: ['localized-files/**/*.sh']\n");
+    world
+        .work
+        .run(&["app", "--no-verify"])
         .success()
         .lacks("stripped-executable");
     let copy = world.clone_of_branch();

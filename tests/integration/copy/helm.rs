@@ -111,6 +111,12 @@ impl Stage {
         stage
     }
 
+    /// Decides that charts are brought in.
+    fn with_helm(self) -> Stage {
+        self.work.decide("helm: true\n");
+        self
+    }
+
     /// Makes the repository `https://example.com/acme/NAME.git`, tagged `v1`.
     fn upstream(&self, name: &str, files: &[(&str, &str)]) {
         let upstream = self.sandbox.repo(&format!("upstream/acme/{name}.git"));

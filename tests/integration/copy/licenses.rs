@@ -101,14 +101,15 @@ fn they_come_along_in_a_copy_and_in_place_and_are_in_the_lock() {
         std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
         let again = work.run(&[args, &["--offline"]].concat());
         again.success().stdout_has("nothing to do");
-        // Without them, which the lock records for the next run.
-        work.run(&[args, &["--no-licenses"]].concat()).success();
+        work.decide("licenses: false\n");
+        work.run(args).success();
         let used = ["deploy/app/License"];
         assert_eq!(licenses(work, "localized/main", place), used, "{args:?}");
-        let text = work.show("localized/main", lock);
-        assert!(text.contains("\n  no-licenses: true\n"), "{text}");
         work.run(&["verify", "localized/main", "--rebuild"])
             .success();
+        work.decide("");
+        work.run(args).success();
+        assert_eq!(licenses(work, "localized/main", place), ALL, "{args:?}");
     }
 }
 
@@ -139,18 +140,13 @@ fn in_the_working_tree_they_go_with_their_files() {
     work.run(&[&in_place[..], &["--overwrite"]].concat())
         .success();
     assert_eq!(work.read(&format!("{HERE}/COPYING")), "of something else\n");
-    // Said once, it is kept; said otherwise, it is otherwise.
-    work.run(&[&in_place[..], &["--no-licenses"]].concat())
-        .success();
+    work.decide("licenses: false\n");
+    work.run(&in_place).success();
     assert_eq!(on_disk(), ["deploy/app/License"]);
+    work.decide("");
     work.write("app/kustomization.yaml", format!("resources: ['{BASE}']\n"));
     work.git(&["add", "-A"]);
     work.run(&in_place).success();
-    assert_eq!(on_disk(), ["deploy/app/License"]);
-    work.write("app/kustomization.yaml", format!("resources: ['{BASE}']\n"));
-    work.git(&["add", "-A"]);
-    work.run(&[&in_place[..], &["--licenses"]].concat())
-        .success();
     assert_eq!(on_disk(), ALL);
     // Nothing references any of it any more.
     work.write("app/kustomization.yaml", "namePrefix: a-\n");
@@ -200,6 +196,6 @@ fn colliding_names_are_made_distinct_and_unusable_ones_are_warnings() {
         ["mixed\n".to_owned(), "upper\n".to_owned()].into()
     );
     work.run(&["app", "--strict", "--branch", "b"]).fails(1);
-    work.run(&["app", "--strict", "--branch", "b", "--no-licenses"])
-        .success();
+    work.decide("licenses: false\n");
+    work.run(&["app", "--strict", "--branch", "b"]).success();
 }

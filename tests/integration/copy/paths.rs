@@ -122,7 +122,6 @@ fn absolute_paths_are_those_of_the_working_tree() {
 
 #[test]
 fn every_field_outside_of_its_root() {
-    let none = ["--load-restrictor", "none"];
     let flag = ["--load-restrictor", "LoadRestrictionsNone"];
     for absolute in [false, true] {
         let world = World::new();
@@ -134,10 +133,11 @@ fn every_field_outside_of_its_root() {
         every_field_at(&world, "shared/files", &place);
         world
             .refused(&["app", "--scope", "."])
-            .stderr_has("give `--load-restrictor none`")
+            .stderr_has("write `load-restrictor: none` in .kustomize-localize")
             .stderr_has("openapi.path: ")
             .stderr_has("replacements[0].path");
-        world.verified(&[&["app", "--scope", "."], &none[..]].concat());
+        world.work.decide("load-restrictor: none\n");
+        world.verified(&["app", "--scope", "."]);
         let clone = world.clone_of_branch();
         world.same_build_with("app", &clone, "localized-app/app", &flag);
         let relative =
@@ -170,12 +170,12 @@ fn a_link_may_leave_its_root_without_the_load_restrictor() {
     world
         .refused(&scope)
         .stderr_has("resources[0]: `map.yaml` lies outside its kustomization root `app`");
-    let none = ["--load-restrictor", "none"];
-    world.verified(&[&scope[..], &none].concat());
+    work.decide("load-restrictor: none\n");
+    world.verified(&scope);
     let clone = world.clone_of_branch();
     let flag = ["--load-restrictor", "LoadRestrictionsNone"];
     world.same_build_with("app", &clone, "localized-app/app", &flag);
-    work.run(&["app", "narrow", "--load-restrictor", "none"])
+    work.run(&["app", "narrow"])
         .fails(2)
         .stderr_has("resources[0]: `map.yaml` lies outside the scope `app`");
 }

@@ -296,7 +296,8 @@ fn plugin_configurations_that_several_kustomizations_list() {
         ),
         ("app/gen.yaml", &gen_yaml),
     ]);
-    let clone = world.localized(&["app", "--load-restrictor", "none"]);
+    world.work.decide("load-restrictor: none\n");
+    let clone = world.localized(&["app"]);
     let flag = ["--load-restrictor", "LoadRestrictionsNone"];
     world.same_build_with("app", &clone, "localized-app", &flag);
     for name in ["a", "b"] {

@@ -336,7 +336,8 @@ fn references_that_cannot_be_followed() {
     add_references(&mut all);
     add_upstreams(&mut all);
     add_local_files(&world, &mut all);
-    let output = all.in_one_run(&["--load-restrictor", "none"]);
+    work.decide("load-restrictor: none\n");
+    let output = all.in_one_run(&[]);
     output
         .stderr_has("https://raw.githubusercontent.com/acme/base/v1/dir/map.yaml")
         .stderr_has("https://github.com/acme/base//dir?ref=v1")
@@ -529,9 +530,9 @@ fn results_that_cannot_be_written() {
         String::new(),
         "`in/gen.yaml` is listed by several".to_owned(),
     ));
-    let none = ["--load-restrictor", "none"];
-    all.in_one_run(&none);
-    all.in_one_run(&[&none[..], &["../out", "--no-commit"]].concat());
+    work.decide("load-restrictor: none\n");
+    all.in_one_run(&[]);
+    all.in_one_run(&["../out", "--no-commit"]);
     assert!(!world.sandbox.path("out").exists());
     assert_eq!(world.sandbox.leftovers(), [""; 0]);
 }

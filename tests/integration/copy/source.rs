@@ -321,8 +321,8 @@ fn a_missing_target_is_reported() {
         refused(work, args, &[&message, "did you mean `check`?"]);
     }
     // Another command has the option.
-    let has = "tip: it is an option of `branch`, `vendor`, `lock`, `update`, a copy";
-    refused(work, &["check", "--helm"], &[has]);
+    let has = "tip: it is an option of `branch`, `vendor`, `lock`, a copy";
+    refused(work, &["check", "--offline"], &[has]);
     let has = "tip: it is an option of `check`, `tree`, `targets`";
     refused(work, &["--staged"], &[has]).lacks("similar");
     refused(

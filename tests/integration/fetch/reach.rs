@@ -245,7 +245,7 @@ fn charts_of_an_upstream_lead_no_further_inwards() {
     let run = |text: &str| {
         super::using(sandbox, text);
         fs::write(&log, "").unwrap();
-        let args = ["app", "--no-verify", "--helm"];
+        let args = ["app", "--no-verify"];
         let output = work.run_unchanged(&args);
         output.fails(2);
         let asked = fs::read_to_string(&log).unwrap();
@@ -268,6 +268,7 @@ fn charts_of_an_upstream_lead_no_further_inwards() {
         let refused: Vec<&str> = all.iter().filter(refuses).copied().collect();
         (refused, asked_for(false), asked_for(true))
     };
+    work.write(".kustomize-localize", "helm: true\n");
     assert_eq!(run(&theirs), (inside.to_vec(), public.to_vec(), vec![]));
     // The user may ask for it, with the user's logins.
     assert_eq!(
@@ -275,7 +276,7 @@ fn charts_of_an_upstream_lead_no_further_inwards() {
         (vec![], vec![], all.clone())
     );
     // Or say that it may be asked for, without them.
-    work.write(".kustomize-localize", "allow-private: true\n");
+    work.write(".kustomize-localize", "allow-private: true\nhelm: true\n");
     assert_eq!(run(&theirs), (vec![], all.clone(), vec![]));
 }
 

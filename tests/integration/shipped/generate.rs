@@ -48,9 +48,9 @@ fn there_is_a_page_for_each_command() {
     assert_eq!(pages.keys().cloned().collect::<BTreeSet<_>>(), expected);
     // What the short help leaves out, and the exit status.
     for (page, part) in [
-        ("git-kustomize-localize.1", "\\-\\-load\\-restrictor"),
-        ("git-kustomize-localize-lock.1", "\\-\\-timeout"),
-        ("git-kustomize-localize-lock.1", "Give up on one repository"),
+        ("git-kustomize-localize.1", "\\-\\-offline"),
+        ("git-kustomize-localize-lock.1", "\\-\\-color"),
+        ("git-kustomize-localize-lock.1", "When to use colour"),
         (
             "git-kustomize-localize-verify.1",
             "Exit status: 0 as recorded",
@@ -165,7 +165,7 @@ fn bash_completes_behind_git_and_alone() {
         ("hook ins", "install"),
         ("hook install pre-m", "pre-merge-commit"),
         ("generate completion z", "zsh"),
-        ("--load-restrictor ", "root-only none"),
+        ("check --color ", "auto always never"),
         ("base overlay --off", "--offline"),
     ] {
         for program in ["git kustomize-localize", "git-kustomize-localize"] {

@@ -118,6 +118,12 @@ impl Repo {
         self.id("HEAD")
     }
 
+    /// Commits a configuration.
+    pub(crate) fn decide(&self, text: &str) {
+        self.write(".kustomize-localize", text);
+        self.commit("configuration");
+    }
+
     /// Writes and commits files.
     pub(crate) fn commit_files(&self, files: &[(&str, &str)]) {
         for (path, text) in files {

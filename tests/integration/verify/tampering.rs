@@ -54,18 +54,14 @@ impl Branch {
             ),
             ("base/cm.yaml", &config("cm")),
         ]);
-        let trust = ["--trust-exec", "**/run.sh", "--no-verify"];
+        world.work.decide("trust-exec: ['**/run.sh']\n");
         let output = if is_in_place {
-            world.work.run(&[&["branch"][..], &trust].concat())
+            world.work.run(&["branch", "--no-verify"])
         } else {
-            world.work.run(
-                &[
-                    &["app", "out", "--scope", "."][..],
-                    &["--load-restrictor", "none", "--leave-missing", "*.json"],
-                    &trust,
-                ]
-                .concat(),
-            )
+            let args = ["app", "out", "--scope", ".", "--no-verify"];
+            world
+                .work
+                .run(&[&args[..], &["--leave-missing", "*.json"]].concat())
         };
         output.success();
         let repo = world.clone_of_branch();
@@ -244,7 +240,6 @@ fn edits(lock: &str) -> Vec<(usize, String, String)> {
         let other = match value.trim() {
             "" => continue,
             "true" => "false".to_owned(),
-            "none" => "root-only".to_owned(),
             "\"100644\"" => "\"100755\"".to_owned(),
             "\"100755\"" => "\"100644\"".to_owned(),
             list if list.starts_with('[') => "[\"other\"]".to_owned(),
@@ -276,9 +271,8 @@ fn edits(lock: &str) -> Vec<(usize, String, String)> {
 }
 
 /// What a lock in place and one of a copy hold.
-const FIELDS: [&str; 14] = [
+const FIELDS: [&str; 13] = [
     "version version",
-    "options trust-exec",
     "remotes url",
     "remotes ref",
     "remotes commit",
@@ -326,12 +320,7 @@ fn every_edit_of_a_lock_is_named(is_in_place: bool, more: &[&str]) {
 
 #[test]
 fn every_edit_of_the_lock_of_a_copy_is_named() {
-    let more = [
-        "target target",
-        "options scope",
-        "options load-restrictor",
-        "options leave-missing",
-    ];
+    let more = ["target target", "options scope", "options leave-missing"];
     every_edit_of_a_lock_is_named(false, &more);
 }
 

@@ -114,9 +114,9 @@ fn arguments_reach_both_builds() {
     let log = project.sandbox.path("log");
     let note = format!("[ $1 = version ] || echo \"$@\" >>'{}'", log.display());
     stand_in(&project.sandbox, &format!("{note}; exec REAL \"$@\""));
+    project.work.decide("load-restrictor: none\n");
     project
         .overlay(&[
-            "--load-restrictor=none",
             "--build-arg=--enable-helm",
             "--build-arg",
             "--helm-command=nothing",

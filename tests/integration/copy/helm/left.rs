@@ -67,7 +67,8 @@ fn both_gates_report_a_chart_of_an_upstream_until_it_is_accepted() {
         .success();
 
     // Whether helm could bring it in or not decides nothing.
-    work.run(&[&IN_PLACE[..], &["--helm"]].concat()).success();
+    allow(&stage, &format!("{LEAVE_CHART}\nhelm: true"));
+    work.run(&IN_PLACE).success();
     assert!(lock_on_branch(&stage).contains("accepted: true"));
     assert_eq!(stage.pulls(), [""; 0]);
     gates(&stage, 0);
@@ -121,10 +122,10 @@ fn on_main_a_locked_reference_behind_which_a_chart_is_left_is_not_fulfilled() {
     work.run(&["check"]).success();
     work.run(&["lock", "--offline"]).success();
     assert!(stage.lock().contains("accepted: true"));
-    std::fs::remove_file(work.path().join(".kustomize-localize")).unwrap();
-    work.git(&["add", "--all"]);
+    work.decide("");
     work.run(&["check"]).fails(1);
-    work.run(&["lock", "--helm"]).success();
+    work.decide("helm: true\n");
+    work.run(&["lock"]).success();
     work.git(&["add", "--all"]);
     work.run(&["check"]).success();
     let lock = stage.lock();
@@ -261,7 +262,10 @@ fn an_edited_record_accepts_nothing() {
     work.run(&IN_PLACE).success();
     work.git(&["switch", "-q", "localized/main"]);
     let lock = stage.lock();
-    let accepted = lock.replace("--helm` only\"\n", "--helm` only\"\n    accepted: true\n");
+    let accepted = lock.replace(
+        "helm: true` only\"\n",
+        "helm: true` only\"\n    accepted: true\n",
+    );
     assert_ne!(lock, accepted);
     work.write("kustomize-localize.lock", accepted);
     work.commit("mine");
@@ -288,12 +292,13 @@ fn a_root_with_a_chart_that_stays_remote_is_not_compared() {
             .success()
             .stdout_has("1 root skipped")
             .stdout_has(LABEL)
-            .stdout_has("`--helm`");
+            .stdout_has("`helm: true`");
         assert_eq!(stage.pulls(), [""; 0], "{args:?}");
     }
+    stage.work.decide("helm: true\n");
     stage
         .work
-        .run(&["branch", "--helm", &enable, &helm])
+        .run(&["branch", &enable, &helm])
         .success()
         .stdout_has("verified: builds are identical: ");
     // kustomize had no chart to pull.
@@ -303,9 +308,9 @@ fn a_root_with_a_chart_that_stays_remote_is_not_compared() {
 /// A tree that cannot be read may use anything: what was brought in stays, and no gate passes.
 #[test]
 fn nothing_is_removed_where_a_chart_cannot_be_looked_for() {
-    let stage = Stage::of_upstream(&[("kustomization.yaml", CHART)]);
+    let stage = Stage::of_upstream(&[("kustomization.yaml", CHART)]).with_helm();
     let work = &stage.work;
-    let args = ["vendor", "--no-verify", "--helm"];
+    let args = ["vendor", "--no-verify"];
     work.run(&args).success();
     work.commit("localized");
     let chart = "app/localized-files/example.com/acme/base/v1/charts/nginx/Chart.yaml";
@@ -338,17 +343,18 @@ fn a_chart_that_helm_was_asked_for_is_not_left_for_want_of_helm() {
         }
         work.run(&["lock"]).success();
         let before = stage.lock();
-        assert!(before.contains("`--helm` only"), "{before}");
+        work.write(".kustomize-localize", "helm: true\n");
+        assert!(before.contains("`helm: true` only"), "{before}");
         for is_there in [true, false] {
             if !is_there {
                 work.remove("kustomize-localize.lock");
             }
             std::fs::remove_dir_all(stage.sandbox.path("served")).unwrap();
             std::fs::create_dir(stage.sandbox.path("served")).unwrap();
-            work.run(&["lock", "--helm"]).fails(1).stderr_has(LABEL);
+            work.run(&["lock"]).fails(1).stderr_has(LABEL);
             let lock = work.path().join("kustomize-localize.lock");
             let lock = std::fs::read_to_string(lock).unwrap_or_default();
-            assert!(!lock.contains("`--helm` only"), "{lock}");
+            assert!(!lock.contains("`helm: true` only"), "{lock}");
             assert_eq!(lock.contains("could not be resolved"), !own, "{lock}");
             assert_eq!(
                 lock.contains(BASE.trim_end_matches("?ref=v1")),
@@ -362,7 +368,7 @@ fn a_chart_that_helm_was_asked_for_is_not_left_for_want_of_helm() {
 /// What may be there again tomorrow is no reason for an exception.
 #[test]
 fn an_exception_is_offered_for_a_chart_that_is_gone_and_not_for_an_outage() {
-    let stage = Stage::of_upstream(&[("kustomization.yaml", CHART)]);
+    let stage = Stage::of_upstream(&[("kustomization.yaml", CHART)]).with_helm();
     for (said, is_offered) in [
         ("chart \"nginx\" version \"1.2.3\" not found", true),
         ("dial tcp: lookup charts.example: no such host", false),
@@ -373,7 +379,7 @@ fn an_exception_is_offered_for_a_chart_that_is_gone_and_not_for_an_outage() {
     ] {
         let script = format!("[ $1 = version ] || {{ echo 'Error: {said}' >&2; exit 1; }}");
         stage.sandbox.script("helm", &script);
-        let output = stage.work.run(&["lock", "--helm"]);
+        let output = stage.work.run(&["lock"]);
         let offer = "- {url: charts.example/stable/nginx, ";
         let offered = output.fails(1).stderr.contains(offer);
         assert_eq!(offered, is_offered, "{output:?}");

@@ -1,7 +1,5 @@
 //! `lock`, `check` and localizing in place.
 
-use std::fs;
-
 use super::Stage;
 
 const TEXT: &str = "helmCharts:\n- name: nginx\n  repo: https://charts.example/stable\n  version: 1.2.3\n  releaseName: one\n";
@@ -11,14 +9,13 @@ fn a_locked_chart_is_fulfilled() {
     let stage = Stage::of(TEXT);
     let work = &stage.work;
     work.run(&["check"]).fails(1).stdout_has("remote-chart");
-    // Without the option nothing is requested.
+    // Nothing is requested that was not asked for.
     work.run(&["lock"]).success();
     assert_eq!(stage.pulls(), [""; 0]);
-    work.run(&["lock", "--helm"])
+    work.write(".kustomize-localize", "helm: true\n");
+    work.run(&["lock"])
         .success()
         .stdout_has("  added https://charts.example/stable#nginx@1.2.3 ");
-    let lock = stage.lock();
-    assert!(lock.contains("options:\n  helm: true\n"), "{lock}");
     work.git(&["add", "--all"]);
     work.run(&["check"]).success();
     assert_eq!(stage.pulls().len(), 1);
@@ -26,10 +23,10 @@ fn a_locked_chart_is_fulfilled() {
         .success()
         .stdout_has("nothing to do: kustomize-localize.lock holds 1 remote reference");
     assert_eq!(stage.pulls().len(), 1);
-    work.write(".kustomize-localize", "locked: error\n");
+    work.write(".kustomize-localize", "locked: error\nhelm: true\n");
     work.git(&["add", "--all"]);
     work.run(&["check"]).fails(1).stdout_has("remote-chart");
-    fs::remove_file(work.path().join(".kustomize-localize")).unwrap();
+    work.write(".kustomize-localize", "helm: true\n");
     work.write("app/kustomization.yaml", "resources: []\n");
     work.git(&["add", "--all"]);
     work.run(&["check"])
@@ -48,7 +45,7 @@ fn in_place_a_chart_goes_where_kustomize_would_put_it() {
     work.run(&args)
         .success()
         .stderr_has("warning[remote-chart]");
-    let args = [&args[..], &["--helm"]].concat();
+    work.decide("helm: true\n");
     let output = work.run(&args);
     output
         .success()
@@ -82,7 +79,8 @@ fn in_place_nothing_is_overwritten() {
     let work = &stage.work;
     work.write("app/charts/nginx-1.2.3/nginx", "a file\n");
     work.commit("in the way");
-    work.run(&["vendor", "--no-verify", "--helm"])
+    work.decide("helm: true\n");
+    work.run(&["vendor", "--no-verify"])
         .success()
         .stderr_has("warning[not-followed]: app/kustomization.yaml:3:9: helmCharts[0]: ");
     assert_eq!(work.read("app/charts/nginx-1.2.3/nginx"), "a file\n");
@@ -91,17 +89,16 @@ fn in_place_nothing_is_overwritten() {
 
 #[test]
 fn a_branch_with_charts_follows_its_source() {
-    let stage = Stage::of(TEXT);
+    let stage = Stage::of(TEXT).with_helm();
     let work = &stage.work;
-    let args = ["branch", "--no-verify", "--helm"];
+    let args = ["branch", "--no-verify"];
     work.run(&args).success();
     let show = |path: &str| work.git(&["show", &format!("localized/main:{path}")]);
     assert!(show("app/charts/nginx-1.2.3/nginx/Chart.yaml").contains("1.2.3"));
     work.run(&args).success();
     work.write("other/kustomization.yaml", "resources: []\n");
     work.commit("other");
-    // The option need not be given again.
-    work.run(&args[..2]).success();
+    work.run(&args).success();
     assert!(show("app/charts/nginx-1.2.3/nginx/Chart.yaml").contains("1.2.3"));
     assert_eq!(show("other/kustomization.yaml"), "resources: []");
     assert_eq!(stage.pulls().len(), 1);
@@ -112,9 +109,9 @@ fn a_branch_with_charts_follows_its_source() {
 
 #[test]
 fn in_place_a_chart_of_a_remote_root_is_localized_with_it() {
-    let stage = Stage::of_upstream(&[("kustomization.yaml", TEXT)]);
+    let stage = Stage::of_upstream(&[("kustomization.yaml", TEXT)]).with_helm();
     let work = &stage.work;
-    let args = ["vendor", "--no-verify", "--helm"];
+    let args = ["vendor", "--no-verify"];
     work.run(&args).success();
     let root = "app/localized-files/example.com/acme/base/v1";
     assert!(
@@ -132,7 +129,7 @@ fn in_place_a_chart_of_a_remote_root_is_localized_with_it() {
     work.commit("localized");
     work.run(&["check"]).success();
     // All of it is in use, and nothing is brought in again.
-    for args in [&args[..], &args[..3], &["lock"]] {
+    for args in [&args[..], &["lock"]] {
         work.run(args).success().stdout_has("nothing to do");
         assert_eq!(stage.lock(), lock);
     }

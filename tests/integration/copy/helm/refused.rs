@@ -5,7 +5,7 @@ use std::fs;
 use super::super::Refused;
 use super::{CHART, LABEL, REPO, Stage, read, write_chart};
 
-const ARGS: [&str; 5] = ["--no-commit", "--no-verify", "--helm", "app", "../copy"];
+const ARGS: [&str; 4] = ["--no-commit", "--no-verify", "app", "../copy"];
 
 fn chart(repo: &str, name: &str, version: &str) -> String {
     format!(
@@ -16,60 +16,55 @@ fn chart(repo: &str, name: &str, version: &str) -> String {
 #[test]
 fn without_helm_a_chart_is_left_remote_and_reported() {
     let stage = Stage::of(CHART);
-    for (more, why) in [(&[][..], "`--helm`"), (&["--no-helm"], "`--no-helm` says")] {
-        let copy = stage.sandbox.path("copy");
-        let _ = fs::remove_dir_all(&copy);
-        let args = ["app", "../copy", "--no-commit", "--no-verify"];
-        let output = stage.work.run(&[&args, more].concat());
-        let place = "app/kustomization.yaml:2:23: helmCharts[0]: ";
-        output
-            .success()
-            .stderr_has(&format!("warning[remote-chart]: {place}{LABEL} is left"))
-            .stderr_has(why);
-        assert_eq!(read(&copy.join("kustomization.yaml")), CHART);
-        let lock = read(&copy.join("kustomize-localize.lock"));
-        assert!(
-            lock.contains("\nleft:\n  - url: https://charts.example/stable\n    chart: nginx\n    version: \"1.2.3\"\n    reason: "),
-            "{lock}"
-        );
-        assert!(!lock.contains("remotes:"), "{lock}");
-        assert!(!copy.join("charts").exists());
-    }
+    let copy = stage.sandbox.path("copy");
+    let output = stage.work.run(&ARGS);
+    let place = "app/kustomization.yaml:2:23: helmCharts[0]: ";
+    output
+        .success()
+        .stderr_has(&format!("warning[remote-chart]: {place}{LABEL} is left"))
+        .stderr_has("write `helm: true` in .kustomize-localize");
+    assert_eq!(read(&copy.join("kustomization.yaml")), CHART);
+    let lock = read(&copy.join("kustomize-localize.lock"));
+    assert!(
+        lock.contains("\nleft:\n  - url: https://charts.example/stable\n    chart: nginx\n    version: \"1.2.3\"\n    reason: "),
+        "{lock}"
+    );
+    assert!(!lock.contains("remotes:"), "{lock}");
+    assert!(!copy.join("charts").exists());
     assert_eq!(stage.pulls(), [""; 0]);
 }
 
 #[test]
 fn helm_that_is_asked_for_must_be_there() {
-    let stage = Stage::of(CHART);
+    let stage = Stage::of(CHART).with_helm();
     let work = &stage.work;
-    work.run(&["lock", "--helm"]).success();
+    work.run(&["lock"]).success();
     let locked = stage.lock();
     work.remove("kustomize-localize.lock");
     fs::remove_dir_all(stage.sandbox.path("cache")).unwrap();
     stage.without_helm();
     let missing = "#nginx@1.2.3: there is no helm on PATH to bring it in\n";
-    work.run(&["lock", "--helm"])
+    work.run(&["lock"])
         .fails(1)
         .stderr_has(missing)
-        .stderr_has("--no-helm");
+        .stderr_has("without `helm: true`");
     // Nothing claims that charts are brought in from now on, nor why it stays remote.
     assert!(!work.path().join("kustomize-localize.lock").exists());
     work.run(&ARGS).fails(2).stderr_has(missing);
-    work.run(&["branch", "--helm"]).fails(2).stderr_has(missing);
-    // The option can be turned off again, and then the charts are remote again.
+    work.run(&["branch"]).fails(2).stderr_has(missing);
+    // It can be turned off again, and then the charts are remote again.
     work.write("kustomize-localize.lock", &locked);
-    work.run(&["lock", "--no-helm"])
+    work.decide("helm: false\n");
+    work.run(&["lock"])
         .success()
         .stdout_has("  dropped https://charts.example/stable#nginx@1.2.3 ")
         .stderr_has("warning[remote-chart]");
-    let lock = stage.lock();
-    assert!(!lock.contains("helm: true"), "{lock}");
     work.run(&["lock"]).success().stdout_has("nothing to do");
 }
 
 #[test]
 fn texts_like_helm_options_never_reach_helm() {
-    let stage = Stage::new();
+    let stage = Stage::new().with_helm();
     let mut all = Refused::new(&stage.work);
     let dash = "a part of it begins with `-`";
     for (number, (repo, name, version, said)) in [
@@ -88,14 +83,14 @@ fn texts_like_helm_options_never_reach_helm() {
     {
         all.add(&number.to_string(), &chart(repo, name, version), said);
     }
-    all.in_one_run(&["--helm", "--no-verify"]);
+    all.in_one_run(&["--no-verify"]);
     assert_eq!(stage.pulls(), [""; 0]);
 }
 
 #[test]
 fn a_failing_helm_is_reported_with_its_output() {
     let login = "https://user:secret@charts.example/stable";
-    let stage = Stage::of(&chart(login, "absent", "1.2.3"));
+    let stage = Stage::of(&chart(login, "absent", "1.2.3")).with_helm();
     let work = &stage.work;
     let output = work.run(&ARGS);
     output
@@ -116,9 +111,9 @@ fn a_failing_helm_is_reported_with_its_output() {
 
 #[test]
 fn another_archive_than_the_locked_one_is_refused() {
-    let stage = Stage::of(CHART);
+    let stage = Stage::of(CHART).with_helm();
     let work = &stage.work;
-    work.run(&["lock", "--helm"]).success();
+    work.run(&["lock"]).success();
     fs::remove_dir_all(stage.sandbox.path("cache")).unwrap();
     let made = stage.sandbox.path("made/nginx");
     fs::write(made.join("values.yaml"), "replicas: 666\n").unwrap();
@@ -138,7 +133,7 @@ fn another_archive_than_the_locked_one_is_refused() {
 
 #[test]
 fn an_archive_that_is_something_else_is_refused() {
-    let stage = Stage::of(CHART);
+    let stage = Stage::of(CHART).with_helm();
     let made = stage.sandbox.path("made/nginx");
     let refused = |said: &str| {
         let archive = stage.pack(REPO, "nginx", "1.2.3");

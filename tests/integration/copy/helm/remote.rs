@@ -1,4 +1,4 @@
-//! Charts of repositories, brought in with `--helm`.
+//! Charts of repositories, brought in with `helm: true`.
 
 use std::fs;
 
@@ -8,8 +8,8 @@ use super::{BASE, CHART, LABEL, REPO, STAND_IN, Stage, read};
 fn a_remote_chart_is_pulled_once_and_built_without_its_repository() {
     let stage = Stage::of(
         "# ours\nhelmCharts:\n  # the proxy\n  - name: nginx\n    repo: https://charts.example/stable # theirs\n    version: 1.2.3 # pinned\n    releaseName: one\n  - name: nginx\n    version: 1.2.3\n    repo: https://charts.example/stable\n    releaseName: two\n    valuesInline: {a: b}\n",
-    );
-    let copy = stage.same("app", &["--helm"]);
+    ).with_helm();
+    let copy = stage.same("app", &[]);
     assert_eq!(
         read(&copy.join("kustomization.yaml")),
         "# ours\nhelmCharts:\n  # the proxy\n  - name: nginx\n    version: 1.2.3 # pinned\n    releaseName: one\n  - name: nginx\n    version: 1.2.3\n    releaseName: two\n    valuesInline: {a: b}\n"
@@ -37,7 +37,7 @@ fn a_remote_chart_is_pulled_once_and_built_without_its_repository() {
     assert!(!stage.pulls().contains(&"not isolated".to_owned()));
     let lock = read(&copy.join("kustomize-localize.lock"));
     for part in [
-        "options:\n  helm: true\nremotes:\n",
+        "\nremotes:\n",
         "    chart: nginx\n    version: \"1.2.3\"\n    sha256: ",
         &format!("    remote: \"{LABEL}\"\n    source: templates/_helpers.tpl\n"),
     ] {
@@ -48,10 +48,8 @@ fn a_remote_chart_is_pulled_once_and_built_without_its_repository() {
 
 #[test]
 fn the_configuration_brings_charts_in() {
-    let stage = Stage::of(CHART);
+    let stage = Stage::of(CHART).with_helm();
     let work = &stage.work;
-    work.write(".kustomize-localize", "helm: true\n");
-    work.commit("configured");
     let ways = [
         &["branch", "--no-verify", "--branch", "placed"][..],
         &["app", "copied", "--no-verify", "--branch", "copied"],
@@ -71,19 +69,17 @@ fn the_configuration_brings_charts_in() {
     assert!(stage.lock().contains("    chart: nginx\n"));
     work.git(&["add", "--all"]);
     work.run(&["check"]).success();
-    // An option is for one run.
-    work.run(&["lock", "--no-helm"])
-        .success()
-        .stdout_has("dropped");
+    work.decide("helm: false\n");
+    work.run(&["lock"]).success().stdout_has("dropped");
 }
 
 #[test]
 fn two_versions_of_one_chart_keep_their_repository() {
     let other = CHART.replace("1.2.3", "2.0.0").replace("one", "two");
     let text = format!("{CHART}{}", other.replace("helmCharts:\n", ""));
-    let stage = Stage::of(&text);
+    let stage = Stage::of(&text).with_helm();
     stage.serve(REPO, "nginx", "2.0.0");
-    let copy = stage.same("app", &["--helm"]);
+    let copy = stage.same("app", &[]);
     assert_eq!(read(&copy.join("kustomization.yaml")), text);
     for version in ["1.2.3", "2.0.0"] {
         let chart = format!("charts/nginx-{version}/nginx/Chart.yaml");
@@ -93,7 +89,7 @@ fn two_versions_of_one_chart_keep_their_repository() {
 
 #[test]
 fn the_old_field_and_both_kinds_of_plugins_lose_their_repository() {
-    let stage = Stage::new();
+    let stage = Stage::new().with_helm();
     stage.serve(REPO, "nginx", "1.2.3");
     stage.serve("oci://registry.example/charts", "redis", "7.0.0");
     let plugin = |name: &str, more: &str| {
@@ -110,7 +106,7 @@ fn the_old_field_and_both_kinds_of_plugins_lose_their_repository() {
         "app/kustomization.yaml",
         format!("{old}generators:\n- plugin.yaml\n- |-\n  {inline}\n"),
     );
-    let copy = stage.same("app", &["--helm"]);
+    let copy = stage.same("app", &[]);
     let gone = "repo: oci://registry.example/charts # here\n";
     assert_eq!(
         read(&copy.join("plugin.yaml")),
@@ -135,22 +131,16 @@ fn the_old_field_and_both_kinds_of_plugins_lose_their_repository() {
 
 #[test]
 fn a_floating_version_is_recorded_and_reported() {
-    let stage = Stage::of(&CHART.replace("version: 1", "version: ^1"));
+    let stage = Stage::of(&CHART.replace("version: 1", "version: ^1")).with_helm();
     let newest = CHART.replace("version: 1.2.3, ", "");
     stage.work.write("newest/kustomization.yaml", newest);
-    let copy = stage.same("app", &["--helm"]);
+    let copy = stage.same("app", &[]);
     let lock = read(&copy.join("kustomize-localize.lock"));
     assert!(
         lock.contains("    version: \"^1.2.3\"\n    resolved: \"1.2.3\"\n"),
         "{lock}"
     );
-    let args = [
-        "newest",
-        "../newest",
-        "--no-commit",
-        "--no-verify",
-        "--helm",
-    ];
+    let args = ["newest", "../newest", "--no-commit", "--no-verify"];
     let output = stage.work.run(&args);
     let place = "warning[floating-chart]: newest/kustomization.yaml:2:23: helmCharts[0]: ";
     output.success().stderr_has(place);
@@ -163,9 +153,9 @@ fn a_floating_version_is_recorded_and_reported() {
 
 #[test]
 fn a_locked_chart_is_not_pulled_again() {
-    let stage = Stage::of(CHART);
+    let stage = Stage::of(CHART).with_helm();
     let work = &stage.work;
-    let args = ["app", "--helm", "--no-verify"];
+    let args = ["app", "--no-verify"];
     work.run(&args).success();
     assert_eq!(stage.pulls().len(), 1);
     let shown = |path: &str| work.git(&["show", &format!("localized/main:{path}")]);
@@ -194,13 +184,7 @@ fn a_locked_chart_is_not_pulled_again() {
     assert_eq!(stage.pulls().len(), 1);
 
     // Charts that are not locked are not requested either.
-    let elsewhere = [
-        "app",
-        "../elsewhere",
-        "--no-commit",
-        "--no-verify",
-        "--helm",
-    ];
+    let elsewhere = ["app", "../elsewhere", "--no-commit", "--no-verify"];
     for (more, said) in [("--offline", "cache"), ("--locked", "lock")] {
         let output = work.run(&[&elsewhere[..], &[more]].concat());
         let said = format!("{LABEL} is not in the {said}");
@@ -213,9 +197,9 @@ fn a_locked_chart_is_not_pulled_again() {
 fn a_chart_home_out_of_the_scope_becomes_one_below_the_root() {
     let far = "helmGlobals:\n  chartHome: ../../far # away\n";
     let chart = CHART.replace("one}", "one, valuesFile: values.yaml}");
-    let stage = Stage::of(&format!("{far}{chart}"));
+    let stage = Stage::of(&format!("{far}{chart}")).with_helm();
     stage.work.write("app/values.yaml", "replicas: 2\n");
-    let copy = stage.same("app", &["--helm"]);
+    let copy = stage.same("app", &[]);
     assert!(
         read(&copy.join("kustomization.yaml"))
             .starts_with("helmGlobals:\n  chartHome: charts # away\n")
@@ -226,10 +210,10 @@ fn a_chart_home_out_of_the_scope_becomes_one_below_the_root() {
 #[test]
 fn helm_gets_the_login_of_a_url_and_nobody_else_does() {
     let with_login = "https://me:s3cr3t@charts.example/stable?token=s3cr3t-query";
-    let stage = Stage::of(&CHART.replace(REPO, with_login));
+    let stage = Stage::of(&CHART.replace(REPO, with_login)).with_helm();
     let work = &stage.work;
     stage.serve(with_login, "nginx", "1.2.3");
-    let args = ["app", "--helm", "--no-verify", "-v"];
+    let args = ["app", "--no-verify", "-v"];
     let output = work.run(&args);
     output.success().lacks("s3cr3t");
     assert_eq!(stage.pulls(), [format!("pull {with_login} nginx 1.2.3")]);
@@ -246,8 +230,8 @@ fn helm_gets_the_login_of_a_url_and_nobody_else_does() {
 
 #[test]
 fn a_chart_of_a_remote_root_comes_with_it() {
-    let stage = Stage::of_upstream(&[("kustomization.yaml", CHART)]);
-    let copy = stage.same("app", &["--helm"]);
+    let stage = Stage::of_upstream(&[("kustomization.yaml", CHART)]).with_helm();
+    let copy = stage.same("app", &[]);
     let root = copy.join("localized-files/example.com/acme/base/v1");
     assert!(!read(&root.join("kustomization.yaml")).contains("repo"));
     assert!(root.join("charts/nginx/templates/_helpers.tpl").exists());
@@ -255,12 +239,12 @@ fn a_chart_of_a_remote_root_comes_with_it() {
     let through = format!("    through: [\"{BASE}\"]\n");
     assert!(lock.contains(&through), "{lock}");
     // A file without what it was taken from is fetched again, so that the second run gives the same.
-    stage.same("app", &["--helm"]);
+    stage.same("app", &[]);
 }
 
 #[test]
 fn the_newest_version_may_be_in_development_only_where_devel_is_true() {
-    let stage = Stage::of("");
+    let stage = Stage::of("").with_helm();
     let work = &stage.work;
     stage.sandbox.script(
         "helm",
@@ -282,7 +266,7 @@ fn the_newest_version_may_be_in_development_only_where_devel_is_true() {
     ] {
         write(value);
         let _ = fs::remove_file(work.path().join("kustomize-localize.lock"));
-        work.run(&["lock", "--helm"]).success();
+        work.run(&["lock"]).success();
         let pulled = read(&log);
         assert_eq!(pulled.contains("--devel"), is_devel, "{value}: {pulled}");
         // As the real one does.

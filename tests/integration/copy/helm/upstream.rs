@@ -9,7 +9,7 @@ use crate::support::{Output, Repo};
 
 /// A repository whose lock holds a chart for each of these versions, none for an empty one.
 fn locked(versions: &[&str]) -> Stage {
-    let stage = Stage::new();
+    let stage = Stage::new().with_helm();
     let work = &stage.work;
     for (index, version) in versions.iter().enumerate() {
         let version = match *version {
@@ -22,7 +22,7 @@ fn locked(versions: &[&str]) -> Stage {
         );
     }
     stage.serve(REPO, "nginx", "1.2.3");
-    work.run(&["lock", "--helm"]).success();
+    work.run(&["lock"]).success();
     work.commit("locked");
     stage
 }

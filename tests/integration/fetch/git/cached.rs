@@ -238,14 +238,15 @@ fn fetched_files_have_a_size_limit() {
     let file = format!("{}cm.yaml", server.url());
     for url in [root, file] {
         let repo = naming(&sandbox, &[url]);
+        repo.decide("max-file-size: 19k\n");
         for way in [&["app", "--no-commit"][..], &["app"], &["branch"]] {
-            repo.run_unchanged(&[way, &["--max-file-size=19k"]].concat())
+            repo.run_unchanged(way)
                 .fails(2)
                 .stderr_has("too large")
-                .stderr_has("`--max-file-size");
+                .stderr_has("write `max-file-size: ");
         }
-        let fits = ["app", "--dry-run", "--max-file-size", "21k"];
-        repo.run(&fits).success();
+        repo.decide("max-file-size: 21k\n");
+        repo.run(&["app", "--dry-run"]).success();
     }
     // So have other inputs.
     let comments = "# nothing\n".repeat(2_000);
@@ -261,14 +262,12 @@ fn fetched_files_have_a_size_limit() {
             &sandbox,
             &[format!("{url}//base?ref={}", up.commit("large"))],
         );
-        repo.run_unchanged(&["app", "--no-commit", "--max-file-size=19k"])
+        repo.decide("max-file-size: 19k\n");
+        repo.run_unchanged(&["app", "--no-commit"])
             .fails(2)
             .stderr_has(&format!("{path} is too large: "))
-            .stderr_has("`--max-file-size 20000`");
+            .stderr_has("`max-file-size: 20000`");
+        repo.decide("");
         repo.run(&["app", "--dry-run"]).success();
-    }
-    for size in ["0", "-1", "many", "1t", "99999999999g", ""] {
-        let output = sandbox.run(up.path(), &["app", &format!("--max-file-size={size}")]);
-        output.fails(2).stderr_has("--max-file-size");
     }
 }
