@@ -53,7 +53,7 @@ macro_rules! each_rule {
             RemoteComponent: remote_component,
             Engine: engine,
             GeneratePaths: generate_paths,
-            SelfReference: self_reference,
+            DeployedRemote: deployed_remote,
             EditedCopy: edited_copy,
             StaleLock: stale_lock,
             StaleAllow: stale_allow,

@@ -172,6 +172,27 @@ pub struct Revision {
     pub is_this: bool,
 }
 
+/// Branches below are made of others by localizing.
+const LOCALIZED: &str = "localized/";
+
+impl Revision {
+    /// Returns whether it is a branch that is localized.
+    #[must_use]
+    pub fn is_localized(&self) -> bool {
+        let name = self.name.as_deref();
+        name.is_some_and(|name| name.starts_with(LOCALIZED))
+    }
+
+    /// Returns it as messages name it.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        match self.name.as_deref() {
+            None | Some("HEAD") => "the default branch".to_owned(),
+            Some(name) => format!("`{name}`"),
+        }
+    }
+}
+
 /// What is at the path of a target.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Found {
@@ -514,6 +535,7 @@ fn of_scan(
         let applied = flux::find(tree, &identity, &found.objects, &mut targets)?;
         argo::find(tree, &identity, &applied, &mut targets)?;
         git_repo::find(tree, &identity, &applied, &mut targets)?;
+        place::on_localized(&identity, &mut targets)?;
     }
     fleet::find(tree, config, &mut targets)?;
     place::declared(tree, config, &mut targets)?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::targets::{as_built, identity};
+use super::targets::as_built;
 use crate::affected::changes::Changes;
 use crate::affected::{self, Affected};
 use crate::config::Config;
@@ -11,6 +11,7 @@ use crate::failure::{Failure, Failures, Result};
 use crate::git::{CommitId, LocalRepo};
 use crate::history::trees;
 use crate::reference_tree::Survey;
+use crate::targets::Identity;
 use crate::tree::Listing;
 use crate::tree::checkout::CheckedOut;
 use crate::tree::objects::{ObjectTree, object_id};
@@ -57,7 +58,7 @@ pub fn affected(request: &Request) -> Result<Outcome, Failures> {
     });
     let config = Config::of(&*new_tree, "")?;
     let changes = Changes::of(old_tree, new_tree, differences.into_iter().collect())?;
-    let (was, is) = changes.targets(&config, || identity(&here, &config))?;
+    let (was, is) = changes.targets(&config, || Identity::of(&here, &config))?;
     let build = |survey: &Survey, found| as_built(&here, survey, &config, found);
     let mut affected = affected::affected(&changes, &config, was, is, &build)?;
     if !request.all {

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use super::targets;
 use crate::check::{self, Checked, Checking, Input, Renames};
 use crate::config::{Comments, Config, FILE_NAME};
 use crate::failure::{Failure, Failures, Result};
 use crate::git::{LocalRepo, Side};
 use crate::record::added;
+use crate::targets::Identity;
 use crate::tree::absence::Absences;
 use crate::tree::checkout::CheckedOut;
 use crate::tree::index::IndexTree;
@@ -213,7 +213,7 @@ struct Looks<'a> {
 
 impl Looks<'_> {
     fn at(&self, opened: &Opened, paths: &[String]) -> Result<Checked> {
-        let identity = || targets::identity(self.here, self.config);
+        let identity = || Identity::of(self.here, self.config);
         check::check(Input {
             checking: opened.checking.clone(),
             tree: opened.tree.clone(),

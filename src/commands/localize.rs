@@ -142,6 +142,8 @@ pub struct BranchOutcome {
     pub source: String,
     /// The linked worktree that holds it as well, as it was named.
     pub worktree: Option<String>,
+    /// What is deployed from it, in one line; none of a copy, and where nothing is deployed from here.
+    pub deployed: Option<String>,
     /// The remote that has it as well, by now.
     pub pushed: Option<String>,
 }
@@ -315,6 +317,10 @@ impl<'a> Run<'a> {
             tip,
             source: branch.source().to_owned(),
             worktree: branch.worktree(),
+            deployed: match (&self.subject, &self.deployed) {
+                (Subject::InPlace(_), Some(deployed)) => deployed.from_branch(branch.name()),
+                _ => None,
+            },
         });
         let changes = Lock::changes(&before, &plan.lock);
         let result = Localized::of(&plan, destination.shown(), self.subject.targets(), false);

@@ -45,7 +45,7 @@ pub fn targets(request: &Request) -> Result<Targets, Failures> {
 /// Finds what is deployed, with objects as the builds that change them make them.
 fn find(here: &Rc<LocalRepo>, tree: &Rc<dyn Listing>) -> Result<(Survey, Targets), Failures> {
     let config = Config::of(&**tree, "")?;
-    let found = targets::find(&**tree, &config, || identity(here, &config))?;
+    let found = targets::find(&**tree, &config, || Identity::of(here, &config))?;
     let survey = Survey::of(tree.clone())?;
     let found = as_built(here, &survey, &config, found)?;
     Ok((survey, found))
@@ -64,7 +64,7 @@ pub(super) fn as_built(
     let mut builds = ObjectBuilds::default();
     let run = |builders: &[&Builder]| builds.run(survey, builders);
     let find = |before: &Targets, built: &[_]| {
-        find_built(tree, config, || identity(here, config), before, built)
+        find_built(tree, config, || Identity::of(here, config), before, built)
     };
     survey.built(found, config.load_restrictor, run, find)
 }
@@ -169,16 +169,4 @@ fn directory(target: &Target) -> Option<&str> {
         Place::Here(here) => Some(&here.path),
         Place::External(_) | Place::Templated(_) => None,
     }
-}
-
-/// Returns what is known of the repository: the URLs of its remotes, and the branches that can be what is looked at.
-///
-/// # Errors
-/// When git cannot read its configuration or its refs.
-pub(super) fn identity(here: &Rc<LocalRepo>, config: &Config) -> Result<Identity> {
-    Ok(Identity::new(
-        here.remote_urls()?,
-        config,
-        here.main_branches()?,
-    ))
 }

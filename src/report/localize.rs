@@ -252,8 +252,11 @@ impl Outcome {
                 writeln!(out, "    {command}")?;
             }
         }
-        match self.branch {
-            Some(_) => write_left(out, &self.left),
+        match &self.branch {
+            Some(branch) => {
+                write_left(out, &self.left)?;
+                write_deployed(out, branch)
+            }
             // `check` judges what people commit.
             None => Ok(()),
         }
@@ -270,7 +273,8 @@ impl Outcome {
             )?;
             write_worktree(out, branch)?;
             self.write_notes(out, verbose)?;
-            return write_left(out, &self.left);
+            write_left(out, &self.left)?;
+            return write_deployed(out, branch);
         }
         if updated {
             writeln!(out, "nothing to do: nothing has moved")?
@@ -392,6 +396,14 @@ fn write_worktree(out: &mut String, branch: &BranchOutcome) -> std::fmt::Result 
     }
     match &branch.pushed {
         Some(remote) => writeln!(out, "  pushed to {}", visible(remote)),
+        None => Ok(()),
+    }
+}
+
+/// Writes what is deployed from the branch.
+fn write_deployed(out: &mut String, branch: &BranchOutcome) -> std::fmt::Result {
+    match &branch.deployed {
+        Some(deployed) => writeln!(out, "{}", visible(deployed)),
         None => Ok(()),
     }
 }

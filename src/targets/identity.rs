@@ -1,9 +1,13 @@
 //! Which URLs are this repository, and which revisions of it are looked at.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
-use super::Revision;
+use super::{LOCALIZED, Revision};
 use crate::config::Config;
+use crate::failure::Result;
+use crate::git::LocalRepo;
+use crate::tree::objects::{ObjectTree, object_id};
 
 /// What is known of the repository that is looked at.
 #[derive(Debug, Clone, Default)]
@@ -12,13 +16,12 @@ pub struct Identity {
     urls: Vec<(String, String)>,
     /// The branches that can be what is looked at.
     branches: BTreeSet<String>,
+    /// The repository itself; none where there is only a tree.
+    repo: Option<Rc<LocalRepo>>,
 }
 
 /// The branches that a repository begins with.
 const DEFAULTS: [&str; 2] = ["main", "master"];
-
-/// Branches below are made of others by localizing.
-const LOCALIZED: &str = "localized/";
 
 impl Identity {
     /// Makes it of the URLs of remotes, of what the configuration adds, and of the branches that can be what is looked
@@ -35,7 +38,40 @@ impl Identity {
         Identity {
             urls: declared.chain(remotes).collect(),
             branches: branches.into_iter().collect(),
+            repo: None,
         }
+    }
+
+    /// Returns what is known of a repository, and of the configuration of the tree that is looked at.
+    ///
+    /// # Errors
+    /// When git cannot read its configuration or its refs.
+    pub fn of(here: &Rc<LocalRepo>, config: &Config) -> Result<Identity> {
+        Ok(Identity {
+            repo: Some(here.clone()),
+            ..Identity::new(here.remote_urls()?, config, here.main_branches()?)
+        })
+    }
+
+    /// Returns the files at the tip of a branch, here or at a remote; none where it is not here.
+    ///
+    /// # Errors
+    /// When git cannot read it.
+    pub(super) fn tip(&self, branch: &Revision) -> Result<Option<ObjectTree>> {
+        let (Some(repo), Some(name)) = (&self.repo, &branch.name) else {
+            return Ok(None);
+        };
+        let mut patterns = vec![format!("refs/heads/{name}")];
+        patterns.extend(repo.at_remotes(name)?);
+        let refs = repo.refs(&Vec::from_iter(patterns.iter().map(String::as_str)))?;
+        // A branch comes before those of remotes.
+        let Some(tip) = refs.into_values().next() else {
+            return Ok(None);
+        };
+        let Some(commit) = repo.commit(&tip.id)? else {
+            return Ok(None);
+        };
+        ObjectTree::of_here(repo.clone(), object_id(&commit.tree)?).map(Some)
     }
 
     /// Returns the directory of this repository that is the top of what a URL names; none where that is another one.

@@ -1,6 +1,6 @@
 //! What the tree holds where a target says.
 
-use super::{Build, Engine, Found, Here, Object, Place, Revision, Target, Targets};
+use super::{Build, Engine, Found, Here, Identity, Object, Place, Revision, Target, Targets};
 use crate::config::{Config, FILE_NAME};
 use crate::failure::Result;
 use crate::kustomization::FILE_NAMES;
@@ -108,6 +108,21 @@ fn look(tree: &dyn Tree, place: &str, engine: Engine) -> Result<Found> {
     } else {
         Found::Directory(directory)
     })
+}
+
+/// Looks at the tips of localized branches for what the tree does not hold: copies are only there.
+pub(super) fn on_localized(identity: &Identity, targets: &mut Targets) -> Result<()> {
+    for target in &mut targets.targets {
+        let Place::Here(here) = &mut target.place else {
+            continue;
+        };
+        if let (Found::Nothing(_), true) = (&here.found, here.revision.is_localized())
+            && let Some(tip) = identity.tip(&here.revision)?
+        {
+            here.found = look(&tip, &here.path, target.engine)?;
+        }
+    }
+    Ok(())
 }
 
 /// Adds what the configuration declares.

@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use crate::commands::targets::{as_built, identity};
+use crate::commands::targets::as_built;
 use crate::failure::{Failures, Result};
 use crate::plan::{self, Plan};
 use crate::reference_tree::Survey;
-use crate::targets::{self, Targets};
+use crate::targets::{self, Identity, Targets};
 use crate::tree::working::WorkingTree;
 use crate::tree::{Listing, Search};
 use crate::workspace::{Files, Workspace};
@@ -44,7 +44,7 @@ impl Deployed {
             return Ok(None);
         };
         let config = &workspace.config;
-        let identity = || identity(repo, config);
+        let identity = || Identity::of(repo, config);
         let mut targets = match search {
             Some(search) => targets::find_in(&*tree, config, &search()?, identity)?,
             None => targets::find(&*tree, config, identity)?,
@@ -66,6 +66,27 @@ impl Deployed {
     /// Refuses a plan that would change what is deployed besides.
     pub(in crate::commands) fn refuse_harm(&self, plan: &Plan) -> Result<(), Failures> {
         plan::deployed::refuse_harm(plan, &self.targets, &*self.tree, &self.top)
+    }
+
+    /// Says how many targets are deployed from a branch, and names one that is not; none where nothing is deployed.
+    pub(super) fn from_branch(&self, branch: &str) -> Option<String> {
+        let (from, other): (Vec<_>, Vec<_>) = self
+            .targets
+            .here()
+            .partition(|(_, here)| here.revision.name.as_deref() == Some(branch));
+        let all = from.len() + other.len();
+        let other = other.first().map(|(target, here)| {
+            let object = &target.object;
+            let (name, revision) = (object.full_name(), here.revision.shown());
+            format!(
+                "; {name} ({}:{}) reads {revision}",
+                object.file, object.line
+            )
+        });
+        let other = other.unwrap_or_default();
+        let targets = if all == 1 { "target" } else { "targets" };
+        let from = from.len();
+        (all > 0).then(|| format!("deployed from {branch}: {from} of {all} {targets}{other}"))
     }
 
     /// Returns what is deployed, with objects as the builds that change them make them.

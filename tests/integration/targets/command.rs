@@ -82,6 +82,31 @@ fn the_gate_looks_at_what_is_deployed() {
 }
 
 #[test]
+fn what_only_a_localized_branch_has_is_looked_for_there() {
+    let sandbox = Sandbox::new();
+    let repo = fleet(&sandbox);
+    let objects = OBJECTS
+        .replace("apps/web", "web")
+        .replace("main", "localized/main");
+    repo.write("clusters/prod/apps.yaml", objects);
+    repo.write("apps/db/kustomization.yaml", "resources: []\n");
+    repo.commit("Deploy a copy");
+    let missing = "error[missing-target]: Flux Kustomization apps";
+    repo.run(&["check"]).fails(1).stdout_has(missing);
+    for new_dir in ["other", "web"] {
+        repo.run(&["apps/web", new_dir, "--no-verify"]).success();
+        let output = repo.run(&["check"]);
+        assert_eq!(output.stdout.contains(missing), new_dir == "other");
+    }
+    // Others fetch the branch, and have none of that name.
+    let clone = sandbox.clone_of(&repo, "clone");
+    clone.git(&["remote", "add", "fleet", "git@github.com:acme/fleet.git"]);
+    clone.run(&["check"]).success();
+    repo.git(&["branch", "-D", "localized/main"]);
+    repo.run(&["check"]).fails(1).stdout_has(missing);
+}
+
+#[test]
 fn a_result_that_changes_what_is_deployed_is_refused() {
     let world = World::acme();
     let work = &world.work;
