@@ -318,7 +318,7 @@ impl<'a> Run<'a> {
             source: branch.source().to_owned(),
             worktree: branch.worktree(),
             deployed: match (&self.subject, &self.deployed) {
-                (Subject::InPlace(_), Some(deployed)) => deployed.from_branch(branch.name()),
+                (Subject::InPlace(_), Some(deployed)) => deployed.count_from(branch.name()),
                 _ => None,
             },
         });

@@ -69,7 +69,7 @@ impl Deployed {
     }
 
     /// Says how many targets are deployed from a branch, and names one that is not; none where nothing is deployed.
-    pub(super) fn from_branch(&self, branch: &str) -> Option<String> {
+    pub(super) fn count_from(&self, branch: &str) -> Option<String> {
         let (from, other): (Vec<_>, Vec<_>) = self
             .targets
             .here()
