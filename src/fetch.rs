@@ -39,7 +39,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::config::Config;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, command};
 use crate::finding::Rule;
 use crate::git::RemoteGit;
 use crate::kustomization;
@@ -61,6 +61,10 @@ use work::{Done, Git, Job, label, work};
 /// How long one fetch may take when neither the user nor the URL says.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 
+/// What to do where a commit is localized whose lock lacks something.
+const COMMIT_LOCK: &str =
+    "lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock && git commit";
+
 /// What changes how remote references are brought in.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -72,7 +76,7 @@ pub struct Options {
     pub allow_private: bool,
     /// A lock that decides nothing: what it holds was there once.
     pub before: Option<Rc<Lock>>,
-    /// Fail where something would have to be resolved that no lock holds.
+    /// Refuse what no lock holds: nothing is resolved.
     pub locked: bool,
     /// Use only what locks, tip and cache hold.
     pub offline: bool,
@@ -92,7 +96,7 @@ pub struct Fetcher {
     /// Whose files name each URL that was requested.
     named_by: HashMap<SafeUrl, NamedBy>,
     options: Options,
-    /// In the order in which they decide: the source's own lock, then the tip's.
+    /// In the order in which they decide: that of the repository, then that of NEW_DIR.
     locks: Vec<Rc<Lock>>,
     tip: Option<Tip>,
     files: HashMap<SafeUrl, Result<Rc<RemoteFile>, FetchFailure>>,
@@ -288,6 +292,9 @@ impl Fetcher {
             (Wants::Either, Some(spec)) => {
                 match self.locks.iter().find_map(|lock| wanted.locked(lock)) {
                     Some(Remote::File(_)) => &[Way::File],
+                    Some(entry @ Remote::Git(_)) if wanted.unlocked_directory(entry).is_none() => {
+                        &[Way::Root]
+                    }
                     Some(Remote::Git(_)) => &[Way::Root, Way::File],
                     Some(Remote::Chart(_)) => &[Way::File, Way::Root],
                     None if reference::has_git_marker(text) => &[Way::Root, Way::File],
@@ -301,19 +308,13 @@ impl Fetcher {
         }
     }
 
-    /// Refuses what must not be resolved: what is in no lock and would have to be, or could not be.
+    /// Refuses what cannot be resolved.
     fn refuse(&self, key: &RepoRef) -> Result<()> {
         let reference = key.reference.as_deref();
         let shown = key.url.shown();
         let name = reference.unwrap_or("HEAD");
         if self.locked_commit(key).is_some() {
             return Ok(());
-        }
-        if self.options.locked {
-            return Err(
-                Failure::new(format!("{shown} at `{name}` is not in the lock"))
-                    .hint("run once without `--locked`"),
-            );
         }
         if self.options.offline && Pin::of(reference) != Pin::Commit {
             return Err(
@@ -405,11 +406,6 @@ impl Fetcher {
                         self.files.insert(url.clone(), Ok(remote_file(url, bytes)));
                         return None;
                     }
-                } else if self.options.locked {
-                    let failure = Failure::new(format!("{} is not in the lock", url.shown()))
-                        .hint("run once without `--locked`");
-                    self.files.insert(url.clone(), Err(failure.into()));
-                    return None;
                 }
                 if self.options.offline {
                     let failure = Failure::new(format!("{} is not in the cache", url.shown()))
@@ -675,6 +671,18 @@ impl Fetcher {
         Err(failure.because(trouble))
     }
 
+    /// Refuses what no lock holds, as `check` does.
+    fn unlocked(&self, wanted: &RemoteRef) -> Option<Failure> {
+        let locked = self.locks.iter().find_map(|lock| wanted.locked(lock));
+        let failure = wanted.unlocked(locked)?;
+        Some(match &wanted.by {
+            _ if !failure.hints.is_empty() => failure,
+            NamedBy::User => failure.hint(COMMIT_LOCK),
+            // A lock that was made by hand, or merged: `lock` asks for no upstream that it holds.
+            NamedBy::Upstream(urls) => failure.hint(command("git kustomize-localize update", urls)),
+        })
+    }
+
     /// Returns a failure with what else can be done about it.
     fn advised(&self, wanted: &RemoteRef, failed: FetchFailure) -> Failure {
         let FetchFailure {
@@ -779,11 +787,23 @@ impl Remotes for Fetcher {
     }
 
     fn resolve(&mut self, wanted: &[RemoteRef]) -> Vec<Result<Found>> {
-        let answers = self.bring(wanted);
-        let answers = wanted.iter().zip(answers);
-        let advised =
-            answers.map(|(one, answer)| answer.map_err(|failed| self.advised(one, failed)));
-        advised.collect()
+        let refused = |one| {
+            let is_refused = self.options.locked;
+            is_refused.then(|| self.unlocked(one)).flatten()
+        };
+        let refused: Vec<Option<Failure>> = wanted.iter().map(refused).collect();
+        let both = wanted.iter().zip(&refused);
+        let rest = both.filter(|(_, refused)| refused.is_none());
+        let rest: Vec<RemoteRef> = rest.map(|(one, _)| one.clone()).collect();
+        let mut answers = self.bring(&rest).into_iter();
+        let answer = |(one, refused): (&RemoteRef, Option<Failure>)| match refused {
+            Some(failure) => Err(failure),
+            None => match answers.next() {
+                Some(answer) => answer.map_err(|failed| self.advised(one, failed)),
+                None => Err(Failure::new("the reference was not resolved")),
+            },
+        };
+        wanted.iter().zip(refused).map(answer).collect()
     }
 }
 

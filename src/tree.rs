@@ -134,8 +134,8 @@ pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "K
 /// The name of the lock, at the top of the repository or of a NEW_DIR.
 pub const LOCK_NAME: &str = "kustomize-localize.lock";
 
-/// What brings the two sides of a lock together that git could not merge.
-pub(crate) const MERGE_LOCK: &str =
+/// What brings the lock up to date, also where git could not merge its two sides.
+pub(crate) const LOCK_COMMAND: &str =
     "git kustomize-localize lock && git add -f -- :/kustomize-localize.lock";
 
 /// A tree that knows all of its files.

@@ -9,8 +9,7 @@ use super::remotes::RemoteUse;
 use super::rule::{Allow, Definition, Find};
 use crate::config::{FILE_NAME, Locked};
 use crate::finding::{Finding, Rule, Severity};
-use crate::redact;
-use crate::reference::{self, PLAIN_QUERY, RepoSpec};
+use crate::reference;
 
 pub(super) const DEFINITION: Definition = Definition {
     id: "remote-reference",
@@ -47,7 +46,8 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         .filter(|one| one.ambiguity.is_none())
         .filter(|one| !is_fulfilled(context, one))
         .map(|one| {
-            let (message, help) = (message(context, one), help(context, one));
+            let (message, fixes) = message(context, one);
+            let help = help(context, one, fixes);
             context.at_reference(Rule::RemoteReference, one.edge, message, help)
         })
         .collect()
@@ -61,62 +61,33 @@ pub(super) fn is_fulfilled(context: &Context<'_>, one: &RemoteUse<'_>) -> bool {
         && one.unlocked_directory().is_none()
 }
 
-fn message(context: &Context<'_>, one: &RemoteUse<'_>) -> String {
+fn message(context: &Context<'_>, one: &RemoteUse<'_>) -> (String, Vec<String>) {
     let shown = one.shown();
-    let what = match one.repository() {
-        None => "a remote file".to_owned(),
-        Some(spec) => {
-            let place = if spec.is_file() {
-                "a git repository of this machine"
-            } else {
-                "a git repository"
-            };
-            match &spec.reference {
-                Some(reference) => format!("{place} at `{}`", redact::url(reference)),
-                None if spec.query_dropped => {
-                    format!("{place} with a query that kustomize ignores")
-                }
-                None => format!("{place} without a ref"),
-            }
-        }
+    let file = match context.config.file.as_str() {
+        "" => FILE_NAME,
+        file => file,
     };
-    match one.locked {
-        Some(_) if context.config.locked == Locked::Error => format!(
-            "`{shown}` is {what}, locked but not localized, and {} allows no locked ones",
-            if context.config.file.is_empty() {
-                FILE_NAME
-            } else {
-                &context.config.file
-            }
+    match one.wanted.unlocked(one.locked) {
+        Some(failure) => (failure.message, failure.hints),
+        None => (
+            format!("`{shown}` is locked but not localized, and {file} allows no locked ones"),
+            Vec::new(),
         ),
-        Some(_) => format!(
-            "`{shown}` is {what}, of which the lock does not hold `{}`",
-            one.unlocked_directory().unwrap_or_default()
-        ),
-        None => format!("`{shown}` is {what}, neither localized nor locked"),
     }
 }
 
-fn help(context: &Context<'_>, one: &RemoteUse<'_>) -> Vec<String> {
-    if let Some(hint) = reference::web_page(one.wanted.text.exposed()) {
-        return vec![hint];
-    }
-    if one.repository().is_some_and(|spec| spec.query_dropped) {
-        // The current HEAD is not necessarily what was meant.
-        return vec![PLAIN_QUERY.to_owned()];
-    }
-    let mut help = Vec::new();
-    if one.repository().is_some_and(RepoSpec::is_file) {
-        help.push("name it by a URL that others can reach, as https://HOST/ORG/REPO".to_owned());
-    }
-    if one.is_short_commit() {
-        help.push("write the commit id in full, 40 digits: git fetches no other".to_owned());
+fn help(context: &Context<'_>, one: &RemoteUse<'_>, mut help: Vec<String>) -> Vec<String> {
+    let spec = one.repository();
+    if spec.is_some_and(|spec| spec.query_dropped)
+        || reference::web_page(one.wanted.text.exposed()).is_some()
+    {
+        return help;
     }
     if context.config.locked == Locked::Allow {
         help.extend(one.lock_command());
     }
     help.extend(one.in_place_command(context));
-    if one.repository().is_some() {
+    if spec.is_some() {
         help.extend(
             reference::subgroup_hint(one.wanted.text.exposed())
                 .map(|hint| format!("if neither finds the repository: {hint}")),
@@ -130,6 +101,7 @@ mod tests {
     use super::super::testing::{COMMIT, Scene, under_caret};
     use super::*;
     use crate::finding::{Severity, Subject};
+    use crate::reference::PLAIN_QUERY;
 
     fn find(scene: Scene) -> Vec<Finding> {
         scene.find(Rule::RemoteReference)
@@ -335,7 +307,7 @@ mod tests {
         assert_eq!(strict.len(), 3);
         assert_eq!(
             strict[0].message,
-            "`https://github.com/o/r//a?ref=v1` is a git repository at `v1`, locked but not localized, and \
+            "`https://github.com/o/r//a?ref=v1` is locked but not localized, and \
              .kustomize-localize allows no locked ones"
         );
         assert_eq!(strict[0].help.len(), 1, "{:?}", strict[0].help);

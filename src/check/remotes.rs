@@ -8,7 +8,7 @@ use crate::failure::{command, stage};
 use crate::record::{self, Index, LOCK_NAME};
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::reference::{self, Pin, RepoSpec};
-use crate::tree::path;
+use crate::tree::{LOCK_COMMAND, path};
 use crate::walk::{Edge, Graph, RemoteRef, RootId, Target};
 
 /// How many paths a command names; a longer command is unreadable.
@@ -90,11 +90,8 @@ impl RemoteUse<'_> {
 
     /// Returns the commands that lock it, after a phrase; `None` when that cannot be.
     pub(super) fn lock_command(&self) -> Option<String> {
-        (!self.is_short_commit()).then(|| {
-            format!(
-                "keep the URL, and lock what it is now: git kustomize-localize lock && git add -f -- :/{LOCK_NAME}"
-            )
-        })
+        (!self.is_short_commit())
+            .then(|| format!("keep the URL, and lock what it is now: {}", LOCK_COMMAND))
     }
 
     /// Returns the commands that bring it in, after a phrase, and everything that comes with it.

@@ -19,10 +19,6 @@ pub(super) struct HowArgs {
     #[arg(long, hide_short_help = true)]
     overwrite: bool,
 
-    /// Fail if something would have to be resolved that no lock holds
-    #[arg(long, hide_short_help = true)]
-    locked: bool,
-
     /// Use only what lock, branch and cache hold
     #[arg(long)]
     offline: bool,
@@ -69,10 +65,6 @@ pub(super) struct CommitArgs {
     /// Works in a bare repository.
     #[arg(long, value_name = "REV", hide_short_help = true)]
     rev: Option<String>,
-
-    /// Resolve refs again that only the lock of the result holds; the lock at the top of the source still decides
-    #[arg(long, conflicts_with_all = ["locked", "offline"], hide_short_help = true)]
-    update: bool,
 
     /// Subject and body of the commit, as in `git commit`; each further one is a paragraph
     ///
@@ -135,10 +127,8 @@ impl HowArgs {
             leave_missing: self.leave_missing.clone(),
             leave_remote: self.leave.leave_remote.clone(),
             overwrite: self.overwrite,
-            update: false,
             dry_run: self.fetch.dry_run,
             fetch: Fetching {
-                locked: self.locked,
                 offline: self.offline,
                 ..self.fetch.fetching(&self.output)
             },
@@ -159,7 +149,6 @@ impl CommitArgs {
         });
         Request {
             rev: self.rev.clone(),
-            update: self.update,
             ..how.request(what, to)
         }
     }

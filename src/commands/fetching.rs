@@ -14,8 +14,6 @@ use crate::record::Lock;
 pub struct Fetching {
     /// How long one repository or file may take.
     pub timeout: Option<Duration>,
-    /// Fail where something would have to be resolved that no lock holds.
-    pub locked: bool,
     /// Use only what locks, the tip and the cache hold.
     pub offline: bool,
     /// Show no progress.
@@ -29,7 +27,6 @@ impl Fetching {
             timeout: self.timeout,
             helm: config.helm,
             max_file_size: config.max_file_size,
-            locked: self.locked,
             offline: self.offline,
             allow_private: config.allow_private,
             quiet: self.quiet,

@@ -40,8 +40,6 @@ pub struct Request {
     pub leave_remote: Vec<String>,
     /// Discard edits by hand.
     pub overwrite: bool,
-    /// Resolve again what only the lock of the result holds.
-    pub update: bool,
     /// Write nothing.
     pub dry_run: bool,
     /// How remote references are brought in.
@@ -411,24 +409,23 @@ pub(super) fn leave_remote(urls: &[String], lock: Option<&Lock>) -> BTreeSet<Str
     named.chain(held).collect()
 }
 
-/// Sets up fetching. The lock of the source decides before that of what was localized before.
+/// Sets up fetching. The lock of the source decides; on disk and in a copy the rest is resolved, where the lock of what
+/// was localized before does not hold it.
 fn fetcher(
     request: &Request,
     workspace: &Workspace,
     destination: &Destination,
     held: &Held,
 ) -> Result<Fetcher> {
-    let files = held.files.clone().filter(|_| !request.update);
+    let files = held.files.clone();
     let is_in_place = matches!(request.what, What::InPlace { .. });
-    let locks = workspace.lock.iter().cloned();
-    let locks = locks.chain(files.as_ref().map(|files| files.lock.clone()));
+    let own = files.as_ref().filter(|_| !is_in_place);
+    let locks = workspace.lock.iter().chain(own.map(|files| &files.lock));
+    let locks = locks.cloned();
     fetching::fetcher(
         workspace.repo(),
         fetch::Options {
-            before: held
-                .lock
-                .clone()
-                .filter(|_| is_in_place && destination.branch().is_some()),
+            locked: is_in_place && destination.branch().is_some(),
             ..request.fetch.options(&workspace.config)
         },
         locks.collect(),

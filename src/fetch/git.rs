@@ -34,8 +34,8 @@ use crate::walk::NamedBy;
 const MAX_REDIRECTS: usize = 5;
 
 /// What to do about a lock that no longer fits what is upstream.
-pub(super) const RELOCK: &str = "to lock what it is now: `git kustomize-localize update`, or `--update` if only the lock of \
-                                NEW_DIR holds it";
+pub(super) const RELOCK: &str = "to lock what it is now: `git kustomize-localize update`; where only the lock of NEW_DIR holds it, \
+                                remove NEW_DIR and copy again";
 
 /// What to fetch: everything that makes one fetch differ from another.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

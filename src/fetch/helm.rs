@@ -15,7 +15,7 @@ use std::time::Duration;
 use super::budget::Budget;
 use super::git::{FetchFailure, RELOCK, Trouble};
 use super::reach::Reach;
-use super::{Cache, Progress, Tip};
+use super::{COMMIT_LOCK, Cache, Progress, Tip};
 use crate::config::{Config, is_one_version};
 use crate::failure::{Failure, Result, command};
 use crate::finding::Rule;
@@ -131,8 +131,8 @@ impl Charts<'_> {
                 "to bring it in, write `helm: true` in .kustomize-localize",
             )));
         } else if self.locked {
-            return Some(Err(Failure::new(format!("{shown} is not in the lock"))
-                .hint("run once without `--locked`")));
+            let failure = Failure::new(format!("{shown} is neither localized nor locked"));
+            return Some(Err(failure.hint(COMMIT_LOCK)));
         }
         if self.offline {
             return Some(Err(Failure::new(format!("{shown} is not in the cache"))

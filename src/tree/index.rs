@@ -19,7 +19,7 @@ use super::objects::ObjectTree;
 use super::recent::Recent;
 use super::store::Objects;
 use super::top::Top;
-use super::{Entry, LOCK_NAME, Listing, MERGE_LOCK, Search, Tree, path};
+use super::{Entry, LOCK_COMMAND, LOCK_NAME, Listing, Search, Tree, path};
 use crate::failure::{Failure, Result, command, pathspec, shown};
 use crate::git::LocalRepo;
 use crate::limits::PATH;
@@ -243,7 +243,7 @@ impl Tree for IndexTree {
                 "`{path}` is not merged yet"
             ))
             .hint(match path {
-                LOCK_NAME => MERGE_LOCK.to_owned(),
+                LOCK_NAME => LOCK_COMMAND.to_owned(),
                 path => format!(
                     "resolve the conflict, then: {}",
                     command("git add --", [pathspec(path)])

@@ -5,12 +5,12 @@ use std::rc::Rc;
 
 use super::{ChartRef, Pulled, RemoteFile, Repository};
 use crate::config::Leave;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::finding::{Rule, Subject};
 use crate::kustomization::{Accepts, Reference};
 use crate::record::{GitRemote, Index, LeftWhat, Lock, Remote};
 use crate::redact::{self, SafeUrl};
-use crate::reference::{self, Pin, RepoSpec, Unsafe};
+use crate::reference::{self, PLAIN_QUERY, Pin, RepoSpec, Unsafe};
 
 /// What a reference that kustomize reads over the network may turn out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -145,6 +145,60 @@ impl RemoteRef {
             }
             _ => None,
         }
+    }
+
+    /// Returns what is wrong where a lock, whose entry for it is `locked`, does not say what it is, with what to do before
+    /// it can be locked; none if the lock says it.
+    #[must_use]
+    pub fn unlocked(&self, locked: Option<&Remote>) -> Option<Failure> {
+        let directory = match locked {
+            Some(locked) => Some(self.unlocked_directory(locked)?),
+            None => None,
+        };
+        let repository = self.repository();
+        let what = match repository {
+            None => "a remote file".to_owned(),
+            Some(spec) => {
+                let place = if spec.is_file() {
+                    "a git repository of this machine"
+                } else {
+                    "a git repository"
+                };
+                match &spec.reference {
+                    Some(reference) => format!("{place} at `{}`", redact::url(reference)),
+                    None if spec.query_dropped => {
+                        format!("{place} with a query that kustomize ignores")
+                    }
+                    None => format!("{place} without a ref"),
+                }
+            }
+        };
+        let shown = self.text.shown();
+        let failure = Failure::new(match directory {
+            Some(directory) => {
+                format!("`{shown}` is {what}, of which the lock does not hold `{directory}`")
+            }
+            None => format!("`{shown}` is {what}, neither localized nor locked"),
+        });
+        if let Some(hint) = reference::web_page(self.text.exposed()) {
+            return Some(failure.hint(hint));
+        }
+        let Some(spec) = repository else {
+            return Some(failure);
+        };
+        if spec.query_dropped {
+            // The current HEAD is not necessarily what was meant.
+            return Some(failure.hint(PLAIN_QUERY));
+        }
+        let mut failure = failure;
+        if spec.is_file() {
+            failure =
+                failure.hint("name it by a URL that others can reach, as https://HOST/ORG/REPO");
+        }
+        if Pin::of(spec.reference.as_deref()) == Pin::ShortCommit {
+            failure = failure.hint("write the commit id in full, 40 digits: git fetches no other");
+        }
+        Some(failure)
     }
 
     /// Returns what it may be in a lock: a file by its URL, a repository.

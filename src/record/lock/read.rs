@@ -10,7 +10,7 @@ use super::{
 };
 use crate::failure::{Failure, Result, shown};
 use crate::limits::LOCK;
-use crate::tree::{LOCK_NAME, MERGE_LOCK};
+use crate::tree::{LOCK_COMMAND, LOCK_NAME};
 use crate::yaml::{self, Mark, Reader, at_line};
 
 const RESTORE: &str = "the lock is generated: restore it from git instead of editing it";
@@ -64,7 +64,7 @@ fn text<'a>(bytes: &'a [u8], file: &str) -> Result<&'a str> {
     if let Some(index) = text.lines().position(begins) {
         let failure = Failure::new("holds a merge conflict").at(at_line(file, index + 1));
         return Err(failure.hint(match file {
-            LOCK_NAME => MERGE_LOCK,
+            LOCK_NAME => LOCK_COMMAND,
             _ => "make it again: it is the lock of what was localized",
         }));
     }

@@ -69,7 +69,7 @@ pub(super) fn human(all: &[Upstream]) -> String {
     let is = |verdict| all.iter().any(|one| one.answer.verdict == verdict);
     if is(Verdict::Updated) || is(Verdict::Moved) {
         out.push_str(
-            "  to take what is there now: git kustomize-localize update; where the source has no lock, localize again with `--update`\n",
+            "  to take what is there now: git kustomize-localize update; of a copy whose source has no lock: remove it and copy again\n",
         );
     }
     if is(Verdict::Moved) {

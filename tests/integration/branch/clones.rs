@@ -71,6 +71,7 @@ fn a_gate_in_a_shallow_clone_that_lacks_the_record_says_so() {
 fn the_source_is_never_the_branch() {
     let project = Project::new();
     let work = &project.work;
+    work.lock();
     work.git(&["switch", "--quiet", "--detach"]);
     for args in [
         &["branch", "--rev", "main", "--branch", "main"][..],
@@ -97,6 +98,7 @@ fn the_source_is_never_the_branch() {
 fn a_bare_repository_has_the_branch_too() {
     let project = Project::new();
     let (sandbox, work) = (&project.sandbox, &project.work);
+    work.lock();
     let bare = sandbox.clone_with(work, "bare.git", &["--bare"]);
     bare.run(&IN_PLACE).success();
     bare.run(&IN_PLACE).success().stdout_has("nothing to do");

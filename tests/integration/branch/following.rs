@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::BRANCH;
-use crate::support::{OVERLAY, Output, Project, Repo, base_of, config};
+use crate::support::{OVERLAY, Output, Project, Repo, World, base_of, config};
 
 const BASE: &str = "example/base/kustomization.yaml";
 const STORED: &str = "localized-files/example.com/acme/remote";
@@ -13,6 +13,7 @@ const IN_PLACE: [&str; 2] = ["branch", "--no-verify"];
 /// Runs it, which leaves everything but the branch as it was.
 #[track_caller]
 fn follow(repo: &Repo, more: &[&str]) -> Output {
+    repo.lock();
     let before = repo.state().without_ref(BRANCH);
     let output = repo.run(&[&IN_PLACE, more].concat());
     // A worktree is one more directory of git's.
@@ -66,7 +67,6 @@ fn the_whole_repository_is_committed_localized() {
     ] {
         expected.push(format!("100644 example/base/localized-files/{path}"));
     }
-    expected.push("100644 kustomize-localize.lock".to_owned());
     expected.sort_by(|one, other| one[7..].cmp(&other[7..]));
     assert_eq!(work.files(BRANCH), expected);
     assert_eq!(
@@ -152,7 +152,7 @@ fn the_lock_of_main_decides() {
     // Once it is recorded, what upstream does makes no difference.
     project.second_version();
     work.write("README.md", "More.\n");
-    commit_and_follow(work, "more", &["--locked"]);
+    commit_and_follow(work, "more", &[]);
     let holds = |text: &str| {
         let stored = stored(work);
         let is_it =
@@ -161,8 +161,8 @@ fn the_lock_of_main_decides() {
         assert!(work.show(BRANCH, path).contains(text));
     };
     holds("one");
-    // References that only the tip holds are resolved again on request.
-    let output = commit_and_follow(work, "updated", &["--update"]);
+    work.run(&["update"]).success();
+    let output = commit_and_follow(work, "updated", &[]);
     output.stdout_has("moved https://example.com/acme/remote.git ");
     holds("two");
     message_has(
@@ -186,12 +186,44 @@ fn the_lock_of_main_decides() {
         .stderr_has("git kustomize-localize lock");
 }
 
+/// Whatever became of the refs upstream, what the lock holds is what is brought in, and nobody is asked what a ref is.
+#[test]
+fn no_answer_about_a_ref_counts() {
+    let world = World::acme();
+    let (sandbox, work) = (&world.sandbox, &world.work);
+    world.commit(&[(
+        "app/kustomization.yaml",
+        "resources:\n- https://github.com/acme/lib//web?ref=v1\n- https://github.com/acme/lib//other\n\
+         - https://files.example.com/v1/app.yaml\n",
+    )]);
+    work.lock();
+    work.run_as_is(&IN_PLACE).success();
+    for name in ["acme/lib", "acme/deep"] {
+        let upstream = Repo::new(sandbox, sandbox.path(&format!("upstream/{name}")));
+        upstream.git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
+        upstream.write("moved", "moved");
+        upstream.commit("moved");
+        upstream.git(&["tag", "-d", "v1"]);
+        upstream.git(&["branch", "-m", "renamed"]);
+    }
+    std::fs::remove_dir_all(sandbox.path("cache")).unwrap();
+    let trace = sandbox.path("trace");
+    sandbox.set("GIT_TRACE_PACKET", trace.to_str().unwrap());
+    work.run_as_is(&[&IN_PLACE[..], &["--branch", "anew"]].concat())
+        .success();
+    let trace = std::fs::read_to_string(trace).unwrap();
+    assert!(trace.contains("command=fetch"), "{trace}");
+    assert!(!trace.contains("command=ls-refs"), "{trace}");
+    assert_eq!(work.id("anew^{tree}"), work.id("localized/main^{tree}"));
+}
+
 #[test]
 fn strict_commits_nothing_with_warnings() {
     let project = Project::new();
     let work = &project.work;
     work.write("other/kustomization.yaml", "resources: [gone.yaml]\n");
     work.commit("gone");
+    work.lock();
     let strict = [&IN_PLACE[..], &["--strict"]].concat();
     let output = work.run_unchanged(&strict);
     output
@@ -285,6 +317,7 @@ fn names_and_attributes_are_kept() {
 fn submodules_and_sparse_checkouts_are_preserved() {
     let project = Project::new();
     let work = &project.work;
+    work.lock();
     project.sandbox.configure("protocol.file.allow", "always");
     let upstream = project.upstream.path().to_str().unwrap();
     work.git(&["submodule", "--quiet", "add", upstream, "sub"]);
@@ -352,15 +385,13 @@ fn it_starts_where_check_and_lock_start() {
     ] {
         work.write(".kustomize-localize", config);
         work.run(&["lock"]).success();
-        commit_and_follow(work, "with a lock", &["--locked"]);
+        commit_and_follow(work, "with a lock", &[]);
         work.run(&["check", "--rev", "HEAD"]).success();
         // Reached roots are localized, also excluded ones; the others do not change.
         assert!(work.show(BRANCH, BASE).contains("localized-files/"));
         assert_eq!(work.show(BRANCH, path), template);
         // The same on disk.
-        work.run(&["vendor", "--locked"])
-            .success()
-            .lacks("not-followed");
+        work.run(&["vendor"]).success().lacks("not-followed");
         assert_eq!(work.read(path), template);
         assert_eq!(work.read(BASE), work.show(BRANCH, BASE));
         work.git(&["reset", "--quiet", "--hard"]);
@@ -397,13 +428,21 @@ fn a_failed_run_changes_nothing() {
     let project = Project::new();
     let work = &project.work;
     let refused = |args: &[&str], said: &str| {
-        work.run_unchanged(&[&IN_PLACE, args].concat())
+        let before = work.state();
+        work.run_as_is(&[&IN_PLACE, args].concat())
             .fails(2)
             .stderr_has(said);
+        before.assert_same(&work.state());
     };
     refused(&["example/overlay"], "unexpected argument");
     refused(&["--rev", "nothing"], "`nothing` names no commit");
-    refused(&["--offline"], "offline");
+    let unlocked = "remote.git?ref=v1` is a git repository at `v1`, neither localized nor locked";
+    refused(&[], unlocked);
+    refused(
+        &[],
+        "hint: lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock && git commit\n",
+    );
+    work.lock();
     work.write(BASE, base_of("v9"));
     let dirty = "files in use have uncommitted changes: `example/base/kustomization.yaml`";
     refused(&[], dirty);
@@ -423,9 +462,11 @@ fn a_failed_run_changes_nothing() {
     in_the_way(place, &said, &format!("git mv -- {place} NEW_NAME"));
     work.write(place, "mine\n");
     in_the_way(place, &said, "git mv");
+    work.git(&["mv", "kustomize-localize.lock", "lock"]);
     work.symlink("kustomize-localize.lock", "other/config.yaml");
     let said = "`kustomize-localize.lock` is not a regular file";
     in_the_way("kustomize-localize.lock", said, "move it away");
+    work.git(&["mv", "lock", "kustomize-localize.lock"]);
     // An unreadable kustomization does not block the rest.
     work.write("broken/kustomization.yaml", "resources: [\n");
     work.commit("broken");

@@ -24,7 +24,7 @@ fn the_branch_names_its_source_commit_and_goes_on_doing_so() {
             "drySha": work.id("main"),
             "author": work.git(&["log", "-1", "--format=%an <%ae>", "main"]),
             "date": work.git(&["log", "-1", "--format=%aI", "main"]).replace('Z', "+00:00"),
-            "subject": "configuration",
+            "subject": "lock",
             "references": [{"commit": {
                 "sha": project.upstream.id("v1"),
                 "repoURL": "https://example.com/acme/remote.git",

@@ -25,7 +25,9 @@ fn change(project: &Project, what: &str, message: &str) -> String {
 /// Localizes again with everything resolved anew: the message has these parts.
 #[track_caller]
 fn updated(project: &Project, parts: &[&str]) -> String {
-    project.work.run(&["branch", "--update"]).success();
+    project.work.run(&["update"]).success();
+    project.work.commit("update");
+    project.work.run(&["branch"]).success();
     let text = project.work.message(BRANCH);
     for part in parts {
         assert!(text.contains(part), "no {part:?} in\n{text}");

@@ -31,6 +31,7 @@ impl Deployed {
     /// Asserts that this changes nothing, and says why.
     #[track_caller]
     fn refused(&self, more: &[&str], said: &[&str]) {
+        self.project.work.lock();
         let before = self.project.work.state();
         let output = self.follow(more);
         output.fails(2);

@@ -483,6 +483,7 @@ patches:
             ("apps/web/map.yaml", &config_map("web")),
         ]);
         // The component that the object adds is there only when it is localized: then it is added twice.
+        work.lock();
         let before = work.state();
         let output = work.run(&["branch", "--format", "json"]);
         let verdicts = verdicts(output.fails(1));

@@ -60,9 +60,9 @@ fn the_lock_of_the_repository_decides_what_a_remote_target_is() {
     }
 }
 
-/// `--update` resolves what only the lock of NEW_DIR holds.
+/// What neither the lock of the source nor that of NEW_DIR holds is resolved.
 #[test]
-fn the_lock_of_the_source_decides_also_with_update() {
+fn the_lock_of_the_source_decides_then_that_of_the_copy() {
     let project = Project::new();
     let work = &project.work;
     work.run(&["lock"]).success();
@@ -71,12 +71,12 @@ fn the_lock_of_the_source_decides_also_with_update() {
     project.second_version();
     project.upstream.git(&["tag", "--force", "v1"]);
     let tree = work.id("localized/main:localized-overlay");
-    project.overlay(&["--update"]).success();
+    project.overlay(&[]).success();
     assert_eq!(work.id("localized/main:localized-overlay"), tree);
     work.git(&["rm", "--quiet", "kustomize-localize.lock"]);
     work.commit("no lock");
     project.overlay(&[]).success();
     assert_eq!(work.id("localized/main:localized-overlay"), tree);
-    project.overlay(&["--update"]).success();
-    assert_ne!(work.id("localized/main:localized-overlay"), tree);
+    project.overlay(&["--branch=anew"]).success();
+    assert_ne!(work.id("anew:localized-overlay"), tree);
 }

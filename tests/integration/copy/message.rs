@@ -82,7 +82,9 @@ fn the_message_lists_what_changed() {
 
     // The same ref at another commit.
     project.upstream.git(&["tag", "--force", "v2", "v1"]);
-    let output = project.overlay(&["--update"]);
+    work.run(&["lock"]).success();
+    work.commit("lock");
+    let output = project.overlay(&[]);
     output.success();
     assert!(
         body().contains(&format!(

@@ -165,10 +165,6 @@ fn targets_and_scopes_that_do_not_fit() {
         let args = ["app", "--no-commit", option];
         world.says_no(&args).stderr_has("cannot be used with");
     }
-    for option in ["--locked", "--offline"] {
-        let args = ["app", "--update", option];
-        world.says_no(&args).stderr_has("cannot be used with");
-    }
     // On disk any directory may be a target.
     world
         .says_no(&["away"])

@@ -160,6 +160,7 @@ fn strict_warnings_of_the_configuration_apply_to_every_command() {
     let project = Project::new();
     let work = &project.work;
     work.write("other/kustomization.yaml", "resources: [missing.yaml]\n");
+    work.lock();
     let in_place = ["branch", "--no-verify"];
     let on_disk = ["vendor", "--no-verify"];
     for (strict, status) in [("missing-path", 1), ("floating-chart", 0)] {
@@ -188,6 +189,7 @@ fn a_strict_job_passes_with_accepted_warnings() {
         "resources: [../example/overlay]\nsecretGenerator:\n- name: s\n  envs: [secret.env]\n",
     );
     work.commit("a secret");
+    work.lock();
     let before = work.state();
     for args in [
         &["lock", "--strict"][..],

@@ -193,8 +193,9 @@ fn without_a_ref_it_is_what_head_is() {
     let new = up.commit("two");
     up.git(&["branch", "-q", "-D", "main"]);
     repo.run(&["app"]).success().stdout_has("nothing to do");
-    repo.run(&["app", "--update"]).success();
-    assert!(lock(&repo).contains(&format!("commit: {new}\n")));
+    repo.run(&["app", "--branch=again1"]).success();
+    let lock = repo.show("again1", "localized-app/kustomize-localize.lock");
+    assert!(lock.contains(&format!("commit: {new}\n")));
 }
 
 #[test]
@@ -202,11 +203,24 @@ fn a_query_that_kustomize_ignores_is_no_way_to_say_head() {
     let (sandbox, _up, url) = local();
     let dropped = format!("{url}?ref=v1;x");
     let repo = naming(&sandbox, &[&url, &dropped]);
-    for command in ["branch", "app", "lock"] {
+    for (command, said) in [
+        (
+            "branch",
+            "a query that kustomize ignores, neither localized",
+        ),
+        (
+            "app",
+            "the query cannot be parsed, so kustomize builds HEAD",
+        ),
+        (
+            "lock",
+            "the query cannot be parsed, so kustomize builds HEAD",
+        ),
+    ] {
         let output = repo.run(&[command]);
         assert_ne!(output.status, 0);
         output
-            .stderr_has("the query cannot be parsed, so kustomize builds HEAD")
+            .stderr_has(said)
             .stderr_has("write `?ref=TAG-OR-COMMIT` without `;`");
         // The one beside it is not to blame.
         let count = output.stderr.matches(": resources[").count();

@@ -112,7 +112,7 @@ fn the_tip_or_a_lock_and_the_cache_are_enough() {
     world.server = None;
     fs::rename(&cache, &away).unwrap();
 
-    for more in [&["app"][..], &["app", "--offline"], &["app", "--locked"]] {
+    for more in [&["app"][..], &["app", "--offline"]] {
         repo.run(more).success().stdout_has("nothing to do");
     }
     assert_eq!(repo.id(BRANCH), tip);
@@ -125,7 +125,7 @@ fn the_tip_or_a_lock_and_the_cache_are_enough() {
     let more = text.replace("resources:\n", "resources:\n- local.yaml\n");
     repo.write("app/local.yaml", config_map("local"));
     using(&world.sandbox, &more);
-    repo.run(&["app", "--locked", "--offline"]).success();
+    repo.run(&["app", "--offline"]).success();
     let changed = repo.git(&["diff", "--name-only", &tree, "localized/main:localized-app"]);
     let lines = [
         "kustomization.yaml",
@@ -141,7 +141,7 @@ fn the_tip_or_a_lock_and_the_cache_are_enough() {
         fs::remove_dir_all(&cache).unwrap();
     }
     fs::rename(&away, &cache).unwrap();
-    repo.run(&["app", "--locked"]).success();
+    repo.run(&["app"]).success();
     assert_eq!(repo.id("localized/main:localized-app"), tree);
 }
 
@@ -170,13 +170,13 @@ fn locked_versions_stay_although_upstream_moved() {
     review(&repo);
     forget(&world.sandbox);
     let [now, then] = [&changed, &file].map(|text| sha256_hex(text.as_bytes()));
-    repo.run(&["app", "--locked"])
+    repo.run(&["app"])
         .fails(2)
         .stderr_has("files/cm.yaml has changed since it was locked")
         .stderr_has(&format!("sha256 {now} instead of {then}"))
         .stderr_has("hint: to lock what it is now");
     route(&file);
-    repo.run(&["app", "--locked"]).success();
+    repo.run(&["app"]).success();
     let lock = lock(&repo);
     assert!(lock.contains(&outer) && lock.contains(&inner), "{lock}");
 }
@@ -201,7 +201,7 @@ fn a_tag_that_moved_stays_where_it_was_locked() {
 }
 
 #[test]
-fn locked_and_offline_report_what_they_lack() {
+fn branch_and_offline_report_what_they_lack() {
     let world = World::new();
     let base = &world.base;
     let fixed = world.inner.id("HEAD");
@@ -212,14 +212,15 @@ fn locked_and_offline_report_what_they_lack() {
         &world.sandbox,
         &[&format!("{inner}//base?ref=main"), &pinned, &file],
     );
-    repo.run_unchanged(&["app", "--locked"])
+    repo.run_unchanged(&["branch"])
         .fails(2)
         .stderr_has(&format!(
-            "app/kustomization.yaml:2:3: resources[0]: {inner} at `main` is not in the lock"
+            "app/kustomization.yaml:2:3: resources[0]: `{inner}//base?ref=main` is a git repository at `main`, neither \
+             localized nor locked"
         ))
-        .stderr_has(&format!("{inner} at `{fixed}` is not in the lock"))
-        .stderr_has(&format!("{file} is not in the lock"))
-        .stderr_has("hint: run once without `--locked`");
+        .stderr_has(&format!("at `{fixed}`, neither localized nor locked"))
+        .stderr_has(&format!("`{file}` is a remote file, neither localized nor locked"))
+        .stderr_has("hint: lock it: git kustomize-localize lock && git add -f -- ");
     repo.run_unchanged(&["app", "--offline"])
         .fails(2)
         .stderr_has(&format!("{inner}: `main` cannot be resolved offline"))

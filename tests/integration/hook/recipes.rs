@@ -187,6 +187,7 @@ impl Hosting {
 fn the_branch_follows_also_when_two_jobs_run_at_once() {
     let Some(project) = runner() else { return };
     let (sandbox, work) = (&project.sandbox, &project.work);
+    work.lock();
     let origin = sandbox.clone_with(work, "origin.git", &["--bare"]);
     let to = origin.path().to_str().unwrap();
     let workflow = ".github/workflows/localize.yml";

@@ -225,9 +225,11 @@ fn check_and_localize_agree_on_what_is_locked() {
     work.run(&["lock"]).success();
     work.commit("locked");
     work.run(&["check"]).success();
+    work.run_as_is(&["branch", "--dry-run", "--offline"])
+        .success();
     for index in 0..resources.len() {
         let (root, copy) = (format!("r{index}"), format!("out-{index}"));
-        let args = [&root, &copy, "--no-commit", "--locked", "--offline"];
+        let args = [&root, &copy, "--no-commit", "--offline"];
         work.run(&args).success();
     }
     // An entry for another directory of the same repository, for another ref.
@@ -237,8 +239,9 @@ fn check_and_localize_agree_on_what_is_locked() {
     ] {
         let text = format!("resources: ['https://github.com/acme/{url}']\n");
         work.write("r0/kustomization.yaml", text);
-        work.git(&["add", "r0"]);
+        work.commit("another");
         work.run(&["check"]).fails(1).stdout_has(why);
+        work.run_as_is(&["branch"]).fails(2).stderr_has(why);
     }
 }
 

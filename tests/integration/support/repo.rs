@@ -49,17 +49,42 @@ impl Repo {
         self.sandbox.try_git(&self.path, args)
     }
 
-    /// Runs the program under test at the top of the working tree.
+    /// Runs the program under test at the top of the working tree. For `branch`, which resolves nothing, what is remote
+    /// is locked before.
     #[track_caller]
     pub(crate) fn run(&self, args: &[&str]) -> Output {
+        if args.first() == Some(&"branch") {
+            self.lock();
+        }
+        self.run_as_is(args)
+    }
+
+    /// Runs the program with what is committed.
+    #[track_caller]
+    pub(crate) fn run_as_is(&self, args: &[&str]) -> Output {
         self.sandbox.run(&self.path, args)
+    }
+
+    /// Locks what is remote, as far as it can be resolved, and commits the lock where that changed it.
+    #[track_caller]
+    pub(crate) fn lock(&self) {
+        const LOCK: &str = "kustomize-localize.lock";
+        self.run_as_is(&["lock"]);
+        let Ok(lock) = fs::read_to_string(self.path.join(LOCK)) else {
+            return;
+        };
+        let held = self.try_git(&["cat-file", "blob", &format!("HEAD:{LOCK}")]);
+        if held.status != 0 || held.stdout != lock {
+            self.git(&["add", "-f", "--", LOCK]);
+            self.git(&["commit", "--quiet", "-m", "lock", "--", LOCK]);
+        }
     }
 
     /// Runs the program, which must change nothing.
     #[track_caller]
     pub(crate) fn run_unchanged(&self, args: &[&str]) -> Output {
         let before = self.state();
-        let output = self.run(args);
+        let output = self.run_as_is(args);
         before.assert_same(&self.state());
         output
     }

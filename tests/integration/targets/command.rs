@@ -135,6 +135,7 @@ spec:
     work.write("apps/team/db/kustomization.yaml", "resources: [map.yaml]\n");
     work.write("apps/team/db/map.yaml", config_map("db"));
     work.commit("Begin");
+    work.lock();
     for arguments in [
         &["branch"][..],
         &["vendor"],

@@ -278,15 +278,12 @@ fn trouble_in_the_tree_is_a_warning_but_in_a_target_an_error() {
 }
 
 #[test]
-fn locked_and_offline_name_what_is_missing() {
+fn offline_names_what_is_missing() {
     let world = world();
-    refused(&world, &["--locked"])
-        .stderr_has("https://files.example.com/v1/app.yaml is not in the lock")
-        .stderr_has("hint: run once without `--locked`");
     refused(&world, &["--offline"]).stderr_has("cannot be resolved offline");
     world.work.run(&["lock"]).success();
     let lock = world.work.read(LOCK);
-    in_place(&world.work, &["--locked", "--offline"]).success();
+    in_place(&world.work, &["--offline"]).success();
     let remotes = |lock: &str| lock.split("files:").next().unwrap().to_owned();
     assert_eq!(remotes(&world.work.read(LOCK)), lock);
 
@@ -437,6 +434,6 @@ fn a_localized_tree_is_clean_locked_and_copied_as_any_other() {
         .stdout_has("nothing to do: kustomize-localize.lock holds 3 remote references");
     assert_eq!(world.work.read(LOCK), lock);
     assert_eq!(world.work.git(&["status", "--porcelain"]), "");
-    let clone = world.localized(&["overlays/dev", "--scope", ".", "--locked", "--offline"]);
+    let clone = world.localized(&["overlays/dev", "--scope", ".", "--offline"]);
     world.same_build("overlays/dev", &clone, "localized-dev/overlays/dev");
 }

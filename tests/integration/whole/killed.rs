@@ -124,7 +124,7 @@ impl Stage {
     }
 
     fn run(&self) -> Output {
-        self.project.work.run(self.args)
+        self.project.work.run_as_is(self.args)
     }
 
     /// Runs it from the beginning, and ends it right before the effect of this number.
@@ -281,7 +281,9 @@ fn files(top: &Path) -> Files {
 fn project() -> Project {
     let project = Project::new();
     project.work.git(&["rm", "-q", "-r", "other", "README.md"]);
+    project.work.run_as_is(&["lock"]).success();
     project.work.commit("less");
+    fs::remove_dir_all(project.sandbox.path("cache")).unwrap();
     project
 }
 
@@ -290,5 +292,6 @@ fn next_version(project: &Project) {
     project.second_version();
     let base = "example/base/kustomization.yaml";
     project.work.write(base, base_of("v2"));
+    project.work.run_as_is(&["lock"]).success();
     project.work.commit("v2");
 }

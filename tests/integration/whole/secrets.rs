@@ -195,7 +195,6 @@ fn a_failure_shows_no_secret_either() {
         ["app", "-v"].as_slice(),
         &["app", "--format", "json"],
         &["app", "--offline"],
-        &["app", "--locked"],
     ] {
         let output = repo.run(args);
         output.fails(2).lacks(SECRET);

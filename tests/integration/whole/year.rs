@@ -35,8 +35,8 @@ fn a_year_of_copies() {
 
 fn year(mode: Mode) {
     let mut team = Team::new(mode);
-    the_branch_begins(&mut team);
     main_gets_a_lock(&mut team);
+    the_branch_begins(&mut team);
     upstream_releases(&mut team);
     a_pull_request_updates_the_lock(&mut team);
     a_file_changes_at_its_url(&mut team);
@@ -59,20 +59,24 @@ fn year(mode: Mode) {
     );
 }
 
-/// January. Main has URLs and no lock.
-fn the_branch_begins(team: &mut Team) {
-    team.follow_and_build();
-    assert_eq!(team.deployed(PAGE), config_map("page-one"));
-    team.nothing_to_do();
-}
-
-/// What the branch has decided is now decided on main.
+/// January. Main has URLs.
 fn main_gets_a_lock(team: &mut Team) {
+    if !team.is_copy() {
+        team.work()
+            .run_unchanged(IN_PLACE)
+            .fails(2)
+            .stderr_has("neither localized nor locked");
+    }
     team.pull_request("Lock what is remote", |team| {
         team.work().run(&["lock"]).success();
     });
     team.check_of_main = 0;
-    team.follow();
+}
+
+/// What main has locked is on the branch.
+fn the_branch_begins(team: &mut Team) {
+    team.follow_and_build();
+    assert_eq!(team.deployed(PAGE), config_map("page-one"));
     team.nothing_to_do();
 }
 
@@ -134,40 +138,38 @@ fn a_bot_bumps_a_tag_with_the_lock(team: &mut Team) {
     team.has_no("apps/jobs/localized-files/github.com/acme/jobs/v1");
 }
 
-/// May. A bot that does not: `check` reports it, the branch follows, and keeps what it met first.
+/// May. A bot that does not: `check` reports it, and nothing is deployed that nobody locked.
 fn a_bot_bumps_a_tag_without_the_lock(team: &mut Team) {
     release_jobs(team, "v3", "job-three");
     team.pull_request("Bump jobs to v3", |team| {
         team.edit("apps/jobs/kustomization.yaml", "ref=v2", "ref=v3");
     });
-    team.check_of_main = 1;
-    team.refused(&["--no-verify", "--locked"])
-        .stderr_has("https://github.com/acme/jobs at `v3` is not in the lock");
+    team.work()
+        .run(&["check"])
+        .fails(1)
+        .stdout_has("at `v3`, neither localized nor locked");
+    if !team.is_copy() {
+        team.refused(&["--no-verify"])
+            .stderr_has("at `v3`, neither localized nor locked");
+    }
+    team.pull_request("Lock v3", |team| {
+        team.work().run(&["lock"]).success();
+    });
     jobs_are(team, "v2", "v3");
     team.follow();
     assert_eq!(team.deployed(&job("v3")), config_map("job-three"));
 }
 
-/// June. A tag moves that main has not locked yet: the branch keeps it. Once main locks it, main decides.
+/// June. A tag moves: that is refused until it is accepted.
 fn a_tag_moves(team: &mut Team) {
-    let old = team.jobs.id("v3");
     team.jobs
         .write("deploy/job.yaml", config_map("job-three-again"));
     let new = team.jobs.commit("Fix v3");
     team.jobs.git(&["tag", "-f", "v3"]);
     team.nothing_to_do();
     team.something_else("June.\n");
-    team.follow_with(&["--no-verify", "--locked"]);
-    assert_eq!(team.deployed(&job("v3")), config_map("job-three"));
-    team.pull_request("Lock what the branch has", |team| {
-        team.work().run(&["lock"]).success();
-    });
-    team.check_of_main = 0;
-    team.holds_commit("https://github.com/acme/jobs?ref=v3", &new);
     team.follow();
-    assert_eq!(team.deployed(&job("v3")), config_map("job-three-again"));
-    // It moves back, and now it is locked: that is refused until it is accepted.
-    team.jobs.git(&["tag", "-f", "v3", &old]);
+    assert_eq!(team.deployed(&job("v3")), config_map("job-three"));
     team.work()
         .run_unchanged(&["update"])
         .fails(2)
@@ -175,12 +177,12 @@ fn a_tag_moves(team: &mut Team) {
         .stderr_has("update --accept-moved 'https://github.com/acme/jobs?ref=v3'");
     upstream_says(team, 1, &["moved", "v3"]);
     team.nothing_to_do();
-    team.pull_request("Accept v3 as it was", |team| {
+    team.pull_request("Accept v3 as it is", |team| {
         team.work().run(&["update", "--accept-moved"]).success();
     });
-    team.holds_commit("https://github.com/acme/jobs?ref=v3", &old);
+    team.holds_commit("https://github.com/acme/jobs?ref=v3", &new);
     team.follow();
-    assert_eq!(team.deployed(&job("v3")), config_map("job-three"));
+    assert_eq!(team.deployed(&job("v3")), config_map("job-three-again"));
 }
 
 /// July. The branch `release` is deleted, and what was on it is gone for good.
@@ -237,7 +239,7 @@ fn a_base_is_renamed(team: &mut Team) {
         team.work().git(&["mv", "bases/web", "bases/shop"]);
         team.edit("apps/web/kustomization.yaml", "bases/web", "bases/shop");
     });
-    team.follow_with(&["--no-verify", "--locked"]);
+    team.follow();
     assert_eq!(
         team.deployed("bases/shop/localized-files/github.com/acme/web/stable/page.yaml"),
         config_map("page-stable")
@@ -251,7 +253,7 @@ fn an_overlay_is_added(team: &mut Team) {
         team.work().write("apps/cron/kustomization.yaml", CRON);
         team.edit("apps/kustomization.yaml", "- web\n", "- web\n- cron\n");
     });
-    team.follow_with(&["--no-verify", "--locked"]);
+    team.follow();
     let [nightly, hourly] = ["jobs", "cron"].map(|app| {
         let place = format!("apps/{app}/localized-files/github.com/acme/jobs/v3");
         team.work()
@@ -340,8 +342,8 @@ fn something_remote_comes_back(team: &mut Team) {
     team.pull_request("Run it hourly again", |team| {
         team.work().write("apps/cron/kustomization.yaml", CRON);
         team.edit("apps/kustomization.yaml", "- web\n", "- web\n- cron\n");
+        team.work().run(&["lock"]).success();
     });
-    team.check_of_main = 1;
     let v3 = team.jobs.id("v3");
     team.holds_commit("https://github.com/acme/jobs?ref=v3", &v3);
     team.follow_and_build();

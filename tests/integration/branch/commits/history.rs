@@ -198,7 +198,7 @@ fn a_locked_reference_stays_where_it_was() {
     std::fs::remove_dir_all(project.sandbox.path("cache")).unwrap();
     work.write("README.md", "Changed.\n");
     work.commit("second");
-    project.overlay(&["--offline", "--locked"]).success();
+    project.overlay(&["--offline"]).success();
     assert_eq!(work.id("localized/main:localized-overlay"), overlay);
     // Where the copy was merged into the source, its lock still records which commit the branch was.
     work.git(&["merge", "--quiet", "--ff-only", "localized/main"]);

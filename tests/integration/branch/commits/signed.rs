@@ -83,6 +83,7 @@ fn a_commit_is_signed_as_git_would() {
         made(value, signed);
     }
     // For one run.
+    work.lock();
     project.sandbox.offer_itself();
     let once = ["-c", "commit.gpgSign=true", "kustomize-localize", "branch"];
     work.git(&once);

@@ -70,6 +70,7 @@ fn other_object_and_ref_formats_will_do() {
         let place = project.sandbox.path("deployed");
         let follow = ["branch", "--branch=here", "--worktree"];
         let follow = [&follow[..], &[place.to_str().unwrap()]].concat();
+        work.lock();
         for text in ["one", "two"] {
             work.write("README.md", text);
             let source = work.commit(text);

@@ -90,6 +90,7 @@ fn an_original_that_takes_too_long_is_no_root_that_did_not_build() {
     let work = &project.work;
     let script = "[ $1 = version ] && { echo v9.9.9; exit; }; sleep 30";
     stand_in(&project.sandbox, script);
+    work.lock();
     let before = work.state();
     work.run(&["branch", "--timeout=1"])
         .fails(2)

@@ -55,6 +55,7 @@ fn differing_builds_show_the_difference_and_no_files() {
     let work = &project.work;
     work.write("example/production/kustomization.yaml", again);
     work.commit("production");
+    work.lock();
     let script = "case \"$*\" in *overlay*) echo '# one more line';; esac";
     altering(&project, script);
     for mode in [&IN_PLACE as &[&str], &["branch"], &["branch", "--dry-run"]] {

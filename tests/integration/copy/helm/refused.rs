@@ -51,7 +51,9 @@ fn helm_that_is_asked_for_must_be_there() {
     // Nothing claims that charts are brought in from now on, nor why it stays remote.
     assert!(!work.path().join("kustomize-localize.lock").exists());
     work.run(&ARGS).fails(2).stderr_has(missing);
-    work.run(&["branch"]).fails(2).stderr_has(missing);
+    work.run(&["branch"])
+        .fails(2)
+        .stderr_has("neither localized nor locked");
     // It can be turned off again, and then the charts are remote again.
     work.write("kustomize-localize.lock", &locked);
     work.decide("helm: false\n");

@@ -238,6 +238,8 @@ fn fetched_files_have_a_size_limit() {
     let file = format!("{}cm.yaml", server.url());
     for url in [root, file] {
         let repo = naming(&sandbox, &[url]);
+        repo.lock();
+        fs::remove_dir_all(sandbox.path("cache")).unwrap();
         repo.decide("max-file-size: 19k\n");
         for way in [&["app", "--no-commit"][..], &["app"], &["branch"]] {
             repo.run_unchanged(way)

@@ -97,7 +97,7 @@ fn a_header_of_the_repository_is_sent_once() {
     up.write("base/cm.yaml", config_map("two"));
     up.commit("two");
     // Now also `ls-remote`, which runs where the repository's configuration could be found.
-    repo.run(&["app", "--update"]).success();
+    repo.run(&["app", "--branch=again1"]).success();
     let requests = server.requests();
     let of_git = |path: &str| path.ends_with("/info/refs") || path.ends_with("upload-pack");
     let of_git: Vec<_> = requests.iter().filter(|it| of_git(&it.path)).collect();
@@ -111,7 +111,7 @@ fn a_header_of_the_repository_is_sent_once() {
     for (name, value) in [("COUNT", "1"), ("KEY_0", &key), ("VALUE_0", "")] {
         sandbox.set(&format!("GIT_CONFIG_{name}"), value);
     }
-    repo.run(&["app", "--update"])
+    repo.run(&["app", "--branch=again2"])
         .fails(2)
         .stderr_has("wants credentials");
 }
@@ -146,7 +146,7 @@ fn credentials_come_from_the_helper_or_the_url() {
     naming(&sandbox, &[format!("{}?ref=v1", with("me:s3cr3t"))]);
     repo.run(&["app"]).success().lacks("s3cr3t");
     naming(&sandbox, &[format!("{}?ref=v1", with("me:wr0ng"))]);
-    repo.run(&["app", "--update"])
+    repo.run(&["app", "--branch=again3"])
         .fails(2)
         .stderr_has("wants credentials")
         .lacks("wr0ng");
@@ -223,7 +223,7 @@ fn settings_of_the_user_do_not_get_in_the_way() {
     fs::write(sandbox.path("gitconfig"), settings).unwrap();
     repo.git(&["config", "core.hooksPath", "/dev/null"]);
     repo.run(&["app"]).success();
-    repo.run(&["app", "--update", "--dry-run"]).success();
+    repo.run(&["app", "--branch=again4", "--dry-run"]).success();
 }
 
 #[test]

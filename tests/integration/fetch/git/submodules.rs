@@ -50,7 +50,7 @@ fn submodules_are_checked_out_when_they_are_used() {
         .fails(2)
         .stderr_has("`../lib/base` lies in the submodule");
     naming(&sandbox, &[format!("{url}/broken?ref=main")]);
-    repo.run(&["app", "--dry-run", "--update"])
+    repo.run(&["app", "--dry-run", "--branch=again1"])
         .fails(2)
         .stderr_has("submodule `")
         .stderr_has("unused")
@@ -101,7 +101,7 @@ fn hostile_submodules_start_nothing() {
         app.git(&["commit", "-qm", "hostile"]);
         let repo = naming(&sandbox, &[format!("{upstream}{}", app.id("HEAD"))]);
         taken(&log, "");
-        let output = repo.run(&["app", "--update"]);
+        let output = repo.run(&["app", "--branch=again2"]);
         output.fails(2);
         output
     };

@@ -35,15 +35,17 @@ impl World {
         let server = &hosting.server;
         server.route("/raw/acme/file.yaml", Reply::ok(config("file")));
         server.serve_git("/acme/", &sandbox.path("srv/acme"));
-        for prefix in ["/raw/", "/acme/"] {
-            server.require_password(prefix, "x-access-token", UPSTREAM);
-        }
         let url = server.url();
         work.write(
             "app/kustomization.yaml",
             format!("resources:\n- {url}acme/bases.git//web?ref=v1\n- {url}raw/acme/file.yaml\n"),
         );
         work.commit("app");
+        work.lock();
+        std::fs::remove_dir_all(sandbox.path("cache")).unwrap();
+        for prefix in ["/raw/", "/acme/"] {
+            server.require_password(prefix, "x-access-token", UPSTREAM);
+        }
         let world = World {
             hosting,
             sandbox,
@@ -173,6 +175,8 @@ fn without_the_login_it_says_what_it_could_not_read() {
     assert!(!refs.contains("localized"), "{refs}");
     // The job that locks logs in in the same way.
     let script = super::step(".github/workflows/lock.yml", "Lock");
+    checkout.git(&["rm", "--quiet", "kustomize-localize.lock"]);
+    checkout.commit("no lock");
     let output = world.run(&checkout, &script, &BTreeMap::new());
     output.fails(1).stderr_has("acme/bases");
     assert_eq!(checkout.git(&["status", "--porcelain"]), "");
@@ -193,7 +197,8 @@ fn another_host_gets_no_login() {
     let checkout = world.checkout("checkout");
     checkout.write("app/kustomization.yaml", references);
     checkout.commit("somebody's change");
-    world.localize(&checkout, &world.login()).fails(2);
+    let script = super::step(".github/workflows/lock.yml", "Lock");
+    world.run(&checkout, &script, &world.login()).fails(1);
     let requests = other.requests();
     assert!(!requests.is_empty());
     for request in requests {

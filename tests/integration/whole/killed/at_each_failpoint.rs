@@ -214,10 +214,10 @@ fn a_directory_on_disk() {
 
 #[test]
 fn the_lock() {
-    play(&Stage::new(&["lock"]), &[]);
+    let unlocked = project();
+    unlocked.work.remove("kustomize-localize.lock");
+    play(&Stage::of(unlocked, &["lock"]), &[]);
     let project = project();
-    project.work.run(&["lock"]).success();
-    project.work.commit("locked");
     project.second_version();
     project.upstream.git(&["tag", "--force", "v1"]);
     play(&Stage::of(project, &["update", "--accept-moved"]), &[]);

@@ -14,6 +14,7 @@ impl Hosted {
     fn new(args: &'static [&'static str]) -> Hosted {
         let project = Project::new();
         project.work.write("README.md", "Two commits.\n");
+        project.work.run_as_is(&["lock"]).success();
         project.work.commit("more");
         let origin = project.sandbox.path("origin.git");
         let path = origin.to_str().unwrap();
@@ -30,6 +31,7 @@ impl Hosted {
     fn push_main(&self, text: &str) {
         let work = &self.project.work;
         work.write("README.md", text);
+        work.run_as_is(&["lock"]).success();
         work.commit("Write more");
         work.git(&["push", "-q", "origin", "main"]);
     }
@@ -75,7 +77,7 @@ impl Hosted {
     #[track_caller]
     fn never_drifts(&self, name: &str) {
         let clone = self.project.sandbox.clone_of(&self.origin, name);
-        let more = ["--branch", "beginning", "--locked"];
+        let more = ["--branch", "beginning"];
         // References that only the branch knows are decided by its lock.
         let (directory, lock) = match self.args {
             IN_PLACE => ("", LOCK),

@@ -7,9 +7,11 @@ use crate::support::{Output, Project, Repo, base_of};
 /// Returns a project with two deployments, of `v1` and of `v2`.
 fn deployed(args: &[&str]) -> Project {
     let project = Project::new();
+    project.work.lock();
     project.work.run(args).success();
     project.second_version();
     project.work.write(BASE, base_of("v2"));
+    project.work.run_as_is(&["lock"]).success();
     project.work.commit("v2");
     project.work.run(args).success();
     project
@@ -115,6 +117,7 @@ fn a_branch_that_was_squashed_onto_main_still_follows() {
     );
     work.commit("Name it elsewhere");
     work.run(&["check"]).fails(1);
+    work.lock();
     let tip = work.id(LOCALIZED);
     goes_on(work, IN_PLACE, "localized/main", &[tip, work.id("main")]);
     let lock = work.show(LOCALIZED, LOCK);
@@ -132,6 +135,7 @@ fn a_rebase_is_gone_on_from() {
     for args in [IN_PLACE, COPY] {
         let project = Project::new();
         let work = &project.work;
+        work.lock();
         work.run(args).success();
         work.write("README.md", "More.\n");
         work.write("new.txt", "New.\n");

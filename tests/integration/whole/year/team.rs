@@ -7,7 +7,7 @@ use std::fs;
 use git_kustomize_localize::record::sha256_hex;
 use serde_json::Value;
 
-use super::{BRANCH, LOCK, remotes_of};
+use super::{BRANCH, LOCK};
 use crate::support::{Output, Repo, World, config_map, files};
 
 /// Where NEW_DIR is, with copies.
@@ -187,7 +187,7 @@ impl Team {
         work.write("staged.txt", "and changed again\n");
         work.write("draft/kustomization.yaml", "resources: [\n");
         let before = work.state().without_ref(BRANCH);
-        let output = work.run(&[self.arguments(), more].concat());
+        let output = work.run_as_is(&[self.arguments(), more].concat());
         before.assert_same(&work.state().without_ref(BRANCH));
         assert_eq!(self.world.sandbox.leftovers(), [""; 0], "{output:?}");
         work.git(&["rm", "-q", "-f", "staged.txt"]);
@@ -219,7 +219,7 @@ impl Team {
     /// Does the same on a machine that has fetched nothing yet.
     #[track_caller]
     pub(super) fn follow_with_an_empty_cache(&mut self) -> Output {
-        let output = self.with_an_empty_cache(|team| team.run(&["--no-verify", "--locked"]));
+        let output = self.with_an_empty_cache(|team| team.run(&["--no-verify"]));
         self.committed(output)
     }
 
@@ -434,15 +434,10 @@ impl Team {
     #[track_caller]
     fn never_drifts(&self, tip: &Tip, clone: &Repo) {
         clone.git(&["switch", "-q", "-c", "anew", "--no-track", "origin/main"]);
-        // References that main has not locked were decided when the branch first met them.
-        if let Some(remotes) = tip.lock.as_deref().and_then(remotes_of)
-            && fs::read_to_string(clone.path().join(LOCK)).ok() != Some(remotes.clone())
-        {
-            clone.write(LOCK, remotes);
-            clone.commit("Lock everything");
-        }
-        let more = ["--no-verify", "--locked", "--branch", "beginning"];
-        clone.run(&[self.arguments(), &more].concat()).success();
+        let more = ["--no-verify", "--branch", "beginning"];
+        clone
+            .run_as_is(&[self.arguments(), &more].concat())
+            .success();
         if clone.id(&self.localized_tree("beginning")) != tip.tree {
             let diff = clone.git(&["diff", "origin/localized/main", "beginning"]);
             panic!("following is not what beginning is:\n{diff}");
