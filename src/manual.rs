@@ -24,7 +24,6 @@ guides! {
     "warnings"
     "remotes"
     "verification"
-    "conflicts"
     "formats"
     "comparison"
 }

@@ -492,37 +492,6 @@ fn every_input_is_described() {
 }
 
 #[test]
-fn the_workflow_that_is_called_runs_the_action() {
-    let called = yaml(".github/workflows/check.yml");
-    let job = &called["jobs"]["check"];
-    let [checkout, action] = [0, 1].map(|step| &job["steps"][step]);
-    assert_eq!(action["uses"], "$/");
-    // What is given is passed on, under the name that the action has for it.
-    let inputs = &called["on"]["workflow_call"]["inputs"];
-    let given = action["with"].as_mapping().unwrap();
-    assert!(inputs.as_mapping().unwrap().keys().eq(given.keys()));
-    let known = yaml("action.yml");
-    for (name, value) in given {
-        let name = name.as_str().unwrap();
-        assert_eq!(value, &format!("${{{{ inputs.{name} }}}}"));
-        let default = &known["inputs"][name]["default"];
-        assert_eq!(&inputs[name]["default"], default, "{name}");
-    }
-    // The page shows both, with the same rights, and a checkout of the same depth.
-    let page = source("src/manual/ci.md");
-    let written = pages::blocks(section(&page, "## GitHub Actions"), "yaml");
-    let [own, short]: [String; 2] = written.try_into().unwrap();
-    let [own, short]: [Value; 2] = [own, short].map(|text| serde_yaml::from_str(&text).unwrap());
-    assert_eq!(own["jobs"]["check"]["steps"][0]["with"], checkout["with"]);
-    assert_eq!(own["on"], short["on"]);
-    for workflow in [own, short.clone()] {
-        assert_eq!(workflow["permissions"], job["permissions"]);
-    }
-    let path = "OWNER/REPOSITORY/.github/workflows/check.yml@COMMIT";
-    assert_eq!(short["jobs"]["check"]["uses"], path);
-}
-
-#[test]
 fn additions_to_the_lock_are_compared_with_upstream() {
     let mut runner = Runner::new();
     let upstream = runner.sandbox.repo("upstream");

@@ -15,15 +15,16 @@ fn page() -> String {
     source("src/manual/recipes.md")
 }
 
-/// Returns the workflows of this name that stand on the page: the one in full first.
-fn workflows(name: &str) -> [Value; 2] {
-    let written = pages::blocks(&page(), "yaml").into_iter();
-    let head = format!("# {name}\n");
-    let parsed = written
-        .filter(|text| text.starts_with(&head))
-        .map(|text| serde_yaml::from_str(&text).unwrap());
-    let (full, short): (Vec<Value>, Vec<Value>) = parsed.partition(|it| !steps(it).is_empty());
-    [full, short].map(|found| found.into_iter().next().unwrap_or_default())
+/// Returns a workflow that others call.
+fn called(name: &str) -> Value {
+    serde_yaml::from_str(&source(name)).unwrap()
+}
+
+/// Returns the workflow on the page that calls it.
+fn calling(name: &str) -> Value {
+    let blocks = pages::blocks(&page(), "yaml").into_iter();
+    let mut blocks = blocks.filter(|text| text.starts_with(&format!("# {name}\n")));
+    serde_yaml::from_str(&blocks.next().unwrap()).unwrap()
 }
 
 /// Returns the steps of a workflow.
@@ -35,37 +36,22 @@ fn steps(workflow: &Value) -> Vec<Value> {
 
 /// Returns the script of a step of a workflow.
 fn step(workflow: &str, name: &str) -> String {
-    let steps = steps(&workflows(workflow)[0]);
+    let steps = steps(&called(workflow));
     let step = steps.iter().find(|step| step["name"] == name);
     step.unwrap()["run"].as_str().unwrap().to_owned()
 }
 
 #[test]
-fn what_is_called_does_what_stands_on_the_page() {
+fn what_calls_grants_and_gives_what_is_asked_for() {
     for name in ["localize", "lock", "upstream"] {
         let path = format!(".github/workflows/{name}.yml");
-        let called: Value = serde_yaml::from_str(&source(&path)).unwrap();
-        let [written, short] = workflows(&path);
-        let scripts = |workflow: &Value| -> Vec<[Value; 2]> {
-            let steps = steps(workflow).into_iter();
-            let steps = steps.filter(|step| step["name"] != "Install");
-            steps
-                .map(|step| ["name", "run"].map(|key| step[key].clone()))
-                .collect()
-        };
-        assert_eq!(scripts(&called), scripts(&written), "{name}");
-        let job = &called["jobs"][name];
-        assert_eq!(job["permissions"], written["permissions"], "{name}");
-        assert_eq!(job["if"], written["jobs"][name]["if"], "{name}");
-        // A short one calls it, with what it asks for.
-        let uses = format!("OWNER/REPOSITORY/{path}@COMMIT");
-        assert_eq!(short["jobs"][name]["uses"], uses);
-        assert_eq!(short["on"], written["on"], "{name}");
-        assert_eq!(short["permissions"], written["permissions"], "{name}");
+        let (called, short) = (called(&path), calling(&path));
+        let job = &short["jobs"][name];
+        assert_eq!(job["uses"], format!("OWNER/REPOSITORY/{path}@COMMIT"));
+        assert_eq!(short["permissions"], called["jobs"][name]["permissions"]);
         let inputs = called["on"]["workflow_call"]["inputs"].as_object().unwrap();
-        let given = &short["jobs"][name]["with"];
         for (input, about) in inputs {
-            let is_given = !given[input].is_null();
+            let is_given = !job["with"][input].is_null();
             assert_eq!(is_given, about["required"] == true, "{name}: {input}");
         }
     }

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use super::{run, step, workflows};
+use super::{called, run, step};
 use crate::support::{Project, Repo, Sandbox};
 
 const WORKFLOW: &str = ".github/workflows/upstream.yml";
@@ -119,9 +119,9 @@ fn an_unreachable_upstream_only_fails_the_job() {
 
 #[test]
 fn the_job_may_do_no_more_than_it_has_to() {
-    let [workflow, _] = workflows(WORKFLOW);
+    let workflow = called(WORKFLOW);
     assert_eq!(
-        workflow["permissions"],
+        workflow["jobs"]["upstream"]["permissions"],
         json!({ "contents": "read", "issues": "write" })
     );
     let steps = super::steps(&workflow);
