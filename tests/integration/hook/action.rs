@@ -8,7 +8,7 @@ use git_kustomize_localize::record::sha256_hex;
 use serde_yaml::Value;
 
 use crate::shipped::release::shipped;
-use crate::support::pages::{self, section, source};
+use crate::support::pages::{section, source};
 use crate::support::{Output, Reply, Repo, Running, Sandbox, Server, config, program};
 
 use super::{CONFIG, LOCAL, OFF, REMOTE, ROOT};

@@ -98,7 +98,7 @@ fn help_shows_the_pages() {
             "TARGET" => ("[OPTIONS] <TARGET> [NEW_DIR]\n".to_owned(), "## Example\n"),
             "branch" => (
                 "branch [OPTIONS]\n".to_owned(),
-                "## How the branch evolves\n",
+                "## Again, after a change\n",
             ),
             name => (format!("{name} "), "\n"),
         };
