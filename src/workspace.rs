@@ -113,7 +113,7 @@ impl Workspace {
         let Some((id, name)) = repo.named(named)? else {
             return Err(match rev {
                 None => Failure::new("this repository has no commit yet")
-                    .hint("commit your files first, or write plain files: `--no-commit`"),
+                    .hint("commit your files first: git add . && git commit"),
                 Some(rev) => Failure::new(format!("`{rev}` names no commit of this repository"))
                     .hint("list the commits: git log --oneline --all"),
             }

@@ -361,8 +361,15 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Opens what the run starts from.
+/// Opens what the run starts from. A word that may be meant as a command is answered first.
 fn workspace(request: &Request) -> Result<Workspace, Failures> {
+    opened(request).map_err(|failures| match &request.what {
+        What::Copy { target, .. } => target::unknown_word(target).map_or(failures, Into::into),
+        What::InPlace { .. } => failures,
+    })
+}
+
+fn opened(request: &Request) -> Result<Workspace, Failures> {
     match (&request.to, &request.what) {
         (To::Branch(_), what) => {
             let repo = if request.fetch.offline {

@@ -1,5 +1,7 @@
 //! What the user named, found.
 
+use std::path::Path;
+
 use super::What;
 use crate::commands::names;
 use crate::destination::Destination;
@@ -208,6 +210,25 @@ fn local(target: &str, scope: Option<&str>, workspace: &Workspace) -> Result<Pla
     })
 }
 
+/// Returns what is wrong with a target that is no more than a word, and nothing on disk.
+pub(super) fn unknown_word(text: &str) -> Option<Failure> {
+    (is_word(text) && !Path::new(text).exists()).then(|| unknown(text))
+}
+
+fn unknown(text: &str) -> Failure {
+    let failure = Failure::new(format!("`{text}` is neither a command nor a directory"));
+    failure.hint(match nearest(text, names()) {
+        _ if ["localize", "copy"].contains(&text) => {
+            "to copy a kustomization, name it: git kustomize-localize TARGET".to_owned()
+        }
+        Some(name) if name == text => {
+            format!("options of a command come after it: git kustomize-localize {name}")
+        }
+        Some(name) => format!("if the command is meant: git kustomize-localize {name}"),
+        None => "for a copy, name the directory that holds the kustomization; for all commands: git kustomize-localize -h".to_owned(),
+    })
+}
+
 /// Finds a directory that was named: `what` is its part.
 fn directory(what: &str, text: &str, workspace: &Workspace) -> Result<String> {
     let (tree, top) = (&*workspace.tree, workspace.top.as_deref());
@@ -221,19 +242,7 @@ fn directory(what: &str, text: &str, workspace: &Workspace) -> Result<String> {
         Resolved::Directory { path } => Ok(path),
         Resolved::File { .. } => Err(Failure::new(format!("the {what} `{text}` is a file"))
             .hint("name the directory that holds the kustomization")),
-        Resolved::Missing { .. } if what == "target" && is_word(text) => Err(Failure::new(
-            format!("`{text}` is neither a command nor a directory"),
-        )
-        .hint(match nearest(text, names()) {
-            _ if ["localize", "copy"].contains(&text) => {
-                "to copy a kustomization, name it: git kustomize-localize TARGET".to_owned()
-            }
-            Some(name) if name == text => {
-                format!("options of a command come after it: git kustomize-localize {name}")
-            }
-            Some(name) => format!("if the command is meant: git kustomize-localize {name}"),
-            None => "for a copy, name the directory that holds the kustomization; for all commands: git kustomize-localize -h".to_owned(),
-        })),
+        Resolved::Missing { .. } if what == "target" && is_word(text) => Err(unknown(text)),
         Resolved::Missing { .. } => Err(Failure::new(format!(
             "there is no directory `{text}` for the {what}"
         ))

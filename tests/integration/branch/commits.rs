@@ -361,7 +361,7 @@ fn without_a_commit_or_a_repository_there_is_nothing_to_commit_to() {
     work.run_unchanged(&[".", "copy"])
         .fails(2)
         .stderr_has("this repository has no commit yet")
-        .stderr_has("`--no-commit`");
+        .stderr_has("commit your files first: git add . && git commit");
     let place = sandbox.path("tmp");
     fs::write(place.join("kustomization.yaml"), "resources: []\n").unwrap();
     for args in [&[".", "copy"][..], &["https://example.com/a/b.git?ref=v1"]] {

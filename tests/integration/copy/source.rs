@@ -303,17 +303,13 @@ fn a_missing_target_is_reported() {
     ] {
         refused(work, &[target], &[says, &format!("hint: {hint}\n")]);
     }
-    // What fails is something else.
+    // Also where there is nothing to copy from.
     let empty = project.sandbox.repo("empty");
     refused(
         &empty,
-        &["offline"],
-        &[
-            "this repository has no commit yet",
-            "hint: commit your files first",
-        ],
-    )
-    .lacks("if the option is meant");
+        &["diff"],
+        &["`diff` is neither a command nor a directory"],
+    );
     // No TARGET takes such an option.
     for (args, what) in [
         (&["chek", "--staged"][..], "command"),
