@@ -258,7 +258,7 @@ fn the_two_commands_are_those_of_ci() {
 #[test]
 fn the_readme_is_short() {
     let size = source("README.md").len();
-    assert!(size <= 12_000, "{size} bytes");
+    assert!(size <= 10_000, "{size} bytes");
 }
 
 #[test]
