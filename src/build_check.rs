@@ -25,7 +25,6 @@ mod runner;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::time::Duration;
 
 pub use compare::{Changed, Difference, DifferenceKind, Metadata, ObjectChange, Verdict};
 pub use earlier::Earlier;
@@ -48,8 +47,6 @@ pub struct Options {
     pub arguments: Vec<String>,
     /// Whether the network is closed for the original as well.
     pub offline: bool,
-    /// How long one build may take.
-    pub timeout: Option<Duration>,
     /// Whether to show no progress.
     pub quiet: bool,
     /// What outputs that differ are kept under: those of the last run under the same name go.
@@ -296,7 +293,7 @@ impl TargetCheck {
 }
 
 /// Messages of kustomize about a missing input, and what to do about each.
-const NEXT_STEPS: [(&str, &str); 6] = [
+const NEXT_STEPS: [(&str, &str); 5] = [
     (
         "must specify --enable-helm",
         "to build it with helm: --build-arg=--enable-helm",
@@ -316,10 +313,6 @@ const NEXT_STEPS: [(&str, &str); 6] = [
     (
         "permission denied",
         "a program that was brought in is not executable before you trust it: see the warnings",
-    ),
-    (
-        "did not finish within",
-        "give it more time: --timeout SECONDS",
     ),
 ];
 

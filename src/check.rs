@@ -71,14 +71,10 @@ pub struct Input<'a> {
     pub paths: &'a [String],
     /// What the team decided.
     pub config: &'a Config,
-    /// Whether what comments and the configuration allow is shown as if they did not.
-    pub no_allow: bool,
     /// Explains why paths are missing.
     pub absences: Option<&'a Absences>,
     /// Returns what is known of the repository, for what is deployed from it; without it nothing is looked at that is.
     pub identity: Option<&'a dyn Fn() -> Result<Identity>>,
-    /// Whether only what is deployed is looked at.
-    pub targets_only: bool,
 }
 
 /// Checks a tree.
@@ -93,7 +89,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     let used = RefCell::new(BTreeSet::new());
     let missing = |path: &str| {
         let entry = input.config.may_be_missing(path);
-        match entry.filter(|_| !input.no_allow) {
+        match entry {
             Some(entry) => {
                 used.borrow_mut().insert(entry);
                 Missing::Accepted
@@ -138,8 +134,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         .chain(others.iter().map(|(path, text)| (&**path, &**text)))
         .filter(|(path, _)| !context.is_owned(path));
     let how = Apply {
-        no_allow: input.no_allow,
-        complete: input.paths.is_empty() && !input.targets_only && failures.is_empty(),
+        complete: input.paths.is_empty() && failures.is_empty(),
         leaving: left::entries(&context),
         // On disk is also what is kept out of git.
         missing: (!matches!(input.checking, Checking::WorkingTree)).then(|| used.borrow().clone()),
@@ -157,6 +152,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         kustomizations: explored.graph.roots.len() - flux.len(),
         references: references(&explored.graph),
         differing: 0,
+        unseen: 0,
         untold,
         findings,
         known: None,
@@ -337,6 +333,8 @@ pub struct Checked {
     /// The number of kustomizations that differ in the working tree, where a fix may exist but not be staged. Only for
     /// the index.
     pub differing: usize,
+    /// The number of kustomizations on disk that git does not track or ignores, where there is no other.
+    pub unseen: usize,
     /// The targets of which it is not known what is built, each with why: a build may change the objects that name them,
     /// or something that is not here fills them in.
     pub untold: Vec<String>,
@@ -362,6 +360,7 @@ impl Checked {
             kustomizations: 0,
             references: 0,
             differing: 0,
+            unseen: 0,
             untold: Vec::new(),
             findings: Vec::new(),
             known: None,

@@ -58,7 +58,7 @@ use reach::Reach;
 use tip::TipTree;
 use work::{Done, Git, Job, label, work};
 
-/// How long one fetch may take when neither the user nor the URL says.
+/// How long one fetch may take where the URL does not say.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// What to do where a commit is localized whose lock lacks something.
@@ -68,8 +68,6 @@ const COMMIT_LOCK: &str =
 /// What changes how remote references are brought in.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// How long one fetch may take; none: as the URL says, else [`DEFAULT_TIMEOUT`].
-    pub timeout: Option<Duration>,
     /// The largest file that is taken, in bytes; none: [`MAX_FILE_SIZE`].
     pub max_file_size: Option<u64>,
     /// Fetch what an upstream names also where it lies further inwards than that upstream.
@@ -149,15 +147,14 @@ impl Fetcher {
         locks: Vec<Rc<Lock>>,
         tip: Option<Tip>,
     ) -> Result<Self> {
-        let timeout = options.timeout.unwrap_or(DEFAULT_TIMEOUT);
         let budget = Budget::new(options.max_file_size.unwrap_or(MAX_FILE_SIZE));
         let reach = Arc::new(Reach::new(remote_git.clone(), options.allow_private));
-        let client = client(&remote_git, timeout, &budget, &reach)?;
+        let client = client(&remote_git, DEFAULT_TIMEOUT, &budget, &reach)?;
         Ok(Fetcher {
             git: Rc::new(GitRemotes::new(
                 remote_git,
                 cache.clone(),
-                timeout,
+                DEFAULT_TIMEOUT,
                 options.offline,
                 budget.clone(),
                 reach.clone(),
@@ -211,7 +208,6 @@ impl Fetcher {
             return Vec::new();
         }
         let never = AtomicBool::new(false);
-        let timeout = self.options.timeout.unwrap_or(DEFAULT_TIMEOUT);
         let mut moved = Vec::new();
         for (url, file) in &self.files {
             let Ok(file) = file else { continue };
@@ -239,7 +235,7 @@ impl Fetcher {
                 by: self.named_by(key.url.exposed()),
                 is_submodule: false,
             };
-            let Ok(now) = self.git.resolve(&request, timeout) else {
+            let Ok(now) = self.git.resolve(&request, DEFAULT_TIMEOUT) else {
                 continue;
             };
             if now != repository.commit {
@@ -360,7 +356,7 @@ impl Fetcher {
                 is_submodule: false,
             },
             key,
-            timeout: self.options.timeout.or(spec.timeout),
+            timeout: spec.timeout,
             what,
         };
         self.without_network(job)
@@ -779,7 +775,7 @@ impl Remotes for Fetcher {
             helm: self.options.helm,
             locked: self.options.locked,
             offline: self.options.offline,
-            timeout: self.options.timeout.unwrap_or(DEFAULT_TIMEOUT),
+            timeout: DEFAULT_TIMEOUT,
             budget: &self.budget,
             reach: &self.reach,
         };

@@ -41,7 +41,9 @@ pub(crate) fn not_run(error: process::Error) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
         process::Error::NotFound(_) => failure.hint("install git, or put it on PATH"),
-        process::Error::Deadline(..) => failure.hint("give it more time with `--timeout SECONDS`"),
+        process::Error::Deadline(..) => {
+            failure.hint("give it more time: write `timeout=SECONDS` into the query of its URL")
+        }
         _ => failure,
     }
 }

@@ -223,17 +223,6 @@ pub struct Link {
     pub field: String,
     /// Its text, without secrets.
     pub reference: String,
-    /// Whether it is only here, or only in what this is compared with.
-    pub change: Option<Difference>,
-}
-
-/// How a reference differs from what the graph is compared with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Difference {
-    /// It is new.
-    Added,
-    /// It is gone.
-    Removed,
 }
 
 /// The graph.
@@ -316,7 +305,6 @@ impl ReferenceTree {
                     column: edge.reference.column,
                     field: edge.reference.field.clone(),
                     reference: redact::url(&edge.reference.text),
-                    change: None,
                 });
             }
         }
@@ -385,55 +373,6 @@ impl ReferenceTree {
             }
         }
         found
-    }
-
-    /// Keeps only the references that `base` does not have, and adds those that only `base` has. What a
-    /// reference leads to counts, with its state: a URL that is locked to another commit is another one.
-    pub fn since(&mut self, base: &ReferenceTree) {
-        let old = base.references();
-        let new = self.references();
-        let mut differences = ReferenceTree::default();
-        let mut known: BTreeMap<Node, usize> = BTreeMap::new();
-        for (reference_tree, others, change) in [
-            (base, &new, Difference::Removed),
-            (&*self, &old, Difference::Added),
-        ] {
-            for link in &reference_tree.links {
-                let (from, to) = (
-                    &reference_tree.nodes[link.from],
-                    &reference_tree.nodes[link.to],
-                );
-                if others.contains(&(from, to)) {
-                    continue;
-                }
-                let mut id = |node: &Node| {
-                    let next = differences.nodes.len();
-                    *known.entry(node.clone()).or_insert_with(|| {
-                        differences.nodes.push(node.clone());
-                        next
-                    })
-                };
-                let (from, to) = (id(from), id(to));
-                differences.links.push(Link {
-                    from,
-                    to,
-                    change: Some(change),
-                    ..link.clone()
-                });
-            }
-        }
-        let named: BTreeSet<usize> = differences.links.iter().map(|link| link.to).collect();
-        differences.starts = (0..differences.nodes.len())
-            .filter(|node| !named.contains(node))
-            .collect();
-        *self = differences;
-    }
-
-    fn references(&self) -> BTreeSet<(&Node, &Node)> {
-        let links = self.links.iter();
-        links
-            .map(|link| (&self.nodes[link.from], &self.nodes[link.to]))
-            .collect()
     }
 }
 
@@ -542,7 +481,6 @@ impl Maker<'_> {
                 column: note.column,
                 field: note.field.clone(),
                 reference: redact::url(chart.repo.unwrap_or(chart.name)),
-                change: None,
             });
         }
     }
@@ -625,7 +563,6 @@ impl Maker<'_> {
                     column: 0,
                     field: "through".to_owned(),
                     reference: label.clone(),
-                    change: None,
                 }));
             }
         }

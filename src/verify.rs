@@ -12,12 +12,12 @@ use std::rc::Rc;
 
 use crate::check::{self, Checking, Input};
 use crate::config::{Config, Locked};
-use crate::failure::{Failure, Failures, Result, command, short, shown};
+use crate::failure::{Failure, Failures, Result, command, shown};
 use crate::finding::{Finding, Rule, Severity, Subject};
-use crate::git::{self, CommitId, LocalRepo};
+use crate::git::{self, LocalRepo};
 use crate::history;
 use crate::record::stored::{self, Difference as Stored};
-use crate::record::{Added, LOCK_NAME, Left, LeftWhat, LoadRestrictor, Lock, added};
+use crate::record::{LOCK_NAME, Left, LeftWhat, LoadRestrictor, Lock};
 use crate::targets::Identity;
 use crate::tree::checkout::CheckedOut;
 use crate::tree::directory::DirectoryTree;
@@ -35,10 +35,6 @@ pub struct Request<'a> {
     pub rev: &'a str,
     /// Only what lies in or below these, from the top of the repository; everything when empty.
     pub paths: &'a [String],
-    /// Whether the user's files may have changed since the record was made, as on a branch where people commit.
-    pub own_changes: bool,
-    /// Whether the signature of the commit counts.
-    pub require_signature: bool,
     /// Asks upstream, if wanted. A lock at the top that only records what URLs are locked to is then enough of a
     /// record.
     pub upstream: Option<&'a Ask<'a>>,
@@ -57,13 +53,7 @@ pub fn verify(here: &Rc<LocalRepo>, request: &Request<'_>) -> Result<Verified, F
     let mut verifier = Verifier::new(tree, request.paths, request.upstream.is_some());
     let repository = crate::tree::objects::open(&here.git_dir)?;
     let places = verifier.tree.locks()?;
-    let mut history = History::of(
-        here,
-        &repository,
-        (request.rev, &id),
-        &places,
-        request.own_changes,
-    )?;
+    let mut history = History::of(here, &repository, (request.rev, &id), &places)?;
     let is_ours = match name {
         Some(name) => history::is_ours(here, &name)?,
         None => false,
@@ -105,24 +95,9 @@ pub fn verify(here: &Rc<LocalRepo>, request: &Request<'_>) -> Result<Verified, F
         &checked_out,
         Some(here),
     )?;
-    if request.require_signature {
-        verifier.signature(here, &id)?;
-    }
-    let hint = history.has_own_changes.then(|| {
-        format!(
-            "to accept changes to your own files, as on a branch that took this one in: {}",
-            command("git kustomize-localize verify --own-changes", [request.rev])
-        )
-    });
     Ok(Verified {
         rev: request.rev.to_owned(),
         commit: Some(id.commit.clone()),
-        hint,
-        also: if request.require_signature {
-            vec!["with a good signature"]
-        } else {
-            Vec::new()
-        },
         ..verifier.verified(records, request.upstream)
     })
 }
@@ -172,42 +147,6 @@ pub fn verify_directory(
     Ok(Verified {
         rev: directory.to_owned(),
         ..verifier.verified(records, upstream)
-    })
-}
-
-/// Asks upstream for what the locks of a commit list and those of `base` do not, or list otherwise; nothing else is
-/// verified.
-///
-/// # Errors
-/// When there is no such commit, or a lock cannot be read.
-pub fn verify_since(
-    here: &Rc<LocalRepo>,
-    request: &Request<'_>,
-    base: &str,
-) -> Result<Verified, Failures> {
-    let tree_of = |rev: &str| -> Result<(String, Rc<dyn Listing>)> {
-        let id = here.commit(rev)?.ok_or_else(|| no_commit(here, rev))?;
-        let tree = ObjectTree::of_here(here.clone(), object_id(&id.tree)?)?;
-        Ok((id.commit, Rc::new(tree)))
-    };
-    let (commit, tree) = tree_of(request.rev)?;
-    let (_, before) = tree_of(base)?;
-    let mut verifier = Verifier::new(tree.clone(), request.paths, true);
-    let places = tree.locks()?;
-    verifier.locks(&places, false)?;
-    let mut new = Vec::new();
-    for place in &places {
-        new.extend(added(&*tree, &*before, place)?);
-    }
-    if let Some(listed) = &mut verifier.listed {
-        let is_at =
-            |listed: &Listed, new: &Added| (&new.lock, new.line) == (&listed.lock, listed.line);
-        listed.retain(|listed| new.iter().any(|new| is_at(listed, new)));
-    }
-    Ok(Verified {
-        rev: request.rev.to_owned(),
-        commit: Some(commit),
-        ..verifier.verified(Vec::new(), request.upstream)
     })
 }
 
@@ -457,10 +396,8 @@ impl<'a> Verifier<'a> {
                 tree: tree.clone(),
                 paths: if directory.is_empty() { &[] } else { &inside },
                 config: &config,
-                no_allow: false,
                 absences: None,
                 identity: identity.as_ref().map(|identity| identity as &dyn Fn() -> _),
-                targets_only: false,
             })?;
             self.failures.extend(checked.failures);
             let mut findings = checked.findings;
@@ -506,18 +443,6 @@ impl<'a> Verifier<'a> {
                 self.add(Kind::Remote, &name, message);
             }
         }
-    }
-
-    fn signature(&mut self, here: &LocalRepo, id: &CommitId) -> Result<()> {
-        if let Err(said) = here.verify_commit(&id.commit)? {
-            let commit = short(&id.commit);
-            let message = match said.lines().last().unwrap_or_default() {
-                "" => format!("the commit {commit} is not signed"),
-                line => format!("the signature of {commit} is not good: {line}"),
-            };
-            self.add(Kind::Signature, "", message);
-        }
-        Ok(())
     }
 }
 

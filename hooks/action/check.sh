@@ -73,31 +73,26 @@ fi
 status=0
 git-kustomize-localize "${args[@]}" --format github -- ${paths[@]+"${paths[@]}"} || status=$?
 
-# What the change adds to the locks, compared with upstream. Nothing of the answer is taken for a command.
+# What the locks hold, compared with upstream. Nothing of the answer is taken for a command.
 case $KL_VERIFY_LOCK in
   false | '') ;;
   true)
     word=$(head -c 64 /dev/urandom | git hash-object --stdin)
     echo "::stop-commands::$word"
     asked=0
-    git-kustomize-localize verify HEAD --upstream --since "$base" 2>&1 || asked=$?
+    git-kustomize-localize verify HEAD --upstream 2>&1 || asked=$?
     echo "::$word::"
-    ((asked == 0)) || echo '::error title=git kustomize-localize::upstream is not what the change adds to the lock, or cannot be asked: see the log'
+    ((asked == 0)) || echo '::error title=git kustomize-localize::upstream is not what the locks hold, or cannot be asked: see the log'
     ((asked <= status)) || status=$asked
     ;;
   *) fail 'verify-lock is true or false' ;;
 esac
 
-# What the change touches, and what it names that the base does not, as a picture. GitHub shows no larger ones; without
-# them nothing is missing.
+# What the change touches. GitHub shows no larger ones; without it nothing is missing.
 if [[ -n ${GITHUB_STEP_SUMMARY:-} ]]; then
-  touched=$(git-kustomize-localize affected --rev HEAD --since "$base" 2>/dev/null) || touched=
+  touched=$(git-kustomize-localize affected --rev HEAD "$base" 2>/dev/null) || touched=
   if [[ -n $touched && ${#touched} -lt 40000 ]]; then
     printf '\n### Kustomizations that may build to something else\n\n~~~text\n%s\n~~~\n' "$touched" >>"$GITHUB_STEP_SUMMARY"
-  fi
-  picture=$(git-kustomize-localize tree --rev HEAD --since "$base" --format mermaid -- ${paths[@]+"${paths[@]}"} 2>/dev/null) || picture=
-  if [[ -n $picture && ${#picture} -lt 40000 ]]; then
-    printf '\n### References that change\n\n~~~mermaid\n%s\n~~~\n' "$picture" >>"$GITHUB_STEP_SUMMARY"
   fi
 fi
 exit "$status"

@@ -112,7 +112,6 @@ fn checked(job: &Job<'_>, searching: Option<Searching>, options: &Options) -> Re
         inputs: &inputs,
         arguments,
         offline: options.offline,
-        timeout: options.timeout.unwrap_or(TIMEOUT),
         places: Places::new(processors()),
         progress: Progress::new("building", options.quiet),
         outputs: &options.outputs,
@@ -133,7 +132,6 @@ struct Runner<'a> {
     skips: bool,
     /// Whether they run functions that are programs.
     runs: bool,
-    timeout: Duration,
     /// One for each processor.
     places: Places,
     progress: Progress,
@@ -249,14 +247,7 @@ impl Runner<'_> {
         let build = |what: &str, target: &OsStr, env: BuildEnv<'_>| {
             let _place = self.places.take();
             let private = private.join(what);
-            build::build(
-                self.program,
-                target,
-                &arguments,
-                &private,
-                env,
-                self.timeout,
-            )
+            build::build(self.program, target, &arguments, &private, env, TIMEOUT)
         };
         let source = inputs.original(&target.original);
         let env = |git, network| BuildEnv {
@@ -307,7 +298,6 @@ impl Runner<'_> {
                 "{}: the original could not be built: {}",
                 target.name, first.said
             ))
-            .hint("give it more time: --timeout SECONDS")
             .hint("to do without the proof: --no-verify"));
         }
         let mut verdict = self.verdict(target, &first, &localized);

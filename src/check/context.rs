@@ -39,7 +39,6 @@ pub(super) struct Context<'a> {
     /// Whether everything is looked at, not only what some paths lead to.
     pub(super) complete: bool,
     /// Whether only what is deployed is looked at.
-    pub(super) targets_only: bool,
     /// What is checked.
     pub(super) checking: &'a Checking,
     /// Explains why paths are missing.
@@ -106,7 +105,6 @@ impl<'a> Context<'a> {
             config: input.config,
             missing,
             complete: input.paths.is_empty(),
-            targets_only: input.targets_only,
             checking: &input.checking,
             absences: input.absences,
             locks,

@@ -40,8 +40,10 @@ pub(super) fn walk(
         walk::inputs::explore(input.tree.clone(), &all)
     });
     // The walk goes on while the search does. Rarely, what is found starts it elsewhere.
-    let walked = own.as_ref().ok().filter(|_| !input.targets_only);
-    let walked = walked.map(|own| (own.len(), explore(input, own, options)));
+    let walked = own
+        .as_ref()
+        .ok()
+        .map(|own| (own.len(), explore(input, own, options)));
     let found = search.map(|(identity, search)| {
         let mut found = search.and_then(|search| search())?;
         let explored = walked.as_ref().map(|(_, explored)| explored);
@@ -65,13 +67,6 @@ pub(super) fn walk(
         &*every
     };
     targets.settle(&changes.graph, &*input.tree);
-    if input.targets_only && targets.here().next().is_none() {
-        return Err(Failure::new(
-            "no target can be looked at: a build may change every object that names one",
-        )
-        .hint("look at all kustomizations: leave out `--targets-only`")
-        .hint("see what may change them: git kustomize-localize targets"));
-    }
     Ok((targets, explored))
 }
 
@@ -94,14 +89,6 @@ fn starting_points(
     let mut deployed = targets.roots(all);
     if !input.paths.is_empty() {
         deployed.retain(|root| input.paths.iter().any(|path| path::is_in(root, path)));
-    }
-    if input.targets_only {
-        if deployed.is_empty() && targets.here().next().is_none() {
-            // To look at nothing is not to find nothing.
-            return Err(Failure::new("no target is deployed from here")
-                .hint("see what there is: git kustomize-localize targets"));
-        }
-        return Ok(deployed.into_iter().collect());
     }
     let mut starts = match own {
         Ok(starts) => starts,
@@ -451,7 +438,6 @@ mod tests {
         assert_eq!(paths(scene()).len(), 3);
         let config = "exclude: [test, apps]\n";
         let expected = ["apps/prod/kustomization.yaml", "test/kustomization.yaml"];
-        assert_eq!(paths(scene().targets_only()), expected);
         // What the configuration leaves out is deployed all the same.
         assert_eq!(paths(scene().config(config)), expected);
     }
@@ -484,7 +470,6 @@ mod tests {
         };
         let stale = |scene: Scene| scene.find(Rule::StaleLock).len();
         assert_eq!(stale(scene()), 1);
-        assert_eq!(stale(scene().targets_only()), 0);
     }
 
     #[test]

@@ -283,7 +283,6 @@ mod tests {
             assert_eq!(counting(of(reference).config(REMOTE)), floats);
             // What nothing accepts is one finding, and so is what is accepted as a tag only.
             assert_eq!(counting(of(reference)), remote);
-            assert_eq!(counting(of(reference).without_allow()), remote);
             // What matters less does not stand for what matters more.
             let rules = "rules: {remote-reference: warning, floating-ref: error}\n";
             let both = [

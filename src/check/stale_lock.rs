@@ -22,7 +22,7 @@ pub(super) const DEFINITION: Definition = Definition {
 The lock holds an entry that no reference needs. Nothing is built from it, but a reviewer takes it for something that is
 in use. `git kustomize-localize lock` drops it.
 
-What a needed entry references in turn is needed. The rule is not applied where `PATH`s or `--targets-only` are given, or while a
+What a needed entry references in turn is needed. The rule is not applied where `PATH`s are given, or while a
 kustomization cannot be read: it could name any entry. An entry whose localized files are still there counts as needed,
 also where nothing references them any more: `git kustomize-localize vendor` removes both.
 ",
@@ -34,7 +34,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
     let Some(lock) = context.lock().filter(|lock| lock.target.is_none()) else {
         return Vec::new();
     };
-    let complete = context.complete && !context.targets_only;
+    let complete = context.complete;
     let mut troubles = context.troubles.iter();
     if !complete || troubles.any(|trouble| trouble.kind.hides_references()) {
         return Vec::new();

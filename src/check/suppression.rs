@@ -230,8 +230,6 @@ fn said(text: &str) -> Result<Said, String> {
 /// How suppressions are applied.
 #[derive(Debug, Clone)]
 pub(super) struct Apply {
-    /// Nothing is allowed, and nothing is stale.
-    pub(super) no_allow: bool,
     /// Everything was looked at, so that what allowed nothing never will.
     pub(super) complete: bool,
     /// The entries of the configuration that let something stay remote, whether it is a finding or not.
@@ -248,13 +246,11 @@ pub(super) fn apply<'a>(
     config: &Config,
     how: Apply,
 ) {
-    if !how.no_allow {
-        let files: HashMap<&str, Suppressions> = files
-            .map(|(path, bytes)| (path, Suppressions::of(bytes)))
-            .filter(|(_, suppressions)| !suppressions.comments.is_empty())
-            .collect();
-        allow(findings, &files, config, &how);
-    }
+    let files: HashMap<&str, Suppressions> = files
+        .map(|(path, bytes)| (path, Suppressions::of(bytes)))
+        .filter(|(_, suppressions)| !suppressions.comments.is_empty())
+        .collect();
+    allow(findings, &files, config, &how);
     findings.retain_mut(|finding| match config.severity(finding) {
         Some(severity) => {
             finding.severity = severity;

@@ -19,8 +19,6 @@ pub(crate) struct Scene {
     pub(super) lock: Lock,
     pub(super) config: Config,
     pub(super) paths: Vec<String>,
-    pub(super) no_allow: bool,
-    pub(super) targets_only: bool,
 }
 
 impl Scene {
@@ -37,18 +35,6 @@ impl Scene {
     /// Reads a configuration.
     pub(crate) fn config(mut self, text: &str) -> Scene {
         self.config = Config::parse(text.as_bytes(), ".kustomize-localize").unwrap();
-        self
-    }
-
-    /// Looks at nothing but what is deployed.
-    pub(super) fn targets_only(mut self) -> Scene {
-        self.targets_only = true;
-        self
-    }
-
-    /// Shows what the configuration and comments allow, too.
-    pub(super) fn without_allow(mut self) -> Scene {
-        self.no_allow = true;
         self
     }
 
@@ -102,10 +88,8 @@ impl Scene {
             tree: Rc::new(self.tree),
             paths: &self.paths,
             config: &self.config,
-            no_allow: self.no_allow,
             absences: None,
             identity: Some(&identity),
-            targets_only: self.targets_only,
         })
         .unwrap()
     }

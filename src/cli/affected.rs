@@ -11,17 +11,13 @@ use crate::report::affected as report;
 /// Arguments of `affected`.
 #[derive(Debug, Clone, Args)]
 pub(super) struct AffectedArgs {
-    /// The commit to compare with
-    #[arg(long, value_name = "BASE")]
-    since: String,
+    /// The commit to compare with: its merge base with what is looked at
+    #[arg(value_name = "BASE")]
+    base: String,
 
     /// The commit to look at; uncommitted changes are ignored
     #[arg(long, value_name = "REV", default_value = "HEAD")]
     rev: String,
-
-    /// Also name the roots that another root names
-    #[arg(long)]
-    all: bool,
 
     /// How the result is written to standard output
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
@@ -42,9 +38,8 @@ enum Format {
 /// Shows what the arguments ask for.
 pub(super) fn run(args: &AffectedArgs) -> ExitCode {
     let request = Request {
-        since: args.since.clone(),
+        base: args.base.clone(),
         rev: args.rev.clone(),
-        all: args.all,
     };
     match affected(&request) {
         Ok(outcome) => {

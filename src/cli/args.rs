@@ -1,7 +1,5 @@
 //! The arguments that commands share which reach the network.
 
-use std::time::Duration;
-
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueHint};
 
@@ -24,26 +22,15 @@ pub(super) struct LeaveArgs {
 /// How remote references are brought in.
 #[derive(Debug, Clone, Args)]
 pub(super) struct FetchArgs {
-    /// Give up on one repository or file after this time [default: what the URL says, else 300]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, hide_short_help = true)]
-    pub(super) timeout: Option<u64>,
-
     /// Say what would be done; may fetch into the cache, writes nothing else
     #[arg(long)]
     pub(super) dry_run: bool,
-}
-
-/// Reads a time in seconds.
-pub(super) fn seconds(text: &str) -> Result<u64, String> {
-    let seconds = text.parse().ok().filter(|seconds| *seconds > 0);
-    seconds.ok_or_else(|| "not a number of seconds; for example 300".to_owned())
 }
 
 impl FetchArgs {
     /// Returns what these arguments say about fetching.
     pub(super) fn fetching(&self, output: &OutputArgs) -> Fetching {
         Fetching {
-            timeout: self.timeout.map(Duration::from_secs),
             quiet: output.quiet,
             ..Fetching::default()
         }

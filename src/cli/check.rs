@@ -1,7 +1,6 @@
 //! `check`: arguments to a request, and what was found to a report.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
@@ -17,13 +16,9 @@ use crate::workspace::repository_offline;
 #[derive(Debug, Clone, Args)]
 #[command(group = ArgGroup::new("source"))]
 pub(super) struct CheckArgs {
-    /// Check the index: what would be committed (the default)
+    /// Check the index, as hooks do: what would be committed [default: the working tree]
     #[arg(long, group = "source")]
     staged: bool,
-
-    /// Check the working tree
-    #[arg(long, group = "source")]
-    working_tree: bool,
 
     /// Check a commit
     ///
@@ -31,33 +26,19 @@ pub(super) struct CheckArgs {
     #[arg(long, group = "source", value_name = "REV")]
     rev: Option<String>,
 
-    /// Read the configuration from FILE instead of from what is checked
-    ///
-    /// For gates that must not trust the change that they judge.
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
-    config: Option<PathBuf>,
-
     /// Judge a change to BASE: its configuration counts, not that of the change
     ///
     /// Where it says `new-only`, what BASE has too is left out. Comments count where one of BASE allowed the same. What
     /// the locks of BASE lack is shown as `new in the lock`, and what the change does to the configuration as `new in
     /// the configuration`. For gates.
-    #[arg(long, value_name = "BASE", conflicts_with = "config")]
+    #[arg(long, value_name = "BASE")]
     base: Option<String>,
-
-    /// Also show findings that comments or the configuration allow
-    #[arg(long, hide_short_help = true)]
-    no_allow: bool,
 
     /// Treat warnings as errors, and fail where it is not known what is deployed
     ///
     /// The last line counts the targets that only a build or the cluster knows.
     #[arg(long)]
     strict: bool,
-
-    /// Look at nothing but what Flux, Argo CD and Fleet deploy
-    #[arg(long)]
-    targets_only: bool,
 
     /// Leave out what BASE has too
     ///
@@ -73,18 +54,14 @@ pub(super) struct CheckArgs {
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Human)]
     format: Format,
 
-    /// Show every finding, even where there are many
-    ///
-    /// Without it, of more than 20 a terminal and the summary of `github` show how many there are by rule and by
-    /// upstream, the first of each, and how to begin.
-    #[arg(long)]
-    all: bool,
-
     /// Show only what fails, and no summary
     #[arg(short, long)]
     quiet: bool,
 
-    /// Also show what is allowed, and the help of each finding
+    /// Also show what is allowed, the help of each finding, and every finding, even where there are many
+    ///
+    /// Without it, of more than 20 a terminal and the summary of `github` show how many there are by rule and by
+    /// upstream, the first of each, and how to begin.
     #[arg(short, long)]
     verbose: bool,
 
@@ -136,10 +113,10 @@ pub(super) fn run(args: &CheckArgs) -> ExitCode {
 
 /// Returns what to check.
 fn what(args: &CheckArgs) -> What {
-    match (&args.rev, args.working_tree) {
+    match (&args.rev, args.staged) {
         (Some(rev), _) => What::Commit(rev.clone()),
-        (None, true) => What::WorkingTree,
-        (None, false) => What::Index,
+        (None, true) => What::Index,
+        (None, false) => What::WorkingTree,
     }
 }
 
@@ -147,13 +124,10 @@ fn request(args: &CheckArgs) -> Result<Request, Failures> {
     Ok(Request {
         what: what(args),
         paths: args.paths.clone(),
-        config: match (&args.config, &args.base) {
-            (Some(file), _) => Policy::File(file.clone()),
-            (None, Some(base)) => Policy::Commit(base.clone()),
-            (None, None) => Policy::Checked,
+        config: match &args.base {
+            Some(base) => Policy::Commit(base.clone()),
+            None => Policy::Checked,
         },
-        no_allow: args.no_allow,
-        targets_only: args.targets_only,
         since: args.base.clone(),
         base: match (&args.new_only, args.no_new_only) {
             (Some(base), _) if base.is_empty() => return Err(no_base(SAY_BASE).into()),
@@ -173,7 +147,7 @@ fn print(checked: &Checked, args: &CheckArgs) -> Result<()> {
         quiet: args.quiet,
         color: console::colors_enabled(),
         // A log is searched, not watched.
-        overview: !args.all && args.format == Format::Human && std::io::stdout().is_terminal(),
+        overview: !args.verbose && args.format == Format::Human && std::io::stdout().is_terminal(),
     };
     match args.format {
         Format::Human => output::print(&report::human(checked, shown)),
@@ -184,7 +158,7 @@ fn print(checked: &Checked, args: &CheckArgs) -> Result<()> {
     }
     match args.format {
         // The log of a step is one: what could not be looked at is in there.
-        Format::Github => summarize(checked, args.all)?,
+        Format::Github => summarize(checked, args.verbose)?,
         _ => output::failures(&Failures(checked.failures.clone())),
     }
     Ok(())

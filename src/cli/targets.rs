@@ -13,15 +13,7 @@ use crate::report::targets as report;
 /// Arguments of `targets`.
 #[derive(Debug, Clone, Args)]
 pub(super) struct TargetsArgs {
-    /// Look at the files on disk (default)
-    #[arg(long, conflicts_with_all = ["staged", "rev"])]
-    working_tree: bool,
-
-    /// Look at the index: what would be committed
-    #[arg(long, conflicts_with = "rev")]
-    staged: bool,
-
-    /// Look at a commit
+    /// Look at a commit [default: the working tree]
     #[arg(long, value_name = "REV")]
     rev: Option<String>,
 
@@ -50,11 +42,7 @@ enum Format {
 /// Shows what the arguments say.
 pub(super) fn run(args: &TargetsArgs) -> ExitCode {
     let request = Request {
-        what: match (&args.rev, args.staged) {
-            (Some(rev), _) => What::Commit(rev.clone()),
-            (None, true) => What::Index,
-            (None, false) => What::WorkingTree,
-        },
+        what: What::of(args.rev.as_deref()),
     };
     if args.manifest_generate_paths {
         return match generate_paths(&request) {

@@ -16,15 +16,7 @@ pub(super) struct TreeArgs {
     #[arg(value_name = "TARGET", value_hint = ValueHint::DirPath)]
     targets: Vec<String>,
 
-    /// Show the files on disk (default)
-    #[arg(long, conflicts_with_all = ["staged", "rev"])]
-    working_tree: bool,
-
-    /// Show the index: what would be committed
-    #[arg(long, conflicts_with = "rev")]
-    staged: bool,
-
-    /// Show a commit
+    /// Show a commit [default: the working tree]
     #[arg(long, value_name = "REV")]
     rev: Option<String>,
 
@@ -35,12 +27,8 @@ pub(super) struct TreeArgs {
     /// Show who names this: a URL with or without its ref, or the beginning of one
     ///
     /// Also through other remotes, as far as the lock tells.
-    #[arg(long, value_name = "URL", conflicts_with_all = ["remote", "since"])]
+    #[arg(long, value_name = "URL", conflicts_with = "remote")]
     invert: Option<String>,
-
-    /// Show only the references that the commit BASE does not have, and those that only it has
-    #[arg(long, value_name = "BASE")]
-    since: Option<String>,
 
     /// How the graph is written to standard output
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
@@ -66,23 +54,18 @@ enum Format {
 pub(super) fn run(args: &TreeArgs) -> ExitCode {
     args.color.apply();
     let request = Request {
-        what: match (&args.rev, args.staged) {
-            (Some(rev), _) => What::Commit(rev.clone()),
-            (None, true) => What::Index,
-            (None, false) => What::WorkingTree,
-        },
+        what: What::of(args.rev.as_deref()),
         targets: args.targets.clone(),
         remote: args.remote,
         invert: args.invert.clone(),
-        since: args.since.clone(),
     };
     match tree(&request) {
         Ok(reference_tree) => {
             if reference_tree.nodes.is_empty() && args.format == Format::Text {
-                output::say(match (args.remote, args.since.is_some()) {
-                    (_, true) => "no difference\n",
-                    (true, _) => "nothing remote is referenced, and nothing was brought in\n",
-                    _ => "there is no kustomization\n",
+                output::say(if args.remote {
+                    "nothing remote is referenced, and nothing was brought in\n"
+                } else {
+                    "there is no kustomization\n"
                 });
             }
             output::print(&match args.format {

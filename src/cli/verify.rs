@@ -11,7 +11,6 @@ use crate::report::verify as report;
 
 /// Arguments of `verify`.
 #[derive(Debug, Clone, Args)]
-#[command(group(clap::ArgGroup::new("network").args(["upstream", "rebuild"]).multiple(true)))]
 pub(super) struct VerifyArgs {
     /// The commit, or a directory that `--no-commit` wrote [default: HEAD]
     rev: Option<String>,
@@ -20,38 +19,17 @@ pub(super) struct VerifyArgs {
     #[arg(value_name = "PATH", last = true)]
     paths: Vec<String>,
 
-    /// Accept changes to your own files since the record was made
-    ///
-    /// As on a branch that took the localized one in by a merge, a squash or a pick: what was localized must be what it
-    /// was.
-    #[arg(long)]
-    own_changes: bool,
-
-    /// Require a good signature of the commit, as `git verify-commit` says
-    #[arg(long)]
-    require_signature: bool,
-
     /// Ask each remote of the locks what it is now: ok, updated, moved, gone or unreachable
     ///
     /// Also for a lock at the top that only says what URLs are locked to, as on `main`.
     #[arg(long)]
     upstream: bool,
 
-    /// Ask only for what is new since BASE, and verify nothing else
-    ///
-    /// New is what the locks of BASE do not list, or list otherwise. For gates.
-    #[arg(long, value_name = "BASE", requires = "upstream", conflicts_with_all = ["rebuild", "require_signature", "own_changes"])]
-    since: Option<String>,
-
     /// Localize again from the source commit and the lock, and compare
     ///
     /// Bytes come from the cache or from upstream: this needs the network, or a warm cache.
     #[arg(long)]
     rebuild: bool,
-
-    /// Give up on one repository or file after this time [default: 300]
-    #[arg(long, value_name = "SECONDS", value_parser = super::args::seconds, requires = "network", hide_short_help = true)]
-    timeout: Option<u64>,
 
     /// How the result is written to standard output
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Human)]
@@ -88,12 +66,8 @@ fn request(args: &VerifyArgs) -> Request {
     Request {
         rev: args.rev.clone(),
         paths: args.paths.clone(),
-        own_changes: args.own_changes,
-        require_signature: args.require_signature,
         upstream: args.upstream,
-        since: args.since.clone(),
         rebuild: args.rebuild,
-        timeout: args.timeout.map(std::time::Duration::from_secs),
         quiet: args.quiet,
     }
 }

@@ -20,12 +20,10 @@ use crate::workspace::repository_offline;
 /// What to compare.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The revision that is compared with.
-    pub since: String,
+    /// The revision whose merge base with `rev` is compared with.
+    pub base: String,
     /// The revision that is looked at.
     pub rev: String,
-    /// Whether roots count that another root names.
-    pub all: bool,
 }
 
 /// What a change touches.
@@ -45,8 +43,12 @@ pub struct Outcome {
 /// When a revision names no commit, or a tree, a lock or the configuration cannot be read.
 pub fn affected(request: &Request) -> Result<Outcome, Failures> {
     let here = repository_offline()?;
-    let [old, new] = [&request.since, &request.rev].map(|rev| commit(&here, rev));
+    let [old, new] = [&request.base, &request.rev].map(|rev| commit(&here, rev));
     let (old, new) = (old?, new?);
+    let old = match here.merge_base(&old.commit, &new.commit)? {
+        Some(base) => commit(&here, &base)?,
+        None => old,
+    };
     let (was, is) = (object_id(&old.tree)?, object_id(&new.tree)?);
     let new_tree = ObjectTree::of_here(here.clone(), is)?;
     let differences = trees::differences(new_tree.repository(), was, is, &BTreeSet::new())?;
@@ -61,9 +63,7 @@ pub fn affected(request: &Request) -> Result<Outcome, Failures> {
     let (was, is) = changes.targets(&config, || Identity::of(&here, &config))?;
     let build = |survey: &Survey, found| as_built(&here, survey, &config, found);
     let mut affected = affected::affected(&changes, &config, was, is, &build)?;
-    if !request.all {
-        affected.roots.retain(|root| !root.is_named);
-    }
+    affected.roots.retain(|root| !root.is_named);
     Ok(Outcome {
         since: old.commit,
         commit: new.commit,

@@ -33,7 +33,6 @@ impl Builds {
             program: self.program.clone(),
             arguments: self.arguments.clone(),
             offline: fetch.offline,
-            timeout: fetch.timeout,
             quiet: fetch.quiet,
             outputs: outputs(repo),
         }

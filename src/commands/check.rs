@@ -1,12 +1,12 @@
 //! `check`: opens the files to check, and applies the rules to them.
 
-use std::path::PathBuf;
 use std::rc::Rc;
 
 use crate::check::{self, Checked, Checking, Input, Renames};
 use crate::config::{Comments, Config, FILE_NAME};
 use crate::failure::{Failure, Failures, Result};
 use crate::git::{LocalRepo, Side};
+use crate::kustomization::FILE_NAMES;
 use crate::record::added;
 use crate::targets::Identity;
 use crate::tree::absence::Absences;
@@ -14,7 +14,7 @@ use crate::tree::checkout::CheckedOut;
 use crate::tree::index::IndexTree;
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::working::WorkingTree;
-use crate::tree::{self, Listing};
+use crate::tree::{self, Listing, path};
 use crate::workspace::from_top;
 
 /// What to check.
@@ -46,8 +46,6 @@ pub enum Base {
 pub enum Policy {
     /// What is checked.
     Checked,
-    /// A file on disk.
-    File(PathBuf),
     /// A commit, for a gate that does not trust the change that it judges.
     Commit(String),
     /// Nowhere: as without a configuration.
@@ -63,10 +61,6 @@ pub struct Request {
     pub paths: Vec<String>,
     /// Where the configuration comes from.
     pub config: Policy,
-    /// Whether what is allowed counts as well.
-    pub no_allow: bool,
-    /// Whether only what is deployed is looked at.
-    pub targets_only: bool,
     /// Against what findings are new.
     pub base: Base,
     /// What a change is judged against: what the change itself accepts does not count.
@@ -83,6 +77,12 @@ pub fn no_base(hints: &[&str]) -> Failure {
 }
 
 impl What {
+    /// Returns a commit, or the working tree where none is named.
+    #[must_use]
+    pub fn of(rev: Option<&str>) -> What {
+        rev.map_or(What::WorkingTree, |rev| What::Commit(rev.to_owned()))
+    }
+
     /// Returns how reports name it, before it was opened.
     #[must_use]
     pub fn checking(&self) -> Checking {
@@ -113,10 +113,22 @@ pub fn check(here: &Rc<LocalRepo>, request: &Request) -> Result<Checked, Failure
     let looks = Looks {
         here,
         config: &config,
-        no_allow: request.no_allow,
-        targets_only: request.targets_only,
     };
-    let mut checked = looks.at(&opened, &paths)?;
+    let unseen = || match opened.checking {
+        Checking::Index | Checking::WorkingTree => unseen(here, &paths),
+        Checking::Commit { .. } => 0,
+    };
+    let mut checked = looks
+        .at(&opened, &paths)
+        .map_err(|failure| match unseen() {
+            0 => failure,
+            count => failure.hint(format!(
+                "untracked or ignored kustomizations there: {count}; git add them"
+            )),
+        })?;
+    if checked.kustomizations == 0 {
+        checked.unseen = unseen();
+    }
     if let Some(index) = &opened.index {
         checked.differing = here.not_staged(&index.touched(&index.kustomizations()?))?;
     }
@@ -168,6 +180,18 @@ pub fn check(here: &Rc<LocalRepo>, request: &Request) -> Result<Checked, Failure
     Ok(checked)
 }
 
+/// Returns how many kustomizations in or below `paths` are on disk and not known to git.
+fn unseen(here: &LocalRepo, paths: &[String]) -> usize {
+    let is_asked = |place: &&String| {
+        paths.is_empty()
+            || paths
+                .iter()
+                .any(|path| path::is_in(path::parent(place), path))
+    };
+    let untracked = here.untracked(&FILE_NAMES).unwrap_or_default();
+    untracked.iter().filter(is_asked).count()
+}
+
 /// Takes back what the change accepts itself, and finds what is new in its configuration and its locks.
 fn compare(
     looks: &Looks<'_>,
@@ -180,10 +204,6 @@ fn compare(
         .map_err(|failure| failure.context("cannot read the base"))?;
     if config.comments == Comments::Base && checked.has_comments() {
         // A base that cannot be read accepts nothing.
-        let looks = Looks {
-            no_allow: false,
-            ..*looks
-        };
         let old = looks
             .at(&base, &[])
             .map_or(Vec::new(), |base| base.findings);
@@ -207,8 +227,6 @@ fn compare(
 struct Looks<'a> {
     here: &'a Rc<LocalRepo>,
     config: &'a Config,
-    no_allow: bool,
-    targets_only: bool,
 }
 
 impl Looks<'_> {
@@ -219,10 +237,8 @@ impl Looks<'_> {
             tree: opened.tree.clone(),
             paths,
             config: self.config,
-            no_allow: self.no_allow,
             absences: Some(&opened.absences),
             identity: Some(&identity),
-            targets_only: self.targets_only,
         })
     }
 }
@@ -308,15 +324,6 @@ fn configuration(
             let base = open(here, &What::Commit(rev.clone()))
                 .map_err(|failure| failure.context("cannot read the configuration of the base"))?;
             Config::of(&*base.tree, "")
-        }
-        Policy::File(file) => {
-            let shown = file.display().to_string();
-            let bytes = std::fs::read(file).map_err(|error| {
-                Failure::new(format!(
-                    "could not read the configuration `{shown}`: {error}"
-                ))
-            })?;
-            Config::parse(&bytes, &shown)
         }
     }
 }

@@ -1,7 +1,6 @@
 //! How commands bring in what is remote.
 
 use std::rc::Rc;
-use std::time::Duration;
 
 use crate::config::Config;
 use crate::failure::Result;
@@ -12,8 +11,6 @@ use crate::record::Lock;
 /// How remote references are brought in.
 #[derive(Debug, Clone, Default)]
 pub struct Fetching {
-    /// How long one repository or file may take.
-    pub timeout: Option<Duration>,
     /// Use only what locks, the tip and the cache hold.
     pub offline: bool,
     /// Show no progress.
@@ -24,7 +21,6 @@ impl Fetching {
     /// Returns what the fetcher is to do.
     pub(super) fn options(&self, config: &Config) -> fetch::Options {
         fetch::Options {
-            timeout: self.timeout,
             helm: config.helm,
             max_file_size: config.max_file_size,
             offline: self.offline,

@@ -124,8 +124,6 @@ fn request(judged: &Judged, hook: Running) -> check::Request {
             Configuration::Of(commit) => Policy::Commit(commit.clone()),
             Configuration::Default => Policy::Default,
         },
-        targets_only: false,
-        no_allow: false,
         since: match &judged.configuration {
             Configuration::Of(commit) => Some(commit.clone()),
             Configuration::Own | Configuration::Default => None,

@@ -24,8 +24,6 @@ pub struct Request {
     pub remote: bool,
     /// Only what references this URL, with or without its ref.
     pub invert: Option<String>,
-    /// Only the difference to this revision.
-    pub since: Option<String>,
 }
 
 /// Returns the graph.
@@ -35,12 +33,6 @@ pub struct Request {
 pub fn tree(request: &Request) -> Result<ReferenceTree, Failures> {
     let here = repository_offline()?;
     let mut reference_tree = of(&here, &request.what, request)?;
-    if let Some(base) = &request.since {
-        let base = of(&here, &What::Commit(base.clone()), request).map_err(|failures| {
-            failures.context(format_args!("cannot tell what is new since {base}"))
-        })?;
-        reference_tree.since(&base);
-    }
     if let Some(url) = &request.invert {
         let name = update::Name::of(url);
         if !reference_tree.invert(|node| is_named(&name, node) && is_there(url, node)) {

@@ -5,7 +5,6 @@ mod rebuilt;
 
 use std::path::Path;
 use std::rc::Rc;
-use std::time::Duration;
 
 use crate::failure::{Failure, Failures, Result, command};
 use crate::git::LocalRepo;
@@ -22,18 +21,10 @@ pub struct Request {
     pub rev: Option<String>,
     /// Only what lies in or below these, from the directory that we were started in; everything when empty.
     pub paths: Vec<String>,
-    /// Accept changes to the user's files.
-    pub own_changes: bool,
-    /// Want a good signature.
-    pub require_signature: bool,
     /// Ask upstream what it holds now.
     pub upstream: bool,
-    /// Ask only for what the locks of this revision do not list.
-    pub since: Option<String>,
     /// Localize again, and compare.
     pub rebuild: bool,
-    /// How long one repository or file may take.
-    pub timeout: Option<Duration>,
     /// Show no progress.
     pub quiet: bool,
 }
@@ -73,16 +64,11 @@ pub fn verify(request: &Request) -> Result<Verified, Failures> {
     let asked = verify::Request {
         rev,
         paths: &paths,
-        own_changes: request.own_changes,
-        require_signature: request.require_signature,
         upstream: ask,
     };
-    if let Some(base) = &request.since {
-        return verify::verify_since(&here, &asked, base);
-    }
     let mut verified = verify::verify(&here, &asked)?;
     if request.rebuild {
-        rebuilt::compare(&mut verified, request.timeout)?;
+        rebuilt::compare(&mut verified)?;
     }
     Ok(verified)
 }
@@ -91,7 +77,6 @@ pub fn verify(request: &Request) -> Result<Verified, Failures> {
 fn asker(here: Option<&LocalRepo>, request: &Request) -> Result<crate::fetch::Upstream> {
     let settings = here.map(LocalRepo::connection_config).transpose()?;
     let options = crate::fetch::Options {
-        timeout: request.timeout,
         quiet: request.quiet,
         ..crate::fetch::Options::default()
     };
@@ -126,10 +111,7 @@ fn directory<'a>(request: &'a Request, here: Option<&LocalRepo>) -> Result<Optio
         )));
     }
     for (option, is_given) in [
-        ("--require-signature", request.require_signature),
-        ("--own-changes", request.own_changes),
         ("--rebuild", request.rebuild),
-        ("--since", request.since.is_some()),
         ("PATH", !request.paths.is_empty()),
     ] {
         if is_given {

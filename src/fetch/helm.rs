@@ -261,9 +261,9 @@ pub(super) fn pull(
         Ok(output) => output,
         Err(process::Error::NotFound(_)) => return Ok(Got::NoHelm),
         Err(error @ process::Error::Deadline(..)) => {
-            return Err(Failure::new(format!("{}: {error}", chart.shown()))
-                .hint("give it more time with `--timeout SECONDS`")
-                .because(Trouble::NoAnswer));
+            return Err(
+                Failure::new(format!("{}: {error}", chart.shown())).because(Trouble::NoAnswer)
+            );
         }
         Err(error) => return Err(Failure::new(format!("{}: {error}", chart.shown())).into()),
     };

@@ -156,7 +156,6 @@ impl Fetcher {
     /// Returns what lies between the commits of each move, if the remotes answer in time; `None` where they do not.
     #[must_use]
     pub fn histories(&self, moves: &[Move]) -> Vec<Option<History>> {
-        let timeout = self.options.timeout.unwrap_or(SOON).min(SOON);
         // A request with a secret in its URL keeps it.
         let keys: Vec<&RepoRef> = self.repositories.keys().collect();
         let url = |shown: &str| {
@@ -177,7 +176,7 @@ impl Fetcher {
         let asked = moves.len().min(ASKED);
         let told = side_by_side(&requests[..asked], SIDE_BY_SIDE, |index, request| {
             let moved = moves.get(index).filter(|moved| moved.old != moved.new)?;
-            git.history(request, &moved.old, timeout).ok()
+            git.history(request, &moved.old, SOON).ok()
         });
         told.into_iter()
             .chain(std::iter::repeat(None))

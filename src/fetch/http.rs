@@ -117,10 +117,6 @@ impl Client {
         ask: Box<AskCredentials>,
         reach: Arc<Reach>,
     ) -> Result<Client, Failure> {
-        if options.deadline.is_zero() {
-            return Err(Failure::new("a timeout of zero leaves no time to fetch")
-                .hint("give `--timeout` a longer time"));
-        }
         if options.max_bytes == 0 {
             return Err(Failure::new("a size limit of zero leaves no room to fetch"));
         }

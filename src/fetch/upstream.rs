@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use super::budget::{Budget, MAX_FILE_SIZE};
 use super::git::{Clock, FetchFailure, GitRemotes, GitRequest, Listing, Trouble};
@@ -34,7 +33,6 @@ pub struct Upstream {
     budget: Budget,
     client: Arc<http::Client>,
     progress: Progress,
-    timeout: Duration,
 }
 
 /// What to ask upstream.
@@ -84,15 +82,14 @@ impl Upstream {
     /// # Errors
     /// When the options leave no time to ask.
     pub fn new(remote_git: RemoteGit, options: &Options) -> Result<Self> {
-        let timeout = options.timeout.unwrap_or(DEFAULT_TIMEOUT);
         let budget = Budget::new(options.max_file_size.unwrap_or(MAX_FILE_SIZE));
         let reach = Arc::new(Reach::new(remote_git.clone(), options.allow_private));
-        let client = super::client(&remote_git, timeout, &budget, &reach)?;
+        let client = super::client(&remote_git, DEFAULT_TIMEOUT, &budget, &reach)?;
         Ok(Upstream {
             git: GitRemotes::new(
                 remote_git,
                 Cache::of_user(),
-                timeout,
+                DEFAULT_TIMEOUT,
                 options.offline,
                 budget.clone(),
                 reach,
@@ -101,7 +98,6 @@ impl Upstream {
             budget,
             client,
             progress: Progress::new("fetching", options.quiet),
-            timeout,
         })
     }
 
@@ -192,14 +188,14 @@ impl Upstream {
                     .flatten()
                     .copied()
                     .collect();
-                let clock = Clock::start(self.timeout, None);
+                let clock = Clock::start(DEFAULT_TIMEOUT, None);
                 let request = request(url, None, None);
                 let listing = self.git.list(&request, &references, &clock, terminal)?;
                 Ok(Reply::Refs(listing))
             }
             Question::Object { url, id } => {
                 let request = request(url, Some(id), None);
-                let commit = self.git.given(&request, id, self.timeout, terminal)?;
+                let commit = self.git.given(&request, id, DEFAULT_TIMEOUT, terminal)?;
                 Ok(Reply::Object(commit))
             }
             Question::History {
@@ -211,7 +207,7 @@ impl Upstream {
                 let request = request(url, reference.as_deref(), Some(new));
                 let history = self
                     .git
-                    .history_now(&request, old, self.timeout, terminal)?;
+                    .history_now(&request, old, DEFAULT_TIMEOUT, terminal)?;
                 Ok(Reply::History(history))
             }
             Question::File { url } => self.file(url),
@@ -247,7 +243,7 @@ impl Upstream {
 
     fn chart(&self, chart: &ChartRef) -> Result<Reply, FetchFailure> {
         chart.refuse_unsafe()?;
-        match helm::pull(chart, Access::FREE.named, self.timeout, &self.budget)? {
+        match helm::pull(chart, Access::FREE.named, DEFAULT_TIMEOUT, &self.budget)? {
             helm::Got::Bytes(bytes) => {
                 let version = match helm::unpacked(chart, &bytes) {
                     Ok(Pulled::Archive(archive)) => Ok(archive.resolved.clone()),

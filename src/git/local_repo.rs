@@ -335,6 +335,16 @@ impl LocalRepo {
         }
     }
 
+    /// Returns a merge base of two commits; none where their histories have nothing in common here.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>> {
+        let output = self.run(&["merge-base", one, other], None)?;
+        let id = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        Ok(Some(id).filter(|_| output.status.success()))
+    }
+
     /// Returns whether history ends somewhere because earlier commits were not fetched.
     ///
     /// # Errors
@@ -342,20 +352,6 @@ impl LocalRepo {
     pub fn is_shallow(&self) -> Result<bool> {
         let output = self.run(&["rev-parse", "--is-shallow-repository"], None)?;
         Ok(output.stdout.starts_with(b"true"))
-    }
-
-    /// Checks the signature of a commit as `git verify-commit` does. The inner error is the message of git; empty when
-    /// there is no signature.
-    ///
-    /// # Errors
-    /// When git cannot be run.
-    pub fn verify_commit(&self, commit: &str) -> Result<std::result::Result<(), String>> {
-        let output = self.run(&["verify-commit", commit], None)?;
-        Ok(if output.status.success() {
-            Ok(())
-        } else {
-            Err(output.stderr.trim().to_owned())
-        })
     }
 
     /// Returns the commits that `tip` reaches over first parents, newest first, at most `limit`.

@@ -50,7 +50,6 @@ struct JsonTarget<'a> {
 struct JsonRoot<'a> {
     directory: &'a str,
     status: &'static str,
-    named: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -171,7 +170,6 @@ pub fn json(outcome: &Outcome) -> String {
         JsonRoot {
             directory: shown(&root.directory),
             status: status(root.status),
-            named: root.is_named,
             path,
             remote,
         }

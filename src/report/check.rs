@@ -48,12 +48,18 @@ impl Checking {
 
 /// Returns the line that sums up what was checked and what was found.
 fn summary(checked: &Checked) -> String {
-    let mut line = format!(
-        "checked {} with {} in {}",
-        counted(checked.kustomizations, "kustomization"),
-        counted(checked.references, "reference"),
-        checked.source.described()
-    );
+    let source = checked.source.described();
+    let mut line = match (checked.kustomizations, checked.unseen) {
+        (0, 0) => format!("no kustomization in {source}"),
+        (0, unseen) => {
+            format!("no kustomization in {source} ({unseen} untracked or ignored: git add them)")
+        }
+        (count, _) => format!(
+            "checked {} with {} in {source}",
+            counted(count, "kustomization"),
+            counted(checked.references, "reference"),
+        ),
+    };
     match checked.differing {
         0 => {}
         1 => line.push_str(" (1 differs in the working tree)"),

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use console::Style;
 
 use super::visible;
-use crate::reference_tree::{Difference, Link, Node, NodeKind, ReferenceTree};
+use crate::reference_tree::{Node, NodeKind, ReferenceTree};
 
 /// How text is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,17 +22,9 @@ pub struct Look {
     pub width: Option<usize>,
 }
 
-/// Returns the graph as text: a tree below each start. What was shown before is marked with `(*)`. The
-/// differences between two graphs are lines.
+/// Returns the graph as text: a tree below each start. What was shown before is marked with `(*)`.
 #[must_use]
 pub fn text(reference_tree: &ReferenceTree, look: Look) -> String {
-    if reference_tree
-        .links
-        .iter()
-        .any(|link| link.change.is_some())
-    {
-        return differences(reference_tree, look);
-    }
     let below = below(reference_tree);
     let mut shown = HashSet::new();
     let mut out = String::new();
@@ -102,28 +94,6 @@ fn below(reference_tree: &ReferenceTree) -> Vec<Vec<usize>> {
     below
 }
 
-fn differences(reference_tree: &ReferenceTree, look: Look) -> String {
-    let mut lines: Vec<(String, &str)> = reference_tree
-        .links
-        .iter()
-        .map(|link| {
-            let [from, to] = [link.from, link.to].map(|id| label(&reference_tree.nodes[id]));
-            (format!("{from} -> {to}"), sign(link))
-        })
-        .collect();
-    lines.sort();
-    lines.dedup();
-    let lines = lines.iter().map(|(line, sign)| {
-        let style = match *sign {
-            "-" => style(look).red(),
-            "+" => style(look).green(),
-            _ => style(look),
-        };
-        cut(&style.apply_to(format!("{sign} {line}")).to_string(), look)
-    });
-    lines.collect()
-}
-
 fn style(look: Look) -> Style {
     Style::new().force_styling(look.color)
 }
@@ -166,23 +136,6 @@ fn styled(node: &Node, look: Look) -> String {
     } else {
         let state = style(look).dim().apply_to(format!("({})", visible(&state)));
         format!("{name} {state}")
-    }
-}
-
-fn sign(link: &Link) -> &'static str {
-    match link.change {
-        Some(Difference::Removed) => "-",
-        Some(Difference::Added) => "+",
-        None => " ",
-    }
-}
-
-/// Returns what a node is called, with its state.
-fn label(node: &Node) -> String {
-    let name = visible(&node.name);
-    match node.state().as_str() {
-        "" => name,
-        state => format!("{name} ({})", visible(state)),
     }
 }
 

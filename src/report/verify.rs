@@ -58,9 +58,6 @@ pub fn human(verified: &Verified) -> String {
         Some(commit) => format!("{rev} ({})", short(commit)),
     };
     out.push_str(&format!("verified {named}: {result}\n"));
-    if let Some(hint) = &verified.hint {
-        out.push_str(&format!("  {hint}\n"));
-    }
     out
 }
 

@@ -22,11 +22,8 @@ pub(super) struct History<'a> {
     records: Records<'a>,
     /// The newest record of all.
     newest: Found,
-    own_changes: bool,
     /// Whether a missing record was reported.
     is_missing: bool,
-    /// Whether something was found that `--own-changes` accepts.
-    pub(super) has_own_changes: bool,
 }
 
 impl<'a> History<'a> {
@@ -35,7 +32,6 @@ impl<'a> History<'a> {
         repository: &'a gix::Repository,
         (rev, id): (&'a str, &'a CommitId),
         locks: &[String],
-        own_changes: bool,
     ) -> Result<Self> {
         let records = Records::of(here, repository, &id.commit);
         let newest = records.newest(locks, |_| true)?;
@@ -46,8 +42,6 @@ impl<'a> History<'a> {
             id,
             records,
             newest,
-            own_changes,
-            has_own_changes: false,
             is_missing: false,
         })
     }
@@ -64,10 +58,6 @@ impl<'a> History<'a> {
         directory: &str,
         lock: &Lock,
     ) -> Result<Option<Box<Recorded>>> {
-        // Files that people commit have no message of ours, and may be changed.
-        if self.own_changes && !lock.trailers {
-            return Ok(None);
-        }
         let name = path::join(directory, LOCK_NAME);
         let is_it = |trailers: &Trailers| is_about(trailers, directory);
         match self.records.newest(std::slice::from_ref(&name), is_it)? {
@@ -82,7 +72,7 @@ impl<'a> History<'a> {
                 Ok(None)
             }
             Found::Nothing => {
-                if lock.trailers && !self.own_changes && verifier.is_asked(&name) {
+                if lock.trailers && verifier.is_asked(&name) {
                     self.missing(verifier, &name)?;
                 }
                 Ok(None)
@@ -96,7 +86,6 @@ impl<'a> History<'a> {
         match tip::cut_off(self.here, self.rev)? {
             Some(failure) => verifier.failures.extend(is_first.then_some(failure)),
             None => {
-                self.has_own_changes = true;
                 let message = "no commit message holds its record";
                 verifier.add(Kind::Trailers, name, message.to_owned());
             }
@@ -157,15 +146,6 @@ impl<'a> History<'a> {
         } = record;
         let (repository, by) = (self.repository, short(commit));
         let whole = object_id(&self.id.tree)?;
-        if trailers.target.in_place && self.own_changes {
-            // Every commit of other people has another tree: only the lock must match.
-            let recorded = self.recorded(commit, trailers)?;
-            let lock = |tree| lookup(repository, tree, LOCK_NAME);
-            if lock(recorded)? != lock(whole)? {
-                self.changed(verifier, [LOCK_NAME.to_owned()], by);
-            }
-            return Ok(());
-        }
         let found = match directory {
             "" => Some(whole),
             _ => lookup(repository, whole, directory)?.map(|(_, id)| id),
@@ -194,21 +174,9 @@ impl<'a> History<'a> {
                 "{what}is the tree {found}, in the message of {by} it is {}",
                 trailers.tree.hex()
             );
-            self.has_own_changes |= directory.is_empty();
             verifier.add(Kind::Tree, directory, message);
         }
         Ok(())
-    }
-
-    /// Returns the tree that a localized commit made: the one that its message names, if that is here, as the commit
-    /// itself may have been rewritten; else its own.
-    fn recorded(&self, commit: &str, trailers: &Trailers) -> Result<gix::ObjectId> {
-        let recorded = object_id(trailers.tree.hex())?;
-        if entries(self.repository, recorded).is_ok() {
-            return Ok(recorded);
-        }
-        let own = self.here.commit(commit)?;
-        own.map_or(Ok(recorded), |own| object_id(&own.tree))
     }
 
     /// Finds a source that the commit of a record does not come from: it is neither a parent nor contained in one.
@@ -216,10 +184,6 @@ impl<'a> History<'a> {
         let Recorded {
             commit, trailers, ..
         } = record;
-        if self.own_changes {
-            // As after a squash onto a branch that lacks the source.
-            return Ok(());
-        }
         let by = short(commit);
         let Some(source) = trailers.source.as_ref().map(Digest::hex) else {
             verifier.add(
@@ -253,7 +217,6 @@ impl<'a> History<'a> {
             );
             return Ok(());
         }
-        self.has_own_changes = true;
         verifier.add(
             Kind::Trailers,
             "",
@@ -282,7 +245,6 @@ impl<'a> History<'a> {
             let is_told = path::and_above(&place).any(|above| told.contains(above))
                 || next.next().is_some_and(|next| next.starts_with(&below));
             if verifier.is_asked(&place) && !is_told {
-                self.has_own_changes |= path::name(&place) != LOCK_NAME;
                 verifier.add(
                     Kind::Tree,
                     &place,
@@ -302,13 +264,11 @@ impl<'a> History<'a> {
         let newest = match std::mem::replace(&mut self.newest, Found::Nothing) {
             Found::Record(newest) => newest,
             Found::Unreadable { commit, failure } => {
-                if !self.own_changes {
-                    unreadable(verifier, &commit, &failure);
-                }
+                unreadable(verifier, &commit, &failure);
                 return Ok(());
             }
             Found::Nothing => {
-                if is_ours && !self.is_missing && !self.own_changes {
+                if is_ours && !self.is_missing {
                     self.missing(verifier, "")?;
                 }
                 return Ok(());
@@ -324,11 +284,7 @@ impl<'a> History<'a> {
             let message = "is gone, or lists nothing any more".to_owned();
             verifier.add(Kind::Lock, &name, message);
         }
-        if self.own_changes {
-            Ok(())
-        } else {
-            self.beside_copies(verifier, &newest)
-        }
+        self.beside_copies(verifier, &newest)
     }
 
     /// Finds what lies beside the copies and is not what the source holds, in the commit of a record or since.

@@ -15,8 +15,6 @@ pub struct Verified {
     pub records: Vec<Record>,
     /// What is not as it must be, by path.
     pub differences: Vec<Difference>,
-    /// How to accept what differs, where that can be.
-    pub hint: Option<String>,
     /// What stays remote and was accepted, by the directories of the locks that say so.
     pub left: Vec<(String, Left)>,
     /// The state of the remotes of the locks, in their order; none if upstream was not asked.
@@ -78,8 +76,6 @@ pub enum Kind {
     Trailers,
     /// It is not what localizing again gives.
     Rebuilt,
-    /// The signature of the commit is not good.
-    Signature,
     /// Upstream is not what the lock says.
     Upstream,
 }
@@ -96,7 +92,6 @@ impl Kind {
             Kind::Tree => "tree",
             Kind::Trailers => "trailers",
             Kind::Rebuilt => "rebuilt",
-            Kind::Signature => "signature",
             Kind::Upstream => "upstream",
         }
     }

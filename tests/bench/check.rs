@@ -136,7 +136,7 @@ fn affected(repository: &Repository) -> Duration {
     repository.git(&["commit", "--quiet", "-m", "Change", "--", file]);
     let affected = || {
         let mut command = repository.command(env!("CARGO_BIN_EXE_git-kustomize-localize"));
-        command.args(["affected", "--since", "HEAD~1"]);
+        command.args(["affected", "HEAD~1"]);
         command
     };
     let told = output(&mut affected());

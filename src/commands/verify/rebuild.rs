@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::time::Duration;
 
 use crate::commands::fetching::fetcher;
 use crate::commands::localize::target::{local_target, remote, remote_target};
@@ -25,8 +24,7 @@ pub(super) struct Rebuilt {
     pub(super) tree: gix::ObjectId,
 }
 
-/// Localizes again what `directory` holds by its lock; the whole repository where the lock has no target. `timeout`
-/// holds for one repository or file.
+/// Localizes again what `directory` holds by its lock; the whole repository where the lock has no target.
 ///
 /// # Errors
 /// When something is no longer available, or would have to be resolved again.
@@ -35,14 +33,12 @@ pub(super) fn rebuild(
     source: CommitId,
     directory: &str,
     lock: &Rc<Lock>,
-    timeout: Option<Duration>,
 ) -> Result<Rebuilt, Failures> {
     let repository = crate::tree::objects::open(&here.git_dir)?.with_object_memory();
     let source_tree = object_id(&source.tree)?;
     let workspace = Workspace::of_commit(here.clone(), source)?;
     let options = recorded(lock, &workspace)?;
     let fetching = fetch::Options {
-        timeout,
         helm: workspace.config.helm,
         max_file_size: workspace.config.max_file_size,
         locked: true,

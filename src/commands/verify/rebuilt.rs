@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
-use std::time::Duration;
 
 use super::rebuild::rebuild;
 use crate::failure::{Failure, Failures, Result};
@@ -13,9 +12,8 @@ use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::path;
 use crate::verify::{Difference, Kind, Record, Verified};
 
-/// Adds what differs from localizing again, and why it could not be compared. `timeout` applies to each repository or
-/// file.
-pub(super) fn compare(verified: &mut Verified, timeout: Option<Duration>) -> Result<(), Failures> {
+/// Adds what differs from localizing again, and why it could not be compared.
+pub(super) fn compare(verified: &mut Verified) -> Result<(), Failures> {
     // Not the one that may reach nothing: what is fetched is configured there.
     let here = Rc::new(
         LocalRepo::discover()?.ok_or_else(|| Failure::new("this is not a git repository"))?,
@@ -31,7 +29,7 @@ pub(super) fn compare(verified: &mut Verified, timeout: Option<Duration>) -> Res
         );
     }
     for record in &verified.records {
-        match of(&here, verified, record, timeout) {
+        match of(&here, verified, record) {
             Ok(differences) => found.extend(differences),
             Err(error) => failures.extend(error.0),
         }
@@ -46,7 +44,6 @@ fn of(
     here: &Rc<LocalRepo>,
     verified: &Verified,
     record: &Record,
-    timeout: Option<Duration>,
 ) -> Result<Vec<Difference>, Failures> {
     let shown = match record.directory.as_str() {
         "" => ".",
@@ -71,7 +68,7 @@ fn of(
     let tree = ObjectTree::of_here(here.clone(), whole)?;
     let name = path::join(&record.directory, LOCK_NAME);
     let lock = Lock::at(&tree, &name)?.unwrap_or_default();
-    let rebuilt = rebuild(here, source, &record.directory, &lock, timeout).map_err(|failures| {
+    let rebuilt = rebuild(here, source, &record.directory, &lock).map_err(|failures| {
         failures.context(format_args!("`{shown}` cannot be localized again"))
     })?;
     let there = match record.target {

@@ -38,7 +38,7 @@ impl GitRemotes {
                 "{shown} did not answer within {} s",
                 clock.timeout.as_secs()
             ))
-            .hint("give it more time with `--timeout SECONDS`")
+            .hint("give it more time: write `timeout=SECONDS` into the query of its URL")
             .because(Trouble::NoAnswer),
             error => git::not_run(error).into(),
         }

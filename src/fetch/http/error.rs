@@ -195,8 +195,7 @@ impl HttpError {
                         .into(),
                 );
             }
-            HttpError::Deadline { .. } => hints.push("give it more time with `--timeout`".into()),
-            HttpError::Truncated { .. } | HttpError::Lost { .. } => {
+            HttpError::Deadline { .. } | HttpError::Truncated { .. } | HttpError::Lost { .. } => {
                 hints.push("try again: the server or the network broke off".into());
             }
             HttpError::Redirect(RedirectError::TooMany { .. }) => {
@@ -271,7 +270,7 @@ fn status_hint(code: u16, host: &str, redirected: bool, sent: Option<Source>) ->
         )),
         404 | 410 => Some("check the URL, and what the credentials give access to".into()),
         407 => Some("put the proxy's user name and password into its URL".into()),
-        408 | 500..=599 => Some("try again later, or give it more time with `--timeout`".into()),
+        408 | 500..=599 => Some("try again later".into()),
         429 => Some(format!(
             "wait before trying again; with credentials {host} may allow more requests"
         )),

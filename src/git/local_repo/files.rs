@@ -267,6 +267,25 @@ impl LocalRepo {
         ])
     }
 
+    /// Returns the files of the working tree with one of these names that git does not track, ignored ones too, from the
+    /// top.
+    ///
+    /// # Errors
+    /// When git cannot list them.
+    pub fn untracked(&self, names: &[&str]) -> Result<Vec<String>> {
+        let mut args: Vec<String> = ["ls-files", "-z", "--full-name", "--others", "--"]
+            .map(str::to_owned)
+            .into();
+        args.extend(names.iter().map(|name| format!(":(top,glob)**/{name}")));
+        let output = self.files(&Vec::from_iter(args.iter().map(String::as_str)))?;
+        let paths = output
+            .split(|byte| *byte == 0)
+            .filter(|path| !path.is_empty());
+        Ok(paths
+            .map(|path| String::from_utf8_lossy(path).into_owned())
+            .collect())
+    }
+
     /// Returns the stages of a path (from the top) that is not merged yet, each with its blob.
     ///
     /// # Errors

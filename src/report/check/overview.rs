@@ -141,7 +141,7 @@ impl<'a> Overview<'a> {
         }
         if let left_out @ 1.. = self.count - self.first.len() {
             let findings = counted(left_out, "more finding");
-            lines.push(format!("{findings} not shown here: --all shows everything"));
+            lines.push(format!("{findings} not shown here: -v shows everything"));
         }
         lines
     }
@@ -299,7 +299,7 @@ mod tests {
         assert!(text.starts_with(begin), "{text}");
         // The first of each rule and upstream.
         assert_eq!(text.matches("error[").count(), 3, "{text}");
-        let end = "117 more findings not shown here: --all shows everything\n\n\
+        let end = "117 more findings not shown here: -v shows everything\n\n\
             to begin:\n  \
             keep the URLs, and lock what they are now: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock\n  \
             let only what is new fail: write `new-only: true` into .kustomize-localize\n  \

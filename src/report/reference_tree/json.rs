@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::record::Digest;
-use crate::reference_tree::{Difference, NodeKind, ReferenceTree};
+use crate::reference_tree::{NodeKind, ReferenceTree};
 use crate::report::json::{TOOL, Tool, render};
 
 #[derive(Serialize)]
@@ -45,8 +45,6 @@ struct JsonLink<'a> {
     column: usize,
     field: &'a str,
     reference: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    change: Option<&'static str>,
 }
 
 /// Returns the graph as one JSON object.
@@ -72,10 +70,6 @@ pub fn json(reference_tree: &ReferenceTree) -> String {
                 column: link.column,
                 field: &link.field,
                 reference: &link.reference,
-                change: link.change.map(|change| match change {
-                    Difference::Added => "added",
-                    Difference::Removed => "removed",
-                }),
             })
             .collect(),
     })

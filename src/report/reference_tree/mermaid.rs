@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::reference_tree::{Difference, NodeKind, ReferenceTree};
+use crate::reference_tree::{NodeKind, ReferenceTree};
 use crate::report::visible;
 
 /// Returns the graph as a Mermaid flowchart; empty where there is nothing to draw.
@@ -46,13 +46,8 @@ pub fn mermaid(reference_tree: &ReferenceTree) -> String {
     }
     let mut seen = BTreeSet::new();
     for link in &reference_tree.links {
-        let arrow = match link.change {
-            None => "-->",
-            Some(Difference::Added) => "== new ==>",
-            Some(Difference::Removed) => "-. gone .->",
-        };
-        if seen.insert((link.from, link.to, arrow)) {
-            out.push_str(&format!("  n{} {arrow} n{}\n", link.from, link.to));
+        if seen.insert((link.from, link.to)) {
+            out.push_str(&format!("  n{} --> n{}\n", link.from, link.to));
         }
     }
     out.push_str("  classDef open stroke:#cf222e,stroke-width:2px\n");

@@ -1,4 +1,5 @@
 use super::*;
+use crate::reference_tree::Link;
 
 fn node(name: &str, kind: NodeKind) -> Node {
     Node {
@@ -16,7 +17,6 @@ fn tree() -> ReferenceTree {
         column: 3,
         field: "resources[0]".to_owned(),
         reference: String::new(),
-        change: None,
     };
     let root = NodeKind::Root {
         component: false,

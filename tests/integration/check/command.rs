@@ -13,8 +13,8 @@ fn each_source_is_looked_at_by_itself() {
     let repo = repository(&sandbox);
     let place = "base/kustomization.yaml:3:3";
     for (args, source) in [
-        (&[][..], "the index"),
-        (&["--working-tree"], "the working tree"),
+        (&[][..], "the working tree"),
+        (&["--staged"], "the index"),
         (&["--rev", "HEAD"], "commit "),
     ] {
         let told = format!("checked 3 kustomizations with 3 references in {source}");
@@ -23,14 +23,17 @@ fn each_source_is_looked_at_by_itself() {
     assert_eq!(check(&repo, &["-q"]).success().stdout, "");
 
     repo.write("base/kustomization.yaml", remote(REMOTE));
-    check(&repo, &["--working-tree"]).fails(1).stdout_has(place);
-    check(&repo, &[])
+    check(&repo, &[]).fails(1).stdout_has(place);
+    check(&repo, &["--staged"])
         .success()
         .stdout_has("1 differs in the working tree");
     check(&repo, &["--rev", "HEAD"]).success().lacks("differ");
 
     repo.git(&["add", "--all"]);
-    check(&repo, &[]).fails(1).stdout_has(place).lacks("differ");
+    check(&repo, &["--staged"])
+        .fails(1)
+        .stdout_has(place)
+        .lacks("differ");
     check(&repo, &["--rev", "HEAD"]).success();
 
     // The fix is on disk, but not staged.
@@ -39,7 +42,7 @@ fn each_source_is_looked_at_by_itself() {
         .fails(1)
         .stdout_has(place)
         .stdout_has("1 differs in the working tree");
-    check(&repo, &["--working-tree"]).success();
+    check(&repo, &[]).success();
 
     repo.git(&["commit", "--quiet", "--no-verify", "-m", "Remote"]);
     check(&repo, &["--rev", "HEAD"]).fails(1).stdout_has(place);
@@ -91,13 +94,17 @@ fn an_empty_repository_has_nothing_wrong_and_says_so() {
     assert!(!repo.git_directory().join("index").exists());
     check(&repo, &[])
         .success()
-        .stdout_has("checked 0 kustomizations");
+        .stdout_has("no kustomization in the working tree: nothing found");
     check(&repo, &["."]).fails(2);
     check(&repo, &["--rev", "HEAD"])
         .fails(2)
         .stderr_has("`HEAD` names no commit");
-    // The first commit is checked like any other.
+    // The first commit is checked like any other, and what is not part of it is counted.
     repo.write("kustomization.yaml", remote(REMOTE));
+    let unseen = "no kustomization in the index (1 untracked or ignored: git add them)";
+    check(&repo, &["--staged"]).success().stdout_has(unseen);
+    let hint = "untracked or ignored kustomizations there: 1";
+    check(&repo, &["--staged", "."]).fails(2).stderr_has(hint);
     repo.git(&["add", "--all"]);
     check(&repo, &[])
         .fails(1)
@@ -111,13 +118,8 @@ fn without_a_repository_nothing_is_checked() {
     sandbox.git(&sandbox.path(""), &["init", "-q", "--bare", "bare.git"]);
     for (place, args, says) in [
         ("plain", &["check"][..], "this is not a git repository"),
-        ("bare.git", &["check"], "no index to check"),
+        ("bare.git", &["check", "--staged"], "no index to check"),
         ("bare.git", &["check"], "--rev REV"),
-        (
-            "bare.git",
-            &["check", "--working-tree"],
-            "this repository has no working tree",
-        ),
     ] {
         let output = sandbox.run(&sandbox.path(place), args);
         output.fails(2).stderr_has(says);
@@ -130,9 +132,8 @@ fn arguments_that_exclude_each_other_or_mean_nothing_are_refused() {
     let repo = repository(&sandbox);
     let base = "`new-only` needs a base to compare with";
     for (args, says) in [
-        (&["--staged", "--working-tree", "--staged"][..], ""),
+        (&["--staged", "--staged"][..], ""),
         (&["--staged", "--rev", "HEAD"], ""),
-        (&["--working-tree", "--rev=HEAD"], ""),
         (&["--new-only=HEAD", "--no-new-only"], ""),
         (&["--rev"], ""),
         (&["--rev", "none"], ""),
@@ -238,8 +239,8 @@ fn moved_and_improved_findings_are_not_new() {
     repo.git(&["mv", "apps", "teams"]);
     repo.write("teams/a/kustomization.yaml", text("?ref=v1.2.0"));
     repo.git(&["add", "--all"]);
-    for source in ["--staged", "--working-tree"] {
-        check(&repo, &[source, "--new-only=HEAD"])
+    for source in [&["--staged"][..], &[]] {
+        check(&repo, &[source, &["--new-only=HEAD"]].concat())
             .success()
             .stdout_has("left out that HEAD has too");
     }
@@ -267,7 +268,7 @@ fn one_broken_file_does_not_hide_the_others() {
         .fails(2)
         .stderr_has("kustomize-localize.lock:1");
     repo.git(&["rm", "-q", "--cached", "kustomize-localize.lock"]);
-    check(&repo, &[])
+    check(&repo, &["--staged"])
         .fails(1)
         .stdout_has(" --> a/kustomization.yaml:")
         .stdout_has(" --> b/kustomization.yaml")

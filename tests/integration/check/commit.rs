@@ -31,7 +31,7 @@ fn files_are_checked_as_they_are_checked_out() {
     repo.git(&["add", ".gitattributes", "app/.gitattributes"]);
     // The blob is as before: the encoding is that of the working tree.
     repo.git(&["commit", "--quiet", "-m", "another encoding"]);
-    for args in [&["check"][..], &["check", "--rev", "HEAD"]] {
+    for args in [&["check", "--staged"][..], &["check", "--rev", "HEAD"]] {
         let output = repo.run(args);
         output
             .fails(1)
@@ -60,7 +60,7 @@ fn an_id_that_git_may_keep_is_not_read() {
         repo.write(".gitattributes", "*.yaml ident\n");
         repo.git(&["add", ".gitattributes"]);
         repo.git(&["commit", "--quiet", "-m", "with ident"]);
-        for args in [&["check"][..], &["check", "--rev", "HEAD"]] {
+        for args in [&["check", "--staged"][..], &["check", "--rev", "HEAD"]] {
             repo.run(args)
                 .fails(2)
                 .stderr_has("`kustomization.yaml` has `ident` and holds `$Id:`")
@@ -72,12 +72,12 @@ fn an_id_that_git_may_keep_is_not_read() {
         );
         repo.git(&["add", ".gitattributes"]);
         repo.git(&["commit", "--quiet", "-m", "without ident"]);
-        repo.run(&["check"]).lacks("holds `$Id:`");
+        repo.run(&["check", "--staged"]).lacks("holds `$Id:`");
     }
     repo.write(".gitattributes", "*.yaml ident\n");
     repo.write("kustomization.yaml", "# $Id$\nresources: []\n");
     repo.commit("git writes it");
-    repo.run(&["check"]).success();
+    repo.run(&["check", "--staged"]).success();
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_filter_is_not_run_and_not_ignored() {
     repo.write("kustomization.yaml", "resources: [map.yaml]\n");
     repo.write("map.yaml", config("map"));
     repo.commit("filtered");
-    for args in [&["check"][..], &["check", "--rev", "HEAD"]] {
+    for args in [&["check", "--staged"][..], &["check", "--rev", "HEAD"]] {
         repo.run(args)
             .fails(2)
             .stderr_has("`kustomization.yaml` goes through the filter `secret` on checkout")

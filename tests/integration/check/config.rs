@@ -25,12 +25,12 @@ fn the_configuration_comes_from_the_checked_tree() {
     let warning = ["remote-reference a/kustomization.yaml:2"];
     assert_eq!(found(&repo, &[]), error);
     repo.write(FILE, "rules: {remote-reference: warning}\n");
-    assert_eq!(found(&repo, &[]), error, "it is not staged");
-    assert_eq!(found(&repo, &["--working-tree"]), warning);
+    assert_eq!(found(&repo, &["--staged"]), error, "it is not staged");
+    assert_eq!(found(&repo, &[]), warning);
     repo.git(&["add", FILE]);
     repo.write(FILE, "rules: {remote-reference: off}\n");
-    assert_eq!(found(&repo, &[]), warning);
-    assert_eq!(found(&repo, &["--working-tree"]), [""; 0]);
+    assert_eq!(found(&repo, &["--staged"]), warning);
+    assert_eq!(found(&repo, &[]), [""; 0]);
     assert_eq!(found(&repo, &["--rev", "HEAD"]), error);
     repo.commit("with one");
     assert_eq!(found(&repo, &["--rev", "HEAD"]), [""; 0]);
@@ -43,52 +43,14 @@ fn the_configuration_comes_from_the_checked_tree() {
 }
 
 #[test]
-fn another_configuration_can_judge() {
-    let sandbox = Sandbox::new();
-    let text = format!("resources:\n- {REMOTE}\n");
-    let off = (FILE, "rules: {remote-reference: off}\n");
-    let repo = repo(&sandbox, &[("a/kustomization.yaml", &text), off]);
-    assert_eq!(found(&repo, &[]), [""; 0]);
-    let policy = sandbox.path("policy.yaml");
-    std::fs::write(&policy, "rules: {}\n").unwrap();
-    let policy = policy.to_str().unwrap();
-    let error = ["!remote-reference a/kustomization.yaml:2"];
-    assert_eq!(found(&repo, &["--config", policy]), error);
-    let below = ["check", "--config", "../../policy.yaml"];
-    let below = sandbox.run(&repo.path().join("a"), &below);
-    below.fails(1).stdout_has("a/kustomization.yaml:2:3");
-
-    let allow =
-        "allow:\n- {url: github.com/acme, reason: ours}\n- {url: a.example, reason: unused}\n";
-    std::fs::write(policy, allow).unwrap();
-    let stale = format!("stale-allow {policy}:3");
-    let allowed = "~remote-reference a/kustomization.yaml:2".to_owned();
-    assert_eq!(found(&repo, &["--config", policy]), [stale, allowed]);
-
-    std::fs::write(policy, "rules:\n  remote-reference: of\n").unwrap();
-    for (file, says) in [
-        (policy, &*format!("{policy}:2:21: ")),
-        (
-            "nowhere.yaml",
-            "could not read the configuration `nowhere.yaml`",
-        ),
-    ] {
-        let refused = repo.run(&["check", "--config", file]);
-        refused.fails(2).stderr_has(says);
-        assert_eq!(refused.stdout, "");
-    }
-}
-
-#[test]
 fn a_configuration_that_cannot_be_read_stops_the_check() {
     let sandbox = Sandbox::new();
     let wrong = "new-only: true\nexec: [rm, -rf, /]\nrules:\n  remote-refrence: off\nallow:\n- url: github.com\n";
     let repo = repo(&sandbox, &[("a/kustomization.yaml", ""), (FILE, wrong)]);
     for args in [
         &["check"][..],
-        &["check", "--working-tree"],
+        &["check", "--staged"],
         &["check", "--format", "json"],
-        &["check", "--no-allow"],
         &["check", "a"],
     ] {
         let output = repo.run_unchanged(args);
@@ -101,7 +63,7 @@ fn a_configuration_that_cannot_be_read_stops_the_check() {
     repo.remove(FILE);
     repo.symlink(FILE, "elsewhere.yaml");
     repo.git(&["add", "--all"]);
-    for args in [&["check"][..], &["check", "--working-tree"]] {
+    for args in [&["check"][..], &["check", "--staged"]] {
         let link = repo.run(args);
         link.fails(2)
             .stderr_has(FILE)

@@ -11,12 +11,12 @@ use super::{check, commands, fill, findings, found, marked, remote, repository, 
 use crate::support::{Repo, Sandbox, config, skip};
 
 /// Everything that can be checked.
-const SOURCES: [&[&str]; 3] = [&["--staged"], &["--working-tree"], &["--rev", "HEAD"]];
+const SOURCES: [&[&str]; 3] = [&["--staged"], &[], &["--rev", "HEAD"]];
 
 /// The index that a check should see: a remote reference in one overlay, and nothing else wrong.
 #[track_caller]
 fn finds_the_remote_one(repo: &Repo) {
-    check(repo, &[])
+    check(repo, &["--staged"])
         .fails(1)
         .stdout_has("overlays/prod/kustomization.yaml:2:3")
         .stdout_has("checked 3 kustomizations with 3 references in the index");
@@ -28,7 +28,11 @@ fn hook(repo: &Repo, directory: &Path) {
         let path = directory.join("hooks").join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
-        fs::write(&path, format!("#!/bin/sh\nexec '{program}' check\n")).unwrap();
+        fs::write(
+            &path,
+            format!("#!/bin/sh\nexec '{program}' check --staged\n"),
+        )
+        .unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
     repo.git(&[
@@ -55,18 +59,18 @@ fn every_format_of_the_index_is_read() {
         for command in setup.split("; ") {
             repo.git(&command.split(' ').collect::<Vec<_>>());
         }
-        check(&repo, &[])
+        check(&repo, &["--staged"])
             .success()
             .stdout_has("3 kustomizations with 3 references");
         repo.write("overlays/prod/kustomization.yaml", remote());
-        check(&repo, &[]).success();
+        check(&repo, &["--staged"]).success();
         repo.git(&["add", "overlays"]);
         // A split index has replaced, added and removed entries now.
         repo.write("new.yaml", "");
         repo.git(&["add", "new.yaml"]);
         finds_the_remote_one(&repo);
         repo.git(&["rm", "-q", "-r", "--cached", "overlays/prod"]);
-        check(&repo, &[])
+        check(&repo, &["--staged"])
             .success()
             .stdout_has("2 kustomizations with 2 references");
     }
@@ -90,10 +94,10 @@ fn an_index_that_only_git_can_read_is_read_by_git() {
     // Elsewhere than its other half, which git looks for in its own directory.
     let moved = sandbox.path("index");
     fs::copy(repo.git_directory().join("index"), &moved).unwrap();
-    let direct = repo.run(&["check", "--format", "json"]);
+    let direct = repo.run(&["check", "--staged", "--format", "json"]);
     fs::remove_file(repo.git_directory().join("index")).unwrap();
     sandbox.set("GIT_INDEX_FILE", &moved);
-    let by_git = repo.run(&["check", "--format", "json"]);
+    let by_git = repo.run(&["check", "--staged", "--format", "json"]);
     assert_eq!(direct.fails(1).stdout, by_git.fails(1).stdout);
     by_git.stdout_has("overlays/prod/kustomization.yaml");
 }
@@ -105,14 +109,14 @@ fn a_broken_index_is_not_an_empty_one() {
     let index = repo.git_directory().join("index");
     let bytes = fs::read(&index).unwrap();
     fs::write(&index, &bytes[..bytes.len() / 2]).unwrap();
-    let output = repo.run(&["check"]);
+    let output = repo.run(&["check", "--staged"]);
     output
         .fails(2)
         .stderr_has("index` is damaged")
         .stderr_has("git reset");
     assert_eq!(output.stdout, "");
     fs::write(&index, b"").unwrap();
-    repo.run(&["check"]).fails(2);
+    repo.run(&["check", "--staged"]).fails(2);
 }
 
 #[test]
@@ -140,7 +144,7 @@ fn what_a_sparse_checkout_leaves_out_is_there() {
     );
     repo.git(&["add", "base"]);
     repo.git(&["write-tree"]);
-    check(&repo, &[])
+    check(&repo, &["--staged"])
         .fails(1)
         .stdout_has("overlays/prod/kustomization.yaml:2:3")
         .lacks("../overlays/dev");
@@ -153,11 +157,11 @@ fn intent_to_add_entries_are_missing() {
     repo.write("extra/kustomization.yaml", remote());
     repo.git(&["add", "-N", "extra/kustomization.yaml"]);
     // Unstaged changes are not part of a commit.
-    check(&repo, &[])
+    check(&repo, &["--staged"])
         .success()
         .stdout_has("checked 3 kustomizations with 3 references");
     repo.git(&["add", "extra"]);
-    check(&repo, &[])
+    check(&repo, &["--staged"])
         .fails(1)
         .stdout_has("extra/kustomization.yaml:2:3");
 }
@@ -181,7 +185,7 @@ fn an_unmerged_kustomization_cannot_be_looked_at() {
     repo.commit("Main");
     assert_ne!(repo.try_git(&["merge", "other"]).status, 0);
     // Everything else is still reported.
-    check(&repo, &[])
+    check(&repo, &["--staged"])
         .fails(2)
         .stdout_has("overlays/prod/kustomization.yaml:2:3")
         .stderr_has("`base/kustomization.yaml` is not merged yet")
@@ -234,7 +238,7 @@ fn a_partial_clone_fetches_nothing() {
     clone.git(&["read-tree", "HEAD"]);
     let id = clone.id("HEAD:base/kustomization.yaml");
     let before = clone.git(&["count-objects", "-v"]);
-    for args in [&["check"][..], &["check", "--rev", "HEAD"]] {
+    for args in [&["check", "--staged"][..], &["check", "--rev", "HEAD"]] {
         clone
             .run(args)
             .fails(2)
@@ -248,7 +252,7 @@ fn a_partial_clone_fetches_nothing() {
         clone.git(&["cat-file", "-e", &id]);
     }
     clone
-        .run(&["check"])
+        .run(&["check", "--staged"])
         .success()
         .stdout_has("3 kustomizations with 3 references");
     // Where something is deployed, any other YAML file may say more.
@@ -257,7 +261,7 @@ fn a_partial_clone_fetches_nothing() {
         "targets: [{path: base, engine: argo-cd}]\n",
     );
     clone.git(&["add", ".kustomize-localize"]);
-    let output = clone.run(&["check"]);
+    let output = clone.run(&["check", "--staged"]);
     output
         .fails(2)
         .stdout_has("3 kustomizations with 3 references")
@@ -265,7 +269,7 @@ fn a_partial_clone_fetches_nothing() {
     let id = clone.id("HEAD:base/config.yaml");
     output.stderr_has(&format!("git cat-file -e {id}"));
     clone.git(&["cat-file", "-e", &id]);
-    clone.run(&["check"]).success();
+    clone.run(&["check", "--staged"]).success();
 }
 
 #[test]
@@ -309,7 +313,7 @@ fn unstaged_kustomizations_are_counted() {
             _ => format!("({count} differ in the working tree)"),
         };
         for directory in ["", "many [*]/7"] {
-            let output = sandbox.run(&repo.path().join(directory), &["check"]);
+            let output = sandbox.run(&repo.path().join(directory), &["check", "--staged"]);
             output.fails(1).stdout_has(&told);
         }
         repo.git(&["checkout", "-q", "--", "."]);
@@ -325,12 +329,12 @@ fn a_copied_repository_differs_in_nothing() {
     let file = fs::File::options().write(true).open(path).unwrap();
     let before = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000);
     file.set_modified(before).unwrap();
-    check(&repo, &[])
+    check(&repo, &["--staged"])
         .success()
         .stdout_has("checked 3 kustomizations with 3 references in the index: nothing found");
     // A deleted file is another matter.
     repo.remove("base/kustomization.yaml");
-    check(&repo, &[])
+    check(&repo, &["--staged"])
         .success()
         .stdout_has("(1 differs in the working tree)");
 }
@@ -343,8 +347,8 @@ fn a_link_to_a_kustomization_is_read_where_it_leads() {
     repo.symlink("linked/kustomization.yaml", "real.yaml");
     repo.symlink("again", "linked");
     repo.git(&["add", "--all"]);
-    for source in ["--staged", "--working-tree"] {
-        check(&repo, &[source])
+    for source in [&["--staged"][..], &[]] {
+        check(&repo, source)
             .fails(1)
             .stdout_has("linked/real.yaml:2:3")
             .stdout_has("checked 4 kustomizations");
@@ -442,12 +446,12 @@ fn the_environment_of_a_hook_selects_the_index() {
     finds_the_remote_one(&repo);
     // Absolute, relative, and from another directory.
     sandbox.set("GIT_INDEX_FILE", &other);
-    repo.run(&["check"]).success();
+    repo.run(&["check", "--staged"]).success();
     fs::copy(&other, repo.path().join("other-index")).unwrap();
     sandbox.set("GIT_INDEX_FILE", "other-index");
-    repo.run(&["check"]).success();
+    repo.run(&["check", "--staged"]).success();
     sandbox
-        .run(&repo.path().join("overlays"), &["check"])
+        .run(&repo.path().join("overlays"), &["check", "--staged"])
         .success();
     sandbox.unset("GIT_INDEX_FILE");
     sandbox.set("GIT_DIR", ".git");
@@ -455,7 +459,7 @@ fn the_environment_of_a_hook_selects_the_index() {
     sandbox.set("GIT_DIR", repo.git_directory());
     sandbox.set("GIT_WORK_TREE", repo.path());
     sandbox
-        .run(&sandbox.path(""), &["check"])
+        .run(&sandbox.path(""), &["check", "--staged"])
         .fails(1)
         .stdout_has("overlays/prod/kustomization.yaml:2:3");
 }
@@ -479,11 +483,13 @@ fn a_directory_whose_name_is_not_utf8_is_not_passed_over() {
             .stderr_has(words);
     }
     // The requested path was checked.
-    check(&repo, &["app"]).success();
+    check(&repo, &["--staged", "app"]).success();
     // A sparse index holds the directory as a tree.
     repo.git(&["sparse-checkout", "set", "--cone", "--sparse-index", "app"]);
     assert!(!bytes.exists());
-    check(&repo, &[]).fails(2).stderr_has("was not looked at");
+    check(&repo, &["--staged"])
+        .fails(2)
+        .stderr_has("was not looked at");
 }
 
 #[test]
@@ -525,9 +531,9 @@ fn a_path_that_is_on_disk_only() {
         "base is on disk, but not staged",
         "part/kustomization.yaml is on disk, but not staged",
     ]);
-    assert_eq!(told(&[]), unstaged);
+    assert_eq!(told(&["--staged"]), unstaged);
     // In the working tree, an ignored file is as good as any.
-    assert_eq!(told(&["--working-tree"]), ignored[..2]);
+    assert_eq!(told(&[]), ignored[..2]);
     repo.git(&["commit", "-q", "--no-verify", "-m", "lost"]);
     let gone = missing([
         "there is no a/map.yaml",
@@ -537,21 +543,21 @@ fn a_path_that_is_on_disk_only() {
     assert_eq!(told(&["--rev", "HEAD"]), gone);
     // Only the name of a file is staged.
     repo.git(&["add", "-N", "a/map.yaml"]);
-    assert_eq!(told(&[]), unstaged);
+    assert_eq!(told(&["--staged"]), unstaged);
     repo.git(&["add", "--all"]);
     // Ignored files warn and fail nothing.
-    assert_eq!(told(&[]), ignored);
-    let help = commands(&findings(&repo, &[])[2..]);
+    assert_eq!(told(&["--staged"]), ignored);
+    let help = commands(&findings(&repo, &["--staged"])[2..]);
     assert_eq!(help, ["git add -f -- :/a/build/map.yaml"]);
     shell(&repo, "", &help[0]).success();
-    assert_eq!(told(&[]), ignored[..2]);
+    assert_eq!(told(&["--staged"]), ignored[..2]);
     // Nobody is asked to add a secret because several kustomizations name it.
     repo.write("a/kustomization.yaml", secrets);
     repo.write("b/kustomization.yaml", secrets);
     repo.write(".kustomize-localize", "load-restrictor: none\n");
     repo.write("secret.env", "password=x\n");
     repo.git(&["add", "--all"]);
-    let ignored = found(&repo, &[]);
+    let ignored = found(&repo, &["--staged"]);
     assert_eq!(ignored.len(), 4, "{ignored:?}");
     assert!(ignored.iter().all(|one| one.starts_with("ignored-path ")));
 }
@@ -616,5 +622,5 @@ fn an_absolute_link_names_nothing_in_another_checkout() {
     repo.symlink("app/map.yaml", "more.yaml");
     repo.symlink("app/base", "../base");
     repo.git(&["add", "--all"]);
-    assert_eq!(found(&repo, &[]), [""; 0]);
+    assert_eq!(found(&repo, &["--staged"]), [""; 0]);
 }

@@ -18,7 +18,7 @@ fn check(repo: &Repo) -> Vec<(String, Vec<String>)> {
         let name = format!("{} {}", text("rule"), text("path"));
         (name, commands(std::slice::from_ref(finding)))
     };
-    findings(repo, &[]).iter().map(said).collect()
+    findings(repo, &["--staged"]).iter().map(said).collect()
 }
 
 /// Returns every file of the working tree and every entry of the index.
@@ -187,7 +187,7 @@ fn deleted_files_come_back() {
     assert_eq!(check(work), []);
     // Only files that can be committed can be fixed so.
     work.git(&["rm", "--quiet", "m/cm.yaml"]);
-    work.run(&["check", "--working-tree"])
+    work.run(&["check"])
         .fails(1)
         .stdout_has("help: bring it back: git restore");
     work.commit("gone");

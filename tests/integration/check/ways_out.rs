@@ -55,7 +55,7 @@ fn blocked(sandbox: &Sandbox, name: &str, staged: Files, beside: Files) -> (Repo
     write(&repo, beside);
     repo.try_git(&["commit", "-q", "-m", "refused"]).fails(1);
     assert_eq!(repo.id("HEAD"), head);
-    let commands = commands(&findings(&repo, &[]));
+    let commands = commands(&findings(&repo, &["--staged"]));
     (repo, commands)
 }
 
@@ -72,7 +72,7 @@ fn each_leads_out(repo: &Repo, commands: &[String], step: impl Fn(&Repo, &str)) 
             step(&copy, command);
             let done = copy.try_git(&["commit", "-q", "-m", "mended"]);
             assert_eq!(done.status, 0, "{command}: {done:?}");
-            for source in [&[][..], &["--rev", "HEAD"]] {
+            for source in [&["--staged"][..], &["--rev", "HEAD"]] {
                 assert_eq!(findings(&copy, source).len(), 0, "{command}");
             }
             let left = copy.git(&["status", "--porcelain"]);
@@ -313,15 +313,15 @@ fn of_a_stale_lock() {
     )]);
     work.run(&["lock"]).success();
     work.commit("locked");
-    assert_eq!(findings(work, &[]).len(), 0);
+    assert_eq!(findings(work, &["--staged"]).len(), 0);
     work.write("kustomization.yaml", format!("resources: [{FILE}]\n"));
     work.git(&["add", "--all"]);
-    let stale = findings(work, &[]);
+    let stale = findings(work, &["--staged"]);
     let stale: Vec<_> = stale.iter().map(|one| &one["reference"]).collect();
     // Entries that only the first of them names are stale as well.
     let wanted = ["deep", "lib"].map(|name| format!("https://github.com/acme/{name}?ref=v1"));
     assert_eq!(stale, wanted.each_ref());
-    let commands = commands(&findings(work, &[]));
+    let commands = commands(&findings(work, &["--staged"]));
     assert_eq!(commands.len(), 1);
     each_leads_out(work, &commands, nothing_more);
 }

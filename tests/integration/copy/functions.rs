@@ -288,7 +288,7 @@ fn a_fetched_program_is_trusted_in_place() {
         .success()
         .stdout_has("2 files written");
     assert_eq!(mode(work, &place) & 0o100, 0o100);
-    work.run(&["check", "--working-tree"]).success();
+    work.run(&["check"]).success();
     work.git(&["add", "--all"]);
     work.run(&["check"]).success();
     if let Some(kustomize) = Kustomize::find() {

@@ -48,7 +48,6 @@ pull)
   case $HELM_CONFIG_HOME$HELM_CACHE_HOME$HELM_DATA_HOME in *home*|"") echo "not isolated" >>"$log";; esac
   touch "$HELM_CACHE_HOME/index" "$HELM_CONFIG_HOME/used" 2>/dev/null
   directory=$STAND_IN_HELM/$(printf %s "$repo" | tr -c 'a-zA-Z0-9.-' _)
-  [ -f "$directory/slow" ] && sleep 30
   found=$directory/$name-$version.tgz
   [ -f "$found" ] || found=$(ls "$directory/$name-"*.tgz 2>/dev/null | tail -n 1)
   [ -f "$found" ] || { echo "Error: chart \"$name\" version \"$version\" not found in $repo repository" >&2; exit 1; }

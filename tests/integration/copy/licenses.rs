@@ -130,9 +130,7 @@ fn in_the_working_tree_they_go_with_their_files() {
     // Local by now, and all the same in use.
     work.run(&in_place).success().stdout_has("nothing to do");
     work.write(&format!("{HERE}/LICENSE"), "other terms\n");
-    work.run(&["check", "--working-tree"])
-        .fails(1)
-        .stdout_has("edited-copy");
+    work.run(&["check"]).fails(1).stdout_has("edited-copy");
     work.run(&[&in_place[..], &["--overwrite"]].concat())
         .success();
     assert_eq!(work.read(&format!("{HERE}/LICENSE")), "the terms\n");

@@ -30,7 +30,7 @@ fn every_field_with_absolute_paths() {
     // The same in place: a literal is not a path.
     world.verified(&["vendor"]);
     assert_eq!(work.read("app/kustomization.yaml"), relative);
-    work.run(&["check", "--working-tree"]).success();
+    work.run(&["check"]).success();
 }
 
 #[test]

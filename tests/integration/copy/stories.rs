@@ -67,11 +67,7 @@ pub(crate) fn settings() -> Vec<Setting> {
                 &["branch"],
                 &["verify"],
             ]),
-            script(&[
-                &["vendor"],
-                &["check", "--working-tree", "--format=json"],
-                &["vendor"],
-            ]),
+            script(&[&["vendor"], &["check", "--format=json"], &["vendor"]]),
             script(&[&["example/overlay"], &["example/none"], &["../elsewhere"]]),
         ];
         Stage::of("story 1", story_1(), scripts)

@@ -38,7 +38,6 @@ fn a_url_without_a_file_is_an_error_that_names_url_and_field() {
     let html = "<!DOCTYPE html>\n<html><body>Sign in</body></html>\n";
     let empty = "the server answered with an empty body";
     let names_a_file = "check that the URL names a file";
-    let drips = Reply::ok(vec![b'#'; 1000]).drip(1, Duration::from_millis(50));
     let cases = [
         ("empty", Reply::ok(""), empty, names_a_file),
         // Neighbours with the same hint would give it once.
@@ -67,12 +66,6 @@ fn a_url_without_a_file_is_an_error_that_names_url_and_field() {
             "answered 403 Forbidden",
             "to ~/.netrc",
         ),
-        (
-            "slow",
-            drips,
-            "it took longer than 1 s",
-            "give it more time with `--timeout`",
-        ),
     ];
     let mut fields = String::new();
     for (name, reply, ..) in &cases {
@@ -81,7 +74,7 @@ fn a_url_without_a_file_is_an_error_that_names_url_and_field() {
     }
     let repo = using(&sandbox, &format!("crds:\n{fields}"));
     let started = Instant::now();
-    let output = repo.run_unchanged(&["app", "--timeout", "1"]);
+    let output = repo.run_unchanged(&["app"]);
     assert!(started.elapsed() < Duration::from_secs(30));
     output.fails(2);
     for (index, (name, _, message, hint)) in cases.iter().enumerate() {
@@ -286,7 +279,7 @@ fn everything_goes_through_the_proxy() {
         sandbox.set(name, "http://127.0.0.1:9");
     }
     using(&sandbox, "crds: ['https://raw.example.com/o/r/crd.json']\n");
-    repo.run(&["app", "--timeout", "1"])
+    repo.run(&["app"])
         .fails(2)
         .stderr_has("check the proxy that");
 }

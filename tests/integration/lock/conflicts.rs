@@ -50,8 +50,8 @@ fn parted(style: &str, base: bool) -> World {
 fn resolve(world: &World, expected: &[&str]) {
     let text = world.work.read(LOCK);
     assert!(text.contains("<<<<<<<"), "{text}");
-    for source in ["--staged", "--working-tree"] {
-        let output = world.work.run(&["check", source]);
+    for source in [&["check"][..], &["check", "--staged"]] {
+        let output = world.work.run(source);
         output.fails(2).stderr_has(&format!("hint: {COMMAND}\n"));
     }
     world.work.run(&["update"]).fails(2).stderr_has(COMMAND);

@@ -71,10 +71,8 @@ impl Memory {
             config: &config,
             tree: Rc::new(self.tree.clone()),
             paths: &[],
-            no_allow: false,
             absences: None,
             identity: Some(&identity),
-            targets_only: false,
         })?)
     }
 

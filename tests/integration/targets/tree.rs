@@ -133,8 +133,6 @@ fn options_select_what_is_shown() {
     resources("../../base, on-disk.yaml");
     for (args, has, lacks) in [
         (&[][..], "on-disk.yaml", "staged.yaml"),
-        (&["--working-tree"], "on-disk.yaml", "staged.yaml"),
-        (&["--staged"], "staged.yaml", "on-disk.yaml"),
         (&["--rev", "HEAD"], "overlays/dev", ".yaml ("),
     ] {
         let text = tree(&repo, &[args, &["overlays/dev"]].concat());
@@ -144,7 +142,7 @@ fn options_select_what_is_shown() {
         );
     }
     // Paths are relative to where one stands.
-    let inside = sandbox.run(&repo.path().join("overlays"), &["tree", "dev", "--staged"]);
+    let inside = sandbox.run(&repo.path().join("overlays"), &["tree", "dev"]);
     inside.success().stdout_has("overlays/dev\n");
 }
 
@@ -195,41 +193,6 @@ fn an_empty_tree_is_reported() {
         &["--remote"],
         "nothing remote is referenced, and nothing was brought in\n",
     );
-}
-
-#[test]
-fn changes_can_be_shown_alone() {
-    let sandbox = Sandbox::new();
-    let repo = repository(&sandbox);
-    let none = repo.run(&["tree", "--since", "HEAD"]);
-    assert_eq!(none.success().stdout, "");
-    none.stderr_has("no difference\n");
-    assert_eq!(tree(&repo, &["--since", "HEAD", "--format", "mermaid"]), "");
-    repo.write(
-        "base/kustomization.yaml",
-        format!(
-            "# moved\n\nresources:\n- map.yaml\n- {}\n",
-            APP.replace("v1.2.0", "v1.3.0")
-        ),
-    );
-    assert_eq!(
-        tree(&repo, &["--since", "HEAD"]),
-        "\
-- base -> https://github.com/acme/app//deploy?ref=v1.2.0 (tag, not locked)
-+ base -> https://github.com/acme/app//deploy?ref=v1.3.0 (tag, not locked)
-"
-    );
-    let picture = tree(&repo, &["--since", "HEAD", "--format", "mermaid"]);
-    assert!(picture.starts_with("flowchart LR\n"), "{picture}");
-    for line in [
-        "[\"base\"]",
-        "([\"https://github.com/acme/app//deploy?ref=v1.3.0<br>tag, not locked\"]):::open",
-        " == new ==> ",
-        " -. gone .-> ",
-    ] {
-        assert!(picture.contains(line), "{line}: {picture}");
-    }
-    assert!(!picture.contains("overlays"), "{picture}");
 }
 
 #[test]
@@ -388,15 +351,11 @@ fn what_is_not_there_is_an_error() {
         (&["nowhere"][..], "there is no `nowhere`"),
         (&["--rev", "nothing"], "`nothing` names no commit"),
         (
-            &["--since", "nothing"],
-            "cannot tell what is new since nothing",
-        ),
-        (
             &["--invert", other],
             "nothing names `https://example.com/other`",
         ),
         (&["--invert", other], "git kustomize-localize tree --remote"),
-        (&["--invert", "x", "--since", "HEAD"], "cannot be used with"),
+        (&["--invert", "x", "--remote"], "cannot be used with"),
         (
             &["https://token@example.com/acme/app"],
             "`https://example.com/acme/app` is not a directory of this repository",

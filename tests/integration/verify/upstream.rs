@@ -3,7 +3,6 @@
 mod files;
 mod mixed;
 mod refs;
-mod since;
 
 use std::path::Path;
 

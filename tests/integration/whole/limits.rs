@@ -78,7 +78,7 @@ const LOOKING: [&[&str]; 5] = [
     &["check", "--rev", "HEAD"],
     &["targets", "--rev", "HEAD"],
     &["tree", "--rev", "HEAD"],
-    &["affected", "--since", "HEAD~0"],
+    &["affected", "HEAD~0"],
     &["branch", "--dry-run", "--no-verify"],
 ];
 

@@ -55,10 +55,19 @@ fn translated(line: &[String]) -> Vec<String> {
     let (words, rest): (&[&str], _) = match line {
         [first, rest @ ..] if first == "branch" => (&["--in-place"], rest),
         [first, rest @ ..] if first == "vendor" => (&["--in-place", "--no-commit"], rest),
+        // What is on disk was not looked at by default.
+        [first, rest @ ..] if first == "check" && !rest.iter().any(|it| is_source(it)) => {
+            (&["check", "--working-tree"], rest)
+        }
+        [first, rest @ ..] if first == "affected" => (&["affected", "--since"], rest),
         line => (&[], line),
     };
     let words = words.iter().map(|&word| word.to_owned());
     words.chain(rest.iter().cloned()).collect()
+}
+
+fn is_source(word: &str) -> bool {
+    ["--staged", "--rev"].contains(&word)
 }
 
 /// Returns the lines of a script.

@@ -58,10 +58,7 @@ pub(crate) fn settings() -> Vec<Setting> {
             let line = [&["--no-commit", "--no-verify"], &arguments[..]].concat();
             Stage {
                 name: format!("parity {name}"),
-                scripts: vec![script(&[
-                    &line,
-                    &["check", "--working-tree", "--format=json"],
-                ])],
+                scripts: vec![script(&[&line, &["check", "--format=json"]])],
                 sandbox,
                 directory,
                 _alive: Box::new(upstream),

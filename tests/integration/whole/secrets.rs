@@ -260,7 +260,7 @@ fn what_is_no_url_shows_no_secret() {
         })
         .collect();
     for format in ["human", "json", "sarif", "github", "gitlab"] {
-        let output = repo.run(&["check", "--working-tree", "--format", format]);
+        let output = repo.run(&["check", "--format", format]);
         output.fails(1).lacks(SECRET);
         if format == "json" {
             for root in &roots {
@@ -273,7 +273,7 @@ fn what_is_no_url_shows_no_secret() {
         for args in [
             &["lock"][..],
             &["tree"],
-            &["affected", "HEAD", "--working-tree"],
+            &["affected", "HEAD"],
             &[&["vendor"], &localizing[..]].concat(),
         ] {
             repo.run(&[args, &[format]].concat()).lacks(SECRET);
@@ -461,7 +461,7 @@ fn errors_about_arguments_are_clean() {
             &["check", &format!("--format={text}")],
             &["check", &format!("--{text}")],
             &["check", &format!("--x={text}")],
-            &["lock", "--timeout", text],
+            &["lock", "--format", text],
             &["explain", text, text],
             &["a", "b", text],
             &["hook", text],

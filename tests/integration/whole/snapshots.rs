@@ -195,7 +195,7 @@ fn branch_and_vendor() {
         &[
             "vendor --no-verify apps/web",
             "vendor --no-verify apps/web",
-            "check --working-tree",
+            "check",
         ],
     );
 }
@@ -210,8 +210,8 @@ fn targets_and_affected() {
         &[
             "targets",
             "targets --format json",
-            &format!("affected --since {since}"),
-            &format!("affected --since {since} --format json"),
+            &format!("affected {since}"),
+            &format!("affected {since} --format json"),
         ],
     );
     let said = said.replace(&since, "SINCE").replace(&since[..12], "SINCE");

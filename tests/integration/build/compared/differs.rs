@@ -1,6 +1,6 @@
 //! Each way in which outputs differ.
 
-use super::{altering, project, recorded, stand_in};
+use super::{project, recorded, stand_in};
 use crate::support::{Output, Project};
 
 /// Runs the program with a kustomize that pipes what a result builds to through `filter`.
@@ -81,34 +81,6 @@ fn functions_that_are_left_out_are_no_success() {
         trailer.starts_with("identical 0/1, not built 1 "),
         "{trailer}"
     );
-}
-
-/// It says nothing about what is built, so that no record may hold it.
-#[test]
-fn an_original_that_takes_too_long_is_no_root_that_did_not_build() {
-    let Some(project) = project() else { return };
-    let work = &project.work;
-    let script = "[ $1 = version ] && { echo v9.9.9; exit; }; sleep 30";
-    stand_in(&project.sandbox, script);
-    work.lock();
-    let before = work.state();
-    work.run(&["branch", "--timeout=1"])
-        .fails(2)
-        .stderr_has("did not finish within 1 s")
-        .stderr_has("--timeout SECONDS");
-    before.assert_same(&work.state());
-}
-
-#[test]
-fn a_build_that_takes_too_long_is_ended() {
-    let Some(project) = project() else { return };
-    altering(&project, "sleep 30");
-    project
-        .overlay(&["--timeout=1"])
-        .fails(1)
-        .stdout_has("the result does not: `")
-        .stdout_has("did not finish within 1 s")
-        .stderr_has("hint: give it more time: --timeout SECONDS\n");
 }
 
 #[test]

@@ -323,7 +323,7 @@ fn nothing_is_removed_where_a_chart_cannot_be_looked_for() {
     work.run(&args);
     assert_eq!(work.read(chart), there);
     assert_eq!(stage.lock(), lock);
-    work.run(&["check", "--working-tree"]).fails(2);
+    work.run(&["check"]).fails(2);
     work.run(&["lock"]);
     assert_eq!(stage.lock(), lock);
 }

@@ -28,7 +28,7 @@ fn locked(versions: &[&str]) -> Stage {
 }
 
 fn ask(repo: &Repo) -> Output {
-    repo.run_unchanged(&["verify", "--upstream", "--timeout", "20"])
+    repo.run_unchanged(&["verify", "--upstream"])
 }
 
 /// Removes what is served, so that something else can be.

@@ -130,7 +130,6 @@ pub(crate) struct Reply {
     headers: Vec<(String, String)>,
     body: Vec<u8>,
     delay: Duration,
-    drip: Option<(usize, Duration)>,
 }
 
 impl Reply {
@@ -146,7 +145,6 @@ impl Reply {
             headers: Vec::new(),
             body: Vec::new(),
             delay: Duration::ZERO,
-            drip: None,
         }
     }
 
@@ -173,12 +171,6 @@ impl Reply {
         self
     }
 
-    /// Sends `size` bytes of the body at a time and waits after each.
-    pub(crate) fn drip(mut self, size: usize, pause: Duration) -> Reply {
-        self.drip = Some((size, pause));
-        self
-    }
-
     /// Replaces the status.
     pub(super) fn status_is(&mut self, status: u16) {
         self.status = status;
@@ -197,13 +189,8 @@ impl Reply {
         if method == "HEAD" {
             return Ok(());
         }
-        let (size, pause) = self.drip.unwrap_or((usize::MAX, Duration::ZERO));
-        for piece in self.body.chunks(size) {
-            stream.write_all(piece)?;
-            stream.flush()?;
-            thread::sleep(pause);
-        }
-        Ok(())
+        stream.write_all(&self.body)?;
+        stream.flush()
     }
 }
 

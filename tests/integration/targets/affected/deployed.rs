@@ -171,7 +171,7 @@ fn nothing_that_is_deployed_as_a_build_makes_it_is_missed() {
         repo.git(&["add", "--all"]);
         repo.git(&["commit", "-q", "--allow-empty", "-m", &what]);
         let after = deployed(&sandbox, &kustomize, &repo);
-        let named = lines(&repo, &["--since", "HEAD^"]);
+        let named = lines(&repo, &["HEAD^"]);
         let all: Vec<&String> = before.keys().chain(after.keys()).collect();
         for name in all {
             let (directory, app) = name.split_once(' ').unwrap();
@@ -210,7 +210,7 @@ fn a_path_that_an_overlay_gives_is_followed() {
         )
     };
     let first = "deploy/web-prod: deploy/web-prod/map.yaml".to_owned();
-    let since = ["--since", "HEAD^"];
+    let since = ["HEAD^"];
     assert_eq!(lines(&repo, &since), [first.clone(), by("dev"), by("prod")]);
     // A build that cannot be run leaves the object as its file has it.
     let remote =
@@ -224,11 +224,11 @@ fn a_path_that_an_overlay_gives_is_followed() {
     repo.write("deploy/web-prod/map.yaml", config("again"));
     repo.commit("Change it again");
     assert_eq!(lines(&repo, &since), [first, by("prod")]);
-    let output = repo.run_unchanged(&["affected", since[0], since[1]]);
+    let output = repo.run_unchanged(&["affected", since[0]]);
     output
         .success()
         .stderr_has("Argo CD Application web (apps/web.yaml:1): compared as its file has it: clusters/dev/kustomization.yaml may change it\n  not built: clusters/dev/kustomization.yaml: it reaches https://example.com/acme/x?ref=v1: tag, not locked\n");
-    let output = repo.run_unchanged(&["affected", since[0], since[1], "--format", "json"]);
+    let output = repo.run_unchanged(&["affected", since[0], "--format", "json"]);
     let json = report(&output.success().stdout);
     let unbuilt = json["unbuilt"].as_array().unwrap();
     let names: Vec<&Value> = unbuilt.iter().map(|one| &one["name"]).collect();
@@ -258,7 +258,7 @@ fn patterns_of_flux_that_come_or_go_touch_all_that_it_deploys() {
     repo.commit("Begin");
     let is_built = || repo.run(&["targets", "--build", "web"]).status == 0;
     let flux = || {
-        let named = lines(&repo, &["--since", "HEAD^"]);
+        let named = lines(&repo, &["HEAD^"]);
         assert!(
             named.iter().all(|line| line.starts_with("Flux")),
             "{named:?}"

@@ -42,7 +42,7 @@ fn line_ends_are_those_of_the_working_tree_and_of_upstream() {
     assert_eq!(map, config_map("lib"));
     assert!(clone.read(APP).contains("\r\n"));
     in_place(&clone, &[]).success().stdout_has("nothing to do");
-    let output = clone.run(&["check", "--working-tree"]);
+    let output = clone.run(&["check"]);
     output.success().lacks("edited-copy");
 }
 

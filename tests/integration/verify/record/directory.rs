@@ -112,12 +112,7 @@ fn a_commit_and_a_directory_are_distinguished() {
     verify(work, &["./localized-overlay"]).success();
     verify(work, &[&id]).fails(2).stderr_has("holds no record");
     for (args, said) in [
-        (
-            &["--require-signature"][..],
-            "--require-signature is for a commit",
-        ),
-        (&["--rebuild"], "--rebuild is for a commit"),
-        (&["--own-changes"], "--own-changes is for a commit"),
+        (&["--rebuild"][..], "--rebuild is for a commit"),
         (&["--", "base"], "PATH is for a commit"),
     ] {
         verify(work, &[&["./localized-overlay"], args].concat())

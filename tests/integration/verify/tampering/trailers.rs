@@ -195,21 +195,14 @@ fn a_commit_on_top_is_a_difference_however_it_is_named() {
             output
                 .fails(1)
                 .stdout_has("base/cm.yaml: is not what the message of ")
-                .stdout_has(": 1 difference\n  to accept changes to your own files, ")
-                .stdout_has(": git kustomize-localize verify --own-changes ");
+                .stdout_has(": 1 difference\n");
         });
-        by_each_name(repo, &commit, &["--own-changes"], |output| {
-            output.success().stdout_has(": as recorded\n");
-        });
-        // It is not accepted of what was localized.
         let place = branch.listed().remove(0);
         repo.write(&place, "edited: true\n");
         branch.commit();
-        for more in [&[][..], &["--own-changes"]] {
-            repo.run(&[&["verify"], more].concat())
-                .fails(1)
-                .stdout_has(&format!("{place}: was changed: "));
-        }
+        repo.run(&["verify"])
+            .fails(1)
+            .stdout_has(&format!("{place}: was changed: "));
         // Into the commit with the record itself.
         repo.git(&["reset", "--quiet", "--hard", &branch.tip]);
         repo.write("base/cm.yaml", config("edited"));
@@ -217,7 +210,6 @@ fn a_commit_on_top_is_a_difference_however_it_is_named() {
         repo.run(&["verify"])
             .fails(1)
             .stdout_has("base/cm.yaml: is not what ");
-        repo.run(&["verify", "--own-changes"]).success();
     }
 }
 
@@ -260,19 +252,6 @@ fn a_merge_into_main_is_followed_to_the_record() {
         repo.run(&["verify"])
             .fails(1)
             .stdout_has("README.md: is not what ");
-        repo.run(&["verify", "--own-changes"])
-            .success()
-            .stdout_has(&by);
-        // A message that is gone can be accepted, one that is damaged cannot.
-        let tree = repo.id("HEAD^{tree}");
-        for (message, status) in [("Squash", 0), ("Squash\n\nKustomize-Localize-Tool: x", 1)] {
-            let squash = repo.git(&["commit-tree", &tree, "-p", "main~2", "-m", message]);
-            let hint = "  to accept changes to your own files, ";
-            let output = repo.run(&["verify", &squash]);
-            assert_eq!(output.fails(1).stdout.contains(hint), status == 0);
-            let output = repo.run(&["verify", &squash, "--own-changes"]);
-            assert_eq!(output.status, status, "{output:?}");
-        }
     }
 }
 
@@ -319,5 +298,4 @@ fn commits_by_people_have_no_record() {
     work.run(&["vendor"]).success();
     work.commit("Vendor");
     assert!(!work.read("kustomize-localize.lock").contains("trailers:"));
-    work.run(&["verify", "--own-changes"]).success();
 }

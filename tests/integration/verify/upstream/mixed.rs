@@ -3,7 +3,6 @@
 use std::fs;
 
 use super::*;
-use crate::branch::commits::signed::key;
 use crate::support::{Project, Reply, Server};
 
 #[test]
@@ -57,14 +56,13 @@ fn a_branch_is_verified_and_its_remotes_are_asked() {
         let place = work.git(&["ls-files", "*service.yaml"]);
         work.write(&place, "edited: by hand\n");
         work.commit("by hand");
-        let args = ["--rebuild", "--require-signature"];
+        let args = ["--rebuild"];
         let output = ask(work, &args);
         output
             .fails(1)
             .stdout_has(&format!("{place}: was changed"))
             .stdout_has(&format!("moved: {label} was "))
             .stdout_has("the tag `v1` names another commit")
-            .stdout_has("is not signed")
             .stdout_has("upstream of 1 remote: 1 moved\n");
         let kinds: Vec<String> = report(work, &args, 1)["differences"]
             .as_array()
@@ -72,7 +70,7 @@ fn a_branch_is_verified_and_its_remotes_are_asked() {
             .iter()
             .map(|one| one["kind"].as_str().unwrap().to_owned())
             .collect();
-        for kind in ["file", "signature", "upstream"] {
+        for kind in ["file", "upstream"] {
             assert!(
                 kinds.iter().any(|one| one == kind),
                 "no {kind} in {kinds:?}"
@@ -93,25 +91,12 @@ fn a_branch_is_verified_and_its_remotes_are_asked() {
 }
 
 #[test]
-fn a_signature_counts_also_where_urls_are_locked_only() {
+fn a_lock_at_the_top_is_enough_to_ask_upstream() {
     let project = Project::new();
-    let key = key(&project);
     let work = &project.work;
     work.run(&["lock"]).success();
     work.commit("locked");
     ask(work, &[]).success().stdout_has("as locked\n");
-    ask(work, &["--require-signature"])
-        .fails(1)
-        .stdout_has("is not signed")
-        .stdout_has("upstream of 1 remote: 1 ok\n");
-    work.git(&[
-        "commit",
-        "--quiet",
-        "--amend",
-        "--no-edit",
-        &format!("-S{key}"),
-    ]);
-    ask(work, &["--require-signature"]).success();
     ask(work, &["--rebuild"])
         .fails(2)
         .stdout_has("upstream of 1 remote: 1 ok\n")
