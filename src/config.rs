@@ -321,6 +321,16 @@ impl Config {
     /// As [`Config::parse`], and when it cannot be read.
     pub fn of(tree: &dyn Tree, directory: &str) -> Result<Config, Failures> {
         let place = path::join(directory, FILE_NAME);
+        for wrong in [".yaml", ".yml"].map(|end| format!("{place}{end}")) {
+            if tree.entry(&wrong)?.is_some() {
+                let wrong = path::name(&wrong);
+                return Err(Failure::new(format!(
+                    "`{wrong}` is not read: the configuration is `{FILE_NAME}`"
+                ))
+                .hint(format!("git mv -- :/{wrong} :/{FILE_NAME}"))
+                .into());
+            }
+        }
         match tree.entry(&place)? {
             None => Ok(Config::default()),
             Some(Entry::File { .. }) => Config::parse(&tree.read(&place)?, FILE_NAME),

@@ -189,3 +189,17 @@ fn every_command_that_is_written_is_understood() {
     assert_eq!(wrong, [""; 0]);
     assert!(count > 60, "{count}");
 }
+
+/// One idea once: an option that does what another one does, or what the configuration says, makes this fail.
+#[test]
+fn the_program_has_few_options() {
+    let command = crate::cli::documented();
+    let mut todo = vec![&command];
+    let mut options = std::collections::BTreeSet::new();
+    while let Some(command) = todo.pop() {
+        let names = command.get_arguments().filter_map(clap::Arg::get_long);
+        options.extend(names.filter(|name| !["help", "version"].contains(name)));
+        todo.extend(command.get_subcommands().filter(|one| !one.is_hide_set()));
+    }
+    assert!(options.len() <= 31, "{}: {options:?}", options.len());
+}

@@ -282,3 +282,37 @@ fn hostile_files_end_in_an_error() {
         let _ = Config::parse(&EVERYTHING.as_bytes()[cut..], "x");
     }
 }
+
+#[test]
+fn a_file_of_another_name_is_not_passed_over() {
+    for (name, said) in [
+        (
+            ".kustomize-localize.yaml",
+            Some("`.kustomize-localize.yaml` is not read"),
+        ),
+        (
+            ".kustomize-localize.yml",
+            Some("git mv -- :/.kustomize-localize.yml"),
+        ),
+        ("apps/.kustomize-localize.yaml", None),
+    ] {
+        for beside in [false, true] {
+            let mut tree = crate::tree::memory::MemoryTree::default();
+            tree.file(name, b"helm: true\n", false);
+            if beside {
+                tree.file(FILE_NAME, b"helm: false\n", false);
+            }
+            let read = Config::of(&tree, "").map_err(|failures| failures.0);
+            let failure = read
+                .err()
+                .map(|all| format!("{} {:?}", all[0], all[0].hints));
+            assert_eq!(failure.is_some(), said.is_some(), "{name}");
+            assert!(
+                failure
+                    .unwrap_or_default()
+                    .contains(said.unwrap_or_default()),
+                "{name}"
+            );
+        }
+    }
+}

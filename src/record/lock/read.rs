@@ -151,9 +151,32 @@ fn options(reader: &mut Reader<'_>, options: &mut LockOptions) -> Result<Mark> {
             "scope" => options.scope = Some(text_of(reader)?),
             "leave-missing" => texts(reader, &mut options.leave_missing)?,
             "leave-remote" => texts(reader, &mut options.leave_remote)?,
-            _ => return Err(unknown(reader, mark)),
+            _ => {
+                return Err(configured(key).map_or_else(
+                    || unknown(reader, mark),
+                    |now| {
+                        reader
+                            .failure(mark, format!("`{key}` is said by the configuration now"))
+                            .hint(format!(
+                                "remove it here, and write `{now}` in .kustomize-localize"
+                            ))
+                    },
+                ));
+            }
         }
         Ok(())
+    })
+}
+
+/// Returns what the configuration says instead of an option that locks held.
+fn configured(key: &str) -> Option<&'static str> {
+    Some(match key {
+        "helm" => "helm: true",
+        "no-licenses" => "licenses: false",
+        "hydrator-metadata" => "hydrator-metadata: true",
+        "load-restrictor" => "load-restrictor: none",
+        "trust-exec" => "trust-exec: [GLOB]",
+        _ => return None,
     })
 }
 

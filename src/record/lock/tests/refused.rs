@@ -48,6 +48,16 @@ fn unknown_syntax_is_refused() {
             ("foo: 1", 1, "key is not known"),
             ("---\nversion: 1", 1, "a second document"),
             ("options:\n  helmet: x", 2, "key is not known"),
+            (
+                "options:\n  helm: true",
+                2,
+                "`helm` is said by the configuration now",
+            ),
+            (
+                "options:\n  no-licenses: true",
+                2,
+                "`no-licenses` is said by",
+            ),
             ("options:\n  scope: ..", 2, "`..`"),
             ("options:\n  leave-missing: [\"\"]", 2, "is empty"),
             ("options: {leave-remote: [\"https://u:p@h\"]}", 1, PASSWORD),
