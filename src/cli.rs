@@ -31,7 +31,7 @@ pub use output::Color;
 /// Exit status when the work could not be done: usage, git, network, unreadable input.
 pub const FAILED: u8 = 2;
 
-/// Make kustomize builds hermetic, with git as the ledger
+/// Vendor the remote bases of kustomizations, and prove that the build is the same
 #[derive(Debug, Parser)]
 #[command(
     name = "git-kustomize-localize",

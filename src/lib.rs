@@ -1,4 +1,4 @@
-//! `git kustomize-localize` makes `kustomize build` hermetic, with git as the ledger.
+//! `git kustomize-localize` vendors the remote bases of kustomizations, and proves that the build is the same.
 //!
 //! This page is the map of the program; read it before the code.
 //!
