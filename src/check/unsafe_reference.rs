@@ -20,7 +20,7 @@ pub(super) const DEFINITION: Definition = Definition {
 A reference holds a login or a token, a fragment, a blank at its end, a scheme that kustomize cannot read, or what git
 would take for an option. What is committed is visible to everybody who can read the repository, what git takes for an
 option can run commands, and a lock holds the URL without the rest, which may name something else. Revoke the secret and
-leave it to a credential helper or netrc; write the reference anew:
+leave it to a credential helper; write the reference anew:
 
 ```yaml
 resources:
@@ -28,8 +28,8 @@ resources:
 - https://git.example.com/acme/bases?ref=v1.2.0      # git asks its credential helper
 ```
 
-A login is an error in locked references as well. Localizing and locking read passwords from git's credential helpers
-and `~/.netrc`.
+A login is an error in locked references as well. Localizing and locking read passwords from git's credential
+helpers.
 
 The rule also reports what begins with `-` and is given to helm (`releaseName`, `namespace`, `apiVersions`, … of a
 chart), and to docker: an image that begins with `-`.
@@ -110,7 +110,7 @@ fn secret(shown: &str) -> (String, Vec<String>) {
         format!("`{shown}` is written with a login or a token in it"),
         vec![
             "take it out, and revoke what is secret: it stays in the history".to_owned(),
-            "give it to a credential helper of git or to `~/.netrc` instead".to_owned(),
+            "give it to a credential helper of git instead".to_owned(),
         ],
     )
 }

@@ -471,19 +471,27 @@ impl GitRemotes {
         Ok(Some((to.to_owned(), access)))
     }
 
-    /// Refuses to let git send the `default` login of netrc to a host that only an upstream names.
+    /// Refuses to let git send the `default` login of `~/.netrc` to a host that only an upstream names.
     fn refuse_default_login(&self, url: &str, access: Access) -> Result<()> {
-        match Url::parse(url) {
-            Ok(parsed) if !access.named && self.client.has_default_login(&parsed) => {
-                let host = parsed.host_str().unwrap_or_default();
-                Err(Failure::new(format!(
-                    "{} is refused: only an upstream names {host}, and git would send it the `default` login of netrc",
-                    redact::url(url)
-                ))
-                .hint(format!("if that is meant: add `machine {host}` with a login to netrc")))
-            }
-            _ => Ok(()),
+        let Ok(parsed) = Url::parse(url) else {
+            return Ok(());
+        };
+        let host = parsed.host_str().unwrap_or_default();
+        let netrc = std::env::home_dir().map(|home| home.join(".netrc"));
+        let netrc = netrc.and_then(|path| std::fs::read(path).ok());
+        let netrc = String::from_utf8_lossy(netrc.as_deref().unwrap_or_default());
+        let words: Vec<&str> = netrc.split_whitespace().collect();
+        if access.named
+            || !words.contains(&"default")
+            || words.windows(2).any(|two| two == ["machine", host])
+        {
+            return Ok(());
         }
+        Err(Failure::new(format!(
+            "{} is refused: only an upstream names {host}, and git would send it the `default` login of ~/.netrc",
+            redact::url(url)
+        ))
+        .hint(format!("if that is meant: add `machine {host}` with a login to ~/.netrc")))
     }
 
     fn fetch_reference(

@@ -7,15 +7,13 @@
 
 mod credentials;
 mod error;
-mod netrc;
 mod retry;
 #[cfg(test)]
 mod tests;
 mod transport;
 
-use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use url::Url;
@@ -27,7 +25,6 @@ pub use self::credentials::Source;
 pub(crate) use self::credentials::is_loopback;
 use self::credentials::{Credentials, Target, forget_userinfo};
 pub use self::error::{HttpError, RedirectError};
-use self::netrc::Netrc;
 use self::retry::Clock;
 pub use self::retry::retry_after;
 use self::transport::{Answer, Roots, Transport, host};
@@ -77,21 +74,18 @@ pub struct Body {
     pub url: Url,
 }
 
-/// Fetches URLs. Meant to live as long as the run: connections are kept, and files of the user (CA
-/// certificates, netrc) are read once, when the first URL needs them.
+/// Fetches URLs. Meant to live as long as the run: connections are kept, and certificates of the user are read once, when
+/// the first URL needs them.
 pub struct Client {
     options: Options,
     reach: Arc<Reach>,
     ask: Box<AskCredentials>,
-    netrc_file: Option<PathBuf>,
-    netrc: OnceLock<Netrc>,
     transport: Transport,
 }
 
 /// What a client takes from its surroundings; by default nothing.
 #[derive(Default)]
 struct Surroundings {
-    netrc_file: Option<PathBuf>,
     roots: Roots,
     /// Whether the proxy variables (and on macOS and Windows the system's settings) count.
     proxies: bool,
@@ -100,7 +94,6 @@ struct Surroundings {
 impl Surroundings {
     fn of_the_user() -> Self {
         Surroundings {
-            netrc_file: Netrc::locate(),
             roots: Roots::from_environment(),
             proxies: true,
         }
@@ -130,18 +123,12 @@ impl Client {
         reach: Arc<Reach>,
         surroundings: Surroundings,
     ) -> Client {
-        let Surroundings {
-            netrc_file,
-            roots,
-            proxies,
-        } = surroundings;
+        let Surroundings { roots, proxies } = surroundings;
         let transport = Transport::new(&options, roots, proxies);
         Client {
             options,
             reach,
             ask,
-            netrc_file,
-            netrc: OnceLock::new(),
             transport,
         }
     }
@@ -157,7 +144,7 @@ impl Client {
     pub fn get(&self, url: &str, access: Access, cancel: &AtomicBool) -> Result<Body, HttpError> {
         let target = Target::parse(url)?;
         let clock = Clock::start(self.options.deadline, cancel);
-        let mut credentials = target.credentials(access.named, || self.netrc());
+        let mut credentials = target.credentials();
         let mut asked = false;
         let mut tried = 0;
         loop {
@@ -239,19 +226,6 @@ impl Client {
             limit: MAX_REDIRECTS,
         }
         .into())
-    }
-
-    /// Returns whether netrc has a login for any host, but does not list that of `url`.
-    pub(super) fn has_default_login(&self, url: &Url) -> bool {
-        let host = url.host_str().unwrap_or_default();
-        self.netrc().is_some_and(|netrc| {
-            netrc.find(host, None, true).is_some() && netrc.find(host, None, false).is_none()
-        })
-    }
-
-    fn netrc(&self) -> Option<&Netrc> {
-        let path = self.netrc_file.as_deref()?;
-        Some(self.netrc.get_or_init(|| Netrc::read(path)))
     }
 }
 

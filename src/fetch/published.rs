@@ -28,7 +28,10 @@ impl Published {
         name: &str,
         source: Option<&str>,
     ) -> Result<Option<Published>> {
-        let remotes = here.remotes()?;
+        // Settings may be about a remote that is not there.
+        let mut remotes = here.remotes()?;
+        let has_url = |remote: &str| here.config(&format!("remote.{remote}.url"));
+        remotes.retain(|remote| has_url(remote).is_ok_and(|url| url.is_some()));
         let of = |branch: &str| here.config(&format!("branch.{branch}.remote"));
         let configured = match source {
             Some(source) => [of(name)?, of(source)?],

@@ -291,7 +291,7 @@ fn question(remote: &Remote) -> Result<Question> {
         return Err(Failure::new(format!(
             "{url} cannot be asked for: the lock does not hold the secret in it"
         ))
-        .hint("leave secrets out of URLs: netrc and git's credential helpers are asked for them"));
+        .hint("leave secrets out of URLs: git's credential helpers are asked for them"));
     }
     Ok(match remote {
         Remote::Git(git) => {

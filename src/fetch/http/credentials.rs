@@ -1,18 +1,15 @@
-//! Who may know which login: the URL's own, the netrc file's, the credential helper's.
+//! Who may know which login: the URL's own, the credential helper's.
 
 use percent_encoding::percent_decode_str;
 use url::{Host, Url};
 
 use super::error::HttpError;
-use super::netrc::Netrc;
 
 /// Where the credentials of a request came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// The userinfo of the URL.
     Url,
-    /// The netrc file.
-    Netrc,
     /// The closure given to [`Client::new`](super::Client::new).
     Helper,
 }
@@ -64,37 +61,15 @@ impl Target {
         })
     }
 
-    /// Returns what to send with the first request: the URL's own login, as kustomize does (Go's
-    /// `http.Client`), else that of the netrc file. A user name alone in the URL selects among the
-    /// logins of the netrc file, and is sent alone (some hosts take a token so) when it is not there.
-    ///
-    /// `named` is whether the user's files name the host: for another host netrc must have an entry.
-    pub(super) fn credentials<'n>(
-        &self,
-        named: bool,
-        netrc: impl FnOnce() -> Option<&'n Netrc>,
-    ) -> Option<Credentials> {
-        let own = || {
-            let given = !self.user.is_empty() || self.password.is_some();
-            given.then(|| Credentials {
-                user: self.user.clone(),
-                password: self.password.clone(),
-                source: Source::Url,
-            })
-        };
-        if self.password.is_some() || !self.may_look_up() {
-            return own();
-        }
-        let wanted = (!self.user.is_empty()).then_some(self.user.as_str());
-        let host = self.url.host_str()?;
-        match netrc().and_then(|netrc| netrc.find(host, wanted, named)) {
-            Some((user, password)) => Some(Credentials {
-                user,
-                password: Some(password),
-                source: Source::Netrc,
-            }),
-            None => own(),
-        }
+    /// Returns what to send with the first request: the URL's own login, as kustomize does (Go's `http.Client`). A user
+    /// name alone is sent alone: some hosts take a token so.
+    pub(super) fn credentials(&self) -> Option<Credentials> {
+        let given = !self.user.is_empty() || self.password.is_some();
+        given.then(|| Credentials {
+            user: self.user.clone(),
+            password: self.password.clone(),
+            source: Source::Url,
+        })
     }
 
     /// Asks for a login after `refused` (or nothing) was answered with 401. Returns `None` when there is nothing new to
@@ -157,49 +132,27 @@ mod tests {
 
     use super::*;
 
-    fn first(url: &str) -> Option<(String, Option<String>, Source)> {
-        let netrc = Netrc::parse(
-            "machine example.com login a password 1 machine example.com login b password 2",
-        );
-        let found = Target::parse(url)
-            .unwrap()
-            .credentials(true, || Some(&netrc))?;
-        Some((found.user, found.password, found.source))
-    }
-
     #[test]
-    fn the_url_comes_before_the_netrc_file() {
-        let expect = |user: &str, password: Option<&str>, source| {
-            Some((user.to_owned(), password.map(str::to_owned), source))
+    fn the_login_of_a_url_is_sent_and_cleartext_asks_for_no_other() {
+        let first = |url: &str| {
+            let found = Target::parse(url).unwrap().credentials()?;
+            Some((found.user, found.password))
         };
-        assert_eq!(
-            first("https://u%40x:p%3a%2F@example.com/f"),
-            expect("u@x", Some("p:/"), Source::Url)
-        );
-        assert_eq!(
-            first("https://example.com/f"),
-            expect("a", Some("1"), Source::Netrc)
-        );
-        assert_eq!(
-            first("https://b@example.com/f"),
-            expect("b", Some("2"), Source::Netrc)
-        );
-        assert_eq!(
-            first("https://token@example.com/f"),
-            expect("token", None, Source::Url)
-        );
-        assert_eq!(
-            first("https://:p@example.com/f"),
-            expect("", Some("p"), Source::Url)
-        );
-        assert_eq!(first("https://other.example/f"), None);
-    }
-
-    #[test]
-    fn cleartext_carries_only_the_login_of_the_url() {
-        assert_eq!(first("http://example.com/f"), None);
-        assert!(first("http://u:p@example.com/f").is_some());
-        assert!(first("http://u@example.com/f").is_some());
+        let login = |user: &str, password: Option<&str>| {
+            Some((user.to_owned(), password.map(str::to_owned)))
+        };
+        for (url, expected) in [
+            (
+                "https://u%40x:p%3a%2F@example.com/f",
+                login("u@x", Some("p:/")),
+            ),
+            ("https://token@example.com/f", login("token", None)),
+            ("https://:p@example.com/f", login("", Some("p"))),
+            ("http://u:p@example.com/f", login("u", Some("p"))),
+            ("https://other.example/f", None),
+        ] {
+            assert_eq!(first(url), expected, "{url}");
+        }
         let ask = |_: &Url| Some(("u".to_owned(), "p".to_owned()));
         let asked = |url: &str| Target::parse(url).unwrap().ask(&ask, None).is_some();
         assert!(asked("https://example.com/f"));

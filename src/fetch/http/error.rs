@@ -251,22 +251,14 @@ fn status_hint(code: u16, host: &str, redirected: bool, sent: Option<Source>) ->
             "credentials do not follow a redirect to another host: write the URL on {host} itself"
         )),
         401 | 403 => Some(match sent {
-            None => format!(
-                "if it needs a login, add `machine {} login NAME password TOKEN` to ~/.netrc or \
-                 store one in git's credential helper; over plain http neither is sent",
-                without_port(host)
-            ),
+            None => "if it needs a login, store one in git's credential helper: git credential approve; over plain http none is sent".into(),
             Some(Source::Url) => "check the user name and password in the URL".into(),
-            Some(Source::Netrc) => format!(
-                "check the entry for {} in the netrc file",
-                without_port(host)
-            ),
             Some(Source::Helper) => {
                 format!("check what git's credential helper knows about {host}")
             }
         }),
         404 | 410 if sent.is_none() => Some(format!(
-            "check the URL; if the file is private, {host} may want credentials (~/.netrc)"
+            "check the URL; if the file is private, {host} may want a login: git credential approve"
         )),
         404 | 410 => Some("check the URL, and what the credentials give access to".into()),
         407 => Some("put the proxy's user name and password into its URL".into()),
@@ -275,13 +267,6 @@ fn status_hint(code: u16, host: &str, redirected: bool, sent: Option<Source>) ->
             "wait before trying again; with credentials {host} may allow more requests"
         )),
         _ => None,
-    }
-}
-
-fn without_port(host: &str) -> &str {
-    match host.rsplit_once(':') {
-        Some((name, port)) if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => name,
-        _ => host,
     }
 }
 
@@ -336,9 +321,8 @@ mod tests {
     #[test]
     fn the_hint_for_a_login_says_where_it_came_from() {
         let hints = |error: HttpError| error.hints().join("\n");
-        assert!(hints(status(401, false, None)).contains("`machine example.com login"));
+        assert!(hints(status(401, false, None)).contains("git credential approve"));
         assert!(hints(status(401, false, Some(Source::Url))).contains("in the URL"));
-        assert!(hints(status(403, false, Some(Source::Netrc))).contains("netrc"));
         assert!(hints(status(401, false, Some(Source::Helper))).contains("helper"));
         let redirected = status(401, true, None);
         assert!(
@@ -363,14 +347,6 @@ mod tests {
         };
         assert!(dns("Temporary failure in name resolution").is_transient());
         assert!(!dns("Name or service not known").is_transient());
-    }
-
-    #[test]
-    fn a_port_is_distinguished_from_an_address() {
-        assert_eq!(without_port("h:80"), "h");
-        assert_eq!(without_port("[::1]"), "[::1]");
-        assert_eq!(without_port("[::1]:80"), "[::1]");
-        assert_eq!(without_port("h"), "h");
     }
 
     #[test]

@@ -5,7 +5,6 @@ mod server;
 mod tls;
 
 use std::net::TcpListener;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -45,17 +44,6 @@ fn text(result: Result<Body, HttpError>) -> String {
     String::from_utf8(result.unwrap().bytes).unwrap()
 }
 
-/// A client that knows a netrc file with this text.
-fn with_netrc(directory: &Path, text: &str, ask: Box<AskCredentials>) -> Client {
-    let path = directory.join("netrc");
-    std::fs::write(&path, text).unwrap();
-    let surroundings = Surroundings {
-        netrc_file: Some(path),
-        ..Surroundings::default()
-    };
-    Client::with(options(), ask, Arc::default(), surroundings)
-}
-
 /// Accepts only `u:p`.
 fn guarded(_: usize, request: &server::Request) -> Reply {
     match request.authorization() {
@@ -86,11 +74,10 @@ fn a_file_is_fetched_with_its_type() {
 }
 
 #[test]
-fn the_helper_follows_a_netrc_login_that_is_refused() {
+fn the_helper_is_asked_where_a_login_is_wanted() {
     let server = Server::http(guarded);
-    let directory = tempfile::tempdir().unwrap();
     let ask = Box::new(|_: &Url| Some(("u".to_owned(), "p".to_owned())));
-    let client = with_netrc(directory.path(), "default login old password old", ask);
+    let client = Client::with(options(), ask, Arc::default(), Surroundings::default());
     let cancel = AtomicBool::new(false);
     assert_eq!(
         text(client.get(&server.url("/f"), Access::FREE, &cancel)),

@@ -52,7 +52,7 @@ fn a_url_without_a_file_is_an_error_that_names_url_and_field() {
             "login",
             Reply::status(401),
             "answered 401 Unauthorized",
-            "to ~/.netrc or store one in git's credential helper",
+            "store one in git's credential helper",
         ),
         (
             "gone",
@@ -64,7 +64,7 @@ fn a_url_without_a_file_is_an_error_that_names_url_and_field() {
             "refused",
             Reply::status(403),
             "answered 403 Forbidden",
-            "to ~/.netrc",
+            "store one in git's credential helper",
         ),
     ];
     let mut fields = String::new();

@@ -76,24 +76,22 @@ fn credentials_stay_where_they_were_meant_for() {
         _ => ok("here\n"),
     });
     let login = Some(U_P.to_owned());
-    let directory = tempfile::tempdir().unwrap();
-    let client = with_netrc(directory.path(), "default login u password p", nobody());
+    let client = client(options());
     let cancel = AtomicBool::new(false);
 
     assert_eq!(
-        text(client.get(&server.url("/same"), Access::FREE, &cancel)),
+        text(client.get(&server.url_as("u:p", "/same"), Access::FREE, &cancel)),
         "here\n"
     );
     assert_eq!(server.authorizations(), [login.clone(), login.clone()]);
-    // Another port is another server: neither the URL's login, nor netrc, nor the helper.
+    // Another port is another server: neither the URL's login nor the helper.
     for url in [
-        server.url("/away"),
         server.url_as("u:p", "/away"),
         server.url_as("u:p", "/login"),
     ] {
         assert_eq!(text(client.get(&url, Access::FREE, &cancel)), "end\n");
     }
-    let url = server.url("/denied");
+    let url = server.url_as("u:p", "/denied");
     let error = client.get(&url, Access::FREE, &cancel).unwrap_err();
     assert!(
         matches!(
@@ -109,7 +107,7 @@ fn credentials_stay_where_they_were_meant_for() {
     );
     let shown = format!("{error:?} {:?}", error.clone().into_failure(&url));
     assert!(!shown.contains("hunter"), "{shown}");
-    assert_eq!(other.authorizations(), [None, None, None, None]);
+    assert_eq!(other.authorizations(), [None, None, None]);
     assert!(server.authorizations().iter().all(|sent| *sent == login));
 }
 

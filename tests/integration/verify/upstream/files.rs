@@ -92,7 +92,7 @@ fn every_file_gets_its_verdict() {
         .stdout_has(": 8 differences\n")
         .stderr_has("error: kustomize-localize.lock:")
         .stderr_has("login.yaml: ")
-        .stderr_has("hint: if it needs a login, add `machine 127.0.0.1 login NAME password TOKEN` to ~/.netrc");
+        .stderr_has("hint: if it needs a login, store one in git's credential helper");
 }
 
 /// Returns a server that accepts connections and never answers.
