@@ -41,6 +41,9 @@ pub fn names() -> impl Iterator<Item = &'static str> {
         .filter(|name| *name != COPY)
 }
 
+/// The subjects of the newest upstream commits in what moved, by the label of its entry.
+pub type News = std::collections::BTreeMap<String, Vec<String>>;
+
 /// What happened to the files that a command was to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {

@@ -5,7 +5,7 @@ mod commit;
 mod directory;
 mod earlier;
 mod merged;
-mod message;
+pub(crate) mod message;
 pub(crate) mod objects;
 mod on_branch;
 pub(crate) mod working;

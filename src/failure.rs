@@ -60,6 +60,8 @@ pub struct Failure {
     pub hints: Vec<String>,
     /// What else can be done where something remote cannot be resolved: leave it. Boxed as the place is.
     pub exception: Option<Box<Exception>>,
+    /// The repository that could not be resolved, or the host that did not answer; empty where it is about something else.
+    pub upstream: String,
 }
 
 /// An entry of `allow` that leaves something remote.
@@ -84,6 +86,7 @@ impl Failure {
             message: redact::message(&message.into()).into_owned(),
             hints: Vec::new(),
             exception: None,
+            upstream: String::new(),
         }
     }
 

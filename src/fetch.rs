@@ -685,6 +685,12 @@ impl Fetcher {
             mut failure,
             trouble,
         } = failed;
+        let exception = Config::exception(Rule::RemoteReference, &wanted.subject());
+        let host = || reach::place(wanted.text.exposed());
+        failure.upstream = match &exception {
+            Some(exception) if !trouble.is_outage() => exception.repository.clone(),
+            _ => host().unwrap_or_default(),
+        };
         let mut locks = self.locks.iter().chain(&self.options.before);
         if locks.any(|lock| wanted.locked(lock).is_some()) {
             // It was there, so neither is the URL mistyped, nor is it to stay remote.
@@ -699,7 +705,6 @@ impl Fetcher {
         }
         // What cannot be reached today is there tomorrow.
         if !trouble.is_outage() {
-            let exception = Config::exception(Rule::RemoteReference, &wanted.subject());
             failure.exception = exception.map(Box::new);
         }
         failure

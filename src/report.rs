@@ -37,7 +37,7 @@ pub trait Tell {
     fn warnings(&self) -> &[Warning];
 
     /// Returns what could not be done beside all that was, and last what that comes to.
-    fn failures(&self) -> Failures {
+    fn failures(&self, _verbose: bool) -> Failures {
         Failures(Vec::new())
     }
 

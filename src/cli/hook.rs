@@ -125,7 +125,7 @@ fn relock() -> Result<u8, Failures> {
     };
     output::print(&outcome.human(false));
     output::say(&messages::warnings(outcome.warnings(), false));
-    output::failures(&outcome.failures());
+    output::failures(&outcome.failures(false));
     let is_same = outcome.status == Status::Unchanged;
     Ok(u8::from(!(outcome.is_done() && is_same)))
 }

@@ -28,7 +28,7 @@ pub(super) fn tell<T: Tell>(args: &OutputArgs, outcome: Result<T, Failures>) -> 
             say(&messages::warnings(report.warnings(), verbose));
         }
     }
-    failures(&report.failures());
+    failures(&report.failures(args.verbose));
     if let Some(strict) = refused {
         failures(&messages::too_strict(strict, report.warnings()).into());
     }

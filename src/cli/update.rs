@@ -5,9 +5,11 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::args::{FetchArgs, OutputArgs};
+use super::output::failures;
 use super::tell::tell;
 use crate::commands::lock;
 use crate::commands::update::{Outcome, Request, update};
+use crate::failure::Failures;
 
 /// Arguments of `update`.
 #[derive(Debug, Clone, Args)]
@@ -16,11 +18,9 @@ pub(super) struct UpdateArgs {
     /// [default: all]
     pub(super) url: Vec<String>,
 
-    /// Accept moved tags, and changed files whose URL names a version
-    ///
-    /// Those should not change: first find out why.
-    #[arg(long)]
-    pub(super) accept_moved: bool,
+    /// Write this ref into the kustomizations that name the URL, and lock what it is
+    #[arg(long, value_name = "REF", requires = "url")]
+    pub(super) to: Option<String>,
 
     #[command(flatten)]
     pub(super) fetch: FetchArgs,
@@ -33,14 +33,21 @@ pub(super) struct UpdateArgs {
 pub(super) fn run(args: &UpdateArgs) -> ExitCode {
     let request = Request {
         urls: args.url.clone(),
-        accept_moved: args.accept_moved,
+        to: args.to.clone(),
         fetch: args.fetch.fetching(&args.output),
         dry_run: args.fetch.dry_run,
         strict: args.output.strict.clone(),
     };
     match update(&request) {
-        Ok(Outcome::Locked(outcome)) => tell(&args.output, Ok(outcome)),
-        Ok(Outcome::Localized(outcome)) => tell(&args.output, Ok(*outcome)),
+        Ok(Outcome::Locked(outcome)) => tell(&args.output, Ok(*outcome)),
+        Ok(Outcome::Localized(outcome, kept)) => {
+            let done = tell(&args.output, Ok(*outcome));
+            if kept.is_empty() {
+                return done;
+            }
+            failures(&Failures(kept));
+            ExitCode::FAILURE
+        }
         Err(failures) => tell::<lock::Outcome>(&args.output, Err(failures)),
     }
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::fetching::{self, Fetching};
-use super::{Builds, Status};
+use super::{Builds, News, Status};
 use crate::build_check::{self, BuildCheck, Job, Searching};
 use crate::config::{Leave, Strict};
 use crate::destination::{Delivered, Delivery, Destination, Held, OnBranch, To};
@@ -84,6 +84,8 @@ pub struct Outcome {
     pub left: Vec<Left>,
     /// The remotes that were added, removed, or moved to another commit.
     pub changes: Vec<Change>,
+    /// What the authors of what moved wrote, where that is asked for.
+    pub news: News,
     /// The references that were changed.
     pub rewritten: Vec<Rewritten>,
     /// What works but should be known.
@@ -479,6 +481,7 @@ pub(super) fn outcome(
         remotes: plan.lock.remotes,
         left: plan.lock.left,
         changes,
+        news: News::new(),
         rewritten: plan.rewritten,
         warnings: plan.warnings,
         strict,

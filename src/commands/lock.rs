@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use super::Status;
 use super::fetching::{self, Fetching};
 use super::localize::leave_remote;
+use super::{News, Status};
 use crate::config::{Leave, Strict};
 use crate::destination::working;
 use crate::failure::{self, Failure, Failures};
@@ -48,8 +48,12 @@ pub struct Outcome {
     pub unresolved: Unresolved,
     /// Whether the lock was in conflict, and its two sides were brought together.
     pub merged: bool,
-    /// What both sides changed, and not to the same.
+    /// What stays as it was: what both sides of a conflict changed, and not to the same; versions that moved.
     pub both: Vec<Failure>,
+    /// What the authors of what moved wrote.
+    pub news: News,
+    /// The files beside the lock that were edited.
+    pub edited: Vec<String>,
 }
 
 /// Brings the lock up to date.
@@ -69,7 +73,14 @@ pub fn lock(request: &Request) -> Result<Outcome, Failures> {
     let leave = Leave::new(config, &leave_remote)?;
     let strict = config.strict.and(&request.strict);
     if let Some(relocked) = up_to_date(&workspace, &paths, &leave)? {
-        return finish(&workspace, request.dry_run, strict, &before, relocked);
+        return finish(
+            &workspace,
+            request.dry_run,
+            strict,
+            &before,
+            relocked,
+            Vec::new(),
+        );
     }
     let held = Rc::new(without_charts(&before, config.helm));
     let mut fetcher = fetching::fetcher(
@@ -79,7 +90,14 @@ pub fn lock(request: &Request) -> Result<Outcome, Failures> {
         None,
     )?;
     let relocked = relock(&workspace, &paths, &held, &leave, &mut fetcher)?;
-    finish(&workspace, request.dry_run, strict, &before, relocked)
+    finish(
+        &workspace,
+        request.dry_run,
+        strict,
+        &before,
+        relocked,
+        Vec::new(),
+    )
 }
 
 /// Writes a lock if it is another one.
@@ -89,9 +107,12 @@ pub(super) fn finish(
     strict: Strict,
     before: &Rc<Lock>,
     mut relocked: Relocked,
+    edits: Vec<Change>,
 ) -> Result<Outcome, Failures> {
     relocked.lock.written_after(before);
     let is_same = relocked.lock == **before && !workspace.is_in_conflict();
+    let edited = edits.iter().map(|edit| edit.path.clone()).collect();
+    let is_same = is_same && edits.is_empty();
     let is_refused = strict.refuses(relocked.warnings.iter().map(|warning| warning.id));
     let status = match (is_same, dry_run) {
         _ if is_refused => Status::Warned,
@@ -106,7 +127,8 @@ pub(super) fn finish(
                 path: LOCK_NAME.to_owned(),
                 to: Some((relocked.lock.render()?.into_bytes().into(), false)),
             };
-            working::write(workspace, &[change])?;
+            let changes: Vec<Change> = edits.into_iter().chain([change]).collect();
+            working::write(workspace, &changes)?;
             Status::Written
         }
     };
@@ -119,6 +141,8 @@ pub(super) fn finish(
         left: relocked.lock.left,
         merged: workspace.is_in_conflict(),
         both: workspace.both.clone(),
+        news: News::new(),
+        edited,
         warnings: relocked.warnings,
     })
 }

@@ -1,28 +1,31 @@
 //! `update`: what the lock holds, resolved again.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::fetching::{self, Fetching};
 use super::localize::{self, Deployed, Localized, withheld};
-use super::{Status, lock};
+use super::{News, Status, lock};
 use crate::config::Leave;
-use crate::destination::{Delivery, Destination};
+use crate::destination::{Delivery, Destination, message};
 use crate::failure::{Failure, Failures, Location, short};
 use crate::fetch::{self, Course, Fetcher, Move, Tip};
 use crate::finding::WarningId;
-use crate::plan::lock::relock;
-use crate::plan::{Options, Patterns, in_place, update};
+use crate::plan::lock::{Relocked, relock};
+use crate::plan::{Change, Options, Patterns, Plan, Writes, in_place, update};
 use crate::record::{LOCK_NAME, Lock, Remote};
-use crate::walk::Warning;
+use crate::tree::overlay::OverlayTree;
+use crate::walk::{RemoteRef, Remotes as _, Warning};
 use crate::workspace::Workspace;
 
 /// What to resolve again.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// URLs of the lock with or without their refs, or the beginnings of some; all when empty.
+    /// URLs of the lock with or without their refs, or the beginnings of some; all when empty. What is named here may have
+    /// moved although it is a version.
     pub urls: Vec<String>,
-    /// Accept moved tags, and changed files whose URL names a version.
-    pub accept_moved: bool,
+    /// The ref to write into the kustomizations.
+    pub to: Option<String>,
     /// How remote references are resolved.
     pub fetch: Fetching,
     /// Write nothing.
@@ -35,119 +38,262 @@ pub struct Request {
 #[derive(Debug, Clone)]
 pub enum Outcome {
     /// The lock alone was brought up to date.
-    Locked(lock::Outcome),
-    /// What is localized was brought in again as well.
-    Localized(Box<localize::Outcome>),
+    Locked(Box<lock::Outcome>),
+    /// What is localized was brought in again as well; with what stays as it was, and why.
+    Localized(Box<localize::Outcome>, Vec<Failure>),
 }
 
 /// Resolves again.
 ///
 /// # Errors
-/// When there is no lock, it has no matching entry, something moved that should not, or nothing can be written.
+/// When there is no lock, it has no matching entry, or nothing can be written.
 pub fn update(request: &Request) -> Result<Outcome, Failures> {
-    let workspace = Workspace::of_working_tree(false)?;
+    let mut workspace = Workspace::of_working_tree(false)?;
     let before = workspace.lock.clone().ok_or_else(|| {
         Failure::new("there is no lock at the top of this repository")
             .hint("git kustomize-localize lock")
     })?;
-    let config = &workspace.config;
-    let selected = update::select(&before, &request.urls)?;
-    let held = Rc::new(update::without(&before, &selected));
-    let mut fetcher = fetching::fetcher(
-        workspace.repo(),
-        fetch::Options {
-            before: Some(before.clone()),
-            ..request.fetch.options(config)
-        },
-        vec![held],
-        Some(Tip {
-            tree: workspace.tree.clone(),
-            directory: String::new(),
-            lock: before.clone(),
-            has_licenses: false,
-        }),
-    )?;
-    let refuse_moved = |fetcher: &Fetcher, after: &Lock| {
-        if request.accept_moved {
-            return Ok(());
+    let mut selected = update::select(&before, &request.urls)?;
+    let tip = Tip {
+        tree: workspace.tree.clone(),
+        directory: String::new(),
+        lock: before.clone(),
+        has_licenses: false,
+    };
+    let edits = match &request.to {
+        Some(to) => Some(edit(&mut workspace, &before, &selected, &request.urls, to)?),
+        None => None,
+    };
+    let mut kept = Vec::new();
+    loop {
+        let mut fetcher = fetching::fetcher(
+            workspace.repo(),
+            fetch::Options {
+                before: Some(before.clone()),
+                ..request.fetch.options(&workspace.config)
+            },
+            vec![Rc::new(update::without(&before, &selected))],
+            Some(tip.clone()),
+        )?;
+        if edits.is_none() && !update::stored(&before, &selected).is_empty() {
+            // What is stored stays as it is where its upstream does not answer.
+            let unanswered = unanswered(&mut fetcher, &selected);
+            if leave_out(&mut selected, unanswered, &mut kept) {
+                continue;
+            }
         }
-        let is_tag = |url: &str, reference: &str| fetcher.is_tag(url, reference);
-        update::refuse_moved(&before, &Lock::changes(&before, after), &is_tag)
-    };
-    let again = update::stored(&before, &selected);
-    let strict = config.strict.and(&request.strict);
-    if again.is_empty() {
-        let leave = Leave::new(config, &before.options.leave_remote)?;
-        let mut relocked = relock(&workspace, &[], &before, &leave, &mut fetcher)?;
-        refuse_moved(&fetcher, &relocked.lock)?;
-        let rewritten = rewritten(&fetcher, &before, &relocked.lock);
-        relocked.warnings.extend(rewritten);
-        let outcome = lock::finish(&workspace, request.dry_run, strict, &before, relocked)?;
-        return Ok(Outcome::Locked(outcome));
+        let result = resolved(&workspace, &before, &selected, edits.as_ref(), &mut fetcher)?;
+        if request.urls.is_empty() {
+            let changes = Lock::changes(&before, result.lock());
+            let is_tag = |url: &str, reference: &str| fetcher.is_tag(url, reference);
+            let moved = update::moved_versions(&before, &changes, &is_tag);
+            if leave_out(&mut selected, moved, &mut kept) {
+                continue;
+            }
+        }
+        let edits = edits.unwrap_or_default().changes;
+        return finish(&workspace, request, &before, result, edits, kept, &fetcher);
     }
-    let again = in_place::Request {
-        again,
-        ..in_place::Request::default()
-    };
-    let options = options(&before)?;
-    let mut plan = in_place::plan(&workspace, &again, &options, &mut fetcher)?;
-    refuse_moved(&fetcher, &plan.lock)?;
-    let rewritten = rewritten(&fetcher, &before, &plan.lock);
-    plan.warnings.extend(rewritten);
-    if let Some(deployed) = Deployed::of(&workspace, &plan, None)? {
-        deployed.refuse_harm(&plan)?;
-    }
-    let status = match withheld(&plan, &strict, request.dry_run) {
-        Some(status) => status,
-        None => Status::of(&Destination::WorkingTree.deliver(&Delivery {
-            workspace: &workspace,
-            plan: &plan,
-            builds: None,
-            before: &before,
-            histories: &|_| Vec::new(),
-        })?),
-    };
-    let changes = Lock::changes(&before, &plan.lock);
-    let result = Localized::of(&plan, "", &[], true);
-    let outcome = localize::outcome(status, result, plan, changes, strict);
-    Ok(Outcome::Localized(Box::new(outcome)))
 }
 
-/// Returns the branches that do not contain what was locked, as far as their remotes tell.
-fn rewritten(fetcher: &Fetcher, before: &Lock, after: &Lock) -> Vec<Warning> {
-    let moved = |old: &Remote| {
-        let Remote::Git(old) = old else { return None };
-        let reference = old.reference.as_deref();
-        let new = after.find_git(&old.url, reference, old.submodules)?;
-        let is_tag = reference.is_some_and(|reference| fetcher.is_tag(&old.url, reference));
-        (new.commit != old.commit && !is_tag).then(|| Move {
-            url: old.url.clone(),
-            from: old.reference.clone(),
-            to: old.reference.clone(),
-            old: old.commit.clone(),
-            new: new.commit.clone(),
-        })
+/// Resolves what is selected; what is stored of it is brought in again.
+fn resolved(
+    workspace: &Workspace,
+    before: &Lock,
+    selected: &[Remote],
+    edits: Option<&Edits>,
+    fetcher: &mut Fetcher,
+) -> Result<Resolved, Failures> {
+    let again = update::stored(before, selected);
+    if again.is_empty() {
+        let leave = Leave::new(&workspace.config, &before.options.leave_remote)?;
+        let relocked = relock(workspace, &[], before, &leave, fetcher)?;
+        return match edits {
+            Some(_) if !relocked.unresolved.failures.is_empty() => {
+                Err(Failures(relocked.unresolved.failures))
+            }
+            _ => Ok(Resolved::Lock(Box::new(relocked))),
+        };
+    }
+    let request = match edits {
+        Some(edits) => in_place::Request {
+            targets: edits.roots.clone(),
+            ..in_place::Request::default()
+        },
+        None => in_place::Request {
+            again,
+            ..in_place::Request::default()
+        },
     };
-    let moves: Vec<Move> = before.remotes.iter().filter_map(moved).collect();
-    let histories = fetcher.histories(&moves);
-    let told = moves.iter().zip(histories).filter_map(|(moved, history)| {
+    let plan = in_place::plan(workspace, &request, &options(before)?, fetcher)?;
+    Ok(Resolved::Files(Box::new(plan)))
+}
+
+/// What was resolved again.
+enum Resolved {
+    /// The lock alone.
+    Lock(Box<Relocked>),
+    /// What is localized in the working tree.
+    Files(Box<Plan>),
+}
+
+impl Resolved {
+    fn lock(&self) -> &Lock {
+        match self {
+            Resolved::Lock(relocked) => &relocked.lock,
+            Resolved::Files(plan) => &plan.lock,
+        }
+    }
+}
+
+/// The references that were edited.
+#[derive(Default)]
+struct Edits {
+    changes: Vec<Change>,
+    /// The roots that name localized files of it.
+    roots: Vec<String>,
+}
+
+/// Writes another ref into the references to what is selected, in the tree of the workspace.
+fn edit(
+    workspace: &mut Workspace,
+    before: &Lock,
+    selected: &[Remote],
+    urls: &[String],
+    to: &str,
+) -> Result<Edits, Failures> {
+    let (tree, roots) =
+        in_place::turned_back(workspace, before, &update::stored(before, selected))?;
+    workspace.tree = tree;
+    let names: Vec<update::Name> = urls.iter().map(|url| update::Name::of(url)).collect();
+    let changes = update::retargeted(workspace, &names, to)?;
+    let mut overlay = OverlayTree::new(workspace.tree.clone());
+    for change in &changes {
+        if let Some((bytes, executable)) = &change.to {
+            overlay.file(&change.path, bytes, *executable);
+        }
+    }
+    workspace.tree = Rc::new(overlay);
+    Ok(Edits { changes, roots })
+}
+
+/// Takes entries out of those that are resolved again; returns whether there were any.
+fn leave_out(
+    selected: &mut Vec<Remote>,
+    out: Vec<(String, Failure)>,
+    kept: &mut Vec<Failure>,
+) -> bool {
+    selected.retain(|remote| !out.iter().any(|(label, _)| *label == remote.label()));
+    let is_any = !out.is_empty();
+    kept.extend(out.into_iter().map(|(_, failure)| failure));
+    is_any
+}
+
+/// Returns the entries of those that the user's files name alone that cannot be resolved now. Of others only a walk tells
+/// who names them, and so who may be asked with which login.
+fn unanswered(fetcher: &mut Fetcher, selected: &[Remote]) -> Vec<(String, Failure)> {
+    let own = selected.iter().filter(|remote| remote.through().is_empty());
+    let wanted: Vec<(String, RemoteRef)> = own
+        .filter_map(|remote| Some((remote.label(), update::wanted(remote)?)))
+        .collect();
+    let references: Vec<RemoteRef> = wanted.iter().map(|(_, wanted)| wanted.clone()).collect();
+    let answers = fetcher.resolve(&references).into_iter().zip(wanted);
+    answers
+        .filter_map(|(answer, (label, _))| Some((label, answer.err()?)))
+        .collect()
+}
+
+/// Writes what was resolved.
+fn finish(
+    workspace: &Workspace,
+    request: &Request,
+    before: &Rc<Lock>,
+    result: Resolved,
+    edits: Vec<Change>,
+    kept: Vec<Failure>,
+    fetcher: &Fetcher,
+) -> Result<Outcome, Failures> {
+    let strict = workspace.config.strict.and(&request.strict);
+    let (rewritten, news) = histories(fetcher, before, result.lock());
+    match result {
+        Resolved::Lock(mut relocked) => {
+            relocked.warnings.extend(rewritten);
+            let outcome =
+                lock::finish(workspace, request.dry_run, strict, before, *relocked, edits)?;
+            Ok(Outcome::Locked(Box::new(lock::Outcome {
+                both: kept,
+                news,
+                ..outcome
+            })))
+        }
+        Resolved::Files(mut plan) => {
+            plan.warnings.extend(rewritten);
+            if let Writes::InPlace { changes, .. } = &mut plan.writes {
+                let known: BTreeSet<String> =
+                    changes.iter().map(|change| change.path.clone()).collect();
+                changes.extend(edits.into_iter().filter(|edit| !known.contains(&edit.path)));
+            }
+            if let Some(deployed) = Deployed::of(workspace, &plan, None)? {
+                deployed.refuse_harm(&plan)?;
+            }
+            let status = match withheld(&plan, &strict, request.dry_run) {
+                Some(status) => status,
+                None => Status::of(&Destination::WorkingTree.deliver(&Delivery {
+                    workspace,
+                    plan: &plan,
+                    builds: None,
+                    before,
+                    histories: &|_| Vec::new(),
+                })?),
+            };
+            let changes = Lock::changes(before, &plan.lock);
+            let result = Localized::of(&plan, "", &[], true);
+            let outcome = localize::Outcome {
+                news,
+                ..localize::outcome(status, result, *plan, changes, strict)
+            };
+            Ok(Outcome::Localized(Box::new(outcome), kept))
+        }
+    }
+}
+
+/// Returns the branches that do not contain what was locked, and what the authors of each repository that moved wrote, as
+/// far as the remotes tell.
+fn histories(fetcher: &Fetcher, before: &Lock, after: &Lock) -> (Vec<Warning>, News) {
+    let pairs = message::pairs(before, after);
+    let moves: Vec<Move> = pairs
+        .iter()
+        .map(|(old, new)| message::between(old, new))
+        .collect();
+    let (mut warnings, mut news) = (Vec::new(), News::new());
+    for (moved, ((_, new), history)) in moves
+        .iter()
+        .zip(pairs.iter().zip(fetcher.histories(&moves)))
+    {
+        let Some(history) = history else { continue };
+        news.insert(
+            Remote::Git((*new).clone()).label(),
+            message::subjects(&history),
+        );
         let was = short(&moved.old);
-        let what = match history?.course {
-            Course::Forward => return None,
+        let what = match history.course {
             Course::Back => format!("was set back: it is older than {was}, which was locked"),
             Course::Apart => format!("was rewritten: it does not contain {was}, which was locked"),
+            Course::Forward => continue,
         };
         let name = moved.to.as_deref().unwrap_or("HEAD");
-        Some(Warning {
-            id: WarningId::RewrittenBranch,
-            location: Location {
-                file: LOCK_NAME.to_owned(),
-                ..Location::default()
-            },
-            message: format!("`{name}` of {} {what}", moved.url),
-        })
-    });
-    told.collect()
+        if moved.from == moved.to && !fetcher.is_tag(&moved.url, name) {
+            warnings.push(Warning {
+                id: WarningId::RewrittenBranch,
+                location: Location {
+                    file: LOCK_NAME.to_owned(),
+                    ..Location::default()
+                },
+                message: format!("`{name}` of {} {what}", moved.url),
+            });
+        }
+    }
+    (warnings, news)
 }
 
 /// Returns how to bring in again what a lock lists.

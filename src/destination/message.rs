@@ -92,7 +92,7 @@ pub(super) fn text(
 
 /// Returns the repositories that are at another commit than they were: under the same ref, or else where one ref of a
 /// repository was replaced by another one.
-fn pairs<'a>(before: &'a Lock, after: &'a Lock) -> Vec<(&'a GitRemote, &'a GitRemote)> {
+pub(crate) fn pairs<'a>(before: &'a Lock, after: &'a Lock) -> Vec<(&'a GitRemote, &'a GitRemote)> {
     let (old, new) = (repositories(before), repositories(after));
     let is_same = |one: &GitRemote, other: &GitRemote| {
         one.reference == other.reference && is_same_repository(one, other)
@@ -146,7 +146,7 @@ fn sole<'a>(among: &[&'a GitRemote], fits: impl Fn(&GitRemote) -> bool) -> Optio
     fitting.next().is_none().then_some(found)
 }
 
-fn between(old: &GitRemote, new: &GitRemote) -> Move {
+pub(crate) fn between(old: &GitRemote, new: &GitRemote) -> Move {
     Move {
         url: new.url.clone(),
         from: old.reference.clone(),
@@ -184,14 +184,22 @@ fn told_move(old: &GitRemote, new: &GitRemote, history: Option<&History>) -> Str
         (Course::Apart, 0) => text.push_str(": not a continuation of it"),
         (Course::Apart, _) => text.push_str(&format!(": not a continuation of it, {commits}")),
     }
-    for (id, subject) in &history.newest {
-        text.push_str(&format!("\n  {} {}", short(id), tamed(subject)));
-    }
-    if history.commits > history.newest.len() && !history.newest.is_empty() {
-        let more = history.commits - history.newest.len();
-        text.push_str(&format!("\n  and {more} more"));
+    for line in subjects(history) {
+        text.push_str(&format!("\n  {line}"));
     }
     text
+}
+
+/// Returns the newest commits of a history, a line each, and how many more there are.
+pub(crate) fn subjects(history: &History) -> Vec<String> {
+    let newest = history.newest.iter();
+    let mut lines: Vec<String> = newest
+        .map(|(id, subject)| format!("{} {}", short(id), tamed(subject)))
+        .collect();
+    if history.commits > lines.len() && !lines.is_empty() {
+        lines.push(format!("and {} more", history.commits - lines.len()));
+    }
+    lines
 }
 
 /// Returns the subject of an upstream commit as text that has no effect here: it links no issue, mentions nobody, and

@@ -153,6 +153,7 @@ impl Charts<'_> {
             got.map_err(|failed| {
                 let exception = Config::exception(Rule::RemoteChart, &job.chart.subject());
                 Failure {
+                    upstream: job.chart.repo.shown(),
                     exception: exception
                         .filter(|_| !failed.trouble.is_outage())
                         .map(Box::new),

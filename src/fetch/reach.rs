@@ -268,7 +268,7 @@ fn host(url: &str) -> Option<Host<String>> {
 }
 
 /// Returns host and port of a URL, as they tell one server from another.
-fn place(url: &str) -> Option<String> {
+pub(super) fn place(url: &str) -> Option<String> {
     let host = host(url).or_else(|| host(RepoSpec::parse(url).ok()?.clone_spec().exposed()))?;
     let port = Url::parse(url).ok().and_then(|url| url.port());
     let host = host.to_string().to_ascii_lowercase();

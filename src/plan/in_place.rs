@@ -65,6 +65,21 @@ pub fn plan(
     plan_telling(workspace, request, options, remotes, &mut |_| {})
 }
 
+/// Returns the tree in which the user's files name by URL again what they name of the localized files from these remotes,
+/// and the roots that do.
+///
+/// # Errors
+/// When a file cannot be read or rewritten.
+pub fn turned_back(
+    workspace: &Workspace,
+    held: &Lock,
+    labels: &BTreeSet<String>,
+) -> Result<(SharedTree, Vec<String>)> {
+    let mut overlay = OverlayTree::new(workspace.tree.clone());
+    let (roots, _) = again::turn_back(workspace, held, &workspace.tree, labels, &mut overlay)?;
+    Ok((Rc::new(overlay), roots))
+}
+
 /// Does what [`plan`] does, and tells which files of the user the result depends on as soon as that is known.
 ///
 /// # Errors

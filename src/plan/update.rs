@@ -1,12 +1,17 @@
 //! Which entries of a lock are resolved again, and which of them may have moved.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::value;
 use crate::config::is_one_version;
 use crate::failure::{Failure, Failures, Result, command, listed, short};
+use crate::kustomization::{self, Edit};
 use crate::record::{Change, GitRemote, Lock, Remote};
 use crate::redact;
-use crate::reference::{Pin, RepoSpec, file_pin};
+use crate::reference::{self, Pin, RepoSpec, file_pin};
+use crate::tree::Entry;
+use crate::walk::{self, Contents, Edge, NamedBy, RemoteRef, Wants};
+use crate::workspace::Workspace;
 
 /// Returns the entries that `urls` name; all when there are none.
 ///
@@ -133,6 +138,25 @@ fn nothing(lock: &Lock, shown: &str) -> Failure {
     }
 }
 
+/// Returns an entry as a reference of the user; none for a chart, and where no text leads back there.
+#[must_use]
+pub fn wanted(remote: &Remote) -> Option<RemoteRef> {
+    let (text, wants, spec) = match remote {
+        Remote::File(file) => (file.url.clone(), Wants::File, None),
+        Remote::Git(git) => {
+            let (text, spec) = reference_to(git, "")?;
+            (text, Wants::Root, Some(spec))
+        }
+        Remote::Chart(_) => return None,
+    };
+    Some(RemoteRef {
+        text: text.into(),
+        wants,
+        spec,
+        by: NamedBy::User,
+    })
+}
+
 /// Returns the lock without these entries, so that they are resolved again.
 #[must_use]
 pub fn without(lock: &Lock, selected: &[Remote]) -> Lock {
@@ -164,17 +188,15 @@ pub fn reference_to(git: &GitRemote, directory: &str) -> Option<(String, RepoSpe
     is_it.then_some((text, spec))
 }
 
-/// Refuses changes of what by convention never changes: a tag that names another commit, other bytes
-/// under a URL that names a tag or a commit.
-///
-/// # Errors
-/// Each of them.
-pub fn refuse_moved(
+/// Returns the labels of what by convention never changes and did, each with what to say: a tag that names another commit,
+/// other bytes under a URL that names a tag or a commit.
+#[must_use]
+pub fn moved_versions(
     old: &Lock,
     changes: &[Change],
     is_tag: &dyn Fn(&str, &str) -> bool,
-) -> Result<(), Failures> {
-    let mut failures = Vec::new();
+) -> Vec<(String, Failure)> {
+    let mut moved = Vec::new();
     for change in changes {
         let Change::Moved {
             label,
@@ -184,8 +206,8 @@ pub fn refuse_moved(
         else {
             continue;
         };
-        let moved = old.remotes.iter().find(|remote| remote.label() == *label);
-        let what = match moved {
+        let entry = old.remotes.iter().find(|remote| remote.label() == *label);
+        let what = match entry {
             Some(Remote::Git(git)) => git
                 .reference
                 .as_ref()
@@ -204,24 +226,110 @@ pub fn refuse_moved(
             None => None,
         };
         if let Some(what) = what {
-            failures.push(
-                Failure::new(format!(
-                    "{label}: {what}: {} -> {}",
-                    short(was.hex()),
-                    short(new.hex())
-                ))
-                .hint(format!(
-                    "find out why; if it is meant: {}",
-                    command("git kustomize-localize update --accept-moved", [label])
-                )),
-            );
+            let (was, new) = (short(was.hex()), short(new.hex()));
+            let failure = Failure::new(format!(
+                "{label}: {what}, and stays locked as it was: {was} -> {new}"
+            ))
+            .hint(format!(
+                "find out why; if it is meant: {}",
+                command("git kustomize-localize update", [label])
+            ));
+            moved.push((label.clone(), failure));
         }
     }
-    if failures.is_empty() {
-        Ok(())
-    } else {
-        Err(Failures(failures))
+    moved
+}
+
+/// Returns the edits after which the references to what `names` mean name the ref `to`.
+///
+/// # Errors
+/// When nothing can be edited, or one of them cannot.
+pub fn retargeted(workspace: &Workspace, names: &[Name], to: &str) -> Result<Vec<super::Change>> {
+    let starts = workspace.starts(&[])?;
+    let explored = walk::explore(
+        workspace.source(),
+        &starts,
+        None,
+        &walk::Options {
+            contents: Contents::Configurations,
+            ..walk::Options::default()
+        },
+    );
+    let graph = &explored.graph;
+    let mut edits: BTreeMap<&str, Vec<(&Edge, String)>> = BTreeMap::new();
+    for edge in graph.roots.iter().flat_map(|root| &root.edges) {
+        let spec = edge.remote.as_ref().and_then(|wanted| wanted.spec.as_ref());
+        let (Some(spec), Some(place)) = (spec, graph.own_path(edge.from)) else {
+            continue;
+        };
+        let text = &edge.reference.text;
+        let is_meant = |name: &Name| name.is_of_reference(&redact::url(text));
+        if !names.iter().any(is_meant) {
+            continue;
+        }
+        let new = with_ref(text, spec, to).ok_or_else(|| {
+            let shown = redact::url(text);
+            Failure::new(format!("`{shown}` cannot be written with the ref `{to}`"))
+                .at(graph.location(edge.from, &edge.reference))
+        })?;
+        let of_file = edits.entry(place).or_default();
+        if new != *text
+            && !of_file
+                .iter()
+                .any(|(other, _)| other.reference.spot == edge.reference.spot)
+        {
+            of_file.push((edge, new));
+        }
     }
+    if edits.is_empty() {
+        return Err(
+            Failure::new("no kustomization names a git repository that this URL means")
+                .hint("to see what is named: git kustomize-localize tree"),
+        );
+    }
+    let mut changes = Vec::new();
+    for (place, edits) in edits {
+        let edits: Vec<Edit<'_>> = edits
+            .iter()
+            .map(|(edge, new)| Edit {
+                spot: &edge.reference.spot,
+                value: value(&edge.reference, new),
+            })
+            .collect();
+        let bytes = workspace.tree.read(place)?;
+        let edited = kustomization::edit(&bytes, &edits)
+            .map_err(|error| Failure::new(format!("`{place}` cannot be edited: {error}")))?;
+        let entry = workspace.tree.entry(place)?;
+        let executable = matches!(entry, Some(Entry::File { executable: true }));
+        changes.push(super::Change {
+            path: place.to_owned(),
+            to: Some((edited.into(), executable)),
+        });
+    }
+    Ok(changes)
+}
+
+/// Returns a reference with another ref; none where kustomize would not read it as that.
+fn with_ref(text: &str, spec: &RepoSpec, to: &str) -> Option<String> {
+    let (location, query) = text.split_once('?').unwrap_or((text, ""));
+    let is_ref = |part: &str| part.starts_with("ref=") || part.starts_with("version=");
+    let mut parts: Vec<String> = query.split('&').map(str::to_owned).collect();
+    parts.retain(|part| !part.is_empty());
+    match parts.iter_mut().find(|part| is_ref(part)) {
+        Some(part) => {
+            let key = part.split('=').next().unwrap_or("ref").to_owned();
+            *part = format!("{key}={to}");
+        }
+        None => parts.insert(0, format!("ref={to}")),
+    }
+    let new = format!("{location}?{}", parts.join("&"));
+    let read = RepoSpec::parse(&new).ok()?;
+    let is_it = read.reference.as_deref() == Some(to)
+        && !read.query_dropped
+        && read.clone_spec() == spec.clone_spec()
+        && read.directory() == spec.directory()
+        && read.submodules == spec.submodules;
+    (is_it && reference::refuse_unsafe(&new, Some(&read)).is_ok()).then_some(new)
 }
 
 #[cfg(test)]

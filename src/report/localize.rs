@@ -227,7 +227,7 @@ impl Outcome {
             return self.write_unchanged(out, *updated, verbose);
         }
         self.write_headline(out, changed)?;
-        write_changes(out, &self.changes)?;
+        write_changes(out, &self.changes, &self.news)?;
         self.write_notes(out, verbose)?;
         if verbose || self.status == Status::DryRun {
             writeln!(out, "  files:")?;

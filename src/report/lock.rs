@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::json::{JsonLeft, JsonMessage, TOOL, Tool, render};
 use super::left::write_accepted;
 use super::remotes::{JsonChange, JsonRemote, remote, write_changes};
-use super::{Tell, by_id, counted, visible, write_warnings};
+use super::{Tell, by_id, counted, messages, visible, write_warnings};
 use crate::commands::Status;
 use crate::commands::lock::Outcome;
 use crate::config::Strict;
@@ -16,6 +16,12 @@ use crate::failure::{Failure, Failures, short, stage};
 use crate::plan::lock::Unresolved;
 use crate::record::LOCK_NAME;
 use crate::walk::Warning;
+
+/// How many lines of errors are shown as they are.
+const SCREEN: usize = 30;
+/// How many upstreams with errors, and how many changes, are shown otherwise: with the rest they fit on a screen.
+const MOST_UPSTREAMS: usize = 4;
+const MOST_CHANGES: usize = 10;
 
 /// Returns the name of a status, as in JSON.
 pub(super) fn name(status: Status) -> &'static str {
@@ -61,9 +67,16 @@ impl Tell for Outcome {
         &self.warnings
     }
 
-    fn failures(&self) -> Failures {
+    fn failures(&self, verbose: bool) -> Failures {
         let mut failures = self.both.clone();
-        failures.extend(self.unresolved.failures.iter().cloned());
+        let all = Failures(self.unresolved.failures.clone());
+        let fits = || messages::failures(&all).lines().count() <= SCREEN;
+        let (unresolved, hidden) = if verbose || fits() {
+            (all.0, 0)
+        } else {
+            by_upstream(&all.0)
+        };
+        failures.extend(unresolved);
         let Unresolved {
             count, kept, of, ..
         } = self.unresolved;
@@ -74,10 +87,17 @@ impl Tell for Outcome {
                 _ if kept == count => "; the lock keeps them as they were".to_owned(),
                 _ => format!("; the lock keeps {kept} of them"),
             };
-            failures.push(Failure::new(format!(
+            let failure = Failure::new(format!(
                 "{count} of {} could not be resolved{as_before}",
                 counted(of, "remote reference"),
-            )));
+            ));
+            failures.push(match hidden {
+                0 => failure,
+                hidden => failure.hint(format!(
+                    "{} not shown: `-v` shows all",
+                    counted(hidden, "error")
+                )),
+            });
         }
         Failures(failures)
     }
@@ -109,10 +129,19 @@ impl Outcome {
                 writeln!(out, "not written: {LOCK_NAME} comes with warnings")?;
             }
         }
+        for path in &self.edited {
+            writeln!(out, "  edited {}", visible(path))?;
+        }
         if self.merged {
             writeln!(out, "  brought together from both sides of a conflict")?;
         }
-        write_changes(out, &self.changes)?;
+        let most = if verbose { usize::MAX } else { MOST_CHANGES };
+        let (changes, more) = self.changes.split_at(most.min(self.changes.len()));
+        write_changes(out, changes, &self.news)?;
+        if !more.is_empty() {
+            let more = counted(more.len(), "more change");
+            writeln!(out, "  and {more}: `-v` shows all")?;
+        }
         write_accepted(out, &self.left)?;
         write_warnings(out, &self.warnings, verbose)?;
         if verbose {
@@ -127,10 +156,43 @@ impl Outcome {
             }
         }
         if self.status == Status::Written {
-            writeln!(out, "  to stage it: {}", stage([LOCK_NAME]))?;
+            let paths = self.edited.iter().map(String::as_str);
+            writeln!(out, "  to stage it: {}", stage(paths.chain([LOCK_NAME])))?;
         }
         Ok(())
     }
+}
+
+/// Returns one error for each upstream, at all places of its errors, and how many errors are not shown.
+fn by_upstream(failures: &[Failure]) -> (Vec<Failure>, usize) {
+    let mut groups: Vec<Vec<&Failure>> = Vec::new();
+    for failure in failures {
+        let is_same = |group: &&mut Vec<&Failure>| {
+            let first = group[0];
+            match failure.upstream.as_str() {
+                "" => (&first.message, &first.hints) == (&failure.message, &failure.hints),
+                upstream => first.upstream == upstream,
+            }
+        };
+        match groups.iter_mut().find(is_same) {
+            Some(group) => group.push(failure),
+            None => groups.push(vec![failure]),
+        }
+    }
+    let shown = groups.len().min(MOST_UPSTREAMS);
+    let mut hidden: usize = groups[shown..].iter().map(Vec::len).sum();
+    let mut told = Vec::new();
+    for group in &groups[..shown] {
+        for failure in group {
+            hidden += usize::from(failure.message != group[0].message);
+            told.push(Failure {
+                location: failure.location.clone(),
+                exception: failure.exception.clone(),
+                ..group[0].clone()
+            });
+        }
+    }
+    (told, hidden)
 }
 
 #[derive(Serialize)]

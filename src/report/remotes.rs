@@ -5,11 +5,12 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::visible;
+use crate::commands::News;
 use crate::failure::short;
 use crate::record::{Change, Remote};
 
-/// Writes what is different about the remotes, one line each.
-pub(super) fn write_changes(out: &mut String, changes: &[Change]) -> std::fmt::Result {
+/// Writes what is different about the remotes, one line each, with what is new in each.
+pub(super) fn write_changes(out: &mut String, changes: &[Change], news: &News) -> std::fmt::Result {
     for change in changes {
         match change {
             Change::Added { label, digest } => {
@@ -25,6 +26,11 @@ pub(super) fn write_changes(out: &mut String, changes: &[Change]) -> std::fmt::R
             Change::Extended { label, paths } => {
                 let paths = visible(&paths.join(", "));
                 writeln!(out, "  added {paths} of {}", visible(label))?;
+            }
+        }
+        if let Change::Added { label, .. } | Change::Moved { label, .. } = change {
+            for line in news.get(label).into_iter().flatten() {
+                writeln!(out, "    {}", visible(line))?;
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::update::reference_to;
+use super::super::update::wanted;
 use crate::failure::Result;
 use crate::kustomization::{self, Edit, GeneratorKey, Reference};
 use crate::plan::GITATTRIBUTES;
@@ -11,7 +11,7 @@ use crate::record::{Lock, Remote, StoredFile, sha256_hex};
 use crate::tree::index::IndexTree;
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::{self, Resolved, Tree, path};
-use crate::walk::{Found, NamedBy, RemoteRef, Remotes, Wants};
+use crate::walk::{Found, Remotes};
 use crate::workspace::Workspace;
 
 /// Localized files that differ from the lock, and what happened to them.
@@ -99,25 +99,8 @@ impl Upstream<'_> {
     fn found(&mut self, remote: &Remote) -> Option<Found> {
         let label = remote.label();
         if !self.found.contains_key(&label) {
-            let wanted = match remote {
-                Remote::File(file) => RemoteRef {
-                    text: file.url.clone().into(),
-                    wants: Wants::File,
-                    spec: None,
-                    by: NamedBy::User,
-                },
-                Remote::Git(git) => {
-                    let (text, spec) = reference_to(git, "")?;
-                    RemoteRef {
-                        text: text.into(),
-                        wants: Wants::Root,
-                        spec: Some(spec),
-                        by: NamedBy::User,
-                    }
-                }
-                // A chart that was brought in is a file of the user like any other.
-                Remote::Chart(_) => return None,
-            };
+            // A chart that was brought in is a file of the user like any other.
+            let wanted = wanted(remote)?;
             let answer = self.remotes.resolve(&[wanted]).pop();
             self.found
                 .insert(label.clone(), answer.and_then(Result::ok));

@@ -74,7 +74,7 @@ pub(super) fn human(all: &[Upstream]) -> String {
     }
     if is(Verdict::Moved) {
         out.push_str(
-            "  before that, find out why something moved; for a tag or a file `update` then needs `--accept-moved`\n",
+            "  before that, find out why something moved; for a tag or a file name it: git kustomize-localize update URL\n",
         );
     }
     out

@@ -669,6 +669,34 @@ fn an_upstream_that_fails_is_told_once_with_all_that_name_it() {
 }
 
 /// Whatever keeps something remote from being brought in, the entries that are printed are the way out, all at once.
+/// However many errors there are, they are on one screen, an upstream once.
+#[test]
+fn many_upstreams_that_fail_are_told_on_a_screen() {
+    let world = World::acme();
+    let mut text = "resources:\n".to_owned();
+    for upstream in 0..12 {
+        for reference in 0..9 {
+            text.push_str(&format!(
+                "- https://github.com/gone/r{upstream}//base?ref=v{reference}\n"
+            ));
+        }
+        text.push_str(&format!(
+            "- https://github.com/acme/lib//nowhere{upstream}?ref=v1\n"
+        ));
+    }
+    world.work.write("app/kustomization.yaml", text);
+    let output = world.work.run(&["lock"]);
+    output
+        .fails(1)
+        .stderr_has("120 of 120 remote references could not be resolved\n")
+        .stderr_has("errors not shown: `-v` shows all\n");
+    let lines = output.stdout.lines().count() + output.stderr.lines().count();
+    assert!(lines <= 40, "{lines}: {output:?}");
+    assert!(!world.work.path().join(LOCK).exists());
+    let all = world.work.run(&["lock", "-v"]);
+    assert!(all.stderr.lines().count() > 40);
+}
+
 #[test]
 fn the_printed_entries_let_all_that_cannot_be_resolved_stay() {
     let world = world();

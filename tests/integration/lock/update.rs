@@ -102,47 +102,82 @@ fn only_named_entries_are_resolved() {
 }
 
 #[test]
-fn a_tag_that_moved_is_refused_until_it_is_accepted() {
+fn a_tag_that_moved_stays_until_it_is_named() {
     let world = world();
     let (old, new) = move_branch(&world);
     upstream(&world).git(&["tag", "-f", "-a", "v1", "-m", "again"]);
-    world
-        .refused(&["update"])
-        .stderr_has(&format!(
-            "https://github.com/acme/lib?ref=v1: the tag `v1` names another commit: {} -> {}",
-            &old[..12],
-            &new[..12]
-        ))
-        .stderr_has(
-            "git kustomize-localize update --accept-moved 'https://github.com/acme/lib?ref=v1'",
-        );
+    let stays = format!(
+        "https://github.com/acme/lib?ref=v1: the tag `v1` names another commit, and stays locked as it was: {} -> {}",
+        &old[..12],
+        &new[..12]
+    );
+    // The branch moves.
+    update(&world, &[])
+        .fails(1)
+        .stdout_has("  moved https://github.com/acme/lib?ref=main ")
+        .stdout_has(&format!("\n    {} ", &new[..12]))
+        .stderr_has(&stays)
+        .stderr_has("git kustomize-localize update 'https://github.com/acme/lib?ref=v1'");
+    let lock = world.work.read(LOCK);
+    assert!(lock.contains(&pin("v1", &old)), "{lock}");
+    assert!(lock.contains(&pin("main", &new)), "{lock}");
     // With an empty cache it is the fetch that finds out.
     std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
     std::fs::create_dir(world.sandbox.path("cache")).unwrap();
-    world
-        .refused(&["update", "https://github.com/acme/lib?ref=v1"])
-        .stderr_has("the tag `v1` names another commit");
-    update(
-        &world,
-        &["--accept-moved", "https://github.com/acme/lib?ref=v1"],
-    )
-    .success()
-    .stdout_has("  moved https://github.com/acme/lib?ref=v1 ");
+    update(&world, &[]).fails(1).stderr_has(&stays);
+    update(&world, &["https://github.com/acme/lib?ref=v1"])
+        .success()
+        .stdout_has("  moved https://github.com/acme/lib?ref=v1 ");
     let lock = world.work.read(LOCK);
     assert!(lock.contains(&pin("v1", &new)), "{lock}");
-    assert!(lock.contains(&pin("main", &old)), "{lock}");
 }
 
 #[test]
-fn other_bytes_under_a_version_are_refused_until_they_are_accepted() {
+fn other_bytes_under_a_version_stay_until_they_are_named() {
     let world = world();
     world.file(TAGGED, config_map("two"));
-    world.refused(&["update"]).stderr_has(&format!(
-        "{TAGGED}: `v1.0.0` should never change, but holds other bytes: "
+    update(&world, &[]).fails(1).stderr_has(&format!(
+        "{TAGGED}: `v1.0.0` should never change, but holds other bytes, and stays locked as it was: "
     ));
-    update(&world, &["--accept-moved"])
+    update(&world, &[TAGGED])
         .success()
         .stdout_has(&format!("  moved {TAGGED} "));
+}
+
+/// The references and the lock change together, and nothing else in the files.
+#[test]
+fn another_ref_is_written_where_the_url_is_named() {
+    let world = world();
+    let (_, new) = move_branch(&world);
+    upstream(&world).git(&["tag", "v1.2.0"]);
+    let text = "# ours\nresources:\n- 'github.com/acme/lib//web?ref=v1&submodules=true' # theirs\n";
+    world.work.write("more/kustomization.yaml", text);
+    world.work.commit("more");
+    world.work.run(&["lock"]).success();
+    world.work.commit("lock");
+    world
+        .refused(&["update", "https://github.com/acme/lib", "--to", "v9"])
+        .stderr_has("v9");
+    world
+        .refused(&["update", FILE, "--to", "v9"])
+        .stderr_has("no kustomization names a git repository that this URL means");
+    let before = world.work.state();
+    let to = ["https://github.com/acme/lib?ref=v1", "--to", "v1.2.0"];
+    update(&world, &[&to[..], &["--dry-run"]].concat()).success();
+    before.assert_same(&world.work.state());
+    update(&world, &to)
+        .success()
+        .stdout_has("  edited more/kustomization.yaml\n")
+        .stdout_has("git add -f -- ");
+    assert_eq!(
+        world.work.read("more/kustomization.yaml"),
+        text.replace("ref=v1", "ref=v1.2.0")
+    );
+    let lock = world.work.read(LOCK);
+    assert!(lock.contains(&pin("v1.2.0", &new)), "{lock}");
+    assert!(!lock.contains("ref: v1\n"), "{lock}");
+    assert!(lock.contains("ref: main\n"), "{lock}");
+    world.work.run(&["check"]).success();
 }
 
 #[test]
@@ -278,17 +313,58 @@ fn localized_files_are_brought_in_again() {
 fn only_named_localized_files_are_brought_in_again() {
     let (world, _) = localized();
     upstream(&world).git(&["tag", "-f", "v1"]);
-    world
-        .refused(&["update"])
+    update(&world, &[])
+        .fails(1)
+        .stdout_has("3 files written")
         .stderr_has("https://github.com/acme/lib?ref=v1: the tag `v1` names another commit");
-    update(&world, &["https://github.com/acme/lib?ref=main"])
-        .success()
-        .stdout_has("3 files written");
     world.work.commit("updated");
-    update(&world, &["--accept-moved", "github.com/acme/lib"])
+    update(&world, &["github.com/acme/lib"])
         .success()
         .stdout_has("2 files written")
         .stdout_has("  moved https://github.com/acme/lib?ref=v1 ");
+}
+
+#[test]
+fn another_ref_is_brought_in_where_it_is_vendored() {
+    let (world, _) = localized();
+    upstream(&world).git(&["tag", "v1.2.0"]);
+    update(
+        &world,
+        &["https://github.com/acme/lib?ref=v1", "--to=v1.2.0"],
+    )
+    .success();
+    let map = "localized-files/github.com/acme/lib/v1.2.0/web/map.yaml";
+    assert_eq!(world.work.read(&format!("tagged/{map}")), config_map("two"));
+    let old = world
+        .work
+        .path()
+        .join("tagged/localized-files/github.com/acme/lib/v1");
+    assert!(!old.exists());
+    let tagged = world.work.read("tagged/kustomization.yaml");
+    assert!(
+        tagged.contains("lib/v1.2.0/web") && !tagged.contains("https://github.com/acme/lib"),
+        "{tagged}"
+    );
+    world.work.git(&["add", "--all"]);
+    world
+        .work
+        .run(&["check"])
+        .lacks("edited-copy")
+        .lacks("stale");
+}
+
+#[test]
+fn what_is_vendored_moves_although_another_upstream_fails() {
+    let (world, new) = localized();
+    world.work.run(&["vendor"]).success();
+    world.work.commit("all");
+    world.server.unroute(FILE);
+    update(&world, &[])
+        .fails(1)
+        .stdout_has(&new[..12])
+        .stderr_has(FILE);
+    let map = "localized-files/github.com/acme/lib/main/web/map.yaml";
+    assert_eq!(world.work.read(map), config_map("two"));
 }
 
 #[test]
@@ -381,11 +457,9 @@ fn a_branch_is_no_tag_although_one_is_the_same_commit() {
     // Both come with one request.
     let output = update(&world, &[]);
     output
-        .fails(2)
+        .fails(1)
+        .stdout_has(&old[..12])
+        .stdout_has(&new[..12])
         .stderr_has("the tag `v1` names another commit");
     output.lacks("the tag `main`");
-    update(&world, &["--accept-moved"])
-        .success()
-        .stdout_has(&old[..12])
-        .stdout_has(&new[..12]);
 }

@@ -220,7 +220,7 @@ fn the_lock() {
     let project = project();
     project.second_version();
     project.upstream.git(&["tag", "--force", "v1"]);
-    play(&Stage::of(project, &["update", "--accept-moved"]), &[]);
+    play(&Stage::of(project, &["update", "https://example.com"]), &[]);
 }
 
 #[test]
