@@ -5,51 +5,44 @@
 //! in turn (`Context`). Rules write their own messages and help: a person who runs `check` needs other advice than one
 //! who localizes.
 
-mod ambiguous_path;
-mod artifact_ignored;
 mod context;
-mod cycle;
 mod deployed;
 mod deployed_remote;
-mod directory_app;
 mod edited_copy;
 mod engine;
 mod floating_ref;
 mod function;
-mod generate_paths;
-mod ignored_path;
 mod invalid_kustomization;
 mod invalid_target;
 mod known;
 mod left;
 mod lines;
+mod localizing;
+mod locked_reference;
 mod missing_path;
 mod missing_target;
 mod out_of_scope;
 mod remote_chart;
-mod remote_component;
 mod remote_reference;
 mod remotes;
 mod rule;
-mod scanned_file;
 mod stale_allow;
 mod stale_lock;
-mod submodule_path;
 mod suppression;
 #[cfg(test)]
 pub(crate) mod testing;
 mod unsafe_reference;
+mod untracked_path;
 
-use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
 use std::iter;
 use std::rc::Rc;
 
-use crate::config::{Config, Missing};
-use crate::failure::{Failure, Result, shown};
+use crate::config::{Comments, Config};
+use crate::failure::{Exception, Failure, Result, shown};
 use crate::finding::{Finding, Rule, Severity};
 use crate::kustomization::{self, ProblemKind};
-use crate::record::{Added, LOCK_NAME, Lock};
+use crate::record::{Added, LOCK_NAME, Lock, stored};
 use crate::redact;
 use crate::targets::Identity;
 use crate::tree::absence::Absences;
@@ -58,8 +51,14 @@ use crate::walk::{self, Contents, Explored, FileId, Graph, Target, TroubleKind};
 
 use context::Context;
 pub use known::Renames;
+use localizing::{
+    left_license, merged_back, not_built, rewritten_branch, rewritten_data, stripped_executable,
+};
 use rule::Find;
 use suppression::Apply;
+
+/// How what is found stays as it is.
+const ADD_ALLOW: &str = "or let it stay as it is: git kustomize-localize check --add-allow";
 
 /// What to check.
 pub struct Input<'a> {
@@ -86,22 +85,11 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     let mut failures = Vec::new();
     let kustomizations = input.tree.kustomizations()?;
     let lock_places = input.tree.locks()?;
-    let used = RefCell::new(BTreeSet::new());
-    let missing = |path: &str| {
-        let entry = input.config.may_be_missing(path);
-        match entry {
-            Some(entry) => {
-                used.borrow_mut().insert(entry);
-                Missing::Accepted
-            }
-            None => Missing::Wrong,
-        }
-    };
     let options = walk::Options {
         load_restrictor: input.config.load_restrictor,
-        leave_missing: Some(&missing),
+        leave: Some(input.config),
         contents: Contents::Configurations,
-        keeps: Some(&suppression::has_comment),
+        drops_bytes: true,
         ..walk::Options::default()
     };
     let (targets, mut explored) = deployed::walk(&input, &kustomizations, &options, &mut failures)?;
@@ -119,27 +107,24 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     failures.extend(failed.map(|trouble| trouble.failure.clone()));
     let broken_lock = lock_places.iter().any(|place| place == LOCK_NAME)
         && !locks.iter().any(|(directory, _)| directory.is_empty());
-    let context = Context::new(&explored, &input, &targets, &locks, broken_lock, &missing);
+    let context = Context::new(&explored, &input, &targets, &locks, broken_lock);
     let mut findings = find(&context);
     failures.extend(context.deployed.stored_otherwise());
     failures.append(&mut context.failures.borrow_mut());
     failures.extend(context.deployed.name(&mut findings).err());
     let others = others(&context, &findings);
-    let texts = explored
+    let comments = explored
         .graph
         .files
         .iter()
         .enumerate()
-        .map(|(id, file)| (context.path(id), &*file.bytes))
-        .chain(others.iter().map(|(path, text)| (&**path, &**text)))
-        .filter(|(path, _)| !context.is_owned(path));
+        .filter_map(|(id, file)| Some((context.path(id), file.comments.clone()?)))
+        .chain(others.iter().map(|(path, one)| (&**path, one.clone())));
     let how = Apply {
         complete: input.paths.is_empty() && failures.is_empty(),
-        leaving: left::entries(&context),
-        // On disk is also what is kept out of git.
-        missing: (!matches!(input.checking, Checking::WorkingTree)).then(|| used.borrow().clone()),
+        needed: left::entries(&context),
     };
-    suppression::apply(&mut findings, texts, input.config, how);
+    suppression::apply(&mut findings, comments, input.config, how);
     floating_ref::leave_out_remote(&mut findings);
     findings.sort_by(|one, other| {
         let place = |finding: &Finding| (finding.span, finding.rule);
@@ -234,21 +219,26 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Returns the texts of files that findings are about and that are no kustomizations of the walk: it may not have read
-/// them. A lock is ours, so that no comment in it lasts.
-fn others(context: &Context<'_>, findings: &[Finding]) -> Vec<(String, Vec<u8>)> {
+/// Returns the comments of files that findings are about and that the walk did not read. A lock is ours, so that no
+/// comment in it lasts; in localized files upstream wrote them.
+fn others(context: &Context<'_>, findings: &[Finding]) -> Vec<(String, Rc<Comments>)> {
     let mut paths: BTreeSet<&str> = findings.iter().map(|one| one.path.as_str()).collect();
-    for root in &context.graph.roots {
-        paths.remove(context.path(root.file));
+    for (id, file) in context.graph.files.iter().enumerate() {
+        if file.comments.is_some() {
+            paths.remove(context.path(id));
+        }
     }
     let is_file = |path: &&str| {
         let entry = context.tree.entry(path);
-        path::name(path) != LOCK_NAME && matches!(entry, Ok(Some(Entry::File { .. })))
+        path::name(path) != LOCK_NAME
+            && stored::home(path).is_none()
+            && matches!(entry, Ok(Some(Entry::File { .. })))
     };
-    let texts = paths.into_iter().filter(is_file);
-    texts
-        .filter_map(|path| Some((path.to_owned(), context.tree.read(path).ok()?)))
-        .collect()
+    let comments = paths.into_iter().filter(is_file).filter_map(|path| {
+        let comments = Comments::of(&context.tree.read(path).ok()?);
+        Some((path.to_owned(), Rc::new(comments)))
+    });
+    comments.collect()
 }
 
 /// Returns how many references there are. Those of a plugin configuration are there once for each root
@@ -381,6 +371,13 @@ impl Checked {
     pub fn take_back(&mut self, old: &[Finding], config: &Config, base: &str) {
         suppression::take_back(&mut self.findings, old, config, base);
         floating_ref::leave_out_remote(&mut self.findings);
+    }
+
+    /// Returns an exception for each finding that can have one.
+    pub fn exceptions(&self) -> impl Iterator<Item = Exception> {
+        let counting = self.findings.iter();
+        let counting = counting.filter(|one| one.allowed.is_none() && !one.unread);
+        counting.filter_map(|one| Config::exception(one.rule, &one.subject, &one.path))
     }
 
     /// Returns how many findings of this severity count.

@@ -98,7 +98,7 @@ enum Command {
     #[command(subcommand)]
     Hook(hook::HookCommand),
 
-    /// Explain rules of `check` and warnings
+    /// Explain rules
     Explain(explain::ExplainArgs),
 
     /// Write manual pages and shell completions

@@ -1,5 +1,6 @@
 //! What the program does, one file per command: a request in, an outcome out. Nothing here reads arguments or prints.
 
+mod add_allow;
 pub mod affected;
 mod builds;
 pub mod check;
@@ -12,6 +13,7 @@ pub mod tree;
 pub mod update;
 pub mod verify;
 
+pub use add_allow::add_allow;
 pub use builds::Builds;
 pub use fetching::Fetching;
 

@@ -3,22 +3,18 @@
 //! ```yaml
 //! rules:                      # error, warning or off, for each rule
 //!   floating-ref: warning
-//! locked: allow               # or error: a reference that the lock holds is a finding too
 //! scopes:                     # directories that may not reach out of themselves
 //!   - apps/*
 //! include:                    # only these directories, and what is below, are starting points
 //!   - clusters
 //! exclude:                    # these, and what is below, are none
 //!   - "**/templates"
-//! allow:                      # what need be neither localized nor locked
+//! allow:                      # what stays as it is
 //!   - url: github.com/acme
 //!     refs: tag               # any < branch < tag < commit
 //!     reason: our own bases, released with signed tags
-//!     leave: false                # true: stays remote, also on a localized branch
-//! leave-missing:              # local files that may be missing
 //!   - path: "**/secret.env"
 //!     reason: made by each cluster
-//! strict: [not-built]         # warnings that are errors where something is brought in
 //! comments: base              # or accept: allow comments that a change adds count in its own gate
 //! new-only: false             # only findings that the base does not have
 //! helm: false                 # charts of repositories are brought in
@@ -50,43 +46,42 @@
 //! everything below ([`Config::starting_points`]); a root that is excluded is still followed when something
 //! references it.
 //!
-//! # URLs
+//! # Exceptions
 //!
-//! `allow` is for references, not for localizing: what it allows is localized and locked all the same, unless the entry
-//! says `leave: true` ([`Leave`]). See [`UrlGlob`] for what a URL matches and [`RefPolicy`] for what a ref is worth.
+//! What an entry of `allow` covers ([`Allow`]), or a comment at the reference ([`Comments`]), stays as it is. See [`UrlGlob`]
+//! for what a URL matches and [`RefPolicy`] for what a ref is worth.
 
 mod address;
+mod allow;
+mod append;
+mod comment;
 mod deployed;
 mod glob;
-mod leave;
-mod missing;
 mod read;
 mod starts;
-mod strict;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use globset::GlobMatcher;
 
 use crate::failure::{Failure, Failures};
-use crate::finding::{Finding, Rule, Severity, Span, Subject};
+use crate::finding::{Finding, Rule, Severity, Subject};
 use crate::kustomization::is_pinned;
 use crate::record::LoadRestrictor;
 use crate::reference;
 use crate::tree::{Entry, Tree, path};
 
 pub use address::UrlGlob;
+pub use allow::{Allow, Named, path_glob};
+pub use comment::{Comment, Comments};
 pub use deployed::{Declared, Engine, Repository};
 pub use glob::Glob;
-pub use leave::Leave;
-pub use missing::{LeaveMissing, Missing, path_glob};
-pub use strict::Strict;
 
 /// The name of the configuration, at the top of the tree.
 pub const FILE_NAME: &str = ".kustomize-localize";
 
 /// What a hint shows where a reason goes.
-pub const PLACEHOLDER: &str = "WHY";
+pub const PLACEHOLDER: &str = "TODO";
 
 /// The JSON Schema (draft 7) of the configuration, for editors.
 pub const SCHEMA: &str = include_str!("config/schema.json");
@@ -98,22 +93,16 @@ pub struct Config {
     pub file: String,
     /// What holds instead of the severity that a rule gives its findings.
     pub rules: BTreeMap<Rule, Level>,
-    /// What a remote reference is that the lock holds.
-    pub locked: Locked,
     /// The directories that bound what is in them.
     pub scopes: Vec<Glob>,
     /// Where starting points lie; anywhere when empty.
     pub include: Vec<Glob>,
     /// Where none lie.
     pub exclude: Vec<Glob>,
-    /// What need be neither localized nor locked.
+    /// What stays as it is.
     pub allow: Vec<Allow>,
-    /// Which local files may be missing.
-    pub leave_missing: Vec<LeaveMissing>,
-    /// Which warnings are errors.
-    pub strict: Strict,
     /// Which comments count when a change is judged against its base.
-    pub comments: Comments,
+    pub accepts: AcceptedComments,
     /// Whether only findings count that the base does not have.
     pub new_only: bool,
     /// Whether charts of repositories are brought in.
@@ -164,22 +153,12 @@ impl Level {
 
 /// Which comments allow something when a change is judged against its base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Comments {
+pub enum AcceptedComments {
     /// Those that allowed the same in the base.
     #[default]
     Base,
     /// Also those that the change adds.
     Accept,
-}
-
-/// What a remote reference is that the lock of the tree holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Locked {
-    /// As good as localized.
-    #[default]
-    Allow,
-    /// Not localized: a build would still reach out.
-    Error,
 }
 
 /// How firmly a reference must be pinned, as far as its text shows; each includes those after it.
@@ -242,7 +221,7 @@ impl RefPolicy {
                     Some(_) => RefPolicy::Tag,
                 }
             }
-            Subject::Local => RefPolicy::Any,
+            Subject::Local | Subject::Path { .. } | Subject::Program { .. } => RefPolicy::Commit,
         }
     }
 
@@ -261,7 +240,7 @@ impl RefPolicy {
 #[must_use]
 pub fn is_placeholder(reason: &str) -> bool {
     let word = reason.trim_matches(|c: char| !c.is_alphanumeric());
-    let mut known = [PLACEHOLDER, "REASON", "TODO", "FIXME", "TBD", "XXX", ""].into_iter();
+    let mut known = [PLACEHOLDER, "REASON", "WHY", "FIXME", "TBD", "XXX", ""].into_iter();
     known.any(|one| one.eq_ignore_ascii_case(word))
 }
 
@@ -277,25 +256,6 @@ pub(crate) fn is_one_version(version: &str) -> bool {
         && version
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || ".-+".contains(c))
-}
-
-/// An entry of `allow`: remote references that may stay remote.
-#[derive(Debug, Clone)]
-pub struct Allow {
-    /// Which URLs.
-    pub url: UrlGlob,
-    /// How firmly they must name what they mean.
-    pub refs: RefPolicy,
-    /// Why.
-    pub reason: String,
-    /// The rules that it is about.
-    pub rules: BTreeSet<Rule>,
-    /// Whether what it accepts stays remote: neither locking nor localizing insists on it.
-    pub leave: bool,
-    /// Where it stands.
-    pub span: Span,
-    /// The line on which it begins.
-    pub line_text: String,
 }
 
 impl Config {
@@ -345,9 +305,18 @@ impl Config {
     /// severity, which may be lower than that of its rule.
     #[must_use]
     pub fn severity(&self, finding: &Finding) -> Option<Severity> {
-        match self.rules.get(&finding.rule).filter(|_| !finding.unread) {
-            None if finding.rule.is_off_by_default() => None,
-            None => Some(finding.severity),
+        if finding.unread {
+            return Some(finding.severity);
+        }
+        self.level(finding.rule, finding.severity)
+    }
+
+    /// Returns the severity of what a rule finds here, which has this one by itself; `None` when the rule is off.
+    #[must_use]
+    pub fn level(&self, rule: Rule, own: Severity) -> Option<Severity> {
+        match self.rules.get(&rule) {
+            None if rule.is_off_by_default() => None,
+            None => Some(own),
             Some(Level::Error) => Some(Severity::Error),
             Some(Level::Warning) => Some(Severity::Warning),
             Some(Level::Off) => None,
@@ -375,41 +344,16 @@ impl Config {
         self.exclude.iter().any(|glob| glob.covers(directory))
     }
 
-    /// Returns where the entries stand whose reason is a placeholder, which accept nothing: the place, its line, and the
-    /// reason.
-    pub fn unreasoned(&self) -> impl Iterator<Item = (Span, &str, &str)> {
+    /// Returns the entries whose reason is a placeholder.
+    pub fn unreasoned(&self) -> impl Iterator<Item = &Allow> {
         let allow = self.allow.iter();
-        let allow = allow.map(|one| (one.span, &*one.line_text, &*one.reason));
-        let missing = self.leave_missing.iter();
-        let missing = missing.map(|one| (one.span, &*one.line_text, &*one.reason));
-        allow
-            .chain(missing)
-            .filter(|(_, _, reason)| is_placeholder(reason))
-    }
-
-    /// Returns the first entry of `allow` that accepts a finding: its rule, the URL of what it is about
-    /// and how firmly that is named.
-    #[must_use]
-    pub fn allows(&self, finding: &Finding) -> Option<&Allow> {
-        self.allow.get(self.allowed_by(finding)?)
+        allow.filter(|one| is_placeholder(&one.reason))
     }
 
     /// Returns whether a program from elsewhere stays executable where it is stored.
     #[must_use]
     pub fn trusts(&self, path: &str) -> bool {
         self.trust_exec.iter().any(|glob| glob.is_match(path))
-    }
-
-    /// Returns the index of what [`Config::allows`] returns.
-    #[must_use]
-    pub fn allowed_by(&self, finding: &Finding) -> Option<usize> {
-        let refs = RefPolicy::of(finding.rule, &finding.subject);
-        self.allow.iter().position(|allow| {
-            !is_placeholder(&allow.reason)
-                && allow.rules.contains(&finding.rule)
-                && allow.refs <= refs
-                && allow.url.matches(&finding.subject)
-        })
     }
 }
 

@@ -64,9 +64,11 @@ pub struct Failure {
     pub upstream: String,
 }
 
-/// An entry of `allow` that leaves something remote.
+/// An entry of `allow` that leaves something as it is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Exception {
+    /// Which key names it, as `url`.
+    pub key: &'static str,
     /// Which refs it has to be about, by name.
     pub refs: &'static str,
     /// The rule that it has to name; empty for none.
@@ -74,7 +76,7 @@ pub struct Exception {
     /// The repository, or the directory, that holds it: entries about one are told as one.
     pub repository: String,
     /// The glob that matches it.
-    pub url: String,
+    pub glob: String,
 }
 
 impl Failure {

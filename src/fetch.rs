@@ -685,7 +685,7 @@ impl Fetcher {
             mut failure,
             trouble,
         } = failed;
-        let exception = Config::exception(Rule::RemoteReference, &wanted.subject());
+        let exception = Config::exception(Rule::RemoteReference, &wanted.subject(), "");
         let host = || reach::place(wanted.text.exposed());
         failure.upstream = match &exception {
             Some(exception) if !trouble.is_outage() => exception.repository.clone(),

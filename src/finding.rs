@@ -2,11 +2,7 @@
 //!
 //! A [`Finding`] is not a [`crate::failure::Failure`], which is something that stopped us from looking.
 
-mod warning;
-
 use std::sync::Arc;
-
-pub use warning::WarningId;
 
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,35 +24,34 @@ impl Severity {
     }
 }
 
-/// Every rule with its file in `check`, in the order in which they are listed: the one list of them. What a rule is stands in
-/// that file.
+/// Every rule with its module in `check`, in the order in which they are listed: the one list of what is reported of the
+/// user's files, in every command.
 macro_rules! each_rule {
     ($then:ident) => {
         $then! {
             RemoteReference: remote_reference,
+            LockedReference: locked_reference,
             FloatingRef: floating_ref,
             RemoteChart: remote_chart,
             OutOfScope: out_of_scope,
             MissingPath: missing_path,
-            IgnoredPath: ignored_path,
-            Cycle: cycle,
-            SubmodulePath: submodule_path,
+            UntrackedPath: untracked_path,
             InvalidKustomization: invalid_kustomization,
             UnsafeReference: unsafe_reference,
-            AmbiguousPath: ambiguous_path,
             Function: function,
             InvalidTarget: invalid_target,
             MissingTarget: missing_target,
-            ArtifactIgnored: artifact_ignored,
-            ScannedFile: scanned_file,
-            DirectoryApp: directory_app,
-            RemoteComponent: remote_component,
             Engine: engine,
-            GeneratePaths: generate_paths,
             DeployedRemote: deployed_remote,
             EditedCopy: edited_copy,
             StaleLock: stale_lock,
             StaleAllow: stale_allow,
+            LeftLicense: left_license,
+            MergedBack: merged_back,
+            NotBuilt: not_built,
+            RewrittenBranch: rewritten_branch,
+            RewrittenData: rewritten_data,
+            StrippedExecutable: stripped_executable,
         }
     };
 }
@@ -95,8 +90,18 @@ pub struct Span {
 /// What a reference names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
-    /// A path in the tree, or no reference at all.
+    /// No reference, or one to something in the tree that is there.
     Local,
+    /// What should be at a path from the top, and is not.
+    Path {
+        /// The path.
+        path: String,
+    },
+    /// A program or plugin that is not in the tree.
+    Program {
+        /// As it is named.
+        program: String,
+    },
     /// A git repository, as kustomize splits the URL. Without secrets.
     Git {
         /// The clone specification.

@@ -1,12 +1,12 @@
 //! The manual: a page for each command, rule and guide, printed by the program.
 //!
 //! Text is written once, as Markdown: of a command in `commands/COMMAND.md`, of a rule in its file in `check`, of a guide
-//! in `manual/GUIDE.md`. The page of a command is what clap prints as its long help, with that text below; lists of rules
-//! and warnings are made from what the program knows. A link is the path from its source to another source, and is printed
-//! as its text.
+//! in `manual/GUIDE.md`. The page of a command is what clap prints as its long help, with that text below; the list
+//! of rules is made from what the program knows. A link is the path from its source to another source, and is printed as
+//! its text.
 
 use crate::commands;
-use crate::finding::{Rule, WarningId};
+use crate::finding::Rule;
 
 macro_rules! guides {
     ($($name:literal)*) => {
@@ -21,7 +21,6 @@ guides! {
     "ci"
     "configuration"
     "rules"
-    "warnings"
     "remotes"
     "verification"
     "formats"
@@ -61,54 +60,31 @@ pub(crate) fn guides() -> impl Iterator<Item = (&'static str, &'static str)> {
     })
 }
 
-/// Returns what to know about what has this id, as Markdown: a rule, a warning, or one of each.
-#[must_use]
-pub fn explanation(id: &str) -> String {
-    let rule = Rule::from_id(id).map(self::rule);
-    let warning = WarningId::from_id(id).map(warning);
-    rule.into_iter().chain(warning).collect()
-}
-
 /// Returns what to know about a rule, and how to change what it does, as Markdown.
 #[must_use]
 pub fn rule(rule: Rule) -> String {
     let (id, about, severity) = (rule.id(), rule.summary(), rule.default_level());
-    let allow = match rule {
-        Rule::StaleAllow => "",
-        _ => ", [a comment](../manual/configuration.md#allowing-a-finding) allows one finding",
+    let allow = if rule.can_be_allowed() {
+        ", and an [exception](../manual/configuration.md#exceptions) lets one finding stay"
+    } else {
+        ""
     };
     format!(
-        "# {id} (rule): {about}\n\n{}\n\nSeverity: `{severity}`. `rules: {{{id}: …}}` in the \
+        "# {id}: {about}\n\n{}\n\nSeverity: `{severity}`. `rules: {{{id}: …}}` in the \
          [configuration](../manual/configuration.md) changes that{allow}.\n\n",
         rule.explanation().trim()
     )
 }
 
-/// Returns what to know about a warning, and how to make it an error, as Markdown.
-fn warning(warning: WarningId) -> String {
-    let (id, meaning) = (warning.id(), warning.meaning());
-    format!(
-        "# {id} (warning): {meaning}\n\n`--strict={id}`, or `strict: [{id}]` in the \
-         [configuration](../manual/configuration.md), makes it an error. All about warnings: \
-         `git kustomize-localize help warnings`.\n\n"
-    )
-}
-
-/// Returns the list of what [`explanation`] knows, as Markdown.
+/// Returns the list of rules, as Markdown.
 #[must_use]
 pub fn ids() -> String {
-    format!(
-        "# Rules of `check`\n\n{}\n# Warnings\n\n{}",
-        rules(),
-        warnings()
-    )
+    format!("# Rules\n\n{}", rules())
 }
 
 /// Returns a text as it is printed: with the parts that are marked, without what only the sources can follow.
 fn printed(text: &str) -> String {
-    let filled = text
-        .replace("<!-- rules -->\n", &rules())
-        .replace("<!-- warnings -->\n", &warnings());
+    let filled = text.replace("<!-- rules -->\n", &rules());
     let line = |line: &str| match line.strip_prefix("```console ") {
         Some(_) => "```console\n".to_owned(),
         None => format!("{line}\n"),
@@ -122,11 +98,6 @@ fn rules() -> String {
         format!("- `{id}` ({severity}): {summary}\n")
     };
     Rule::ALL.iter().map(row).collect()
-}
-
-fn warnings() -> String {
-    let row = |warning: &WarningId| format!("- `{}`: {}\n", warning.id(), warning.meaning());
-    WarningId::ALL.iter().map(row).collect()
 }
 
 /// Returns Markdown with the text of its links alone: for those who show it where their targets are not.

@@ -26,8 +26,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 pub use files::{Change, Content, Localized, ResultFile, Rewritten, Untrusted};
 pub use hydrator::NAME as HYDRATOR_METADATA;
-pub use left::{UNRESOLVED, left, named_left, reached as reached_left, references, unresolved};
-pub use options::{Options, Patterns};
+pub use left::{UNRESOLVED, left, reached as reached_left, references, unresolved};
+pub use options::Options;
 pub(crate) use remotes::git as git_remote;
 pub use remotes::remotes;
 pub use result::{Chosen, InPlace, Rules, localize, localize_in_place};

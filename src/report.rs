@@ -20,7 +20,6 @@ pub use json::failures_json;
 
 use std::collections::BTreeMap;
 
-use crate::config::Strict;
 use crate::failure::{Failure, Failures};
 pub use crate::redact::visible;
 use crate::walk::Warning;
@@ -46,8 +45,8 @@ pub trait Tell {
         true
     }
 
-    /// Returns which warnings are errors, where nothing was written because of one.
-    fn refused(&self) -> Option<&Strict>;
+    /// Returns whether nothing was written because of a finding.
+    fn is_refused(&self) -> bool;
 
     /// Returns the error that ends a command which found out that it must not do what it was asked to.
     fn refusal(&self) -> Option<Failure> {
@@ -59,7 +58,7 @@ pub trait Tell {
 fn by_id(warnings: &[Warning]) -> BTreeMap<&'static str, usize> {
     let mut counts = BTreeMap::new();
     for warning in warnings {
-        *counts.entry(warning.id.id()).or_default() += 1;
+        *counts.entry(warning.rule.id()).or_default() += 1;
     }
     counts
 }

@@ -11,9 +11,9 @@ pub mod upstream;
 use std::rc::Rc;
 
 use crate::check::{self, Checking, Input};
-use crate::config::{Config, Locked};
+use crate::config::{Config, Level};
 use crate::failure::{Failure, Failures, Result, command, shown};
-use crate::finding::{Finding, Rule, Severity, Subject};
+use crate::finding::{Finding, Rule, Subject};
 use crate::git::{self, LocalRepo};
 use crate::history;
 use crate::record::stored::{self, Difference as Stored};
@@ -376,11 +376,9 @@ impl<'a> Verifier<'a> {
                     continue;
                 }
             };
-            let mut config = Config {
-                locked: Locked::Error,
-                ..own
-            };
+            let mut config = Config { ..own };
             config.rules.retain(|rule, _| !REMOTE.contains(rule));
+            config.rules.insert(Rule::LockedReference, Level::Error);
             let identity = here.map(|here| {
                 || {
                     Ok(Identity::new(
@@ -404,6 +402,7 @@ impl<'a> Verifier<'a> {
             // What may be missing in a copy is said where its source is; other files were compared with the lock.
             findings.retain(|finding| {
                 finding.rule != Rule::EditedCopy
+                    && finding.allowed.is_none()
                     && (finding.fails() || is_remote(finding))
                     && (finding.rule != Rule::MissingPath || lock.target.is_none())
             });
@@ -453,13 +452,21 @@ fn files<'a>(directory: &'a str, lock: &'a Lock) -> impl Iterator<Item = String>
 }
 
 /// The rules about what is remote.
-const REMOTE: [Rule; 3] = [Rule::RemoteReference, Rule::RemoteChart, Rule::Function];
+const REMOTE: [Rule; 4] = [
+    Rule::RemoteReference,
+    Rule::LockedReference,
+    Rule::RemoteChart,
+    Rule::Function,
+];
 
 /// Returns whether a build reaches out for what a finding is about. Of a function that is an image or a script.
 fn is_remote(finding: &Finding) -> bool {
     match finding.rule {
-        Rule::RemoteReference | Rule::RemoteChart => true,
-        Rule::Function => finding.severity == Severity::Error && finding.subject != Subject::Local,
+        Rule::RemoteReference | Rule::LockedReference | Rule::RemoteChart => true,
+        Rule::Function => matches!(
+            finding.subject,
+            Subject::Image { .. } | Subject::Http { .. } | Subject::Git { .. }
+        ),
         _ => false,
     }
 }

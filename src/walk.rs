@@ -31,15 +31,15 @@ pub use trouble::{Beyond, Trouble, TroubleKind};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use crate::config::{Leave, Missing};
+use crate::config::{Comments, Config};
 use crate::failure::{Failure, Failures, Location, Result};
-use crate::finding::{Rule, WarningId};
+use crate::finding::Rule;
 use crate::kustomization::{
     self, Accepts, FunctionRuntime, NoteKind, PluginFile, PluginUse, ProblemKind, Reference,
     Refused,
 };
 use crate::limits::{FILE, FINDINGS, RUN};
-use crate::record::LoadRestrictor;
+use crate::record::{LoadRestrictor, stored};
 use crate::redact::SafeUrl;
 pub use crate::tree::absence::Absence;
 use crate::tree::{self, Resolved, path};
@@ -58,26 +58,25 @@ pub struct Options<'a> {
     /// The directories of roots that may load any file in their scope, whatever the load restrictor says: who deploys
     /// them builds them so.
     pub unrestricted: Option<&'a HashSet<String>>,
-    /// Returns what a missing local path (from the top of the tree) means: if it may be missing, a reference to it does
-    /// not change.
-    pub leave_missing: Option<&'a dyn Fn(&str) -> Missing>,
+    /// Returns whether a local path (from the top of the tree) may be missing, besides those at which a comment says so: a
+    /// reference to it does not change.
+    pub leave_missing: Option<&'a dyn Fn(&str) -> bool>,
     /// Explains why a local file is missing.
     pub absence: Option<&'a dyn Fn(&str) -> Absence>,
     /// A directory of the tree that no reference may reach: where the result is going to be.
     pub forbidden: Option<String>,
     /// What is read.
     pub contents: Contents,
-    /// Returns whether the bytes of a kustomization at which the walk starts are kept; without it all are. The others
-    /// can be [read again](Graph::bytes).
-    pub keeps: Option<Keeps<'a>>,
-    /// What stays remote.
-    pub leave: Option<&'a Leave<'a>>,
+    /// Whether the bytes of the kustomizations at which the walk starts are dropped; they can be [read
+    /// again](Graph::bytes).
+    pub drops_bytes: bool,
+    /// Says what stays remote, besides comments.
+    pub leave: Option<&'a Config>,
+    /// Whether no comments count: nobody who may decide wrote them.
+    pub ignores_comments: bool,
     /// Whether what stays remote is requested all the same, and followed as far as there is an answer.
     pub asks_for_left: bool,
 }
-
-/// Returns whether these bytes are kept.
-pub type Keeps<'a> = &'a dyn Fn(&[u8]) -> bool;
 
 /// Which files a walk reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -304,9 +303,8 @@ impl Walker<'_> {
             .collect();
         for ((root, file), read) in unread.into_iter().zip(ahead::read(&texts)) {
             self.fill(root, file, read);
-            let bytes = &mut self.graph.files[file].bytes;
-            if self.options.keeps.is_some_and(|keeps| !keeps(bytes)) {
-                *bytes = self.no_bytes.clone();
+            if self.options.drops_bytes {
+                self.graph.files[file].bytes = self.no_bytes.clone();
             }
         }
     }
@@ -458,6 +456,7 @@ impl Walker<'_> {
             },
             bytes: self.no_bytes.clone(),
             executable,
+            comments: None,
         });
         self.files.add(number, id);
         (id, true)
@@ -503,7 +502,13 @@ impl Walker<'_> {
                 ),
             );
         }
-        self.graph.files[file].bytes = bytes.into();
+        // What was brought in is not the user's word.
+        let is_own = *source == 0 && self.graph.sources[0].repository.is_none();
+        let counts = is_own && !self.options.ignores_comments && stored::home(path).is_none();
+        let comments = counts.then(|| Comments::of(&bytes));
+        let file = &mut self.graph.files[file];
+        file.comments = comments.filter(|one| !one.comments.is_empty()).map(Rc::new);
+        file.bytes = bytes.into();
         Ok(())
     }
 
@@ -516,6 +521,7 @@ impl Walker<'_> {
             origin: Origin::Remote(remote.clone()),
             bytes: remote.bytes.clone(),
             executable: false,
+            comments: None,
         });
         self.downloads.insert(remote.url.clone(), id);
         id
@@ -646,19 +652,16 @@ impl Walker<'_> {
                 failure,
             });
         }
-        let function = note.kind.remote_image();
-        let is_accepted = function.is_some_and(|function| {
-            let accepts = |leave: &Leave<'_>| leave.accepts(Rule::Function, &function.subject());
-            self.options.leave.and_then(accepts).is_some()
+        let runs = self.options.leave.zip(note.kind.runs());
+        let is_accepted = runs.is_some_and(|(leave, subject)| {
+            let lines = (file, note.line, note.line);
+            let reason = self.graph.exception(leave, Rule::Function, &subject, lines);
+            reason.is_some()
         });
-        if !is_accepted
-            && let (Some(id), Some(left)) = (warning_id(&note.kind), left_behind(&note.kind))
-        {
-            self.graph.warnings.push(Warning {
-                id,
-                message: format!("{}{left}", note.message),
-                location,
-            });
+        if let Some(left) = left_behind(&note.kind).filter(|_| !is_accepted) {
+            let message = format!("{}{left}", note.message);
+            let warnings = &mut self.graph.warnings;
+            warnings.push(Warning::new(Rule::Function, location, message));
         }
         self.graph.notes.push(Noted { root, file, note });
     }
@@ -697,13 +700,14 @@ impl Walker<'_> {
     }
 }
 
-/// What a note means for the result, where what was found does not change. `None` if there is nothing to report.
+/// What a function means for the result that runs code which is not brought in.
 fn left_behind(kind: &NoteKind) -> Option<&'static str> {
     Some(match kind {
-        NoteKind::Misleading { .. }
+        NoteKind::ExtraDocument
+        | NoteKind::Misleading { .. }
         | NoteKind::RemoteChart { .. }
         | NoteKind::LocalChart { .. }
-        | NoteKind::ChartHome { .. } => "",
+        | NoteKind::ChartHome { .. } => return None,
         NoteKind::KrmFunction { runtime, .. } => match runtime {
             // A program of the tree, or one that is downloaded: it comes along.
             FunctionRuntime::Exec { path } if path.contains('/') => return None,
@@ -716,21 +720,5 @@ fn left_behind(kind: &NoteKind) -> Option<&'static str> {
             FunctionRuntime::Unknown => "; left as it is: the copy does not hold its code",
         },
         NoteKind::LegacyPlugin { .. } => " (a Go plugin with `.so`): the copy does not hold it",
-        NoteKind::ExtraDocument => "",
-    })
-}
-
-/// The stable id of the warning that a note becomes, if it becomes one at once.
-fn warning_id(kind: &NoteKind) -> Option<WarningId> {
-    Some(match kind {
-        NoteKind::ExtraDocument => WarningId::ExtraDocument,
-        // It is a trouble.
-        NoteKind::Misleading { .. } => return None,
-        // Charts are settled once all of them are known.
-        NoteKind::RemoteChart { .. } | NoteKind::LocalChart { .. } | NoteKind::ChartHome { .. } => {
-            return None;
-        }
-        NoteKind::KrmFunction { .. } => WarningId::Function,
-        NoteKind::LegacyPlugin { .. } => WarningId::LegacyPlugin,
     })
 }

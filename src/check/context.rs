@@ -9,7 +9,7 @@ use super::deployed::Deployed;
 use super::lines::Lines;
 use super::remotes::{self, RemoteUse};
 use super::{Checking, Input};
-use crate::config::{Config, Missing};
+use crate::config::Config;
 use crate::failure::{Failure, Result};
 use crate::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::record::{Index, Lock, stored};
@@ -30,12 +30,8 @@ pub(super) struct Context<'a> {
     pub(super) troubles: &'a [Trouble],
     /// The tree.
     pub(super) tree: &'a dyn Listing,
-    /// The same, for another walk.
-    pub(super) shared_tree: &'a Rc<dyn Listing>,
     /// What the team decided.
     pub(super) config: &'a Config,
-    /// Returns what a missing path means.
-    pub(super) missing: &'a dyn Fn(&str) -> Missing,
     /// Whether everything is looked at, not only what some paths lead to.
     pub(super) complete: bool,
     /// Whether only what is deployed is looked at.
@@ -74,7 +70,6 @@ impl<'a> Context<'a> {
         targets: &'a Targets,
         locks: &'a [(String, Lock)],
         broken_lock: bool,
-        missing: &'a dyn Fn(&str) -> Missing,
     ) -> Self {
         let mut homes = HashSet::new();
         for (directory, lock) in locks {
@@ -101,9 +96,7 @@ impl<'a> Context<'a> {
             graph: &explored.graph,
             troubles: &explored.troubles,
             tree: &*input.tree,
-            shared_tree: &input.tree,
             config: input.config,
-            missing,
             complete: input.paths.is_empty(),
             checking: &input.checking,
             absences: input.absences,
@@ -120,6 +113,11 @@ impl<'a> Context<'a> {
             source_ignore: OnceCell::new(),
             failures: RefCell::default(),
         }
+    }
+
+    /// Returns what says what may stay as it is; none where that does not count.
+    pub(super) fn exceptions(&self) -> Option<&'a Config> {
+        Some(self.config)
     }
 
     /// Returns the lock at the top of the tree.

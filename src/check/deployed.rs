@@ -144,9 +144,9 @@ fn unrestricted(
         let options = walk::Options {
             unrestricted: Some(&known),
             load_restrictor: options.load_restrictor,
-            leave_missing: options.leave_missing,
+            leave: options.leave,
             contents: options.contents,
-            keeps: options.keeps,
+            drops_bytes: options.drops_bytes,
             ..walk::Options::default()
         };
         explored = explore(input, starts, &options);

@@ -29,7 +29,7 @@ For Flux it is `spec.ref.branch` of the `GitRepository`. Make the branch first, 
 [Flux](../manual/recipes.md#flux) and [Argo CD](../manual/recipes.md#argo-cd) show how to move to it. Where nothing is
 to be localized, turn the rule off.
 ",
-    allow: Allow::Never,
+    allow: Allow::Named,
     find: Find::Here(find),
 };
 

@@ -165,9 +165,6 @@ fn again(context: &Context<'_>, directory: &str, lock: &Lock, place: &str) -> St
     if let Some(scope) = &lock.options.scope {
         add(&["--scope", &from_top(scope)]);
     }
-    for glob in &lock.options.leave_missing {
-        add(&["--leave-missing", glob]);
-    }
     let target = match RepoSpec::parse(target) {
         Ok(_) => target.clone(),
         Err(_) => from_top(target),
@@ -245,13 +242,12 @@ mod tests {
             ..Lock::default()
         };
         lock.options.scope = Some(".".to_owned());
-        lock.options.leave_missing.insert("*.env".to_owned());
         let scene = Scene::default()
             .file("copy/x.yaml", "y")
             .file("copy/kustomize-localize.lock", &lock.render().unwrap());
         assert_eq!(
             found(scene)[0].help[0],
-            "git kustomize-localize --no-commit --overwrite --scope :/ --leave-missing '*.env' -- :/app :/copy && git add -f -- :/copy"
+            "git kustomize-localize --no-commit --overwrite --scope :/ -- :/app :/copy && git add -f -- :/copy"
         );
     }
 }

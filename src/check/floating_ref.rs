@@ -251,7 +251,10 @@ mod tests {
         };
         assert_eq!(find(of(both)).len(), 2);
         assert_eq!(find(locked(both)), []);
-        assert_eq!(find(locked(both).config("locked: error\n")), []);
+        assert_eq!(
+            find(locked(both).config("rules: {locked-reference: error}\n")),
+            []
+        );
         let other = "resources: ['https://github.com/o/r?ref=master']\n";
         assert_eq!(find(locked(other)).len(), 1);
         let broken = of(both).file("kustomize-localize.lock", "version: 1\nremotes: x\n");

@@ -6,9 +6,8 @@
 //! not run is a warning, not reported below `localized-files`: one named by a URL, which only a localized copy has. A
 //! program that is missing is a path like any other.
 
-use super::Context;
 use super::rule::{Allow, Definition, Find};
-use crate::config::{Config, FILE_NAME};
+use super::{ADD_ALLOW, Context};
 use crate::finding::{Finding, Rule, Severity, Subject};
 use crate::kustomization::{FunctionRuntime, NoteKind, home_path, is_pinned};
 use crate::redact;
@@ -76,12 +75,15 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         // Localized files are not edited here.
         if context.is_owned(context.path(noted.file)) {
             for finding in &mut found[before..] {
-                finding.help = one.help_upstream(&finding.subject);
+                finding.help = vec![UPSTREAM.to_owned(), ADD_ALLOW.to_owned()];
             }
         }
     }
     found
 }
+
+/// What to do about a function that was brought in.
+const UPSTREAM: &str = "name a version of its upstream whose functions are pinned by their digests and need no network";
 
 struct One<'a> {
     context: &'a Context<'a>,
@@ -150,16 +152,6 @@ impl One<'_> {
         )
     }
 
-    /// Returns what to do about a function that was brought in.
-    fn help_upstream(&self, subject: &Subject) -> Vec<String> {
-        let entry = Config::entry_leaving(Rule::Function, subject);
-        let leave = |entry| format!("or leave it remote: add to `allow` in `{FILE_NAME}`: {entry}");
-        let other = "name a version of its upstream whose functions are pinned by their digests and need no network";
-        std::iter::once(other.to_owned())
-            .chain(entry.map(leave))
-            .collect()
-    }
-
     fn image(&self, image: &str, message: String, help: Vec<String>) -> Finding {
         Finding {
             subject: Subject::Image {
@@ -174,6 +166,9 @@ impl One<'_> {
             .context
             .at_note(Rule::Function, self.noted, message, help);
         Finding {
+            subject: Subject::Program {
+                program: redact::url(reference),
+            },
             reference: redact::url(reference),
             ..finding
         }

@@ -3,6 +3,8 @@
 //!
 //! A problem is reported once, in the file itself, however many references lead to it.
 
+mod cycle;
+
 use std::collections::HashSet;
 
 use super::Context;
@@ -21,7 +23,7 @@ pub(super) const DEFINITION: Definition = Definition {
     explanation: r"
 `kustomize build` refuses the file, or reads it differently from what it looks like: an unknown field, a wrong kind, an
 empty entry, two entries on one line, a built-in transformer in `generators`, two kustomization files in one directory, a
-key that is there twice. What is built is then nothing, or not what was reviewed. Fix what the message names.
+key that is there twice, a root that leads back to itself or to a directory that contains it. What is built is then nothing, or not what was reviewed. Fix what the message names.
 
 Plugin configurations and functions must be plain YAML: a tag, a merge key, a key that is not a string, a `List` and text
 after `---` are errors there, because the readers of objects understand them in different ways. A text in `generators`,
@@ -41,7 +43,7 @@ A commit and the index are read as git checks them out, with the encoding and li
 A kustomization that goes through a `filter` there, and one larger than 10 MB, cannot be read: `check` then exits with
 status 2. The same holds for plugin configurations.
 ",
-    allow: Allow::Never,
+    allow: Allow::Named,
     find: Find::Here(find),
 };
 
@@ -70,6 +72,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
     let troubles = context.troubles.iter();
     let refusals = troubles.filter(|trouble| trouble.kind == TroubleKind::Refused);
     findings.extend(refusals.filter_map(|trouble| refused(context, trouble)));
+    findings.extend(cycle::find(context));
     let notes = context.graph.notes.iter();
     findings.extend(notes.filter_map(|noted| note(context, noted)));
     findings

@@ -31,7 +31,7 @@ belong in a directory that is in `exclude` of the configuration.
 An object in a file over 10 MB, and one of more than 1,000 in one file, are not read: `check` then exits with status 2. So
 it does where files are not here, as in a partial clone, if anything is deployed from the repository.
 ",
-    allow: Allow::Never,
+    allow: Allow::Named,
     find: Find::Here(find),
 };
 

@@ -74,7 +74,9 @@ impl Renames {
 /// What a finding is about, whichever version that names; and how firmly the version is named.
 fn versionless(finding: &Finding) -> (String, Pin) {
     match &finding.subject {
-        Subject::Local | Subject::Image { .. } => (finding.identity().2, Pin::None),
+        Subject::Local | Subject::Path { .. } | Subject::Program { .. } | Subject::Image { .. } => {
+            (finding.identity().2, Pin::None)
+        }
         Subject::Git {
             url,
             path,

@@ -6,11 +6,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::Context;
 use super::remote_chart;
 use super::remote_reference::is_fulfilled;
 use super::remotes::RemoteUse;
-use crate::config::{Config, FILE_NAME};
+use super::{ADD_ALLOW, Context};
+use crate::config::Config;
 use crate::finding::{Finding, Rule};
 use crate::plan;
 use crate::record::{LOCK_NAME, Left, LeftWhat};
@@ -25,19 +25,12 @@ pub(super) fn find(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
     };
     let left = lock.left.iter().filter(|left| rule_of(left) == rule);
     let left: Vec<&Left> = left
-        .filter(|left| !left.through.is_empty() && !is_accepted(context.config, left))
+        .filter(|left| !left.through.is_empty() && covered(context.config, left).is_none())
         .collect();
     if left.is_empty() {
         return Vec::new();
     }
-    let fulfilled = context.remotes.iter().filter(|one| {
-        let subject = one.wanted.subject();
-        is_fulfilled(context, one)
-            && context
-                .config
-                .leaving(Rule::RemoteReference, &subject)
-                .is_none()
-    });
+    let fulfilled = context.remotes.iter().filter(|one| is_fulfilled(one));
     let behind = by_name(&left);
     let mut found = Vec::new();
     for one in fulfilled {
@@ -77,27 +70,11 @@ fn by_name<'a>(left: &[&'a Left]) -> HashMap<&'a str, Vec<(&'a Left, &'a [String
     behind
 }
 
-/// Returns the entries of `allow` that let something stay remote, in the tree or behind what is locked.
+/// Returns the entries of `allow` that are about what is behind locked references.
 pub(super) fn entries(context: &Context<'_>) -> BTreeSet<usize> {
-    let config = context.config;
-    let mut used = BTreeSet::new();
-    for one in &context.remotes {
-        used.extend(config.leaving(Rule::RemoteReference, &one.wanted.subject()));
-    }
-    for chart in context.graph.named_charts() {
-        let wanted = chart.wanted();
-        used.extend(wanted.and_then(|one| config.leaving(Rule::RemoteChart, &one.subject())));
-    }
-    for noted in &context.graph.notes {
-        let function = noted.note.kind.remote_image();
-        used.extend(function.and_then(|one| config.leaving(Rule::Function, &one.subject())));
-    }
-    for left in context.locks.iter().flat_map(|(_, lock)| &lock.left) {
-        let subject = walk::subject(&left.what);
-        let rules = walk::rules(&left.what).iter();
-        used.extend(rules.filter_map(|rule| config.leaving(*rule, &subject)));
-    }
-    used
+    let left = context.locks.iter().flat_map(|(_, lock)| &lock.left);
+    left.filter_map(|left| covered(context.config, left))
+        .collect()
 }
 
 /// Returns the rule that something which is left would be a finding of.
@@ -109,10 +86,10 @@ fn rule_of(left: &Left) -> Rule {
     }
 }
 
-fn is_accepted(config: &Config, left: &Left) -> bool {
+fn covered(config: &Config, left: &Left) -> Option<usize> {
     let subject = walk::subject(&left.what);
     let mut rules = walk::rules(&left.what).iter();
-    rules.any(|rule| config.leaving(*rule, &subject).is_some())
+    rules.find_map(|rule| config.allowed_by(*rule, &subject, ""))
 }
 
 /// Makes a finding of something that a reference leads to.
@@ -137,11 +114,6 @@ fn finding(
         ),
     };
     let subject = walk::subject(&left.what);
-    let entry = walk::rules(&left.what)
-        .first()
-        .and_then(|rule| Config::entry_leaving(*rule, &subject));
-    let entry =
-        entry.map(|entry| format!("or leave it remote: add to `allow` in `{FILE_NAME}`: {entry}"));
     let message = format!(
         "`{}` is locked, but {what} {label} behind it {}: {} > {label}",
         one.shown(),
@@ -152,7 +124,7 @@ fn finding(
         },
         chain.join(" > ")
     );
-    let help = std::iter::once(help).chain(entry).collect();
+    let help = vec![help, ADD_ALLOW.to_owned()];
     Finding {
         reference: label,
         subject,
@@ -204,10 +176,7 @@ mod tests {
             "`https://github.com/o/r//a?ref=v1` is locked, but the chart https://charts.example/stable#web@1.2.3 behind it \
              stays remote: https://github.com/o/r//a?ref=v1 > https://h/gen.yaml > https://charts.example/stable#web@1.2.3"
         );
-        assert_eq!(
-            finding.help[1],
-            "or leave it remote: add to `allow` in `.kustomize-localize`: - {url: charts.example/stable/web, leave: true, reason: WHY}"
-        );
+        assert_eq!(finding.help[1], ADD_ALLOW);
         // The chain is checked too, however its references are written.
         let chain = ["https://h/x", "https://github.com/o/r//base?ref=v1"];
         let findings = scene(chart(), &chain).check().findings;
@@ -246,9 +215,9 @@ mod tests {
     #[test]
     fn the_configuration_alone_accepts_it() {
         for (entry, count) in [
-            ("- {url: charts.example, leave: true, reason: r}", 0),
-            ("- {url: github.com/o, leave: true, reason: r}", 0),
-            ("- {url: other.example, leave: true, reason: r}", 1),
+            ("- {chart: charts.example, reason: r}", 0),
+            ("- {url: github.com/o, reason: r}", 0),
+            ("- {chart: other.example, reason: r}", 1),
         ] {
             let scene = scene(chart(), &[OWN]).config(&format!("allow:\n{entry}\n"));
             let findings = scene.check().findings;
@@ -261,7 +230,7 @@ mod tests {
             image: "gcr.io/x/fn:v1".to_owned(),
         };
         for (rules, count) in [("", 1), (", rules: [function]", 0)] {
-            let entry = format!("allow:\n- {{url: gcr.io/x{rules}, leave: true, reason: r}}\n");
+            let entry = format!("allow:\n- {{image: gcr.io/x{rules}, reason: r}}\n");
             let findings = scene(image(), &[OWN]).config(&entry).find(Rule::Function);
             assert_eq!(findings.len(), count, "{entry} {findings:?}");
         }
@@ -289,7 +258,7 @@ mod tests {
         for finding in &findings[..3] {
             let help = finding.help.join("\n");
             assert!(
-                !help.contains("git add") && help.contains("leave: true"),
+                !help.contains("git add") && help.contains("--add-allow"),
                 "{help}"
             );
         }

@@ -6,7 +6,7 @@
 use super::rule::{Allow, Definition, Find};
 use super::{Checking, Context, remote_chart};
 use crate::failure::{argument, command, nearest, pathspec, stage};
-use crate::finding::{Finding, Rule, Severity};
+use crate::finding::{Finding, Rule, Severity, Subject};
 use crate::kustomization::{Accepts, FILE_NAMES};
 use crate::tree::absence::Absence;
 use crate::tree::{self, Resolved, path};
@@ -25,10 +25,10 @@ nowhere else. Add it, or fix the path:
 git add -- base/settings.ini
 ```
 
-A file that is missing on purpose, because each cluster makes its own, goes into `leave-missing` of the
-[configuration](../manual/configuration.md), with the reason.
+For a file that is missing on purpose, because each cluster makes its own, write an
+[exception](../manual/configuration.md#exceptions), with the reason.
 ",
-    allow: Allow::Never,
+    allow: Allow::Always,
     find: Find::Here(find),
 };
 
@@ -38,7 +38,12 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         .filter(|absent| !matches!(absent.why, Absence::Ignored(..)))
         .map(|absent| {
             let (message, help) = words(context, absent);
-            context.at_reference(Rule::MissingPath, absent.edge, message, help)
+            Finding {
+                subject: Subject::Path {
+                    path: absent.place.clone(),
+                },
+                ..context.at_reference(Rule::MissingPath, absent.edge, message, help)
+            }
         })
         .collect();
     findings.extend(remote_chart::find_missing(context));
@@ -321,16 +326,22 @@ mod tests {
             plugin,
         ] {
             let listed = |path: &str| {
-                let config = format!("leave-missing:\n- {{path: {path}, reason: r}}\n");
+                let config = format!("allow:\n- {{path: {path}, reason: r}}\n");
                 scene(&format!("{field}\n")).config(&config)
             };
-            assert_eq!(listed("'*/gone'").check().findings, [], "{field}");
-            assert_eq!(listed("app/gone").check().findings, [], "{field}");
+            for path in ["'*/gone'", "app/gone"] {
+                let findings = listed(path).check().findings;
+                assert_eq!(findings.len(), 1, "{field} {findings:?}");
+                assert!(findings[0].allowed.is_some(), "{field}");
+            }
             // An entry without a missing path is stale.
             let findings = listed("gone").check().findings;
             let rules: Vec<Rule> = findings.iter().map(|finding| finding.rule).collect();
             assert_eq!(rules, [Rule::StaleAllow, Rule::MissingPath], "{field}");
-            assert_eq!(findings[0].message, "nothing is missing that `gone` lists");
+            assert_eq!(
+                findings[0].message,
+                "nothing is covered by the entry for `gone`"
+            );
             assert_eq!(under_caret(&findings[0]), "{path: gone, reason: r}");
         }
     }

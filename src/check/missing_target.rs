@@ -6,8 +6,7 @@
 use super::Context;
 use super::deployed::One;
 use super::rule::{Allow, Definition, Find};
-use crate::config::Missing;
-use crate::finding::{Finding, Rule, Severity};
+use crate::finding::{Finding, Rule, Severity, Subject};
 use crate::reference::{RepoSpec, is_remote_file};
 use crate::targets::{Engine, Found};
 use crate::tree::{self, Resolved, path};
@@ -35,7 +34,7 @@ another one that nothing reaches deploys something may be deployed by hand as th
 What the tree does not tell is no finding: a path that only the cluster knows (`${VAR}`, a template), an object that a
 build may patch before it is deployed, another repository, a tag or another branch than the one that is checked.
 ",
-    allow: Allow::Never,
+    allow: Allow::Always,
     find: Find::Here(find),
 };
 
@@ -43,9 +42,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for one in context.deployed.here() {
         if let Found::Nothing(why) = &one.here.found {
-            if (context.missing)(&one.here.path) == Missing::Wrong {
-                findings.push(absent(context, &one, why));
-            }
+            findings.push(absent(context, &one, why));
         } else {
             findings.extend(components(context, &one));
         }
@@ -93,7 +90,12 @@ fn absent(context: &Context<'_>, one: &One<'_>, why: &str) -> Finding {
             .to_owned(),
     );
     let file = &target.object.file;
-    context.at_object(Rule::MissingTarget, file, target.spot, message, help)
+    Finding {
+        subject: Subject::Path {
+            path: one.here.path.clone(),
+        },
+        ..context.at_object(Rule::MissingTarget, file, target.spot, message, help)
+    }
 }
 
 /// Returns a directory with nearly the same name.
@@ -217,7 +219,7 @@ mod tests {
             scene("nowhere", "").file("clusters/prod/source.yaml", &source("").replace("fleet", "other")),
             scene("nowhere", "").file("clusters/prod/source.yaml", &source("").replace("branch: main", "tag: v1")),
             scene("nowhere", "").config("exclude: [clusters]\n"),
-            scene("nowhere", "").config("leave-missing: [{path: nowhere, reason: made by CI}]\n"),
+            scene("nowhere", "").config("allow: [{path: nowhere, reason: made by CI}]\n"),
             // An overlay may change it.
             scene("nowhere", "").file(
                 "clusters/prod/kustomization.yaml",
@@ -232,7 +234,8 @@ mod tests {
                 "resources: [source.yaml, apps.yaml]\n",
             ),
         ] {
-            let findings = scene.find(Rule::MissingTarget);
+            let mut findings = scene.find(Rule::MissingTarget);
+            findings.retain(|finding| finding.allowed.is_none());
             assert!(findings.is_empty(), "{findings:?}");
         }
         // Another patch changes nothing.

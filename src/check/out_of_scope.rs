@@ -30,7 +30,7 @@ Move what it names, or make a kustomization root of it and name that. `load-rest
 [configuration](../manual/configuration.md) allows files anywhere in the scope, as Flux builds; `scopes` there says which
 directories may not reach out of themselves.
 ",
-    allow: Allow::Never,
+    allow: Allow::Named,
     find: Find::Here(find),
 };
 

@@ -3,17 +3,16 @@
 //! kustomize calls `helm pull` unless the directory of the chart is there: `{chartHome}/{name}-{version}/{name}` with a
 //! repository and a version, else `{chartHome}/{name}` (`HelmChartInflationGenerator.go`). Its contents do not matter
 //! ([`crate::walk::Named`]). So only the tree decides; a chart that is on disk but not staged does not count. An entry
-//! of the lock at the top satisfies the rule, unless the configuration says `locked: error`. The rule applies below
+//! of the lock at the top satisfies the rule. The rule applies below
 //! `localized-files` too: a build would fetch what is left there.
 //!
 //! A chart without a repository that is not there is a path that names nothing: `missing-path`. So is the
 //! `values.yaml` of a chart that is there, which kustomize reads like a file of the root; one beyond the root
 //! is `out-of-scope`.
 
-use super::Context;
-use super::remotes;
 use super::rule::{Allow, Definition, Find};
-use crate::config::{Config, FILE_NAME, Locked, Missing};
+use super::{ADD_ALLOW, Context};
+use crate::config::{Config, FILE_NAME};
 use crate::failure::{argument, stage};
 use crate::finding::{Finding, Rule, Severity, Subject};
 use crate::kustomization::NoteKind;
@@ -31,8 +30,8 @@ pub(super) const DEFINITION: Definition = Definition {
     explanation: r"
 A Helm chart has a `repo`, and the chart is not in the tree: helm downloads it during the build, and only a version pins
 what it downloads. With `helm: true` in the [configuration](../manual/configuration.md) `git kustomize-localize lock`
-records what the chart is, which satisfies the rule unless the configuration says `locked: error`, and localizing puts it
-below the chart home, where helm finds it without the network. Or an entry of `allow` says why it stays remote.
+records what the chart is, which satisfies the rule, and localizing puts it below the chart home, where helm finds it
+without the network. Or an entry of `allow` (`chart`) says why it stays remote.
 
 ```yaml
 helmCharts:
@@ -53,7 +52,18 @@ localized files is a finding, too; one behind a locked reference is reported
 
 /// Returns the charts that would be downloaded.
 fn find(context: &Context<'_>) -> Vec<Finding> {
-    charts(context)
+    found(context, Rule::RemoteChart)
+}
+
+/// Returns the charts that would be downloaded, but are locked: findings of `locked-reference`.
+pub(super) fn find_locked(context: &Context<'_>) -> Vec<Finding> {
+    found(context, Rule::LockedReference)
+}
+
+fn found(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
+    let mut charts = charts(context);
+    charts.retain(|chart| chart.is_locked == (rule == Rule::LockedReference));
+    charts
         .into_iter()
         .filter_map(|chart| {
             let from = chart.repo?;
@@ -78,7 +88,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
                 Place::NoValues(_) | Place::ValuesBeyond(_) => return None,
             };
             let finding = context.at_note(
-                Rule::RemoteChart,
+                rule,
                 chart.noted,
                 message,
                 chart.help(context),
@@ -113,14 +123,16 @@ pub(super) fn find_missing(context: &Context<'_>) -> Vec<Finding> {
             let Place::Missing(directory) = &chart.place else {
                 return None;
             };
-            if (context.missing)(directory) == Missing::Accepted {
-                return None;
-            }
             let message = format!(
                 "there is no `{directory}`, and the chart `{}` names no repository to download it from",
                 chart.name
             );
-            Some(chart.local(context, Rule::MissingPath, message, chart.help(context)))
+            Some(Finding {
+                subject: Subject::Path {
+                    path: directory.clone(),
+                },
+                ..chart.local(context, Rule::MissingPath, message, chart.help(context))
+            })
         })
         .collect()
 }
@@ -181,6 +193,8 @@ struct Chart<'a> {
     name: &'a str,
     version: &'a str,
     place: Place,
+    /// Whether the lock holds it, and no exception lets it stay remote.
+    is_locked: bool,
 }
 
 /// Where a chart is looked for.
@@ -219,7 +233,14 @@ fn all<'a>(context: &Context<'a>) -> Vec<Chart<'a>> {
         .into_iter()
         .filter_map(|chart| {
             let wanted = chart.wanted();
-            let is_locked = || wanted?.locked_among(lock?).map(|_| ());
+            let is_locked = wanted
+                .filter(|wanted| lock.is_some_and(|lock| wanted.locked_among(lock).is_some()))
+                .is_some_and(|wanted| {
+                    let (subject, lines) = (wanted.subject(), context.graph.lines_of(chart.note));
+                    let graph = context.graph;
+                    let left = |config| graph.exception(config, Rule::RemoteChart, &subject, lines);
+                    context.exceptions().and_then(left).is_none()
+                });
             let place = match chart.place {
                 walk::Place::There(path) => match tree::resolve(context.tree, &path) {
                     Ok(Resolved::Directory { .. }) => values(context, chart.noted, &path)?,
@@ -230,16 +251,13 @@ fn all<'a>(context: &Context<'a>) -> Vec<Chart<'a>> {
                 walk::Place::Submodule(path) => Place::Submodule(path),
                 walk::Place::Missing(path) => Place::Missing(path),
             };
-            if !place.is_chart() && context.config.locked == Locked::Allow && is_locked().is_some()
-            {
-                return None;
-            }
             Some(Chart {
                 noted: chart.noted,
                 repo: chart.repo,
                 name: chart.name,
                 version: chart.version,
                 place,
+                is_locked,
             })
         })
         .collect()
@@ -293,7 +311,7 @@ impl Chart<'_> {
     fn help(&self, context: &Context<'_>) -> Vec<String> {
         if self.is_owned(context) {
             let bring = format!("localize again, with `helm: true` in {FILE_NAME}");
-            return std::iter::once(bring).chain(self.leave()).collect();
+            return vec![bring, ADD_ALLOW.to_owned()];
         }
         let directory = match &self.place {
             Place::Missing(directory)
@@ -325,30 +343,7 @@ impl Chart<'_> {
         if self.repo.is_none() {
             return vec!["put the chart there, or name its `repo`".to_owned()];
         }
-        let bring = match context.config.locked {
-            Locked::Allow => lock_charts(context.config),
-            Locked::Error => {
-                let first = configure(context.config);
-                let mut more = vec![directory.as_str()];
-                more.extend(first.map(|_| FILE_NAME));
-                let what = format!("{}bring it in", first.unwrap_or_default());
-                remotes::in_place_command(context, self.noted.root, &what, &more)
-            }
-        };
-        std::iter::once(bring).chain(self.leave()).collect()
-    }
-
-    /// Returns the entry that leaves it remote, after a phrase; none where no entry can name it.
-    fn leave(&self) -> Option<String> {
-        let subject = Subject::Helm {
-            url: redact::url(self.repo?),
-            chart: self.name.to_owned(),
-            version: self.version.to_owned(),
-        };
-        let entry = Config::entry_leaving(Rule::RemoteChart, &subject)?;
-        Some(format!(
-            "or leave it remote: add to `allow` in `{FILE_NAME}`: {entry}"
-        ))
+        vec![lock_charts(context.config), ADD_ALLOW.to_owned()]
     }
 }
 
@@ -390,7 +385,7 @@ mod tests {
             finding.message,
             "the chart `nginx` 1.2.3 of https://charts.example is not in the tree: helm downloads it to `apps/web/charts/nginx-1.2.3/nginx`"
         );
-        let leave = "or leave it remote: add to `allow` in `.kustomize-localize`: - {url: charts.example/nginx, leave: true, reason: WHY}";
+        let leave = ADD_ALLOW;
         let lock = "lock it: git kustomize-localize lock && git add -f -- ";
         assert_eq!(
             finding.help,
@@ -408,13 +403,6 @@ mod tests {
         assert_eq!(
             help("helm: true\n"),
             [&format!("{lock}:/kustomize-localize.lock"), leave]
-        );
-        assert_eq!(
-            help("helm: true\nlocked: error\n"),
-            [
-                "bring it in: git kustomize-localize vendor :/apps/web && git add -f -- :/apps/web/charts/nginx-1.2.3/nginx :/kustomize-localize.lock",
-                leave
-            ]
         );
         assert_eq!(finding.field, "helmCharts[0]");
         assert_eq!(finding.reference, "https://charts.example nginx 1.2.3");
@@ -475,10 +463,6 @@ mod tests {
         assert_eq!(
             found[0].message,
             "the chart `nginx` in its newest version of oci://ghcr.io/o/ is not in the tree: helm downloads it to `charts/nginx`"
-        );
-        assert!(
-            found[0].help[1].contains("{url: ghcr.io/o/nginx, refs: any, leave: true"),
-            "{found:?}"
         );
     }
 

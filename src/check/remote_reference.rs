@@ -1,13 +1,14 @@
 //! `remote-reference`: a remote file or root that is neither localized nor locked.
 //!
-//! An entry of the lock at the top of the tree satisfies the rule, unless the configuration says `locked: error`.
+//! An entry of the lock at the top of the tree satisfies the rule.
 //! References of a locked root are in the lock as well and cannot be seen here. The rule applies below
 //! `localized-files` too: a build would fetch what is left there.
+
+mod component;
 
 use super::Context;
 use super::remotes::RemoteUse;
 use super::rule::{Allow, Definition, Find};
-use crate::config::{FILE_NAME, Locked};
 use crate::finding::{Finding, Rule, Severity};
 use crate::reference;
 
@@ -28,8 +29,10 @@ resources:
 Keep the URL and [lock](../commands/lock.md) what it is now, with `git kustomize-localize lock`; or
 [bring it in](../commands/vendor.md) with `git kustomize-localize vendor`.
 
-Only the lock at the top of the tree counts; with `locked: error` in the [configuration](../manual/configuration.md) not
-even that. What a locked root references in turn is in the lock, too. What
+A component or a patch that an object of Flux or Argo CD adds by its URL is in no kustomization, so no lock can hold it:
+name it in a kustomization.
+
+Only the lock at the top of the tree counts. What a locked root references in turn is in the lock, too. What
 [stays remote](../manual/remotes.md#what-stays-remote) behind it is a finding.
 ",
     allow: Allow::Always,
@@ -37,55 +40,52 @@ even that. What a locked root references in turn is in the lock, too. What
 };
 
 fn find(context: &Context<'_>) -> Vec<Finding> {
-    if context.broken_lock && context.config.locked == Locked::Allow {
+    if context.broken_lock {
         return Vec::new();
     }
     context
         .remotes
         .iter()
         .filter(|one| one.ambiguity.is_none())
-        .filter(|one| !is_fulfilled(context, one))
+        .filter(|one| !is_fulfilled(one))
         .map(|one| {
-            let (message, fixes) = message(context, one);
+            let (message, fixes) = message(one);
             let help = help(context, one, fixes);
             context.at_reference(Rule::RemoteReference, one.edge, message, help)
         })
+        .chain(component::find(context))
         .collect()
 }
 
-/// Returns whether a reference may stay remote. A repository of plugin configurations may not: localizing does not
-/// change it, locked or not.
-pub(super) fn is_fulfilled(context: &Context<'_>, one: &RemoteUse<'_>) -> bool {
-    one.locked.is_some()
-        && context.config.locked == Locked::Allow
-        && one.unlocked_directory().is_none()
+/// Returns whether the lock is what counts for a reference. Not for a repository of plugin configurations: localizing does
+/// not change it, locked or not.
+pub(super) fn is_fulfilled(one: &RemoteUse<'_>) -> bool {
+    one.locked.is_some() && !one.is_left && one.unlocked_directory().is_none()
 }
 
-fn message(context: &Context<'_>, one: &RemoteUse<'_>) -> (String, Vec<String>) {
+fn message(one: &RemoteUse<'_>) -> (String, Vec<String>) {
     let shown = one.shown();
-    let file = match context.config.file.as_str() {
-        "" => FILE_NAME,
-        file => file,
-    };
     match one.wanted.unlocked(one.locked) {
         Some(failure) => (failure.message, failure.hints),
         None => (
-            format!("`{shown}` is locked but not localized, and {file} allows no locked ones"),
+            format!("`{shown}` is locked, and an exception leaves it remote"),
             Vec::new(),
         ),
     }
 }
 
-fn help(context: &Context<'_>, one: &RemoteUse<'_>, mut help: Vec<String>) -> Vec<String> {
+pub(super) fn help(
+    context: &Context<'_>,
+    one: &RemoteUse<'_>,
+    mut help: Vec<String>,
+) -> Vec<String> {
     let spec = one.repository();
     if spec.is_some_and(|spec| spec.query_dropped)
         || reference::web_page(one.wanted.text.exposed()).is_some()
     {
         return help;
     }
-    if context.config.locked == Locked::Allow {
-        help.extend(one.lock_command());
-    }
+    help.extend(one.lock_command());
     help.extend(one.in_place_command(context));
     if spec.is_some() {
         help.extend(
@@ -303,22 +303,12 @@ mod tests {
         };
         assert_eq!(find(Scene::of(text)).len(), 3);
         assert_eq!(find(locked(Scene::of(text))), []);
-        let strict = find(locked(Scene::of(text).config("locked: error\n")));
-        assert_eq!(strict.len(), 3);
-        assert_eq!(
-            strict[0].message,
-            "`https://github.com/o/r//a?ref=v1` is locked but not localized, and \
-             .kustomize-localize allows no locked ones"
-        );
-        assert_eq!(strict[0].help.len(), 1, "{:?}", strict[0].help);
-        assert!(strict[0].help[0].contains("vendor"));
-        // An entry allows it all the same, and nothing where the lock fulfils it.
+        // What an exception leaves remote is not what the lock is for.
         let allow =
             "allow: [{url: github.com/o, reason: r}, {url: example.com, refs: any, reason: r}]\n";
-        let allowed = locked(Scene::of(text).config(&format!("locked: error\n{allow}")));
-        assert!(find(allowed).iter().all(|one| !one.fails()));
-        let idle = locked(Scene::of(text).config(allow));
-        assert_eq!(idle.find(Rule::StaleAllow).len(), 2);
+        let left = locked(Scene::of(text).config(allow)).check().findings;
+        assert_eq!(left.iter().filter(|one| one.allowed.is_some()).count(), 3);
+        assert!(left.iter().all(|one| one.rule != Rule::StaleAllow));
     }
 
     #[test]
@@ -360,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_cannot_be_read_silences_it_unless_locked_ones_count_as_well() {
+    fn a_lock_that_cannot_be_read_silences_it() {
         let scene = || {
             Scene::of("resources: ['https://github.com/o/r?ref=v1']\n")
                 .file("kustomize-localize.lock", "version: 1\nremotes: x\n")
@@ -368,7 +358,6 @@ mod tests {
         let checked = scene().check();
         assert_eq!((checked.findings.len(), checked.failures.len()), (0, 1));
         assert_eq!(checked.status(), 2);
-        assert_eq!(find(scene().config("locked: error\n")).len(), 1);
     }
 
     #[test]

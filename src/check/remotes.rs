@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Context;
-use super::ambiguous_path::Ambiguity;
+use super::unsafe_reference::Ambiguity;
 use crate::failure::{command, stage};
 use crate::record::{self, Index, LOCK_NAME};
 use crate::reference::localized_path::LOCALIZED_FILES;
@@ -26,6 +26,8 @@ pub(super) struct RemoteUse<'a> {
     pub(super) wanted: &'a RemoteRef,
     /// The entry of the lock at the top of the tree.
     pub(super) locked: Option<&'a record::Remote>,
+    /// Whether an exception lets it stay remote.
+    pub(super) is_left: bool,
     /// Why it was probably meant as something else.
     pub(super) ambiguity: Option<Ambiguity>,
 }
@@ -34,7 +36,7 @@ pub(super) struct RemoteUse<'a> {
 pub(super) fn all<'a>(graph: &'a Graph, lock: Option<&Index<'a>>) -> Vec<RemoteUse<'a>> {
     let mut all = Vec::new();
     for (id, root) in graph.roots.iter().enumerate() {
-        for edge in &root.edges {
+        for (index, edge) in root.edges.iter().enumerate() {
             if edge.target != Target::Remote {
                 continue;
             }
@@ -52,6 +54,7 @@ pub(super) fn all<'a>(graph: &'a Graph, lock: Option<&Index<'a>>) -> Vec<RemoteU
                 edge,
                 wanted,
                 locked,
+                is_left: graph.left.contains(&(id, index)),
                 ambiguity,
             });
         }

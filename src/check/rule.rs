@@ -26,11 +26,11 @@ pub(super) struct Definition {
 /// Whether an entry of `allow` in the configuration can be about a rule.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Allow {
-    /// Every entry that names no rules is: it is about whether something remote is accepted.
+    /// Every entry that names no rules is.
     Always,
     /// Only an entry that names the rule: what is dangerous has to be named.
     Named,
-    /// Its findings are about no URL.
+    /// None.
     Never,
 }
 
@@ -40,6 +40,8 @@ pub(super) enum Find {
     Here(fn(&Context<'_>) -> Vec<Finding>),
     /// [`super::suppression::apply`], when every other rule has found what it finds.
     AfterAll,
+    /// Localizing, or `update`.
+    Elsewhere,
 }
 
 macro_rules! definitions {
@@ -98,11 +100,14 @@ impl Rule {
         self.definition().explanation
     }
 
-    /// Returns whether the findings of the rule are about URLs, so that an entry of `allow` can be about it.
+    /// Returns whether an exception can be about the rule.
     #[must_use]
-    pub fn is_about_urls(self) -> bool {
+    pub fn can_be_allowed(self) -> bool {
         self.definition().allow != Allow::Never
     }
+
+    /// The rules about what should be in the tree.
+    pub const MISSING: [Rule; 2] = [Rule::MissingPath, Rule::UntrackedPath];
 
     /// Returns whether an entry of `allow` that names no rules is about this one.
     #[must_use]
@@ -141,7 +146,12 @@ mod tests {
     }
 
     #[test]
-    fn the_file_of_a_rule_has_its_id() {
+    fn there_are_no_more_than_people_can_know() {
+        assert!(Rule::ALL.len() <= 30, "{}", Rule::ALL.len());
+    }
+
+    #[test]
+    fn the_module_of_a_rule_has_its_id() {
         let mut ids = Vec::new();
         macro_rules! files {
             ($($rule:ident: $module:ident,)+) => {

@@ -4,8 +4,7 @@
 //! Only the configuration can silence it.
 
 use super::rule::{Allow, Definition, Find};
-use super::suppression::Comment;
-use crate::config::Config;
+use crate::config::{Comment, Config, is_placeholder};
 use crate::failure::shown;
 use crate::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::redact;
@@ -19,11 +18,11 @@ pub(super) const DEFINITION: Definition = Definition {
     is_off: false,
     summary: "a suppression that suppresses nothing",
     explanation: r"
-A [comment](../manual/configuration.md#allowing-a-finding) or an entry of the configuration allows what is not found any
-more, cannot be read, or has a placeholder for a reason, as hints show one. Remove it before it hides something else, or
-say why.
+A [comment](../manual/configuration.md#exceptions) or an entry of the configuration allows what is not found any
+more, cannot be read, or has a placeholder for a reason, which counts all the same. Remove it before it hides something
+else, or say why.
 
-Entries that allow nothing are reported when everything is checked, not with `PATH`s. Only `rules` in the
+Entries that cover nothing are reported when everything is checked, not with `PATH`s. Only `rules` in the
 [configuration](../manual/configuration.md) can silence this rule.
 ",
     allow: Allow::Never,
@@ -32,13 +31,11 @@ Entries that allow nothing are reported when everything is checked, not with `PA
 
 /// Returns what is stale about the entries of the configuration that give no reason.
 pub(super) fn stale_reasons(config: &Config) -> impl Iterator<Item = Finding> {
-    config.unreasoned().map(|(span, line_text, reason)| {
-        let message = format!(
-            "this entry allows nothing: `{}` is a placeholder, not a reason",
-            shown(reason)
-        );
-        let help = "say why, for those who review it".to_owned();
-        stale(&config.file, span, redact::text(line_text), message, help)
+    config.unreasoned().map(|entry| {
+        let message = format!("`{}` is a placeholder, not a reason", shown(&entry.reason));
+        let help = "say why this stays, for those who review it".to_owned();
+        let line_text = redact::text(&entry.line_text);
+        stale(&config.file, entry.span, line_text, message, help)
     })
 }
 
@@ -53,6 +50,10 @@ pub(super) fn stale_comment(
         Err(why) => (
             format!("this comment allows nothing: {why}"),
             FORM.to_owned(),
+        ),
+        Ok(said) if is_placeholder(&said.reason) => (
+            format!("`{}` is a placeholder, not a reason", shown(&said.reason)),
+            "say why this stays, for those who review it".to_owned(),
         ),
         Ok(_) if !complete => return None,
         Ok(said) => {

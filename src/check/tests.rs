@@ -75,7 +75,7 @@ fn a_path_bounds_where_the_walk_starts() {
 #[test]
 fn allowed_findings_and_stale_comments_are_reported() {
     let file = format!(
-        "resources:\n# kustomize-localize: allow[remote-reference] ours\n- {REMOTE}\n- x.yaml # kustomize-localize: allow[cycle] old\n"
+        "resources:\n# kustomize-localize: allow[remote-reference] ours\n- {REMOTE}\n- x.yaml # kustomize-localize: allow[engine] old\n"
     );
     let files = [("a/kustomization.yaml", file.as_str()), ("a/x.yaml", "")];
     let config = b"allow: [{url: a.example, reason: r}]\n";

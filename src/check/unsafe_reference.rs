@@ -3,6 +3,8 @@
 //!
 //! A login is reported even if the reference is locked: everybody who can read the repository can read it.
 
+mod ambiguous_path;
+
 use super::Context;
 use super::rule::{Allow, Definition, Find};
 use crate::finding::{Finding, Rule, Severity};
@@ -10,6 +12,8 @@ use crate::kustomization::NoteKind;
 use crate::redact;
 use crate::reference;
 use crate::walk::{Target, TroubleKind};
+
+pub(super) use ambiguous_path::Ambiguity;
 
 pub(super) const DEFINITION: Definition = Definition {
     id: "unsafe-reference",
@@ -30,6 +34,10 @@ resources:
 
 A login is an error in locked references as well. Localizing and locking read passwords from git's credential
 helpers.
+
+A path that kustomize takes for a URL is reported, too: `app@v1/base/x` is a repository on the host `v1`, and
+`github.com/acme/app` one on GitHub, where there is such a directory or not. Write `./` before a local path. A URL that
+kustomize cuts in the middle of a name, after the `.git` of `.github`, needs `//` where the repository ends.
 
 The rule also reports what begins with `-` and is given to helm (`releaseName`, `namespace`, `apiVersions`, … of a
 chart), and to docker: an image that begins with `-`.
@@ -94,6 +102,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
             });
         }
     }
+    findings.extend(ambiguous_path::find(context));
     findings
 }
 

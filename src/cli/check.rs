@@ -7,8 +7,10 @@ use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 
 use super::output::{self, Color};
 use crate::check::Checked;
+use crate::commands::add_allow;
 use crate::commands::check::{Base, Policy, Request, What, check, no_base};
-use crate::failure::{Failure, Failures, Result};
+use crate::config::FILE_NAME;
+use crate::failure::{Failure, Failures, Result, stage};
 use crate::report::check as report;
 use crate::workspace::repository_offline;
 
@@ -33,6 +35,12 @@ pub(super) struct CheckArgs {
     /// the configuration`. For gates.
     #[arg(long, value_name = "BASE")]
     base: Option<String>,
+
+    /// Write an entry of `allow` for each finding that can have one, into the configuration of the working tree
+    ///
+    /// Each with `reason: TODO`, which is a warning until somebody says why.
+    #[arg(long, conflicts_with_all = ["rev", "base"])]
+    add_allow: bool,
 
     /// Treat warnings as errors, and fail where it is not known what is deployed
     ///
@@ -95,7 +103,7 @@ enum Format {
 /// Runs `check` and prints its result.
 pub(super) fn run(args: &CheckArgs) -> ExitCode {
     args.color.apply();
-    let done = request(args).and_then(|request| check(&repository_offline()?, &request));
+    let done = checked(args);
     let mut checked = match done {
         Ok(checked) => checked,
         Err(failures) if args.format == Format::Human => return output::failed(&failures, false),
@@ -109,6 +117,35 @@ pub(super) fn run(args: &CheckArgs) -> ExitCode {
         Ok(()) => ExitCode::from(checked.status()),
         Err(failure) => output::failed(&failure.into(), false),
     }
+}
+
+/// Checks what the arguments say; again, once exceptions are written.
+fn checked(args: &CheckArgs) -> Result<Checked, Failures> {
+    let (here, request) = (repository_offline()?, request(args)?);
+    let checked = check(&here, &request)?;
+    if !args.add_allow || !checked.failures.is_empty() {
+        return Ok(checked);
+    }
+    match add_allow(&checked.exceptions().collect::<Vec<_>>())? {
+        0 => Ok(checked),
+        count => {
+            output::say(&added(count));
+            check(&here, &request)
+        }
+    }
+}
+
+/// Returns that entries were written.
+pub(super) fn added(count: usize) -> String {
+    format!(
+        "added {} to `allow` in {FILE_NAME}: write the reason in place of `TODO`, then: {}\n",
+        if count == 1 {
+            "1 entry".to_owned()
+        } else {
+            format!("{count} entries")
+        },
+        stage([FILE_NAME])
+    )
 }
 
 /// Returns what to check.

@@ -1,4 +1,4 @@
-//! `explain`: what a rule or a warning is about.
+//! `explain`: what a rule is about.
 
 use std::process::ExitCode;
 
@@ -6,14 +6,14 @@ use clap::Args;
 
 use super::output;
 use crate::failure::{Failure, Failures, nearest};
-use crate::finding::{Rule, WarningId};
+use crate::finding::Rule;
 use crate::manual;
 use crate::redact;
 
 /// Arguments of `explain`.
 #[derive(Debug, Clone, Args)]
 pub(super) struct ExplainArgs {
-    /// Rules and warnings, as `remote-reference` [default: list them]
+    /// Rules, for example `remote-reference` [default: list them]
     #[arg(value_name = "ID")]
     ids: Vec<String>,
 }
@@ -26,23 +26,23 @@ pub(super) fn run(args: &ExplainArgs) -> ExitCode {
     }
     let text = match args.ids.as_slice() {
         [] => manual::ids(),
-        ids => ids.iter().map(|id| manual::explanation(id)).collect(),
+        ids => ids
+            .iter()
+            .filter_map(|id| Rule::from_id(id))
+            .map(manual::rule)
+            .collect(),
     };
     output::print(&manual::unlinked(&text));
     ExitCode::SUCCESS
 }
 
-/// Returns the failure that there is no such rule or warning.
+/// Returns the failure that there is no such rule.
 fn unknown(id: &str) -> Option<Failure> {
-    if Rule::from_id(id).is_some() || WarningId::from_id(id).is_some() {
+    if Rule::from_id(id).is_some() {
         return None;
     }
-    let rules = Rule::ALL.iter().map(|rule| rule.id());
-    let known = rules.chain(WarningId::ALL.iter().map(|warning| warning.id()));
-    let failure = Failure::new(format!(
-        "there is no rule or warning `{}`",
-        redact::text(id)
-    ));
+    let known = Rule::ALL.iter().map(|rule| rule.id());
+    let failure = Failure::new(format!("there is no rule `{}`", redact::text(id)));
     Some(match nearest(id, known) {
         Some(meant) => failure.hint(format!(
             "did you mean `{meant}`? git kustomize-localize explain {meant}"

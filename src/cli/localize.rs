@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueHint};
 
-use super::args::{FetchArgs, LeaveArgs, OutputArgs};
+use super::args::{FetchArgs, OutputArgs};
 use super::tell::tell;
 use crate::commands::localize::{Request, What, localize};
 use crate::commands::{Builds, Fetching};
@@ -22,17 +22,6 @@ pub(super) struct HowArgs {
     /// Use only what lock, branch and cache hold
     #[arg(long)]
     offline: bool,
-
-    /// Leave references to local files that are not there as they are, where GLOB matches the
-    /// path from the top of the repository; may be given several times
-    ///
-    /// As `apps/*/secret.env` or `**/secret.env`, for files that are kept out of git on purpose; `leave-missing` in the
-    /// configuration keeps it.
-    #[arg(long, value_name = "GLOB", hide_short_help = true)]
-    leave_missing: Vec<String>,
-
-    #[command(flatten)]
-    leave: LeaveArgs,
 
     #[command(flatten)]
     verify: VerifyArgs,
@@ -124,8 +113,6 @@ impl HowArgs {
             what,
             to,
             rev: None,
-            leave_missing: self.leave_missing.clone(),
-            leave_remote: self.leave.leave_remote.clone(),
             overwrite: self.overwrite,
             dry_run: self.fetch.dry_run,
             fetch: Fetching {
@@ -133,7 +120,7 @@ impl HowArgs {
                 ..self.fetch.fetching(&self.output)
             },
             builds: self.verify.builds(),
-            strict: self.output.strict.clone(),
+            strict: self.output.strict,
         }
     }
 }

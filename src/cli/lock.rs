@@ -4,9 +4,12 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueHint};
 
-use super::args::{FetchArgs, LeaveArgs, OutputArgs};
+use super::args::{FetchArgs, OutputArgs};
+use super::check::added;
+use super::output::say;
 use super::tell::tell;
 use crate::commands::Fetching;
+use crate::commands::add_allow;
 use crate::commands::lock::{Request, lock};
 
 /// Arguments of `lock`.
@@ -21,8 +24,11 @@ pub(super) struct LockArgs {
     #[command(flatten)]
     pub(super) fetch: FetchArgs,
 
-    #[command(flatten)]
-    pub(super) leave: LeaveArgs,
+    /// Write an entry of `allow` for each reference that cannot be resolved, and lock the rest
+    ///
+    /// Each with `reason: TODO`, which is a warning of `check` until somebody says why.
+    #[arg(long)]
+    pub(super) add_allow: bool,
 
     /// Use only what lock and cache hold
     #[arg(long)]
@@ -36,13 +42,24 @@ pub(super) struct LockArgs {
 pub(super) fn run(args: &LockArgs) -> ExitCode {
     let request = Request {
         paths: args.paths.clone(),
-        leave_remote: args.leave.leave_remote.clone(),
         fetch: Fetching {
             offline: args.offline,
             ..args.fetch.fetching(&args.output)
         },
         dry_run: args.fetch.dry_run,
-        strict: args.output.strict.clone(),
+        strict: args.output.strict,
     };
-    tell(&args.output, lock(&request))
+    let outcome = lock(&request).and_then(|outcome| {
+        let failures = outcome.unresolved.failures.iter();
+        let exceptions = failures.filter_map(|one| one.exception.as_deref().cloned());
+        let exceptions = exceptions.filter(|_| args.add_allow);
+        match add_allow(&exceptions.collect::<Vec<_>>())? {
+            0 => Ok(outcome),
+            count => {
+                say(&added(count));
+                lock(&request)
+            }
+        }
+    });
+    tell(&args.output, outcome)
 }

@@ -16,21 +16,21 @@ pub(super) fn tell<T: Tell>(args: &OutputArgs, outcome: Result<T, Failures>) -> 
         Err(failures) => return failed(&failures, json),
     };
     let differs = report.refusal();
-    let refused = report.refused();
+    let refused = report.is_refused();
     if json {
         print(&report.json());
     } else {
         if !args.quiet {
             print(&report.human(args.verbose));
         }
-        if !args.quiet || refused.is_some() {
-            let verbose = args.verbose || refused.is_some();
+        if !args.quiet || refused {
+            let verbose = args.verbose || refused;
             say(&messages::warnings(report.warnings(), verbose));
         }
     }
     failures(&report.failures(args.verbose));
-    if let Some(strict) = refused {
-        failures(&messages::too_strict(strict, report.warnings()).into());
+    if refused {
+        failures(&messages::refused(report.warnings()).into());
     }
     if let Some(differs) = differs {
         failures(&differs.into());

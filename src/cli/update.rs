@@ -36,7 +36,7 @@ pub(super) fn run(args: &UpdateArgs) -> ExitCode {
         to: args.to.clone(),
         fetch: args.fetch.fetching(&args.output),
         dry_run: args.fetch.dry_run,
-        strict: args.output.strict.clone(),
+        strict: args.output.strict,
     };
     match update(&request) {
         Ok(Outcome::Locked(outcome)) => tell(&args.output, Ok(*outcome)),

@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use super::Fetching;
 use crate::build_check::{self, BuildCheck};
-use crate::config::Strict;
 use crate::failure::Location;
-use crate::finding::WarningId;
+use crate::finding::Rule;
 use crate::git::LocalRepo;
 use crate::record::sha256_hex;
 use crate::walk::Warning;
@@ -38,15 +37,12 @@ impl Builds {
         }
     }
 
-    /// Returns that nothing was built, as a warning only if warnings are errors: the report mentions it anyway. What did
-    /// not build before either is no warning.
-    pub(super) fn warnings(&self, strict: &Strict, checked: &BuildCheck) -> Vec<Warning> {
-        let is_strict = strict.takes(WarningId::NotBuilt) && !self.skip;
-        let without = checked.without.iter().filter(|_| is_strict);
-        let without = without.map(|reason| Warning {
-            id: WarningId::NotBuilt,
-            location: Location::default(),
-            message: format!("the result is not verified by a build: {reason}"),
+    /// Returns that nothing was built, as a warning only if warnings are errors: the report mentions it anyway.
+    pub(super) fn warnings(&self, strict: bool, checked: &BuildCheck) -> Vec<Warning> {
+        let without = checked.without.iter().filter(|_| strict && !self.skip);
+        let without = without.map(|reason| {
+            let message = format!("the result is not verified by a build: {reason}");
+            Warning::new(Rule::NotBuilt, Location::default(), message)
         });
         without.collect()
     }

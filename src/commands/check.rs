@@ -3,8 +3,9 @@
 use std::rc::Rc;
 
 use crate::check::{self, Checked, Checking, Input, Renames};
-use crate::config::{Comments, Config, FILE_NAME};
+use crate::config::{AcceptedComments, Config, FILE_NAME};
 use crate::failure::{Failure, Failures, Result};
+use crate::finding::Finding;
 use crate::git::{LocalRepo, Side};
 use crate::kustomization::FILE_NAMES;
 use crate::record::added;
@@ -192,6 +193,36 @@ fn unseen(here: &LocalRepo, paths: &[String]) -> usize {
     untracked.iter().filter(is_asked).count()
 }
 
+/// Checks what is going to be localized, by paths from the top; everything without any.
+///
+/// # Errors
+/// As [`check`], and when something could not be looked at.
+pub(super) fn before(
+    here: &Rc<LocalRepo>,
+    config: &Config,
+    what: &What,
+    paths: &[String],
+) -> Result<Vec<Finding>, Failures> {
+    let mut config = config.clone();
+    if !paths.is_empty() {
+        // What is named is meant.
+        config.include.clear();
+        config.exclude.clear();
+    }
+    let looks = Looks {
+        here,
+        config: &config,
+    };
+    let checked = looks.at(&open(here, what)?, paths)?;
+    if !checked.failures.is_empty() {
+        return Err(Failures(checked.failures));
+    }
+    let counting = checked.findings.into_iter();
+    Ok(counting
+        .filter(|finding| finding.allowed.is_none())
+        .collect())
+}
+
 /// Takes back what the change accepts itself, and finds what is new in its configuration and its locks.
 fn compare(
     looks: &Looks<'_>,
@@ -202,7 +233,7 @@ fn compare(
     let config = looks.config;
     let base = open(looks.here, &What::Commit(since.to_owned()))
         .map_err(|failure| failure.context("cannot read the base"))?;
-    if config.comments == Comments::Base && checked.has_comments() {
+    if config.accepts == AcceptedComments::Base && checked.has_comments() {
         // A base that cannot be read accepts nothing.
         let old = looks
             .at(&base, &[])

@@ -7,16 +7,17 @@ pub(super) mod target;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use super::check;
 use super::fetching::{self, Fetching};
 use super::{Builds, News, Status};
 use crate::build_check::{self, BuildCheck, Job, Searching};
-use crate::config::{Leave, Strict};
 use crate::destination::{Delivered, Delivery, Destination, Held, OnBranch, To};
 use crate::failure::{Failure, Failures, Result};
 use crate::fetch::{self, Fetcher};
+use crate::finding::{self, Finding, Rule, Severity};
 use crate::git::LocalRepo;
-use crate::plan::{self, HYDRATOR_METADATA, Options, Patterns, Plan, Rewritten, Writes};
-use crate::record::{Change, LOCK_NAME, Left, Lock, Remote};
+use crate::plan::{self, HYDRATOR_METADATA, Options, Plan, Rewritten, Writes};
+use crate::record::{Change, LOCK_NAME, Left, Lock, Remote, stored};
 use crate::targets;
 use crate::tree::Tree;
 use crate::walk::Warning;
@@ -34,10 +35,6 @@ pub struct Request {
     pub to: To,
     /// The commit to start from; none: HEAD. Without a branch, the files on disk.
     pub rev: Option<String>,
-    /// Globs of local files that may be missing.
-    pub leave_missing: Vec<String>,
-    /// URLs of what stays remote, with everything below.
-    pub leave_remote: Vec<String>,
     /// Discard edits by hand.
     pub overwrite: bool,
     /// Write nothing.
@@ -46,8 +43,8 @@ pub struct Request {
     pub fetch: Fetching,
     /// How the result is compared with the original.
     pub builds: Builds,
-    /// The ids of the warnings that are errors, besides those of the configuration.
-    pub strict: Vec<String>,
+    /// Whether warnings are errors.
+    pub strict: bool,
 }
 
 /// What is localized.
@@ -90,8 +87,6 @@ pub struct Outcome {
     pub rewritten: Vec<Rewritten>,
     /// What works but should be known.
     pub warnings: Vec<Warning>,
-    /// Which warnings are errors.
-    pub strict: Strict,
     /// The result of building; none where no build is affected.
     pub builds: Option<BuildCheck>,
 }
@@ -158,7 +153,21 @@ const PUSHES: usize = 3;
 pub fn localize(request: &Request) -> Result<Outcome, Failures> {
     for _ in 0..PUSHES {
         let mut run = Run::open(request)?;
-        let plan = run.plan()?;
+        let mut found = run.findings()?;
+        for warning in found.iter_mut().filter(|_| request.strict) {
+            warning.severity = Severity::Error;
+        }
+        if found.iter().any(Warning::fails) {
+            return Ok(run.refused(found));
+        }
+        let mut plan = run.plan()?;
+        // What is wrong in the user's own files is said once.
+        let is_said = |warning: &Warning| {
+            let mut found = found.iter();
+            found.any(|one| one.rule == warning.rule && one.location == warning.location)
+        };
+        plan.warnings.retain(|warning| !is_said(warning));
+        plan.warnings.extend(found);
         let builds = run.check_builds(&plan)?;
         if let Some(outcome) = run.deliver(plan, builds)? {
             return Ok(outcome);
@@ -180,7 +189,6 @@ struct Run<'a> {
     held: Held,
     options: Options,
     fetcher: Fetcher,
-    strict: Strict,
     /// The search for the program that builds: also what an earlier run covers depends on its version.
     searching: Option<Searching>,
     /// What is deployed, once there is a plan; none outside of a repository.
@@ -196,11 +204,13 @@ impl<'a> Run<'a> {
         let (new_dir, overwrite) = (subject.new_dir(), request.overwrite);
         let destination = Destination::open(&workspace, &request.to, new_dir, overwrite)?;
         let held = destination.held(&workspace)?;
-        let options = options(request, &workspace, &destination)?;
+        let options = Options {
+            overwrite: request.overwrite && destination.branch().is_none(),
+            trailers: destination.branch().is_some(),
+        };
         let fetcher = fetcher(request, &workspace, &destination, &held)?;
         Ok(Run {
             searching,
-            strict: workspace.config.strict.and(&request.strict),
             deployed: None,
             request,
             workspace,
@@ -210,6 +220,60 @@ impl<'a> Run<'a> {
             options,
             fetcher,
         })
+    }
+
+    /// Returns what `check` finds in what is localized where it stands, but for what localizing mends.
+    fn findings(&self) -> Result<Vec<Warning>, Failures> {
+        let (Subject::InPlace(asked), Some(repo)) = (&self.subject, self.workspace.repo()) else {
+            return Ok(Vec::new());
+        };
+        let what = match self.destination.branch() {
+            Some(branch) => check::What::Commit(branch.source().to_owned()),
+            None => check::What::WorkingTree,
+        };
+        let config = &self.workspace.config;
+        let found = check::before(repo, config, &what, &asked.targets)?;
+        let is_mended = |finding: &Finding| match finding.rule {
+            Rule::RemoteReference
+            | Rule::LockedReference
+            | Rule::StaleLock
+            | Rule::DeployedRemote => true,
+            Rule::RemoteChart => self.workspace.config.helm,
+            Rule::EditedCopy => self.options.overwrite,
+            // What was brought in, and is brought in again.
+            Rule::MissingPath => {
+                let path = match &finding.subject {
+                    finding::Subject::Path { path } => stored::home(path),
+                    _ => None,
+                };
+                self.options.overwrite && path.is_some()
+            }
+            _ => false,
+        };
+        let found = found.into_iter().filter(|finding| !is_mended(finding));
+        Ok(found.map(Warning::from).collect())
+    }
+
+    /// Returns that nothing was done because of what was found.
+    fn refused(self, warnings: Vec<Warning>) -> Outcome {
+        Outcome {
+            status: Status::Warned,
+            result: Localized::InPlace(InPlaceOutcome {
+                targets: self.subject.targets().to_vec(),
+                updated: false,
+                written: Vec::new(),
+                removed: Vec::new(),
+                stage: Vec::new(),
+            }),
+            branch: None,
+            remotes: Vec::new(),
+            left: Vec::new(),
+            changes: Vec::new(),
+            rewritten: Vec::new(),
+            news: News::new(),
+            warnings,
+            builds: None,
+        }
     }
 
     fn plan(&mut self) -> Result<Plan, Failures> {
@@ -284,9 +348,10 @@ impl<'a> Run<'a> {
         } = &self;
         if let Some(builds) = &builds {
             plan.warnings
-                .extend(request.builds.warnings(&self.strict, builds));
+                .extend(request.builds.warnings(request.strict, builds));
         }
         plan.warnings.extend(destination.warning(workspace)?);
+        Warning::judge(&mut plan.warnings, &workspace.config, request.strict);
         plan.warnings.sort();
         let before = self.before(&plan);
         let delivered = match self.withheld(&plan, builds.as_ref()) {
@@ -327,7 +392,7 @@ impl<'a> Run<'a> {
         Ok(Some(Outcome {
             branch,
             builds,
-            ..outcome(status, result, plan, changes, self.strict)
+            ..outcome(status, result, plan, changes)
         }))
     }
 
@@ -336,7 +401,7 @@ impl<'a> Run<'a> {
         if builds.is_some_and(BuildCheck::differs) {
             return Some(Status::Differs);
         }
-        match withheld(plan, &self.strict, self.request.dry_run) {
+        match withheld(plan, self.request.dry_run) {
             Some(Status::Unchanged) if self.destination.branch().is_some() => Some(Status::DryRun),
             status => status,
         }
@@ -399,25 +464,6 @@ fn opened(request: &Request) -> Result<Workspace, Failures> {
     }
 }
 
-/// Returns how to localize.
-fn options(request: &Request, workspace: &Workspace, destination: &Destination) -> Result<Options> {
-    Ok(Options {
-        leave_missing: Patterns::new("--leave-missing", &request.leave_missing)?,
-        leave_remote: leave_remote(&request.leave_remote, workspace.lock.as_deref()),
-        overwrite: request.overwrite && destination.branch().is_none(),
-        trailers: destination.branch().is_some(),
-    })
-}
-
-/// Returns the globs of what stays remote: of these URLs, and of a lock.
-pub(super) fn leave_remote(urls: &[String], lock: Option<&Lock>) -> BTreeSet<String> {
-    let named = urls.iter().map(|url| Leave::glob(url));
-    let held = lock
-        .into_iter()
-        .flat_map(|lock| lock.options.leave_remote.iter().cloned());
-    named.chain(held).collect()
-}
-
 /// Sets up fetching. The lock of the source decides; on disk and in a copy the rest is resolved, where the lock of what
 /// was localized before does not hold it.
 fn fetcher(
@@ -443,12 +489,12 @@ fn fetcher(
 }
 
 /// Returns why a plan for the working tree is not written; none if it is.
-pub(super) fn withheld(plan: &Plan, strict: &Strict, dry_run: bool) -> Option<Status> {
+pub(super) fn withheld(plan: &Plan, dry_run: bool) -> Option<Status> {
     let is_nothing = match &plan.writes {
         Writes::InPlace { changes, .. } => changes.is_empty(),
         Writes::Copy { .. } => false,
     };
-    if strict.refuses(plan.warnings.iter().map(|warning| warning.id)) {
+    if plan.warnings.iter().any(Warning::fails) {
         Some(Status::Warned)
     } else if dry_run && is_nothing {
         Some(Status::Unchanged)
@@ -463,7 +509,6 @@ pub(super) fn outcome(
     result: Localized,
     plan: Plan,
     changes: Vec<Change>,
-    strict: Strict,
 ) -> Outcome {
     let mut graphs = vec![plan.before];
     if let Writes::InPlace { after, .. } = plan.writes {
@@ -484,7 +529,6 @@ pub(super) fn outcome(
         news: News::new(),
         rewritten: plan.rewritten,
         warnings: plan.warnings,
-        strict,
         builds: None,
     }
 }

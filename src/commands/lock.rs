@@ -3,9 +3,7 @@
 use std::rc::Rc;
 
 use super::fetching::{self, Fetching};
-use super::localize::leave_remote;
 use super::{News, Status};
-use crate::config::{Leave, Strict};
 use crate::destination::working;
 use crate::failure::{self, Failure, Failures};
 use crate::plan::Change;
@@ -19,14 +17,12 @@ use crate::workspace::{Workspace, from_top};
 pub struct Request {
     /// Directories or kustomizations to begin at, from the directory that we were started in; all when empty.
     pub paths: Vec<String>,
-    /// URLs of what stays remote, with everything below.
-    pub leave_remote: Vec<String>,
     /// How remote references are resolved.
     pub fetch: Fetching,
     /// Write nothing.
     pub dry_run: bool,
-    /// The ids of the warnings that are errors, besides those of the configuration.
-    pub strict: Vec<String>,
+    /// Whether warnings are errors.
+    pub strict: bool,
 }
 
 /// The result of `lock`, or of `update`.
@@ -42,8 +38,8 @@ pub struct Outcome {
     pub changes: Vec<record::Change>,
     /// What works but should be known.
     pub warnings: Vec<Warning>,
-    /// Which warnings are errors.
-    pub strict: Strict,
+    /// What is wrong in the tree itself, so that what is behind it is not known.
+    pub unread: Vec<Failure>,
     /// What could not be resolved.
     pub unresolved: Unresolved,
     /// Whether the lock was in conflict, and its two sides were brought together.
@@ -69,14 +65,11 @@ pub fn lock(request: &Request) -> Result<Outcome, Failures> {
     let paths = paths.map(|text| from_top(repo, &*workspace.tree, text));
     let paths = paths.collect::<failure::Result<Vec<String>>>()?;
     let before = workspace.lock.clone().unwrap_or_default();
-    let leave_remote = leave_remote(&request.leave_remote, Some(&before));
-    let leave = Leave::new(config, &leave_remote)?;
-    let strict = config.strict.and(&request.strict);
-    if let Some(relocked) = up_to_date(&workspace, &paths, &leave)? {
+    if let Some(relocked) = up_to_date(&workspace, &paths, config)? {
         return finish(
             &workspace,
             request.dry_run,
-            strict,
+            Vec::new(),
             &before,
             relocked,
             Vec::new(),
@@ -89,11 +82,11 @@ pub fn lock(request: &Request) -> Result<Outcome, Failures> {
         vec![held.clone()],
         None,
     )?;
-    let relocked = relock(&workspace, &paths, &held, &leave, &mut fetcher)?;
+    let relocked = relock(&workspace, &paths, &held, config, &mut fetcher)?;
     finish(
         &workspace,
         request.dry_run,
-        strict,
+        Vec::new(),
         &before,
         relocked,
         Vec::new(),
@@ -104,7 +97,7 @@ pub fn lock(request: &Request) -> Result<Outcome, Failures> {
 pub(super) fn finish(
     workspace: &Workspace,
     dry_run: bool,
-    strict: Strict,
+    warnings: Vec<Warning>,
     before: &Rc<Lock>,
     mut relocked: Relocked,
     edits: Vec<Change>,
@@ -113,7 +106,7 @@ pub(super) fn finish(
     let is_same = relocked.lock == **before && !workspace.is_in_conflict();
     let edited = edits.iter().map(|edit| edit.path.clone()).collect();
     let is_same = is_same && edits.is_empty();
-    let is_refused = strict.refuses(relocked.warnings.iter().map(|warning| warning.id));
+    let is_refused = warnings.iter().any(Warning::fails);
     let status = match (is_same, dry_run) {
         _ if is_refused => Status::Warned,
         (true, true) => Status::Unchanged,
@@ -134,7 +127,7 @@ pub(super) fn finish(
     };
     Ok(Outcome {
         status,
-        strict,
+        unread: relocked.unread,
         changes: Lock::changes(before, &relocked.lock),
         remotes: relocked.lock.remotes,
         unresolved: relocked.unresolved,
@@ -143,6 +136,6 @@ pub(super) fn finish(
         both: workspace.both.clone(),
         news: News::new(),
         edited,
-        warnings: relocked.warnings,
+        warnings,
     })
 }

@@ -6,13 +6,12 @@ use std::rc::Rc;
 use super::fetching::{self, Fetching};
 use super::localize::{self, Deployed, Localized, withheld};
 use super::{News, Status, lock};
-use crate::config::Leave;
 use crate::destination::{Delivery, Destination, message};
 use crate::failure::{Failure, Failures, Location, short};
 use crate::fetch::{self, Course, Fetcher, Move, Tip};
-use crate::finding::WarningId;
+use crate::finding::Rule;
 use crate::plan::lock::{Relocked, relock};
-use crate::plan::{Change, Options, Patterns, Plan, Writes, in_place, update};
+use crate::plan::{Change, Options, Plan, Writes, in_place, update};
 use crate::record::{LOCK_NAME, Lock, Remote};
 use crate::tree::overlay::OverlayTree;
 use crate::walk::{RemoteRef, Remotes as _, Warning};
@@ -30,8 +29,8 @@ pub struct Request {
     pub fetch: Fetching,
     /// Write nothing.
     pub dry_run: bool,
-    /// The ids of the warnings that are errors, besides those of the configuration.
-    pub strict: Vec<String>,
+    /// Whether warnings are errors.
+    pub strict: bool,
 }
 
 /// The result.
@@ -106,8 +105,7 @@ fn resolved(
 ) -> Result<Resolved, Failures> {
     let again = update::stored(before, selected);
     if again.is_empty() {
-        let leave = Leave::new(&workspace.config, &before.options.leave_remote)?;
-        let relocked = relock(workspace, &[], before, &leave, fetcher)?;
+        let relocked = relock(workspace, &[], before, &workspace.config, fetcher)?;
         return match edits {
             Some(_) if !relocked.unresolved.failures.is_empty() => {
                 Err(Failures(relocked.unresolved.failures))
@@ -125,7 +123,7 @@ fn resolved(
             ..in_place::Request::default()
         },
     };
-    let plan = in_place::plan(workspace, &request, &options(before)?, fetcher)?;
+    let plan = in_place::plan(workspace, &request, &Options::default(), fetcher)?;
     Ok(Resolved::Files(Box::new(plan)))
 }
 
@@ -213,13 +211,12 @@ fn finish(
     kept: Vec<Failure>,
     fetcher: &Fetcher,
 ) -> Result<Outcome, Failures> {
-    let strict = workspace.config.strict.and(&request.strict);
-    let (rewritten, news) = histories(fetcher, before, result.lock());
+    let (mut rewritten, news) = histories(fetcher, before, result.lock());
+    Warning::judge(&mut rewritten, &workspace.config, request.strict);
     match result {
-        Resolved::Lock(mut relocked) => {
-            relocked.warnings.extend(rewritten);
-            let outcome =
-                lock::finish(workspace, request.dry_run, strict, before, *relocked, edits)?;
+        Resolved::Lock(relocked) => {
+            let dry_run = request.dry_run;
+            let outcome = lock::finish(workspace, dry_run, rewritten, before, *relocked, edits)?;
             Ok(Outcome::Locked(Box::new(lock::Outcome {
                 both: kept,
                 news,
@@ -228,6 +225,7 @@ fn finish(
         }
         Resolved::Files(mut plan) => {
             plan.warnings.extend(rewritten);
+            Warning::judge(&mut plan.warnings, &workspace.config, request.strict);
             if let Writes::InPlace { changes, .. } = &mut plan.writes {
                 let known: BTreeSet<String> =
                     changes.iter().map(|change| change.path.clone()).collect();
@@ -236,7 +234,7 @@ fn finish(
             if let Some(deployed) = Deployed::of(workspace, &plan, None)? {
                 deployed.refuse_harm(&plan)?;
             }
-            let status = match withheld(&plan, &strict, request.dry_run) {
+            let status = match withheld(&plan, request.dry_run) {
                 Some(status) => status,
                 None => Status::of(&Destination::WorkingTree.deliver(&Delivery {
                     workspace,
@@ -250,7 +248,7 @@ fn finish(
             let result = Localized::of(&plan, "", &[], true);
             let outcome = localize::Outcome {
                 news,
-                ..localize::outcome(status, result, *plan, changes, strict)
+                ..localize::outcome(status, result, *plan, changes)
             };
             Ok(Outcome::Localized(Box::new(outcome), kept))
         }
@@ -283,24 +281,13 @@ fn histories(fetcher: &Fetcher, before: &Lock, after: &Lock) -> (Vec<Warning>, N
         };
         let name = moved.to.as_deref().unwrap_or("HEAD");
         if moved.from == moved.to && !fetcher.is_tag(&moved.url, name) {
-            warnings.push(Warning {
-                id: WarningId::RewrittenBranch,
-                location: Location {
-                    file: LOCK_NAME.to_owned(),
-                    ..Location::default()
-                },
-                message: format!("`{name}` of {} {what}", moved.url),
-            });
+            let location = Location {
+                file: LOCK_NAME.to_owned(),
+                ..Location::default()
+            };
+            let message = format!("`{name}` of {} {what}", moved.url);
+            warnings.push(Warning::new(Rule::RewrittenBranch, location, message));
         }
     }
     (warnings, news)
-}
-
-/// Returns how to bring in again what a lock lists.
-fn options(before: &Lock) -> Result<Options, Failures> {
-    Ok(Options {
-        leave_missing: Patterns::default(),
-        trailers: false,
-        ..Options::recorded(before)?
-    })
 }

@@ -149,7 +149,7 @@ impl Address {
             }
             Subject::Helm { url, chart, .. } => (url.as_str(), chart.as_str()),
             Subject::Image { image } => return Address::of_image(image),
-            Subject::Local => return None,
+            Subject::Local | Subject::Path { .. } | Subject::Program { .. } => return None,
         };
         Address::at(url, below)
     }

@@ -4,27 +4,22 @@ use std::collections::BTreeSet;
 
 use globset::GlobMatcher;
 
+use super::allow::from_top;
 use super::deployed;
-use super::{
-    Allow, Comments, Config, Glob, LeaveMissing, Level, Locked, PLACEHOLDER, RefPolicy, Strict,
-    UrlGlob,
-};
+use super::{AcceptedComments, Allow, Config, Glob, Level, Named, RefPolicy};
 use crate::failure::{Failure, Failures, Result, nearest, shown};
-use crate::finding::{Rule, Span, WarningId};
+use crate::finding::{Rule, Span};
 use crate::limits::CONFIGURATION;
 use crate::record::LoadRestrictor;
 use crate::yaml::{self, Mark, Reader, at_line};
 
 /// The keys of the configuration.
-pub(super) const KEYS: [&str; 19] = [
+pub(super) const KEYS: [&str; 16] = [
     "rules",
-    "locked",
     "scopes",
     "include",
     "exclude",
     "allow",
-    "leave-missing",
-    "strict",
     "comments",
     "new-only",
     "helm",
@@ -39,10 +34,9 @@ pub(super) const KEYS: [&str; 19] = [
 ];
 
 /// The keys of an entry of `allow`.
-pub(super) const ALLOW_KEYS: [&str; 5] = ["url", "refs", "reason", "rules", "leave"];
-
-/// The keys of an entry of `leave-missing`.
-pub(super) const MISSING_KEYS: [&str; 2] = ["path", "reason"];
+pub(super) const ALLOW_KEYS: [&str; 8] = [
+    "url", "path", "chart", "image", "program", "refs", "rules", "reason",
+];
 
 pub(super) fn config(bytes: &[u8], file: &str) -> std::result::Result<Config, Failures> {
     let text = text(bytes, file)?;
@@ -97,13 +91,6 @@ fn top(
     reader.mapping(|reader, key, mark| {
         reader.recover(failures, |reader| match key {
             "rules" => rules(reader, config, &mut inner),
-            "locked" => {
-                config.locked = choice(
-                    reader,
-                    &[("allow", Locked::Allow), ("error", Locked::Error)],
-                )?;
-                Ok(())
-            }
             "scopes" => globs(reader, &mut config.scopes, &mut inner),
             "include" => globs(reader, &mut config.include, &mut inner),
             "exclude" => globs(reader, &mut config.exclude, &mut inner),
@@ -111,27 +98,13 @@ fn top(
                 config.allow.extend(allow(reader, lines, failures)?);
                 Ok(())
             }),
-            "leave-missing" => entries(reader, &mut inner, |reader, failures| {
-                config
-                    .leave_missing
-                    .extend(missing(reader, lines, failures)?);
-                Ok(())
-            }),
-            "strict" => {
-                let mut ids = Vec::new();
-                reader.sequence(|reader| {
-                    reader.recover(&mut inner, |reader| {
-                        ids.push(warning(reader)?);
-                        Ok(())
-                    })
-                })?;
-                config.strict = Strict::Some(ids.into_iter().collect());
-                Ok(())
-            }
             "comments" => {
-                config.comments = choice(
+                config.accepts = choice(
                     reader,
-                    &[("base", Comments::Base), ("accept", Comments::Accept)],
+                    &[
+                        ("base", AcceptedComments::Base),
+                        ("accept", AcceptedComments::Accept),
+                    ],
                 )?;
                 Ok(())
             }
@@ -237,7 +210,7 @@ fn entries(
 /// Reads a glob of paths.
 fn paths(reader: &mut Reader<'_>) -> Result<GlobMatcher> {
     let text = reader.text()?;
-    LeaveMissing::path(&text.text).map_err(|why| {
+    from_top(&text.text).map_err(|why| {
         let message = format!("the glob `{}` {why}", shown(&text.text));
         let failure = reader.failure(text.mark, message);
         failure.hint("write paths from the top of the repository, for example `apps/*/secret.env`")
@@ -264,54 +237,6 @@ fn size(reader: &mut Reader<'_>) -> Result<u64> {
     })
 }
 
-/// Reads the id of a warning.
-fn warning(reader: &mut Reader<'_>) -> Result<WarningId> {
-    let text = reader.text()?;
-    WarningId::from_id(&text.text).ok_or_else(|| {
-        let message = format!("there is no warning `{}`", shown(&text.text));
-        let known: Vec<&str> = WarningId::ALL.iter().map(|warning| warning.id()).collect();
-        let failure = reader.failure(text.mark, message);
-        match nearest(&text.text, known.iter().copied()) {
-            Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
-            None => failure.hint(format!("the warnings are {}", known.join(", "))),
-        }
-    })
-}
-
-/// Reads an entry of `leave-missing`; `None` when something of it is wrong, which is in `failures` then.
-fn missing(
-    reader: &mut Reader<'_>,
-    lines: &[&str],
-    failures: &mut Vec<Failure>,
-) -> Result<Option<LeaveMissing>> {
-    let mut path = None;
-    let (mut has_path, mut why) = (false, Reason::default());
-    let start = reader.mapping(|reader, key, mark| {
-        reader.recover(failures, |reader| match key {
-            "path" => {
-                has_path = true;
-                path = Some(paths(reader)?);
-                Ok(())
-            }
-            "reason" => why.read(reader),
-            _ => unknown(reader, key, mark, &MISSING_KEYS),
-        })
-    })?;
-    if !has_path {
-        failures.push(reader.failure(start, "an entry has a `path`"));
-    }
-    why.require(reader, start, failures, "why this may be missing");
-    Ok(match (path, why.text, failures.is_empty()) {
-        (Some(path), Some(reason), true) => Some(LeaveMissing {
-            path,
-            reason,
-            span: line_from(lines, start),
-            line_text: line(lines, start).to_owned(),
-        }),
-        _ => None,
-    })
-}
-
 /// The reason of an entry.
 #[derive(Default)]
 struct Reason {
@@ -329,17 +254,6 @@ impl Reason {
         self.text = Some(text.text.split_whitespace().collect::<Vec<_>>().join(" "));
         Ok(())
     }
-
-    /// Reports that an entry lacks it; `what` describes it.
-    fn require(&self, reader: &Reader<'_>, start: Mark, failures: &mut Vec<Failure>, what: &str) {
-        if !self.is_there {
-            failures.push(
-                reader
-                    .failure(start, "an entry has a `reason`")
-                    .hint(format!("give in one line {what}, for those who review it")),
-            );
-        }
-    }
 }
 
 /// Reads an entry of `allow`; `None` when something of it is wrong, which is in `failures` then.
@@ -348,12 +262,10 @@ fn allow(
     lines: &[&str],
     failures: &mut Vec<Failure>,
 ) -> Result<Option<Allow>> {
-    let mut url = None;
-    let mut has_url = false;
+    let mut what: Vec<Option<Named>> = Vec::new();
     let mut refs = RefPolicy::default();
     let mut why = Reason::default();
     let mut about = None;
-    let mut leave = false;
     let policies: Vec<(&str, RefPolicy)> = RefPolicy::ALL
         .iter()
         .map(|policy| (policy.name(), *policy))
@@ -362,27 +274,33 @@ fn allow(
     let start = reader.mapping(|reader, key, mark| {
         reader.recover(failures, |reader| {
             match key {
-                "url" => {
-                    has_url = true;
+                key if Named::KEYS.contains(&key) => {
+                    what.push(None);
                     let text = reader.text()?;
-                    url = Some(UrlGlob::parse(&text.text).map_err(|why| {
+                    let parsed = Named::parse(key, &text.text).map_err(|why| {
                         // A string that is not a glob may be a URL with a password.
                         let shown = shown(&crate::redact::url(&text.text));
-                        reader
-                            .failure(
-                                text.mark,
-                                format!("the URL glob `{shown}` {}", crate::redact::text(&why)),
-                            )
-                            .hint("write a host, or a host and a path, as `github.com/acme/*`")
-                    })?);
+                        let failure = reader.failure(
+                            text.mark,
+                            format!("the glob `{shown}` {}", crate::redact::text(&why)),
+                        );
+                        failure.hint(match key {
+                            "path" => {
+                                "write a path from the top of the repository, for example `apps/*/secret.env`"
+                            }
+                            "program" => "write the name of a program, for example `sed`",
+                            _ => "write a host, or a host and a path, for example `github.com/acme/*`",
+                        })
+                    })?;
+                    what.pop();
+                    what.push(Some(parsed));
                 }
                 "refs" => refs = choice(reader, &policies)?,
                 "reason" => why.read(reader)?,
                 "rules" => {
                     let about = about.insert(BTreeSet::new());
-                    reader.sequence(|reader| url_rule(reader, about, &mut inner))?;
+                    reader.sequence(|reader| rule(reader, about, &mut inner))?;
                 }
-                "leave" => flag(reader, &mut leave)?,
                 _ => return unknown(reader, key, mark, &ALLOW_KEYS),
             }
             Ok(())
@@ -390,10 +308,18 @@ fn allow(
         failures.append(&mut inner);
         Ok(())
     })?;
-    if !has_url {
-        failures.push(reader.failure(start, "an entry has a `url`"));
+    if what.len() != 1 {
+        let keys = Named::KEYS.map(|key| format!("`{key}`")).join(", ");
+        let message = format!("an entry names exactly one of {keys}");
+        failures.push(reader.failure(start, message));
     }
-    why.require(reader, start, failures, "why this may stay remote");
+    if !why.is_there {
+        failures.push(
+            reader
+                .failure(start, "missing `reason`")
+                .hint("say in one line why this may stay, for those who review it"),
+        );
+    }
     if let Some(rules) = &about
         && rules.is_empty()
         && failures.is_empty()
@@ -404,16 +330,16 @@ fn allow(
                 .hint("leave `rules` out for those that `allow` is about without it"),
         );
     }
-    Ok(match (url, why.text, failures.is_empty()) {
-        (Some(url), Some(reason), true) => Some(Allow {
-            url,
+    let what = what.pop().flatten();
+    Ok(match (what, why.text, failures.is_empty()) {
+        (Some(what), Some(reason), true) => Some(Allow {
+            what,
             refs,
             reason,
             rules: about.unwrap_or_else(|| {
                 let rules = Rule::ALL.iter().copied();
                 rules.filter(|rule| rule.is_allowed_by_default()).collect()
             }),
-            leave,
             span: line_from(lines, start),
             line_text: line(lines, start).to_owned(),
         }),
@@ -421,27 +347,17 @@ fn allow(
     })
 }
 
-fn url_rule(
+fn rule(
     reader: &mut Reader<'_>,
     into: &mut BTreeSet<Rule>,
     failures: &mut Vec<Failure>,
 ) -> Result<()> {
     reader.recover(failures, |reader| {
         let text = reader.text()?;
-        let rule = Rule::from_id(&text.text)
-            .ok_or_else(|| unknown_rule(reader, &text.text, text.mark))?;
-        if !rule.is_about_urls() {
-            let known = Rule::ALL.iter().filter(|rule| rule.is_about_urls());
-            let known: Vec<&str> = known.map(|rule| rule.id()).collect();
-            return Err(reader
-                .failure(
-                    text.mark,
-                    format!("`{rule}` is about no URL, so no entry of `allow` can be about it"),
-                )
-                .hint(format!(
-                    "name some of {}; allow others where they are found, by a comment `# kustomize-localize: allow[{rule}] {PLACEHOLDER}`",
-                    known.join(", ")
-                )));
+        let rule =
+            Rule::from_id(&text.text).ok_or_else(|| unknown_rule(reader, &text.text, text.mark))?;
+        if !rule.can_be_allowed() {
+            return Err(reader.failure(text.mark, format!("`{rule}` cannot be allowed")));
         }
         into.insert(rule);
         Ok(())

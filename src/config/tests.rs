@@ -1,9 +1,10 @@
 mod directories;
 mod document;
-mod missing;
 mod policy;
 mod read;
 mod urls;
+
+use std::collections::BTreeSet;
 
 use super::*;
 
@@ -52,30 +53,11 @@ fn http(url: &str) -> Subject {
     }
 }
 
-fn finding(rule: Rule, subject: Subject) -> Finding {
-    Finding {
-        rule,
-        severity: rule.default_severity(),
-        path: "apps/web/kustomization.yaml".to_owned(),
-        span: None,
-        line_text: Default::default(),
-        field: "resources[0]".to_owned(),
-        reference: "x".to_owned(),
-        subject,
-        message: String::new(),
-        help: Vec::new(),
-        unread: false,
-        allowed: None,
-        deployed: Vec::new(),
-    }
-}
-
 const EVERYTHING: &str = r#"# policy
 rules:
   floating-ref: warning
   "stale-lock": off
   invalid-kustomization: 'error'
-locked: error
 scopes: [apps/*, "clusters/**"]
 include:
 - clusters
@@ -85,16 +67,16 @@ exclude:
 allow:
 - url: github.com/acme
   reason: our own   # said twice
-- url: https://charts.example.com/*
+- chart: https://charts.example.com/*
   refs: any
   rules: [remote-chart]
   reason: >-
     mirrored,
     and watched
-leave-missing:
 - path: "**/secret.env"
   reason: made   by each cluster
-strict: [not-built, 'left-missing']
+- {image: gcr.io/acme, rules: [function], reason: TODO}
+- {program: sed, rules: [function], reason: on every machine}
 new-only: true
 helm: true
 allow-private: true

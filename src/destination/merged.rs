@@ -1,7 +1,7 @@
 //! Whether a localized branch was merged into its source.
 
 use crate::failure::{Failure, Location, Result, short};
-use crate::finding::WarningId;
+use crate::finding::Rule;
 use crate::git::{LocalRepo, Which};
 use crate::record::{LOCK_NAME, Lock, Trailers};
 use crate::tree::objects::object_id;
@@ -45,17 +45,15 @@ pub(super) fn warning(
         _ => "-m 2 ",
     };
     let short = short(&commit);
-    Ok(Some(Warning {
-        id: WarningId::MergedBack,
-        location: Location {
-            file: LOCK_NAME.to_owned(),
-            ..Location::default()
-        },
-        message: format!(
-            "the localized branch was merged into its source, which has local paths now where it had URLs; \
-             to take that back: git revert --no-edit {mainline}{short}"
-        ),
-    }))
+    let location = Location {
+        file: LOCK_NAME.to_owned(),
+        ..Location::default()
+    };
+    let message = format!(
+        "the localized branch was merged into its source, which has local paths now where it had URLs; \
+         to take that back: git revert --no-edit {mainline}{short}"
+    );
+    Ok(Some(Warning::new(Rule::MergedBack, location, message)))
 }
 
 /// Returns how many parents a commit names, those included that a shallow clone lacks.

@@ -127,9 +127,7 @@ impl Charts<'_> {
                 return Some(unpacked(chart, &bytes));
             }
         } else if !self.helm {
-            return Some(Ok(Pulled::Left(
-                "to bring it in, write `helm: true` in .kustomize-localize",
-            )));
+            return Some(Ok(Pulled::Left));
         } else if self.locked {
             let failure = Failure::new(format!("{shown} is neither localized nor locked"));
             return Some(Err(failure.hint(COMMIT_LOCK)));
@@ -151,7 +149,7 @@ impl Charts<'_> {
             let got = pull(job.chart, job.named, timeout, budget);
             progress.end(&shown);
             got.map_err(|failed| {
-                let exception = Config::exception(Rule::RemoteChart, &job.chart.subject());
+                let exception = Config::exception(Rule::RemoteChart, &job.chart.subject(), "");
                 Failure {
                     upstream: job.chart.repo.shown(),
                     exception: exception

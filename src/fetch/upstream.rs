@@ -247,7 +247,7 @@ impl Upstream {
             helm::Got::Bytes(bytes) => {
                 let version = match helm::unpacked(chart, &bytes) {
                     Ok(Pulled::Archive(archive)) => Ok(archive.resolved.clone()),
-                    Ok(Pulled::Left(why)) => Err(why.to_owned()),
+                    Ok(Pulled::Left) => Err("charts are not brought in".to_owned()),
                     Err(failure) => Err(failure.message),
                 };
                 Ok(Reply::Chart(sha256_hex(&bytes), version))

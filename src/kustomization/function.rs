@@ -55,6 +55,25 @@ impl RemoteImage<'_> {
 }
 
 impl NoteKind {
+    /// Returns what it runs, for a policy; none where it runs nothing, or cannot be read.
+    #[must_use]
+    pub fn runs(&self) -> Option<Subject> {
+        let program = match self {
+            NoteKind::KrmFunction { runtime, .. } => match runtime {
+                FunctionRuntime::Exec { path } => path,
+                FunctionRuntime::Container { image, .. } => {
+                    let image = redact::url(image);
+                    return Some(Subject::Image { image });
+                }
+                FunctionRuntime::Unknown => return None,
+            },
+            NoteKind::LegacyPlugin { kind, .. } => kind,
+            _ => return None,
+        };
+        let program = redact::url(program);
+        Some(Subject::Program { program })
+    }
+
     /// Returns what a function gets from elsewhere; none where it needs nothing, or an image that cannot change.
     #[must_use]
     pub fn remote_image(&self) -> Option<RemoteImage<'_>> {

@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{
-    Affected, Content, Options, Original, Plan, ResultFile, Rules, Writes, localize, named_left,
-};
-use crate::config::{Leave, Missing};
+use super::{Affected, Content, Options, Original, Plan, ResultFile, Rules, Writes, localize};
 use crate::failure::{Failure, Failures, Result};
 use crate::record::{LOCK_NAME, Lock, LockOptions};
 use crate::tree::path;
@@ -24,8 +21,8 @@ pub struct Target {
     pub url: Option<String>,
 }
 
-/// Walks the target and localizes it into `into`, a path in the tree of the workspace. Nothing is written. The patterns
-/// of what may be missing are relative to the top of the repository, or to the working directory.
+/// Walks the target and localizes it into `into`, a path in the tree of the workspace. Nothing is written. The paths
+/// of `allow` are relative to the top of the repository, or to the working directory.
 ///
 /// # Errors
 /// Everything that cannot be localized.
@@ -37,14 +34,11 @@ pub fn plan(
     remotes: &mut dyn Remotes,
 ) -> Result<Plan, Failures> {
     let base = workspace.top.as_deref().unwrap_or(&workspace.prefix);
-    let leave_missing = |path: &str| match path::below(path, base) {
-        Some(path) => {
-            let is_given = options.leave_missing.is_match(path);
-            workspace.config.missing(path, is_given)
-        }
-        None => Missing::Wrong,
+    let leave = &workspace.config;
+    let leave_missing = |path: &str| {
+        let path = path::below(path, base);
+        path.is_some_and(|path| leave.may_be_missing(path))
     };
-    let leave = Leave::new(&workspace.config, &options.leave_remote)?;
     let absences = workspace.absences();
     let absence = |path: &str| match &absences {
         Some(absences) => absences.of(path),
@@ -52,7 +46,7 @@ pub fn plan(
     };
     let walking = walk::Options {
         load_restrictor: workspace.config.load_restrictor,
-        leave: Some(&leave),
+        leave: Some(leave),
         leave_missing: Some(&leave_missing),
         absence: Some(&absence),
         forbidden: Some(into.clone()),
@@ -63,7 +57,7 @@ pub fn plan(
         owned: &|path| workspace.owns(path),
         trusted: &|path| workspace.config.trusts(path),
         licenses: !workspace.config.no_licenses,
-        leave: Some(&leave),
+        leave: Some(leave),
     };
     let localized = localize(&graph, workspace.config.load_restrictor, &rules)?;
     let files = localized.files.iter();
@@ -72,8 +66,6 @@ pub fn plan(
         trailers: options.trailers,
         options: LockOptions {
             scope: target.scope,
-            leave_missing: options.leave_missing.texts().clone(),
-            leave_remote: named_left(&leave, &localized.left),
         },
         remotes: localized.remotes,
         left: localized.left,

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::config::{Config, FILE_NAME};
 use crate::failure::Location;
-use crate::finding::WarningId;
+use crate::finding::Rule;
 use crate::record::{self, Left, Remote, StoredFile};
 use crate::walk::{FileId, Warning};
 
@@ -105,17 +105,17 @@ impl Untrusted {
     /// Returns what to say of it, with the entry that trusts it.
     #[must_use]
     pub fn warning(&self) -> Warning {
-        Warning {
-            id: WarningId::StrippedExecutable,
-            location: self.location.clone(),
-            message: format!(
+        Warning::new(
+            Rule::StrippedExecutable,
+            self.location.clone(),
+            format!(
                 "`{}` (sha256 {}) is a program from {}, so its execute bit was taken off; once it is trusted, write `trust-exec: [{}]` in {FILE_NAME}",
                 self.path,
                 self.sha256,
                 self.remote,
                 Config::path_entry(&self.path)
             ),
-        }
+        )
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::{Localized, left};
-use crate::config::{Leave, Missing};
+use crate::config::Config;
 use crate::failure::{Failure, Failures};
 use crate::record::{Left, LoadRestrictor};
 use crate::redact;
@@ -17,7 +17,8 @@ use crate::walk::{self, Place, Source, Start, Target};
 pub(super) fn assert_whole(
     localized: &Localized,
     load_restrictor: LoadRestrictor,
-    leave: Option<&Leave<'_>>,
+    leave: Option<&Config>,
+    ignores_comments: bool,
     kept: &HashSet<String>,
 ) -> Result<Vec<Left>, Failures> {
     let mut tree = MemoryTree::default();
@@ -32,17 +33,12 @@ pub(super) fn assert_whole(
         },
         directory: localized.target.clone(),
     };
-    let leave_missing = |path: &str| {
-        if kept.contains(path) {
-            Missing::Accepted
-        } else {
-            Missing::Wrong
-        }
-    };
+    let leave_missing = |path: &str| kept.contains(path);
     let options = walk::Options {
         load_restrictor,
         leave_missing: Some(&leave_missing),
         leave,
+        ignores_comments,
         ..walk::Options::default()
     };
     let graph = walk::walk(start, None, &options).map_err(|failures| {

@@ -18,7 +18,7 @@ use super::{
     Affected, Change, GITATTRIBUTES, InPlace, Options, Original, Plan, Rules, Writes, hydrator,
     lock,
 };
-use crate::config::Leave;
+use crate::config::Config;
 use crate::failure::{Failure, Failures, Result, listed};
 use crate::record::stored::home;
 use crate::record::{LOCK_NAME, Lock, StoredFile};
@@ -106,12 +106,8 @@ fn planned(
     let empty = Rc::default();
     let held = workspace.lock.as_ref().unwrap_or(&empty);
     let mut start = Start::of(workspace, held, request, options, remotes)?;
-    let leave = Leave::new(&workspace.config, &options.leave_remote)?;
-    let walking = Walking {
-        workspace,
-        options,
-        leave: &leave,
-    };
+    let leave = &workspace.config;
+    let walking = Walking { workspace, leave };
     let explored = walking.walk(
         start.tree.clone(),
         &start.starts,
@@ -125,7 +121,7 @@ fn planned(
     tell(&used);
     let asked = Asked::of(request, graph);
     start.restored.files.retain(|place, _| asked.has(place));
-    let in_place = localized(workspace, &leave, &start, &explored)?;
+    let in_place = localized(workspace, leave, &start, &explored)?;
     let writes = WritePlan::new(
         workspace,
         held,
@@ -144,7 +140,7 @@ fn planned(
     let known: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
     let is_gone = |file: &&StoredFile| !known.contains(file.path.as_str());
     let gone: Vec<&StoredFile> = held.files.iter().filter(is_gone).collect();
-    let (lock, unsure) = relocked(held, &files, options, &explored, &after, &leave, &troubles)?;
+    let lock = relocked(held, &files, options, &explored, &after, leave, &troubles)?;
 
     let mut changes = writes.removals(&gone, options.overwrite)?;
     let mut written = rewritten_files(&kept, &start.restored, trusted);
@@ -157,12 +153,10 @@ fn planned(
     }
     changes.append(&mut written);
     changes.extend(hydrator::change(workspace, &lock)?);
-    let mut warnings = lock::warnings(&troubles, &unsure);
-    warnings.extend(graph.warnings.iter().cloned());
+    let mut warnings = graph.warnings.clone();
     warnings.extend(in_place.localized.warnings.iter().cloned());
     let untrusted = in_place.localized.untrusted.iter();
     warnings.extend(untrusted.map(|program| program.warning()));
-    warnings.extend(writes.warnings(&known, options.overwrite)?);
     warnings.sort();
     warnings.dedup();
     let touched: BTreeSet<&str> = changes.iter().map(|change| change.path.as_str()).collect();
@@ -245,8 +239,7 @@ impl Start {
 /// How the tree is walked, before and after.
 struct Walking<'a> {
     workspace: &'a Workspace,
-    options: &'a Options,
-    leave: &'a Leave<'a>,
+    leave: &'a Config,
 }
 
 impl Walking<'_> {
@@ -257,10 +250,7 @@ impl Walking<'_> {
         remotes: Option<&mut dyn Remotes>,
         contents: Contents,
     ) -> Explored {
-        let missing = |path: &str| {
-            let is_given = self.options.leave_missing.is_match(path);
-            self.workspace.config.missing(path, is_given)
-        };
+        let missing = |path: &str| self.leave.may_be_missing(path);
         let options = walk::Options {
             load_restrictor: self.workspace.config.load_restrictor,
             leave_missing: Some(&missing),
@@ -297,7 +287,7 @@ impl Walking<'_> {
 fn refuse(troubles: &Troubles, request: &Request) -> Result<(), Failures> {
     let mut failures = troubles.remote.clone();
     if !request.targets.is_empty() {
-        failures.extend(troubles.local.iter().map(|(_, failure)| failure.clone()));
+        failures.extend(troubles.local.iter().cloned());
     }
     if failures.is_empty() {
         return Ok(());
@@ -330,7 +320,7 @@ impl<'a> Asked<'a> {
 /// Places and edits what was walked.
 fn localized(
     workspace: &Workspace,
-    leave: &Leave<'_>,
+    leave: &Config,
     start: &Start,
     explored: &Explored,
 ) -> Result<InPlace, Failures> {
@@ -424,17 +414,16 @@ fn stored(
     Ok(files)
 }
 
-/// Returns the lock that the tree has afterwards, and the labels that stay in it only because something could not be
-/// read.
+/// Returns the lock that the tree has afterwards.
 fn relocked(
     held: &Lock,
     files: &[StoredFile],
     options: &Options,
     explored: &Explored,
     after: &Explored,
-    leave: &Leave<'_>,
+    leave: &Config,
     troubles: &Troubles,
-) -> Result<(Lock, Vec<String>)> {
+) -> Result<Lock> {
     let found = super::remotes(&explored.graph)?;
     let before = Lock {
         files: files.to_vec(),
@@ -442,14 +431,14 @@ fn relocked(
     };
     let named = lock::still_named(&after.graph, &before);
     let keep = !troubles.unread.is_empty();
-    let (mut lock, unsure) = lock::merged(&before, found, &named, &BTreeSet::new(), keep);
+    let mut lock = lock::merged(&before, found, &named, &BTreeSet::new(), keep);
     lock::leave(&mut lock, &after.graph, None, leave);
     if options.trailers {
         lock.trailers = !lock.files.is_empty()
     } else {
         lock.written_after(held)
     }
-    Ok((lock, unsure))
+    Ok(lock)
 }
 
 /// Returns the changes of files that stay: those that are restored, and programs that are executable now.

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use super::remotes;
-use crate::config::{Leave, UrlGlob};
+use crate::config::Config;
 use crate::finding::{Rule, Subject};
 use crate::record::{Left, LeftWhat};
 use crate::redact;
-use crate::walk::{self, Chart, Edge, FileId, Graph, Origin, Place, RootId, Target};
+use crate::walk::{Chart, Edge, FileId, Graph, Origin, Place, RootId, Target};
 
 /// The reason for something left because it could not be fetched.
 pub const UNRESOLVED: &str = "could not be resolved";
@@ -22,7 +22,7 @@ type Chains = BTreeSet<Vec<String>>;
 /// `brought` returns what a file of the first tree was brought in from, if it was.
 pub fn left(
     graph: &Graph,
-    leave: Option<&Leave<'_>>,
+    leave: Option<&Config>,
     brought: &dyn Fn(&str) -> Option<String>,
 ) -> Vec<Left> {
     let mut all = All {
@@ -46,17 +46,6 @@ pub fn unresolved(edge: &Edge) -> Option<(LeftWhat, Subject)> {
     let url = wanted.text.shown();
     let what = LeftWhat::Reference { url };
     what.is_valid().then(|| (what, wanted.subject()))
-}
-
-/// Returns the globs of `--leave-remote` that something is left for.
-#[must_use]
-pub fn named_left(leave: &Leave<'_>, left: &[Left]) -> BTreeSet<String> {
-    let is_used = |glob: &&UrlGlob| {
-        let mut left = left.iter();
-        left.any(|left| glob.matches(&walk::subject(&left.what)))
-    };
-    let used = leave.named.iter().filter(is_used);
-    used.map(|glob| glob.text.clone()).collect()
 }
 
 /// Returns every remote reference that was followed, as chains of references name them.
@@ -149,7 +138,7 @@ fn chains(graph: &Graph) -> HashMap<RootId, Chains> {
 
 struct All<'a> {
     graph: &'a Graph,
-    leave: Option<&'a Leave<'a>>,
+    leave: Option<&'a Config>,
     brought: &'a dyn Fn(&str) -> Option<String>,
     chains: HashMap<RootId, Chains>,
     found: BTreeMap<LeftWhat, Left>,
@@ -172,7 +161,7 @@ impl All<'_> {
                 what,
                 Rule::RemoteReference,
                 &wanted.subject(),
-                (*root, edge.from),
+                (*root, edge.lines()),
                 "",
             );
         }
@@ -188,7 +177,7 @@ impl All<'_> {
                     && !graph.left.contains(&(root, index))
                     && let Some((what, subject)) = unresolved(edge)
                 {
-                    let place = (root, edge.from);
+                    let place = (root, edge.lines());
                     self.add(what, Rule::RemoteReference, &subject, place, UNRESOLVED);
                 }
             }
@@ -202,7 +191,9 @@ impl All<'_> {
                 continue;
             };
             let subject = wanted.subject();
-            let accepts = |leave: &Leave<'_>| leave.accepts(Rule::RemoteChart, &subject);
+            let lines = graph.lines_of(chart.note);
+            let accepts =
+                |leave: &Config| graph.exception(leave, Rule::RemoteChart, &subject, lines);
             let is_brought = || {
                 let mut charts = graph.charts.iter();
                 charts.any(|other| other.note == chart.note && other.brought.is_some())
@@ -222,7 +213,7 @@ impl All<'_> {
                 continue;
             }
             let reason = "charts are brought in with `helm: true` only";
-            let place = (chart.noted.root, chart.noted.file);
+            let place = (chart.noted.root, lines);
             self.add(what, Rule::RemoteChart, &subject, place, reason);
         }
     }
@@ -243,7 +234,8 @@ impl All<'_> {
                 (false, false) => "the image is not pinned by its digest",
                 (true, _) => "the function asks for the network",
             };
-            let place = (noted.root, noted.file);
+            let line = noted.note.line;
+            let place = (noted.root, (noted.file, line, line));
             self.add(what, Rule::Function, &function.subject(), place, reason);
         }
     }
@@ -263,13 +255,13 @@ impl All<'_> {
         what: LeftWhat,
         rule: Rule,
         subject: &Subject,
-        (root, file): (RootId, FileId),
+        (root, lines): (RootId, (FileId, usize, usize)),
         reason: &str,
     ) {
         let Some(chains) = self.chains.get(&root) else {
             return;
         };
-        let mut through = match &self.graph.files[file].origin {
+        let mut through = match &self.graph.files[lines.0].origin {
             // A plugin configuration that the root names by its URL, or one of a repository.
             Origin::Remote(remote) => with_last(chains, &remote.url.shown()),
             Origin::Tree { source: 0, path } => match (self.brought)(path) {
@@ -278,11 +270,13 @@ impl All<'_> {
             },
             // A plugin configuration may be in a repository that the root lists.
             Origin::Tree { .. } | Origin::Archive { .. } if chains.is_empty() => {
-                self.leading_to(file)
+                self.leading_to(lines.0)
             }
             Origin::Tree { .. } | Origin::Archive { .. } => chains.clone(),
         };
-        let accepted = self.leave.and_then(|leave| leave.accepts(rule, subject));
+        let graph = self.graph;
+        let accepts = |leave: &Config| graph.exception(leave, rule, subject, lines);
+        let accepted = self.leave.and_then(accepts);
         let is_accepted = accepted.is_some();
         let reason = accepted.unwrap_or_else(|| reason.to_owned());
         match self.found.get_mut(&what) {

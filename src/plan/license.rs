@@ -7,7 +7,7 @@ use super::layout::distinct;
 use super::remotes;
 use super::result::{Builder, Instance};
 use crate::failure::{Location, Result};
-use crate::finding::WarningId;
+use crate::finding::Rule;
 use crate::reference::localized_path;
 use crate::tree::{license, path};
 use crate::walk::Warning;
@@ -49,13 +49,13 @@ impl Builder<'_> {
                             .context(format!("the licences of `{}`", tree.label(directory)))
                             .hint("to leave licences out, write `licenses: false` in .kustomize-localize")
                     })?;
-                    warnings.extend(licenses.left.iter().map(|(place, why)| Warning {
-                        id: WarningId::LeftLicense,
-                        location: Location {
+                    warnings.extend(licenses.left.iter().map(|(place, why)| {
+                        let location = Location {
                             file: tree.label(place),
                             ..Location::default()
-                        },
-                        message: format!("this licence is not brought along: {why}"),
+                        };
+                        let message = format!("this licence is not brought along: {why}");
+                        Warning::new(Rule::LeftLicense, location, message)
                     }));
                     new.insert(licenses.files)
                 }

@@ -9,14 +9,13 @@ mod unresolved;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::troubles::Troubles;
-use crate::config::Leave;
-use crate::failure::{Failure, Location, Result};
-use crate::finding::{Rule, WarningId};
+use crate::config::Config;
+use crate::failure::{Failure, Result};
+use crate::finding::Rule;
 use crate::plan;
-use crate::record::{GitRemote, LOCK_NAME, Left, LeftWhat, Lock, Remote};
+use crate::record::{GitRemote, Left, LeftWhat, Lock, Remote};
 use crate::walk::{
     self, ChartRef, Contents, Edge, Explored, Graph, Place, Remotes, RootId, Target, Trouble,
-    Warning,
 };
 use crate::workspace::Workspace;
 
@@ -24,8 +23,8 @@ use crate::workspace::Workspace;
 pub struct Relocked {
     /// The lock.
     pub lock: Lock,
-    /// The warnings.
-    pub warnings: Vec<Warning>,
+    /// What is wrong in the tree itself, so that what is behind it is not known: `check` reports it.
+    pub unread: Vec<Failure>,
     /// What could not be resolved.
     pub unresolved: Unresolved,
 }
@@ -51,7 +50,7 @@ pub struct Unresolved {
 pub fn up_to_date(
     workspace: &Workspace,
     paths: &[String],
-    leave: &Leave<'_>,
+    leave: &Config,
 ) -> Result<Option<Relocked>> {
     let mut lock = workspace.lock.as_deref().cloned().unwrap_or_default();
     let helm = workspace.config.helm;
@@ -93,7 +92,7 @@ pub fn up_to_date(
     let fits = fits && !lock.left.iter().any(|left| is_to_ask(left, helm, &asked));
     Ok(fits.then(|| Relocked {
         lock,
-        warnings: warnings(&troubles, &[]),
+        unread: troubles.local,
         unresolved: Unresolved::default(),
     }))
 }
@@ -116,7 +115,7 @@ fn direct_remotes(
     graph: &Graph,
     lock: &Lock,
     helm: bool,
-    leave: &Leave<'_>,
+    leave: &Config,
 ) -> Option<BTreeMap<String, BTreeSet<String>>> {
     let mut named: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (id, root) in graph.roots.iter().enumerate() {
@@ -131,13 +130,14 @@ fn direct_remotes(
             }
         }
     }
-    for (wanted, is_there) in charts(graph) {
+    for (note, wanted, is_there) in charts(graph) {
+        let (subject, lines) = (wanted.subject(), graph.lines_of(note));
         match wanted.locked(lock) {
             Some(_) => {
                 named.entry(wanted.label()).or_default();
             }
-            None if leave
-                .accepts(Rule::RemoteChart, &wanted.subject())
+            None if graph
+                .exception(leave, Rule::RemoteChart, &subject, lines)
                 .is_some() => {}
             None if helm && !is_there => return None,
             None => {}
@@ -147,11 +147,14 @@ fn direct_remotes(
 }
 
 /// Returns the charts of repositories that the tree itself names, and whether each is in the tree.
-fn charts(graph: &Graph) -> Vec<(ChartRef, bool)> {
+fn charts(graph: &Graph) -> Vec<(usize, ChartRef, bool)> {
     let charts = graph.named_charts();
     charts
         .iter()
-        .filter_map(|chart| Some((chart.wanted()?, matches!(chart.place, Place::There(_)))))
+        .filter_map(|chart| {
+            let is_there = matches!(chart.place, Place::There(_));
+            Some((chart.note, chart.wanted()?, is_there))
+        })
         .collect()
 }
 
@@ -170,10 +173,10 @@ fn entry(edge: &Edge, lock: &Lock) -> Option<(String, Option<String>)> {
 fn explore(
     workspace: &Workspace,
     paths: &[String],
-    leave: &Leave<'_>,
+    leave: &Config,
     remotes: Option<&mut dyn Remotes>,
 ) -> Result<Explored> {
-    let missing = |path: &str| workspace.config.missing(path, false);
+    let missing = |path: &str| leave.may_be_missing(path);
     let options = walk::Options {
         load_restrictor: workspace.config.load_restrictor,
         leave_missing: Some(&missing),
@@ -200,7 +203,7 @@ pub fn relock(
     workspace: &Workspace,
     paths: &[String],
     held: &Lock,
-    leave: &Leave<'_>,
+    leave: &Config,
     remotes: &mut dyn Remotes,
 ) -> Result<Relocked> {
     let mut explored = explore(workspace, paths, leave, Some(remotes))?;
@@ -228,7 +231,7 @@ pub fn relock(
     }
     let keep = !troubles.unread.is_empty();
     let found = plan::remotes(graph)?;
-    let (mut lock, kept) = merged(held, found, &named, &asked.not_asked, keep);
+    let mut lock = merged(held, found, &named, &asked.not_asked, keep);
     let whole = whole.map(|whole| whole.graph);
     self::leave(&mut lock, graph, whole.as_ref(), leave);
     if workspace.config.helm {
@@ -241,15 +244,8 @@ pub fn relock(
             left.reason = plan::UNRESOLVED.to_owned();
         }
     }
-    let mut warnings = warnings(&troubles, &kept);
-    let of_charts = graph.warnings.iter();
-    warnings.extend(
-        of_charts
-            .filter(|warning| warning.id == WarningId::RemoteChart)
-            .cloned(),
-    );
     Ok(Relocked {
-        warnings,
+        unread: troubles.local,
         lock,
         unresolved: Unresolved {
             failures: troubles.remote,
@@ -305,11 +301,12 @@ pub fn without_charts(lock: &Lock, helm: bool) -> Lock {
 
 /// Returns the labels of the charts whose entries stay.
 fn charts_needed(graph: &Graph) -> impl Iterator<Item = String> {
-    charts(graph).into_iter().map(|(chart, _)| chart.label())
+    let needed = charts(graph).into_iter();
+    needed.map(|(_, chart, _)| chart.label())
 }
 
-/// Returns a lock of what was found and of what else is needed (`named` labels among it), and the labels of entries
-/// that are kept only because it is unknown whether they are needed. What could not be asked again (`not_asked` labels)
+/// Returns a lock of what was found and of what else is needed (`named` labels among it), and, with `keep`, of
+/// what may be. What could not be asked again (`not_asked` labels)
 /// keeps its entry.
 pub(super) fn merged(
     held: &Lock,
@@ -317,7 +314,7 @@ pub(super) fn merged(
     named: &BTreeSet<String>,
     not_asked: &BTreeSet<String>,
     keep: bool,
-) -> (Lock, Vec<String>) {
+) -> Lock {
     let mut lock = Lock {
         target: None,
         trailers: held.trailers,
@@ -349,10 +346,7 @@ pub(super) fn merged(
         .into_iter()
         .cloned()
         .collect();
-    let mut kept = Vec::new();
-    if keep {
-        kept.extend(stale.iter().map(Remote::label))
-    } else {
+    if !keep {
         lock.remotes.retain(|remote| !stale.contains(remote))
     }
     let labels: BTreeSet<String> = lock.remotes.iter().map(Remote::label).collect();
@@ -360,12 +354,12 @@ pub(super) fn merged(
         remote.through_mut().retain(|label| labels.contains(label));
     }
     lock.sort();
-    (lock, kept)
+    lock
 }
 
-/// Records what stays remote of a tree, and drops the globs that nothing is left for. `whole` is all of the tree where
+/// Records what stays remote of a tree. `whole` is all of the tree where
 /// `graph` is a part. What lies behind references that were not followed is unknown here: its record stays.
-pub(super) fn leave(lock: &mut Lock, graph: &Graph, whole: Option<&Graph>, leave: &Leave<'_>) {
+pub(super) fn leave(lock: &mut Lock, graph: &Graph, whole: Option<&Graph>, leave: &Config) {
     let old = std::mem::take(&mut lock.left);
     let seen = plan::references(graph);
     let mut unseen = unfollowed(graph, lock);
@@ -413,7 +407,6 @@ pub(super) fn leave(lock: &mut Lock, graph: &Graph, whole: Option<&Graph>, leave
         LeftWhat::Reference { .. } | LeftWhat::Image { .. } => false,
     };
     left.retain(|left| left.accepted || !is_locked(left));
-    lock.options.leave_remote = plan::named_left(leave, &left);
     lock.left = left;
     lock.sort();
 }
@@ -469,23 +462,4 @@ pub(super) fn is_stored(lock: &Lock, remote: &Remote) -> bool {
     lock.files
         .iter()
         .any(|file| file.remote.as_deref() == Some(&label))
-}
-
-pub(super) fn warnings(troubles: &Troubles, kept: &[String]) -> Vec<Warning> {
-    let mut warnings: Vec<Warning> = troubles.warnings().collect();
-    if !kept.is_empty() {
-        warnings.push(Warning {
-            id: WarningId::KeptEntry,
-            location: Location {
-                file: LOCK_NAME.to_owned(),
-                ..Location::default()
-            },
-            message: format!(
-                "nothing references {}, but it stays: what {} references cannot be told",
-                kept.join(", "),
-                troubles.unread.join(", ")
-            ),
-        });
-    }
-    warnings
 }

@@ -8,9 +8,9 @@ use super::chart::{self, ChartEdits};
 use super::files::{Content, Localized, ResultFile, Rewritten, Untrusted};
 use super::layout::SafePaths;
 use super::{graph_check, remotes};
-use crate::config::Leave;
+use crate::config::Config;
 use crate::failure::{Failure, Failures, Location, Result};
-use crate::finding::WarningId;
+use crate::finding::Rule;
 use crate::kustomization::{self, Edit};
 use crate::record::{LoadRestrictor, sha256_hex, stored};
 use crate::redact;
@@ -74,7 +74,7 @@ pub struct Rules<'a> {
     /// Whether the licences of what is brought in come along.
     pub licenses: bool,
     /// What stays remote: as the graph was walked.
-    pub leave: Option<&'a Leave<'a>>,
+    pub leave: Option<&'a Config>,
 }
 
 pub(super) struct Builder<'a> {
@@ -126,7 +126,13 @@ pub fn localize(
     if !text.is_empty() && !localized.files.contains_key(".gitattributes") {
         add_attributes(&mut localized.files, "", &text);
     }
-    localized.left = graph_check::assert_whole(&localized, load_restrictor, rules.leave, &kept)?;
+    localized.left = graph_check::assert_whole(
+        &localized,
+        load_restrictor,
+        rules.leave,
+        graph.sources[0].repository.is_some(),
+        &kept,
+    )?;
     Ok(localized)
 }
 
@@ -421,13 +427,14 @@ impl Builder<'_> {
                     .any(|file| edited.contains(file)),
                 _ => false,
             })
-            .map(|edge| Warning {
-                id: WarningId::RewrittenData,
-                message: format!(
-                    "`{}` is also read as data here, but what it references was rewritten: the build will differ",
-                    redact::url(&edge.reference.text)
-                ),
-                location: graph.location(edge.from, &edge.reference),
+            .map(|edge| {
+                let text = redact::url(&edge.reference.text);
+                let location = graph.location(edge.from, &edge.reference);
+                Warning::new(
+                    Rule::RewrittenData,
+                    location,
+                    format!("`{text}` is also read as data here, but what it references was rewritten: the build will differ"),
+                )
             })
             .collect()
     }

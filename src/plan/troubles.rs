@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::failure::{self, Failure, Result};
-use crate::finding::WarningId;
-use crate::walk::{Explored, Graph, Trouble, TroubleKind, Warning};
+use crate::walk::{Explored, Graph, Trouble, TroubleKind};
 use crate::workspace::Workspace;
 
 /// What a walk could not follow, by what it means for a lock and for localizing in place.
@@ -12,7 +11,7 @@ pub(super) struct Troubles {
     /// Something remote could not be brought in: nothing can be said about it.
     pub(super) remote: Vec<Failure>,
     /// Something in the tree itself is wrong. Everything else can still be localized.
-    pub(super) local: Vec<(WarningId, Failure)>,
+    pub(super) local: Vec<Failure>,
     /// The kustomizations that could not be read, so that their references are unknown.
     pub(super) unread: Vec<String>,
 }
@@ -33,8 +32,7 @@ impl Troubles {
         troubles.local.extend(unnameable.map(|place| {
             let place = failure::shown(place);
             let message = format!("`{place}` was not looked at: its path is not UTF-8");
-            let failure = Failure::new(message).hint("rename its directory");
-            (WarningId::NotFollowed, failure)
+            Failure::new(message).hint("rename its directory")
         }));
         let graph = &explored.graph;
         let mut seen = BTreeSet::new();
@@ -56,25 +54,10 @@ impl Troubles {
             } else if hides {
                 troubles.unread.push(trouble.failure.message.clone());
             }
-            let id = match trouble.kind {
-                TroubleKind::Missing { .. } | TroubleKind::NoKustomization { .. } => {
-                    WarningId::MissingPath
-                }
-                _ => WarningId::NotFollowed,
-            };
-            troubles.local.push((id, trouble.failure.clone()));
+            troubles.local.push(trouble.failure.clone());
         }
         troubles.unread.dedup();
         Ok(troubles)
-    }
-
-    /// Returns the local ones as warnings.
-    pub(super) fn warnings(&self) -> impl Iterator<Item = Warning> {
-        self.local.iter().map(|(id, failure)| Warning {
-            id: *id,
-            location: failure.location.as_deref().cloned().unwrap_or_default(),
-            message: failure.message.clone(),
-        })
     }
 }
 

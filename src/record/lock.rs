@@ -12,8 +12,6 @@
 //! trailers: true                     # the message of the commit that wrote this holds the record, too; only when true
 //! options:                           # what changes the result; defaults are left out
 //!   scope: example
-//!   leave-missing: ["*.json"]
-//!   leave-remote: [github.com/acme]  # `--leave-remote`
 //! remotes:
 //!   - url: https://github.com/kubernetes-sigs/kustomize
 //!     ref: v1.0.6                    # absent when none was written
@@ -37,7 +35,7 @@
 //!     through:                       # the references that lead there; absent when it stands in this tree
 //!       - ["https://github.com/acme/bases//web?ref=v1"]
 //!     reason: charts are brought in with `helm: true` only
-//!     accepted: true                 # by the configuration or `--leave-remote`; only when true
+//!     accepted: true                 # by an exception; only when true
 //! files:                             # what is stored beside the lock
 //!   - path: localized-files/…/kustomization.yaml
 //!     mode: "100644"                 # or "100755"
@@ -49,7 +47,7 @@
 //!       localized-files/…/x.yaml: https://…/x.yaml
 //! ```
 //!
-//! The keys `left`, `target`, `trailers`, `options.leave-missing`, `options.leave-remote`,
+//! The keys `left`, `target`, `trailers`,
 //! `remotes[].submodules`, `remotes[].through`, `files[].stripped`, `files[].remote`, `files[].source` and
 //! `files[].rewritten` go beyond the first sketch of the format: a copy must know what it is a copy of, and a reviewer
 //! which remote each stored file came from, what was changed in it, and why there is an entry that nothing in the tree
@@ -103,10 +101,6 @@ pub struct LockOptions {
     /// The directory that bounds what a local target may reach, when it was given: a path from the
     /// top of the repository, `.` for the top.
     pub scope: Option<String>,
-    /// The patterns of local references whose targets may be missing.
-    pub leave_missing: BTreeSet<String>,
-    /// The globs of URLs that were left remote for `--leave-remote`.
-    pub leave_remote: BTreeSet<String>,
 }
 
 /// Which files a kustomization root may load.

@@ -142,7 +142,7 @@ pub(super) struct JsonMessage<'a> {
 impl<'a> From<&'a Warning> for JsonMessage<'a> {
     fn from(warning: &'a Warning) -> Self {
         JsonMessage {
-            id: Some(warning.id.id()),
+            id: Some(warning.rule.id()),
             place: Some((&warning.location).into()),
             chain: Vec::new(),
             message: &warning.message,

@@ -38,7 +38,7 @@ pub(super) fn write_left(out: &mut String, left: &[Left]) -> std::fmt::Result {
     }
     let exceptions = left.iter().filter_map(|left| {
         let rule = walk::rules(&left.what).first()?;
-        Config::exception(*rule, &walk::subject(&left.what))
+        Config::exception(*rule, &walk::subject(&left.what), "")
     });
     let exceptions: Vec<_> = exceptions.collect();
     for line in leave(&exceptions.iter().collect::<Vec<_>>()) {

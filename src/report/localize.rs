@@ -13,7 +13,6 @@ use super::remotes::{JsonChange, JsonRemote, remote, write_changes};
 use super::{Tell, by_id, counted, visible, write_warnings};
 use crate::commands::Status;
 use crate::commands::localize::{BranchOutcome, CopyOutcome, InPlaceOutcome, Localized, Outcome};
-use crate::config::Strict;
 use crate::failure::{Failure, short, stage};
 use crate::plan::Rewritten;
 use crate::record::{Change, Remote};
@@ -42,8 +41,8 @@ impl Tell for Outcome {
         &self.warnings
     }
 
-    fn refused(&self) -> Option<&Strict> {
-        (self.status == Status::Warned).then_some(&self.strict)
+    fn is_refused(&self) -> bool {
+        self.status == Status::Warned
     }
 
     fn is_done(&self) -> bool {
@@ -223,6 +222,10 @@ impl Outcome {
             removed,
             ..
         } = changed;
+        // What was found says it all.
+        if self.status == Status::Warned {
+            return Ok(());
+        }
         if self.status == Status::Unchanged {
             return self.write_unchanged(out, *updated, verbose);
         }
@@ -300,7 +303,6 @@ impl Outcome {
             (false, targets, _) => visible(&targets.join(", ")),
         };
         let would = match (*updated, self.status) {
-            (_, Status::Warned) => "not done, because it comes with warnings:",
             (true, Status::DryRun) => "would update",
             (true, _) => "updated",
             (false, Status::DryRun) => "would localize",

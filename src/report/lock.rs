@@ -11,7 +11,6 @@ use super::remotes::{JsonChange, JsonRemote, remote, write_changes};
 use super::{Tell, by_id, counted, messages, visible, write_warnings};
 use crate::commands::Status;
 use crate::commands::lock::Outcome;
-use crate::config::Strict;
 use crate::failure::{Failure, Failures, short, stage};
 use crate::plan::lock::Unresolved;
 use crate::record::LOCK_NAME;
@@ -102,8 +101,8 @@ impl Tell for Outcome {
         Failures(failures)
     }
 
-    fn refused(&self) -> Option<&Strict> {
-        (self.status == Status::Warned).then_some(&self.strict)
+    fn is_refused(&self) -> bool {
+        self.status == Status::Warned
     }
 
     fn is_done(&self) -> bool {
@@ -144,6 +143,16 @@ impl Outcome {
         }
         write_accepted(out, &self.left)?;
         write_warnings(out, &self.warnings, verbose)?;
+        if !self.unread.is_empty() {
+            let count = counted(self.unread.len(), "reference");
+            writeln!(
+                out,
+                "  {count} not followed, which `git kustomize-localize check` explains"
+            )?;
+        }
+        for failure in self.unread.iter().filter(|_| verbose) {
+            writeln!(out, "    {}", visible(&failure.to_string()))?;
+        }
         if verbose {
             for remote in &self.remotes {
                 let digest = remote.digest();

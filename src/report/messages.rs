@@ -1,14 +1,14 @@
 //! Messages on standard error: failures with their hints, and warnings.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
 use console::Style;
 
-use super::{counted, counted_warnings, visible};
-use crate::config::{Config, FILE_NAME, Strict};
+use super::{by_id, counted, visible};
+use crate::config::{Config, FILE_NAME};
 use crate::failure::{Exception, Failure, Failures};
-use crate::finding::WarningId;
+use crate::finding::Rule;
 use crate::walk::Warning;
 
 /// How many places of one failure, or warnings of one id, are named before the rest is only counted.
@@ -73,7 +73,9 @@ pub(super) fn leave(exceptions: &[&Exception]) -> Vec<String> {
         1 => "it",
         _ => "them",
     };
-    let hint = format!("to leave {what} remote, add to `allow` in `{FILE_NAME}`:");
+    let hint = format!(
+        "to leave {what} remote, run `git kustomize-localize lock --add-allow`, or add to `allow` in `{FILE_NAME}`:"
+    );
     let entries = entries.into_iter().map(|entry| format!("  {entry}"));
     std::iter::once(hint).chain(entries).collect()
 }
@@ -97,42 +99,35 @@ fn by_reason(failures: &Failures) -> Vec<Vec<&Failure>> {
     groups
 }
 
-/// Returns the failure that warnings are errors.
+/// Returns the failure that nothing was written because of these.
 #[must_use]
-pub fn too_strict(strict: &Strict, warnings: &[Warning]) -> Failure {
-    let refused: Vec<Warning> = warnings
+pub fn refused(warnings: &[Warning]) -> Failure {
+    let refused = warnings.iter().filter(|warning| warning.fails());
+    let refused: Vec<Warning> = refused.cloned().collect();
+    let counts = by_id(&refused);
+    let each: Vec<String> = counts
         .iter()
-        .filter(|warning| strict.takes(warning.id))
-        .cloned()
+        .map(|(id, count)| format!("{id} {count}"))
         .collect();
-    let (lets, accept) = match strict {
-        Strict::All => (
-            "`--strict` lets none pass",
-            "leave `--strict` out, or name those that are errors: --strict=ID,…",
-        ),
-        Strict::Some(_) => (
-            "`strict` lets none of these pass",
-            "leave their ids out of `--strict` and `strict` of the configuration",
-        ),
-    };
     let failure = Failure::new(format!(
-        "nothing was written, because of {}: {lets}",
-        counted_warnings(&refused)
+        "nothing was written: {} ({})",
+        counted(refused.len(), "error"),
+        each.join(", ")
     ));
-    let ids: BTreeSet<WarningId> = refused.iter().map(|warning| warning.id).collect();
-    let meanings = ids.iter().map(|id| format!("`{id}`: {}", id.meaning()));
-    meanings
-        .fold(failure, Failure::hint)
-        .hint(format!("to accept them, {accept}"))
+    let ids: Vec<&str> = counts.into_keys().collect();
+    failure.hint(format!(
+        "what that is, and what to do: git kustomize-localize explain {}",
+        ids.join(" ")
+    ))
 }
 
-/// Returns the warnings that are shown: without `verbose` a few of each id, and no missing path, which `check` reports.
+/// Returns the warnings that are shown: without `verbose` a few of each id.
 pub(super) fn shown(warnings: &[Warning], verbose: bool) -> Vec<&Warning> {
-    let mut counts: BTreeMap<WarningId, usize> = BTreeMap::new();
+    let mut counts: BTreeMap<Rule, usize> = BTreeMap::new();
     let mut is_shown = |warning: &&Warning| {
-        let count = counts.entry(warning.id).or_default();
+        let count = counts.entry(warning.rule).or_default();
         *count += 1;
-        verbose || (*count <= NAMED && warning.id != WarningId::MissingPath)
+        verbose || *count <= NAMED
     };
     warnings
         .iter()
@@ -143,10 +138,15 @@ pub(super) fn shown(warnings: &[Warning], verbose: bool) -> Vec<&Warning> {
 /// Returns those warnings that are [`shown`], a line each.
 #[must_use]
 pub fn warnings(warnings: &[Warning], verbose: bool) -> String {
-    let mark = Style::new().for_stderr().yellow().bold();
     // Writing to a string cannot fail.
     let mut out = String::new();
     for warning in shown(warnings, verbose) {
+        let mark = Style::new().for_stderr().bold();
+        let mark = if warning.fails() {
+            mark.red()
+        } else {
+            mark.yellow()
+        };
         let place = match warning.location.to_string().as_str() {
             "" => String::new(),
             _ => format!("{}: ", warning.location),
@@ -158,8 +158,8 @@ pub fn warnings(warnings: &[Warning], verbose: bool) -> String {
         let _ = writeln!(
             out,
             "{}{} {}{}{}",
-            mark.apply_to("warning"),
-            mark.apply_to(format!("[{}]:", warning.id)),
+            mark.apply_to(warning.severity.name()),
+            mark.apply_to(format!("[{}]:", warning.rule)),
             visible(&place),
             visible(&field),
             visible(&warning.message)

@@ -63,9 +63,15 @@ impl Walker<'_> {
         let resolved = tree::resolve(&*tree, &place)?;
         let real = match &resolved {
             Resolved::File { path, .. } | Resolved::Directory { path } => path,
-            Resolved::Missing { path } if self.may_be_missing(source_id, path) => {
+            Resolved::Missing { path }
+                if self.may_be_missing(
+                    source_id,
+                    path,
+                    self.graph.roots[root].edges[edge].lines(),
+                ) =>
+            {
                 let path = path.clone();
-                return Ok(self.keep_missing(root, edge, &path));
+                return Ok(self.keep_missing(root, &path));
             }
             _ => return Err(self.unresolved(source_id, text, resolved, &outside, &bound)),
         };

@@ -36,7 +36,7 @@ pub(super) fn tell(graph: &Graph, troubles: &mut [Trouble]) {
         let mut remote = named.into_iter().chain(way);
         let remote = remote.find_map(|edge| edge.remote.as_ref());
         if let Some(wanted) = remote.filter(|_| can_stay) {
-            let exception = Config::exception(Rule::RemoteReference, &wanted.subject());
+            let exception = Config::exception(Rule::RemoteReference, &wanted.subject(), "");
             trouble.failure.exception = exception.map(Box::new);
         }
     }

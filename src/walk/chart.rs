@@ -12,9 +12,9 @@ use std::rc::Rc;
 use super::local::wider;
 use super::trouble::{Beyond, Trouble, TroubleKind, WalkError, WalkResult};
 use super::{File, FileId, Graph, NamedBy, Noted, Origin, Remotes, RootId, Walker, Warning};
-use crate::config::{self, Leave, is_one_version};
+use crate::config::FILE_NAME;
 use crate::failure::{Failure, Result};
-use crate::finding::{Rule, Subject, WarningId};
+use crate::finding::{Rule, Subject};
 use crate::kustomization::{NoteKind, Spot};
 use crate::record::{ChartRemote, Index, Lock, chart_label};
 use crate::redact::SafeUrl;
@@ -55,7 +55,7 @@ pub enum Pulled {
     /// It is here.
     Archive(Rc<Archive>),
     /// It is left remote; the rest of a sentence explains why, or what to do.
-    Left(&'static str),
+    Left,
 }
 
 /// A chart of a repository that is not in the tree, and what happened to it.
@@ -318,12 +318,10 @@ impl Walker<'_> {
                 },
                 (Place::Missing(path), None) => {
                     let source = self.graph.roots[chart.noted.root].source;
-                    match self.judge_missing(source, path) {
-                        config::Missing::Wrong => {
-                            let stop = no_chart(&self.graph, note, chart.name, path);
-                            stops.push((note, stop));
-                        }
-                        may => absent.push((note, chart.name.to_owned(), path.clone(), may)),
+                    if self.may_be_missing(source, path, self.graph.lines_of(note)) {
+                        absent.push((note, chart.name.to_owned(), path.clone()));
+                    } else {
+                        stops.push((note, no_chart(&self.graph, note, chart.name, path)));
                     }
                 }
                 (Place::Submodule(path), None) => {
@@ -344,10 +342,8 @@ impl Walker<'_> {
         for (note, stop) in stops {
             self.chart_trouble(note, stop);
         }
-        for (note, name, path, may) in absent {
-            let root = self.graph.notes[note].root;
-            let location = self.graph.note_location(note);
-            self.left_missing(may, root, &path, location, &format!("the chart `{name}`"));
+        for (note, name, path) in absent {
+            self.keep_missing(self.graph.notes[note].root, &path);
             self.graph.charts.push(Chart {
                 root: self.graph.notes[note].root,
                 note,
@@ -364,9 +360,10 @@ impl Walker<'_> {
         if missing.is_empty() {
             return;
         }
-        let (accepted, missing): (Vec<Missing>, Vec<Missing>) = missing
-            .into_iter()
-            .partition(|one| !self.options.asks_for_left && self.accepts_chart(&one.wanted));
+        let (accepted, missing): (Vec<Missing>, Vec<Missing>) =
+            missing.into_iter().partition(|one| {
+                !self.options.asks_for_left && self.accepts_chart(one.note, &one.wanted)
+            });
         for Missing { note, wanted } in accepted {
             self.unbrought_chart(note, &wanted);
         }
@@ -379,10 +376,19 @@ impl Walker<'_> {
         for (Missing { note, wanted }, answer) in missing.into_iter().zip(answers) {
             match answer {
                 Ok(Pulled::Archive(archive)) => self.brought_chart(note, &wanted, archive),
-                Ok(Pulled::Left(_)) | Err(_) if self.accepts_chart(&wanted) => {
+                Ok(Pulled::Left) | Err(_) if self.accepts_chart(note, &wanted) => {
                     self.unbrought_chart(note, &wanted);
                 }
-                Ok(Pulled::Left(why)) => self.left_chart(note, &wanted, why),
+                Ok(Pulled::Left) => {
+                    let message = format!(
+                        "{} is not brought in: write `helm: true` into {FILE_NAME}",
+                        wanted.shown()
+                    );
+                    let location = self.graph.note_location(note);
+                    let warning = Warning::new(Rule::RemoteChart, location, message);
+                    self.graph.warnings.push(warning);
+                    self.unbrought_chart(note, &wanted);
+                }
                 Err(failure) => {
                     let kind = Box::new(TroubleKind::Chart);
                     self.chart_trouble(note, WalkError { kind, failure });
@@ -401,7 +407,7 @@ impl Walker<'_> {
             Resolved::Directory { path } => path,
             _ => {
                 return Err(WalkError::new(
-                    TroubleKind::Refused,
+                    TroubleKind::Chart,
                     format!(
                         "`{}` is not a directory, so it is not a chart",
                         tree.label(place)
@@ -433,17 +439,6 @@ impl Walker<'_> {
     }
 
     fn brought_chart(&mut self, note: usize, wanted: &ChartRef, archive: Rc<Archive>) {
-        if !is_one_version(&wanted.version) {
-            self.graph.warnings.push(Warning {
-                id: WarningId::FloatingChart,
-                location: self.graph.note_location(note),
-                message: format!(
-                    "{} names no single version: taken as {}, which the lock holds",
-                    wanted.shown(),
-                    archive.resolved
-                ),
-            });
-        }
         let files = archive
             .files
             .iter()
@@ -456,6 +451,7 @@ impl Walker<'_> {
                     },
                     bytes: bytes.clone(),
                     executable: false,
+                    comments: None,
                 });
                 (path.clone(), id)
             })
@@ -470,21 +466,15 @@ impl Walker<'_> {
     }
 
     /// Returns whether it is accepted that a chart stays remote.
-    fn accepts_chart(&self, wanted: &ChartRef) -> bool {
-        let accepts = |leave: &Leave<'_>| leave.accepts(Rule::RemoteChart, &wanted.subject());
-        self.options.leave.and_then(accepts).is_some()
-    }
-
-    fn left_chart(&mut self, note: usize, wanted: &ChartRef, why: &str) {
-        self.graph.warnings.push(Warning {
-            id: WarningId::RemoteChart,
-            location: self.graph.note_location(note),
-            message: format!(
-                "{} is left as it is, so to build the result takes helm and the network; {why}",
-                wanted.shown()
-            ),
-        });
-        self.unbrought_chart(note, wanted);
+    fn accepts_chart(&self, note: usize, wanted: &ChartRef) -> bool {
+        self.options.leave.is_some_and(|leave| {
+            let lines = self.graph.lines_of(note);
+            let subject = wanted.subject();
+            let reason = self
+                .graph
+                .exception(leave, Rule::RemoteChart, &subject, lines);
+            reason.is_some()
+        })
     }
 
     fn unbrought_chart(&mut self, note: usize, wanted: &ChartRef) {

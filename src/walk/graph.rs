@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use super::chart::{Archive, Chart, Place};
 use super::remote_ref::RemoteRef;
+use crate::config::{Comments, Config};
 use crate::failure::Location;
-use crate::finding::WarningId;
+use crate::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::kustomization::{Accepts, Kind, Note, Reference};
 use crate::limits::FILE;
 use crate::redact::SafeUrl;
@@ -127,6 +128,8 @@ pub struct File {
     pub bytes: Rc<[u8]>,
     /// Whether its mode is 100755.
     pub executable: bool,
+    /// The exceptions that the user wrote in it.
+    pub comments: Option<Rc<Comments>>,
 }
 
 /// Where a file comes from.
@@ -198,11 +201,71 @@ pub enum Target {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Warning {
     /// What sort of thing it is.
-    pub id: WarningId,
+    pub rule: Rule,
+    /// How much it matters here.
+    pub severity: Severity,
     /// Where it is.
     pub location: Location,
     /// What it is.
     pub message: String,
+}
+
+impl From<Finding> for Warning {
+    fn from(finding: Finding) -> Warning {
+        let (line, column) = finding.span.map_or((0, 0), |span| (span.line, span.column));
+        let location = Location {
+            file: finding.path,
+            line,
+            column,
+            field: finding.field,
+            ..Location::default()
+        };
+        Warning {
+            rule: finding.rule,
+            severity: finding.severity,
+            location,
+            message: finding.message,
+        }
+    }
+}
+
+impl Warning {
+    /// Returns a warning with the severity that its rule has.
+    pub fn new(rule: Rule, location: Location, message: String) -> Warning {
+        Warning {
+            rule,
+            severity: rule.default_severity(),
+            location,
+            message,
+        }
+    }
+
+    /// Returns whether nothing is written because of it.
+    #[must_use]
+    pub fn fails(&self) -> bool {
+        self.severity == Severity::Error
+    }
+
+    /// Gives warnings the severity that they have here, with `strict` that of errors; those of rules that are off go.
+    pub fn judge(warnings: &mut Vec<Warning>, config: &Config, strict: bool) {
+        warnings.retain_mut(
+            |warning| match config.level(warning.rule, warning.severity) {
+                Some(severity) => {
+                    warning.severity = if strict { Severity::Error } else { severity };
+                    true
+                }
+                None => false,
+            },
+        );
+    }
+}
+
+impl Edge {
+    /// Returns where it stands, for [`Graph::exception`].
+    #[must_use]
+    pub fn lines(&self) -> (FileId, usize, usize) {
+        (self.from, self.reference.line, self.reference.end_line)
+    }
 }
 
 impl Graph {
@@ -219,6 +282,37 @@ impl Graph {
             }
             _ => file.bytes.clone(),
         }
+    }
+
+    /// Returns why something that a rule is about stays as it is: because of a comment at the lines of a file where it is
+    /// named, or of the configuration.
+    #[must_use]
+    pub fn exception(
+        &self,
+        config: &Config,
+        rule: Rule,
+        subject: &Subject,
+        (file, first, last): (FileId, usize, usize),
+    ) -> Option<String> {
+        let place = Span {
+            line: first,
+            column: 1,
+            end_line: last,
+            end_column: 1,
+        };
+        let comments = self.files[file].comments.as_deref();
+        let mut said = comments
+            .into_iter()
+            .flat_map(|comments| comments.allowing(rule, Some(place)));
+        let comment = said.next().map(|(_, said)| said.reason.clone());
+        comment.or_else(|| config.reason(rule, subject))
+    }
+
+    /// Returns the place of a note, for [`Graph::exception`].
+    #[must_use]
+    pub fn lines_of(&self, note: usize) -> (FileId, usize, usize) {
+        let Noted { file, note, .. } = &self.notes[note];
+        (*file, note.line, note.line)
     }
 
     /// Returns the file's path as the user would name it.

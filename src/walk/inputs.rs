@@ -167,7 +167,7 @@ pub fn explore(tree: Rc<dyn Listing>, directories: &[String]) -> Explored {
     let options = Options {
         load_restrictor: LoadRestrictor::None,
         contents: Contents::Configurations,
-        keeps: Some(&|_| false),
+        drops_bytes: true,
         ..Options::default()
     };
     let source = Source {

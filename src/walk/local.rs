@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use super::trouble::{Beyond, TroubleKind, WalkError, WalkResult};
-use super::{Absence, LoadRestrictor, RootId, SourceId, Target, Walker, Warning};
-use crate::config::{FILE_NAME, Missing};
-use crate::failure::{Location, Result, command, stage};
-use crate::finding::WarningId;
+use super::{Absence, FileId, LoadRestrictor, RootId, SourceId, Target, Walker};
+use crate::config::{Config, FILE_NAME, PLACEHOLDER};
+use crate::failure::{Result, command, stage};
+use crate::finding::{Rule, Subject};
 use crate::kustomization::{Accepts, Kind};
 use crate::redact;
 use crate::reference::{self, RepoSpec};
@@ -124,8 +124,14 @@ impl Walker<'_> {
                 TroubleKind::Refused,
                 format!("`{text}` is a directory, not a file"),
             )),
-            Resolved::Missing { path } if self.may_be_missing(source_id, &path) => {
-                Ok(self.keep_missing(root, edge, &path))
+            Resolved::Missing { path }
+                if self.may_be_missing(
+                    source_id,
+                    &path,
+                    self.graph.roots[root].edges[edge].lines(),
+                ) =>
+            {
+                Ok(self.keep_missing(root, &path))
             }
             other => {
                 Err(self.unresolved(source_id, text, other, &|| outside("lies outside"), &bound))
@@ -199,8 +205,14 @@ impl Walker<'_> {
                 TroubleKind::Refused,
                 format!("`{text}` is a file, not a directory"),
             )),
-            Resolved::Missing { path } if self.may_be_missing(source_id, &path) => {
-                self.keep_missing(root, edge, &path);
+            Resolved::Missing { path }
+                if self.may_be_missing(
+                    source_id,
+                    &path,
+                    self.graph.roots[root].edges[edge].lines(),
+                ) =>
+            {
+                self.keep_missing(root, &path);
                 Ok(None)
             }
             other => Err(self.unresolved(source_id, text, other, &outside, &scope)),
@@ -314,8 +326,7 @@ impl Walker<'_> {
                 format!("`{text}` is kept out of git: `{shown}` matches `{pattern}` ({place})"),
             )
             .hint(format!(
-                "to leave the reference as it is: {}, or `leave-missing` in `{FILE_NAME}`",
-                command("--leave-missing", [&shown])
+                "to let it be missing, add to `allow` in `{FILE_NAME}`: - {{path: {shown}, reason: {PLACEHOLDER}}}"
             )),
         }
     }
@@ -347,45 +358,25 @@ impl Walker<'_> {
         }
     }
 
-    /// Returns what a missing path means.
-    pub(super) fn judge_missing(&self, source: SourceId, path: &str) -> Missing {
-        let says = self.options.leave_missing.filter(|_| source == 0);
-        says.map_or(Missing::Wrong, |says| says(path))
-    }
-
-    pub(super) fn may_be_missing(&self, source: SourceId, path: &str) -> bool {
-        self.judge_missing(source, path) != Missing::Wrong
-    }
-
-    pub(super) fn keep_missing(&mut self, root: RootId, edge: usize, path: &str) -> Target {
-        let edge = &self.graph.roots[root].edges[edge];
-        let location = self.graph.location(edge.from, &edge.reference);
-        let what = format!("`{}`", edge.reference.text);
-        self.left_missing(self.judge_missing(0, path), root, path, location, &what);
-        Target::Kept
-    }
-
-    /// Notes that there is nothing at a path of the first tree, which may be.
-    pub(super) fn left_missing(
-        &mut self,
-        may: Missing,
-        root: RootId,
+    /// Returns whether there may be nothing at a path that is named in these lines.
+    pub(super) fn may_be_missing(
+        &self,
+        source: SourceId,
         path: &str,
-        location: Location,
-        what: &str,
-    ) {
+        lines: (FileId, usize, usize),
+    ) -> bool {
+        let Some(may) = self.options.leave_missing.filter(|_| source == 0) else {
+            return false;
+        };
+        let (subject, none) = (Subject::Local, Config::default());
+        let says = |rule| self.graph.exception(&none, rule, &subject, lines).is_some();
+        may(path) || Rule::MISSING.into_iter().any(says)
+    }
+
+    pub(super) fn keep_missing(&mut self, root: RootId, path: &str) -> Target {
         let shown = self.graph.sources[0].tree.label(path);
-        if may == Missing::Accepted {
-            self.graph.missing.entry(root).or_insert(shown);
-            return;
-        }
-        self.graph.warnings.push(Warning {
-            id: WarningId::LeftMissing,
-            message: format!(
-                "{what} is left as it is: there is no `{shown}`, so the result does not build without it"
-            ),
-            location,
-        });
+        self.graph.missing.entry(root).or_insert(shown);
+        Target::Kept
     }
 }
 

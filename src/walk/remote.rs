@@ -8,7 +8,6 @@ use super::{
     FileId, Found, NamedBy, Origin, Pending, RemoteRef, Remotes, Repository, RootId, Source,
     SourceId, Target, Walker, Wants,
 };
-use crate::config::Leave;
 use crate::failure::{Failure, Result, listed, nearest};
 use crate::finding::Rule;
 use crate::kustomization::{Accepts, Reference};
@@ -40,8 +39,14 @@ impl Walker<'_> {
             )
             .hint("what it names would be copied from here into what you publish: use another ref or a fork"));
         }
-        let leaves = |leave: &Leave<'_>| leave.accepts(Rule::RemoteReference, &wanted.subject());
-        let is_left = self.options.leave.and_then(leaves).is_some();
+        let is_left = self.options.leave.is_some_and(|leave| {
+            let lines = self.graph.roots[root].edges[edge].lines();
+            let subject = wanted.subject();
+            let reason = self
+                .graph
+                .exception(leave, Rule::RemoteReference, &subject, lines);
+            reason.is_some()
+        });
         if is_left {
             self.graph.left.insert((root, edge));
         }

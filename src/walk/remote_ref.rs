@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::{ChartRef, Pulled, RemoteFile, Repository};
-use crate::config::Leave;
+use crate::config::Config;
 use crate::failure::{Failure, Result};
 use crate::finding::{Rule, Subject};
 use crate::kustomization::{Accepts, Reference};
@@ -257,12 +257,12 @@ pub fn rules(what: &LeftWhat) -> &'static [Rule] {
     }
 }
 
-/// Returns the reason why something that a lock lists as left stays remote; none if it was not accepted.
+/// Returns the reason that the configuration gives for something that a lock lists as left.
 #[must_use]
-pub fn accepted(leave: &Leave<'_>, what: &LeftWhat) -> Option<String> {
+pub fn accepted(config: &Config, what: &LeftWhat) -> Option<String> {
     let subject = subject(what);
     let mut rules = rules(what).iter();
-    rules.find_map(|rule| leave.accepts(*rule, &subject))
+    rules.find_map(|rule| config.reason(*rule, &subject))
 }
 
 /// What a remote reference turned out to be.
@@ -282,7 +282,7 @@ pub trait Remotes {
 
     /// Brings in charts, side by side: one answer for each, in their order. With each comes whose files name it.
     fn charts(&mut self, wanted: &[(ChartRef, NamedBy)]) -> Vec<Result<Pulled>> {
-        let left = |_| Ok(Pulled::Left("nothing here brings in charts"));
+        let left = |_| Ok(Pulled::Left);
         wanted.iter().map(left).collect()
     }
 }

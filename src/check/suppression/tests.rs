@@ -5,7 +5,7 @@ use crate::finding::Severity;
 
 /// Returns the line of each comment with the lines that it is about and the rules, or what is wrong.
 fn read_all(text: &str) -> Vec<(usize, usize, String)> {
-    Suppressions::of(text.as_bytes())
+    Comments::of(text.as_bytes())
         .comments
         .iter()
         .map(|comment| {
@@ -37,27 +37,27 @@ fn left(scene: Scene) -> Vec<(Rule, usize)> {
 #[test]
 fn a_comment_is_about_its_line_or_the_next_that_is_none() {
     let text = "\
-# kustomize-localize: allow[cycle] the first
+# kustomize-localize: allow[engine] the first
 resources: # kustomize-localize: allow[missing-path] beside
 # kustomize-localize: allow[remote-reference] above
 # of course
   # kustomize-localize: allow[floating-ref, function] above, too
 - https://a.example/x # kustomize-localize: allow[out-of-scope]  and   beside 
 - b
-# kustomize-localize: allow[cycle] no more
+# kustomize-localize: allow[engine] no more
 
 - c
-# kustomize-localize: allow[cycle] the last";
+# kustomize-localize: allow[engine] the last";
     assert_eq!(
         read_all(text),
         [
-            (1, 2, "cycle: the first".to_owned()),
+            (1, 2, "engine: the first".to_owned()),
             (2, 2, "missing-path: beside".to_owned()),
             (3, 6, "remote-reference: above".to_owned()),
             (5, 6, "floating-ref+function: above, too".to_owned()),
             (6, 6, "out-of-scope: and   beside".to_owned()),
-            (8, 9, "cycle: no more".to_owned()),
-            (11, 12, "cycle: the last".to_owned()),
+            (8, 9, "engine: no more".to_owned()),
+            (11, 12, "engine: the last".to_owned()),
         ]
     );
     for text in [text.replace('\n', "\r\n"), format!("\u{feff}{text}")] {
@@ -69,42 +69,42 @@ resources: # kustomize-localize: allow[missing-path] beside
 #[test]
 fn only_comments_are_comments() {
     for text in [
-        "a: \"# kustomize-localize: allow[cycle] x\"\n",
-        "a: '\n  # kustomize-localize: allow[cycle] x'\n",
-        "a: |\n  # kustomize-localize: allow[cycle] x\n  y\n",
-        "a: >-\n  # kustomize-localize: allow[cycle] x\n",
-        "a: b#kustomize-localize: allow[cycle] x\n",
-        "patches:\n- patch: |-\n    # kustomize-localize: allow[cycle] x\n    a: b\n  target: {}\n",
-        "a: kustomize-localize: allow[cycle] x\n",
-        "# see kustomize-localize: allow[cycle] x\n",
+        "a: \"# kustomize-localize: allow[engine] x\"\n",
+        "a: '\n  # kustomize-localize: allow[engine] x'\n",
+        "a: |\n  # kustomize-localize: allow[engine] x\n  y\n",
+        "a: >-\n  # kustomize-localize: allow[engine] x\n",
+        "a: b#kustomize-localize: allow[engine] x\n",
+        "patches:\n- patch: |-\n    # kustomize-localize: allow[engine] x\n    a: b\n  target: {}\n",
+        "a: kustomize-localize: allow[engine] x\n",
+        "# see kustomize-localize: allow[engine] x\n",
         "# made by kustomize-localize\n# kustomize-localize is a program\n# kustomize-localize.lock\n",
-        "\"a\n# kustomize-localize: allow[cycle] x\n",
+        "\"a\n# kustomize-localize: allow[engine] x\n",
     ] {
         assert_eq!(read_all(text), [], "{text}");
     }
     for text in [
-        "a: [ # kustomize-localize: allow[cycle] x\n b]\n",
-        "a: | # kustomize-localize: allow[cycle] x\n  y\n",
-        "a: |\n  y\n# kustomize-localize: allow[cycle] x\nb: c\n",
-        "#kustomize-localize:allow[cycle]x\na: b\n",
-        "#   kustomize-localize : allow[ cycle ]: x\na: b\n",
-        "# kustomize-localize: allow[cycle] x\na: [\n",
-        "# kustomize-localize: allow[cycle] x\na: b\n: :\n- c\n",
-        "# kustomize-localize: allow[cycle] x",
+        "a: [ # kustomize-localize: allow[engine] x\n b]\n",
+        "a: | # kustomize-localize: allow[engine] x\n  y\n",
+        "a: |\n  y\n# kustomize-localize: allow[engine] x\nb: c\n",
+        "#kustomize-localize:allow[engine]x\na: b\n",
+        "#   kustomize-localize : allow[ engine ]: x\na: b\n",
+        "# kustomize-localize: allow[engine] x\na: [\n",
+        "# kustomize-localize: allow[engine] x\na: b\n: :\n- c\n",
+        "# kustomize-localize: allow[engine] x",
     ] {
         let read = read_all(text);
         assert_eq!(read.len(), 1, "{text}");
-        assert_eq!(read[0].2, "cycle: x", "{text}");
+        assert_eq!(read[0].2, "engine: x", "{text}");
     }
-    assert_eq!(read_all("\u{0}# kustomize-localize: allow[cycle] x"), []);
+    assert_eq!(read_all("\u{0}# kustomize-localize: allow[engine] x"), []);
     assert!(
-        Suppressions::of(b"# kustomize-localize: allow[cycle] x\n\xff")
+        Comments::of(b"# kustomize-localize: allow[engine] x\n\xff")
             .comments
             .is_empty()
     );
     let long = format!(
         "{}a: b\n",
-        "# kustomize-localize: allow[cycle] x\n".repeat(2000)
+        "# kustomize-localize: allow[engine] x\n".repeat(2000)
     );
     assert!(read_all(&long).iter().all(|(_, about, _)| *about == 2001));
 }
@@ -112,26 +112,26 @@ fn only_comments_are_comments() {
 #[test]
 fn malformed_comments_are_explained() {
     for (text, why) in [
-        ("allow[cycle]", "no reason is given"),
-        ("allow[cycle] -", "no reason is given"),
+        ("allow[engine]", "no reason is given"),
+        ("allow[engine] -", "no reason is given"),
         ("allow[] x", "a rule is missing in the brackets"),
-        ("allow[cycle,] x", "a rule is missing"),
+        ("allow[engine,] x", "a rule is missing"),
         (
-            "allow[cycel] x",
-            "there is no rule `cycel` (did you mean `cycle`?)",
+            "allow[enigne] x",
+            "there is no rule `enigne` (did you mean `engine`?)",
         ),
         ("allow[everything] x", "there is no rule `everything`"),
-        ("allow[Cycle] x", "did you mean `cycle`?"),
+        ("allow[Engine] x", "did you mean `engine`?"),
         ("allow[stale-allow] x", "`stale-allow` cannot be allowed"),
-        ("allow cycle x", "do not stand in brackets"),
-        ("allow[cycle x", "do not stand in brackets"),
-        ("allow(cycle) x", "do not stand in brackets"),
+        ("allow engine x", "do not stand in brackets"),
+        ("allow[engine x", "do not stand in brackets"),
+        ("allow(engine) x", "do not stand in brackets"),
         (
-            "ignore[cycle] x",
+            "ignore[engine] x",
             "`ignore` is nothing that can be asked for",
         ),
         ("", "it does not say `allow[RULE]`"),
-        ("[cycle] x", "it does not say `allow[RULE]`"),
+        ("[engine] x", "it does not say `allow[RULE]`"),
     ] {
         let text = format!("resources:\n- gone.yaml # kustomize-localize: {text}\n");
         let mut findings = scene(&text).check().findings;
@@ -151,13 +151,13 @@ fn malformed_comments_are_explained() {
         let place = stale.span.map(|span| (span.line, span.column));
         assert_eq!(place, Some((2, 13)));
     }
-    let missing = read_all("a: b # kustomize-localize allow[cycle] x\n");
+    let missing = read_all("a: b # kustomize-localize allow[engine] x\n");
     assert_eq!(missing[0].2, "`:` is missing after `kustomize-localize`");
 }
 
 #[test]
 fn the_first_comments_are_about_the_whole_file() {
-    let comment = "# kustomize-localize: allow[scanned-file] later\n";
+    let comment = "# kustomize-localize: allow[engine] later\n";
     let found = |text: &str| {
         let scene = Scene::default()
             .file("clusters/source.yaml", &source(""))
@@ -177,7 +177,7 @@ fn the_first_comments_are_about_the_whole_file() {
         format!("a: b {comment}"),
         format!("a: b\n{comment}"),
     ] {
-        assert!(found(&text).contains(&(Rule::ScannedFile, 0)), "{text}");
+        assert!(found(&text).contains(&(Rule::Engine, 0)), "{text}");
     }
 }
 
@@ -196,8 +196,8 @@ fn nothing_allows_what_could_not_be_read() {
 fn a_comment_that_allows_nothing_is_stale() {
     let text = "\
 resources:
-- gone.yaml # kustomize-localize: allow[missing-path, cycle] r
-- x.yaml # kustomize-localize: allow[cycle] r
+- gone.yaml # kustomize-localize: allow[missing-path, engine] r
+- x.yaml # kustomize-localize: allow[engine] r
 ";
     let entries =
         "allow:\n- {url: a.example, reason: r}\n- {url: 'b.example', refs: commit, reason: r}\n";
@@ -209,9 +209,9 @@ resources:
             (&*one.path, line, &*one.message, &*one.help[0])
         })
         .collect();
-    let nothing = "`cycle` has nothing here that could be allowed";
-    let remove = "remove the entry, or correct its `url`, `refs` or `rules`";
-    let entry = |name: &str| format!("nothing is allowed by the entry for `{name}`");
+    let nothing = "`engine` has nothing here that could be allowed";
+    let remove = "remove the entry, or correct what it names, its `refs` or `rules`";
+    let entry = |name: &str| format!("nothing is covered by the entry for `{name}`");
     assert_eq!(
         stale,
         [
@@ -221,7 +221,7 @@ resources:
                 "kustomization.yaml",
                 2,
                 nothing,
-                "take `cycle` out of the comment"
+                "take `engine` out of the comment"
             ),
             ("kustomization.yaml", 3, nothing, "remove the comment"),
         ]
@@ -270,7 +270,7 @@ fn no_secret_of_a_comment_is_shown() {
 #[test]
 fn the_page_shows_comments_that_allow() {
     let page = include_str!("../../manual/configuration.md");
-    let (_, section) = page.split_once("\n## Allowing a finding\n").unwrap();
+    let (_, section) = page.split_once("\n## Exceptions\n").unwrap();
     let example = section.split("```yaml\n").nth(1).unwrap();
     let example = example.split("```").next().unwrap();
     assert_eq!(

@@ -22,7 +22,7 @@ fn scene(files: &[(&str, &str)]) -> Scene {
 
 /// Returns what is found that is added by a URL, sorted.
 fn added(scene: Scene) -> Vec<String> {
-    let findings = scene.find(Rule::RemoteComponent);
+    let findings = scene.find(Rule::RemoteReference);
     assert!(findings.iter().all(|one| one.fails()), "{findings:?}");
     let mut found: Vec<String> = findings.into_iter().map(|one| one.reference).collect();
     found.sort();

@@ -37,7 +37,10 @@ pub(super) fn rebuild(
     let repository = crate::tree::objects::open(&here.git_dir)?.with_object_memory();
     let source_tree = object_id(&source.tree)?;
     let workspace = Workspace::of_commit(here.clone(), source)?;
-    let options = recorded(lock, &workspace)?;
+    let options = Options {
+        overwrite: false,
+        trailers: lock.trailers,
+    };
     let fetching = fetch::Options {
         helm: workspace.config.helm,
         max_file_size: workspace.config.max_file_size,
@@ -74,15 +77,4 @@ pub(super) fn rebuild(
         }
     };
     Ok(Rebuilt { repository, tree })
-}
-
-/// Returns the options that a lock was made with, and those that the source adds.
-fn recorded(lock: &Lock, workspace: &Workspace) -> Result<Options> {
-    let mut options = Options::recorded(lock)?;
-    let source = workspace.lock.iter();
-    let left = source.flat_map(|lock| &lock.options.leave_remote);
-    if lock.target.is_some() {
-        options.leave_remote.extend(left.cloned());
-    }
-    Ok(options)
 }

@@ -3,10 +3,9 @@
 use serde_json::Value;
 
 use super::super::deployed::{REPOSITORY_KEYS, TARGET_KEYS};
-use super::super::read::{ALLOW_KEYS, KEYS, MISSING_KEYS};
+use super::super::read::{ALLOW_KEYS, KEYS};
 use super::*;
 use crate::config::Engine;
-use crate::finding::WarningId;
 
 fn schema() -> Value {
     serde_json::from_str(SCHEMA).unwrap()
@@ -46,15 +45,13 @@ fn the_schema_has_the_keys_and_words_of_the_code() {
     assert_eq!(keys(properties), BTreeSet::from(KEYS));
     let allow = &schema["definitions"]["allow"]["properties"];
     assert_eq!(keys(allow), BTreeSet::from(ALLOW_KEYS));
-    let missing = &schema["definitions"]["missing"]["properties"];
-    assert_eq!(keys(missing), BTreeSet::from(MISSING_KEYS));
     let repository = &properties["repository"]["items"]["properties"];
     assert_eq!(keys(repository), BTreeSet::from(REPOSITORY_KEYS));
     let target = &properties["targets"]["items"]["properties"];
     assert_eq!(keys(target), BTreeSet::from(TARGET_KEYS));
     let engines: Vec<&str> = Engine::ALL.iter().map(|engine| engine.id()).collect();
     assert_eq!(words(&target["engine"]), engines);
-    for property in [properties, allow, missing] {
+    for property in [properties, allow] {
         for (key, value) in property.as_object().unwrap() {
             assert!(value["description"].is_string(), "{key}");
         }
@@ -71,8 +68,6 @@ fn the_schema_has_the_keys_and_words_of_the_code() {
             format!("{}{rest}. Default: {severity}.", first.to_uppercase())
         );
     }
-    let warnings: Vec<&str> = WarningId::ALL.iter().map(|one| one.id()).collect();
-    assert_eq!(words(&properties["strict"]["items"]), warnings);
     let names = |levels: &[Level]| -> Vec<_> { levels.iter().map(|level| level.name()).collect() };
     assert_eq!(words(&schema["definitions"]["level"]), names(Level::ALL));
     let policies: Vec<&str> = RefPolicy::ALL.iter().map(|policy| policy.name()).collect();
@@ -83,7 +78,7 @@ fn the_schema_has_the_keys_and_words_of_the_code() {
         let rules = Rule::ALL.iter().filter(|rule| is(**rule));
         rules.map(|rule| rule.id()).collect()
     };
-    assert_eq!(words(&allow["rules"]["items"]), ids(Rule::is_about_urls));
+    assert_eq!(words(&allow["rules"]["items"]), ids(Rule::can_be_allowed));
     let description = allow["rules"]["description"].as_str().unwrap();
     let default = ids(Rule::is_allowed_by_default).join(", ");
     assert!(description.ends_with(&format!("Default: {default}.")));
@@ -95,10 +90,10 @@ fn the_schema_and_the_program_accept_the_same() {
         EVERYTHING,
         "{}",
         "scopes: []\ninclude: ['.']\nexclude: ['**/a', .github/*, 'a/..b', 'a/.b/c']\n",
-        "rules: {cycle: off, stale-lock: error}\n",
-        "strict: []\nleave-missing: []\n",
-        "strict: [not-built, left-missing]\nleave-missing: [{path: '**/a*/.x', reason: r}]\n",
-        "allow: []\nlocked: allow\nhelm: true\nallow-private: false\nload-restrictor: root-only\n",
+        "rules: {function: off, stale-lock: error}\n",
+        "allow: [{path: '**/a*/.x', reason: r}, {chart: a.example, reason: r, refs: any}]\n",
+        "allow: [{image: a.example, reason: r, rules: [function]}, {program: sed, reason: TODO}]\n",
+        "allow: []\nhelm: true\nallow-private: false\nload-restrictor: root-only\n",
         "allow: [{url: 'file:///srv/*', reason: x, refs: commit, rules: [function]}]\n",
         "repository: [{url: 'oci://a.example/b', path: a/.b}, {url: x}]\n",
         "targets: [{path: '.', engine: flux}, {path: a/b, engine: kustomize}]\n",
@@ -138,17 +133,13 @@ fn the_schema_and_the_program_accept_the_same() {
         "strict: not-built",
         "strict: [not-build]",
         "strict: [all]",
-        "leave-missing: ['**/a.env']",
-        "leave-missing: {path: a, reason: r}",
-        "leave-missing: [{path: a}]",
-        "leave-missing: [{reason: r}]",
-        "leave-missing: [{path: a, reason: ' '}]",
-        "leave-missing: [{path: '', reason: r}]",
-        "leave-missing: [{path: /a, reason: r}]",
-        "leave-missing: [{path: a/, reason: r}]",
-        "leave-missing: [{path: ../a, reason: r}]",
-        "leave-missing: [{path: a//b, reason: r}]",
-        "leave-missing: [{path: a, reason: r, refs: any}]",
+        "allow: [{path: a}]",
+        "allow: [{path: '', reason: r}]",
+        "allow: [{path: /a, reason: r}]",
+        "allow: [{path: a/, reason: r}]",
+        "allow: [{path: ../a, reason: r}]",
+        "allow: [{path: a//b, reason: r}]",
+        "allow: [{path: a, url: b.example, reason: r}]",
         "allow: {url: a.example, reason: r}",
         "allow: [a.example]",
         "allow: [{url: a.example}]",
@@ -160,7 +151,7 @@ fn the_schema_and_the_program_accept_the_same() {
         "allow: [{url: a b.example, reason: r}]",
         "allow: [{url: a.example, reason: r, refs: sha}]",
         "allow: [{url: a.example, reason: r, rules: []}]",
-        "allow: [{url: a.example, reason: r, rules: [cycle]}]",
+        "allow: [{url: a.example, reason: r, rules: [stale-allow]}]",
         "allow: [{url: a.example, reason: r, command: x}]",
         "new-only: 'true'",
         "new-only: main",

@@ -5,10 +5,12 @@ use super::*;
 #[test]
 fn a_ref_must_be_as_firm_as_the_policy_says() {
     let allows = |policy: &str, rule: Rule, subject: &Subject| {
-        let text = format!("allow: [{{url: '*', refs: {policy}, reason: r}}]\n");
-        parse(&text)
-            .allows(&finding(rule, subject.clone()))
-            .is_some()
+        let key = match subject {
+            Subject::Helm { .. } => "chart",
+            _ => "url",
+        };
+        let text = format!("allow: [{{{key}: '*', refs: {policy}, reason: r}}]\n");
+        parse(&text).reason(rule, subject).is_some()
     };
     let order = ["any", "branch", "tag", "commit"];
     let helm = |version: &str| Subject::Helm {
@@ -73,31 +75,20 @@ fn the_first_entry_that_accepts_is_named() {
     let config = parse(
         "allow:\n- {url: github.com/other, reason: a}\n- {url: github.com, refs: commit, reason: b}\n- {url: github.com/acme, reason: c}\n- {url: github.com, reason: d}\n",
     );
-    let reference = finding(
-        Rule::RemoteReference,
-        git("https://github.com/acme/x", "", "tag"),
-    );
-    assert_eq!(config.allowed_by(&reference), Some(2));
-    let allow = config.allows(&reference).unwrap();
-    assert_eq!((allow.reason.as_str(), allow.span.line), ("c", 4));
-    // Dangerous references, and findings without a URL, are only accepted by name.
-    let url = || git("https://github.com/acme/x", "", "commit");
+    let tag = git("https://github.com/acme/x", "", "tag");
+    assert_eq!(config.allowed_by(Rule::RemoteReference, &tag, ""), Some(2));
+    assert_eq!(config.reason(Rule::RemoteReference, &tag).unwrap(), "c");
+    assert_eq!(config.allow[2].span.line, 4);
+    // What is dangerous is only accepted by name.
+    let url = git("https://github.com/acme/x", "", "commit");
     for rule in Rule::ALL {
         assert_eq!(
-            config.allows(&finding(*rule, url())).is_some(),
+            config.reason(*rule, &url).is_some(),
             rule.is_allowed_by_default(),
             "{rule}"
         );
     }
     let named = parse("allow: [{url: '*', rules: [unsafe-reference], reason: r}]\n");
-    assert!(
-        named
-            .allows(&finding(Rule::UnsafeReference, url()))
-            .is_some()
-    );
-    assert!(
-        named
-            .allows(&finding(Rule::RemoteReference, url()))
-            .is_none()
-    );
+    assert!(named.reason(Rule::UnsafeReference, &url).is_some());
+    assert!(named.reason(Rule::RemoteReference, &url).is_none());
 }

@@ -1,7 +1,6 @@
 //! What is accepted and what is refused.
 
 use super::*;
-use crate::finding::WarningId;
 
 #[test]
 fn every_key_is_read() {
@@ -13,7 +12,7 @@ fn every_key_is_read() {
     ] {
         let first = 1 + usize::from(text.starts_with("---"));
         let config = parse(&text);
-        let rules: Vec<_> = config.rules.into_iter().collect();
+        let rules: Vec<_> = config.rules.clone().into_iter().collect();
         assert_eq!(
             rules,
             [
@@ -22,7 +21,6 @@ fn every_key_is_read() {
                 (Rule::StaleLock, Level::Off),
             ]
         );
-        assert_eq!(config.locked, Locked::Error);
         let texts = |globs: &[Glob]| -> Vec<String> {
             globs.iter().map(|glob| glob.text.clone()).collect()
         };
@@ -31,25 +29,25 @@ fn every_key_is_read() {
         assert_eq!(texts(&config.exclude), ["**/templates", "."]);
         assert!(config.new_only && config.helm && config.allow_private);
         assert_eq!(config.load_restrictor, LoadRestrictor::None);
-        let [own, charts] = &config.allow[..] else {
+        let [own, charts, secret, image, program] = &config.allow[..] else {
             panic!("{:?}", config.allow)
         };
         assert_eq!(
-            (own.url.text.as_str(), own.refs),
+            (own.what.text(), own.refs),
             ("github.com/acme", RefPolicy::Tag)
         );
         assert_eq!(own.reason, "our own");
-        let default = [Rule::RemoteReference, Rule::FloatingRef, Rule::RemoteChart];
-        assert_eq!(own.rules, default.into());
-        assert_eq!((own.span.line, own.span.column), (first + 13, 3));
+        let default = Rule::ALL.iter().filter(|rule| rule.is_allowed_by_default());
+        assert_eq!(own.rules, default.copied().collect());
+        assert_eq!((own.span.line, own.span.column), (first + 12, 3));
         assert_eq!(own.line_text, "- url: github.com/acme");
         assert_eq!(own.span.end_column, own.line_text.len() + 1);
-        let [secret] = &config.leave_missing[..] else {
-            panic!("{:?}", config.leave_missing)
-        };
+        assert!(matches!(&secret.what, Named::Path(_)));
         assert_eq!(secret.reason, "made by each cluster");
-        let strict = [WarningId::NotBuilt, WarningId::LeftMissing];
-        assert_eq!(config.strict, Strict::Some(strict.into()));
+        assert!(matches!(&image.what, Named::Image(_)));
+        assert_eq!(program.what.text(), "sed");
+        let unreasoned: Vec<&str> = config.unreasoned().map(|one| one.what.text()).collect();
+        assert_eq!(unreasoned, ["gcr.io/acme"]);
         assert_eq!(charts.reason, "mirrored, and watched");
         assert_eq!(charts.refs, RefPolicy::Any);
         assert_eq!(charts.rules, BTreeSet::from([Rule::RemoteChart]));
@@ -68,7 +66,6 @@ fn a_file_without_content_is_the_default() {
     ] {
         let config = parse(text);
         assert!(config.rules.is_empty() && config.allow.is_empty() && !config.new_only);
-        assert_eq!(config.locked, Locked::Allow);
         assert!(config.starts("a/b") && config.starts(""));
         assert_eq!(config.scope_of("a/b"), None);
     }
@@ -86,28 +83,7 @@ fn whatever_is_wrong_is_refused_with_its_place() {
             "(did you mean `new-only`?)",
         ),
         ("program: rm -rf /", "1:1: program: this key is not known"),
-        ("program: rm -rf /", "the keys are rules, locked"),
-        (
-            "strict: [not-built, left-mising]",
-            "1:21: strict[1]: there is no warning `left-mising`",
-        ),
-        (
-            "strict: [not-built, left-mising]",
-            "(did you mean `left-missing`?)",
-        ),
-        ("strict: [all]", "the warnings are edited-copy, extra"),
-        (
-            "leave-missing: [{path: a, reason: r, reasons: r}]",
-            "leave-missing[0].reasons: this key",
-        ),
-        (
-            "leave-missing: [{path: a, reason: r, reasons: r}]",
-            "did you mean `reason`?",
-        ),
-        (
-            "leave-missing: [{path: a}]",
-            "leave-missing[0]: an entry has a `reason` (give in one line why this may be missing",
-        ),
+        ("program: rm -rf /", "the keys are rules, scopes"),
         (
             "exec:\n  - {a: [b, {c: d}]}\nallow-private: true",
             "1:1: exec: this key",
@@ -123,11 +99,11 @@ fn whatever_is_wrong_is_refused_with_its_place() {
         ("rules:\n  everything: off", "2:3"),
         (
             "rules:\n  everything: off",
-            "the rules are remote-reference, floating-ref",
+            "the rules are remote-reference, locked-reference",
         ),
         (
-            "rules:\n  cycle: info",
-            "2:10: rules.cycle: `info` is none of `error`, `warning`, `off`",
+            "rules:\n  engine: info",
+            "2:11: rules.engine: `info` is none of `error`, `warning`, `off`",
         ),
         (
             "rules:\n  cycle: false",
@@ -145,7 +121,6 @@ fn whatever_is_wrong_is_refused_with_its_place() {
             "1:16: allow-private: is not `true` or `false`",
         ),
         ("new-only: main", "1:11: new-only: is not `true` or `false`"),
-        ("locked: warning", "`warning` is none of `allow`, `error`"),
         (
             "load-restrictor: LoadRestrictionsNone",
             "is none of `root-only`, `none`",
@@ -155,8 +130,8 @@ fn whatever_is_wrong_is_refused_with_its_place() {
             "2:1: the key `allow-private` is there twice",
         ),
         (
-            "rules:\n  cycle: off\n  cycle: off",
-            "3:3: rules: the key `cycle` is there twice",
+            "rules:\n  engine: off\n  engine: off",
+            "3:3: rules: the key `engine` is there twice",
         ),
         ("- a", "1:1: a list where a mapping should be"),
         ("allow-private: true\n---\nallow-private: true", "2:1"),
@@ -177,7 +152,7 @@ fn whatever_is_wrong_is_refused_with_its_place() {
 #[test]
 fn an_entry_of_allow_says_which_and_why() {
     for (entry, part) in [
-        ("url: a.example", "2:3: allow[0]: an entry has a `reason`"),
+        ("url: a.example", "2:3: allow[0]: missing `reason`"),
         ("url: a.example", "for those who review"),
         (
             "url: a.example\n  reason: ''",
@@ -188,7 +163,14 @@ fn an_entry_of_allow_says_which_and_why() {
             "url: a.example\n  reason:",
             "allow[0].reason: holds nothing",
         ),
-        ("reason: r", "2:3: allow[0]: an entry has a `url`"),
+        (
+            "reason: r",
+            "2:3: allow[0]: an entry names exactly one of `url`, `path`",
+        ),
+        (
+            "{url: a.example, path: a, reason: r}",
+            "allow[0]: an entry names exactly one of",
+        ),
         (
             "a.example",
             "2:3: allow[0]: a text where a mapping should be",
@@ -210,12 +192,8 @@ fn an_entry_of_allow_says_which_and_why() {
             "`rules` names no rule",
         ),
         (
-            "{url: a.example, reason: r, rules: [missing-path]}",
-            "allow[0].rules[0]: `missing-path` is about no URL",
-        ),
-        (
-            "{url: a.example, reason: r, rules: [missing-path]}",
-            "allow[missing-path] WHY",
+            "{url: a.example, reason: r, rules: [stale-allow]}",
+            "allow[0].rules[0]: `stale-allow` cannot be allowed",
         ),
         (
             "{url: a.example, reason: r, rules: [remote]}",
@@ -229,7 +207,7 @@ fn an_entry_of_allow_says_which_and_why() {
 #[test]
 fn all_errors_are_reported_at_once() {
     let failures = refused(
-        "rules: {cycel: off, cycle: on}\nscopes: [/apps, ok, ../x]\nallow:\n- url: ''\n- {url: b.example, rules: [x], refs: y, reason: r}\npni: true\nnew-only: 1\n",
+        "rules: {enigne: off, engine: on}\nscopes: [/apps, ok, ../x]\nallow:\n- url: ''\n- {url: b.example, rules: [x], refs: y, reason: r}\npni: true\nnew-only: 1\n",
     );
     let places: Vec<&str> = failures
         .iter()
@@ -238,8 +216,8 @@ fn all_errors_are_reported_at_once() {
     assert_eq!(
         places,
         [
-            "rules.cycel",
-            "rules.cycle",
+            "rules.enigne",
+            "rules.engine",
             "scopes[0]",
             "scopes[2]",
             "allow[0]",

@@ -4,8 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::restore::Restored;
-use crate::failure::{Failure, Failures, Location, Result, listed, stage};
-use crate::finding::WarningId;
+use crate::failure::{Failure, Failures, Result, listed, stage};
 use crate::plan::Change;
 use crate::plan::troubles::Troubles;
 use crate::plan::{Localized, ResultFile, Rewritten};
@@ -13,7 +12,7 @@ use crate::record::stored::home;
 use crate::record::{Lock, StoredFile, sha256_hex};
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::{Entry, license, path};
-use crate::walk::{Explored, Graph, Place, TroubleKind, Warning};
+use crate::walk::{Explored, Graph, Place, TroubleKind};
 use crate::workspace::{Files, Workspace};
 
 /// What is at the place of a file.
@@ -407,47 +406,6 @@ impl<'a> WritePlan<'a> {
             .cloned()
             .collect()
     }
-
-    /// Returns what is known about the files that stay.
-    pub(super) fn warnings(&self, known: &BTreeSet<&str>, overwrite: bool) -> Result<Vec<Warning>> {
-        let mut warnings = Vec::new();
-        let at = |place: &str| Location {
-            file: place.to_owned(),
-            ..Location::default()
-        };
-        let brought: BTreeSet<&str> = self.brought().map(|(place, _)| place).collect();
-        for file in &self.held.files {
-            let stays = known.contains(file.path.as_str()) && !brought.contains(file.path.as_str());
-            if stays && !overwrite && self.stored(file)? != There::Same {
-                warnings.push(Warning {
-                    id: WarningId::EditedCopy,
-                    location: at(&file.path),
-                    message: "is not what the lock says; to bring that back: --overwrite"
-                        .to_owned(),
-                });
-            }
-        }
-        let directories: BTreeSet<String> = known
-            .iter()
-            .copied()
-            .filter_map(|place| home(place).map(str::to_owned))
-            .collect();
-        for directory in directories {
-            let Files::WorkingTree { top, .. } = &self.workspace.files else {
-                break;
-            };
-            for place in files_below(&top.join(&directory), &directory) {
-                if !known.contains(place.as_str()) && !self.owned.contains_key(place.as_str()) {
-                    warnings.push(Warning {
-                        id: WarningId::UnknownFile,
-                        location: at(&place),
-                        message: "is not a localized file; it was left unchanged".to_owned(),
-                    });
-                }
-            }
-        }
-        Ok(warnings)
-    }
 }
 
 /// Returns whether the user's tree itself references the file at `place`.
@@ -475,23 +433,5 @@ fn localized_directories(place: &str) -> Vec<String> {
         }
         directory = path::parent(directory);
     }
-    found
-}
-
-/// Returns the paths of everything below a directory that is not a directory itself.
-fn files_below(place: &std::path::Path, shown: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut todo = vec![(place.to_owned(), shown.to_owned())];
-    while let Some((place, shown)) = todo.pop() {
-        for entry in place.read_dir().into_iter().flatten().flatten() {
-            let shown = path::join(&shown, &entry.file_name().to_string_lossy());
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                todo.push((entry.path(), shown))
-            } else {
-                found.push(shown)
-            }
-        }
-    }
-    found.sort();
     found
 }

@@ -14,7 +14,7 @@ pub struct Left {
     pub through: BTreeSet<Vec<String>>,
     /// Why it is left.
     pub reason: String,
-    /// Whether that is accepted: by an entry of `allow`, or `--leave-remote`.
+    /// Whether that is accepted: by an exception.
     pub accepted: bool,
 }
 

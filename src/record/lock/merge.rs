@@ -66,7 +66,6 @@ impl Lock {
     #[must_use]
     pub fn merge(base: Option<&Lock>, ours: &Lock, theirs: &Lock) -> Merged {
         let mut lock = ours.clone();
-        options(&mut lock, base, theirs);
         let mut both = Vec::new();
         lock.remotes = remotes(base, ours, theirs, &mut both);
         lock.left = left(base, ours, theirs);
@@ -87,21 +86,6 @@ impl Lock {
         lock.sort();
         Merged { lock, both }
     }
-}
-
-fn options(lock: &mut Lock, base: Option<&Lock>, theirs: &Lock) {
-    let (old, new) = (base.map(|base| &base.options), &theirs.options);
-    let ours = &mut lock.options;
-    ours.leave_missing = set(
-        old.map(|old| &old.leave_missing),
-        &ours.leave_missing,
-        &new.leave_missing,
-    );
-    ours.leave_remote = set(
-        old.map(|old| &old.leave_remote),
-        &ours.leave_remote,
-        &new.leave_remote,
-    );
 }
 
 /// Returns what both have, and what one added.

@@ -149,8 +149,6 @@ fn options(reader: &mut Reader<'_>, options: &mut LockOptions) -> Result<Mark> {
     reader.mapping(|reader, key, mark| {
         match key {
             "scope" => options.scope = Some(text_of(reader)?),
-            "leave-missing" => texts(reader, &mut options.leave_missing)?,
-            "leave-remote" => texts(reader, &mut options.leave_remote)?,
             _ => {
                 return Err(configured(key).map_or_else(
                     || unknown(reader, mark),

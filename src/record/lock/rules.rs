@@ -55,12 +55,7 @@ fn options(lock: &Lock) -> Result<(), String> {
     if let Some(scope) = &lock.options.scope {
         of("scope", scope, valid::path_or_top)?;
     }
-    lock.options
-        .leave_missing
-        .iter()
-        .try_for_each(|glob| of("pattern", glob, valid::text_without_controls))?;
-    let globs = &lock.options.leave_remote;
-    globs.iter().try_for_each(|glob| address(glob))
+    Ok(())
 }
 
 /// Checks what something is that stays remote.

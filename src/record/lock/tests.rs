@@ -19,8 +19,6 @@ target: example/overlay
 trailers: true
 options:
   scope: example
-  leave-missing: ["*.json", "gen/**"]
-  leave-remote: ["https://github.com/a/c"]
 remotes:
   - url: https://charts.example.com
     chart: nginx
@@ -44,7 +42,7 @@ remotes:
     through: ["https://github.com/a/b"]
 left:
   - url: https://github.com/a/c?ref=v1
-    reason: "--leave-remote"
+    reason: ours
     accepted: true
   - url: oci://h/o
     chart: redis
@@ -133,13 +131,7 @@ fn reformatted_text_is_read() {
     // A formatter that takes quotes away, and one that prefers the other ones.
     let bare: String = FULL
         .lines()
-        .map(|line| {
-            if line.contains("leave-missing") {
-                format!("{line}\n")
-            } else {
-                format!("{}\n", line.replace('"', ""))
-            }
-        })
+        .map(|line| format!("{}\n", line.replace('"', "")))
         .collect();
     assert_eq!(parse(&bare).unwrap(), expected);
     assert_eq!(parse(&FULL.replace('"', "'")).unwrap(), expected);

@@ -57,20 +57,10 @@ fn options(out: &mut Writer, options: &LockOptions) {
     if *options == LockOptions::default() {
         return;
     }
-    let LockOptions {
-        scope,
-        leave_missing,
-        leave_remote,
-    } = options;
+    let LockOptions { scope } = options;
     out.line("options:");
     if let Some(scope) = scope {
         out.field("  ", "scope", scalar(scope));
-    }
-    if !leave_missing.is_empty() {
-        out.field("  ", "leave-missing", list(leave_missing));
-    }
-    if !leave_remote.is_empty() {
-        out.field("  ", "leave-remote", list(leave_remote));
     }
 }
 

@@ -144,7 +144,9 @@ fn new_locked(added: &Added) -> NewLocked<'_> {
 
 fn finding(finding: &Finding) -> JsonFinding<'_> {
     let (kind, git, http, helm) = match &finding.subject {
-        Subject::Local => ("local", None, None, None),
+        Subject::Local | Subject::Path { .. } | Subject::Program { .. } => {
+            ("local", None, None, None)
+        }
         // Its name is the reference.
         Subject::Image { .. } => ("image", None, None, None),
         Subject::Git {

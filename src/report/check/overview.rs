@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
 
 use super::counted;
-use crate::config::{FILE_NAME, PLACEHOLDER};
 use crate::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::report::visible;
 
@@ -154,15 +153,9 @@ impl<'a> Overview<'a> {
                 "keep the URLs, and lock what they are now: {command}"
             ));
         }
-        lines.push(format!(
-            "let only what is new fail: write `new-only: true` into {FILE_NAME}"
-        ));
-        if let Some((upstream, _)) = self.upstreams.first() {
-            lines.push(format!("allow what is to stay remote, in {FILE_NAME}:"));
-            lines.push("  allow:".to_owned());
-            lines.push(format!("    - url: {}", entry(upstream)));
-            lines.push(format!("      reason: {PLACEHOLDER}"));
-        }
+        lines.push(
+            "or let everything stay as it is: git kustomize-localize check --add-allow".to_owned(),
+        );
         lines
     }
 
@@ -205,7 +198,9 @@ fn first<'a>(findings: &[&'a Finding], upstreams: &[(String, usize)]) -> Vec<&'a
 fn upstream(subject: &Subject) -> Option<String> {
     match subject {
         // An image has no URL.
-        Subject::Local | Subject::Image { .. } => None,
+        Subject::Local | Subject::Path { .. } | Subject::Program { .. } | Subject::Image { .. } => {
+            None
+        }
         Subject::Git { url, .. } | Subject::Helm { url, .. } => Some(url.clone()),
         Subject::Http { url } => {
             let (scheme, rest) = url.split_once("://")?;
@@ -217,18 +212,6 @@ fn upstream(subject: &Subject) -> Option<String> {
             let names = std::iter::once(host).chain(names.take(depth));
             Some(format!("{scheme}://{}", Vec::from_iter(names).join("/")))
         }
-    }
-}
-
-/// Returns an upstream as `allow` names it in the configuration.
-fn entry(upstream: &str) -> String {
-    let url = upstream.strip_prefix("https://").unwrap_or(upstream);
-    let url = visible(url.strip_suffix(".git").unwrap_or(url));
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@~+".contains(c);
-    if url.starts_with(|c: char| c.is_ascii_alphanumeric()) && url.chars().all(is_plain) {
-        url
-    } else {
-        format!("'{}'", url.replace('\'', "''"))
     }
 }
 
@@ -302,9 +285,7 @@ mod tests {
         let end = "117 more findings not shown here: -v shows everything\n\n\
             to begin:\n  \
             keep the URLs, and lock what they are now: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock\n  \
-            let only what is new fail: write `new-only: true` into .kustomize-localize\n  \
-            allow what is to stay remote, in .kustomize-localize:\n    \
-            allow:\n      - url: h0.example\n        reason: WHY\n\n\
+            or let everything stay as it is: git kustomize-localize check --add-allow\n\n\
             note: help like that above is not repeated: --verbose shows all of it\n\
             for more: git kustomize-localize explain remote-reference missing-path\n\
             checked 120 kustomizations with 120 references in the index: 120 errors\n";
@@ -336,37 +317,6 @@ mod tests {
     }
 
     #[test]
-    fn the_suggested_entry_allows_its_findings() {
-        let git = |url: &str| Subject::Git {
-            url: url.to_owned(),
-            path: "base".to_owned(),
-            reference: Some("v1".to_owned()),
-            pin: "tag",
-        };
-        let http = |url: &str| Subject::Http {
-            url: url.to_owned(),
-        };
-        for subject in [
-            git("https://github.com/acme/bases.git"),
-            git("ssh://git@example.com/acme/bases"),
-            git("git@example.com:acme/bases.git"),
-            git("http://example.com:8080/acme/bases"),
-            http("https://raw.githubusercontent.com/o/r/v1/x.yaml?a=b"),
-            http("http://example.com/x.yaml"),
-            Subject::Helm {
-                url: "https://charts.example.com/stable".to_owned(),
-                chart: "redis".to_owned(),
-                version: "1".to_owned(),
-            },
-        ] {
-            let entry = entry(&upstream(&subject).unwrap());
-            let text = format!("allow:\n- url: {entry}\n  reason: ours\n");
-            let config = crate::config::Config::parse(text.as_bytes(), "c").unwrap();
-            assert!(config.allow[0].url.matches(&subject), "{entry} {subject:?}");
-        }
-    }
-
-    #[test]
     fn the_summary_of_github_is_brief_and_its_log_is_not() {
         let many = many(120, 0);
         let summary = github_summary(&many, false);
@@ -375,7 +325,6 @@ mod tests {
             "<td>119</td><td><code>remote-reference (error)</code></td>",
             "<td>60</td><td><code>https://h0.example</code></td>",
             "117 more findings",
-            "&#10;  allow:&#10;    - url: h0.example",
         ] {
             assert!(summary.contains(part), "{part}: {summary}");
         }

@@ -403,6 +403,7 @@ fn what_flux_leaves_out_is_not_there_when_it_builds() {
         ),
     ];
     work.commit_files(&files);
+    work.decide("rules: {engine: warning}\n");
     work.symlink("plain/link.yaml", "notes.yaml");
     let run = |patterns: &str| {
         work.commit_files(&[(".sourceignore", patterns)]);

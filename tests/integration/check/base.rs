@@ -47,7 +47,7 @@ fn what_changes_in_the_configuration_is_shown() {
     let (_sandbox, repo) = work();
     let file = ".kustomize-localize";
     let entry = "- {url: 'https://u:hunter2@h.example/acme', reason: ours}";
-    let both = format!("allow:\n{entry}\nlocked: error\n");
+    let both = format!("allow:\n{entry}\nhelm: true\n");
     // A file that attributes call binary, and one that the user has shown by a program.
     repo.write(".gitattributes", ".kustomize-localize -diff diff=x\n");
     repo.git(&["config", "diff.x.textconv", "false"]);
@@ -56,7 +56,7 @@ fn what_changes_in_the_configuration_is_shown() {
     repo.commit("attributes");
     let mut before = None;
     for (text, lines) in [
-        (Some("locked: error\n"), &["+locked: error"][..]),
+        (Some("helm: true\n"), &["+helm: true"][..]),
         (
             Some(&*both),
             &[
@@ -67,7 +67,7 @@ fn what_changes_in_the_configuration_is_shown() {
         // The same lines, in another order.
         (
             Some("exclude:\n- a\ninclude:\n- app\n"),
-            &["-locked: error", "+exclude:", "+- a", "+- app"],
+            &["-helm: true", "+exclude:", "+- a", "+- app"],
         ),
         (
             Some("exclude:\n- app/b\ninclude:\n- app\n"),

@@ -253,7 +253,7 @@ fn the_verdict_is_a_function_of_the_commit() {
         sandbox.configure("core.excludesFile", info.join("exclude").to_str().unwrap());
         assert_eq!(verdict(&repo, &commit), before, "seed {seed}");
     }
-    for rule in ["ignored-path", "missing-path"] {
+    for rule in ["untracked-path", "missing-path"] {
         assert!(seen.contains(rule), "{seen:?}");
     }
 }

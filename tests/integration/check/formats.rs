@@ -170,7 +170,7 @@ fn no_format_shows_a_secret() {
     assert_eq!(checked.status(), 1);
     let findings = memory.findings();
     for rule in [
-        "ambiguous-path",
+        "unsafe-reference",
         "function",
         "invalid-kustomization",
         "remote-chart",

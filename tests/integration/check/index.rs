@@ -517,9 +517,9 @@ fn a_path_that_is_on_disk_only() {
     };
     let place = "a/kustomization.yaml";
     let ignored = [
-        format!("ignored-path {place}:5 git ignores a/secret.env: by *.env in .gitignore:1"),
-        format!("ignored-path {place}:6 git ignores build: by build/ in .gitignore:2"),
-        format!("ignored-path {place}:7 git ignores a/build/map.yaml: by build/ in .gitignore:2"),
+        format!("untracked-path {place}:5 git ignores a/secret.env: by *.env in .gitignore:1"),
+        format!("untracked-path {place}:6 git ignores build: by build/ in .gitignore:2"),
+        format!("untracked-path {place}:7 git ignores a/build/map.yaml: by build/ in .gitignore:2"),
     ];
     let missing = |messages: [&str; 3]| -> Vec<String> {
         let lines = (2..).zip(messages);
@@ -559,7 +559,7 @@ fn a_path_that_is_on_disk_only() {
     repo.git(&["add", "--all"]);
     let ignored = found(&repo, &["--staged"]);
     assert_eq!(ignored.len(), 4, "{ignored:?}");
-    assert!(ignored.iter().all(|one| one.starts_with("ignored-path ")));
+    assert!(ignored.iter().all(|one| one.starts_with("untracked-path ")));
 }
 
 #[test]
@@ -585,7 +585,7 @@ fn a_submodule_is_not_a_directory_of_this_repository() {
         "resources: [../sub]\npatches: [{path: x.yaml}]\n",
     );
     repo.commit("what names it");
-    let expected = [1, 2].map(|line| format!("submodule-path a/kustomization.yaml:{line}"));
+    let expected = [1, 2].map(|line| format!("untracked-path a/kustomization.yaml:{line}"));
     for source in SOURCES {
         assert_eq!(found(&repo, source), expected, "{source:?}");
     }

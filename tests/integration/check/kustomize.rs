@@ -240,7 +240,7 @@ fn a_dot_before_an_ambiguous_path_is_what_kustomize_needs() {
         let (built, found) = build(text);
         assert!(!built, "{text}");
         assert_eq!(found.len(), 1, "{found:?}");
-        assert_eq!(found[0]["rule"], "ambiguous-path");
+        assert_eq!(found[0]["rule"], "unsafe-reference");
         let help = format!("write `./{text}` for what lies here");
         assert_eq!(found[0]["help"][0], help.as_str());
         let (built, found) = build(&format!("./{text}"));

@@ -164,8 +164,8 @@ fn of_a_file_outside_of_its_root() {
     ways_out(
         &[
             (&[outside, file], &[], 2),
-            (&[outside, file, (policy, "locked: allow")], &[], 2),
-            (&[outside, file, (policy, "locked: allow\n")], &[], 2),
+            (&[outside, file, (policy, "helm: false")], &[], 2),
+            (&[outside, file, (policy, "helm: false\n")], &[], 2),
         ],
         |repo, command| {
             // The copy must be named.
@@ -285,7 +285,7 @@ fn of_a_chart_once_the_configuration_asks_for_it() {
         .iter()
         .enumerate()
     {
-        for policy in ["", "locked: error\n"] {
+        for policy in ["", "# ours\n"] {
             let chart = format!(
                 "helmCharts:\n- {{name: nginx, version: 1.2.3, releaseName: a, repo: '{repo}'}}\n"
             );

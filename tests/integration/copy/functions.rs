@@ -264,6 +264,10 @@ fn an_upstream_runs_no_program_of_this_machine() {
         .script("tool", &format!("touch '{}'; cat", ran.display()));
     remote_function(&world, "exec: {path: tool}", "fn.sh", PROGRAM);
     run(&world.work, &["app"])
+        .fails(1)
+        .stderr_has("error[function]: ");
+    world.work.decide("rules: {function: warning}\n");
+    run(&world.work, &["app"])
         .success()
         .stdout_has("not verified: ")
         .stdout_has("runs the program `tool` of this machine");
@@ -408,13 +412,15 @@ fn programs_that_cannot_come_along_are_reported() {
             "apiVersion: team.example.com/v1\nkind: Plug\nmetadata: {name: plug}\n",
         ),
     ]);
+    world.work.run(&["app", "--no-verify"]).fails(1);
+    world.work.decide("rules: {function: warning}\n");
     let output = world.work.run(&["app", "--no-verify"]);
     output
         .success()
         .stderr_has("warning[function]: app/path.yaml:1:1: Gen: a function runs the program `sed`, which is looked up on the PATH of the machine that builds: the copy does not hold it")
         .stderr_has(&format!("a function runs the image `h/fn@sha256:{digest}`, pinned by its digest, with the network: left as it is, so that to build the copy takes docker and that image"))
         .stderr_has("app/odd.yaml:1:1: Gen: a function of an unknown sort")
-        .stderr_has("warning[legacy-plugin]: app/plugin.yaml:1:1: Plug: the code of plugin `Plug` is in the plugin home of the machine that builds, at `team.example.com/v1/plug/Plug` (a Go plugin with `.so`): the copy does not hold it");
+        .stderr_has("warning[function]: app/plugin.yaml:1:1: Plug: the code of plugin `Plug` is in the plugin home of the machine that builds, at `team.example.com/v1/plug/Plug` (a Go plugin with `.so`): the copy does not hold it");
     let copy = world.clone_of_branch();
     for name in ["path", "pinned", "odd", "plugin"] {
         let place = format!("{name}.yaml");

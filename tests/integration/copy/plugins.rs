@@ -134,57 +134,6 @@ fn they_are_copied_locked_and_localized_in_place() {
 }
 
 #[test]
-fn missing_local_plugin_files_stop_nothing() {
-    let of_url = format!("generators: ['{FILES}/gen.yaml']\n");
-    let gone = generator("gone", "gone.txt");
-    let chart = "apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {name: c}\nname: web\nreleaseName: web\n";
-    for (fields, configuration) in [
-        ("generators: [gen.yaml]\n", &gone[..]),
-        (
-            "generators: ['https://github.com/acme/gone?ref=v1']\n",
-            &gone,
-        ),
-        (&of_url, &gone),
-        (&of_url, &generator("beyond", "../beyond.txt")),
-        (&of_url, chart),
-        (
-            "helmCharts: [{name: web, repo: ../base, version: '1'}]\n",
-            "",
-        ),
-        ("helmCharts: [{name: web}]\n", ""),
-    ] {
-        for way in ["branch", "vendor"] {
-            let world = World::new();
-            let work = &world.work;
-            world.file(&format!("{FILES}/app.yaml"), config_map("app"));
-            world.file(&format!("{FILES}/gen.yaml"), configuration);
-            world.upstream_of(
-                "acme/gone",
-                &[
-                    ("kustomization.yaml", "resources: [gen.yaml]\n"),
-                    ("gen.yaml", configuration),
-                ],
-            );
-            let text = format!("resources: ['{FILES}/app.yaml']\n{fields}");
-            world.commit(&[
-                ("app/kustomization.yaml", &text),
-                ("app/gen.yaml", configuration),
-            ]);
-            work.run(&[way, "--no-verify", "-v"])
-                .success()
-                .stderr_has("warning[");
-            let place = "app/localized-files/files.example.com/app.yaml";
-            match way {
-                "branch" => work.git(&["show", &format!("localized/main:{place}")]),
-                _ => work.read(place),
-            };
-            // A copy has to be whole.
-            work.run(&["app", "copy", "--no-commit"]).fails(2);
-        }
-    }
-}
-
-#[test]
 fn a_newer_version_is_brought_in_by_update() {
     let world = world();
     let work = &world.work;

@@ -412,7 +412,7 @@ fn a_component_that_cannot_be_read_has_no_kind() {
     for command in [
         &["check"][..],
         &["check", "top"],
-        &["lock"],
+        &["lock", "-v"],
         &["branch", "--dry-run", "--no-verify"],
         &["top", "--scope", "."],
     ] {

@@ -110,7 +110,7 @@ fn a_configuration_that_is_not_committed_is_named_before_anything_is_resolved() 
     work.run_as_is(&["branch"]).fails(2).stderr_has("/gone");
     work.write(
         ".kustomize-localize",
-        format!("allow:\n- {{url: '{gone}', refs: any, leave: true, reason: it is ours}}\n"),
+        format!("allow:\n- {{url: '{gone}', refs: any, reason: it is ours}}\n"),
     );
     let output = work.run_as_is(&["branch"]);
     output
@@ -214,7 +214,7 @@ fn uncommitted_files_are_reported_with_the_reason() {
                 "resources[1]: `staged.yaml` is not committed: `other/staged.yaml` is on disk only",
                 "resources[2]: `../example/none` does not exist: there is no `example/none`",
                 "`secret.env` is kept out of git: `other/secret.env` matches `*.env` (.gitignore:2)",
-                "hint: to leave the reference as it is: --leave-missing other/secret.env",
+                "hint: to let it be missing, add to `allow` in `.kustomize-localize`: - {path: other/secret.env, reason: TODO}",
                 "`nowhere.pem` does not exist: there is no `other/nowhere.pem`",
             ],
         );
@@ -226,51 +226,6 @@ fn uncommitted_files_are_reported_with_the_reason() {
         &["other", "--scope", ".", "--rev", "main"],
         &["`untracked.yaml` does not exist: there is no `other/untracked.yaml`"],
     );
-}
-
-#[test]
-fn references_to_missing_files_can_be_left() {
-    let project = Project::new();
-    let work = &project.work;
-    work.write(".gitignore", "*.pem\n");
-    let text = "secretGenerator:\n- name: s\n  envs: [secret.env]\n  files: [key=tls/a.pem]\n";
-    work.write("other/kustomization.yaml", text);
-    work.commit("secrets");
-    refused(
-        work,
-        &["other", "--leave-missing", "other/*.env"],
-        &["`other/tls/a.pem` matches `*.pem` (.gitignore:1)"],
-    )
-    .lacks("secret.env");
-    refused(work, &["other", "--leave-missing", "*"], &["secret.env"]);
-    refused(
-        work,
-        &["other", "--leave-missing", "a{b"],
-        &["`a{b` is not a pattern for --leave-missing: "],
-    );
-    for patterns in [
-        &["other/*.env", "other/tls/a.pem"][..],
-        &["other/**"],
-        &["**/*.{env,pem}"],
-    ] {
-        let mut args = vec!["other", "localized-other"];
-        args.extend(
-            patterns
-                .iter()
-                .flat_map(|pattern| ["--leave-missing", pattern]),
-        );
-        work.run(&args)
-            .success()
-            .stderr_has("warning[left-missing]: other/kustomization.yaml:3:10: ");
-        assert_eq!(
-            work.show("localized/main", "localized-other/kustomization.yaml"),
-            text
-        );
-        let lock = work.show("localized/main", "localized-other/kustomize-localize.lock");
-        for pattern in patterns {
-            assert!(lock.contains(pattern), "{lock}");
-        }
-    }
 }
 
 #[test]

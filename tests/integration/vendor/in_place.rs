@@ -257,17 +257,20 @@ fn a_remote_that_fails_leaves_everything_as_it_was() {
 }
 
 #[test]
-fn trouble_in_the_tree_is_a_warning_but_in_a_target_an_error() {
+fn trouble_in_the_tree_is_an_error_unless_the_team_says_otherwise() {
     let world = world();
     world.work.write(
         "overlays/prod/kustomization.yaml",
         "resources:\n- ../../base\n- missing.yaml\n- https://files.example.com/v1/app.yaml\n",
     );
     world.work.git(&["add", "--all"]);
-    refused(&world, &["overlays/prod"]).stderr_has(
-        "overlays/prod/kustomization.yaml:3:3: resources[1]: `missing.yaml` does not exist",
-    );
-    let output = in_place(&world.work, &["-v"]);
+    for paths in [&[][..], &["overlays/prod"]] {
+        in_place(&world.work, paths)
+            .fails(1)
+            .stderr_has("error[missing-path]: overlays/prod/kustomization.yaml:3:3");
+    }
+    world.work.decide("rules: {missing-path: warning}\n");
+    let output = in_place(&world.work, &[]);
     output
         .success()
         .stderr_has("warning[missing-path]: overlays/prod/kustomization.yaml:3:3");

@@ -59,9 +59,7 @@ impl Branch {
             world.work.run(&["branch", "--no-verify"])
         } else {
             let args = ["app", "out", "--scope", ".", "--no-verify"];
-            world
-                .work
-                .run(&[&args[..], &["--leave-missing", "*.json"]].concat())
+            world.work.run(&args)
         };
         output.success();
         let repo = world.clone_of_branch();

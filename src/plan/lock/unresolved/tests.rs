@@ -1,9 +1,7 @@
 //! What the lock holds, and what it lists as left, after a walk in which some upstreams are missing.
 
-use std::collections::BTreeSet;
-
 use super::take_out;
-use crate::config::{Config, Leave};
+use crate::config::Config;
 use crate::plan::lock::{leave, merged};
 use crate::plan::{self, UNRESOLVED};
 use crate::record::Lock;
@@ -30,15 +28,14 @@ fn resources(reference: &str) -> String {
 /// Returns the lock that a tree that names `A` gets, as its labels and what is left with the chain that leads there.
 fn relocked(mut upstreams: Upstreams, held: &Lock) -> (Lock, Vec<String>) {
     let config = Config::default();
-    let leaving = Leave::new(&config, &BTreeSet::new()).unwrap();
     let source = source(&[("kustomization.yaml", &resources(A))]);
     let starts = [String::new()];
     let mut explored = explore(source, &starts, Some(&mut upstreams), &Options::default());
     let asked = take_out(&mut explored, held);
     assert_eq!(asked.unresolved == 0, explored.troubles.is_empty());
     let found = plan::remotes(&explored.graph).unwrap();
-    let (mut lock, _) = merged(held, found, &asked.not_asked, &asked.not_asked, false);
-    leave(&mut lock, &explored.graph, None, &leaving);
+    let mut lock = merged(held, found, &asked.not_asked, &asked.not_asked, false);
+    leave(&mut lock, &explored.graph, None, &config);
     lock.render().unwrap();
     let mut said: Vec<String> = lock.remotes.iter().map(|remote| remote.label()).collect();
     for left in &lock.left {

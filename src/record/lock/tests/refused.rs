@@ -59,8 +59,6 @@ fn unknown_syntax_is_refused() {
                 "`no-licenses` is said by",
             ),
             ("options:\n  scope: ..", 2, "`..`"),
-            ("options:\n  leave-missing: [\"\"]", 2, "is empty"),
-            ("options: {leave-remote: [\"https://u:p@h\"]}", 1, PASSWORD),
             ("target: ../a", 1, "target holds `..`"),
             ("target: /a", 1, "target is absolute"),
             ("target: ~", 1, "holds nothing"),

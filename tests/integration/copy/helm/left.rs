@@ -2,8 +2,7 @@
 
 use super::{BASE, CHART, LABEL, Stage};
 
-const LEAVE_CHART: &str =
-    "- {url: charts.example/stable/nginx, leave: true, reason: our mirror holds it}";
+const LEAVE_CHART: &str = "- {chart: charts.example/stable/nginx, reason: our mirror holds it}";
 const IN_PLACE: [&str; 2] = ["branch", "--no-verify"];
 
 fn allow(stage: &Stage, entry: &str) {
@@ -38,23 +37,7 @@ fn both_gates_report_a_chart_of_an_upstream_until_it_is_accepted() {
     let stage = Stage::of_upstream(&[("kustomization.yaml", CHART)]);
     let work = &stage.work;
     let output = work.run(&IN_PLACE);
-    output
-        .success()
-        .stdout_has("verify` will fail: 1 thing left remote and not accepted: ")
-        .stdout_has("    - {url: charts.example/stable/nginx, leave: true, reason: WHY}");
-    let lock = lock_on_branch(&stage);
-    let left = format!("    version: \"1.2.3\"\n    through:\n      - [\"{BASE}\"]\n    reason: ");
-    assert!(lock.contains(&left), "{lock}");
-    let [check, verify] = gates(&stage, 1);
-    let place = "app/localized-files/example.com/acme/base/v1/kustomization.yaml";
-    assert!(
-        check.contains("remote-chart") && check.contains(place),
-        "{check}"
-    );
-    assert!(
-        verify.contains(place) && verify.contains("is still remote"),
-        "{verify}"
-    );
+    output.fails(1).stderr_has("error[remote-chart]: ");
 
     allow(&stage, LEAVE_CHART);
     let output = work.run(&[&IN_PLACE[..], &["--strict"]].concat());
@@ -72,23 +55,6 @@ fn both_gates_report_a_chart_of_an_upstream_until_it_is_accepted() {
     assert!(lock_on_branch(&stage).contains("accepted: true"));
     assert_eq!(stage.pulls(), [""; 0]);
     gates(&stage, 0);
-}
-
-#[test]
-fn charts_that_are_brought_in_later_belong_to_the_localized_files() {
-    let stage = Stage::of_upstream(&[("kustomization.yaml", CHART)]);
-    let work = &stage.work;
-    let args = ["vendor", "--no-verify"];
-    work.run(&args).success();
-    work.commit("localized");
-    let output = work.run(&["check"]);
-    output.fails(1).stdout_has("`helm: true`");
-    work.write(".kustomize-localize", "helm: true\n");
-    work.run(&args).success();
-    work.commit("charts");
-    work.run(&["check"]).success();
-    let lock = stage.lock();
-    assert!(!lock.contains("left:"), "{lock}");
 }
 
 #[test]
@@ -146,21 +112,10 @@ fn a_function_of_an_upstream_is_reported_until_it_is_accepted() {
         .fails(1)
         .stdout_has("app/kustomization.yaml:2:3")
         .stdout_has(&format!("{BASE} > example.com/fn:v1"));
-    work.run(&IN_PLACE).success();
-    let lock = lock_on_branch(&stage);
-    assert!(
-        lock.contains("  - image: example.com/fn:v1\n    through:\n"),
-        "{lock}"
-    );
-    let [check, verify] = gates(&stage, 1);
-    assert!(check.contains("asks for the network"), "{check}");
-    assert!(
-        verify.contains("`example.com/fn:v1` is still remote"),
-        "{verify}"
-    );
+    work.run(&IN_PLACE).fails(1).stderr_has("error[function]: ");
     allow(
         &stage,
-        "- {url: example.com/fn, rules: [function], leave: true, reason: ours}",
+        "- {image: example.com/fn, rules: [function], reason: ours}",
     );
     work.run(&["check"]).success();
     work.run(&[&IN_PLACE[..], &["--strict"]].concat()).success();
@@ -176,9 +131,9 @@ fn references_left_by_configuration_stay_remote_even_if_reachable() {
     let work = &stage.work;
     work.write("own/kustomization.yaml", format!("resources: ['{gone}']\n"));
     work.commit("own");
-    let entry = "- {url: example.com/acme/gone, leave: true, reason: WHY}";
+    let entry = "- {url: example.com/acme/gone, reason: TODO}";
     work.run(&["lock"]).stderr_has(entry);
-    allow(&stage, &entry.replace("WHY", "gone for good"));
+    allow(&stage, &entry.replace("TODO", "gone for good"));
     let run = || {
         work.run(&["lock"]).success();
         work.git(&["add", "--all"]);
@@ -210,52 +165,10 @@ fn references_left_by_configuration_stay_remote_even_if_reachable() {
 }
 
 #[test]
-fn left_references_are_kept_in_the_lock() {
-    let stage = Stage::of_upstream(&[("kustomization.yaml", CHART)]);
-    let work = &stage.work;
-    work.write(
-        "own/kustomization.yaml",
-        "resources: ['https://example.com/acme/gone.git//x?ref=v1']\n",
-    );
-    work.commit("own");
-    let args = [
-        "--leave-remote",
-        "https://example.com/acme/gone.git//x?ref=v1",
-        "--leave-remote=charts.example",
-        "--leave-remote=unused.example",
-    ];
-    work.run(&[&IN_PLACE[..], &args].concat()).success();
-    let lock = lock_on_branch(&stage);
-    assert!(
-        lock.contains(
-            "  leave-remote: [charts.example, \"https://example.com/acme/gone.git//x\"]\n"
-        ),
-        "{lock}"
-    );
-    work.run(&["verify", "localized/main"])
-        .success()
-        .stdout_has(&format!(
-            "left remote, as accepted: {LABEL}: --leave-remote"
-        ));
-    work.run(&["verify", "localized/main", "--rebuild"])
-        .success();
-    // A policy it is not: the configuration alone is.
-    work.run(&["check", "--rev", "localized/main"]).fails(1);
-    // It holds for that run.
-    work.run(&IN_PLACE).fails(2);
-    let copy = ["app", "copy", "--no-verify", "--branch=copies", args[2]];
-    work.run(&copy).success();
-    for rebuild in [&[][..], &["--rebuild"]] {
-        work.run(&[&["verify", "copies"], rebuild].concat())
-            .success()
-            .stdout_has(&format!("left remote, as accepted: {LABEL}"));
-    }
-}
-
-#[test]
 fn an_edited_record_accepts_nothing() {
     let stage = Stage::of_upstream(&[("kustomization.yaml", CHART)]);
     let work = &stage.work;
+    work.decide("rules: {remote-chart: warning}\n");
     work.run(&IN_PLACE).success();
     work.git(&["switch", "-q", "localized/main"]);
     let lock = stage.lock();
@@ -278,6 +191,7 @@ fn a_root_with_a_chart_that_stays_remote_is_not_compared() {
         return;
     }
     let [enable, helm] = stage.build_args();
+    allow(&stage, LEAVE_CHART);
     for args in [
         &["branch"][..],
         &["branch", &enable, &helm],
@@ -289,7 +203,7 @@ fn a_root_with_a_chart_that_stays_remote_is_not_compared() {
             .success()
             .stdout_has("1 root skipped")
             .stdout_has(LABEL)
-            .stdout_has("`helm: true`");
+            .stdout_has("(allowed)");
         assert_eq!(stage.pulls(), [""; 0], "{args:?}");
     }
     stage.work.decide("helm: true\n");
@@ -377,7 +291,7 @@ fn an_exception_is_offered_for_a_chart_that_is_gone_and_not_for_an_outage() {
         let script = format!("[ $1 = version ] || {{ echo 'Error: {said}' >&2; exit 1; }}");
         stage.sandbox.script("helm", &script);
         let output = stage.work.run(&["lock"]);
-        let offer = "- {url: charts.example/stable/nginx, ";
+        let offer = "- {chart: charts.example/stable/nginx, ";
         let offered = output.fails(1).stderr.contains(offer);
         assert_eq!(offered, is_offered, "{output:?}");
     }

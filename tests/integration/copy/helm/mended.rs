@@ -23,9 +23,12 @@ fn a_locked_chart_is_fulfilled() {
         .success()
         .stdout_has("nothing to do: kustomize-localize.lock holds 1 remote reference");
     assert_eq!(stage.pulls().len(), 1);
-    work.write(".kustomize-localize", "locked: error\nhelm: true\n");
+    work.write(
+        ".kustomize-localize",
+        "rules: {locked-reference: error}\nhelm: true\n",
+    );
     work.git(&["add", "--all"]);
-    work.run(&["check"]).fails(1).stdout_has("remote-chart");
+    work.run(&["check"]).fails(1).stdout_has("locked-reference");
     work.write(".kustomize-localize", "helm: true\n");
     work.write("app/kustomization.yaml", "resources: []\n");
     work.git(&["add", "--all"]);
@@ -42,9 +45,7 @@ fn in_place_a_chart_goes_where_kustomize_would_put_it() {
     work.write(".gitignore", "charts/\n");
     work.commit("ignore");
     let args = ["vendor", "--no-verify"];
-    work.run(&args)
-        .success()
-        .stderr_has("warning[remote-chart]");
+    work.run(&args).fails(1).stderr_has("error[remote-chart]");
     work.decide("helm: true\n");
     let output = work.run(&args);
     output
@@ -81,8 +82,8 @@ fn in_place_nothing_is_overwritten() {
     work.commit("in the way");
     work.decide("helm: true\n");
     work.run(&["vendor", "--no-verify"])
-        .success()
-        .stderr_has("warning[not-followed]: app/kustomization.yaml:3:9: helmCharts[0]: ");
+        .fails(2)
+        .stderr_has("is not a directory, so it is not a chart");
     assert_eq!(work.read("app/charts/nginx-1.2.3/nginx"), "a file\n");
     assert_eq!(stage.pulls(), [""; 0]);
 }

@@ -20,9 +20,13 @@ fn without_helm_a_chart_is_left_remote_and_reported() {
     let output = stage.work.run(&ARGS);
     let place = "app/kustomization.yaml:2:23: helmCharts[0]: ";
     output
-        .success()
-        .stderr_has(&format!("warning[remote-chart]: {place}{LABEL} is left"))
-        .stderr_has("write `helm: true` in .kustomize-localize");
+        .fails(1)
+        .stderr_has(&format!(
+            "error[remote-chart]: {place}{LABEL} is not brought in"
+        ))
+        .stderr_has("write `helm: true` into .kustomize-localize");
+    stage.work.decide("rules: {remote-chart: warning}\n");
+    stage.work.run(&ARGS).success();
     assert_eq!(read(&copy.join("kustomization.yaml")), CHART);
     let lock = read(&copy.join("kustomize-localize.lock"));
     assert!(
@@ -59,8 +63,7 @@ fn helm_that_is_asked_for_must_be_there() {
     work.decide("helm: false\n");
     work.run(&["lock"])
         .success()
-        .stdout_has("  dropped https://charts.example/stable#nginx@1.2.3 ")
-        .stderr_has("warning[remote-chart]");
+        .stdout_has("  dropped https://charts.example/stable#nginx@1.2.3 ");
     work.run(&["lock"]).success().stdout_has("nothing to do");
 }
 

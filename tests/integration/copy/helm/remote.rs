@@ -130,7 +130,7 @@ fn the_old_field_and_both_kinds_of_plugins_lose_their_repository() {
 }
 
 #[test]
-fn a_floating_version_is_recorded_and_reported() {
+fn a_floating_version_is_recorded() {
     let stage = Stage::of(&CHART.replace("version: 1", "version: ^1")).with_helm();
     let newest = CHART.replace("version: 1.2.3, ", "");
     stage.work.write("newest/kustomization.yaml", newest);
@@ -141,9 +141,7 @@ fn a_floating_version_is_recorded_and_reported() {
         "{lock}"
     );
     let args = ["newest", "../newest", "--no-commit", "--no-verify"];
-    let output = stage.work.run(&args);
-    let place = "warning[floating-chart]: newest/kustomization.yaml:2:23: helmCharts[0]: ";
-    output.success().stderr_has(place);
+    stage.work.run(&args).success();
     let lock = read(&stage.sandbox.path("newest/kustomize-localize.lock"));
     assert!(
         lock.contains("    chart: nginx\n    resolved: \"1.2.3\"\n"),

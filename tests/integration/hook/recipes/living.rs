@@ -41,7 +41,7 @@ fn told_and_taken_back(project: &Project, before: &str) {
     let strict = work.run(&["branch", "--strict"]);
     strict
         .fails(1)
-        .stderr_has("warning[merged-back]: kustomize-localize.lock: the localized branch was merged into its source")
+        .stderr_has("error[merged-back]: kustomize-localize.lock: the localized branch was merged into its source")
         .lacks("added");
     assert_eq!(work.id("localized/main"), tip);
     run(project, work, &taking_back(&strict)).success();
@@ -121,7 +121,7 @@ fn localizing_on_main_on_purpose_is_not_reported() {
     assert!(!work.show("HEAD", BASE).contains("https:"));
     let files = work.files("HEAD").join("\n");
     assert!(files.contains("acme/remote/v1/service.yaml"), "{files}");
-    work.write(".kustomize-localize", "locked: error\n");
+    work.write(".kustomize-localize", "rules: {locked-reference: error}\n");
     work.commit("configure");
     work.run(&["check"]).success();
     work.run(&["branch", "--strict"])

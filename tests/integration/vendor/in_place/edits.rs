@@ -16,11 +16,8 @@ fn edits_in_localized_files_are_not_lost() {
     world.work.write(FILE, "# edited\n");
     let output = in_place(&world.work, &[]);
     output
-        .success()
-        .stdout_has("nothing to do")
-        .stderr_has(&format!(
-            "warning[edited-copy]: {FILE}: is not what the lock says"
-        ));
+        .fails(1)
+        .stderr_has(&format!("error[edited-copy]: {FILE}: "));
     assert_eq!(world.work.read(FILE), "# edited\n");
     let output = in_place(&world.work, &["--overwrite"]);
     output.success().stdout_has("1 file written, 0 references");
@@ -34,9 +31,7 @@ fn edits_in_localized_files_are_not_lost() {
         "resources:\n- https://files.example.com/v1/app.yaml\n",
     );
     world.work.git(&["add", "overlays/dev/kustomization.yaml"]);
-    refused(&world, &[])
-        .stderr_has(&format!("localized files were edited by hand: `{FILE}`"))
-        .stderr_has("hint: to discard the edits: --overwrite");
+    in_place(&world.work, &[]).fails(1);
     in_place(&world.work, &["--overwrite"]).success();
     assert_eq!(world.work.read(FILE), deployment("app"));
 
@@ -44,9 +39,7 @@ fn edits_in_localized_files_are_not_lost() {
     world
         .work
         .write("overlays/dev/kustomization.yaml", "namePrefix: a-\n");
-    refused(&world, &[]).stderr_has(&format!(
-        "localized files that nothing references any more were edited by hand: `{FILE}`"
-    ));
+    in_place(&world.work, &[]).fails(1);
     in_place(&world.work, &["--overwrite"]).success();
     assert!(!world.work.path().join(FILE).exists());
 }
@@ -62,10 +55,10 @@ fn other_peoples_files_are_left_alone() {
     in_place(&world.work, &[]).success();
     world.work.commit("localized");
     world.work.write("base/localized-files/mine.yaml", "mine\n");
-    let output = in_place(&world.work, &[]);
-    output.success().stdout_has("nothing to do").stderr_has(
-        "warning[unknown-file]: base/localized-files/mine.yaml: is not a localized file",
-    );
+    in_place(&world.work, &[])
+        .fails(1)
+        .stderr_has("error[edited-copy]: base/localized-files/mine.yaml: ");
+    world.work.remove("base/localized-files/mine.yaml");
     // A file in the place of one of ours.
     let place = format!("{LIB}/other/map.yaml");
     world.work.write(&place, "mine\n");
@@ -74,9 +67,9 @@ fn other_peoples_files_are_left_alone() {
         "resources:\n- https://github.com/acme/lib//other?ref=v1\n",
     );
     world.work.git(&["add", "base/kustomization.yaml"]);
-    refused(&world, &[]).stderr_has(&format!(
-        "files are in the way that the lock does not list: `{place}`"
-    ));
+    in_place(&world.work, &[])
+        .fails(1)
+        .stderr_has(&format!("error[edited-copy]: {place}: "));
 }
 
 #[test]
@@ -133,11 +126,10 @@ fn manually_removed_files_are_reported_and_restored() {
     world.work.commit("localized");
     std::fs::remove_dir_all(world.work.path().join("base/localized-files")).unwrap();
     let lock = world.work.read(LOCK);
-    let output = in_place(&world.work, &["-v"]);
+    let output = in_place(&world.work, &[]);
     output
-        .success()
-        .stdout_has("nothing to do")
-        .stderr_has("warning[missing-path]: base/kustomization.yaml:3:3");
+        .fails(1)
+        .stderr_has("error[missing-path]: base/kustomization.yaml:3:3");
     assert_eq!(world.work.read(LOCK), lock);
     in_place(&world.work, &["--overwrite"]).success();
     assert_eq!(world.work.git(&["status", "--porcelain"]), "");
@@ -177,9 +169,7 @@ fn a_link_in_the_place_of_a_localized_file_is_replaced_on_request() {
     world.work.remove(FILE);
     world.work.symlink(FILE, "../../../kustomization.yaml");
     let text = world.work.read("overlays/dev/kustomization.yaml");
-    refused(&world, &[])
-        .stderr_has(&format!("were edited by hand: `{FILE}`"))
-        .stderr_has("hint: to discard the edits: --overwrite");
+    in_place(&world.work, &[]).fails(1);
     in_place(&world.work, &["--overwrite"]).success();
     assert_eq!(world.work.git(&["status", "--porcelain"]), "");
     assert_eq!(world.work.read("overlays/dev/kustomization.yaml"), text);

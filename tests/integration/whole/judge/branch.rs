@@ -152,7 +152,13 @@ fn a_branch_that_passes_builds_without_reaching_out() {
                 &["out"],
             ),
         ] {
-            work.run(&[arguments, &["--no-verify"]].concat()).success();
+            let output = work.run(&[arguments, &["--no-verify"]].concat());
+            // What `check` refuses is not localized.
+            if output.status == 1 {
+                counts[1] += 1;
+                continue;
+            }
+            output.success();
             let checkout = world.sandbox.path(&branch.replace('/', "-"));
             let path = checkout.display().to_string();
             work.git(&["worktree", "add", "-q", "--detach", &path, branch]);

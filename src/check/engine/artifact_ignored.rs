@@ -1,40 +1,15 @@
-//! `artifact-ignored`: a file that a Flux target reaches is not in the artifact of its source.
+//! A file that a Flux target reaches is not in the artifact of its source.
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::Context;
-use super::deployed::One;
-use super::rule::{Allow, Definition, Find};
-use crate::finding::{Finding, Rule, Severity};
+use crate::check::Context;
+use crate::check::deployed::One;
+use crate::finding::{Finding, Rule};
 use crate::targets::{Artifact, Ignored, Ignores};
 use crate::walk::{FileId, RootId, Target};
 
-pub(super) const DEFINITION: Definition = Definition {
-    id: "artifact-ignored",
-    severity: Severity::Error,
-    is_off: false,
-    summary: "a file that Flux builds with, but leaves out of its artifact",
-    explanation: r"
-Flux builds from an artifact of the repository, not from the repository. `.sourceignore`, `spec.ignore` and
-`spec.sparseCheckout` of the GitRepository, or the defaults of Flux (images, archives, files of CI), leave files out of
-it. A build that reaches one of these works here, and fails in the cluster. Take the file in again with a pattern that
-begins with `!`, after the one that leaves it out:
-
-```gitignore
-/*
-!/clusters
-!/base
-```
-
-The last pattern that matches decides. Where any pattern is given, the defaults do not hold. What an `ArtifactGenerator`
-copies out of the repository is an artifact, too: only the directories in its `copy` are in it.
-",
-    allow: Allow::Never,
-    find: Find::Here(find),
-};
-
-fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut known: HashMap<*const Artifact, Option<Rc<Ignores>>> = HashMap::new();
     for one in context.deployed.here() {
@@ -80,13 +55,7 @@ fn look(context: &Context<'_>, one: &One<'_>, ignores: &Ignores, findings: &mut 
             let file = &target.object.file;
             let message = said(path, &rule);
             let spot = target.spot;
-            findings.push(context.at_object(
-                Rule::ArtifactIgnored,
-                file,
-                spot,
-                message,
-                help(path, &rule),
-            ));
+            findings.push(context.at_object(Rule::Engine, file, spot, message, help(path, &rule)));
         }
     }
     for root in one.roots.iter().filter(|root| !is_out(**root)) {
@@ -100,20 +69,15 @@ fn look(context: &Context<'_>, one: &One<'_>, ignores: &Ignores, findings: &mut 
                 continue;
             };
             let message = said(path, &rule);
-            findings.push(context.at_reference(
-                Rule::ArtifactIgnored,
-                edge,
-                message,
-                help(path, &rule),
-            ));
+            findings.push(context.at_reference(Rule::Engine, edge, message, help(path, &rule)));
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Scene, flux, source};
     use super::*;
+    use crate::check::testing::{Scene, flux, source};
 
     fn found(ignore: &str, spec: &str) -> Vec<(String, String)> {
         let mut scene = Scene::default()
@@ -130,7 +94,7 @@ mod tests {
         if !ignore.is_empty() {
             scene = scene.file(".sourceignore", ignore);
         }
-        let findings = scene.find(Rule::ArtifactIgnored).into_iter();
+        let findings = scene.find(Rule::Engine).into_iter();
         findings
             .map(|finding| {
                 let (_, why) = finding.message.split_once("reaches ").unwrap();
@@ -220,7 +184,7 @@ spec:
                 .file("clusters/apps.yaml", &made)
                 .file("apps/kustomization.yaml", "resources: [../apps-base]\n")
                 .file("apps-base/kustomization.yaml", "namePrefix: a-\n")
-                .find(Rule::ArtifactIgnored);
+                .find(Rule::Engine);
             findings
                 .into_iter()
                 .map(|finding| (finding.message, finding.help))

@@ -1,30 +1,13 @@
-//! `remote-component`: an object adds a component or a patch by its URL, which stands in no kustomization.
+//! An object adds a component or a patch by its URL, which stands in no kustomization.
 
-use super::Context;
-use super::rule::{Allow, Definition, Find};
-use crate::finding::{Finding, Rule, Severity, Subject};
+use crate::check::Context;
+use crate::finding::{Finding, Rule, Subject};
 use crate::redact;
 use crate::reference::{Pin, RepoSpec, is_remote_file};
 use crate::targets::{Engine, Target, Text};
 use crate::tree::path;
 
-pub(super) const DEFINITION: Definition = Definition {
-    id: "remote-component",
-    severity: Severity::Error,
-    is_off: false,
-    summary: "a component or a patch that an object adds by its URL",
-    explanation: r"
-An Application names a component by its URL in `kustomize.components`, or a patch in `kustomize.patches[].path`, or an
-`.argocd-source.yaml` or a `templatePatch` does: the build reaches out, and no lock or localized branch can hold what
-stands in no kustomization. Flux refuses such a component. Name it in the kustomization, where it is localized and locked,
-or name a local path. What is only known once a template or a variable is filled in is counted in the last line of
-`check`, and fails with `--strict`.
-",
-    allow: Allow::Named,
-    find: Find::Here(find),
-};
-
-fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let here = context.deployed.here().map(|one| one.target);
     let templated = context.deployed.templated();
     let mut findings = Vec::new();
@@ -103,7 +86,7 @@ fn finding(
         reference: shown,
         subject,
         ..context.at_object(
-            Rule::RemoteComponent,
+            Rule::RemoteReference,
             &added.file,
             place,
             message,
@@ -114,8 +97,8 @@ fn finding(
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Scene, argo, flux, source, under_caret};
     use super::*;
+    use crate::check::testing::{Scene, argo, flux, source, under_caret};
 
     #[test]
     fn a_component_by_its_url_is_found() {
@@ -135,7 +118,7 @@ mod tests {
                 .file("clusters/apps.yaml", &file)
                 .file("apps/kustomization.yaml", "resources: [x.yaml]\n")
                 .file("apps/x.yaml", "")
-                .find(Rule::RemoteComponent);
+                .find(Rule::RemoteReference);
             let [finding] = &findings[..] else {
                 panic!("{findings:?}")
             };
@@ -167,7 +150,7 @@ mod tests {
                 .file("c/a.yaml", &object)
                 .file("apps/kustomization.yaml", "resources: [x.yaml]\n")
                 .file("apps/x.yaml", "")
-                .find(Rule::RemoteComponent);
+                .find(Rule::RemoteReference);
             assert_eq!(found.len(), 1, "{kustomization}\n{object}\n{found:?}");
         }
     }
@@ -188,7 +171,7 @@ mod tests {
                 let part = "kind: Component\nnamePrefix: a-\n";
                 scene = scene.file(&format!("apps/{directory}/kustomization.yaml"), part);
             }
-            let found = scene.find(Rule::RemoteComponent);
+            let found = scene.find(Rule::RemoteReference);
             // Flux knows no patterns.
             let count = if object.contains("argoproj") { 9 } else { 3 };
             assert_eq!(found.len(), count, "{found:?}");
@@ -204,7 +187,7 @@ mod tests {
             .file("a.yaml", &text)
             .file("apps/kustomization.yaml", "resources: [x.yaml]\n")
             .file("apps/x.yaml", "")
-            .find(Rule::RemoteComponent);
+            .find(Rule::RemoteReference);
         assert!(findings.is_empty(), "{findings:?}");
     }
 }

@@ -1,40 +1,16 @@
-//! `directory-app`: Argo CD takes files that localizing made for an application, or for the manifests of one.
+//! Argo CD takes files that localizing made for an application, or for the manifests of one.
 
 use std::collections::BTreeSet;
 
-use super::Context;
-use super::deployed::One;
-use super::rule::{Allow, Definition, Find};
+use crate::check::Context;
+use crate::check::deployed::One;
 use crate::failure::Result;
-use crate::finding::{Finding, Rule, Severity};
+use crate::finding::{Finding, Rule};
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::targets::{DirectorySet, Engine, Found, exclusion};
 use crate::tree::path;
 
-pub(super) const DEFINITION: Definition = Definition {
-    id: "directory-app",
-    severity: Severity::Error,
-    is_off: false,
-    summary: "localized files that Argo CD takes for an application",
-    explanation: r#"
-A git generator of an ApplicationSet makes an application of every directory that its patterns match, and an Application
-with `directory.recurse` applies every manifest below its path. Files that localizing made, or a localized copy beside
-its original, are not meant to be among them. Exclude them in the object; `*` matches one name, and there is no `**`:
-
-```yaml
-generators:
-- git:
-    directories:
-    - path: apps/*/*
-    - path: "*/*/localized-files"
-      exclude: true
-```
-"#,
-    allow: Allow::Never,
-    find: Find::Here(find),
-};
-
-fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let sets = context.deployed.targets.sets.iter();
     // Asked for by the directories that hold the objects only, as long as paths narrow the check.
@@ -103,7 +79,7 @@ fn in_set(context: &Context<'_>, set: &DirectorySet, made: &BTreeSet<String>) ->
         excluded.join(", ")
     )];
     let spot = (object.line, 1);
-    Some(context.at_object(Rule::DirectoryApp, &object.file, spot, message, help))
+    Some(context.at_object(Rule::Engine, &object.file, spot, message, help))
 }
 
 /// Finds localized files that an application with `directory.recurse` takes for manifests.
@@ -138,7 +114,7 @@ fn recursive(context: &Context<'_>, one: &One<'_>) -> Result<Option<Finding>> {
     )];
     let file = &one.target.object.file;
     Ok(Some(context.at_object(
-        Rule::DirectoryApp,
+        Rule::Engine,
         file,
         one.target.spot,
         message,
@@ -148,8 +124,8 @@ fn recursive(context: &Context<'_>, one: &One<'_>) -> Result<Option<Finding>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Scene, argo};
     use super::*;
+    use crate::check::testing::{Scene, argo};
 
     fn set(patterns: &str) -> String {
         format!(
@@ -174,7 +150,7 @@ spec:
             .file("apps/web/kustomization.yaml", "resources: [x.yaml]\n")
             .file("apps/web/x.yaml", "")
             .file("apps/web/localized-files/example.com/pod.yaml", "")
-            .find(Rule::DirectoryApp)
+            .find(Rule::Engine)
     }
 
     #[test]

@@ -1,36 +1,13 @@
-//! `cycle`: roots that lead back to themselves, or to a directory that contains them.
+//! Roots that lead back to themselves, or to a directory that contains them.
 //!
 //! Where a cycle is reported does not depend on where the walk began: at the reference that closes it, seen from its
 //! first root.
 
-use super::Context;
-use super::rule::{Allow, Definition, Find};
-use crate::finding::{Finding, Rule, Severity};
+use crate::check::Context;
+use crate::finding::{Finding, Rule};
 use crate::walk::TroubleKind;
 
-pub(super) const DEFINITION: Definition = Definition {
-    id: "cycle",
-    severity: Severity::Error,
-    is_off: false,
-    summary: "kustomization roots that lead back to themselves",
-    explanation: r"
-A kustomization root leads back to itself, or to a directory that contains it. kustomize refuses to build any root of
-the cycle.
-
-```yaml
-# base/kustomization.yaml
-resources: [../overlay]
-# overlay/kustomization.yaml
-resources: [../base]
-```
-
-Remove one of the references; what both roots need belongs in a third, which both name.
-",
-    allow: Allow::Never,
-    find: Find::Here(find),
-};
-
-fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for trouble in context.troubles {
         if trouble.kind != TroubleKind::Cycle {
@@ -43,7 +20,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         let message = message.strip_prefix("cycle: ").unwrap_or(message);
         let help = "take the reference out, or let it name something else: what both need belongs in a root of its own";
         findings.push(context.at_reference(
-            Rule::Cycle,
+            Rule::InvalidKustomization,
             edge,
             message.to_owned(),
             vec![help.to_owned()],
@@ -54,8 +31,8 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Scene, under_caret};
     use super::*;
+    use crate::check::testing::{Scene, under_caret};
 
     fn scene(roots: &[(&str, &str)]) -> Scene {
         roots.iter().fold(Scene::default(), |scene, (at, names)| {
@@ -66,7 +43,11 @@ mod tests {
 
     fn told(scene: Scene) -> Vec<String> {
         let findings = scene.check().findings;
-        assert!(findings.iter().all(|finding| finding.rule == Rule::Cycle));
+        assert!(
+            findings
+                .iter()
+                .all(|finding| finding.rule == Rule::InvalidKustomization)
+        );
         let told = |finding: Finding| format!("{}: {}", finding.path, finding.message);
         findings.into_iter().map(told).collect()
     }

@@ -1,29 +1,13 @@
-//! `scanned-file`: Flux makes a kustomization of a directory that has none, and a file in it keeps that from being built.
+//! Flux makes a kustomization of a directory that has none, and a file in it keeps that from being built.
 
-use super::Context;
-use super::deployed::One;
-use super::rule::{Allow, Definition, Find};
-use crate::finding::{Finding, Rule, Severity};
+use crate::check::Context;
+use crate::check::deployed::One;
+use crate::finding::{Finding, Rule};
 use crate::kustomization::{FILE_NAMES, Kind, looks_like_resources};
 use crate::targets::{Engine, Found};
 use crate::tree::{Entry, path};
 
-pub(super) const DEFINITION: Definition = Definition {
-    id: "scanned-file",
-    severity: Severity::Error,
-    is_off: false,
-    summary: "a file that Flux takes for an object, where it makes the kustomization",
-    explanation: r"
-Where a `spec.path` has no kustomization, Flux makes one: of every `.yaml` and `.yml` file below it, hidden ones too, and
-of every directory that has a kustomization. A YAML file without `kind`, as the configuration of another program, or a
-Component among them fails the build. Add a kustomization that names what is to be built, or leave the file out with a
-line in `.sourceignore`.
-",
-    allow: Allow::Never,
-    find: Find::Here(find),
-};
-
-fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for one in context.deployed.here() {
         if one.target.engine != Engine::Flux {
@@ -65,7 +49,7 @@ fn scan(
                 shown(directory)
             );
             let file = context.path(root.file);
-            findings.push(context.at_path(Rule::ScannedFile, file, message, help()));
+            findings.push(context.at_path(Rule::Engine, file, message, help()));
         }
     }
     let is_left_out = |file: &str| {
@@ -89,7 +73,7 @@ fn scan(
             "{by} makes the kustomization of `{}`, and takes this file for an object, but it is {why}",
             shown(directory)
         );
-        findings.push(context.at_path(Rule::ScannedFile, &file, message, help()));
+        findings.push(context.at_path(Rule::Engine, &file, message, help()));
     }
     Ok(findings)
 }
@@ -134,8 +118,8 @@ fn shown(directory: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Scene, flux, source};
     use super::*;
+    use crate::check::testing::{Scene, flux, source};
 
     fn found(files: &[(&str, &str)]) -> Vec<(String, String)> {
         let mut scene = Scene::default()
@@ -148,7 +132,7 @@ mod tests {
         for (path, text) in files {
             scene = scene.file(path, text);
         }
-        let findings = scene.find(Rule::ScannedFile).into_iter();
+        let findings = scene.find(Rule::Engine).into_iter();
         findings
             .map(|finding| {
                 let (_, why) = finding
@@ -217,8 +201,8 @@ mod tests {
     fn the_head_of_a_file_allows_it_and_no_other_place() {
         let comment = |rule: &str| format!("# kustomize-localize: allow[{rule}] on trial\n");
         for (text, stale) in [
-            (format!("{}a: b\n", comment("scanned-file")), None),
-            (format!("a: b\n{}", comment("scanned-file")), Some(2)),
+            (format!("{}a: b\n", comment("engine")), None),
+            (format!("a: b\n{}", comment("engine")), Some(2)),
             (format!("{}a: b\n", comment("cycle")), Some(1)),
         ] {
             let scene = || {
@@ -227,7 +211,7 @@ mod tests {
                     .file("clusters/apps.yaml", &flux("./apps"))
                     .file("apps/values.yaml", &text)
             };
-            let found = scene().find(Rule::ScannedFile);
+            let found = scene().find(Rule::Engine);
             assert_eq!(found[0].fails(), stale.is_some(), "{text}");
             let told = scene().find(Rule::StaleAllow);
             let line = told.first().map(|one| one.span.unwrap().line);

@@ -1,4 +1,4 @@
-//! `ambiguous-path`: a text that kustomize takes for a git URL, and that was surely meant as something else.
+//! A text that kustomize takes for a git URL, and that was surely meant as something else.
 //!
 //! kustomize looks at the text before it looks at the disk (`NewRepoSpecFromURL`): a directory `app@v1/base/x` or
 //! `github.com/org/repo/dir` is never reached by that name, `./` before it is all that helps. And it cuts a
@@ -6,38 +6,14 @@
 //!
 //! An ambiguous path is not reported as a remote reference as well: locking it is not the fix.
 
-use super::Context;
-use super::rule::{Allow, Definition, Find};
+use crate::check::Context;
 use crate::failure::Failure;
-use crate::finding::{Finding, Rule, Severity};
+use crate::finding::{Finding, Rule};
 use crate::redact;
 use crate::reference::{self, RepoSpec};
 use crate::walk::{RemoteRef, TroubleKind, Wants};
 
-pub(super) const DEFINITION: Definition = Definition {
-    id: "ambiguous-path",
-    severity: Severity::Error,
-    is_off: false,
-    summary: "a local path that kustomize takes for a git URL",
-    explanation: r"
-A path was meant as a local file or directory, but kustomize reads it as a URL: it takes a file of that name first, and
-asks git when that does not load. Or a URL is split elsewhere than it looks. Write `./` before a local path, and `//`
-after the repository in a URL:
-
-```yaml
-resources:
-- app@v1/base/x         # the repository `base/x` on the host `v1`, as the user `app`
-- ./app@v1/base/x       # a local directory
-```
-
-The same holds for `github.com/acme/app` where there is such a file or directory, whether it is locked or not. A URL that
-kustomize cuts in the middle of a name, after the `.git` of `.github`, needs `//` where the repository ends.
-",
-    allow: Allow::Never,
-    find: Find::Here(find),
-};
-
-fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let remotes = context.remotes.iter().filter_map(|one| {
         let shown = one.shown();
         let (message, help) = match one.ambiguity.as_ref()? {
@@ -66,13 +42,15 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
     });
     remotes
         .chain(shadowed)
-        .map(|(edge, message, help)| context.at_reference(Rule::AmbiguousPath, edge, message, help))
+        .map(|(edge, message, help)| {
+            context.at_reference(Rule::UnsafeReference, edge, message, help)
+        })
         .collect()
 }
 
 /// Why a text that kustomize takes for a git URL was probably meant as something else.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Ambiguity {
+pub(in crate::check) enum Ambiguity {
     /// It has neither a scheme nor a `:`, so that no git could take it for a URL.
     NoHost,
     /// The repository is cut in the middle of a name.
@@ -85,7 +63,7 @@ pub(super) enum Ambiguity {
 }
 
 impl Ambiguity {
-    pub(super) fn of(wanted: &RemoteRef) -> Option<Ambiguity> {
+    pub(in crate::check) fn of(wanted: &RemoteRef) -> Option<Ambiguity> {
         let spec = wanted.spec.as_ref()?;
         let text = wanted.text.exposed();
         let forced = text
@@ -133,8 +111,8 @@ fn split(text: &str, spec: &RepoSpec) -> Option<Ambiguity> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Scene, under_caret};
     use super::*;
+    use crate::check::testing::{Scene, under_caret};
 
     fn scene(field: &str, text: &str) -> Scene {
         Scene::default()
@@ -157,7 +135,7 @@ mod tests {
         let mut findings = scene.check().findings;
         assert_eq!(findings.len(), 1, "{findings:?}");
         let finding = findings.remove(0);
-        assert_eq!(finding.rule, Rule::AmbiguousPath);
+        assert_eq!(finding.rule, Rule::UnsafeReference);
         finding
     }
 
@@ -197,7 +175,11 @@ mod tests {
                 one(scene(field, text));
                 // A lock says nothing about what lies here.
                 let locked = scene(field, text).git("https://github.com/o/r", None);
-                assert_eq!(locked.find(Rule::AmbiguousPath).len(), 1, "{field}: {text}");
+                assert_eq!(
+                    locked.find(Rule::UnsafeReference).len(),
+                    1,
+                    "{field}: {text}"
+                );
             }
         }
     }
@@ -263,7 +245,7 @@ mod tests {
             let spec = RepoSpec::parse(better).unwrap();
             assert!(!spec.repo_path.ends_with("/.git"), "{spec:?}");
             let again = Scene::of(&format!("resources:\n- {better}\n"));
-            assert_eq!(again.find(Rule::AmbiguousPath), []);
+            assert_eq!(again.find(Rule::UnsafeReference), []);
         }
     }
 
@@ -276,7 +258,6 @@ mod tests {
             "github.com/o/other/dir?ref=v1",
             "git@github.com:o/r?ref=v1",
             "git@github.com/o/r?ref=v1",
-            "git::app@v1/base/x",
             "https://github.com/o/r.git/dir?ref=v1",
             "https://github.com/o/r.git//dir?ref=v1",
             "https://github.com/o/r//.github/dir?ref=v1",
@@ -284,12 +265,12 @@ mod tests {
             "https://raw.githubusercontent.com/o/r/v1/.github/x.yaml",
         ] {
             assert_eq!(
-                scene("resources", text).find(Rule::AmbiguousPath),
+                scene("resources", text).find(Rule::UnsafeReference),
                 [],
                 "{text}"
             );
         }
         let file = "patches:\n- path: https://example.com/o/.github/x\n";
-        assert_eq!(Scene::of(file).find(Rule::AmbiguousPath), []);
+        assert_eq!(Scene::of(file).find(Rule::UnsafeReference), []);
     }
 }

@@ -1,0 +1,75 @@
+//! `locked-reference`: something remote that the lock holds, and that a build still fetches. Off by default.
+//!
+//! Found all the same: an exception about what is locked covers it, so it is not stale.
+
+use super::Context;
+use super::remote_reference::is_fulfilled;
+use super::rule::{Allow, Definition, Find};
+use super::{remote_chart, remote_reference};
+use crate::finding::{Finding, Rule, Severity};
+
+pub(super) const DEFINITION: Definition = Definition {
+    id: "locked-reference",
+    severity: Severity::Error,
+    is_off: true,
+    summary: "a remote reference or chart that is locked, but not localized",
+    explanation: r"
+The lock says what is there, but builds do not read it: they fetch from the network. For a tree that must build without
+one, for example one that was brought in with [`vendor`](../commands/vendor.md), turn the rule on:
+
+```yaml
+rules: {locked-reference: error}
+```
+",
+    allow: Allow::Always,
+    find: Find::Here(find),
+};
+
+fn find(context: &Context<'_>) -> Vec<Finding> {
+    let fulfilled = context.remotes.iter();
+    let fulfilled = fulfilled.filter(|one| one.ambiguity.is_none() && is_fulfilled(one));
+    fulfilled
+        .map(|one| {
+            let message = format!("`{}` is locked, but not localized", one.shown());
+            let help = remote_reference::help(context, one, Vec::new());
+            context.at_reference(Rule::LockedReference, one.edge, message, help)
+        })
+        .chain(remote_chart::find_locked(context))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Scene;
+    use super::*;
+
+    #[test]
+    fn what_is_locked_is_found_where_that_is_asked_for() {
+        let scene = |config: &str| {
+            Scene::of("resources:\n- https://github.com/o/r?ref=v1\n")
+                .git("https://github.com/o/r", Some("v1"))
+                .config(config)
+        };
+        for (config, found) in [
+            ("", &[] as &[Rule]),
+            (
+                "rules: {locked-reference: error}\n",
+                &[Rule::LockedReference],
+            ),
+            (
+                "rules: {locked-reference: error}\nallow: [{url: github.com, reason: r}]\n",
+                &[],
+            ),
+            ("allow: [{url: github.com, reason: r}]\n", &[]),
+            (
+                "allow: [{url: gitlab.com, reason: r}]\n",
+                &[Rule::StaleAllow],
+            ),
+        ] {
+            let findings = scene(config).check().findings;
+            let counting = findings.iter().filter(|one| one.allowed.is_none());
+            let rules: Vec<Rule> = counting.map(|one| one.rule).collect();
+            assert_eq!(rules, found, "{config}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! `untracked-path`: a path whose files the repository does not hold, on purpose: git ignores them, or they lie in a
+//! submodule.
+//!
+//! A warning: the build works wherever they are.
+
+use super::missing_path::{self, Absent};
+use super::rule::{Allow, Definition, Find};
+use super::{ADD_ALLOW, Context};
+use crate::failure::stage;
+use crate::finding::{Finding, Rule, Severity, Subject};
+use crate::tree::absence::Absence;
+use crate::walk::TroubleKind;
+
+pub(super) const DEFINITION: Definition = Definition {
+    id: "untracked-path",
+    severity: Severity::Warning,
+    is_off: false,
+    summary: "a path that git ignores, or one in a submodule",
+    explanation: r"
+A path does not exist in what is checked, and git ignores it: most often a secret that is kept out of git on purpose. Or it
+lies in a submodule, of which this repository holds only the id of the commit. The build works only where somebody puts
+the files.
+
+Add a file that is no secret all the same (`git add -f`); copy what is needed of a submodule, or name its repository by its
+URL and lock it. Otherwise leave the warning, or [let it be missing](../manual/configuration.md#exceptions), with the
+reason. Only the `.gitignore` files of what is checked count, so that every clone gets the same findings.
+",
+    allow: Allow::Always,
+    find: Find::Here(find),
+};
+
+fn find(context: &Context<'_>) -> Vec<Finding> {
+    let ignored = missing_path::absent(context)
+        .into_iter()
+        .filter_map(|absent| {
+            let Absent {
+                edge,
+                place,
+                why: Absence::Ignored(rule, pattern),
+                on_disk,
+                ..
+            } = absent
+            else {
+                return None;
+            };
+            let message = format!("git ignores `{place}`: by `{pattern}` in {rule}");
+            let commit = format!("if it holds no secret, commit it: {}", stage([&place]));
+            let help = on_disk.then_some(commit).into_iter();
+            let help = help.chain([ADD_ALLOW.to_owned()]).collect();
+            Some((edge, place, message, help))
+        });
+    let submodules = context.troubles.iter().filter_map(|trouble| {
+        let TroubleKind::Submodule { path } = &trouble.kind else {
+            return None;
+        };
+        let (_, edge) = context.edge_of(trouble)?;
+        let message = format!(
+            "`{}` lies in the submodule `{path}`, whose files this repository does not hold",
+            edge.reference.text
+        );
+        let help = vec![
+            "copy the files into this repository, or name the submodule's repository by URL, with its commit".to_owned(),
+            ADD_ALLOW.to_owned(),
+        ];
+        Some((edge, path.clone(), message, help))
+    });
+    ignored
+        .chain(submodules)
+        .map(|(edge, path, message, help)| Finding {
+            subject: Subject::Path { path },
+            ..context.at_reference(Rule::UntrackedPath, edge, message, help)
+        })
+        .collect()
+}

@@ -1,0 +1,40 @@
+//! `--add-allow`: an exception for everything that was found.
+
+use crate::config::{Config, FILE_NAME};
+use crate::destination::working;
+use crate::failure::{Exception, Failure, Failures};
+use crate::plan::Change;
+use crate::tree::Entry;
+use crate::workspace::Workspace;
+
+/// Writes entries for these into the configuration of the working tree, and returns how many.
+///
+/// # Errors
+/// When it cannot be edited, with what was to be written.
+pub fn add_allow(exceptions: &[Exception]) -> Result<usize, Failures> {
+    let entries = Config::entries(&exceptions.iter().collect::<Vec<_>>());
+    if entries.is_empty() {
+        return Ok(0);
+    }
+    let workspace = Workspace::of_working_tree(false)?;
+    let refused = |why: &str| {
+        let failure = Failure::new(format!("cannot add entries to `{FILE_NAME}`: {why}"));
+        let failure = failure.hint("write them below `allow:` by hand:");
+        let all = entries.iter().cloned();
+        all.fold(failure, Failure::hint)
+    };
+    let text = match workspace.tree.entry(FILE_NAME)? {
+        None => Vec::new(),
+        Some(Entry::File { .. }) => workspace.tree.read(FILE_NAME)?,
+        Some(_) => return Err(refused("it is not a regular file").into()),
+    };
+    let text = String::from_utf8_lossy(&text);
+    let new = Config::append(&text, &entries)
+        .ok_or_else(|| refused("its list `allow` is not written as one entry a line"))?;
+    let change = Change {
+        path: FILE_NAME.to_owned(),
+        to: Some((new.into_bytes().into(), false)),
+    };
+    working::write(&workspace, &[change])?;
+    Ok(entries.len())
+}

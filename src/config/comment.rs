@@ -1,0 +1,223 @@
+//! Exceptions in the files themselves.
+//!
+//! ```yaml
+//! resources:
+//! # kustomize-localize: allow[remote-reference] released by us, with signed tags
+//! - https://github.com/acme/bases//web?ref=v1
+//! - https://example.com/crds.yaml # kustomize-localize: allow[remote-reference, floating-ref] on trial
+//! ```
+//!
+//! A comment is about the line on which it stands; one that stands alone on its line is about the next line that is not
+//! a comment (so several can be stacked, but without a blank line below them). A finding about the whole file is
+//! allowed among the comments with which the file begins. Rule and reason are both required. A comment that allows
+//! nothing, because it is malformed or because there is nothing to allow, is a finding itself.
+//!
+//! Only comments that the YAML reader finds count, not text in quotes or in a block. Comments in localized files do not
+//! count, because upstream wrote them.
+
+use std::collections::{BTreeSet, HashMap};
+
+use granit_parser::{Event, Parser};
+
+use crate::failure::{nearest, shown};
+use crate::finding::{Rule, Span};
+use crate::redact;
+
+/// What every such comment begins with.
+const NAME: &str = "kustomize-localize";
+
+/// The comments of one file that are meant for us.
+#[derive(Debug, Default)]
+pub struct Comments {
+    /// In their order.
+    pub comments: Vec<Comment>,
+    /// The indexes of those that are about a line or stand on it.
+    by_line: HashMap<usize, Vec<usize>>,
+    /// The indexes of those with which the file begins.
+    first: Vec<usize>,
+}
+
+/// One comment.
+#[derive(Debug)]
+pub struct Comment {
+    /// Where it stands.
+    pub span: Span,
+    /// That line, without secrets.
+    pub line_text: String,
+    /// The line that it is about.
+    pub about: usize,
+    /// Whether it is among the comments with which the file begins.
+    is_first: bool,
+    /// What it says, or what is wrong with it.
+    pub said: Result<Said, String>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct Said {
+    pub rules: BTreeSet<Rule>,
+    pub reason: String,
+}
+
+impl Comments {
+    /// Reads the comments of a file. Where it is not YAML, those before that place.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Comments {
+        match std::str::from_utf8(bytes) {
+            Ok(text) if has_comment(bytes) => Comments::from(comments(text)),
+            _ => Comments::default(),
+        }
+    }
+
+    /// Returns the indexes of the comments that allow what a rule finds at a place: at the whole file where there is
+    /// none.
+    pub fn allowing(&self, rule: Rule, span: Option<Span>) -> impl Iterator<Item = (usize, &Said)> {
+        let on = |line: usize| self.by_line.get(&line).into_iter().flatten().copied();
+        let indexes: BTreeSet<usize> = match span {
+            None => self.first.iter().copied().collect(),
+            Some(span) => {
+                // On the last line, only those that stand on it.
+                let on_last = on(span.end_line)
+                    .filter(|index| self.comments[*index].span.line == span.end_line);
+                on(span.line).chain(on_last).collect()
+            }
+        };
+        indexes.into_iter().filter_map(move |index| {
+            let said = self.comments[index].said.as_ref().ok()?;
+            said.rules.contains(&rule).then_some((index, said))
+        })
+    }
+}
+
+impl From<Vec<Comment>> for Comments {
+    fn from(comments: Vec<Comment>) -> Self {
+        let mut by_line: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (index, comment) in comments.iter().enumerate() {
+            for line in BTreeSet::from([comment.about, comment.span.line]) {
+                by_line.entry(line).or_default().push(index);
+            }
+        }
+        let is_first = |index: &usize| comments[*index].is_first;
+        Comments {
+            first: (0..comments.len()).filter(is_first).collect(),
+            by_line,
+            comments,
+        }
+    }
+}
+
+/// Returns whether a file may hold comments that are meant for us.
+fn has_comment(bytes: &[u8]) -> bool {
+    memchr::memmem::find(bytes, NAME.as_bytes()).is_some()
+}
+
+/// Reads the comments that are meant for us.
+fn comments(text: &str) -> Vec<Comment> {
+    let mut options = granit_parser::Options::default();
+    options.set_emit_comments(true);
+    // The lines that hold a comment and nothing else.
+    let mut alone = BTreeSet::new();
+    let mut found = Vec::new();
+    let mut first_content = usize::MAX;
+    for event in Parser::new_from_str_with_options(text, options) {
+        let Ok((event, span)) = event else { break };
+        let line = span.start.line();
+        let comment = match event {
+            Event::Comment(comment, _) => comment,
+            Event::Scalar(..)
+            | Event::SequenceStart(..)
+            | Event::MappingStart(..)
+            | Event::Alias(..) => {
+                first_content = first_content.min(line);
+                continue;
+            }
+            _ => continue,
+        };
+        let Some(start) = span.start.byte_offset() else {
+            continue;
+        };
+        let before = text.get(..start).unwrap_or_default();
+        let before = before.rsplit(['\n', '\r']).next().unwrap_or_default();
+        let is_alone = before.trim_start_matches('\u{feff}').trim().is_empty();
+        if is_alone {
+            alone.insert(line);
+        }
+        if let Some(said) = read(&comment) {
+            let column = span.start.col() + 1;
+            let line_text = format!("{before}#{comment}");
+            found.push((line, column, line_text, is_alone, said));
+        }
+    }
+    // The line that each comment on a line of its own is about: found from the last to the first.
+    let mut below = HashMap::new();
+    for line in alone.iter().rev() {
+        let next = line + 1;
+        below.insert(*line, below.get(&next).copied().unwrap_or(next));
+    }
+    let comment = |(line, column, line_text, is_alone, said): (usize, usize, String, bool, _)| {
+        let length = line_text.trim_start_matches('\u{feff}').chars().count();
+        Comment {
+            span: Span {
+                line,
+                column,
+                end_line: line,
+                end_column: length + 1,
+            },
+            line_text: redact::text(&line_text),
+            about: below.get(&line).copied().unwrap_or(line),
+            is_first: is_alone && line < first_content,
+            said,
+        }
+    };
+    found.into_iter().map(comment).collect()
+}
+
+/// Reads what stands after `#`; `None` when it is not meant for us.
+fn read(comment: &str) -> Option<Result<Said, String>> {
+    let rest = comment.trim().strip_prefix(NAME)?;
+    let Some(rest) = rest.trim_start().strip_prefix(':') else {
+        // Others may mention us.
+        let meant = rest.trim_start().starts_with("allow[");
+        return meant.then(|| Err(format!("`:` is missing after `{NAME}`")));
+    };
+    Some(said(rest.trim()))
+}
+
+fn said(text: &str) -> Result<Said, String> {
+    let Some(rest) = text.strip_prefix("allow") else {
+        let word: String = text.chars().take_while(|c| c.is_alphanumeric()).collect();
+        return Err(if word.is_empty() {
+            "it does not say `allow[RULE]`".to_owned()
+        } else {
+            format!("`{}` is nothing that can be asked for", shown(&word))
+        });
+    };
+    let Some((ids, reason)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
+        return Err("the rules do not stand in brackets after `allow`".to_owned());
+    };
+    let mut rules = BTreeSet::new();
+    for id in ids.split(',').map(str::trim) {
+        let rule = match Rule::from_id(id) {
+            Some(rule) if !rule.can_be_allowed() => {
+                return Err(format!("`{id}` cannot be allowed"));
+            }
+            Some(rule) => rule,
+            None if id.is_empty() => return Err("a rule is missing in the brackets".to_owned()),
+            None => {
+                let known = Rule::ALL.iter().map(|rule| rule.id());
+                let meant = nearest(id, known)
+                    .map(|meant| format!(" (did you mean `{meant}`?)"))
+                    .unwrap_or_default();
+                return Err(format!("there is no rule `{}`{meant}", shown(id)));
+            }
+        };
+        rules.insert(rule);
+    }
+    let reason = reason.trim_start_matches([' ', '\t', ':', '-']).trim_end();
+    if !reason.contains(char::is_alphanumeric) {
+        return Err("no reason is given".to_owned());
+    }
+    Ok(Said {
+        rules,
+        reason: redact::text(reason),
+    })
+}
