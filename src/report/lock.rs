@@ -111,6 +111,21 @@ impl Tell for Outcome {
 }
 
 impl Outcome {
+    /// Writes how many references were not followed, because something in the tree itself is wrong.
+    fn write_unread(&self, out: &mut String, verbose: bool) -> std::fmt::Result {
+        if !self.unread.is_empty() {
+            let count = counted(self.unread.len(), "reference");
+            writeln!(
+                out,
+                "  {count} not followed, which `git kustomize-localize check` explains"
+            )?;
+        }
+        for failure in self.unread.iter().filter(|_| verbose) {
+            writeln!(out, "    {}", visible(&failure.to_string()))?;
+        }
+        Ok(())
+    }
+
     fn write(&self, out: &mut String, verbose: bool) -> std::fmt::Result {
         let count = counted(self.remotes.len(), "remote reference");
         match self.status {
@@ -119,6 +134,7 @@ impl Outcome {
             }
             Status::Unchanged if self.remotes.is_empty() => {
                 writeln!(out, "nothing to do: nothing remote is referenced")?;
+                self.write_unread(out, verbose)?;
                 return write_warnings(out, &self.warnings, verbose);
             }
             Status::Unchanged => writeln!(out, "nothing to do: {LOCK_NAME} holds {count}")?,
@@ -143,16 +159,7 @@ impl Outcome {
         }
         write_accepted(out, &self.left)?;
         write_warnings(out, &self.warnings, verbose)?;
-        if !self.unread.is_empty() {
-            let count = counted(self.unread.len(), "reference");
-            writeln!(
-                out,
-                "  {count} not followed, which `git kustomize-localize check` explains"
-            )?;
-        }
-        for failure in self.unread.iter().filter(|_| verbose) {
-            writeln!(out, "    {}", visible(&failure.to_string()))?;
-        }
+        self.write_unread(out, verbose)?;
         if verbose {
             for remote in &self.remotes {
                 let digest = remote.digest();

@@ -97,7 +97,7 @@ const CASES: &[(Is, &[&str])] = &[
         ],
     ),
     (
-        Found("cycle"),
+        Found("invalid-kustomization"),
         &[
             "resources: [.]",
             "resources: [../app]",

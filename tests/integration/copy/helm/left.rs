@@ -10,6 +10,7 @@ fn allow(stage: &Stage, entry: &str) {
         .work
         .write(".kustomize-localize", format!("allow:\n{entry}\n"));
     stage.work.commit("allow");
+    stage.work.lock();
 }
 
 fn gates(stage: &Stage, status: i32) -> [String; 2] {

@@ -47,7 +47,7 @@ fn line_ends_are_those_of_the_working_tree_and_of_upstream() {
 }
 
 #[test]
-fn modes_do_not_matter_without_core_filemode() {
+fn a_mode_that_differs_is_an_edit() {
     let world = world();
     in_place(&world.work, &[]).success();
     world.work.commit("localized");
@@ -56,11 +56,6 @@ fn modes_do_not_matter_without_core_filemode() {
     in_place(&world.work, &[])
         .fails(1)
         .stderr_has("error[edited-copy]");
-    world.work.git(&["config", "core.fileMode", "false"]);
-    in_place(&world.work, &[])
-        .success()
-        .stdout_has("nothing to do")
-        .lacks("edited-copy");
 }
 
 #[test]

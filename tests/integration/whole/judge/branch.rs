@@ -114,6 +114,8 @@ fn world(number: usize) -> World {
     }
     Root::random(&mut random, &named).write(&world.work, "app", "app");
     Root::random(&mut random, "../app").write(&world.work, "over", "over");
+    let rules = "rules: {function: warning, remote-chart: warning, missing-path: warning}\n";
+    world.work.write(".kustomize-localize", rules);
     world.work.commit("source");
     world
 }
