@@ -16,12 +16,9 @@ impl Config {
                 .and_then(|value| value.strip_prefix("[]"))
                 .is_some_and(is_blank)
         };
-        let (at, indent) = match lines
-            .iter()
-            .position(|line| is_key(&line) || is_empty(&line))
-        {
+        let (at, indent) = match lines.iter().position(|line| is_key(line) || is_empty(line)) {
             Some(key) => {
-                if is_empty(&&lines[key]) {
+                if is_empty(&lines[key]) {
                     lines[key] = "allow:";
                 }
                 let is_inside = |line: &&&str| is_blank(line) || line.starts_with([' ', '-']);
@@ -95,11 +92,9 @@ mod tests {
             ),
         ] {
             let found = Config::append(text, &[ENTRY.to_owned()]);
-            match new.contains("# s") {
-                // What looks like a comment is text.
-                true => assert_eq!(found, None),
-                false => assert_eq!(found.unwrap(), new.replace('@', ENTRY), "{text}"),
-            }
+            // What looks like a comment is text.
+            let expected = (!new.contains("# s")).then(|| new.replace('@', ENTRY));
+            assert_eq!(found, expected, "{text}");
         }
     }
 

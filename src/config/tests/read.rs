@@ -106,8 +106,8 @@ fn whatever_is_wrong_is_refused_with_its_place() {
             "2:11: rules.engine: `info` is none of `error`, `warning`, `off`",
         ),
         (
-            "rules:\n  cycle: false",
-            "2:10: rules.cycle: `false` is none of",
+            "rules:\n  engine: false",
+            "2:11: rules.engine: `false` is none of",
         ),
         ("rules:", "rules: nothing where a mapping should be"),
         ("rules: off", "1:8: rules: a text where a mapping should be"),
