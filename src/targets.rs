@@ -80,8 +80,6 @@ pub struct Object {
     pub name: String,
     /// The build that made it what it is; none where it is deployed as its file has it.
     pub built_by: Option<String>,
-    /// What filled in its variables; none where it has none.
-    pub filled_by: Option<String>,
 }
 
 /// Something that is deployed.
@@ -363,9 +361,6 @@ impl Object {
         if let Some(by) = &self.built_by {
             place.push_str(&format!(", built by {by}"));
         }
-        if let Some(by) = &self.filled_by {
-            place.push_str(&format!(", filled in by {by}"));
-        }
         place
     }
 }
@@ -532,9 +527,10 @@ fn of_scan(
     };
     if !found.objects.is_empty() {
         let identity = identity()?;
-        let applied = flux::find(tree, &identity, &found.objects, &mut targets)?;
-        argo::find(tree, &identity, &applied, &mut targets)?;
-        git_repo::find(tree, &identity, &applied, &mut targets)?;
+        let objects = &found.objects;
+        flux::find(tree, &identity, objects, &mut targets)?;
+        argo::find(tree, &identity, objects, &mut targets)?;
+        git_repo::find(tree, &identity, objects, &mut targets)?;
         place::on_localized(&identity, &mut targets)?;
     }
     fleet::find(tree, config, &mut targets)?;

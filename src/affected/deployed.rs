@@ -90,22 +90,9 @@ impl Deployed<'_> {
     /// targets.
     fn builders<'t>(&self, targets: &'t Targets) -> HashMap<String, Builder<'t>> {
         let mut builders = HashMap::new();
-        let named = |target: &Target| {
-            let Object {
-                built_by,
-                filled_by,
-                ..
-            } = &target.object;
-            [built_by, filled_by]
-                .into_iter()
-                .flatten()
-                .cloned()
-                .collect()
-        };
-        let wanted: HashSet<String> = targets
-            .targets
-            .iter()
-            .flat_map(|one| -> Vec<String> { named(one) })
+        let built = targets.targets.iter();
+        let wanted: HashSet<String> = built
+            .filter_map(|target| target.object.built_by.clone())
             .collect();
         if wanted.is_empty() {
             return builders;
@@ -135,23 +122,16 @@ impl Deployed<'_> {
     ) -> Result<Cause> {
         let mut files: Vec<&str> = target.object_files();
         files.extend(old.iter().flat_map(|old| old.object_files()));
-        let Object {
-            name,
-            built_by,
-            filled_by,
-            ..
-        } = &target.object;
+        let Object { name, built_by, .. } = &target.object;
         let own = match &target.place {
             Place::Here(here) => targets::override_files(&here.path, name),
             Place::External(_) | Place::Templated(_) => Vec::new(),
         };
         files.extend(own.iter().map(String::as_str));
-        for by in [built_by, filled_by].into_iter().flatten() {
-            match builders.get(by) {
-                Some(Builder::Root(Some(cause))) => return Ok(cause.clone()),
-                Some(Builder::Target(target)) => files.extend(target.object_files()),
-                _ => {}
-            }
+        match built_by.as_ref().and_then(|by| builders.get(by)) {
+            Some(Builder::Root(Some(cause))) => return Ok(cause.clone()),
+            Some(Builder::Target(target)) => files.extend(target.object_files()),
+            _ => {}
         }
         // A kustomization that built it, or might have, may be gone.
         for old in old {
@@ -279,7 +259,6 @@ fn without_places(target: &Target) -> Target {
     let unplaced = |object: &mut Object| {
         object.file.clear();
         object.line = 0;
-        object.filled_by = None;
     };
     unplaced(&mut plain.object);
     plain.spot = (0, 0);

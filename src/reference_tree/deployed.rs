@@ -530,30 +530,6 @@ spec:
         }
     }
 
-    #[test]
-    fn what_one_fills_in_changes_with_it() {
-        let all = target("all", "all").replace("---\n", "  postBuild: {substitute: {A: x}}\n");
-        let child = target("child", "${A}");
-        let targets = surveyed(&[
-            ("apps/kustomization.yaml", "resources: [all.yaml]\n"),
-            ("apps/all.yaml", &all),
-            ("all/child.yaml", &child),
-            (
-                "prod/kustomization.yaml",
-                "resources: [../apps]\npatches:\n- target: {kind: Kustomization}\n  patch: |-\n    - {op: replace, path: /spec/postBuild/substitute/A, value: y}\n",
-            ),
-        ]);
-        let changed = targets.targets.iter().map(|target| {
-            let by = target.changed_by.as_ref();
-            (target.object.name.as_str(), by.map(|by| by.name.as_str()))
-        });
-        // What it is built from itself stays.
-        assert_eq!(
-            changed.collect::<Vec<_>>(),
-            [("child", Some("prod/kustomization.yaml")), ("all", None)]
-        );
-    }
-
     /// Returns what would be built, as `NAME: FILE…`, and the targets with what a build makes of them.
     fn built(files: &[(&str, &str)], outputs: &[(&str, Output)]) -> (Vec<String>, Vec<String>) {
         let tree = tree(files);

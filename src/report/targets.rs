@@ -19,9 +19,6 @@ pub fn text(targets: &Targets) -> String {
         if let Some(by) = &target.object.built_by {
             line.push_str(&format!("\n  built by {by}"));
         }
-        if let Some(by) = &target.object.filled_by {
-            line.push_str(&format!("\n  filled in by {by}"));
-        }
         if let Some(by) = &target.changed_by {
             line.push_str(&format!("\n  may be changed by {}", by.name));
             if let Some(why) = &by.not_built {

@@ -6,7 +6,7 @@ mod generator;
 mod pattern;
 mod template;
 
-use super::flux::{given, text, texts, unfilled, wrong};
+use super::flux::{given, text, texts, wrong};
 use super::scan::Document;
 use super::{
     Build, Directory, Engine, Found, Here, Identity, Place, Target, Targets, Unread, place,
@@ -203,7 +203,6 @@ fn of_source(
     let open = texts.into_iter().find(|text| is_open(text)).or(copied);
     let is_named = |file: &String| path::name(file).starts_with(".argocd-source-");
     let why = match open {
-        Some(text) if text.contains("${") && !found.unfilled.is_empty() => unfilled(found, text),
         Some(text) => format!("`{}` is filled in elsewhere", redact::url(text)),
         None if is_open(name) && beside.iter().any(is_named) => {
             format!("a file beside it changes it by its name, `{name}`")

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::generated::{Generated, generated};
-use super::scan::{self, Document, Scan, Via};
+use super::scan::{self, Document, Scan};
 use super::settle::{above, files_of, users};
 use super::{Found, Identity, Object, Reached, Target, Targets, Why};
 use crate::config::Config;
@@ -69,13 +69,7 @@ impl Targets {
         load_restrictor: LoadRestrictor,
     ) -> Result<Vec<Builder>> {
         let changed = || self.targets.iter().filter(|one| one.changed_by.is_some());
-        let fillers = changed().filter_map(|one| one.object.filled_by.as_ref());
-        let fillers: HashSet<&String> = fillers.collect();
-        let filling = self
-            .targets
-            .iter()
-            .filter(|one| fillers.contains(&one.by()));
-        let files = changed().chain(filling).flat_map(Target::object_files);
+        let files = changed().flat_map(Target::object_files);
         let mut wanted: BTreeSet<String> = files.map(str::to_owned).collect();
         wanted.extend(self.builds.files.iter().cloned());
         let users = users(graph);
@@ -283,11 +277,6 @@ impl Builder {
             };
             object.built_by = Some(self.by.clone());
             found.home.clone_from(&self.made.directory);
-            found.via = if self.made.is_changed {
-                Via::Target
-            } else {
-                Via::Root
-            };
             found.value.place_at((object.line, 1));
         }
         made

@@ -161,7 +161,6 @@ fn object(file: &str, line: usize, name: String) -> Object {
         namespace: String::new(),
         name,
         built_by: None,
-        filled_by: None,
     }
 }
 

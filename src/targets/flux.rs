@@ -1,12 +1,10 @@
-//! Flux: `Kustomization` and `FluxInstance`, bound to the sources that they name or that an `ArtifactGenerator` makes,
-//! and what a `ResourceSet` makes.
+//! Flux: `Kustomization` and `FluxInstance`, bound to the sources that they name or that an `ArtifactGenerator` makes.
+//! Variables, and what a `ResourceSet` makes, are the cluster's.
 
 mod copied;
-mod resource_set;
 mod source;
-mod variables;
 
-use super::scan::{Document, identify};
+use super::scan::Document;
 use super::{
     Artifact, Build, Engine, Found, Here, Identity, Place, Revision, Target, Targets, Text, Unread,
     place,
@@ -18,7 +16,6 @@ use crate::redact;
 use crate::tree::Listing;
 use source::{Bound, Sources};
 use std::rc::Rc;
-pub(super) use variables::files_of;
 
 /// The fields of a `Kustomization` that change what is built, as Flux writes them into the kustomization.
 const OVERRIDES: [&str; 8] = [
@@ -32,28 +29,28 @@ const OVERRIDES: [&str; 8] = [
     "buildMetadata",
 ];
 
-/// Adds what Flux deploys, and returns all objects as it applies them: with variables filled in, and those that a
-/// `ResourceSet` makes.
+/// Adds what Flux deploys.
 pub(super) fn find(
     tree: &dyn Listing,
     identity: &Identity,
     objects: &[Document],
     targets: &mut Targets,
-) -> Result<Vec<Document>> {
-    let mut templated = Vec::new();
-    let unread = &mut targets.unread;
-    let all = variables::fill(tree, identity, objects, &mut templated, unread)?;
-    let sources = sources(tree, identity, all.iter())?;
-    for found in &all {
+) -> Result<()> {
+    let sources = sources(tree, identity, objects.iter())?;
+    for found in objects {
         let target = match found.object.kind.as_str() {
             "Kustomization" => kustomization(tree, &sources, found, &mut targets.unread)?,
             "FluxInstance" => instance(tree, identity, found, &mut targets.unread)?,
+            "ResourceSet" => {
+                let place = Place::Templated("the cluster makes its objects".to_owned());
+                let spot = (found.object.line, 1);
+                Some(found.target(Engine::Flux, spot, place, Build::default()))
+            }
             _ => None,
         };
         targets.targets.extend(target);
     }
-    targets.targets.extend(templated);
-    Ok(all)
+    Ok(())
 }
 
 /// Returns the sources. What bootstrapping made, where no object says what that is, is this repository, unless none of
@@ -140,14 +137,8 @@ fn is_variable(text: &str) -> bool {
 }
 
 /// Returns why a text with a variable is not known.
-pub(super) fn unfilled(found: &Document, text: &str) -> String {
-    let shown = redact::url(text);
-    let variables = found.unfilled.iter();
-    let mut variables = variables.filter(|(name, _)| text.contains(&format!("${{{name}")));
-    match variables.next() {
-        Some((_, why)) => format!("`{shown}`: {why}"),
-        None => format!("`{shown}` is filled in by a parent"),
-    }
+pub(super) fn unfilled(text: &str) -> String {
+    format!("`{}` is filled in by a parent", redact::url(text))
 }
 
 fn kustomization(
@@ -183,9 +174,11 @@ fn kustomization(
     let [kind, namespace, name] =
         [kind, namespace, name].map(|text| text.map_or("", |(text, _)| text));
     let (path, spot) = written.unwrap_or(("", (found.object.line, 1)));
-    let variable = [path, kind, namespace, name, &found.object.name];
-    let place = match variable.into_iter().find(|text| is_variable(text)) {
-        Some(text) => Place::Templated(unfilled(found, text)),
+    let place = match [path, kind, namespace, name]
+        .into_iter()
+        .find(|text| is_variable(text))
+    {
+        Some(text) => Place::Templated(unfilled(text)),
         None => {
             let bound = sources.bind(found, kind, namespace, name);
             from(tree, bound, path)?
@@ -284,7 +277,7 @@ fn instance(
     let (path, spot) = written.unwrap_or(("", (found.object.line, 1)));
     let bound = match identity.directory_of(url) {
         _ if is_variable(url) || is_variable(path) => {
-            Bound::Templated(unfilled(found, if is_variable(url) { url } else { path }))
+            Bound::Templated(unfilled(if is_variable(url) { url } else { path }))
         }
         None => source::elsewhere(url),
         Some(base) => Bound::Here {
@@ -304,14 +297,4 @@ fn instance(
 /// Returns the revision of `spec.sync.ref`: the full name of a git ref, or the tag of an artifact.
 fn revision_of_sync(identity: &Identity, reference: Option<&str>) -> Revision {
     identity.revision(reference)
-}
-
-/// Returns the objects in a value that a template made.
-fn made(found: &Document, mut value: Value) -> Option<Document> {
-    value.place_at((found.object.line, 1));
-    let mut object = identify(&found.object.file, &value)?;
-    let by = &found.object;
-    object.built_by.clone_from(&by.built_by);
-    object.filled_by.clone_from(&by.filled_by);
-    Some(found.template(object, value))
 }

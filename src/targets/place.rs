@@ -145,7 +145,6 @@ pub(super) fn declared(tree: &dyn Listing, config: &Config, targets: &mut Target
                 namespace: String::new(),
                 name: tree.label(&place),
                 built_by: None,
-                filled_by: None,
             },
             digest: String::new(),
             spot: (declared.line, declared.column),

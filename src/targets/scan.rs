@@ -1,6 +1,6 @@
 //! The YAML documents of a tree in which an engine is interested.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::config::Config;
 use crate::failure::Result;
@@ -61,21 +61,6 @@ pub(super) struct Document {
     pub(super) value: Value,
     /// The directory from which it is deployed: that of its file, or of what builds it.
     pub(super) home: String,
-    /// What has to be built to deploy it.
-    pub(super) via: Via,
-    /// Why variables in it are not filled in, by their names.
-    pub(super) unfilled: BTreeMap<String, String>,
-}
-
-/// What deploys an object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Via {
-    /// Whoever reads its file.
-    File,
-    /// Whoever builds the root in its home.
-    Root,
-    /// The target that built it.
-    Target,
 }
 
 impl Document {
@@ -85,8 +70,6 @@ impl Document {
             object,
             value,
             home: self.home.clone(),
-            via: self.via,
-            unfilled: self.unfilled.clone(),
         }
     }
 
@@ -118,16 +101,6 @@ impl Document {
             line: value.line,
             column: value.column,
         })
-    }
-
-    /// Returns what deploys it.
-    pub(super) fn deployed_as(&self) -> (Via, &str) {
-        let name = match self.via {
-            Via::File => self.object.file.as_str(),
-            Via::Root => self.home.as_str(),
-            Via::Target => self.object.built_by.as_deref().unwrap_or_default(),
-        };
-        (self.via, name)
     }
 }
 
@@ -267,8 +240,6 @@ impl Scan {
                 object,
                 value,
                 home,
-                via: Via::File,
-                unfilled: BTreeMap::new(),
             });
         }
     }
@@ -290,6 +261,5 @@ pub(super) fn identify(file: &str, value: &Value) -> Option<Object> {
         namespace: text(&["metadata", "namespace"]).unwrap_or_default(),
         name: text(&["metadata", "name"]).unwrap_or_default(),
         built_by: None,
-        filled_by: None,
     })
 }

@@ -25,7 +25,7 @@ const KINDS: [&str; 11] = [
 ];
 
 /// The fields of `spec` that say what is deployed.
-const FIELDS: [&str; 23] = [
+const FIELDS: [&str; 20] = [
     "path",
     "sourceRef",
     "components",
@@ -42,17 +42,11 @@ const FIELDS: [&str; 23] = [
     "ignore",
     "sparseCheckout",
     "include",
-    "inputs",
-    "resources",
-    "resourcesTemplate",
     "repo",
     "paths",
     "branch",
     "revision",
 ];
-
-/// The field of `spec` that says what Flux fills in what it deploys.
-const FILLS: [&str; 1] = ["postBuild"];
 
 impl Targets {
     /// Notes which targets stand in objects that a kustomization of `graph` (a walk over `tree`), or another target, may
@@ -66,46 +60,6 @@ impl Targets {
         let changed: Vec<Option<Changer>> = changed.collect();
         for (target, changer) in self.targets.iter_mut().zip(changed) {
             target.changed_by = changer;
-        }
-        self.pass_on(graph, tree);
-    }
-
-    /// Notes what may change those whose variables are filled in by one that something may change, or what it fills in.
-    fn pass_on(&mut self, graph: &Graph, tree: &dyn Tree) {
-        let fillers: HashSet<String> = self
-            .targets
-            .iter()
-            .filter_map(|target| target.object.filled_by.clone())
-            .collect();
-        if fillers.is_empty() {
-            return;
-        }
-        let changers = Changers::of(self, graph, tree, &FILLS);
-        let mut changed: HashMap<String, Changer> = HashMap::new();
-        for target in &self.targets {
-            let name = target.by();
-            let known = target.changed_by.clone();
-            if fillers.contains(&name)
-                && let Some(changer) = known.or_else(|| changers.of_target(target, self))
-            {
-                changed.insert(name, changer);
-            }
-        }
-        loop {
-            let mut is_last = true;
-            for target in &mut self.targets {
-                let by = target.object.filled_by.as_ref();
-                if target.changed_by.is_none()
-                    && let Some(changer) = by.and_then(|by| changed.get(by)).cloned()
-                {
-                    changed.insert(target.by(), changer.clone());
-                    target.changed_by = Some(changer);
-                    is_last = false;
-                }
-            }
-            if is_last {
-                return;
-            }
         }
     }
 }

@@ -6,7 +6,6 @@ use crate::walk::testing::tree;
 mod argo;
 mod flux;
 mod generated;
-mod variables;
 
 const HERE: &str = "https://github.com/acme/fleet";
 

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::flux::files_of;
 use super::{Found, Targets};
 use crate::failure::Result;
-use crate::tree::{Tree, path};
+use crate::kustomization::{self, FILE_NAMES};
+use crate::tree::{self, Entry, Resolved, Tree, path};
 
 impl Targets {
     /// Returns the files of objects that nothing deploys, each with the topmost directory of which nothing is deployed;
@@ -56,4 +56,54 @@ impl Targets {
         });
         Ok(undeployed.collect())
     }
+}
+
+/// Returns the files of the tree that the build of a directory reads: those that its kustomization leads to, or that
+/// Flux finds where there is none.
+fn files_of(tree: &dyn Tree, directory: &str) -> Result<BTreeSet<String>> {
+    let mut files = BTreeSet::new();
+    let mut seen = BTreeSet::new();
+    let mut todo = vec![(directory.to_owned(), true)];
+    while let Some((directory, is_scanned)) = todo.pop() {
+        if !seen.insert((directory.clone(), is_scanned)) {
+            continue;
+        }
+        let mut root = None;
+        for name in FILE_NAMES {
+            let place = path::join(&directory, name);
+            if let Resolved::File { path, .. } = tree::resolve(tree, &place)? {
+                root = Some(path);
+                break;
+            }
+        }
+        if let Some(root) = root {
+            let Ok(read) = kustomization::read(&tree.read(&root)?) else {
+                continue;
+            };
+            for reference in read.references {
+                let Some(place) = path::resolve(&directory, &reference.text) else {
+                    continue;
+                };
+                match tree::resolve(tree, &place)? {
+                    Resolved::File { path, .. } => {
+                        files.insert(path);
+                    }
+                    Resolved::Directory { path } => todo.push((path, false)),
+                    _ => {}
+                }
+            }
+        } else if is_scanned {
+            for name in tree.names(&directory)? {
+                let place = path::join(&directory, &name);
+                match tree.entry(&place)? {
+                    Some(Entry::Directory) => todo.push((place, true)),
+                    Some(Entry::File { .. }) => {
+                        files.insert(place);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    Ok(files)
 }

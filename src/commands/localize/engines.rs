@@ -69,7 +69,7 @@ pub(super) fn of(
             continue;
         }
         let object = &target.object;
-        let declared = if object.built_by.is_some() || object.filled_by.is_some() {
+        let declared = if object.built_by.is_some() {
             vec![String::new()]
         } else {
             let files = target.object_files().into_iter();

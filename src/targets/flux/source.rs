@@ -252,7 +252,7 @@ impl Sources {
 /// Returns what a source with a URL is.
 fn of_url(found: &Document, url: &str, identity: &Identity) -> Bound {
     if is_variable(url) {
-        return Bound::Templated(unfilled(found, url));
+        return Bound::Templated(unfilled(url));
     }
     let spec = |keys: &[&str]| {
         let keys: Vec<&str> = std::iter::once("spec")
@@ -266,7 +266,7 @@ fn of_url(found: &Document, url: &str, identity: &Identity) -> Bound {
         .into_iter()
         .find_map(reference);
     if let Some(named) = named.as_deref().filter(|named| is_variable(named)) {
-        return Bound::Templated(unfilled(found, named));
+        return Bound::Templated(unfilled(named));
     }
     let Some(base) = identity.directory_of(url) else {
         return match named {
@@ -311,7 +311,7 @@ fn of_instance(found: &Document, identity: &Identity) -> Option<(String, String,
         namespace => namespace,
     });
     let bound = match identity.directory_of(url) {
-        _ if is_variable(url) => Bound::Templated(unfilled(found, url)),
+        _ if is_variable(url) => Bound::Templated(unfilled(url)),
         None => elsewhere(url),
         Some(base) => Bound::Here {
             base: base.to_owned(),

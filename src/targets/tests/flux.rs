@@ -468,87 +468,19 @@ fn how_it_is_built_is_kept() {
     assert!(build.ignore_missing_components);
 }
 
-const SET: &str = "apiVersion: fluxcd.controlplane.io/v1
-kind: ResourceSet
-metadata: {name: apps, namespace: flux-system}
-spec:
-  inputs:
-  - {tenant: one, dir: {name: a}}
-  - {tenant: two, dir: {name: b}}
-";
-
-const MADE: &str = "  - apiVersion: kustomize.toolkit.fluxcd.io/v1
-    kind: Kustomization
-    metadata: {name: << inputs.tenant >>}
-    spec:
-      path: tenants/<< inputs.dir.name >>
-      sourceRef: {kind: GitRepository, name: flux-system}
-";
-
-#[test]
-fn a_resource_set_makes_one_for_each_input() {
-    let template = MADE
-        .lines()
-        .map(|line| format!("    {}\n", line.get(4..).unwrap()))
-        .collect::<String>();
-    for text in [
-        format!("{SET}  resources:\n{MADE}"),
-        format!(
-            "{SET}  steps:\n  - name: x\n    resources:\n    {}",
-            MADE.replace('\n', "\n    ").trim_end()
-        ),
-        format!("{SET}  resourcesTemplate: |\n    ---\n{template}"),
-    ] {
-        let found = find_in(&[
-            ("set.yaml", &text),
-            ("s.yaml", SOURCE),
-            ("tenants/a/x.yaml", ""),
-        ]);
-        assert_eq!(found.unread, [], "{text}");
-        let lines: Vec<String> = found.targets.iter().map(line).collect();
-        assert_eq!(lines.len(), 2, "{text}\n{lines:?}");
-        assert!(
-            lines[0].starts_with("Kustomization flux-system/one (set.yaml:"),
-            "{lines:?}"
-        );
-        assert!(
-            lines[0].ends_with(") tenants/a@Some(\"main\")true directory"),
-            "{lines:?}"
-        );
-        assert!(
-            lines[1].ends_with(") tenants/b@Some(\"main\")true nothing"),
-            "{lines:?}"
-        );
-    }
-}
-
 #[test]
 fn what_only_the_cluster_knows_is_templated() {
-    let inputs = SET.split_once("  inputs:").unwrap().0;
+    let set = "apiVersion: fluxcd.controlplane.io/v1
+kind: ResourceSet
+metadata: {name: apps, namespace: flux-system}
+spec: {inputs: [{tenant: one}], resources: [{kind: Kustomization, metadata: {name: << inputs.tenant >>}}]}
+";
+    let variable = apps(&format!("path: 'apps/${{cluster}}', {REF}"));
     for (text, why) in [
-        (
-            format!("{inputs}  inputsFrom: [{{name: x}}]\n  resources:\n{MADE}"),
-            "its inputs come from the cluster",
-        ),
-        (
-            format!(
-                "{SET}  resources:\n{}",
-                MADE.replace("inputs.tenant", "inputs.tenant | lower")
-            ),
-            "its template is more than `<< inputs.NAME >>`",
-        ),
-        (
-            format!(
-                "{SET}  resourcesTemplate: |\n    << range inputs >> kustomize.toolkit.fluxcd.io/v1\n"
-            ),
-            "its template is more than `<< inputs.NAME >>`",
-        ),
-        (
-            format!("{SET}  resourcesTemplate: '<< never ends kustomize.toolkit.fluxcd.io/v1'\n"),
-            "its template is more than `<< inputs.NAME >>`",
-        ),
+        (set, "the cluster makes its objects"),
+        (&variable, "`apps/${cluster}` is filled in by a parent"),
     ] {
-        let found = find_in(&[("set.yaml", &text), ("s.yaml", SOURCE)]);
+        let found = find_in(&[("set.yaml", text), ("s.yaml", SOURCE)]);
         let places: Vec<&Place> = found.targets.iter().map(|target| &target.place).collect();
         assert_eq!(places, [&Place::Templated(why.to_owned())], "{text}");
     }

@@ -67,10 +67,8 @@ fn in_full(target: &Value) -> String {
         "Argo CD"
     };
     let mut place = format!("{}:{}", text("file"), target["line"]);
-    for (key, word) in [("built_by", "built"), ("filled_by", "filled in")] {
-        if !text(key).is_empty() {
-            place += &format!(", {word} by {}", text(key));
-        }
+    if !text("built_by").is_empty() {
+        place += &format!(", built by {}", text("built_by"));
     }
     format!("{engine} {} {} ({place})", text("kind"), text("name"))
 }
@@ -114,7 +112,7 @@ fn deploys_from_the_branch(world: &World, named: &[&str], built: &[&str]) {
     assert_eq!(of_main.len(), of_branch.len());
     let mut mended = None;
     for (one, other) in of_main.iter().zip(&of_branch) {
-        for key in ["name", "path", "found", "built_by", "filled_by"] {
+        for key in ["name", "path", "found", "built_by"] {
             assert_eq!(one[key], other[key], "{one}\n{other}");
         }
         let is_built = ["kustomization", "directory"].contains(&other["found"].as_str().unwrap());
@@ -188,38 +186,6 @@ fn flux_with_base_and_overlays() {
             "Flux Kustomization infrastructure",
             "Flux Kustomization production-apps",
             "Flux Kustomization staging-apps",
-        ],
-    );
-}
-
-#[test]
-fn flux_with_a_directory_for_each_cluster() {
-    let Some(world) = world() else { return };
-    let work = &world.work;
-    for name in ["one", "two"] {
-        cluster(work, name);
-        let values = format!("  postBuild: {{substitute: {{cluster: {name}}}}}\n");
-        let shared = flux(&format!("shared-{name}"), "./shared", &values);
-        work.write(&format!("clusters/{name}/shared.yaml"), shared);
-        web(work, &format!("tenants/{name}"));
-    }
-    // Both clusters deploy this object, each with its own path in it.
-    let tenants = flux("tenants-${cluster}", "./tenants/${cluster}", "");
-    work.write("shared/tenants.yaml", tenants);
-    work.write("shared/map.yaml", config_map("shared"));
-    deploys_from_the_branch(
-        &world,
-        &[
-            "flux-system",
-            "shared-one",
-            "flux-system",
-            "shared-two",
-            "tenants-one",
-            "tenants-two",
-        ],
-        &[
-            "Flux Kustomization tenants-one",
-            "Flux Kustomization tenants-two",
         ],
     );
 }

@@ -192,14 +192,7 @@ fn clusters_of_generators(repo: &Repo) {
                 ),
             ),
             ("apps.yaml", artifact("apps", &format!("./{cluster}"), "")),
-            (
-                "infra.yaml",
-                artifact(
-                    "infra",
-                    "./configs",
-                    ", postBuild: {substitute: {team: acme}}",
-                ),
-            ),
+            ("infra.yaml", artifact("infra", "./configs", "")),
         ];
         for (name, text) in files {
             repo.write(&format!("clusters/{cluster}/{name}"), text);
@@ -215,8 +208,8 @@ fn clusters_of_generators(repo: &Repo) {
     );
     repo.write("apps/base/web/map.yaml", config("web"));
     let team = kustomization(
-        "${team}",
-        "path: './teams/${team}', sourceRef: {kind: GitRepository, name: flux-system}",
+        "acme",
+        "path: ./teams/acme, sourceRef: {kind: GitRepository, name: flux-system}",
     );
     repo.write("infra/configs/team.yaml", team);
     repo.write("teams/acme/map.yaml", config("acme"));
