@@ -27,7 +27,7 @@ fn one_severity_holds_in_every_command() {
     assert_eq!(told["warning_counts"], json!({"function": 2}));
     work.run(&["check"]).success();
     let commands = [
-        &["app", "--no-verify"][..],
+        &["app", "--no-verify", "--branch=copies"][..],
         &["branch", "--no-verify"],
         &["vendor"],
     ];

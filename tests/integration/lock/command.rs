@@ -406,7 +406,7 @@ fn help_fits_why_it_could_not_be_resolved() {
         (
             format!("https://github.com/{gone}{none}"),
             "",
-            "github.com/acme/nowhere/web, refs: commit, reason: TODO}",
+            "github.com/acme/nowhere/web, reason: TODO}",
         ),
         // What may be there tomorrow is not to be left.
         (

@@ -160,10 +160,7 @@ fn files_and_lock_that_were_changed_together_disagree_with_the_message_only() {
 fn remaining_remote_references_are_named() {
     let project = Project::new();
     let work = &project.work;
-    work.write(
-        ".kustomize-localize",
-        "allow:\n- url: 'https://example.com/**'\n  refs: any\n  reason: ours\nrules:\n  remote-reference: 'off'\n",
-    );
+    work.write(".kustomize-localize", "rules: {remote-reference: off}\n");
     work.commit("allowed");
     work.run(&["vendor", "example/base"]).success();
     work.write(
@@ -178,7 +175,6 @@ fn remaining_remote_references_are_named() {
         "other/kustomization.yaml",
         "resources:\n- https://example.com/acme/remote.git?ref=v1\n",
     );
-    work.write(".kustomize-localize", "");
     tamper(work);
     verify(work, &[])
         .fails(1)
