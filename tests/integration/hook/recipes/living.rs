@@ -137,7 +137,7 @@ fn localizing_on_main_on_purpose_is_not_reported() {
     work.git(&["add", "--all", "--force"]);
     work.run(&["check"])
         .fails(1)
-        .stdout_has("error[remote-reference]");
+        .stdout_has("error[locked-reference]");
 }
 
 #[test]
