@@ -26,7 +26,7 @@ pub use crate::git::is_object_id;
 pub use added::{Added, added};
 pub use lock::{
     Change, ChartRemote, FileRemote, GitRemote, Index, LOCK_NAME, Left, LeftWhat, LoadRestrictor,
-    Lock, LockOptions, Remote, StoredFile, chart_label,
+    Lock, Remote, StoredFile, chart_label,
 };
 pub use message::render_message;
 pub use trailers::{RemoteTrailer, TargetTrailer, Trailers};

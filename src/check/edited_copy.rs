@@ -162,7 +162,7 @@ fn again(context: &Context<'_>, directory: &str, lock: &Lock, place: &str) -> St
     let mut add = |more: &[&str]| words.extend(more.iter().map(|word| (*word).to_owned()));
     // Must work from any directory: git starts a hook at the top, the person who commits may be elsewhere.
     let from_top = |path: &str| format!(":/{}", if path == "." { "" } else { path });
-    if let Some(scope) = &lock.options.scope {
+    if let Some(scope) = &lock.scope {
         add(&["--scope", &from_top(scope)]);
     }
     let target = match RepoSpec::parse(target) {
@@ -241,7 +241,7 @@ mod tests {
             files: Scene::default().stored("x.yaml", "x").lock.files,
             ..Lock::default()
         };
-        lock.options.scope = Some(".".to_owned());
+        lock.scope = Some(".".to_owned());
         let scene = Scene::default()
             .file("copy/x.yaml", "y")
             .file("copy/kustomize-localize.lock", &lock.render().unwrap());

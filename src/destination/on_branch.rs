@@ -503,7 +503,7 @@ impl OnBranch {
                 target: TargetTrailer {
                     in_place: target.is_none(),
                     target: target.unwrap_or_else(|| ".".to_owned()),
-                    scope: plan.lock.options.scope.clone(),
+                    scope: plan.lock.scope.clone(),
                     into: self.into.clone(),
                 },
                 source: Some(Digest::GitCommit(self.source.commit.clone())),

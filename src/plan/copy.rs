@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Affected, Content, Options, Original, Plan, ResultFile, Rules, Writes, localize};
 use crate::failure::{Failure, Failures, Result};
-use crate::record::{LOCK_NAME, Lock, LockOptions};
+use crate::record::{LOCK_NAME, Lock};
 use crate::tree::path;
 use crate::walk::{self, Absence, Remotes, Start};
 use crate::workspace::Workspace;
@@ -64,9 +64,7 @@ pub fn plan(
     let lock = Lock {
         target: Some(target.name.clone()),
         trailers: options.trailers,
-        options: LockOptions {
-            scope: target.scope,
-        },
+        scope: target.scope,
         remotes: localized.remotes,
         left: localized.left,
         files: files.map(|(path, file)| file.record(path)).collect(),

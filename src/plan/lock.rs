@@ -318,7 +318,7 @@ pub(super) fn merged(
     let mut lock = Lock {
         target: None,
         trailers: held.trailers,
-        options: held.options.clone(),
+        scope: None,
         remotes: found,
         left: held.left.clone(),
         files: held.files.clone(),

@@ -10,8 +10,7 @@
 //! version: 1
 //! target: example/overlay            # only in the lock of a NEW_DIR: what was localized
 //! trailers: true                     # the message of the commit that wrote this holds the record, too; only when true
-//! options:                           # what changes the result; defaults are left out
-//!   scope: example
+//! scope: example                     # only with a target: what bounds it, where that was given
 //! remotes:
 //!   - url: https://github.com/kubernetes-sigs/kustomize
 //!     ref: v1.0.6                    # absent when none was written
@@ -85,22 +84,15 @@ pub struct Lock {
     /// Whether the message of the commit that wrote it holds the record, too: so it is on a branch that we commit to,
     /// and not where people commit what was localized.
     pub trailers: bool,
-    /// What changes the result.
-    pub options: LockOptions,
+    /// The directory that bounds what a local target may reach, when it was given: a path from the
+    /// top of the repository, `.` for the top.
+    pub scope: Option<String>,
     /// What was meant, and what it was.
     pub remotes: Vec<Remote>,
     /// What stays remote.
     pub left: Vec<Left>,
     /// What is stored beside the lock.
     pub files: Vec<StoredFile>,
-}
-
-/// The options that change the result of localizing.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct LockOptions {
-    /// The directory that bounds what a local target may reach, when it was given: a path from the
-    /// top of the repository, `.` for the top.
-    pub scope: Option<String>,
 }
 
 /// Which files a kustomization root may load.

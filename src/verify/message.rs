@@ -123,7 +123,7 @@ impl<'a> History<'a> {
             verifier.add(Kind::Trailers, &name, message);
         }
         if let Some(target) = &lock.target
-            && (*target != trailers.target.target || lock.options.scope != trailers.target.scope)
+            && (*target != trailers.target.target || lock.scope != trailers.target.scope)
         {
             let message = format!(
                 "names the target `{target}`, the message of {by} `{}`, or another scope",

@@ -51,11 +51,11 @@ pub(super) fn rebuild(
     let mut fetcher = fetcher(Some(here), fetching, vec![lock.clone()], None)?;
     let plan = match &lock.target {
         Some(target) => {
-            let target = match remote(target, lock.options.scope.is_some())? {
+            let target = match remote(target, lock.scope.is_some())? {
                 Some(spec) => remote_target(target, &spec, &mut fetcher)?,
                 None => {
                     let place = |text: &String| path::resolve("", text).unwrap_or_default();
-                    let scope = lock.options.scope.as_ref().map(place);
+                    let scope = lock.scope.as_ref().map(place);
                     local_target(&workspace, &place(target), scope.as_deref(), "")
                 }
             };

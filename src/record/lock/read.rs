@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use super::merge::marker;
 use super::rules::{self, Place};
 use super::{
-    ChartRemote, FileRemote, GitRemote, Left, LeftWhat, Lock, LockOptions, Remote, StoredFile,
-    VERSION,
+    ChartRemote, FileRemote, GitRemote, Left, LeftWhat, Lock, Remote, StoredFile, VERSION,
 };
 use crate::failure::{Failure, Result, shown};
 use crate::limits::LOCK;
@@ -75,7 +74,7 @@ fn text<'a>(bytes: &'a [u8], file: &str) -> Result<&'a str> {
 #[derive(Default)]
 struct Marks {
     target: Option<Mark>,
-    options: Option<Mark>,
+    scope: Option<Mark>,
     remotes: Vec<Mark>,
     left: Vec<Mark>,
     files: Vec<Mark>,
@@ -85,7 +84,7 @@ impl Marks {
     fn failure(&self, problem: &rules::Problem, reader: &Reader<'_>) -> Failure {
         let (mark, field) = match problem.place {
             Place::Target => (self.target, "target".to_owned()),
-            Place::Options => (self.options, "options".to_owned()),
+            Place::Scope => (self.scope, "scope".to_owned()),
             Place::Left(index) => (self.left.get(index).copied(), format!("left[{index}]")),
             Place::Remote(index) => (
                 self.remotes.get(index).copied(),
@@ -115,7 +114,11 @@ fn top(reader: &mut Reader<'_>, lock: &mut Lock, marks: &mut Marks) -> Result<()
                 lock.target = Some(text_of(reader)?);
             }
             "trailers" => lock.trailers = reader.flag()?,
-            "options" => marks.options = Some(options(reader, &mut lock.options)?),
+            "scope" => {
+                marks.scope = Some(mark);
+                lock.scope = Some(text_of(reader)?);
+            }
+            "options" => options(reader)?,
             "remotes" => reader.sequence(|reader| {
                 let (mark, remote) = remote(reader)?;
                 marks.remotes.push(mark);
@@ -145,37 +148,24 @@ fn top(reader: &mut Reader<'_>, lock: &mut Lock, marks: &mut Marks) -> Result<()
     }
 }
 
-fn options(reader: &mut Reader<'_>, options: &mut LockOptions) -> Result<Mark> {
+/// Refuses the options that locks held, and says where they are now.
+fn options(reader: &mut Reader<'_>) -> Result<()> {
     reader.mapping(|reader, key, mark| {
-        match key {
-            "scope" => options.scope = Some(text_of(reader)?),
-            _ => {
-                return Err(configured(key).map_or_else(
-                    || unknown(reader, mark),
-                    |now| {
-                        reader
-                            .failure(mark, format!("`{key}` is said by the configuration now"))
-                            .hint(format!(
-                                "remove it here, and write `{now}` in .kustomize-localize"
-                            ))
-                    },
-                ));
-            }
-        }
-        Ok(())
-    })
-}
-
-/// Returns what the configuration says instead of an option that locks held.
-fn configured(key: &str) -> Option<&'static str> {
-    Some(match key {
-        "helm" => "helm: true",
-        "no-licenses" => "licenses: false",
-        "hydrator-metadata" => "hydrator-metadata: true",
-        "load-restrictor" => "load-restrictor: none",
-        "trust-exec" => "trust-exec: [GLOB]",
-        _ => return None,
-    })
+        let now = match key {
+            "scope" => "`scope` beside `target`",
+            "helm" => "`helm: true` in .kustomize-localize",
+            "no-licenses" => "`licenses: false` in .kustomize-localize",
+            "hydrator-metadata" => "`hydrator-metadata: true` in .kustomize-localize",
+            "load-restrictor" => "`load-restrictor: none` in .kustomize-localize",
+            "trust-exec" => "`trust-exec: [GLOB]` in .kustomize-localize",
+            "leave-missing" | "leave-remote" => "an entry of `allow` in .kustomize-localize",
+            _ => return Err(unknown(reader, mark)),
+        };
+        Err(reader
+            .failure(mark, "a lock has no options any more")
+            .hint(format!("remove it here, and write {now}")))
+    })?;
+    Ok(())
 }
 
 /// The keys of every kind of remote; which ones are there decides the kind.

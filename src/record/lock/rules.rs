@@ -17,7 +17,7 @@ pub(super) struct Problem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Target,
-    Options,
+    Scope,
     /// The index into what is left.
     Left(usize),
     /// The index into the remotes.
@@ -32,7 +32,7 @@ pub(super) fn check(lock: &Lock) -> Result<(), Problem> {
     if let Some(target) = &lock.target {
         of("target", target, valid::target).map_err(at(Place::Target))?;
     }
-    options(lock).map_err(at(Place::Options))?;
+    scope(lock).map_err(at(Place::Scope))?;
     let mut whats = BTreeSet::new();
     for (index, entry) in lock.left.iter().enumerate() {
         left(entry)
@@ -51,8 +51,8 @@ pub(super) fn check(lock: &Lock) -> Result<(), Problem> {
     files(&lock.files)
 }
 
-fn options(lock: &Lock) -> Result<(), String> {
-    if let Some(scope) = &lock.options.scope {
+fn scope(lock: &Lock) -> Result<(), String> {
+    if let Some(scope) = &lock.scope {
         of("scope", scope, valid::path_or_top)?;
     }
     Ok(())

@@ -6,8 +6,7 @@
 use std::fmt::Write as _;
 
 use super::{
-    ChartRemote, FileRemote, GitRemote, Left, LeftWhat, Lock, LockOptions, Remote, StoredFile,
-    VERSION,
+    ChartRemote, FileRemote, GitRemote, Left, LeftWhat, Lock, Remote, StoredFile, VERSION,
 };
 use crate::redact::is_invisible;
 
@@ -24,10 +23,12 @@ pub(super) fn lock(lock: &Lock) -> String {
     if let Some(target) = &lock.target {
         out.field("", "target", scalar(target));
     }
+    if let Some(scope) = &lock.scope {
+        out.field("", "scope", scalar(scope));
+    }
     if lock.trailers {
         out.field("", "trailers", true);
     }
-    options(&mut out, &lock.options);
     if !lock.remotes.is_empty() {
         out.line("remotes:");
     }
@@ -51,17 +52,6 @@ pub(super) fn lock(lock: &Lock) -> String {
         stored_file(&mut out, file);
     }
     out.0
-}
-
-fn options(out: &mut Writer, options: &LockOptions) {
-    if *options == LockOptions::default() {
-        return;
-    }
-    let LockOptions { scope } = options;
-    out.line("options:");
-    if let Some(scope) = scope {
-        out.field("  ", "scope", scalar(scope));
-    }
 }
 
 fn git_remote(out: &mut Writer, remote: &GitRemote) {

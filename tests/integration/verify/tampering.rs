@@ -318,7 +318,7 @@ fn every_edit_of_a_lock_is_named(is_in_place: bool, more: &[&str]) {
 
 #[test]
 fn every_edit_of_the_lock_of_a_copy_is_named() {
-    let more = ["target target", "options scope"];
+    let more = ["target target", "scope scope"];
     every_edit_of_a_lock_is_named(false, &more);
 }
 

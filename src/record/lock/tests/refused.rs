@@ -51,14 +51,10 @@ fn unknown_syntax_is_refused() {
             (
                 "options:\n  helm: true",
                 2,
-                "`helm` is said by the configuration now",
+                "a lock has no options any more",
             ),
-            (
-                "options:\n  no-licenses: true",
-                2,
-                "`no-licenses` is said by",
-            ),
-            ("options:\n  scope: ..", 2, "`..`"),
+            ("options: {leave-missing: [a]}", 1, "no options any more"),
+            ("scope: ..", 1, "`..`"),
             ("target: ../a", 1, "target holds `..`"),
             ("target: /a", 1, "target is absolute"),
             ("target: ~", 1, "holds nothing"),
