@@ -72,6 +72,8 @@ pub struct Options<'a> {
     pub drops_bytes: bool,
     /// Says what stays remote, besides comments.
     pub leave: Option<&'a Config>,
+    /// Returns whether something remote stays so although no exception covers it.
+    pub keeps: Option<&'a dyn Fn(&RemoteRef) -> bool>,
     /// Whether no comments count: nobody who may decide wrote them.
     pub ignores_comments: bool,
     /// Whether what stays remote is requested all the same, and followed as far as there is an answer.

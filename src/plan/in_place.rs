@@ -20,12 +20,13 @@ use super::{
 };
 use crate::config::Config;
 use crate::failure::{Failure, Failures, Result, listed};
+use crate::finding::{Rule, Severity};
 use crate::record::stored::home;
 use crate::record::{LOCK_NAME, Lock, StoredFile};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{Entry, SharedTree, Tree, path};
 use crate::walk::{
-    self, Chart, Contents, Explored, FileId, Graph, Remotes, RootId, Source, Target,
+    self, Chart, Contents, Explored, FileId, Graph, RemoteRef, Remotes, RootId, Source, Target,
 };
 use crate::workspace::{Files, Workspace};
 
@@ -251,7 +252,16 @@ impl Walking<'_> {
         contents: Contents,
     ) -> Explored {
         let missing = |path: &str| self.leave.may_be_missing(path);
+        // What is not locked is no error where the configuration says so, and a commit resolves nothing.
+        let level = self.leave.level(Rule::RemoteReference, Severity::Error);
+        let lock = self.workspace.lock.as_deref();
+        let keeps = |wanted: &RemoteRef| {
+            let locked = lock.and_then(|lock| wanted.locked(lock));
+            wanted.unlocked(locked).is_some()
+        };
+        let is_commit = matches!(self.workspace.files, Files::Commit { .. });
         let options = walk::Options {
+            keeps: (is_commit && level != Some(Severity::Error)).then_some(&keeps),
             load_restrictor: self.workspace.config.load_restrictor,
             leave_missing: Some(&missing),
             leave: Some(self.leave),

@@ -162,7 +162,7 @@ impl All<'_> {
                 Rule::RemoteReference,
                 &wanted.subject(),
                 (*root, edge.lines()),
-                "",
+                "it is not locked, which `rules` in the configuration makes no error",
             );
         }
     }

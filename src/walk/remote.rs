@@ -47,6 +47,7 @@ impl Walker<'_> {
                 .exception(leave, Rule::RemoteReference, &subject, lines);
             reason.is_some()
         });
+        let is_left = is_left || self.options.keeps.is_some_and(|keeps| keeps(&wanted));
         if is_left {
             self.graph.left.insert((root, edge));
         }

@@ -2,6 +2,7 @@
 mod faults;
 pub(crate) mod fuzz;
 mod generated;
+mod green;
 mod hints;
 mod judge;
 #[cfg(debug_assertions)]

@@ -1,0 +1,202 @@
+//! The gate and the job agree: what `check` passes at a commit, `branch` localizes at that commit, with the same
+//! strictness. Only a build that changes may stand against it.
+//!
+//! `KUSTOMIZE_LOCALIZE_WORLDS` says how many random worlds there are (default 60, at night 400),
+//! `KUSTOMIZE_LOCALIZE_WORLD` takes one of them.
+
+use std::env;
+
+use git_kustomize_localize::parallel::{processors, side_by_side};
+
+use crate::support::{Random, World, config_map, full};
+
+/// What a kustomization may name: the field, what stands in it, and what an entry of `allow` says about it.
+const NAMED: [(&str, &str, &str); 15] = [
+    ("resources", "map.yaml", ""),
+    ("resources", "../../base", ""),
+    (
+        "resources",
+        "https://github.com/acme/lib//other?ref=v1",
+        "url: github.com/acme/lib",
+    ),
+    (
+        "resources",
+        "https://github.com/acme/lib//web?ref=v1",
+        "url: github.com/acme",
+    ),
+    (
+        "resources",
+        "https://github.com/acme/lib//other?ref=main",
+        "url: github.com/acme/lib, refs: any",
+    ),
+    (
+        "resources",
+        "https://github.com/acme/lib//other",
+        "url: github.com/acme/lib, refs: any",
+    ),
+    (
+        "resources",
+        "https://github.com/acme/gone//web?ref=v1",
+        "url: github.com/acme/gone",
+    ),
+    (
+        "resources",
+        "https://files.example.com/v1/app.yaml",
+        "url: files.example.com",
+    ),
+    (
+        "resources",
+        "https://files.example.com/v1/gone.yaml",
+        "url: files.example.com/v1/gone.yaml",
+    ),
+    (
+        "resources",
+        "https://dead.invalid/x.yaml",
+        "url: dead.invalid",
+    ),
+    ("resources", "missing.yaml", "path: '**/missing.yaml'"),
+    ("resources", "ignored.yaml", "path: '**/ignored.yaml'"),
+    (
+        "resources",
+        "../../../outside",
+        "path: 'apps/**', rules: [out-of-scope]",
+    ),
+    (
+        "components",
+        "https://github.com/acme/lib//part?ref=v1",
+        "url: github.com/acme/lib",
+    ),
+    (
+        "transformers",
+        "function.yaml",
+        "image: docker.io/library/busybox, rules: [function]",
+    ),
+];
+
+const RULES: [&str; 6] = [
+    "remote-reference",
+    "floating-ref",
+    "missing-path",
+    "untracked-path",
+    "out-of-scope",
+    "function",
+];
+
+const FUNCTION: &str = "apiVersion: example.com/v1
+kind: Change
+metadata:
+  name: change
+  annotations:
+    config.kubernetes.io/function: |
+      container: {image: docker.io/library/busybox}
+";
+
+/// Writes a repository, and returns what it is for a message.
+fn written(world: &World, choices: &mut Random) -> String {
+    let work = &world.work;
+    let mut config = String::new();
+    let mut allow = String::new();
+    for app in 0..1 + choices.below(3) {
+        let mut text = String::new();
+        let mut used: Vec<&(&str, &str, &str)> = Vec::new();
+        for _ in 0..1 + choices.below(3) {
+            let named = &NAMED[choices.below(NAMED.len())];
+            if !used.contains(&named) {
+                used.push(named);
+            }
+        }
+        used.sort();
+        let mut field = "";
+        for (in_field, named, entry) in used {
+            if field != *in_field {
+                text += &format!("{in_field}:\n");
+                field = in_field;
+            }
+            let rule = choices.one_of(&RULES);
+            match choices.below(4) {
+                0 if !entry.is_empty() => allow += &format!("- {{{entry}, reason: of ours}}\n"),
+                1 => text += &format!("# kustomize-localize: allow[{rule}] of ours\n"),
+                _ => {}
+            }
+            text += &format!("- {named}\n");
+        }
+        let directory = format!("apps/app{app}");
+        work.write(&format!("{directory}/kustomization.yaml"), text);
+        work.write(&format!("{directory}/map.yaml"), config_map("map"));
+        work.write(&format!("{directory}/function.yaml"), FUNCTION);
+        work.write(&format!("{directory}/ignored.yaml"), config_map("ignored"));
+    }
+    work.write(".gitignore", "ignored.yaml\n");
+    work.write("base/kustomization.yaml", "resources: [map.yaml]\n");
+    work.write("base/map.yaml", config_map("base"));
+    let rules: Vec<String> = (0..choices.below(3))
+        .map(|index| {
+            let severity = choices.one_of(&["error", "warning", "off"]);
+            format!("{}: {severity}", RULES[index * 2 + choices.below(2)])
+        })
+        .collect();
+    config += &format!("rules: {{{}}}\n", rules.join(", "));
+    if !allow.is_empty() {
+        config += &format!("allow:\n{allow}");
+    }
+    work.write(".kustomize-localize", &config);
+    work.commit("source");
+    // What it cannot resolve is not there then.
+    if choices.below(8) > 0 {
+        world.work.run_as_is(&["lock"]);
+        work.commit("lock");
+    }
+    let shown = work.git(&[
+        "grep",
+        "",
+        "--",
+        "*kustomization.yaml",
+        ".kustomize-localize",
+    ]);
+    format!("{shown}\n")
+}
+
+/// Returns whether the gate was green, or how the two disagree.
+fn held(index: usize) -> Result<bool, String> {
+    let mut choices = Random::of(&format!("green {index}"));
+    let world = World::acme();
+    world.file("https://files.example.com/v1/app.yaml", config_map("app"));
+    let source = written(&world, &mut choices);
+    let strict: &[&str] = if choices.below(2) == 0 {
+        &[]
+    } else {
+        &["--strict"]
+    };
+    let run = |command: &[&str]| world.work.run_as_is(&[command, strict].concat());
+    let gate = run(&["check", "--rev", "HEAD"]);
+    let job = run(&["branch"]);
+    let is_changed_build = job.status == 1 && job.stdout.contains("differ");
+    if gate.status == 0 && job.status != 0 && !is_changed_build {
+        return Err(format!(
+            "world {index} {strict:?}\n{source}\n{}\n{}{}",
+            gate.stdout, job.stdout, job.stderr
+        ));
+    }
+    Ok(gate.status == 0)
+}
+
+#[test]
+fn what_the_gate_passes_is_localized() {
+    let number = |name: &str| env::var(name).ok().map(|text| text.parse().unwrap());
+    let count = number("KUSTOMIZE_LOCALIZE_WORLDS").unwrap_or(if full() { 400 } else { 60 });
+    let worlds: Vec<usize> = match number("KUSTOMIZE_LOCALIZE_WORLD") {
+        Some(index) => vec![index],
+        None => (0..count).collect(),
+    };
+    let held = side_by_side(&worlds, processors(), |_, index| held(*index));
+    let failed: Vec<&String> = held.iter().filter_map(|one| one.as_ref().err()).collect();
+    assert!(
+        failed.is_empty(),
+        "{} worlds, as\n{}",
+        failed.len(),
+        failed[0]
+    );
+    let green = held.iter().filter(|one| **one == Ok(true)).count();
+    println!("{green} of {} worlds are green", worlds.len());
+    assert!(worlds.len() == 1 || green * 10 > worlds.len(), "{green}");
+}
