@@ -272,11 +272,6 @@ fn an_unknown_host_is_named() {
 
 #[test]
 fn options_must_leave_room() {
-    let deadline = Options {
-        deadline: Duration::ZERO,
-        ..options()
-    };
-    assert!(Client::new(deadline, nobody(), Arc::default()).is_err());
     let size = Options {
         max_bytes: 0,
         ..options()
