@@ -312,6 +312,14 @@ fn open(directory: &Path) -> Option<File> {
     }
 }
 
+/// Returns whether a run that wrote files of `parent` was killed, or goes on: its directory among them is there.
+#[must_use]
+pub fn was_writing(parent: &Path) -> bool {
+    let entries = parent.read_dir().into_iter().flatten().flatten();
+    let mut names = entries.map(|entry| entry.file_name());
+    names.any(|name| name.to_string_lossy().starts_with(AMONG_FILES))
+}
+
 /// Returns the failure for a temporary directory that cannot be used.
 #[must_use]
 pub fn unusable(error: &std::io::Error) -> Failure {

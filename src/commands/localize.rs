@@ -16,10 +16,11 @@ use crate::failure::{Failure, Failures, Result};
 use crate::fetch::{self, Fetcher};
 use crate::finding::{self, Finding, Rule, Severity};
 use crate::git::LocalRepo;
+use crate::interrupt;
 use crate::plan::{self, HYDRATOR_METADATA, Options, Plan, Rewritten, Writes};
 use crate::record::{Change, LOCK_NAME, Left, Lock, Remote, stored};
 use crate::targets;
-use crate::tree::Tree;
+use crate::tree::{Tree, path};
 use crate::walk::Warning;
 use crate::workspace::{Files, Workspace};
 
@@ -233,21 +234,29 @@ impl<'a> Run<'a> {
         };
         let config = &self.workspace.config;
         let found = check::before(repo, config, &what, &asked.targets)?;
+        // What a run left that was killed is finished.
+        let is_left = match &self.workspace.files {
+            Files::WorkingTree { top, .. } => interrupt::was_writing(top),
+            Files::Commit { .. } | Files::Disk { .. } | Files::Tree(_) => false,
+        };
+        let brings_back = self.options.overwrite || is_left;
         let is_mended = |finding: &Finding| match finding.rule {
             Rule::RemoteReference
             | Rule::LockedReference
             | Rule::StaleLock
             | Rule::DeployedRemote => true,
             Rule::RemoteChart => self.workspace.config.helm,
-            Rule::EditedCopy => self.options.overwrite,
+            Rule::EditedCopy => brings_back,
             // What was brought in, and is brought in again.
             Rule::MissingPath => {
                 let path = match &finding.subject {
                     finding::Subject::Path { path } => stored::home(path),
                     _ => None,
                 };
-                self.options.overwrite && path.is_some()
+                brings_back && path.is_some()
             }
+            // It becomes a relative one, or is refused.
+            Rule::OutOfScope => path::is_absolute(&finding.reference),
             _ => false,
         };
         let found = found.into_iter().filter(|finding| !is_mended(finding));

@@ -22,7 +22,6 @@ pub fn failures(failures: &Failures) -> String {
     // Writing to a string cannot fail.
     let mut out = String::new();
     let groups = by_reason(failures);
-    let named = if groups.len() < 4 { NAMED } else { 2 };
     for (index, group) in groups.iter().enumerate() {
         let Some((failure, others)) = group.split_first() else {
             continue;
@@ -33,11 +32,11 @@ pub fn failures(failures: &Failures) -> String {
         };
         let _ = writeln!(out, "{} {}", mark.apply_to("error:"), visible(&what));
         if !others.is_empty() {
-            for one in group.iter().take(named) {
+            for one in group.iter().take(NAMED) {
                 let place = one.place().unwrap_or_default();
                 let _ = writeln!(out, "  at {}", visible(&place));
             }
-            if let more @ 1.. = group.len().saturating_sub(named) {
+            if let more @ 1.. = group.len().saturating_sub(NAMED) {
                 let _ = writeln!(out, "  and in {}", counted(more, "more place"));
             }
         }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{CONFIG, LOCAL, REMOTE, ROOT, clean, stage};
-use crate::support::{Output, Project, Repo, Running, Sandbox, base_of, tool};
+use crate::support::{Output, Repo, Running, Sandbox, base_of, config, tool};
 
 /// A repository that has its hooks from the framework `program`.
 struct Framework {
@@ -195,25 +195,30 @@ fn what_is_not_locked_is_locked_and_not_committed_yet() {
         let (_, lock) = hooks.split_once("- id: kustomize-localize-lock\n").unwrap();
         let lock = lock.replace("language: rust", "language: system");
         let ours = format!(
-            "repos:\n- repo: local\n  hooks:\n  - id: lock\n{}",
+            "repos:\n  - repo: local\n    hooks:\n    - id: lock\n{}",
             indented(&lock)
         );
         let configuration = work
             .read(".pre-commit-config.yaml")
             .replace("repos:\n", &ours);
         stage(work, ".pre-commit-config.yaml", &configuration);
-        let again = Repo::new(sandbox, work.path().to_owned());
-        let project = Project::in_repo(sandbox.clone(), again);
-        for (version, changes) in [("v1", "added"), ("v2", "moved")] {
-            if version == "v2" {
-                project.second_version();
-            }
+        let upstream = sandbox.repo("upstream/acme/remote.git");
+        let base = format!("file://{}/", sandbox.path("upstream").display());
+        sandbox.pretend("https://example.com/", &base);
+        for version in ["v1", "v2"] {
+            upstream.write("kustomization.yaml", format!("namePrefix: {version}-\n"));
+            upstream.commit(version);
+            upstream.git(&["tag", version]);
+            stage(work, "example/base/config.yaml", &config("base"));
             stage(work, "example/base/kustomization.yaml", &base_of(version));
             let head = work.id("HEAD");
             let output = work.try_git(&["commit", "-m", version]);
             output.fails(1);
             let said = format!("{}{}", output.stdout, output.stderr);
-            assert!(said.contains("Failed") && said.contains(changes), "{said}");
+            assert!(
+                said.contains("Failed") && said.contains("  added https:"),
+                "{said}"
+            );
             assert_eq!(work.id("HEAD"), head);
             work.git(&["add", "kustomize-localize.lock"]);
             work.git(&["commit", "-m", version]);
@@ -224,7 +229,7 @@ fn what_is_not_locked_is_locked_and_not_committed_yet() {
 }
 
 fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("  {line}\n")).collect()
+    text.lines().map(|line| format!("    {line}\n")).collect()
 }
 
 /// Builds the program as the frameworks do, from a clone of this repository. What is not committed is not in the clone.
