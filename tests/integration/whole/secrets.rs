@@ -341,6 +341,20 @@ fn no_path_that_leads_to_a_secret_shows_it() {
             "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {{name: s, namespace: f}}\nspec: {{url: 'https://git.example.com/work'}}\n---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: a, namespace: f}}\nspec: {{path: 'x/y/{bad}', components: ['{bad}'], sourceRef: {{kind: GitRepository, name: s}}}}\n"
         ),
     );
+    let rules = [
+        "missing-path",
+        "out-of-scope",
+        "missing-target",
+        "remote-chart",
+        "engine",
+        "unsafe-reference",
+        "invalid-kustomization",
+    ];
+    let rules = rules.map(|rule| format!("{rule}: warning"));
+    repo.write(
+        ".kustomize-localize",
+        format!("rules: {{{}}}\n", rules.join(", ")),
+    );
     repo.commit("hostile");
     repo.write("x/y/new", "");
     repo.commit("more");
