@@ -165,8 +165,9 @@ def main() -> None:
             },
         )
         pictures = {"check": (stage.run("check"), "check finds a URL that is neither localized nor locked")}
-        pictures["localize"] = (stage.run("branch"), "the repository is committed to a branch, localized")
         stage.run("lock")
+        stage.commit(stage.work, {})
+        pictures["localize"] = (stage.run("branch"), "the repository is committed to a branch, localized")
         pictures["tree"] = (stage.run("tree"), "what references what")
         for name, (text, title) in pictures.items():
             (to / f"{name}.svg").write_text(picture(text, title))
