@@ -50,6 +50,8 @@ pub struct Outcome {
     pub news: News,
     /// The files beside the lock that were edited.
     pub edited: Vec<String>,
+    /// Whether there was no lock before.
+    pub is_first: bool,
 }
 
 /// Brings the lock up to date.
@@ -137,5 +139,6 @@ pub(super) fn finish(
         news: News::new(),
         edited,
         warnings,
+        is_first: workspace.lock.is_none(),
     })
 }

@@ -174,6 +174,12 @@ impl Outcome {
         if self.status == Status::Written {
             let paths = self.edited.iter().map(String::as_str);
             writeln!(out, "  to stage it: {}", stage(paths.chain([LOCK_NAME])))?;
+            if self.is_first {
+                writeln!(
+                    out,
+                    "kustomize, Flux and Argo CD do not read the lock: deploy what `git kustomize-localize branch` makes of it"
+                )?;
+            }
         }
         Ok(())
     }
