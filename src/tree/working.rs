@@ -23,6 +23,8 @@ pub struct WorkingTree {
     directories: RefCell<HashSet<String>>,
     /// What git lists, once it was asked.
     files: OnceCell<Vec<u8>>,
+    /// The index, where modes on disk mean nothing (`core.fileMode`), once that was asked.
+    modes: OnceCell<Option<IndexTree>>,
     /// What was read, by path: the digest of the bytes.
     read: RefCell<HashMap<String, u64>>,
 }
@@ -45,6 +47,7 @@ impl WorkingTree {
             submodules: submodules.into_iter().collect(),
             directories: RefCell::default(),
             files: OnceCell::new(),
+            modes: OnceCell::new(),
             read: RefCell::default(),
         })
     }
@@ -65,6 +68,18 @@ impl WorkingTree {
         }
         let files = self.here.working_files()?;
         Ok(self.files.get_or_init(|| files))
+    }
+
+    /// Returns where modes come from, if not from the disk: git adds a file as one that is not executable then.
+    fn modes(&self) -> Result<Option<&IndexTree>> {
+        if let Some(modes) = self.modes.get() {
+            return Ok(modes.as_ref());
+        }
+        let modes = match self.here.config("core.filemode")?.as_deref() {
+            Some("false") => Some(IndexTree::open(self.here.clone())?),
+            _ => None,
+        };
+        Ok(self.modes.get_or_init(|| modes).as_ref())
     }
 
     fn place(&self, path: &str) -> PathBuf {
@@ -114,6 +129,11 @@ impl Tree for WorkingTree {
             return Ok(None);
         }
         let entry = disk::look(&self.place(path)).map_err(|error| Self::failure(path, &error))?;
+        let is_file = matches!(entry, Some(Entry::File { .. }));
+        if is_file && let Some(index) = self.modes()? {
+            let executable = index.entry(path)? == Some(Entry::File { executable: true });
+            return Ok(Some(Entry::File { executable }));
+        }
         Ok(match entry {
             None | Some(Entry::Directory) if self.submodules.contains(path) => {
                 Some(Entry::Submodule)

@@ -56,6 +56,11 @@ fn a_mode_that_differs_is_an_edit() {
     in_place(&world.work, &[])
         .fails(1)
         .stderr_has("error[edited-copy]");
+    world.work.git(&["config", "core.fileMode", "false"]);
+    for command in ["check", "vendor"] {
+        let output = world.work.run(&[command]);
+        output.success().lacks("edited-copy");
+    }
 }
 
 #[test]
