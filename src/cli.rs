@@ -55,7 +55,7 @@ struct Cli {
 }
 
 const EXIT_STATUS: &str =
-    "Exit status: 0 done; 1 the builds differ, or --strict and warnings; 2 could not do the work.";
+    "Exit status: 0 done; 1 findings that are errors, or the builds differ; 2 could not do the work.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
