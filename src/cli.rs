@@ -54,8 +54,7 @@ struct Cli {
     help: Option<bool>,
 }
 
-const EXIT_STATUS: &str =
-    "Exit status: 0 done; 1 findings that are errors, or the builds differ; 2 could not do the work.";
+const EXIT_STATUS: &str = "Exit status: 0 done; 1 findings that are errors, or the builds differ; 2 could not do the work.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
