@@ -654,12 +654,9 @@ impl Walker<'_> {
                 failure,
             });
         }
-        let runs = self.options.leave.zip(note.kind.runs());
-        let is_accepted = runs.is_some_and(|(leave, subject)| {
-            let lines = (file, note.line, note.line);
-            let reason = self.graph.exception(leave, Rule::Function, &subject, lines);
-            reason.is_some()
-        });
+        let lines = (file, note.line, note.line);
+        let is_allowed = |subject| self.is_allowed(Rule::Function, &subject, lines);
+        let is_accepted = note.kind.runs().is_some_and(is_allowed);
         if let Some(left) = left_behind(&note.kind).filter(|_| !is_accepted) {
             let message = format!("{}{left}", note.message);
             let warnings = &mut self.graph.warnings;

@@ -34,7 +34,6 @@ pub(super) struct Context<'a> {
     pub(super) config: &'a Config,
     /// Whether everything is looked at, not only what some paths lead to.
     pub(super) complete: bool,
-    /// Whether only what is deployed is looked at.
     /// What is checked.
     pub(super) checking: &'a Checking,
     /// Explains why paths are missing.
@@ -113,11 +112,6 @@ impl<'a> Context<'a> {
             source_ignore: OnceCell::new(),
             failures: RefCell::default(),
         }
-    }
-
-    /// Returns what says what may stay as it is; none where that does not count.
-    pub(super) fn exceptions(&self) -> Option<&'a Config> {
-        Some(self.config)
     }
 
     /// Returns the lock at the top of the tree.

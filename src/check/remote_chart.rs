@@ -238,8 +238,8 @@ fn all<'a>(context: &Context<'a>) -> Vec<Chart<'a>> {
                 .is_some_and(|wanted| {
                     let (subject, lines) = (wanted.subject(), context.graph.lines_of(chart.note));
                     let graph = context.graph;
-                    let left = |config| graph.exception(config, Rule::RemoteChart, &subject, lines);
-                    context.exceptions().and_then(left).is_none()
+                    let left = graph.exception(context.config, Rule::RemoteChart, &subject, lines);
+                    left.is_none()
                 });
             let place = match chart.place {
                 walk::Place::There(path) => match tree::resolve(context.tree, &path) {

@@ -61,15 +61,10 @@ impl Walker<'_> {
                 .hint("name the program by a path with `..` at its beginning alone"));
         }
         let resolved = tree::resolve(&*tree, &place)?;
+        let lines = self.graph.roots[root].edges[edge].lines();
         let real = match &resolved {
             Resolved::File { path, .. } | Resolved::Directory { path } => path,
-            Resolved::Missing { path }
-                if self.may_be_missing(
-                    source_id,
-                    path,
-                    self.graph.roots[root].edges[edge].lines(),
-                ) =>
-            {
+            Resolved::Missing { path } if self.may_be_missing(source_id, path, lines) => {
                 let path = path.clone();
                 return Ok(self.keep_missing(root, &path));
             }

@@ -467,14 +467,8 @@ impl Walker<'_> {
 
     /// Returns whether it is accepted that a chart stays remote.
     fn accepts_chart(&self, note: usize, wanted: &ChartRef) -> bool {
-        self.options.leave.is_some_and(|leave| {
-            let lines = self.graph.lines_of(note);
-            let subject = wanted.subject();
-            let reason = self
-                .graph
-                .exception(leave, Rule::RemoteChart, &subject, lines);
-            reason.is_some()
-        })
+        let lines = self.graph.lines_of(note);
+        self.is_allowed(Rule::RemoteChart, &wanted.subject(), lines)
     }
 
     fn unbrought_chart(&mut self, note: usize, wanted: &ChartRef) {

@@ -105,6 +105,7 @@ impl Walker<'_> {
             });
         };
         self.not_forbidden(source_id, &path, text)?;
+        let lines = self.graph.roots[root].edges[edge].lines();
         match tree::resolve(&*tree, &path)? {
             Resolved::File { path, executable } => {
                 self.not_forbidden(source_id, &path, text)?;
@@ -124,13 +125,7 @@ impl Walker<'_> {
                 TroubleKind::Refused,
                 format!("`{text}` is a directory, not a file"),
             )),
-            Resolved::Missing { path }
-                if self.may_be_missing(
-                    source_id,
-                    &path,
-                    self.graph.roots[root].edges[edge].lines(),
-                ) =>
-            {
+            Resolved::Missing { path } if self.may_be_missing(source_id, &path, lines) => {
                 Ok(self.keep_missing(root, &path))
             }
             other => {
@@ -193,6 +188,7 @@ impl Walker<'_> {
         let Some(path) = lexical.clone() else {
             return Err(outside());
         };
+        let lines = self.graph.roots[root].edges[edge].lines();
         match tree::resolve(&*tree, &path)? {
             Resolved::Directory { path } => {
                 if !path::is_in(&path, &scope) {
@@ -205,13 +201,7 @@ impl Walker<'_> {
                 TroubleKind::Refused,
                 format!("`{text}` is a file, not a directory"),
             )),
-            Resolved::Missing { path }
-                if self.may_be_missing(
-                    source_id,
-                    &path,
-                    self.graph.roots[root].edges[edge].lines(),
-                ) =>
-            {
+            Resolved::Missing { path } if self.may_be_missing(source_id, &path, lines) => {
                 self.keep_missing(root, &path);
                 Ok(None)
             }
@@ -356,6 +346,17 @@ impl Walker<'_> {
             .hint("name it in `components`")),
             _ => Ok(()),
         }
+    }
+
+    /// Returns whether an exception covers what a rule finds in these lines.
+    pub(super) fn is_allowed(
+        &self,
+        rule: Rule,
+        subject: &Subject,
+        lines: (FileId, usize, usize),
+    ) -> bool {
+        let reason = |leave| self.graph.exception(leave, rule, subject, lines);
+        self.options.leave.and_then(reason).is_some()
     }
 
     /// Returns whether there may be nothing at a path that is named in these lines.

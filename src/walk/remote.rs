@@ -39,15 +39,9 @@ impl Walker<'_> {
             )
             .hint("what it names would be copied from here into what you publish: use another ref or a fork"));
         }
-        let is_left = self.options.leave.is_some_and(|leave| {
-            let lines = self.graph.roots[root].edges[edge].lines();
-            let subject = wanted.subject();
-            let reason = self
-                .graph
-                .exception(leave, Rule::RemoteReference, &subject, lines);
-            reason.is_some()
-        });
-        let is_left = is_left || self.options.keeps.is_some_and(|keeps| keeps(&wanted));
+        let lines = self.graph.roots[root].edges[edge].lines();
+        let is_left = self.is_allowed(Rule::RemoteReference, &wanted.subject(), lines)
+            || self.options.keeps.is_some_and(|keeps| keeps(&wanted));
         if is_left {
             self.graph.left.insert((root, edge));
         }
