@@ -94,32 +94,33 @@ pub(super) fn open(
         None => tracking(here, &refs, name, source)?,
     };
     let (tracking, remote) = tracked.unzip();
+    let mut tip = local.as_ref().or(remote.as_ref());
     if let (Some(local), Some(remote), Some(tracking)) = (&local, &remote, &tracking)
         && local != remote
         && !here.is_ancestor(remote, local)?
     {
         let short = tracking.trim_start_matches("refs/remotes/");
-        let is_behind = here.is_ancestor(local, remote)?;
-        if is_behind && pushed.is_some() {
-            return Ok(Branch {
-                name: name.to_owned(),
-                tip: Some(remote.clone()),
-                local: Some(local.clone()),
-            });
+        match (here.is_ancestor(local, remote)?, pushed) {
+            (true, Some(_)) => tip = Some(remote),
+            (true, None) => {
+                return Err(Failure::new(format!("branch `{name}` is behind `{short}`"))
+                    .hint(command("git fetch .", [format!("{tracking}:{full}")])));
+            }
+            (false, _) => {
+                return Err(
+                    Failure::new(format!("branch `{name}` and `{short}` have diverged")).hint(
+                        format!(
+                            "to give up the local commits: {}",
+                            command("git branch -f", [name, short])
+                        ),
+                    ),
+                );
+            }
         }
-        return Err(if is_behind {
-            Failure::new(format!("branch `{name}` is behind `{short}`"))
-                .hint(command("git fetch .", [format!("{tracking}:{full}")]))
-        } else {
-            Failure::new(format!("branch `{name}` and `{short}` have diverged")).hint(format!(
-                "to give up the local commits: {}",
-                command("git branch -f", [name, short])
-            ))
-        });
     }
     Ok(Branch {
         name: name.to_owned(),
-        tip: local.clone().or(remote),
+        tip: tip.cloned(),
         local,
     })
 }

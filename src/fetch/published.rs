@@ -28,10 +28,7 @@ impl Published {
         name: &str,
         source: Option<&str>,
     ) -> Result<Option<Published>> {
-        // Settings may be about a remote that is not there.
-        let mut remotes = here.remotes()?;
-        let has_url = |remote: &str| here.config(&format!("remote.{remote}.url"));
-        remotes.retain(|remote| has_url(remote).is_ok_and(|url| url.is_some()));
+        let remotes = here.remotes()?;
         let of = |branch: &str| here.config(&format!("branch.{branch}.remote"));
         let configured = match source {
             Some(source) => [of(name)?, of(source)?],
@@ -114,28 +111,17 @@ impl Published {
     /// # Errors
     /// When the remote has it, or does not say.
     pub fn refuse_unseen(&self) -> Result<()> {
-        if self.here.shows_branches_of(&self.remote, &self.name)? {
+        if self.here.shows_branches_of(&self.remote, &self.name)? || self.ask()?.is_none() {
             return Ok(());
         }
-        let fetch = format!(
-            "fetch it first: {}",
-            command(
-                "git fetch",
-                [
-                    self.remote.clone(),
-                    format!("+{}:{}", self.name, self.tracking())
-                ]
-            )
-        );
-        if self.ask()?.is_none() {
-            return Ok(());
-        }
+        let refspec = format!("+{}:{}", self.name, self.tracking());
+        let fetch = command("git fetch", [&self.remote, &refspec]);
         Err(Failure::new(format!(
             "this clone lacks `{}` of `{}`, so that its history would begin again",
             self.short(),
             self.remote
         ))
-        .hint(fetch)
+        .hint(format!("fetch it first: {fetch}"))
         .hint("fetch, commit and push in one step: git kustomize-localize branch --push"))
     }
 

@@ -408,8 +408,11 @@ impl LocalRepo {
             .collect())
     }
 
-    /// Begins to read the configuration, where it is going to be needed.
+    /// Begins to read the configuration, where it is going to be needed and is not known.
     pub fn begin_settings(&self) {
+        if self.settings.get().is_some() || self.listing.borrow().is_some() {
+            return;
+        }
         let command = self.command();
         let listing = Ahead::begin(move |_| run(command, &SETTINGS, None));
         *self.listing.borrow_mut() = Some(listing);

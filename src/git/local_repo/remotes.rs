@@ -15,8 +15,10 @@ impl LocalRepo {
     /// When git cannot read its configuration.
     pub fn remotes(&self) -> Result<BTreeSet<&str>> {
         let settings = self.settings()?.iter();
-        let named = settings.filter_map(|one| one.key.strip_prefix("remote.")?.rsplit_once('.'));
-        Ok(named.map(|(name, _)| name).collect())
+        // Other settings may be about a remote that is not there.
+        let named =
+            settings.filter_map(|one| one.key.strip_prefix("remote.")?.strip_suffix(".url"));
+        Ok(named.collect())
     }
 
     /// Returns whether what was fetched from a remote shows if it has a branch, by its full name: not in a shallow clone,
