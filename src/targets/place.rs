@@ -1,10 +1,13 @@
 //! What the tree holds where a target says.
 
+use std::collections::{HashMap, hash_map};
+
 use super::{Build, Engine, Found, Here, Identity, Object, Place, Revision, Target, Targets};
 use crate::config::{Config, FILE_NAME};
 use crate::failure::Result;
 use crate::kustomization::FILE_NAMES;
 use crate::record::LoadRestrictor;
+use crate::tree::objects::ObjectTree;
 use crate::tree::{self, Entry, Listing, Resolved, Tree, path};
 
 /// Returns what is at a path that is joined to `base` as Flux does it: nothing leads above the top of the artifact, in
@@ -112,14 +115,20 @@ fn look(tree: &dyn Tree, place: &str, engine: Engine) -> Result<Found> {
 
 /// Looks at the tips of localized branches for what the tree does not hold: copies are only there.
 pub(super) fn on_localized(identity: &Identity, targets: &mut Targets) -> Result<()> {
+    let mut tips: HashMap<Revision, Option<ObjectTree>> = HashMap::new();
     for target in &mut targets.targets {
         let Place::Here(here) = &mut target.place else {
             continue;
         };
-        if let (Found::Nothing(_), true) = (&here.found, here.revision.is_localized())
-            && let Some(tip) = identity.tip(&here.revision)?
-        {
-            here.found = look(&tip, &here.path, target.engine)?;
+        if !matches!(here.found, Found::Nothing(_)) || !here.revision.is_localized() {
+            continue;
+        }
+        let tip = match tips.entry(here.revision.clone()) {
+            hash_map::Entry::Occupied(known) => known.into_mut(),
+            hash_map::Entry::Vacant(new) => new.insert(identity.tip(&here.revision)?),
+        };
+        if let Some(tip) = tip {
+            here.found = look(tip, &here.path, target.engine)?;
         }
     }
     Ok(())

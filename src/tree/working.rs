@@ -40,6 +40,7 @@ impl WorkingTree {
             Failure::new("this repository has no working tree")
                 .hint("look at a commit instead: --rev REV")
         })?;
+        here.begin_settings();
         let submodules = IndexTree::open(here.clone())?.submodules();
         Ok(WorkingTree {
             here,
