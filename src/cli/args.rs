@@ -3,7 +3,6 @@
 use clap::Args;
 
 use super::output::{Color, Format};
-use crate::commands::Fetching;
 
 /// How remote references are brought in.
 #[derive(Debug, Clone, Args)]
@@ -11,16 +10,6 @@ pub(super) struct FetchArgs {
     /// Say what would be done; may fetch into the cache, writes nothing else
     #[arg(long)]
     pub(super) dry_run: bool,
-}
-
-impl FetchArgs {
-    /// Returns what these arguments say about fetching.
-    pub(super) fn fetching(&self, output: &OutputArgs) -> Fetching {
-        Fetching {
-            quiet: output.quiet,
-            ..Fetching::default()
-        }
-    }
 }
 
 /// How results are shown, and what counts as one.

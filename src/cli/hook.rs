@@ -5,12 +5,15 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
+use super::args::OutputArgs;
+use super::output::{Color, Format};
+use super::tell::tell;
 use super::{FAILED, check, output};
 use crate::commands::Status;
 use crate::commands::hook::{self, Told};
 use crate::failure::{Failure, Failures, Result};
 use crate::hook::{Framework, Hook, Running};
-use crate::report::{Tell, hook as report, messages};
+use crate::report::hook as report;
 
 /// Commands about hooks.
 #[derive(Debug, Clone, Subcommand)]
@@ -78,6 +81,9 @@ pub(super) fn run(command: &HookCommand) -> ExitCode {
             (changes.map(|done| report::uninstalled(&done)), args.quiet)
         }
         HookCommand::Run(args) => {
+            if args.hook == Running::Lock {
+                return relock();
+            }
             return match run_hook(args) {
                 Ok(status) => ExitCode::from(status),
                 Err(failures) => output::failed(&failures, false),
@@ -100,9 +106,6 @@ fn run_hook(args: &RunArgs) -> Result<u8, Failures> {
         by_git: std::env::var_os("GIT_INDEX_FILE").is_some(),
         framework: variables(),
     };
-    if args.hook == Running::Lock {
-        return relock();
-    }
     let mut status = 0;
     for judgement in hook::run(args.hook, &told, refs)? {
         output::say(&report::judged(
@@ -119,15 +122,20 @@ fn run_hook(args: &RunArgs) -> Result<u8, Failures> {
 }
 
 /// Brings the lock up to date, and fails when that changed it: it is not part of the commit then.
-fn relock() -> Result<u8, Failures> {
-    let Some(outcome) = hook::relock()? else {
-        return Ok(0);
+fn relock() -> ExitCode {
+    let args = OutputArgs {
+        format: Format::Human,
+        strict: false,
+        quiet: false,
+        verbose: false,
+        color: Color::Auto,
     };
-    output::print(&outcome.human(false));
-    output::say(&messages::warnings(outcome.warnings(), false));
-    output::failures(&outcome.failures(false));
-    let is_same = outcome.status == Status::Unchanged;
-    Ok(u8::from(!(outcome.is_done() && is_same)))
+    let Some(outcome) = hook::relock().transpose() else {
+        return ExitCode::SUCCESS;
+    };
+    let is_changed = matches!(&outcome, Ok(outcome) if outcome.status != Status::Unchanged);
+    let code = tell(&args, outcome);
+    if is_changed { ExitCode::FAILURE } else { code }
 }
 
 /// Reads the refs that git names on standard input.

@@ -117,7 +117,7 @@ impl HowArgs {
             dry_run: self.fetch.dry_run,
             fetch: Fetching {
                 offline: self.offline,
-                ..self.fetch.fetching(&self.output)
+                quiet: self.output.quiet,
             },
             builds: self.verify.builds(),
             strict: self.output.strict,

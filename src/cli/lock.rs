@@ -44,7 +44,7 @@ pub(super) fn run(args: &LockArgs) -> ExitCode {
         paths: args.paths.clone(),
         fetch: Fetching {
             offline: args.offline,
-            ..args.fetch.fetching(&args.output)
+            quiet: args.output.quiet,
         },
         dry_run: args.fetch.dry_run,
         strict: args.output.strict,

@@ -7,8 +7,8 @@ use clap::Args;
 use super::args::{FetchArgs, OutputArgs};
 use super::output::failures;
 use super::tell::tell;
-use crate::commands::lock;
 use crate::commands::update::{Outcome, Request, update};
+use crate::commands::{Fetching, lock};
 use crate::failure::Failures;
 
 /// Arguments of `update`.
@@ -34,7 +34,10 @@ pub(super) fn run(args: &UpdateArgs) -> ExitCode {
     let request = Request {
         urls: args.url.clone(),
         to: args.to.clone(),
-        fetch: args.fetch.fetching(&args.output),
+        fetch: Fetching {
+            quiet: args.output.quiet,
+            ..Fetching::default()
+        },
         dry_run: args.fetch.dry_run,
         strict: args.output.strict,
     };

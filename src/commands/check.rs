@@ -16,7 +16,7 @@ use crate::tree::index::IndexTree;
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::working::WorkingTree;
 use crate::tree::{self, Listing, path};
-use crate::workspace::from_top;
+use crate::workspace::{Files, Workspace, from_top};
 
 /// What to check.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -193,17 +193,25 @@ fn unseen(here: &LocalRepo, paths: &[String]) -> usize {
     untracked.iter().filter(is_asked).count()
 }
 
-/// Checks what is going to be localized, by paths from the top; everything without any.
+/// Checks what is going to be localized where it stands, by paths from the top; everything without any.
 ///
 /// # Errors
 /// As [`check`], and when something could not be looked at.
-pub(super) fn before(
-    here: &Rc<LocalRepo>,
-    config: &Config,
-    what: &What,
-    paths: &[String],
-) -> Result<Vec<Finding>, Failures> {
-    let mut config = config.clone();
+pub(super) fn before(workspace: &Workspace, paths: &[String]) -> Result<Vec<Finding>, Failures> {
+    let (here, opened) = match &workspace.files {
+        Files::Commit { repo, id, tree, .. } => {
+            // Links that the check follows are none that the result depends on.
+            let tree = tree.beside(object_id(&id.tree)?);
+            let commit = id.commit.clone();
+            (
+                repo,
+                Opened::commit(repo, &id.commit, commit, Rc::new(tree)),
+            )
+        }
+        Files::WorkingTree { repo, tree, .. } => (repo, Opened::working_tree(repo, tree.clone())),
+        Files::Disk { .. } | Files::Tree(_) => return Ok(Vec::new()),
+    };
+    let mut config = workspace.config.clone();
     if !paths.is_empty() {
         // What is named is meant.
         config.include.clear();
@@ -213,7 +221,7 @@ pub(super) fn before(
         here,
         config: &config,
     };
-    let checked = looks.at(&open(here, what)?, paths)?;
+    let checked = looks.at(&opened, paths)?;
     if !checked.failures.is_empty() {
         return Err(Failures(checked.failures));
     }
@@ -285,6 +293,30 @@ pub struct Opened {
 }
 
 impl Opened {
+    fn working_tree(here: &Rc<LocalRepo>, tree: Rc<WorkingTree>) -> Opened {
+        Opened {
+            checking: Checking::WorkingTree,
+            absences: Absences::new(here.clone(), tree.clone(), false),
+            tree,
+            index: None,
+        }
+    }
+
+    /// A build sees the files as git checks them out.
+    fn commit(here: &Rc<LocalRepo>, rev: &str, commit: String, tree: Rc<ObjectTree>) -> Opened {
+        let hash = tree.hash();
+        let tree = Rc::new(CheckedOut::new(tree, hash));
+        Opened {
+            checking: Checking::Commit {
+                rev: rev.to_owned(),
+                commit,
+            },
+            absences: Absences::new(here.clone(), tree.clone(), false),
+            tree,
+            index: None,
+        }
+    }
+
     /// Returns what git compares a base with.
     fn side(&self) -> Side<'_> {
         match &self.checking {
@@ -300,13 +332,6 @@ impl Opened {
 /// # Errors
 /// When it is not there.
 pub fn open(here: &Rc<LocalRepo>, what: &What) -> Result<Opened> {
-    // A build sees the files as git checks them out.
-    let opened = |checking, tree: Rc<dyn Listing>, on_disk, index| Opened {
-        checking,
-        absences: Absences::new(here.clone(), tree.clone(), on_disk),
-        tree,
-        index,
-    };
     Ok(match what {
         // No index is what an empty repository has, too.
         What::Index if here.top.is_none() && !here.index.exists() => {
@@ -318,24 +343,21 @@ pub fn open(here: &Rc<LocalRepo>, what: &What) -> Result<Opened> {
         What::Index => {
             let index = Rc::new(IndexTree::open(here.clone())?);
             let tree = Rc::new(CheckedOut::new(index.clone(), index.hash()));
-            opened(Checking::Index, tree, true, Some(index))
+            Opened {
+                checking: Checking::Index,
+                absences: Absences::new(here.clone(), tree.clone(), true),
+                tree,
+                index: Some(index),
+            }
         }
-        What::WorkingTree => {
-            let tree = Rc::new(WorkingTree::open(here.clone())?);
-            opened(Checking::WorkingTree, tree, false, None)
-        }
+        What::WorkingTree => Opened::working_tree(here, Rc::new(WorkingTree::open(here.clone())?)),
         What::Commit(rev) => {
             let id = here.commit(rev)?.ok_or_else(|| {
                 Failure::new(format!("`{rev}` names no commit"))
                     .hint("fetch it first, or name another one: git log --oneline --all")
             })?;
-            let tree = Rc::new(ObjectTree::of_here(here.clone(), object_id(&id.tree)?)?);
-            let hash = tree.hash();
-            let checking = Checking::Commit {
-                rev: rev.clone(),
-                commit: id.commit,
-            };
-            opened(checking, Rc::new(CheckedOut::new(tree, hash)), false, None)
+            let tree = ObjectTree::of_here(here.clone(), object_id(&id.tree)?)?;
+            Opened::commit(here, rev, id.commit, Rc::new(tree))
         }
     })
 }

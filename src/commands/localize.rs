@@ -113,7 +113,7 @@ pub struct CopyOutcome {
 }
 
 /// The repository, localized where it stands.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct InPlaceOutcome {
     /// The roots that were named; all when there are none.
     pub targets: Vec<String>,
@@ -225,15 +225,10 @@ impl<'a> Run<'a> {
 
     /// Returns what `check` finds in what is localized where it stands, but for what localizing mends.
     fn findings(&self) -> Result<Vec<Warning>, Failures> {
-        let (Subject::InPlace(asked), Some(repo)) = (&self.subject, self.workspace.repo()) else {
+        let Subject::InPlace(asked) = &self.subject else {
             return Ok(Vec::new());
         };
-        let what = match self.destination.branch() {
-            Some(branch) => check::What::Commit(branch.source().to_owned()),
-            None => check::What::WorkingTree,
-        };
-        let config = &self.workspace.config;
-        let found = check::before(repo, config, &what, &asked.targets)?;
+        let found = check::before(&self.workspace, &asked.targets)?;
         // What a run left that was killed is finished.
         let is_left = match &self.workspace.files {
             Files::WorkingTree { top, .. } => interrupt::was_writing(top),
@@ -269,10 +264,7 @@ impl<'a> Run<'a> {
             status: Status::Warned,
             result: Localized::InPlace(InPlaceOutcome {
                 targets: self.subject.targets().to_vec(),
-                updated: false,
-                written: Vec::new(),
-                removed: Vec::new(),
-                stage: Vec::new(),
+                ..InPlaceOutcome::default()
             }),
             branch: None,
             remotes: Vec::new(),

@@ -67,24 +67,19 @@ pub fn lock(request: &Request) -> Result<Outcome, Failures> {
     let paths = paths.map(|text| from_top(repo, &*workspace.tree, text));
     let paths = paths.collect::<failure::Result<Vec<String>>>()?;
     let before = workspace.lock.clone().unwrap_or_default();
-    if let Some(relocked) = up_to_date(&workspace, &paths, config)? {
-        return finish(
-            &workspace,
-            request.dry_run,
-            Vec::new(),
-            &before,
-            relocked,
-            Vec::new(),
-        );
-    }
-    let held = Rc::new(without_charts(&before, config.helm));
-    let mut fetcher = fetching::fetcher(
-        Some(repo),
-        request.fetch.options(config),
-        vec![held.clone()],
-        None,
-    )?;
-    let relocked = relock(&workspace, &paths, &held, config, &mut fetcher)?;
+    let relocked = match up_to_date(&workspace, &paths)? {
+        Some(relocked) => relocked,
+        None => {
+            let held = Rc::new(without_charts(&before, config.helm));
+            let mut fetcher = fetching::fetcher(
+                Some(repo),
+                request.fetch.options(config),
+                vec![held.clone()],
+                None,
+            )?;
+            relock(&workspace, &paths, &held, &mut fetcher)?
+        }
+    };
     finish(
         &workspace,
         request.dry_run,

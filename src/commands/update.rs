@@ -105,7 +105,7 @@ fn resolved(
 ) -> Result<Resolved, Failures> {
     let again = update::stored(before, selected);
     if again.is_empty() {
-        let relocked = relock(workspace, &[], before, &workspace.config, fetcher)?;
+        let relocked = relock(workspace, &[], before, fetcher)?;
         return match edits {
             Some(_) if !relocked.unresolved.failures.is_empty() => {
                 Err(Failures(relocked.unresolved.failures))

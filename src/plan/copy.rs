@@ -34,10 +34,10 @@ pub fn plan(
     remotes: &mut dyn Remotes,
 ) -> Result<Plan, Failures> {
     let base = workspace.top.as_deref().unwrap_or(&workspace.prefix);
-    let leave = &workspace.config;
+    let config = &workspace.config;
     let leave_missing = |path: &str| {
         let path = path::below(path, base);
-        path.is_some_and(|path| leave.may_be_missing(path))
+        path.is_some_and(|path| config.may_be_missing(path))
     };
     let absences = workspace.absences();
     let absence = |path: &str| match &absences {
@@ -45,8 +45,8 @@ pub fn plan(
         None => Absence::Nowhere,
     };
     let walking = walk::Options {
-        load_restrictor: workspace.config.load_restrictor,
-        leave: Some(leave),
+        load_restrictor: config.load_restrictor,
+        leave: Some(config),
         leave_missing: Some(&leave_missing),
         absence: Some(&absence),
         forbidden: Some(into.clone()),
@@ -55,11 +55,11 @@ pub fn plan(
     let graph = walk::walk(target.start, Some(remotes), &walking)?;
     let rules = Rules {
         owned: &|path| workspace.owns(path),
-        trusted: &|path| workspace.config.trusts(path),
-        licenses: !workspace.config.no_licenses,
-        leave: Some(leave),
+        trusted: &|path| config.trusts(path),
+        licenses: !config.no_licenses,
+        leave: Some(config),
     };
-    let localized = localize(&graph, workspace.config.load_restrictor, &rules)?;
+    let localized = localize(&graph, config.load_restrictor, &rules)?;
     let files = localized.files.iter();
     let lock = Lock {
         target: Some(target.name.clone()),
@@ -95,7 +95,7 @@ pub fn plan(
         warnings,
         trusted: localized.trusted,
         used: localized.local_files,
-        load_restrictor: workspace.config.load_restrictor,
+        load_restrictor: config.load_restrictor,
         affected: vec![affected],
         touched: BTreeSet::new(),
         before: graph,

@@ -107,8 +107,7 @@ fn planned(
     let empty = Rc::default();
     let held = workspace.lock.as_ref().unwrap_or(&empty);
     let mut start = Start::of(workspace, held, request, options, remotes)?;
-    let leave = &workspace.config;
-    let walking = Walking { workspace, leave };
+    let walking = Walking { workspace };
     let explored = walking.walk(
         start.tree.clone(),
         &start.starts,
@@ -122,7 +121,7 @@ fn planned(
     tell(&used);
     let asked = Asked::of(request, graph);
     start.restored.files.retain(|place, _| asked.has(place));
-    let in_place = localized(workspace, leave, &start, &explored)?;
+    let in_place = localized(workspace, &start, &explored)?;
     let writes = WritePlan::new(
         workspace,
         held,
@@ -141,7 +140,15 @@ fn planned(
     let known: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
     let is_gone = |file: &&StoredFile| !known.contains(file.path.as_str());
     let gone: Vec<&StoredFile> = held.files.iter().filter(is_gone).collect();
-    let lock = relocked(held, &files, options, &explored, &after, leave, &troubles)?;
+    let lock = relocked(
+        held,
+        &files,
+        options,
+        &explored,
+        &after,
+        &workspace.config,
+        &troubles,
+    )?;
 
     let mut changes = writes.removals(&gone, options.overwrite)?;
     let mut written = rewritten_files(&kept, &start.restored, trusted);
@@ -240,7 +247,6 @@ impl Start {
 /// How the tree is walked, before and after.
 struct Walking<'a> {
     workspace: &'a Workspace,
-    leave: &'a Config,
 }
 
 impl Walking<'_> {
@@ -251,9 +257,10 @@ impl Walking<'_> {
         remotes: Option<&mut dyn Remotes>,
         contents: Contents,
     ) -> Explored {
-        let missing = |path: &str| self.leave.may_be_missing(path);
+        let config = &self.workspace.config;
+        let missing = |path: &str| config.may_be_missing(path);
         // What is not locked is no error where the configuration says so, and a commit resolves nothing.
-        let level = self.leave.level(Rule::RemoteReference, Severity::Error);
+        let level = config.level(Rule::RemoteReference, Severity::Error);
         let lock = self.workspace.lock.as_deref();
         let keeps = |wanted: &RemoteRef| {
             let locked = lock.and_then(|lock| wanted.locked(lock));
@@ -262,9 +269,9 @@ impl Walking<'_> {
         let is_commit = matches!(self.workspace.files, Files::Commit { .. });
         let options = walk::Options {
             keeps: (is_commit && level != Some(Severity::Error)).then_some(&keeps),
-            load_restrictor: self.workspace.config.load_restrictor,
+            load_restrictor: config.load_restrictor,
             leave_missing: Some(&missing),
-            leave: Some(self.leave),
+            leave: Some(config),
             contents,
             ..walk::Options::default()
         };
@@ -330,7 +337,6 @@ impl<'a> Asked<'a> {
 /// Places and edits what was walked.
 fn localized(
     workspace: &Workspace,
-    leave: &Config,
     start: &Start,
     explored: &Explored,
 ) -> Result<InPlace, Failures> {
@@ -349,7 +355,7 @@ fn localized(
         },
         trusted: &|path| workspace.config.trusts(path),
         licenses: !workspace.config.no_licenses,
-        leave: Some(leave),
+        leave: Some(&workspace.config),
     };
     // The references of a remote configuration come with it.
     let is_chosen = |from: &str, label: &str| {
@@ -431,7 +437,7 @@ fn relocked(
     options: &Options,
     explored: &Explored,
     after: &Explored,
-    leave: &Config,
+    config: &Config,
     troubles: &Troubles,
 ) -> Result<Lock> {
     let found = super::remotes(&explored.graph)?;
@@ -442,7 +448,7 @@ fn relocked(
     let named = lock::still_named(&after.graph, &before);
     let keep = !troubles.unread.is_empty();
     let mut lock = lock::merged(&before, found, &named, &BTreeSet::new(), keep);
-    lock::leave(&mut lock, &after.graph, None, leave);
+    lock::leave(&mut lock, &after.graph, None, config);
     if options.trailers {
         lock.trailers = !lock.files.is_empty()
     } else {

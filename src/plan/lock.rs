@@ -47,25 +47,21 @@ pub struct Unresolved {
 ///
 /// # Errors
 /// When there is nowhere to start.
-pub fn up_to_date(
-    workspace: &Workspace,
-    paths: &[String],
-    leave: &Config,
-) -> Result<Option<Relocked>> {
+pub fn up_to_date(workspace: &Workspace, paths: &[String]) -> Result<Option<Relocked>> {
+    let config = &workspace.config;
     let mut lock = workspace.lock.as_deref().cloned().unwrap_or_default();
-    let helm = workspace.config.helm;
-    if lock != without_charts(&lock, helm) {
+    if lock != without_charts(&lock, config.helm) {
         return Ok(None);
     }
-    let explored = explore(workspace, paths, leave, None)?;
+    let explored = explore(workspace, paths, None)?;
     let troubles = Troubles::of(workspace, &explored)?;
-    let Some(named) = direct_remotes(&explored.graph, &lock, helm, leave) else {
+    let Some(named) = direct_remotes(&explored.graph, &lock, config) else {
         return Ok(None);
     };
     // Some paths alone do not show what the rest of the tree references.
     let whole = match paths {
         [] => None,
-        _ => Some(explore(workspace, &[], leave, None)?.graph),
+        _ => Some(explore(workspace, &[], None)?.graph),
     };
     let is_whole = whole.is_none();
     let needed = match &whole {
@@ -88,8 +84,12 @@ pub fn up_to_date(
             Remote::File(_) | Remote::Chart(_) => true,
         });
     let asked = unfollowed(&explored.graph, &lock);
-    self::leave(&mut lock, &explored.graph, whole.as_ref(), leave);
-    let fits = fits && !lock.left.iter().any(|left| is_to_ask(left, helm, &asked));
+    leave(&mut lock, &explored.graph, whole.as_ref(), config);
+    let fits = fits
+        && !lock
+            .left
+            .iter()
+            .any(|left| is_to_ask(left, config.helm, &asked));
     Ok(fits.then(|| Relocked {
         lock,
         unread: troubles.local,
@@ -114,8 +114,7 @@ fn is_to_ask(left: &Left, helm: bool, references: &BTreeSet<String>) -> bool {
 fn direct_remotes(
     graph: &Graph,
     lock: &Lock,
-    helm: bool,
-    leave: &Config,
+    config: &Config,
 ) -> Option<BTreeMap<String, BTreeSet<String>>> {
     let mut named: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (id, root) in graph.roots.iter().enumerate() {
@@ -137,9 +136,9 @@ fn direct_remotes(
                 named.entry(wanted.label()).or_default();
             }
             None if graph
-                .exception(leave, Rule::RemoteChart, &subject, lines)
+                .exception(config, Rule::RemoteChart, &subject, lines)
                 .is_some() => {}
-            None if helm && !is_there => return None,
+            None if config.helm && !is_there => return None,
             None => {}
         }
     }
@@ -173,14 +172,14 @@ fn entry(edge: &Edge, lock: &Lock) -> Option<(String, Option<String>)> {
 fn explore(
     workspace: &Workspace,
     paths: &[String],
-    leave: &Config,
     remotes: Option<&mut dyn Remotes>,
 ) -> Result<Explored> {
-    let missing = |path: &str| leave.may_be_missing(path);
+    let config = &workspace.config;
+    let missing = |path: &str| config.may_be_missing(path);
     let options = walk::Options {
-        load_restrictor: workspace.config.load_restrictor,
+        load_restrictor: config.load_restrictor,
         leave_missing: Some(&missing),
-        leave: Some(leave),
+        leave: Some(config),
         asks_for_left: true,
         contents: Contents::Configurations,
         ..walk::Options::default()
@@ -203,10 +202,9 @@ pub fn relock(
     workspace: &Workspace,
     paths: &[String],
     held: &Lock,
-    leave: &Config,
     remotes: &mut dyn Remotes,
 ) -> Result<Relocked> {
-    let mut explored = explore(workspace, paths, leave, Some(remotes))?;
+    let mut explored = explore(workspace, paths, Some(remotes))?;
     let starts: Vec<RootId> = explored.starts.iter().flatten().copied().collect();
     let insisted = explored.graph.insisted(starts);
     let graph = &explored.graph;
@@ -222,7 +220,7 @@ pub fn relock(
     named.extend(left_labels(graph, held));
     let whole = match paths {
         [] => None,
-        _ => Some(explore(workspace, &[], leave, None)?),
+        _ => Some(explore(workspace, &[], None)?),
     };
     if let Some(whole) = &whole {
         // Paths that others reference stay.
@@ -233,7 +231,7 @@ pub fn relock(
     let found = plan::remotes(graph)?;
     let mut lock = merged(held, found, &named, &asked.not_asked, keep);
     let whole = whole.map(|whole| whole.graph);
-    self::leave(&mut lock, graph, whole.as_ref(), leave);
+    leave(&mut lock, graph, whole.as_ref(), &workspace.config);
     if workspace.config.helm {
         // As any reference that could not be resolved: the lock names those of upstreams, `check` those of the user.
         let is_unresolved =
@@ -359,7 +357,7 @@ pub(super) fn merged(
 
 /// Records what stays remote of a tree. `whole` is all of the tree where
 /// `graph` is a part. What lies behind references that were not followed is unknown here: its record stays.
-pub(super) fn leave(lock: &mut Lock, graph: &Graph, whole: Option<&Graph>, leave: &Config) {
+pub(super) fn leave(lock: &mut Lock, graph: &Graph, whole: Option<&Graph>, config: &Config) {
     let old = std::mem::take(&mut lock.left);
     let seen = plan::references(graph);
     let mut unseen = unfollowed(graph, lock);
@@ -379,7 +377,7 @@ pub(super) fn leave(lock: &mut Lock, graph: &Graph, whole: Option<&Graph>, leave
     let brought = |path: &str| origins.get(path).map(|label| (*label).to_owned());
     let mut left = Vec::new();
     for graph in std::iter::once(graph).chain(whole) {
-        for one in plan::left(graph, Some(leave), &brought) {
+        for one in plan::left(graph, Some(config), &brought) {
             add(&mut left, one);
         }
     }
@@ -388,7 +386,7 @@ pub(super) fn leave(lock: &mut Lock, graph: &Graph, whole: Option<&Graph>, leave
         if one.through.is_empty() {
             continue;
         }
-        if let Some(reason) = walk::accepted(leave, &one.what) {
+        if let Some(reason) = walk::accepted(config, &one.what) {
             one.reason = reason;
             one.accepted = true;
         } else if one.accepted {
