@@ -65,12 +65,7 @@ pub fn reached(graph: &Graph, root: RootId, left: &[Left]) -> Option<String> {
         .iter()
         .map(|left| (left.what.label(), left.accepted))
         .collect();
-    let mut seen = HashSet::new();
-    let mut todo = vec![root];
-    while let Some(root) = todo.pop() {
-        if !seen.insert(root) {
-            continue;
-        }
+    for root in graph.reach([root], |_, _, _| true) {
         if let Some(path) = graph.missing.get(&root) {
             return Some(format!("{path} is missing (allowed)"));
         }
@@ -90,9 +85,6 @@ pub fn reached(graph: &Graph, root: RootId, left: &[Left]) -> Option<String> {
             if graph.left.contains(&(root, index)) {
                 let url = redact::url(&edge.reference.text);
                 return Some(format!("{url} stays remote (allowed)"));
-            }
-            if let Target::Root { id, .. } = edge.target {
-                todo.push(id);
             }
         }
     }

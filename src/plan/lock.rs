@@ -6,7 +6,7 @@
 
 mod unresolved;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::troubles::Troubles;
 use crate::config::Config;
@@ -255,7 +255,7 @@ pub fn relock(
 }
 
 /// Returns whether something has to be mended, and is not behind what stays remote.
-fn is_insisted(graph: &Graph, insisted: &HashSet<RootId>, trouble: &Trouble) -> bool {
+fn is_insisted(graph: &Graph, insisted: &BTreeSet<RootId>, trouble: &Trouble) -> bool {
     if let Some(edge) = trouble.edge {
         return insisted.contains(&edge.0) && !graph.left.contains(&edge);
     }

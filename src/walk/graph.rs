@@ -1,6 +1,6 @@
 //! What a walk yields: roots and files as nodes, references as edges.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use super::chart::{Archive, Chart, Place};
@@ -8,7 +8,7 @@ use super::remote_ref::RemoteRef;
 use crate::config::{Comments, Config};
 use crate::failure::Location;
 use crate::finding::{Finding, Rule, Severity, Span, Subject};
-use crate::kustomization::{Accepts, Kind, Note, Reference};
+use crate::kustomization::{Kind, Note, Reference};
 use crate::limits::FILE;
 use crate::redact::SafeUrl;
 use crate::reference::RepoRef;
@@ -387,30 +387,61 @@ impl Graph {
         }
     }
 
-    /// Returns the roots whose resources are read as plugin configurations.
-    #[must_use]
-    pub fn plugin_roots(&self) -> HashSet<RootId> {
-        let mut found = HashSet::new();
-        let roots = |root: &Root, accepts: fn(Accepts) -> bool| {
-            let edges = root.edges.iter();
-            let edges = edges.filter(move |edge| accepts(edge.reference.accepts));
-            let roots = edges.filter_map(|edge| match edge.target {
-                Target::Root { id, .. } => Some(id),
-                _ => None,
-            });
-            roots.collect::<Vec<_>>()
-        };
-        let mut todo: Vec<RootId> = self
-            .roots
-            .iter()
-            .flat_map(|root| roots(root, |accepts| accepts.is_plugin()))
-            .collect();
+    /// Returns these roots and all that they lead to, over the references that `follows` takes.
+    pub fn reach(
+        &self,
+        starts: impl IntoIterator<Item = RootId>,
+        follows: impl Fn(RootId, usize, &Edge) -> bool,
+    ) -> BTreeSet<RootId> {
+        let mut reached = BTreeSet::new();
+        let mut todo: Vec<RootId> = starts.into_iter().collect();
         while let Some(root) = todo.pop() {
-            if found.insert(root) {
-                todo.extend(roots(&self.roots[root], |accepts| !accepts.is_plugin()));
+            if !reached.insert(root) {
+                continue;
+            }
+            for (index, edge) in self.roots[root].edges.iter().enumerate() {
+                if let Target::Root { id, .. } = edge.target
+                    && follows(root, index, edge)
+                {
+                    todo.push(id);
+                }
             }
         }
-        found
+        reached
+    }
+
+    /// Returns the files, and what is needed as a whole, that a build of a root reads for itself.
+    #[must_use]
+    pub fn read_by(&self, id: RootId) -> (BTreeSet<FileId>, BTreeSet<CarriedId>) {
+        let root = &self.roots[id];
+        let mut files = BTreeSet::from([root.file]);
+        let mut carried: BTreeSet<CarriedId> = root.carries.iter().copied().collect();
+        for edge in &root.edges {
+            files.insert(edge.from);
+            match edge.target {
+                Target::File(file) => files.extend([file]),
+                Target::Carried(id) => carried.extend([id]),
+                Target::Root { .. } | Target::Remote | Target::Kept | Target::Broken => {}
+            }
+        }
+        files.extend(
+            carried
+                .iter()
+                .flat_map(|id| self.carried[*id].files.values()),
+        );
+        (files, carried)
+    }
+
+    /// Returns the roots whose resources are read as plugin configurations.
+    #[must_use]
+    pub fn plugin_roots(&self) -> BTreeSet<RootId> {
+        let edges = self.roots.iter().flat_map(|root| &root.edges);
+        let listed = edges.filter(|edge| edge.reference.accepts.is_plugin());
+        let listed = listed.filter_map(|edge| match edge.target {
+            Target::Root { id, .. } => Some(id),
+            _ => None,
+        });
+        self.reach(listed, |_, _, edge| !edge.reference.accepts.is_plugin())
     }
 
     /// Returns the roots of the tree where the walk starts, by their directories.
@@ -447,20 +478,8 @@ impl Graph {
 
     /// Returns the roots that some of `starts` leads to, over nothing that stays remote.
     #[must_use]
-    pub fn insisted(&self, starts: impl IntoIterator<Item = RootId>) -> HashSet<RootId> {
-        let mut found = HashSet::new();
-        let mut todo: Vec<RootId> = starts.into_iter().collect();
-        while let Some(root) = todo.pop() {
-            if !found.insert(root) {
-                continue;
-            }
-            let edges = self.roots[root].edges.iter().enumerate();
-            todo.extend(edges.filter_map(|(index, edge)| match edge.target {
-                Target::Root { id, .. } if !self.left.contains(&(root, index)) => Some(id),
-                _ => None,
-            }));
-        }
-        found
+    pub fn insisted(&self, starts: impl IntoIterator<Item = RootId>) -> BTreeSet<RootId> {
+        self.reach(starts, |root, index, _| !self.left.contains(&(root, index)))
     }
 
     /// Returns the path in the tree that a text means to a root, as a path; none out of the tree.

@@ -1,11 +1,11 @@
 //! Plugin configurations: what `generators`, `transformers` and `validators` list. They may be files, or
 //! roots whose resources they are.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use super::trouble::{Trouble, TroubleKind, WalkResult};
-use super::{FileId, RootId, Target, Walker};
+use super::{Edge, FileId, RootId, Target, Walker};
 use crate::failure::{Failure, Location};
 use crate::kustomization::{self, Accepts, PluginFile, PluginUse, Reference, Reshaping};
 
@@ -105,23 +105,20 @@ impl Walker<'_> {
     }
 
     /// Returns a root and those that it names, and the files that hold their resources.
-    fn configurations(&self, root: RootId) -> (Vec<RootId>, Vec<FileId>) {
+    fn configurations(&self, root: RootId) -> (BTreeSet<RootId>, Vec<FileId>) {
         let mut files = Vec::new();
-        let mut roots = Vec::new();
-        let mut seen = HashSet::from([root]);
-        let mut todo = vec![root];
-        while let Some(root) = todo.pop() {
-            roots.push(root);
+        // A file that a configuration names is not one itself.
+        let is_configured = |root: RootId, edge: &Edge| {
+            edge.from == self.graph.roots[root].file && !edge.reference.accepts.is_plugin()
+        };
+        let roots = (self.graph).reach([root], |root, _, edge| is_configured(root, edge));
+        for &root in &roots {
             let node = &self.graph.roots[root];
-            // A file that a configuration names is not one itself.
-            let edges = node.edges.iter().filter(|edge| edge.from == node.file);
-            for edge in edges.filter(|edge| !edge.reference.accepts.is_plugin()) {
-                match edge.target {
-                    Target::File(file) if edge.reference.accepts == Accepts::Either => {
-                        files.push(file);
-                    }
-                    Target::Root { id, .. } if seen.insert(id) => todo.push(id),
-                    _ => {}
+            for edge in node.edges.iter().filter(|edge| is_configured(root, edge)) {
+                if let Target::File(file) = edge.target
+                    && edge.reference.accepts == Accepts::Either
+                {
+                    files.push(file);
                 }
             }
         }

@@ -164,17 +164,8 @@ fn is_to_remote(graph: &Graph, target: Target) -> bool {
 }
 
 /// Takes the references out of roots that nothing leads to.
-fn forget_unreached(graph: &mut Graph, mut todo: Vec<RootId>) {
-    let mut reached: BTreeSet<RootId> = todo.iter().copied().collect();
-    while let Some(root) = todo.pop() {
-        for edge in &graph.roots[root].edges {
-            if let Target::Root { id, .. } = edge.target
-                && reached.insert(id)
-            {
-                todo.push(id);
-            }
-        }
-    }
+fn forget_unreached(graph: &mut Graph, starts: Vec<RootId>) {
+    let reached = graph.reach(starts, |_, _, _| true);
     for (id, root) in graph.roots.iter_mut().enumerate() {
         if !reached.contains(&id) {
             root.edges.clear();
