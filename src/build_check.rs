@@ -10,7 +10,6 @@ pub mod closed;
 pub mod compare;
 mod diff;
 mod earlier;
-mod engine;
 mod objects;
 
 // The parts that start other programs.
@@ -26,16 +25,13 @@ mod runner;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-pub use compare::{Changed, Difference, DifferenceKind, Metadata, ObjectChange, Verdict};
+pub use compare::{Changed, Difference, ObjectChange, Verdict};
 pub use earlier::Earlier;
 pub use one::{build_all, build_one};
-pub use program::Searching;
 pub use runner::check_builds;
 
 use crate::plan::{Original, Plan, Writes, reached_left};
 use crate::record::{Builder, Change, Verified};
-use crate::targets::Hidden;
-use crate::targets::generated::Generated;
 use crate::tree::Tree;
 
 /// How to build.
@@ -58,28 +54,22 @@ pub struct Job<'a> {
     plan: &'a Plan,
     checkout: Option<&'a dyn Tree>,
     targets: Vec<Target>,
-    /// What engines build.
-    engines: Vec<EngineBuild>,
     /// Those that are not built, because they need something that stays remote or may be missing.
     skipped: Vec<TargetCheck>,
     earlier: Option<Earlier>,
-    /// The search for the program, if it has begun.
-    searching: Option<Searching>,
     moved: &'a dyn Fn(bool) -> Vec<Change>,
 }
 
 impl<'a> Job<'a> {
     /// Takes the roots of a plan. `checkout` is the source commit if both sides are parts of commits: the builds then
     /// see the files as a checkout writes them. `earlier` is what an earlier run has checked; none to build everything.
-    /// `engines` is what is built of an in-place result besides. `moved` asks upstream again, for files and maybe for repositories, for anything that differs from what was
-    /// fetched.
+    /// `moved` asks upstream again, for files and maybe for repositories, for anything that differs from what was fetched.
     #[must_use]
     pub fn new(
         plan: &'a Plan,
         checkout: Option<&'a dyn Tree>,
         earlier: Option<Earlier>,
         moved: &'a dyn Fn(bool) -> Vec<Change>,
-        engines: Vec<EngineBuild>,
     ) -> Job<'a> {
         let graph = &plan.before;
         let (mut targets, mut skipped) = (Vec::new(), Vec::new());
@@ -88,8 +78,6 @@ impl<'a> Job<'a> {
                 name: affected.name.clone(),
                 original: affected.original.clone(),
                 localized: affected.localized.clone(),
-                asked: Metadata::of(&graph.files[graph.roots[affected.root].file].bytes),
-                is_engine: false,
             };
             // One build would reach out, and the other could not.
             match reached_left(graph, affected.root, &plan.lock.left) {
@@ -104,18 +92,10 @@ impl<'a> Job<'a> {
             plan,
             checkout,
             targets,
-            engines,
             skipped,
             earlier,
-            searching: None,
             moved,
         }
-    }
-
-    /// Takes the program from a search that has begun.
-    #[must_use]
-    pub fn with(self, searching: Option<Searching>) -> Job<'a> {
-        Job { searching, ..self }
     }
 
     /// Returns where the result lies in a checkout.
@@ -123,46 +103,6 @@ impl<'a> Job<'a> {
         match &self.plan.writes {
             Writes::Copy { into, .. } if self.checkout.is_some() => into,
             Writes::Copy { .. } | Writes::InPlace { .. } => "",
-        }
-    }
-}
-
-/// What an engine builds: a kustomization with what an object changes in it, before and after.
-#[derive(Debug, Clone)]
-pub struct EngineBuild {
-    /// Who deploys it.
-    pub name: String,
-    /// The files in which the object stands, and its source; the top of the repository, which is empty, where others have
-    /// a part in the object.
-    pub declared: Vec<String>,
-    /// The directories of the roots that are built.
-    pub roots: Vec<String>,
-    /// The original.
-    pub original: EngineSide,
-    /// The result.
-    pub localized: EngineSide,
-    /// What the engine does not see, of either.
-    pub hidden: Hidden,
-}
-
-/// One side of what an engine builds.
-#[derive(Debug, Clone)]
-pub struct EngineSide {
-    /// What it builds.
-    pub made: Generated,
-    /// The plain files that become resources, with their bytes.
-    pub files: Vec<(String, Vec<u8>)>,
-}
-
-impl EngineBuild {
-    /// Returns what is built as if the kustomization stood in the directory.
-    fn target(&self) -> Target {
-        Target {
-            name: self.name.clone(),
-            original: Original::Directory(self.original.made.directory.clone()),
-            localized: self.localized.made.directory.clone(),
-            asked: Metadata::of(&self.original.made.text),
-            is_engine: true,
         }
     }
 }
@@ -176,10 +116,6 @@ struct Target {
     original: Original,
     /// The directory to build for the result, from where it begins.
     localized: String,
-    /// Which annotations about the build the kustomization asks for.
-    asked: Metadata,
-    /// Whether it is what an engine builds.
-    is_engine: bool,
 }
 
 /// The result of the builds.
@@ -206,8 +142,6 @@ pub struct BuildCheck {
 pub struct TargetCheck {
     /// How records name it.
     pub target: String,
-    /// Whether it is what an engine builds.
-    pub is_engine: bool,
     /// The result of the comparison.
     pub verdict: Verdict,
     /// The number of bytes that the original builds to.
@@ -260,7 +194,6 @@ impl TargetCheck {
     fn without_build(target: &Target, verdict: Verdict) -> TargetCheck {
         TargetCheck {
             target: target.name.clone(),
-            is_engine: target.is_engine,
             verdict,
             size: 0,
             live: None,
@@ -272,10 +205,7 @@ impl TargetCheck {
     #[must_use]
     pub fn next_steps(&self) -> Vec<String> {
         let steps: &[&str] = match &self.verdict {
-            Verdict::Identical
-            | Verdict::AnnotationsOnly
-            | Verdict::VerifiedBefore
-            | Verdict::Skipped { .. } => &[],
+            Verdict::Identical | Verdict::VerifiedBefore | Verdict::Skipped { .. } => &[],
             Verdict::Differs(_) => &["to accept the difference: --no-verify"],
             Verdict::Unsteady(_) => &[
                 "let it build to the same each time (charts need a release name, functions no clock), or leave it unverified: --no-verify",

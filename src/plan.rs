@@ -59,9 +59,6 @@ pub struct Plan {
     pub load_restrictor: LoadRestrictor,
     /// The roots that build to something else if anything went wrong.
     pub affected: Vec<Affected>,
-    /// The directories of the user's roots that reach something that is written, also of those that others name. Of a
-    /// copy none: nothing is deployed from what it is made of.
-    pub touched: BTreeSet<String>,
 }
 
 /// What is written.

@@ -171,35 +171,13 @@ fn cause(text: &str) -> String {
     }
 }
 
-/// Returns the directories of the user's tree that are built for targets and engines; none where all of the plan is.
-fn built<'a>(job: &'a Job<'_>, targets: &[&'a Target]) -> Option<Built<'a>> {
+/// Returns the directories of the user's tree that are built; none where all of the plan is.
+fn built<'a>(job: &'a Job<'_>, targets: &[&'a Target]) -> Option<HashSet<&'a str>> {
     if let Writes::Copy { .. } = job.plan.writes {
         return None;
     }
     let targets = targets.iter().map(|target| target.localized.as_str());
-    let roots = job.engines.iter().flat_map(|build| &build.roots);
-    let whole = job
-        .engines
-        .iter()
-        .map(|build| build.original.made.directory.as_str());
-    Some(Built {
-        directories: targets.chain(roots.map(String::as_str)).collect(),
-        whole: whole.collect(),
-    })
-}
-
-/// Directories that are built.
-struct Built<'a> {
-    directories: HashSet<&'a str>,
-    /// With all roots in them: Flux makes a kustomization of those that it finds.
-    whole: HashSet<&'a str>,
-}
-
-impl Built<'_> {
-    fn has(&self, directory: &str) -> bool {
-        self.directories.contains(directory)
-            || path::and_above(directory).any(|above| self.whole.contains(above))
-    }
+    Some(targets.collect())
 }
 
 /// What no build reads, because only roots read it that are not built. What no root is known to read is none of it.
@@ -212,35 +190,27 @@ struct LeftOut {
 
 impl LeftOut {
     /// Takes what is built; none for all.
-    fn of(graph: &Graph, built: Option<&Built<'_>>) -> LeftOut {
+    fn of(graph: &Graph, built: Option<&HashSet<&str>>) -> LeftOut {
         let Some(built) = built else {
             return LeftOut::default();
         };
-        let roots = graph.roots.iter().enumerate();
-        let starts = roots.filter(|(_, root)| root.source == 0 && built.has(&root.directory));
-        let mut todo: Vec<RootId> = starts.map(|(id, _)| id).collect();
-        let mut built = HashSet::new();
-        while let Some(id) = todo.pop() {
-            if built.insert(id) {
-                todo.extend(
-                    graph.roots[id]
-                        .edges
-                        .iter()
-                        .filter_map(|edge| match edge.target {
-                            Leads::Root { id, .. } => Some(id),
-                            _ => None,
-                        }),
-                );
-            }
-        }
+        let is_built = |id: &RootId| {
+            let root = &graph.roots[*id];
+            root.source == 0 && built.contains(&*root.directory)
+        };
+        let all = 0..graph.roots.len();
+        let built = graph.reach(all.clone().filter(is_built), |_, _, _| true);
         let (mut left_out, mut read) = (LeftOut::default(), LeftOut::default());
-        for id in 0..graph.roots.len() {
+        for id in all {
             let one = if built.contains(&id) {
                 &mut read
             } else {
+                left_out.roots.insert(id);
                 &mut left_out
             };
-            one.add(graph, id);
+            let (files, carried) = graph.read_by(id);
+            one.files.extend(files);
+            one.carried.extend(carried);
         }
         left_out.files.retain(|file| !read.files.contains(file));
         left_out
@@ -248,32 +218,10 @@ impl LeftOut {
             .retain(|carried| !read.carried.contains(carried));
         left_out
     }
-
-    /// Adds a root with what it is known to read.
-    fn add(&mut self, graph: &Graph, id: RootId) {
-        let root = &graph.roots[id];
-        self.roots.insert(id);
-        self.files.insert(root.file);
-        let mut carried = root.carries.clone();
-        for edge in &root.edges {
-            self.files.insert(edge.from);
-            match edge.target {
-                Leads::File(file) => {
-                    self.files.insert(file);
-                }
-                Leads::Carried(id) => carried.push(id),
-                _ => {}
-            }
-        }
-        for id in carried {
-            self.carried.insert(id);
-            self.files.extend(graph.carried[id].files.values());
-        }
-    }
 }
 
 /// Writes the results, and returns what a checkout makes of them.
-fn put_result(job: &Job<'_>, built: Option<&Built<'_>>, input: &Path) -> Result<Converted> {
+fn put_result(job: &Job<'_>, built: Option<&HashSet<&str>>, input: &Path) -> Result<Converted> {
     let localized = input.join("localized");
     match &job.plan.writes {
         Writes::InPlace { after: graph, .. } => {

@@ -1,14 +1,13 @@
 //! What an earlier run has proven, and of which targets that still holds.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use super::{Job, Target};
 use crate::kustomization::FILE_NAMES;
-use crate::plan::{Original, Writes, git_remote};
+use crate::plan::{Writes, git_remote};
 use crate::record::{Builder, Digest, RemoteTrailer, Verified};
-use crate::targets::IGNORE_NAME;
 use crate::tree::path;
-use crate::walk::{self, CarriedId, FileId, Graph, Named, Origin, Place, RootId, SourceId};
+use crate::walk::{FileId, Graph, Named, Origin, Place, RootId, SourceId, Target as Leads};
 
 /// What a record says, and everything that is something else now than it was then.
 pub struct Earlier {
@@ -38,36 +37,6 @@ impl Earlier {
 
     fn is_verified(&self, target: &Target) -> bool {
         !self.verified.has_not_built(&target.name)
-    }
-
-    /// Returns the same of what engines build: it is built from the same roots, by the same object.
-    pub(super) fn covered_engines(&self, job: &Job<'_>, by: &Builder) -> Vec<bool> {
-        let mut covered = Vec::new();
-        for build in &job.engines {
-            let root = |directory: &String| Target {
-                original: Original::Directory(directory.clone()),
-                localized: directory.clone(),
-                ..build.target()
-            };
-            let roots: Vec<Target> = build.roots.iter().map(root).collect();
-            let is_same = |place: &String| {
-                if place.is_empty() {
-                    self.source.is_empty()
-                } else {
-                    path::and_above(place).all(|above| !self.source.contains(above))
-                }
-            };
-            let is_pattern = |place: &String| path::name(place) == IGNORE_NAME;
-            let sees_same = build.hidden.patterns().is_none_or(|files| {
-                files.iter().all(is_same) && !self.source.iter().any(is_pattern)
-            });
-            let is_covered = !roots.is_empty()
-                && sees_same
-                && build.declared.iter().all(is_same)
-                && self.covers(job, by, &roots).iter().all(|root| *root);
-            covered.push(is_covered && self.is_verified(&build.target()));
-        }
-        covered
     }
 
     fn covers(&self, job: &Job<'_>, by: &Builder, targets: &[Target]) -> Vec<bool> {
@@ -145,17 +114,13 @@ impl<'a> Reach<'a> {
 
     fn inputs(&self, start: RootId) -> Inputs {
         let mut inputs = Inputs::default();
-        let mut seen = HashSet::new();
-        let mut todo = vec![start];
-        while let Some(id) = todo.pop() {
-            if seen.insert(id) {
-                self.add_root(id, &mut inputs, &mut todo);
-            }
+        for id in self.graph.reach([start], |_, _, _| true) {
+            self.add_root(id, &mut inputs);
         }
         inputs
     }
 
-    fn add_root(&self, id: RootId, inputs: &mut Inputs, todo: &mut Vec<RootId>) {
+    fn add_root(&self, id: RootId, inputs: &mut Inputs) {
         let graph = self.graph;
         let root = &graph.roots[id];
         let is_ours = self.add_source(root.source, inputs);
@@ -165,23 +130,21 @@ impl<'a> Reach<'a> {
             let names = names.map(|name| path::join(&root.directory, name));
             inputs.files.extend(names);
         }
-        self.add_file(root.file, inputs);
-        for edge in &root.edges {
-            self.add_file(edge.from, inputs);
-            match edge.target {
-                walk::Target::Root { id, .. } => todo.push(id),
-                walk::Target::File(file) => self.add_file(file, inputs),
-                walk::Target::Carried(carried) => self.add_carried(carried, inputs),
-                walk::Target::Remote | walk::Target::Kept | walk::Target::Broken => {
-                    if is_ours {
-                        let named = path::resolve(&root.directory, &edge.reference.text);
-                        inputs.whole.extend(named);
-                    }
-                }
+        let (files, carried) = graph.read_by(id);
+        for file in files {
+            self.add_file(file, inputs);
+        }
+        for carried in carried {
+            let carried = &graph.carried[carried];
+            if self.add_source(carried.source, inputs) {
+                inputs.whole.insert(carried.path.clone());
             }
         }
-        for carried in &root.carries {
-            self.add_carried(*carried, inputs);
+        for edge in root.edges.iter().filter(|_| is_ours) {
+            if let Leads::Remote | Leads::Kept | Leads::Broken = edge.target {
+                let named = path::resolve(&root.directory, &edge.reference.text);
+                inputs.whole.extend(named);
+            }
         }
         for chart in graph.charts.iter().filter(|chart| chart.root == id) {
             if let Some((archive, _)) = &chart.brought {
@@ -223,16 +186,6 @@ impl<'a> Reach<'a> {
             }
             // It is added with its chart.
             Origin::Archive { .. } => {}
-        }
-    }
-
-    fn add_carried(&self, carried: CarriedId, inputs: &mut Inputs) {
-        let carried = &self.graph.carried[carried];
-        if self.add_source(carried.source, inputs) {
-            inputs.whole.insert(carried.path.clone());
-        }
-        for file in carried.files.values() {
-            self.add_file(*file, inputs);
         }
     }
 }

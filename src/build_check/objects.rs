@@ -1,8 +1,20 @@
-//! The objects of an output.
+//! The objects of an output: how they are compared, and how they are shown.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use serde_yaml::Value;
+
+use crate::record::sha256_hex;
+
+/// The annotations of `buildMetadata`, which name paths of what is built.
+const ABOUT_BUILD: [&str; 2] = [
+    "config.kubernetes.io/origin",
+    "alpha.config.kubernetes.io/transformations",
+];
+/// The fields of a Secret whose values are never shown.
+const SECRET: [&str; 2] = ["data", "stringData"];
+/// Where `kubectl apply` keeps all that it was given.
+const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// One document of an output.
 #[derive(Debug, Clone)]
@@ -75,38 +87,18 @@ fn id(value: &Value) -> Option<String> {
 }
 
 impl Object {
-    /// Returns its text without these annotations; none if it cannot be read.
-    pub(super) fn without(&self, names: &[&str]) -> Option<Value> {
-        let mut value = self.value.clone()?;
-        if names.is_empty() {
-            return Some(value);
-        }
-        if let Some(Value::Mapping(metadata)) = value.get_mut("metadata")
-            && let Some(Value::Mapping(annotations)) = metadata.get_mut("annotations")
-        {
-            for name in names {
-                annotations.remove(*name);
-            }
-            if annotations.is_empty() {
-                metadata.remove("annotations");
-            }
-        }
-        Some(value)
-    }
-
-    /// Returns its text without these annotations as kustomize writes them. That values are the same is not enough:
-    /// `on` and `"on"` are the same string to us, and not to everybody.
-    pub(super) fn text_without(&self, names: &[&str]) -> Vec<&str> {
+    /// Returns its lines without the annotations about the build. That values are the same is not enough: `on` and
+    /// `"on"` are the same string to us, and not to everybody.
+    pub(super) fn compared(&self) -> Vec<&str> {
         let mut kept: Vec<&str> = Vec::new();
         let mut path: [&str; 2] = [""; 2];
-        let mut dropping = false;
-        for line in self.text.lines() {
+        let (mut dropping, mut dropped) = (false, false);
+        for line in self.text.lines().chain(["..."]) {
             let indent = line.len() - line.trim_start_matches(' ').len();
             let is_deeper = line.trim().is_empty() || indent > 4;
             if dropping && is_deeper {
                 continue;
             }
-            dropping = false;
             let key = line.trim_start().split(':').next().unwrap_or_default();
             match indent {
                 0 => path = [key, ""],
@@ -114,17 +106,32 @@ impl Object {
                 _ => {}
             }
             let is_annotation = indent == 4 && path == ["metadata", "annotations"];
-            if is_annotation && names.contains(&key) {
-                dropping = true;
+            dropping = is_annotation && ABOUT_BUILD.contains(&key);
+            dropped |= dropping;
+            if dropping {
                 continue;
             }
-            if indent <= 2 {
-                drop_empty(&mut kept);
+            // Nothing is left of the annotations.
+            if indent <= 2 && std::mem::take(&mut dropped) && kept.last() == Some(&"  annotations:")
+            {
+                kept.pop();
             }
             kept.push(line);
         }
-        drop_empty(&mut kept);
         kept
+    }
+
+    /// Returns its text without what a Secret in it holds, at any depth: a list may hold one.
+    pub(super) fn shown(&self) -> String {
+        let Some(mut value) = self.value.clone() else {
+            let digest = digest(self.text.as_bytes());
+            return format!("(not shown, because it cannot be read: {digest})\n");
+        };
+        if mask(&mut value) {
+            serde_yaml::to_string(&value).unwrap_or_else(|_| format!("{}\n", self.id))
+        } else {
+            self.text.clone()
+        }
     }
 
     /// Returns what names it without the hash that a generator adds.
@@ -144,11 +151,55 @@ impl Object {
     }
 }
 
-/// Drops a map of annotations that nothing is left of.
-fn drop_empty(lines: &mut Vec<&str>) {
-    if lines.last() == Some(&"  annotations:") {
-        lines.pop();
+/// Masks the values of Secrets, and returns whether there was one.
+fn mask(value: &mut Value) -> bool {
+    match untagged(value) {
+        Value::Sequence(items) => items.iter_mut().fold(false, |any, item| mask(item) | any),
+        Value::Mapping(object) if object.get("kind").and_then(Value::as_str) == Some("Secret") => {
+            for field in SECRET {
+                match object.get_mut(field).map(untagged) {
+                    Some(Value::Mapping(values)) => values.values_mut().for_each(hide),
+                    Some(value) => hide(value),
+                    None => {}
+                }
+            }
+            let metadata = object.get_mut("metadata").map(untagged);
+            let annotations = metadata.and_then(|metadata| metadata.get_mut("annotations"));
+            let applied =
+                annotations.and_then(|annotations| untagged(annotations).get_mut(APPLIED));
+            applied.into_iter().for_each(hide);
+            true
+        }
+        Value::Mapping(object) => object
+            .values_mut()
+            .fold(false, |any, value| mask(value) | any),
+        _ => false,
     }
+}
+
+fn untagged(mut value: &mut Value) -> &mut Value {
+    while let Value::Tagged(tagged) = value {
+        value = &mut tagged.value;
+    }
+    value
+}
+
+fn hide(value: &mut Value) {
+    let text = match &*value {
+        Value::String(text) => text.clone(),
+        other => serde_yaml::to_string(other).unwrap_or_default(),
+    };
+    *value = format!("… ({})", digest(text.as_bytes())).into();
+}
+
+/// Returns what two values can be told apart by, without what they are.
+fn digest(bytes: &[u8]) -> String {
+    const DIGITS: usize = 8;
+    format!(
+        "{} bytes, sha256 {}…",
+        bytes.len(),
+        &sha256_hex(bytes)[..DIGITS]
+    )
 }
 
 /// Pairs the objects of the two outputs: by name, else by name without a generator's hash. In the order of the first,

@@ -2,12 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::closed::{self, Walls};
 use crate::failure::{Failure, Result};
-use crate::parallel::Ahead;
 use crate::process::{self, Limits, Terminal};
 use crate::record::sha256_of;
 
@@ -48,24 +46,6 @@ pub(super) enum Search {
     Nothing(String),
 }
 
-/// A search that goes on while something else is done.
-pub struct Searching(Ahead<Result<Search>>);
-
-impl Searching {
-    /// Begins to look for a program, as [`find`] does.
-    #[must_use]
-    pub fn begin(given: Option<PathBuf>) -> Searching {
-        Searching(Ahead::begin(move |unwanted| {
-            find(given.as_deref(), Some(unwanted))
-        }))
-    }
-
-    /// Returns the result, if it was begun.
-    pub(super) fn found(self) -> Option<Result<Search>> {
-        self.0.result()
-    }
-}
-
 impl Program {
     /// Returns name and version, as `kustomize/v5.8.1`.
     #[must_use]
@@ -89,11 +69,11 @@ impl Program {
 }
 
 /// Finds the program: the one that was named (on the command line, else in `KUSTOMIZE`), else `kustomize` on
-/// `PATH`, else `kubectl`. It is given up once `cancel` is set.
+/// `PATH`, else `kubectl`.
 ///
 /// # Errors
 /// When the one that was named cannot be used.
-pub(super) fn find(given: Option<&Path>, cancel: Option<&AtomicBool>) -> Result<Search> {
+pub(super) fn find(given: Option<&Path>) -> Result<Search> {
     let by_environment = || std::env::var_os("KUSTOMIZE").filter(|value| !value.is_empty());
     let named = match given {
         Some(given) => Some((given.to_owned(), "--kustomize")),
@@ -105,7 +85,7 @@ pub(super) fn find(given: Option<&Path>, cancel: Option<&AtomicBool>) -> Result<
                 .hint(format!("name the executable of kustomize with {by}"))
         };
         let absolute = std::path::absolute(&path).map_err(|error| refused(error.to_string()))?;
-        return match said(&absolute, Kind::Kustomize, cancel) {
+        return match said(&absolute, Kind::Kustomize) {
             Ok(program) => Ok(Search::Found(program)),
             Err(reason) => Err(refused(reason)),
         };
@@ -119,7 +99,7 @@ pub(super) fn find(given: Option<&Path>, cancel: Option<&AtomicBool>) -> Result<
         let Some(path) = on_path(name) else {
             continue;
         };
-        match said(&path, kind, cancel) {
+        match said(&path, kind) {
             Ok(program) => return Ok(Search::Found(program)),
             Err(reason) => reasons.push(format!("`{}` {reason}", path.display())),
         }
@@ -158,7 +138,7 @@ fn is_executable(file: &Path) -> bool {
 }
 
 /// Asks a program for its version, and finds out how its network can be closed.
-fn said(path: &Path, kind: Kind, cancel: Option<&AtomicBool>) -> Result<Program, String> {
+fn said(path: &Path, kind: Kind) -> Result<Program, String> {
     if !path.exists() {
         return Err("is not there".to_owned());
     }
@@ -175,7 +155,7 @@ fn said(path: &Path, kind: Kind, cancel: Option<&AtomicBool>) -> Result<Program,
             .map_err(|error| process::Error::Io(path.display().to_string(), error))?;
         let limits = Limits {
             timeout: Some(TIMEOUT),
-            cancel,
+            cancel: None,
         };
         process::run(&mut command, None, limits, Terminal::Detached)
     })

@@ -7,17 +7,14 @@ use std::time::Duration;
 
 use super::build::{self, Build, BuildEnv, Git, Network};
 use super::build_inputs::BuildInputs;
-use super::engine::Both;
-use super::program::{self, Program, Search, Searching};
-use super::{
-    BuildCheck, EngineBuild, Job, Options, SKIPPED, Target, TargetCheck, Verdict, compare, fake_git,
-};
+use super::program::{self, Program, Search};
+use super::{BuildCheck, Job, Options, SKIPPED, Target, TargetCheck, Verdict, compare, fake_git};
 use crate::failure::{Failure, Result};
 use crate::fetch::Progress;
 use crate::interrupt::{Scratch, unusable};
 use crate::kustomization::{FunctionRuntime, NoteKind};
 use crate::parallel::{processors, side_by_side};
-use crate::record::{Builder, LoadRestrictor, sha256_hex};
+use crate::record::{Builder, LoadRestrictor};
 use crate::walk::{FileId, Graph, Origin};
 
 /// How long one build may take where the user does not say.
@@ -32,19 +29,15 @@ pub fn check_builds(mut job: Job<'_>, options: &Options) -> Result<BuildCheck> {
     let mut checked = if job.targets.is_empty() && !skipped.is_empty() {
         BuildCheck::default()
     } else {
-        let searching = job.searching.take();
-        checked(&job, searching, options)?
+        checked(&job, options)?
     };
     checked.targets.append(&mut skipped);
     Ok(checked)
 }
 
-fn checked(job: &Job<'_>, searching: Option<Searching>, options: &Options) -> Result<BuildCheck> {
+fn checked(job: &Job<'_>, options: &Options) -> Result<BuildCheck> {
     refuse_arguments(&options.arguments)?;
-    let program = match searching
-        .and_then(Searching::found)
-        .unwrap_or_else(|| program::find(options.program.as_deref(), None))?
-    {
+    let program = match program::find(options.program.as_deref())? {
         Search::Found(program) => program,
         Search::Nothing(reason) => return Ok(BuildCheck::without(&reason)),
     };
@@ -67,20 +60,8 @@ fn checked(job: &Job<'_>, searching: Option<Searching>, options: &Options) -> Re
             .map(|target| TargetCheck::without_build(target, verdict.clone()))
             .collect()
     };
-    let engines: Vec<Target> = job.engines.iter().map(EngineBuild::target).collect();
-    let covered_engines = match &job.earlier {
-        Some(earlier) => earlier.covered_engines(job, &by),
-        None => vec![false; engines.len()],
-    };
-    if covered
-        .iter()
-        .chain(&covered_engines)
-        .all(|covered| *covered)
-    {
-        let all = job.targets.iter().chain(&engines);
-        checked.targets = all
-            .map(|target| TargetCheck::without_build(target, Verdict::VerifiedBefore))
-            .collect();
+    if covered.iter().all(|covered| *covered) {
+        checked.targets = verdict_of_all(Verdict::VerifiedBefore);
         checked.by = Some(by);
         return Ok(checked);
     }
@@ -115,11 +96,11 @@ fn checked(job: &Job<'_>, searching: Option<Searching>, options: &Options) -> Re
         places: Places::new(processors()),
         progress: Progress::new("building", options.quiet),
         outputs: &options.outputs,
-        is_single: job.targets.len() + job.engines.len() == 1,
+        is_single: job.targets.len() == 1,
         kept: Mutex::default(),
     };
     checked.by = Some(by);
-    runner.run(job, &todo, &covered, &covered_engines, checked)
+    runner.run(job, &todo, &covered, checked)
 }
 
 /// Everything that is the same for all targets. No tree is in it: those cannot be read side by side.
@@ -184,21 +165,9 @@ impl Runner<'_> {
         job: &Job<'_>,
         todo: &[&Target],
         covered: &[bool],
-        covered_engines: &[bool],
         mut checked: BuildCheck,
     ) -> Result<BuildCheck> {
         let mut built = self.all(todo)?.into_iter();
-        // One after the other: each stands where something else is built from.
-        let mut engines = Vec::new();
-        for (number, build) in job.engines.iter().enumerate() {
-            let target = build.target();
-            engines.push(if covered_engines[number] {
-                TargetCheck::without_build(&target, Verdict::VerifiedBefore)
-            } else {
-                let _both = Both::put(self.inputs, build)?;
-                self.one(todo.len() + number, &target, &build.original.made.arguments)?
-            });
-        }
         self.progress.clear();
         let targets = job.targets.iter().zip(covered);
         let targets = targets.filter_map(|(target, covered)| {
@@ -209,7 +178,6 @@ impl Runner<'_> {
             }
         });
         checked.targets = targets.collect();
-        checked.targets.append(&mut engines);
         checked.network = Some(self.program.walls.network);
         let kept = self.kept.into_inner();
         checked.kept = kept
@@ -230,24 +198,28 @@ impl Runner<'_> {
         self.progress.expect(targets.len());
         let checked = side_by_side(targets, processors(), |number, target| {
             self.progress.begin(&target.name);
-            let checked = self.one(number, target, &[]);
+            let checked = self.one(number, target);
             self.progress.end(&target.name);
             checked
         });
         checked.into_iter().collect()
     }
 
-    /// Builds one target, with `more` arguments than all have.
-    fn one(&self, number: usize, target: &Target, more: &[String]) -> Result<TargetCheck> {
+    /// Builds one target.
+    fn one(&self, number: usize, target: &Target) -> Result<TargetCheck> {
         let inputs = self.inputs;
-        let mut arguments = self.arguments.clone();
-        let is_new = |one: &&String| !self.arguments.contains(one);
-        arguments.extend(more.iter().filter(is_new).cloned());
         let private = inputs.private(number);
         let build = |what: &str, target: &OsStr, env: BuildEnv<'_>| {
             let _place = self.places.take();
             let private = private.join(what);
-            build::build(self.program, target, &arguments, &private, env, TIMEOUT)
+            build::build(
+                self.program,
+                target,
+                &self.arguments,
+                &private,
+                env,
+                TIMEOUT,
+            )
         };
         let source = inputs.original(&target.original);
         let env = |git, network| BuildEnv {
@@ -300,7 +272,7 @@ impl Runner<'_> {
             ))
             .hint("to do without the proof: --no-verify"));
         }
-        let mut verdict = self.verdict(target, &first, &localized);
+        let mut verdict = self.verdict(&first, &localized);
         if let Verdict::Differs(difference) = &verdict {
             let again = original("again", unknown.is_some())?;
             if again.success && again.stdout != first.stdout {
@@ -317,7 +289,6 @@ impl Runner<'_> {
             };
         Ok(TargetCheck {
             target: target.name.clone(),
-            is_engine: target.is_engine,
             verdict,
             size: first.stdout.len() as u64,
             live: unknown,
@@ -326,7 +297,7 @@ impl Runner<'_> {
     }
 
     /// Compares two builds of a target.
-    fn verdict(&self, target: &Target, original: &Build, localized: &Build) -> Verdict {
+    fn verdict(&self, original: &Build, localized: &Build) -> Verdict {
         let verdict = match (original.success, localized.success) {
             (false, _) => Verdict::NotBuilt {
                 reason: self.inputs.plain(&original.said),
@@ -334,7 +305,7 @@ impl Runner<'_> {
             (true, false) => Verdict::Broken {
                 reason: self.inputs.plain(&localized.said),
             },
-            (true, true) => compare::compare(&original.stdout, &localized.stdout, target.asked),
+            (true, true) => compare::compare(&original.stdout, &localized.stdout),
         };
         if self.skips && verdict.is_same() {
             return Verdict::NotBuilt {
@@ -359,13 +330,6 @@ impl Runner<'_> {
         let mut directory = scratch.path().to_owned();
         if !self.is_single {
             directory.push(&target.localized);
-        }
-        if target.is_engine {
-            // Beside the plain build of the same directory, and those of other engines.
-            directory.push(format!(
-                "deployed-{}",
-                sha256_hex(target.name.as_bytes()).split_at(8).0
-            ));
         }
         *kept = Some(scratch);
         std::fs::create_dir_all(&directory)?;

@@ -1,7 +1,6 @@
 //! Localizing: a kustomization without remote references, as a copy or where it stands, on a branch or on disk.
 
 mod deployed;
-mod engines;
 pub(super) mod target;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +9,7 @@ use std::rc::Rc;
 use super::check;
 use super::fetching::{self, Fetching};
 use super::{Builds, News, Status};
-use crate::build_check::{self, BuildCheck, Job, Searching};
+use crate::build_check::{self, BuildCheck, Job};
 use crate::destination::{Delivered, Delivery, Destination, Held, OnBranch, To};
 use crate::failure::{Failure, Failures, Result};
 use crate::fetch::{self, Fetcher};
@@ -190,8 +189,6 @@ struct Run<'a> {
     held: Held,
     options: Options,
     fetcher: Fetcher,
-    /// The search for the program that builds: also what an earlier run covers depends on its version.
-    searching: Option<Searching>,
     /// What is deployed, once there is a plan; none outside of a repository.
     deployed: Option<Deployed>,
 }
@@ -199,8 +196,6 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn open(request: &'a Request) -> Result<Run<'a>, Failures> {
         let workspace = workspace(request)?;
-        let builds = &request.builds;
-        let searching = (!builds.skip).then(|| Searching::begin(builds.program.clone()));
         let subject = Subject::find(&request.what, &workspace)?;
         let (new_dir, overwrite) = (subject.new_dir(), request.overwrite);
         let destination = Destination::open(&workspace, &request.to, new_dir, overwrite)?;
@@ -211,7 +206,6 @@ impl<'a> Run<'a> {
         };
         let fetcher = fetcher(request, &workspace, &destination, &held)?;
         Ok(Run {
-            searching,
             deployed: None,
             request,
             workspace,
@@ -324,12 +318,7 @@ impl<'a> Run<'a> {
             Files::WorkingTree { .. } | Files::Disk { .. } | Files::Tree(_) => None,
         };
         let moved = |repositories| self.fetcher.moved(repositories);
-        let engines = match &self.deployed {
-            Some(deployed) => engines::of(&self.workspace, deployed, plan)?,
-            None => Vec::new(),
-        };
-        let searching = self.searching.take();
-        let job = Job::new(plan, checkout, earlier, &moved, engines).with(searching);
+        let job = Job::new(plan, checkout, earlier, &moved);
         let repo = self.workspace.repo().map(|repo| &**repo);
         let options = builds.options(&self.request.fetch, repo);
         build_check::check_builds(job, &options).map(Some)

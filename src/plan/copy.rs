@@ -1,6 +1,6 @@
 //! A copy of one target with everything it references.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::{Affected, Content, Options, Original, Plan, ResultFile, Rules, Writes, localize};
 use crate::failure::{Failure, Failures, Result};
@@ -97,7 +97,6 @@ pub fn plan(
         used: localized.local_files,
         load_restrictor: config.load_restrictor,
         affected: vec![affected],
-        touched: BTreeSet::new(),
         before: graph,
     })
 }

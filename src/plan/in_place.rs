@@ -168,10 +168,9 @@ fn planned(
     warnings.sort();
     warnings.dedup();
     let touched: BTreeSet<&str> = changes.iter().map(|change| change.path.as_str()).collect();
-    let (touched, affected) = affected(graph, &touched);
+    let affected = affected(graph, &touched);
     Ok(Plan {
         affected,
-        touched,
         rewritten: writes.rewritten(),
         writes: Writes::InPlace {
             stage: to_stage(workspace, &changes, &known, &gone, &writes)?,
@@ -487,9 +486,9 @@ fn used(graph: &Graph) -> BTreeSet<String> {
     graph.own_paths().map(str::to_owned).collect()
 }
 
-/// Returns the directories of the user's roots that reach a `touched` file, and those of these roots that no other one
-/// names: what is built to see that nothing changed.
-fn affected(graph: &Graph, touched: &BTreeSet<&str>) -> (BTreeSet<String>, Vec<Affected>) {
+/// Returns the user's roots that reach a `touched` file and that no other one names: what is built to see that nothing
+/// changed.
+fn affected(graph: &Graph, touched: &BTreeSet<&str>) -> Vec<Affected> {
     let is_touched = |file: FileId| {
         let path = graph.own_path(file);
         path.is_some_and(|path| touched.contains(path))
@@ -521,9 +520,6 @@ fn affected(graph: &Graph, touched: &BTreeSet<&str>) -> (BTreeSet<String>, Vec<A
             todo.extend(named_by.get(&root).into_iter().flatten());
         }
     }
-    let directories = reached.iter();
-    let directories = directories.map(|root| graph.roots[*root].directory.clone());
-    let directories: BTreeSet<String> = directories.collect();
     reached.retain(|root| !named_by.contains_key(root));
     let mut affected: Vec<Affected> = reached
         .into_iter()
@@ -542,7 +538,7 @@ fn affected(graph: &Graph, touched: &BTreeSet<&str>) -> (BTreeSet<String>, Vec<A
         .collect();
     affected.sort_by(|one, other| one.localized.cmp(&other.localized));
     affected.dedup_by(|one, other| one.localized == other.localized);
-    (directories, affected)
+    affected
 }
 
 /// Refuses names that are one on file systems that do not tell letter case.

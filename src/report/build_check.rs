@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::{counted, visible};
-use crate::build_check::{BuildCheck, Difference, DifferenceKind, TargetCheck, Verdict};
+use crate::build_check::{BuildCheck, Difference, TargetCheck, Verdict};
 use crate::failure::{Failure, short};
 use crate::record::Change;
 
@@ -89,17 +89,8 @@ fn counts(checked: &BuildCheck) -> String {
 /// Returns what a build came to: its place in a line, what is counted, and how it is.
 fn came_to(target: &TargetCheck) -> (u8, &'static str, &'static str) {
     match &target.verdict {
-        Verdict::Identical if target.is_engine => (1, "build", "identical as deployed"),
         Verdict::Identical => (0, "build", "identical"),
-        Verdict::AnnotationsOnly => (
-            2,
-            "build",
-            "identical but for the annotations that name paths",
-        ),
         Verdict::VerifiedBefore => (3, "build", "verified before, from the same inputs"),
-        Verdict::NotBuilt { .. } if target.is_engine => {
-            (5, "build", "as deployed did not work before either")
-        }
         Verdict::NotBuilt { .. } => (4, "root", "did not build before either"),
         Verdict::Skipped { .. } => (6, "root", "skipped"),
         Verdict::Differs(_) | Verdict::Unsteady(_) | Verdict::Broken { .. } => {
@@ -196,7 +187,6 @@ fn write_target(out: &mut String, checked: &BuildCheck, target: &TargetCheck) ->
     let program = program(checked);
     match &target.verdict {
         Verdict::Identical
-        | Verdict::AnnotationsOnly
         | Verdict::VerifiedBefore
         | Verdict::NotBuilt { .. }
         | Verdict::Skipped { .. } => {}
@@ -213,13 +203,10 @@ fn write_target(out: &mut String, checked: &BuildCheck, target: &TargetCheck) ->
             write_difference(out, difference)?;
         }
         Verdict::Differs(difference) => {
-            let what = match difference.kind {
-                DifferenceKind::OrderOnly => "the same objects in another order",
-                DifferenceKind::Annotations => {
-                    "annotations about the build differ, which the kustomization does not ask for"
-                }
-                DifferenceKind::Spelling => "the same objects, written in another way",
-                DifferenceKind::Content => "the outputs differ",
+            let what = if difference.objects.is_empty() {
+                "the same objects in another order"
+            } else {
+                "the outputs differ"
             };
             writeln!(out, "  {which}{what} ({program})")?;
             write_difference(out, difference)?;
@@ -291,7 +278,7 @@ struct JsonTarget<'a> {
 
 #[derive(Serialize)]
 struct JsonDifference<'a> {
-    kind: &'static str,
+    /// Those that differ; none where only their order does.
     objects: Vec<JsonObject<'a>>,
     diff: &'a str,
 }
@@ -318,7 +305,7 @@ impl<'a> From<&'a BuildCheck> for JsonBuildCheck<'a> {
 impl<'a> From<&'a TargetCheck> for JsonTarget<'a> {
     fn from(target: &'a TargetCheck) -> Self {
         let (reason, difference) = match &target.verdict {
-            Verdict::Identical | Verdict::AnnotationsOnly | Verdict::VerifiedBefore => (None, None),
+            Verdict::Identical | Verdict::VerifiedBefore => (None, None),
             Verdict::Broken { reason }
             | Verdict::NotBuilt { reason }
             | Verdict::Skipped { reason } => (Some(reason.as_str()), None),
@@ -332,7 +319,6 @@ impl<'a> From<&'a TargetCheck> for JsonTarget<'a> {
             size: target.size,
             reason,
             difference: difference.map(|difference| JsonDifference {
-                kind: difference.kind.name(),
                 objects: difference
                     .objects
                     .iter()
@@ -357,28 +343,26 @@ mod tests {
 
     #[test]
     fn builds_are_counted_by_what_came_of_them() {
-        let target = |is_engine, verdict| TargetCheck {
+        let target = |verdict| TargetCheck {
             target: "apps".to_owned(),
-            is_engine,
             verdict,
             size: 50,
             live: None,
             kept: None,
         };
         let reason = || "no".to_owned();
-        let plain = target(false, Verdict::Identical);
-        let engine = target(true, Verdict::Identical);
-        let before = target(false, Verdict::VerifiedBefore);
-        let broken = target(false, Verdict::NotBuilt { reason: reason() });
-        let skipped = target(false, Verdict::Skipped { reason: reason() });
+        let plain = target(Verdict::Identical);
+        let before = target(Verdict::VerifiedBefore);
+        let broken = target(Verdict::NotBuilt { reason: reason() });
+        let skipped = target(Verdict::Skipped { reason: reason() });
         for (targets, line) in [
             (
                 vec![plain.clone()],
                 "verified: builds are identical: 50 bytes",
             ),
             (
-                vec![plain.clone(), engine.clone()],
-                "verified: 1 build identical, 1 build identical as deployed",
+                vec![plain.clone(), plain.clone()],
+                "verified: 2 builds identical",
             ),
             (
                 vec![broken.clone(), plain.clone(), before.clone(), skipped],

@@ -99,8 +99,6 @@ pub struct SourceIgnore {
     given: Rc<[Pattern]>,
     /// The same where a source gives no pattern, either.
     alone: Rc<[Pattern]>,
-    /// The files that hold patterns.
-    files: Rc<[String]>,
 }
 
 impl SourceIgnore {
@@ -135,7 +133,6 @@ impl SourceIgnore {
         Ok(SourceIgnore {
             given: given.into(),
             alone: alone.into(),
-            files: files.into(),
         })
     }
 
@@ -160,7 +157,6 @@ impl SourceIgnore {
             own,
             sparse: artifact.sparse.clone(),
             copied: artifact.copied.clone(),
-            files: self.files.clone(),
         }
     }
 }
@@ -173,8 +169,6 @@ pub struct Ignores {
     own: Vec<Pattern>,
     sparse: Vec<String>,
     copied: Vec<String>,
-    /// The files that hold patterns.
-    pub(super) files: Rc<[String]>,
 }
 
 impl Ignores {

@@ -30,12 +30,6 @@ impl Hidden {
         })
     }
 
-    /// Returns the files of the tree whose patterns say what is hidden; none where patterns have no say.
-    #[must_use]
-    pub fn patterns(&self) -> Option<&[String]> {
-        self.ignores.as_ref().map(|ignores| &*ignores.files)
-    }
-
     /// Returns whether something is hidden. A directory is there as long as something is in it.
     #[must_use]
     pub fn hides(&self, place: &str, entry: Entry) -> bool {

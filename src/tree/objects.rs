@@ -142,19 +142,6 @@ impl ObjectTree {
         self.objects.hash()
     }
 
-    /// Returns every file and link below the root, with whether it is executable.
-    ///
-    /// # Errors
-    /// When a tree cannot be read.
-    pub fn files(&self) -> Result<std::collections::BTreeMap<String, bool>> {
-        let mut files = std::collections::BTreeMap::new();
-        self.each("", &mut |directory, name, item| {
-            let executable = item.entry == Entry::File { executable: true };
-            files.insert(path::join(directory, name), executable);
-        })?;
-        Ok(files)
-    }
-
     /// Shows everything below a directory that is none itself, in any order: its directory, its name and what it is.
     fn each(&self, top: &str, visit: &mut dyn FnMut(&str, &str, Item)) -> Result<()> {
         self.each_directory(top, &mut |place, directory| {

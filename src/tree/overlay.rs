@@ -1,4 +1,4 @@
-//! A tree with some of its files replaced, added or taken away: what it is going to be.
+//! A tree with some of its files replaced or added: what it is going to be.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,6 @@ pub struct OverlayTree {
     base: SharedTree,
     files: BTreeMap<String, (Vec<u8>, bool)>,
     directories: BTreeSet<String>,
-    removed: BTreeSet<String>,
 }
 
 impl OverlayTree {
@@ -21,13 +20,11 @@ impl OverlayTree {
             base,
             files: BTreeMap::new(),
             directories: BTreeSet::new(),
-            removed: BTreeSet::new(),
         }
     }
 
     /// Puts a file at `place`, whatever was there.
     pub fn file(&mut self, place: &str, bytes: &[u8], executable: bool) {
-        self.removed.remove(place);
         self.files
             .insert(place.to_owned(), (bytes.to_vec(), executable));
         let mut directory = path::parent(place);
@@ -38,13 +35,7 @@ impl OverlayTree {
 
     /// Returns whether nothing is different: that is asked often.
     fn is_same(&self) -> bool {
-        self.files.is_empty() && self.removed.is_empty()
-    }
-
-    /// Takes the file at `place` away.
-    pub fn remove(&mut self, place: &str) {
-        self.files.remove(place);
-        self.removed.insert(place.to_owned());
+        self.files.is_empty()
     }
 }
 
@@ -60,20 +51,14 @@ impl Tree for OverlayTree {
         if self.directories.contains(path) {
             return Ok(Some(Entry::Directory));
         }
-        if self.removed.contains(path) {
-            Ok(None)
-        } else {
-            self.base.entry(path)
-        }
+        self.base.entry(path)
     }
 
     fn is_directory(&self, path: &str) -> Result<bool> {
         if self.is_same() {
             return self.base.is_directory(path);
         }
-        let is_replaced =
-            |place: &str| self.files.contains_key(place) || self.removed.contains(place);
-        if path::and_above(path).any(is_replaced) {
+        if path::and_above(path).any(|place| self.files.contains_key(place)) {
             return Ok(false);
         }
         Ok(self.directories.contains(path) || self.base.is_directory(path)?)
@@ -81,7 +66,6 @@ impl Tree for OverlayTree {
 
     fn names(&self, directory: &str) -> Result<Vec<String>> {
         let mut names: BTreeSet<String> = self.base.names(directory)?.into_iter().collect();
-        names.retain(|name| !self.removed.contains(&path::join(directory, name)));
         let own = self.files.keys().chain(&self.directories);
         names.extend(
             own.filter(|place| path::parent(place) == directory)

@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use crate::commands::targets::as_built;
 use crate::failure::{Failures, Result};
 use crate::plan::{self, Plan};
 use crate::reference_tree::Survey;
@@ -87,18 +86,5 @@ impl Deployed {
         let targets = if all == 1 { "target" } else { "targets" };
         let from = from.len();
         (all > 0).then(|| format!("deployed from {branch}: {from} of {all} {targets}{other}"))
-    }
-
-    /// Returns what is deployed, with objects as the builds that change them make them.
-    pub(super) fn as_built(&self, workspace: &Workspace) -> Result<Targets> {
-        let targets = self.targets.clone();
-        let is_changed = targets.targets.iter().any(|one| one.changed_by.is_some());
-        match workspace.repo() {
-            Some(repo) if is_changed => {
-                let survey = Survey::of(self.tree.clone())?;
-                as_built(repo, &survey, &workspace.config, targets)
-            }
-            _ => Ok(targets),
-        }
     }
 }

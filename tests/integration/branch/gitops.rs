@@ -1,7 +1,5 @@
 //! The layouts that Flux and Argo CD document, from `main` to a branch that deploys without a network.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use crate::support::{Repo, World, config_map};
@@ -83,8 +81,8 @@ fn targets(work: &Repo, revision: &str) -> Vec<Value> {
 }
 
 /// Localizes the repository where it stands, and holds the branch against `main`: what engines deploy is hermetic there
-/// and not here, and builds to the same. `named` are the targets, `built` those that an engine builds in its own way.
-fn deploys_from_the_branch(world: &World, named: &[&str], built: &[&str]) {
+/// and not here, and builds to the same. `named` are the targets.
+fn deploys_from_the_branch(world: &World, named: &[&str]) {
     let work = &world.work;
     work.commit("Deploy");
     work.git(&["remote", "add", "origin", HERE]);
@@ -100,17 +98,13 @@ fn deploys_from_the_branch(world: &World, named: &[&str], built: &[&str]) {
 
     let output = work.run(&["branch", "--format", "json"]);
     let report: Value = serde_json::from_str(&output.success().stdout).unwrap();
-    let mut by_engines = BTreeSet::new();
     for one in report["verified"]["targets"].as_array().unwrap() {
         assert_eq!(one["verdict"], "identical", "{one}");
-        let name = one["target"].as_str().unwrap();
-        by_engines.extend(name.split_once(" (").map(|(name, _)| name));
     }
-    assert_eq!(by_engines, built.iter().copied().collect());
 
     let of_branch = targets(work, "localized/main");
     assert_eq!(of_main.len(), of_branch.len());
-    let mut mended = None;
+    let mut mended = Vec::new();
     for (one, other) in of_main.iter().zip(&of_branch) {
         for key in ["name", "path", "found", "built_by"] {
             assert_eq!(one[key], other[key], "{one}\n{other}");
@@ -119,16 +113,17 @@ fn deploys_from_the_branch(world: &World, named: &[&str], built: &[&str]) {
         assert!(!is_built || other["hermetic"] == true, "{other}");
         let is_built = is_built && (other["found"] == "kustomization" || other["engine"] == "flux");
         if is_built && one["hermetic"] == false {
-            mended = Some(in_full(other));
+            mended.push(in_full(other));
         }
     }
-    // Each was built above. That this is what `targets --build` prints is shown by one.
-    let name = mended.unwrap();
-    let [before, after] = ["main", "localized/main"].map(|revision| {
-        let output = work.run(&["targets", "--build", &name, "--rev", revision]);
-        output.success().stdout.clone()
-    });
-    assert_eq!(before, after, "{name}");
+    assert!(!mended.is_empty());
+    for name in mended {
+        let [before, after] = ["main", "localized/main"].map(|revision| {
+            let output = work.run(&["targets", "--build", &name, "--rev", revision]);
+            output.success().stdout.clone()
+        });
+        assert_eq!(before, after, "{name}");
+    }
     check("localized/main").success();
     work.run(&["verify", "localized/main"]).success();
 }
@@ -182,11 +177,6 @@ fn flux_with_base_and_overlays() {
             "staging-apps",
             "flux-system",
         ],
-        &[
-            "Flux Kustomization infrastructure",
-            "Flux Kustomization production-apps",
-            "Flux Kustomization staging-apps",
-        ],
     );
 }
 
@@ -199,7 +189,7 @@ fn flux_with_a_generated_directory() {
     work.write("manifests/map.yaml", config_map("plain"));
     work.write("manifests/deep/er/map.yaml", config_map("deeper"));
     web(work, "manifests/web");
-    deploys_from_the_branch(&world, &["all", "flux-system"], &["Flux Kustomization all"]);
+    deploys_from_the_branch(&world, &["all", "flux-system"]);
 }
 
 #[test]
@@ -217,7 +207,7 @@ fn argo_cd_with_an_app_of_apps() {
     let overlay = "resources: [../../base]\ncommonAnnotations: {stage: prod}\n";
     work.write("apps/web/overlays/prod/kustomization.yaml", overlay);
     work.write("apps/db/kustomization.yaml", OTHER);
-    deploys_from_the_branch(&world, &["db", "web", "root"], &["Argo CD Application web"]);
+    deploys_from_the_branch(&world, &["db", "web", "root"]);
 }
 
 #[test]
@@ -241,7 +231,7 @@ patches:
         );
         web(work, &format!("apps/{name}"));
     }
-    deploys_from_the_branch(&world, &["web-one", "web-two"], &[]);
+    deploys_from_the_branch(&world, &["web-one", "web-two"]);
 }
 
 #[test]
@@ -277,9 +267,5 @@ spec:
     for name in ["db", "web"] {
         web(work, &format!("apps/{name}"));
     }
-    deploys_from_the_branch(
-        &world,
-        &["db", "web"],
-        &["Argo CD ApplicationSet db", "Argo CD ApplicationSet web"],
-    );
+    deploys_from_the_branch(&world, &["db", "web"]);
 }
