@@ -25,8 +25,8 @@ use crate::failure::{Failure, shown};
 pub use crate::git::is_object_id;
 pub use added::{Added, added};
 pub use lock::{
-    Change, ChartRemote, FileRemote, GitRemote, Index, LOCK_NAME, Left, LeftWhat, LoadRestrictor,
-    Lock, Remote, StoredFile, chart_label,
+    Change, ChartRemote, FileRemote, GitRemote, LOCK_NAME, Left, LeftWhat, LoadRestrictor, Lock,
+    Remote, StoredFile, chart_label,
 };
 pub use message::render_message;
 pub use trailers::{RemoteTrailer, TargetTrailer, Trailers};

@@ -6,15 +6,21 @@
 //! times its own size: there are no anchors and no aliases to expand, and no depth beyond that of the
 //! formats.
 //!
-//! No serde: a deserializer stops at the first thing that is wrong, and where a value may be left out it takes
-//! `KEY:` for one that was.
+//! A deserializer of our own: others take `KEY:` for a value that was left out, and do not know the line.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::fmt::Display;
 
 use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput};
 
-use crate::failure::{Failure, Location, Result, shown};
+use serde::de::value::StrDeserializer;
+use serde::de::{
+    self, DeserializeOwned, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess,
+    Visitor,
+};
+
+use crate::failure::{Failure, Location, Result, nearest, shown};
 use crate::limits::Limit;
 
 /// More levels than the formats have.
@@ -76,6 +82,229 @@ pub(crate) fn at_line(file: &str, line: usize) -> Location {
     }
 }
 
+/// Reads a text, which is one document.
+///
+/// # Errors
+/// With the first thing that is wrong, and its place.
+pub(crate) fn parse<T: DeserializeOwned>(text: &str, file: &str) -> Result<T> {
+    let mut reader = Reader::new(text, file);
+    let mut value = None;
+    reader.document(|reader| {
+        value = Some(reader.value(std::marker::PhantomData)?);
+        Ok(())
+    })?;
+    value.ok_or_else(|| Failure::new("is empty").at(at_line(file, 0)))
+}
+
+/// Returns the lines on which the items of a list begin that is the value of a key at the top, or the one of another
+/// value; none of a text that cannot be read.
+pub(crate) fn lines(text: &str, key: &str) -> Vec<usize> {
+    let mut reader = Reader::new(text, "");
+    let (mut lines, mut is_key, mut is_inside) = (Vec::new(), true, false);
+    while let Ok((event, mark)) = reader.next() {
+        let begins = match &event {
+            Event::Scalar(..) => Some(reader.depth),
+            Event::SequenceStart(..) | Event::MappingStart(..) => Some(reader.depth - 1),
+            Event::StreamEnd => break,
+            _ => None,
+        };
+        match (begins, &event) {
+            (Some(1), Event::Scalar(text, ..)) if is_key => {
+                is_inside = **text == *key;
+                is_key = false;
+            }
+            (Some(1), _) => {
+                is_key = true;
+                if is_inside && !matches!(event, Event::SequenceStart(..)) {
+                    lines.push(mark.line);
+                }
+            }
+            (Some(2), _) if is_inside => lines.push(mark.line),
+            _ => {}
+        }
+    }
+    lines
+}
+
+impl de::Error for Failure {
+    fn custom<T: Display>(message: T) -> Self {
+        Failure::new(message.to_string())
+    }
+
+    fn invalid_type(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        Failure::new(format!("expected {expected}, found {found}"))
+    }
+
+    fn unknown_field(key: &str, known: &'static [&'static str]) -> Self {
+        unknown("key", key, known)
+    }
+
+    fn unknown_variant(value: &str, known: &'static [&'static str]) -> Self {
+        unknown("value", value, known)
+    }
+
+    fn missing_field(key: &'static str) -> Self {
+        Failure::new(format!("missing `{key}`"))
+    }
+}
+
+/// Returns the failure for a word that is not known.
+pub(crate) fn unknown(kind: &str, word: &str, known: &[&str]) -> Failure {
+    let failure = Failure::new(format!("unknown {kind} `{}`", shown(word)));
+    failure.hint(match nearest(word, known.iter().copied()) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("known here: {}", known.join(", ")),
+    })
+}
+
+/// The text is read as the type asks: one without quotes is a text where one is asked for, and nothing (`~`, or no
+/// value) is nowhere right.
+impl<'de> Deserializer<'de> for &mut Reader<'_> {
+    type Error = Failure;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        match self.parser.peek() {
+            Some(Ok((Event::SequenceStart(..), _))) => self.deserialize_seq(visitor),
+            Some(Ok((Event::MappingStart(..), _))) => self.deserialize_map(visitor),
+            _ => visitor.visit_str(&self.text()?.text),
+        }
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        visitor.visit_bool(self.flag()?)
+    }
+
+    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        visitor.visit_u64(self.number()?)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value> {
+        let text = self.text()?.text;
+        visitor.visit_enum(IntoDeserializer::<Failure>::into_deserializer(&*text))
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        visitor.visit_str(&self.text()?.text)
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        let (event, mark) = self.next()?;
+        if !matches!(event, Event::SequenceStart(..)) {
+            return Err(self.unexpected(&event, mark, "a list"));
+        }
+        visitor.visit_seq(Items {
+            reader: self,
+            index: 0,
+        })
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        let (event, mark) = self.next()?;
+        if !matches!(event, Event::MappingStart(..)) {
+            return Err(self.unexpected(&event, mark, "a mapping"));
+        }
+        visitor.visit_map(Entries {
+            reader: self,
+            seen: BTreeSet::new(),
+        })
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value> {
+        self.deserialize_map(visitor)
+    }
+
+    serde::forward_to_deserialize_any! {
+        i8 i16 i32 i64 i128 u8 u16 u32 u128 f32 f64 char str bytes byte_buf unit unit_struct tuple tuple_struct identifier
+        ignored_any
+    }
+}
+
+/// The items of a list.
+struct Items<'r, 'a> {
+    reader: &'r mut Reader<'a>,
+    index: usize,
+}
+
+impl<'de> SeqAccess<'de> for Items<'_, '_> {
+    type Error = Failure;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>> {
+        if matches!(self.reader.parser.peek(), Some(Ok((Event::SequenceEnd, _)))) {
+            self.reader.next()?;
+            return Ok(None);
+        }
+        self.reader.field.push(format!("[{}]", self.index));
+        self.index += 1;
+        let value = self.reader.value(seed)?;
+        self.reader.field.pop();
+        Ok(Some(value))
+    }
+}
+
+/// The entries of a mapping, whose keys differ.
+struct Entries<'r, 'a> {
+    reader: &'r mut Reader<'a>,
+    seen: BTreeSet<Cow<'a, str>>,
+}
+
+impl<'de> MapAccess<'de> for Entries<'_, '_> {
+    type Error = Failure;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>> {
+        let (event, mark) = self.reader.next()?;
+        let key = match event {
+            Event::MappingEnd => return Ok(None),
+            Event::Scalar(text, ..) => text,
+            _ => return Err(self.reader.unexpected(&event, mark, "a key")),
+        };
+        let separator = if self.reader.field.is_empty() {
+            ""
+        } else {
+            "."
+        };
+        if !self.seen.insert(key.clone()) {
+            let failure = Failure::new(format!("the key `{}` is there twice", shown(&key)));
+            return Err(failure.at(self.reader.location(mark)));
+        }
+        let text = StrDeserializer::<Failure>::new(&key);
+        let value = seed
+            .deserialize(text)
+            .map_err(|failure| failure.at(self.reader.location(mark)))?;
+        self.reader
+            .field
+            .push(format!("{separator}{}", shown(&key)));
+        Ok(Some(value))
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value> {
+        let value = self.reader.value(seed)?;
+        self.reader.field.pop();
+        Ok(value)
+    }
+}
+
 impl<'a> Reader<'a> {
     pub(crate) fn new(text: &'a str, file: &'a str) -> Self {
         let options = granit_parser::options! {
@@ -92,6 +321,16 @@ impl<'a> Reader<'a> {
             depth: 0,
             is_broken: false,
         }
+    }
+
+    /// Reads a value. What is wrong with it and has no place yet is wrong where it begins.
+    fn value<'de, T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value> {
+        let mark = match self.parser.peek() {
+            Some(Ok((_, span))) => start(span),
+            _ => Mark { line: 0, column: 0 },
+        };
+        seed.deserialize(&mut *self)
+            .map_err(|failure| failure.at(self.location(mark)))
     }
 
     /// Reads the text, which is one document with one node.
@@ -195,7 +434,7 @@ impl<'a> Reader<'a> {
     /// Reads a text. One that stands without quotes is taken as it stands, whatever YAML makes of
     /// it (a formatter may have taken the quotes away), unless it is nothing.
     pub(crate) fn text(&mut self) -> Result<Scalar<'a>> {
-        let scalar = self.scalar("a text")?;
+        let scalar = self.scalar("a string")?;
         if scalar.is_plain && matches!(&*scalar.text, "" | "~" | "null" | "Null" | "NULL") {
             return Err(self.failure(scalar.mark, "holds nothing"));
         }
@@ -228,23 +467,17 @@ impl<'a> Reader<'a> {
 
     /// Returns a failure at a place in the field that is being read.
     pub(crate) fn failure(&self, mark: Mark, message: impl Into<String>) -> Failure {
-        Failure::new(message).at(Location {
+        Failure::new(message).at(self.location(mark))
+    }
+
+    /// Returns a place in the field that is being read.
+    fn location(&self, mark: Mark) -> Location {
+        Location {
             line: mark.line,
             column: mark.column,
             field: self.field.concat(),
             ..self.whole_file()
-        })
-    }
-
-    /// Returns a failure in a field that was read before.
-    pub(crate) fn failure_in(&self, mark: Option<Mark>, field: String, message: &str) -> Failure {
-        let mark = mark.unwrap_or(Mark { line: 0, column: 0 });
-        Failure::new(message).at(Location {
-            line: mark.line,
-            column: mark.column,
-            field,
-            ..self.whole_file()
-        })
+        }
     }
 
     fn scalar(&mut self, expected: &str) -> Result<Scalar<'a>> {
@@ -314,13 +547,13 @@ impl<'a> Reader<'a> {
             Event::Scalar(text, ScalarStyle::Plain, ..) if matches!(&**text, "" | "~" | "null") => {
                 "nothing"
             }
-            Event::Scalar(..) => "a text",
+            Event::Scalar(..) => "a string",
             Event::SequenceStart(..) => "a list",
             Event::MappingStart(..) => "a mapping",
             Event::DocumentStart(..) => "a second document",
             _ => "the end",
         };
-        self.failure(mark, format!("{found} where {expected} should be"))
+        self.failure(mark, format!("expected {expected}, found {found}"))
     }
 
     fn not_yaml(&self, error: &ScanError) -> Failure {

@@ -246,5 +246,6 @@ fn moved(old: &Lock, new: &Lock) -> Lock {
             moved.remotes.push(remote.clone());
         }
     }
+    moved.sort();
     moved
 }

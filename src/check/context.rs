@@ -12,7 +12,7 @@ use super::{Checking, Input};
 use crate::config::Config;
 use crate::failure::{Failure, Result};
 use crate::finding::{Finding, Rule, Severity, Span, Subject};
-use crate::record::{Index, Lock, stored};
+use crate::record::{Lock, stored};
 use crate::redact;
 use crate::targets::{Artifact, Ignores, SourceIgnore, Targets};
 use crate::tree::absence::Absences;
@@ -46,8 +46,6 @@ pub(super) struct Context<'a> {
     pub(super) remotes: Vec<RemoteUse<'a>>,
     /// What is deployed.
     pub(super) deployed: Deployed<'a>,
-    /// What the lock at the top holds, by what references name.
-    pub(super) locked: Option<Index<'a>>,
     /// The directories `localized-files` of which locks list files, by their paths from the top.
     homes: HashSet<String>,
     lines: Lines<FileId>,
@@ -84,13 +82,12 @@ impl<'a> Context<'a> {
             }
         }
         let top = locks.iter().find(|(directory, _)| directory.is_empty());
-        let locked = top.map(|(_, lock)| lock.index());
         // From the end, so that the first one in a directory stays.
         let roots = explored.graph.roots.iter().enumerate().rev();
         let directories = roots
             .map(|(id, root)| (root.directory.as_str(), id))
             .collect();
-        let remotes = remotes::all(&explored.graph, locked.as_ref());
+        let remotes = remotes::all(&explored.graph, top.map(|(_, lock)| lock));
         Context {
             graph: &explored.graph,
             troubles: &explored.troubles,
@@ -103,7 +100,6 @@ impl<'a> Context<'a> {
             broken_lock,
             remotes,
             deployed: Deployed::new(targets, &explored.graph, &*input.tree, input.paths),
-            locked,
             homes,
             lines: Lines::default(),
             directories,

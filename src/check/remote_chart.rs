@@ -228,13 +228,13 @@ fn charts<'a>(context: &Context<'a>) -> Vec<Chart<'a>> {
 fn all<'a>(context: &Context<'a>) -> Vec<Chart<'a>> {
     let named = context.graph.named_charts();
     let has_target = context.lock().is_some_and(|lock| lock.target.is_some());
-    let lock = context.locked.as_ref().filter(|_| !has_target);
+    let lock = context.lock().filter(|_| !has_target);
     named
         .into_iter()
         .filter_map(|chart| {
             let wanted = chart.wanted();
             let is_locked = wanted
-                .filter(|wanted| lock.is_some_and(|lock| wanted.locked_among(lock).is_some()))
+                .filter(|wanted| lock.is_some_and(|lock| wanted.locked(lock).is_some()))
                 .is_some_and(|wanted| {
                     let (subject, lines) = (wanted.subject(), context.graph.lines_of(chart.note));
                     let graph = context.graph;

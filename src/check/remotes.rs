@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Context;
 use super::unsafe_reference::Ambiguity;
 use crate::failure::{command, stage};
-use crate::record::{self, Index, LOCK_NAME};
+use crate::record::{self, LOCK_NAME, Lock};
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::reference::{self, Pin, RepoSpec};
 use crate::tree::{LOCK_COMMAND, path};
@@ -33,7 +33,7 @@ pub(super) struct RemoteUse<'a> {
 }
 
 /// Returns every reference of the tree that leads out of it.
-pub(super) fn all<'a>(graph: &'a Graph, lock: Option<&Index<'a>>) -> Vec<RemoteUse<'a>> {
+pub(super) fn all<'a>(graph: &'a Graph, lock: Option<&'a Lock>) -> Vec<RemoteUse<'a>> {
     let mut all = Vec::new();
     for (id, root) in graph.roots.iter().enumerate() {
         for (index, edge) in root.edges.iter().enumerate() {
@@ -43,7 +43,7 @@ pub(super) fn all<'a>(graph: &'a Graph, lock: Option<&Index<'a>>) -> Vec<RemoteU
             let Some(wanted) = edge.remote.as_deref() else {
                 continue;
             };
-            let locked = lock.and_then(|lock| wanted.locked_among(lock));
+            let locked = lock.and_then(|lock| wanted.locked(lock));
             let ambiguity = match locked {
                 // It has been resolved, so it is what it was meant to be.
                 Some(_) => None,

@@ -61,14 +61,16 @@ pub fn plan(
     };
     let localized = localize(&graph, config.load_restrictor, &rules)?;
     let files = localized.files.iter();
-    let lock = Lock {
+    let mut lock = Lock {
         target: Some(target.name.clone()),
         trailers: options.trailers,
         scope: target.scope,
         remotes: localized.remotes,
         left: localized.left,
         files: files.map(|(path, file)| file.record(path)).collect(),
+        ..Lock::default()
     };
+    lock.sort();
     let mut warnings = graph.warnings.clone();
     warnings.extend(localized.warnings);
     let untrusted = localized.untrusted.iter();

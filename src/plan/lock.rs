@@ -42,7 +42,7 @@ pub struct Unresolved {
     pub of: usize,
 }
 
-/// Returns the report if the lock fits the tree unchanged, as far as the walk from `paths` (all when empty) shows.
+/// Returns the report if the lock fits the tree, at most without what nothing needs, as far as the walk from `paths` (all when empty) shows.
 /// Fetches nothing.
 ///
 /// # Errors
@@ -70,8 +70,20 @@ pub fn up_to_date(workspace: &Workspace, paths: &[String]) -> Result<Option<Relo
     };
     let is_named = |remote: &Remote| needed.contains(&remote.label());
     // The needs of a kustomization that cannot be read are unknown, so nothing is dropped for it.
+    if troubles.unread.is_empty() {
+        let stale: Vec<Remote> = lock.stale(is_named).into_iter().cloned().collect();
+        lock.remotes.retain(|remote| !stale.contains(remote));
+        // What these named in turn may need less of others now.
+        let labels: BTreeSet<String> = stale.iter().map(Remote::label).collect();
+        if lock
+            .remotes
+            .iter()
+            .any(|remote| !remote.through().is_disjoint(&labels))
+        {
+            return Ok(None);
+        }
+    }
     let fits = troubles.remote.is_empty()
-        && (lock.stale(is_named).is_empty() || !troubles.unread.is_empty())
         && lock.remotes.iter().all(|remote| match remote {
             Remote::Git(git) if is_whole && git.through.is_empty() && !is_stored(&lock, remote) => {
                 named
@@ -314,12 +326,11 @@ pub(super) fn merged(
     keep: bool,
 ) -> Lock {
     let mut lock = Lock {
-        target: None,
         trailers: held.trailers,
-        scope: None,
         remotes: found,
         left: held.left.clone(),
         files: held.files.clone(),
+        ..Lock::default()
     };
     let direct: BTreeSet<String> = lock.remotes.iter().map(Remote::label).collect();
     for old in &held.remotes {

@@ -45,54 +45,76 @@
 //!     rewritten:                     # what a reference said upstream, by what stands there now
 //!       localized-files/…/x.yaml: https://…/x.yaml
 //! ```
-//!
-//! The keys `left`, `target`, `trailers`,
-//! `remotes[].submodules`, `remotes[].through`, `files[].stripped`, `files[].remote`, `files[].source` and
-//! `files[].rewritten` go beyond the first sketch of the format: a copy must know what it is a copy of, and a reviewer
-//! which remote each stored file came from, what was changed in it, and why there is an entry that nothing in the tree
-//! names.
 
 mod left;
 mod merge;
-mod read;
-mod rules;
-mod write;
+mod text;
+mod validate;
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Digest, RemoteTrailer};
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::redact;
 use crate::reference::RepoSpec;
 use crate::tree::{Entry, Tree};
 
 pub use crate::tree::LOCK_NAME;
 pub use left::{Left, LeftWhat};
-pub use merge::{Both, Merged, Sides};
-
-/// The one version of the format that is read and written.
-const VERSION: u64 = 1;
+pub use merge::{Both, Merged};
 
 /// What a lock holds.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Lock {
+    /// The version of the format.
+    pub version: Version,
     /// What was localized, only in the lock of a NEW_DIR: its path from the top of the repository,
     /// `.` for the top, or the URL of a remote target without its secrets.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// Whether the message of the commit that wrote it holds the record, too: so it is on a branch that we commit to,
-    /// and not where people commit what was localized.
-    pub trailers: bool,
     /// The directory that bounds what a local target may reach, when it was given: a path from the
     /// top of the repository, `.` for the top.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// What was meant, and what it was.
+    /// Whether the message of the commit that wrote it holds the record, too: so it is on a branch that we commit to,
+    /// and not where people commit what was localized.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trailers: bool,
+    /// What was meant, and what it was. [Sorted](Lock::sort) wherever something is [looked up](Lock::find).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remotes: Vec<Remote>,
     /// What stays remote.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<Left>,
     /// What is stored beside the lock.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<StoredFile>,
+}
+
+/// The one version of the format that is read and written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(try_from = "u64", into = "u64")]
+pub struct Version;
+
+impl TryFrom<u64> for Version {
+    type Error = String;
+
+    fn try_from(version: u64) -> Result<Self, String> {
+        match version {
+            1 => Ok(Version),
+            _ => Err(format!("unknown version {version} of the lock")),
+        }
+    }
+}
+
+impl From<Version> for u64 {
+    fn from(_: Version) -> u64 {
+        1
+    }
 }
 
 /// Which files a kustomization root may load.
@@ -106,8 +128,8 @@ pub enum LoadRestrictor {
 }
 
 /// One remote thing that was resolved.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[non_exhaustive]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "text::RemoteKeys", untagged)]
 pub enum Remote {
     /// A repository at a ref.
     Git(GitRemote),
@@ -118,19 +140,23 @@ pub enum Remote {
 }
 
 /// A git repository at a ref, and the commit that this was.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct GitRemote {
     /// The clone specification, without secrets.
     pub url: String,
     /// The ref as it was written; none when none was.
+    #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
     /// Whether the submodules are part of it.
+    #[serde(skip_serializing_if = "Clone::clone")]
     pub submodules: bool,
     /// The commit: 40 or 64 hex digits.
     pub commit: String,
     /// The directories in it that are referenced, `.` for its top.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub paths: BTreeSet<String>,
     /// The [labels](Remote::label) of the remotes that name it.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub through: BTreeSet<String>,
 }
 
@@ -164,7 +190,7 @@ impl GitRemote {
 }
 
 /// A single remote file, and what it held.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct FileRemote {
     /// Where it is, without secrets.
     pub url: String,
@@ -173,25 +199,29 @@ pub struct FileRemote {
     /// The number of its bytes.
     pub size: u64,
     /// The [labels](Remote::label) of the remotes that name it.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub through: BTreeSet<String>,
 }
 
 /// A Helm chart of a repository, and the archive that this was.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct ChartRemote {
     /// The repository, without secrets.
     pub url: String,
     /// The name of the chart.
     pub chart: String,
     /// The version as it was written; none when none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// The version that this was, where it is not what was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub resolved: Option<String>,
     /// The SHA-256 of the archive: 64 hex digits.
     pub sha256: String,
     /// The number of bytes of the archive.
     pub size: u64,
     /// The [labels](Remote::label) of the remotes that name it.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub through: BTreeSet<String>,
 }
 
@@ -205,21 +235,27 @@ pub fn chart_label(url: &str, chart: &str, version: Option<&str>) -> String {
 }
 
 /// One file that is stored beside the lock.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct StoredFile {
     /// Its path from the directory that holds the lock.
     pub path: String,
     /// Whether its mode is `100755`, not `100644`.
+    #[serde(rename = "mode", with = "text::mode")]
     pub executable: bool,
     /// Whether it may have to be executable, but was fetched and is not trusted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stripped: bool,
     /// The SHA-256 of its bytes as they are stored: 64 hex digits.
     pub sha256: String,
     /// The [label](Remote::label) of the remote that it was brought in from.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<String>,
     /// Its path in the repository of a remote root.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// Where references in it were changed: what each said upstream, by the value now in its place.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rewritten: BTreeMap<String, String>,
 }
 
@@ -273,45 +309,6 @@ impl Lock {
         }
     }
 
-    /// Reads a lock; `file` is how messages name it.
-    ///
-    /// A byte order mark, CRLF, comments, any order and any style of YAML are accepted. The result
-    /// is [sorted](Lock::sort).
-    ///
-    /// # Errors
-    ///
-    /// Fails with the place when `bytes` are too many, not UTF-8, not YAML, or not what
-    /// [`Lock::render`] could have written: unknown or repeated keys, another version, anchors and
-    /// aliases, two entries for one thing, paths that lead elsewhere, malformed digests, passwords.
-    pub fn parse(bytes: &[u8], file: &str) -> Result<Lock> {
-        read::lock(bytes, file)
-    }
-
-    /// Returns the line, 1-based, on which each of [`Lock::remotes`] begins in the text that the lock was
-    /// [read](Lock::parse) from.
-    #[must_use]
-    pub fn lines(bytes: &[u8]) -> Vec<usize> {
-        read::lines(bytes)
-    }
-
-    /// Returns the text of the lock.
-    ///
-    /// The text depends on nothing but the content, whatever the order of the lists.
-    ///
-    /// # Errors
-    ///
-    /// Fails when the content is not what [`Lock::parse`] accepts, as a path that leads elsewhere.
-    pub fn render(&self) -> Result<String> {
-        let mut lock = self.clone();
-        lock.sort();
-        rules::check(&lock).map_err(|problem| {
-            Failure::new(problem.message)
-                .context(format_args!("cannot write {LOCK_NAME}"))
-                .hint("rename it: the lock must mean the same on every system")
-        })?;
-        Ok(write::lock(&lock))
-    }
-
     /// Notes that no commit message holds its record, unless it equals `held`: the commit that writes it is not ours.
     pub fn written_after(&mut self, held: &Lock) {
         self.trailers = held.trailers;
@@ -320,48 +317,21 @@ impl Lock {
 
     /// Puts the lists into the order in which they are written.
     pub fn sort(&mut self) {
-        self.remotes.sort_by(Remote::compare);
+        self.remotes
+            .sort_by(|one, other| one.key().cmp(&other.key()));
         self.left.sort();
         self.files.sort_by(|a, b| a.path.cmp(&b.path));
     }
 
     /// Returns the entry for a remote reference: of the file at `url`, if it can be one, else of a repository, if it
-    /// can be that. Either may hold a secret; the lock does not. To look up many references, make an [`Lock::index`].
-    #[must_use]
+    /// can be that. Either may hold a secret; the lock does not.
     pub fn find(&self, url: Option<&str>, repository: Option<&RepoSpec>) -> Option<&Remote> {
-        let file = url.map(redact::url);
-        let git = repository.map(|spec| (spec.clone_spec().shown(), spec));
-        let is_file = |remote: &&Remote| matches!(remote, Remote::File(entry) if file.as_ref() == Some(&entry.url));
-        let is_git = |remote: &&Remote| {
-            matches!((remote, &git), (Remote::Git(entry), Some((url, spec)))
-                if entry.is(url, spec.reference.as_deref(), spec.submodules))
-        };
-        let mut remotes = self.remotes.iter();
-        remotes
-            .find(is_file)
-            .or_else(|| self.remotes.iter().find(is_git))
-    }
-
-    /// Returns the remotes by what references name.
-    #[must_use]
-    pub fn index(&self) -> Index<'_> {
-        let mut index = Index::default();
-        for remote in &self.remotes {
-            match remote {
-                Remote::File(file) => {
-                    index.files.entry(&file.url).or_insert(remote);
-                }
-                Remote::Git(git) => {
-                    let key = (&*git.url, git.reference.as_deref(), git.submodules);
-                    index.repositories.entry(key).or_insert(remote);
-                }
-                Remote::Chart(chart) => {
-                    let key = (&*chart.url, &*chart.chart, chart.version.as_deref());
-                    index.charts.entry(key).or_insert(chart);
-                }
-            }
-        }
-        index
+        let file = url.and_then(|url| self.get((&redact::url(url), 1, "", None, false)));
+        file.or_else(|| {
+            let spec = repository?;
+            let url = spec.clone_spec().shown();
+            self.get((&url, 0, "", spec.reference.as_deref(), spec.submodules))
+        })
     }
 
     /// Returns the repository at a ref, as written in a reference.
@@ -371,18 +341,18 @@ impl Lock {
         reference: Option<&str>,
         submodules: bool,
     ) -> Option<&GitRemote> {
-        self.remotes.iter().find_map(|remote| match remote {
-            Remote::Git(git) if git.is(url, reference, submodules) => Some(git),
+        match self.get((url, 0, "", reference, submodules))? {
+            Remote::Git(git) => Some(git),
             _ => None,
-        })
+        }
     }
 
     /// Returns the single file at a URL.
     pub fn find_file(&self, url: &str) -> Option<&FileRemote> {
-        self.remotes.iter().find_map(|remote| match remote {
-            Remote::File(file) if file.url == url => Some(file),
+        match self.get((url, 1, "", None, false))? {
+            Remote::File(file) => Some(file),
             _ => None,
-        })
+        }
     }
 
     /// Returns the chart of a repository (without secrets) in the version that was written.
@@ -392,16 +362,24 @@ impl Lock {
         chart: &str,
         version: Option<&str>,
     ) -> Option<&ChartRemote> {
-        self.remotes.iter().find_map(|remote| match remote {
-            Remote::Chart(entry)
-                if entry.url == url
-                    && entry.chart == chart
-                    && entry.version.as_deref() == version =>
-            {
-                Some(entry)
-            }
+        match self.get((url, 2, chart, version, false))? {
+            Remote::Chart(chart) => Some(chart),
             _ => None,
-        })
+        }
+    }
+
+    fn get(&self, key: Key<'_>) -> Option<&Remote> {
+        self.remotes.get(self.position(key)?)
+    }
+
+    fn position(&self, key: Key<'_>) -> Option<usize> {
+        debug_assert!(
+            self.remotes
+                .is_sorted_by(|one, other| one.key() <= other.key())
+        );
+        self.remotes
+            .binary_search_by(|remote| remote.key().cmp(&key))
+            .ok()
     }
 
     /// Returns the labels of what the stored files were brought in from, by their paths.
@@ -543,49 +521,6 @@ impl Remote {
             Remote::File(file) => (&file.url, 1, "", None, false),
             Remote::Chart(chart) => (&chart.url, 2, &chart.chart, chart.version.as_deref(), false),
         }
-    }
-
-    fn compare(&self, other: &Remote) -> Ordering {
-        self.key().cmp(&other.key())
-    }
-}
-
-/// The remotes of a lock, by what references name. Of equal ones, the first counts.
-#[derive(Debug, Default)]
-pub struct Index<'a> {
-    files: HashMap<&'a str, &'a Remote>,
-    repositories: HashMap<(&'a str, Option<&'a str>, bool), &'a Remote>,
-    charts: HashMap<(&'a str, &'a str, Option<&'a str>), &'a ChartRemote>,
-}
-
-impl<'a> Index<'a> {
-    /// Returns what [`Lock::find`] does.
-    #[must_use]
-    pub fn find(&self, url: Option<&str>, repository: Option<&RepoSpec>) -> Option<&'a Remote> {
-        if let Some(file) = url.and_then(|url| self.files.get(&*redact::url(url))) {
-            return Some(file);
-        }
-        let spec = repository?;
-        let url = spec.clone_spec().shown();
-        let key = (&*url, spec.reference.as_deref(), spec.submodules);
-        self.repositories.get(&key).copied()
-    }
-
-    /// Returns what [`Lock::find_chart`] does.
-    #[must_use]
-    pub fn find_chart(
-        &self,
-        url: &str,
-        chart: &str,
-        version: Option<&str>,
-    ) -> Option<&'a ChartRemote> {
-        self.charts.get(&(url, chart, version)).copied()
-    }
-}
-
-impl GitRemote {
-    fn is(&self, url: &str, reference: Option<&str>, submodules: bool) -> bool {
-        self.url == url && self.reference.as_deref() == reference && self.submodules == submodules
     }
 }
 

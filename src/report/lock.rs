@@ -148,7 +148,7 @@ impl Outcome {
             writeln!(out, "  edited {}", visible(path))?;
         }
         if self.merged {
-            writeln!(out, "  brought together from both sides of a conflict")?;
+            writeln!(out, "  merged both sides of the conflict")?;
         }
         let most = if verbose { usize::MAX } else { MOST_CHANGES };
         let (changes, more) = self.changes.split_at(most.min(self.changes.len()));

@@ -16,7 +16,7 @@ use crate::config::FILE_NAME;
 use crate::failure::{Failure, Result};
 use crate::finding::{Rule, Subject};
 use crate::kustomization::{NoteKind, Spot};
-use crate::record::{ChartRemote, Index, Lock, chart_label};
+use crate::record::{ChartRemote, Lock, chart_label};
 use crate::redact::SafeUrl;
 use crate::tree::{self, Resolved, path};
 
@@ -76,8 +76,7 @@ impl ChartRef {
     /// Returns what names it in a record.
     #[must_use]
     pub fn label(&self) -> String {
-        let (url, name, version) = self.as_locked();
-        chart_label(&url, name, version)
+        chart_label(&self.repo.shown(), &self.name, self.version())
     }
 
     /// Returns it as it may be shown.
@@ -105,21 +104,11 @@ impl ChartRef {
     /// Returns its entry in a lock.
     #[must_use]
     pub fn locked<'a>(&self, lock: &'a Lock) -> Option<&'a ChartRemote> {
-        let (url, name, version) = self.as_locked();
-        lock.find_chart(&url, name, version)
+        lock.find_chart(&self.repo.shown(), &self.name, self.version())
     }
 
-    /// Returns what [`ChartRef::locked`] does, for many charts.
-    #[must_use]
-    pub fn locked_among<'a>(&self, lock: &Index<'a>) -> Option<&'a ChartRemote> {
-        let (url, name, version) = self.as_locked();
-        lock.find_chart(&url, name, version)
-    }
-
-    /// Returns what it is in a lock: the repository without secrets, the name, the version.
-    fn as_locked(&self) -> (String, &str, Option<&str>) {
-        let version = Some(self.version.as_str()).filter(|version| !version.is_empty());
-        (self.repo.shown(), &self.name, version)
+    fn version(&self) -> Option<&str> {
+        Some(self.version.as_str()).filter(|version| !version.is_empty())
     }
 
     /// Refuses what helm, or a path, could take for something else.

@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::failure::{Failure, Result};
 use crate::finding::{Rule, Subject};
 use crate::kustomization::{Accepts, Reference};
-use crate::record::{GitRemote, Index, LeftWhat, Lock, Remote};
+use crate::record::{GitRemote, LeftWhat, Lock, Remote};
 use crate::redact::{self, SafeUrl};
 use crate::reference::{self, PLAIN_QUERY, Pin, RepoSpec, Unsafe};
 
@@ -131,8 +131,11 @@ impl RemoteRef {
     /// Returns its entry in a lock. The kind of the entry decides what it is, too.
     #[must_use]
     pub fn locked<'a>(&self, lock: &'a Lock) -> Option<&'a Remote> {
-        let (file, repository) = self.as_locked();
-        lock.find(file, repository)
+        let file = self.wants != Wants::Root;
+        // What kustomize cannot read of a query is not what a lock holds for the HEAD that it builds instead.
+        let is_repository = |spec: &&RepoSpec| self.wants != Wants::File && !spec.query_dropped;
+        let repository = self.spec.as_ref().filter(is_repository);
+        lock.find(file.then_some(self.text.exposed()), repository)
     }
 
     /// Returns the directory that it wants of a locked repository of which the lock holds others only: what this one names
@@ -199,22 +202,6 @@ impl RemoteRef {
             failure = failure.hint("write the commit id in full, 40 digits: git fetches no other");
         }
         Some(failure)
-    }
-
-    /// Returns what it may be in a lock: a file by its URL, a repository.
-    fn as_locked(&self) -> (Option<&str>, Option<&RepoSpec>) {
-        let file = self.wants != Wants::Root;
-        // What kustomize cannot read of a query is not what a lock holds for the HEAD that it builds instead.
-        let is_repository = |spec: &&RepoSpec| self.wants != Wants::File && !spec.query_dropped;
-        let repository = self.spec.as_ref().filter(is_repository);
-        (file.then_some(self.text.exposed()), repository)
-    }
-
-    /// Returns what [`RemoteRef::locked`] does, for many references.
-    #[must_use]
-    pub fn locked_among<'a>(&self, lock: &Index<'a>) -> Option<&'a Remote> {
-        let (file, repository) = self.as_locked();
-        lock.find(file, repository)
     }
 }
 

@@ -2,16 +2,16 @@
 
 use crate::failure::{Failure, Result, command, short};
 use crate::git::LocalRepo;
-use crate::record::lock::{Both, Merged, Sides};
+use crate::record::lock::{Both, Merged};
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::Tree;
 
 /// Merges the two sides of the lock at the top; none if there is no conflict, or it is resolved.
 ///
-/// Both sides come from the index. Where it holds none (the markers were added), they come from the markers.
+/// Both sides come from the index.
 ///
 /// # Errors
-/// When a side cannot be read.
+/// When a side cannot be read, or there are none beside the markers.
 pub(super) fn merged(here: &LocalRepo, tree: &dyn Tree) -> Result<Option<Merged>> {
     let on_disk = match tree.entry(LOCK_NAME)? {
         Some(_) => Some(tree.read(LOCK_NAME)?),
@@ -28,20 +28,27 @@ pub(super) fn merged(here: &LocalRepo, tree: &dyn Tree) -> Result<Option<Merged>
         if is_resolved {
             return Ok(None);
         }
-        // Without a base nothing is dropped: that errs on the safe side.
         let base = base.as_ref().and_then(|bytes| side(bytes, "").ok());
-        return Ok(Some(Lock::merge(base.as_ref(), &ours, &theirs)));
+        let mut merged = Lock::merge(base.as_ref(), &ours, &theirs);
+        // What one side has removed git has removed, too.
+        let mut files = Vec::new();
+        for file in std::mem::take(&mut merged.lock.files) {
+            if tree.entry(&file.path)?.is_some() {
+                files.push(file);
+            }
+        }
+        merged.lock.files = files;
+        return Ok(Some(merged));
     }
-    let Some(text) = on_disk.and_then(|bytes| String::from_utf8(bytes).ok()) else {
-        return Ok(None);
-    };
-    let Some(sides) = Sides::of(&text) else {
-        return Ok(None);
-    };
-    let ours = side(sides.ours.as_bytes(), "the first side")?;
-    let theirs = side(sides.theirs.as_bytes(), "the second side")?;
-    let base = sides.base.and_then(|text| side(text.as_bytes(), "").ok());
-    Ok(Some(Lock::merge(base.as_ref(), &ours, &theirs)))
+    match on_disk {
+        // A commit can hold markers; of its sides nothing but text is left.
+        Some(bytes) if bytes.starts_with(b"<<<<<<<") || memchr::memmem::find(&bytes, b"\n<<<<<<<").is_some() => {
+            Err(Failure::new(format!("`{LOCK_NAME}` holds a merge conflict that git takes for resolved")).hint(format!(
+                "take the lock of an earlier commit: git checkout HEAD^ -- :/{LOCK_NAME} && git kustomize-localize lock"
+            )))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// Returns the failure for a remote that both sides changed, with what to do.
@@ -59,10 +66,6 @@ pub(super) fn unclear(both: &Both) -> Failure {
 }
 
 fn side(bytes: &[u8], which: &str) -> Result<Lock> {
-    // A side without any entry may be no more than the lines that both have.
-    if bytes.trim_ascii().is_empty() {
-        return Ok(Lock::default());
-    }
     Lock::parse(bytes, LOCK_NAME).map_err(|failure| {
         Failure {
             hints: vec![format!("take the other side: git checkout --ours -- :/{LOCK_NAME}, or --theirs; then: git kustomize-localize lock")],

@@ -109,12 +109,18 @@ fn whatever_is_wrong_is_refused_with_its_place() {
             "rules:\n  engine: false",
             "2:11: rules.engine: `false` is none of",
         ),
-        ("rules:", "rules: nothing where a mapping should be"),
-        ("rules: off", "1:8: rules: a text where a mapping should be"),
-        ("scopes: apps", "1:9: scopes: a text where a list should be"),
+        ("rules:", "rules: expected a mapping, found nothing"),
+        (
+            "rules: off",
+            "1:8: rules: expected a mapping, found a string",
+        ),
+        (
+            "scopes: apps",
+            "1:9: scopes: expected a list, found a string",
+        ),
         (
             "scopes: [[apps]]",
-            "1:10: scopes[0]: a list where a text should be",
+            "1:10: scopes[0]: expected a string, found a list",
         ),
         (
             "allow-private: 'true'",
@@ -133,7 +139,7 @@ fn whatever_is_wrong_is_refused_with_its_place() {
             "rules:\n  engine: off\n  engine: off",
             "3:3: rules: the key `engine` is there twice",
         ),
-        ("- a", "1:1: a list where a mapping should be"),
+        ("- a", "1:1: expected a mapping, found a list"),
         ("allow-private: true\n---\nallow-private: true", "2:1"),
         (
             "allow-private: true\n---\nallow-private: true",
@@ -173,7 +179,7 @@ fn an_entry_of_allow_says_which_and_why() {
         ),
         (
             "a.example",
-            "2:3: allow[0]: a text where a mapping should be",
+            "2:3: allow[0]: expected a mapping, found a string",
         ),
         (
             "{url: a.example, reason: r, ref: tag}",

@@ -2,24 +2,31 @@
 
 use std::collections::BTreeSet;
 
-use super::{chart_label, rules};
+use serde::{Deserialize, Serialize};
+
+use super::{chart_label, text, validate};
 
 /// Something that stays remote, so that a build reaches out for it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "text::LeftKeys")]
 pub struct Left {
     /// What it is.
+    #[serde(flatten)]
     pub what: LeftWhat,
     /// The remote references that lead there, in chains: what the tree names, what that names, and so on to what
     /// holds it. Empty when it stands in the tree itself.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub through: BTreeSet<Vec<String>>,
     /// Why it is left.
     pub reason: String,
     /// Whether that is accepted: by an exception.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub accepted: bool,
 }
 
 /// The sorts of what stays remote.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(untagged)]
 pub enum LeftWhat {
     /// A file or a root.
     Reference {
@@ -33,6 +40,7 @@ pub enum LeftWhat {
         /// The name of the chart.
         chart: String,
         /// The version as it was written; none when none was.
+        #[serde(skip_serializing_if = "Option::is_none")]
         version: Option<String>,
     },
     /// The image of a function.
@@ -46,7 +54,7 @@ impl LeftWhat {
     /// Returns whether a lock can hold it: an upstream may name anything.
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        rules::left_what(self).is_ok()
+        validate::left_what(self).is_ok()
     }
 
     /// Returns what names it: a URL, `URL#CHART@VERSION`, or the image.

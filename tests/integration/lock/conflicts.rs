@@ -61,7 +61,7 @@ fn resolve(world: &World, expected: &[&str]) {
     let output = world.work.run(&["lock"]);
     output
         .success()
-        .stdout_has("brought together from both sides of a conflict")
+        .stdout_has("merged both sides of the conflict")
         .stdout_has("  to stage it: git add -f -- :/kustomize-localize.lock\n");
     assert_eq!(urls(world), expected);
     world
@@ -85,19 +85,15 @@ fn urls(world: &World) -> Vec<String> {
 
 #[test]
 fn a_merge_is_resolved_from_both_sides() {
-    // Markers alone are enough, and a lock that both sides added is resolved, too.
-    for (style, base, is_committed) in [
-        ("merge", true, false),
-        ("diff3", true, false),
-        ("zdiff3", true, false),
-        ("merge", false, false),
-        ("diff3", true, true),
+    // A lock that both sides added is resolved, too.
+    for (style, base) in [
+        ("merge", true),
+        ("diff3", true),
+        ("zdiff3", true),
+        ("merge", false),
     ] {
         let world = parted(style, base);
         world.work.try_git(&["merge", "topic"]).fails(1);
-        if is_committed {
-            world.work.commit("with markers");
-        }
         let both: &[&str] = if base {
             &["b", "n", "o", "z"]
         } else {
@@ -105,6 +101,26 @@ fn a_merge_is_resolved_from_both_sides() {
         };
         resolve(&world, both);
     }
+}
+
+#[test]
+fn markers_that_were_committed_are_refused() {
+    let world = parted("merge", true);
+    world.work.try_git(&["merge", "topic"]).fails(1);
+    world.work.commit("with markers");
+    world
+        .work
+        .run(&["lock"])
+        .fails(2)
+        .stderr_has("holds a merge conflict that git takes for resolved")
+        .stderr_has(
+            "git checkout HEAD^ -- :/kustomize-localize.lock && git kustomize-localize lock",
+        );
+    world
+        .work
+        .git(&["checkout", "HEAD^", "--", ":/kustomize-localize.lock"]);
+    world.work.run(&["lock"]).success();
+    assert_eq!(urls(&world), ["b", "n", "o", "z"]);
 }
 
 #[test]

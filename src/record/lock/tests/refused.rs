@@ -24,13 +24,13 @@ fn unknown_syntax_is_refused() {
         ("", 0, "empty"),
         ("\n \n", 0, "empty"),
         ("# only a comment\n", 2, "the end"),
-        ("[]\n", 1, "a list where a mapping"),
-        ("version\n", 1, "a text where a mapping"),
-        ("target: .\n", 1, "version is missing"),
+        ("[]\n", 1, "expected a mapping, found a list"),
+        ("version\n", 1, "expected a mapping, found a string"),
+        ("target: .\n", 1, "missing `version`"),
         (
             "version: 2\nsurprise: 1\n",
             1,
-            "version 2 of the lock is not known",
+            "unknown version 2 of the lock",
         ),
         ("version: 99999999999999999999\n", 1, "too large"),
         ("version: \"1\"\n", 1, "not a whole number"),
@@ -45,15 +45,9 @@ fn unknown_syntax_is_refused() {
     cases.extend(
         [
             ("version: 1", 1, "there twice"),
-            ("foo: 1", 1, "key is not known"),
+            ("foo: 1", 1, "unknown key"),
             ("---\nversion: 1", 1, "a second document"),
-            ("options:\n  helmet: x", 2, "key is not known"),
-            (
-                "options:\n  helm: true",
-                2,
-                "a lock has no options any more",
-            ),
-            ("options: {leave-missing: [a]}", 1, "no options any more"),
+            ("options:\n  helm: true", 1, "unknown key `options`"),
             ("scope: ..", 1, "`..`"),
             ("target: ../a", 1, "target holds `..`"),
             ("target: /a", 1, "target is absolute"),
@@ -70,7 +64,7 @@ fn unknown_syntax_is_refused() {
                 1,
                 "nothing leads there",
             ),
-            ("left: [{url: h}]", 1, "what is left has a reason"),
+            ("left: [{url: h}]", 1, "missing `reason`"),
             ("left: [{url: h, reason: \"\"}]", 1, "is empty"),
             (
                 "left: [{image: x, chart: y, reason: x}]",
@@ -82,8 +76,8 @@ fn unknown_syntax_is_refused() {
                 3,
                 "there twice",
             ),
-            ("remotes:", 1, "nothing where a list"),
-            ("remotes: {", 1, "a mapping where a list"),
+            ("remotes:", 1, "expected a list, found nothing"),
+            ("remotes: {", 1, "expected a list, found a mapping"),
             ("files: &x []", 1, "anchors and aliases"),
             ("files: [a", 1, "not YAML"),
             ("<<<<<<< HEAD\nremotes: []\n=======", 1, "merge conflict"),
@@ -94,26 +88,26 @@ fn unknown_syntax_is_refused() {
     let digest = format!("sha256: {HEX64}, size: 1");
     let chart = format!("url: h, {digest}, chart");
     for (entry, message) in [
-        ("chart: x".to_owned(), "a remote has a url"),
-        ("url: h".to_owned(), "a remote has a url"),
-        (format!("commit: {HEX40}"), "a remote has a url"),
+        ("chart: x".to_owned(), "missing `url`"),
+        ("url: h".to_owned(), "a remote has a commit"),
+        (format!("commit: {HEX40}"), "missing `url`"),
         (
             format!("url: h, commit: {HEX40}, {digest}"),
-            "a remote has a url",
+            "a remote has a commit",
         ),
         (
             format!("url: h, commit: {HEX40}, size: 1"),
-            "a remote has a url",
+            "a remote has a commit",
         ),
-        (format!("url: h, ref: a, {digest}"), "a remote has a url"),
+        (format!("url: h, ref: a, {digest}"), "a remote has a commit"),
         (
             format!("url: h, paths: [a], {digest}"),
-            "a remote has a url",
+            "a remote has a commit",
         ),
-        (format!("{chart}: x, ref: v1"), "a remote has a url"),
+        (format!("{chart}: x, ref: v1"), "a remote has a commit"),
         (
             format!("url: h, chart: x, commit: {HEX40}"),
-            "a remote has a url",
+            "a remote has a commit",
         ),
         (format!("{chart}: ../x"), "the chart `../x` holds `..`"),
         (format!("{chart}: a/x"), "holds a `/`"),
@@ -145,9 +139,9 @@ fn unknown_syntax_is_refused() {
             ("submodules: 1", 5, "not `true` or `false`"),
             ("paths: [..]", 3, "`..`"),
             ("paths: [a/.git/b]", 3, "`.git`"),
-            ("paths: a", 5, "a text where a list"),
-            ("paths: [[a]]", 5, "a list where a text"),
-            ("surprise: 1", 5, "key is not known"),
+            ("paths: a", 5, "expected a list, found a string"),
+            ("paths: [[a]]", 5, "expected a string, found a list"),
+            ("surprise: 1", 5, "unknown key"),
         ]
         .map(|(line, number, message)| (with_git(line), number, message)),
     );
@@ -164,17 +158,17 @@ fn unknown_syntax_is_refused() {
             ("rewritten: {\"\": x}", 3, "is empty"),
             ("rewritten: {x: }", 6, "holds nothing"),
             ("rewritten: {x: y, x: z}", 6, "there twice"),
-            ("rewritten: {[x]: y}", 6, "a list where a key"),
+            ("rewritten: {[x]: y}", 6, "expected a key, found a list"),
             ("mode: \"100644\"", 6, "there twice"),
-            ("<<: {}", 6, "key is not known"),
+            ("<<: {}", 6, "unknown key"),
         ]
         .map(|(line, number, message)| (with_file(line), number, message)),
     );
     for (old, new, line, message) in [
-        ("100644", "120000", 4, "not 100644 or 100755"),
-        ("100644", "0644", 4, "not 100644 or 100755"),
+        ("100644", "120000", 4, "unknown value"),
+        ("100644", "0644", 4, "unknown value"),
         (HEX64, HEX40, 3, "not 64 lower-case"),
-        ("path: a", "source: a", 3, "a file has a path"),
+        ("path: a", "source: a", 3, "missing `path`"),
         ("path: a", "path: /etc/passwd", 3, "is absolute"),
         ("path: a", "path: .", 3, "holds `.`"),
         ("path: a", "path: a/../../b", 3, "holds `..`"),
@@ -189,18 +183,21 @@ fn unknown_syntax_is_refused() {
     ] {
         cases.push((with_file("").replace(old, new), line, message));
     }
+    let mut wrong = String::new();
     for (text, line, message) in &cases {
         let Err(failure) = parse(text) else {
             panic!("read: {text}");
         };
         let shown = failure.to_string();
-        assert!(shown.contains(message), "{text}\n{shown}");
         let location = failure.location.unwrap();
         assert_eq!(location.file, "dir/kustomize-localize.lock", "{text}");
-        assert_eq!(location.line, *line, "{text}\n{shown}");
+        if !shown.contains(message) || location.line != *line {
+            let _ = writeln!(wrong, "{text}\n{shown}, not {line}: {message}\n");
+        }
         assert!(!shown.contains("secret"), "{shown}");
         assert!(!shown.contains(char::is_control), "{shown:?}");
     }
+    assert_eq!(wrong, "");
     // The helpers above make locks that are read when nothing is wrong with them.
     for text in [
         with_git(""),
