@@ -21,6 +21,7 @@ mod localizing;
 mod locked_reference;
 mod missing_path;
 mod missing_target;
+mod new_exception;
 mod out_of_scope;
 mod remote_chart;
 mod remote_reference;
@@ -70,6 +71,8 @@ pub struct Input<'a> {
     pub paths: &'a [String],
     /// What the team decided.
     pub config: &'a Config,
+    /// What the change decides itself that is to be [judged](Checked::judge), where `config` is not of it.
+    pub own: Option<&'a Config>,
     /// Explains why paths are missing.
     pub absences: Option<&'a Absences>,
     /// Returns what is known of the repository, for what is deployed from it; without it nothing is looked at that is.
@@ -88,6 +91,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     let options = walk::Options {
         load_restrictor: input.config.load_restrictor,
         leave: Some(input.config),
+        ignores_comments: input.own.is_some(),
         contents: Contents::Configurations,
         drops_bytes: true,
         ..walk::Options::default()
@@ -122,15 +126,14 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         .chain(others.iter().map(|(path, one)| (&**path, one.clone())));
     let how = Apply {
         complete: input.paths.is_empty() && failures.is_empty(),
-        needed: left::entries(&context),
+        own: input.own,
+        needed: left::entries(&context, input.own.unwrap_or(input.config)),
     };
     suppression::apply(&mut findings, comments, input.config, how);
-    floating_ref::leave_out_remote(&mut findings);
-    findings.sort_by(|one, other| {
-        let place = |finding: &Finding| (finding.span, finding.rule);
-        let paths = one.path.cmp(&other.path);
-        paths.then_with(|| place(one).cmp(&place(other)))
-    });
+    if input.own.is_none() {
+        floating_ref::leave_out_remote(&mut findings);
+    }
+    sort(&mut findings);
     let untold = context.deployed.untold();
     let checked = Checked {
         source: input.checking,
@@ -150,6 +153,14 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     explored.graph.sources.clear();
     std::mem::forget(explored);
     Ok(checked)
+}
+
+fn sort(findings: &mut [Finding]) {
+    findings.sort_by(|one, other| {
+        let place = |finding: &Finding| (finding.span, finding.rule);
+        let paths = one.path.cmp(&other.path);
+        paths.then_with(|| place(one).cmp(&place(other)))
+    });
 }
 
 /// Reads the locks; those that cannot be read are failures.
@@ -360,17 +371,14 @@ impl Checked {
         }
     }
 
-    /// Returns whether a comment allows something.
-    #[must_use]
-    pub fn has_comments(&self) -> bool {
-        let mut allowed = self.findings.iter().filter_map(|one| one.allowed.as_ref());
-        allowed.any(|allowed| allowed.is_comment)
-    }
-
-    /// Takes back what only comments allow that did not allow the same in `old`, what was found in `base`.
-    pub fn take_back(&mut self, old: &[Finding], config: &Config, base: &str) {
-        suppression::take_back(&mut self.findings, old, config, base);
+    /// Judges a change to `base`: leaves out what that has too, which is `old`, and adds the exceptions that the change
+    /// itself adds for the rest.
+    pub fn judge(&mut self, old: &[Finding], base: &str, config: &Config) {
+        self.leave_out(old, base);
         floating_ref::leave_out_remote(&mut self.findings);
+        let new = new_exception::find(&self.findings, config);
+        self.findings.extend(new);
+        sort(&mut self.findings);
     }
 
     /// Returns an exception for each finding that can have one.

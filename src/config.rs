@@ -15,8 +15,6 @@
 //!     reason: our own bases, released with signed tags
 //!   - path: "**/secret.env"
 //!     reason: made by each cluster
-//! comments: base              # or accept: allow comments that a change adds count in its own gate
-//! new-only: false             # only findings that the base does not have
 //! helm: false                 # charts of repositories are brought in
 //! licenses: true              # those of remote repositories come along
 //! load-restrictor: root-only  # or none, as Flux and Argo CD can build
@@ -101,10 +99,6 @@ pub struct Config {
     pub exclude: Vec<Glob>,
     /// What stays as it is.
     pub allow: Vec<Allow>,
-    /// Which comments count when a change is judged against its base.
-    pub accepts: AcceptedComments,
-    /// Whether only findings count that the base does not have.
-    pub new_only: bool,
     /// Whether charts of repositories are brought in.
     pub helm: bool,
     /// Whether the licences of what is brought in are left out.
@@ -149,16 +143,6 @@ impl Level {
             Level::Off => "off",
         }
     }
-}
-
-/// Which comments allow something when a change is judged against its base.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum AcceptedComments {
-    /// Those that allowed the same in the base.
-    #[default]
-    Base,
-    /// Also those that the change adds.
-    Accept,
 }
 
 /// How firmly a reference must be pinned, as far as its text shows; each includes those after it.

@@ -336,15 +336,15 @@ mod tests {
         let known = [
             "rules",
             "scopes",
-            "new-only",
+            "trust-exec",
             "load-restrictor",
             "url",
             "NamespaceTransformer",
         ];
         for (word, meant) in [
             ("rule", Some("rules")),
-            ("newOnly", Some("new-only")),
-            ("new_only", Some("new-only")),
+            ("trustExec", Some("trust-exec")),
+            ("trust_exec", Some("trust-exec")),
             ("loadRestrictor", Some("load-restrictor")),
             ("Scope", Some("scopes")),
             ("namespacetransformr", Some("NamespaceTransformer")),

@@ -46,6 +46,7 @@ macro_rules! each_rule {
             EditedCopy: edited_copy,
             StaleLock: stale_lock,
             StaleAllow: stale_allow,
+            NewException: new_exception,
             LeftLicense: left_license,
             MergedBack: merged_back,
             NotBuilt: not_built,
@@ -134,15 +135,27 @@ pub enum Subject {
     },
 }
 
-/// Why a finding does not count.
+/// The exception that covers a finding: a comment or an entry of `allow`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allowed {
-    /// Where it is allowed, as `apps/web/kustomization.yaml:4` or `.kustomize-localize:12`.
-    pub by: String,
-    /// Whether that is a comment in the file itself.
-    pub is_comment: bool,
-    /// The reason that is given there.
+    /// The file that it stands in, from the top of the repository.
+    pub path: String,
+    /// Where it stands there.
+    pub span: Span,
+    /// The line on which that begins, without secrets.
+    pub line_text: String,
+    /// The reason that it gives.
     pub reason: String,
+    /// Whether the change that is judged adds it.
+    pub is_new: bool,
+}
+
+impl Allowed {
+    /// Returns where it stands, as `apps/web/kustomization.yaml:4`.
+    #[must_use]
+    pub fn by(&self) -> String {
+        format!("{}:{}", self.path, self.span.line)
+    }
 }
 
 /// Something wrong with the user's files.

@@ -11,7 +11,7 @@ use crate::git::LocalRepo;
 
 pub use directory::Directory;
 pub use file::{Change, Done};
-pub use judged::{Configuration, Framework, Judged, committed, framework, pushed, received};
+pub use judged::{Base, Framework, Judged, committed, framework, pushed, received};
 
 /// The hooks that we have something to say in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, clap::ValueEnum)]

@@ -394,6 +394,7 @@ impl<'a> Verifier<'a> {
                 tree: tree.clone(),
                 paths: if directory.is_empty() { &[] } else { &inside },
                 config: &config,
+                own: None,
                 absences: None,
                 identity: identity.as_ref().map(|identity| identity as &dyn Fn() -> _),
             })?;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use crate::config::Config;
-use crate::failure::{Failure, Failures, Result};
+use crate::failure::{Failure, Failures, Result, short, shown};
 use crate::git::{CommitId, LocalRepo};
 use crate::history;
 use crate::kustomization;
@@ -453,6 +453,41 @@ pub fn repository_offline() -> Result<Rc<LocalRepo>> {
     match LocalRepo::discover_offline()? {
         Some(repo) => Ok(Rc::new(repo)),
         None => Err(Failure::new("this is not a git repository").hint("run it in a repository")),
+    }
+}
+
+/// Returns the commit that a revision names.
+///
+/// # Errors
+/// When it names none.
+pub fn commit(here: &LocalRepo, rev: &str) -> Result<CommitId> {
+    here.commit(rev)?.ok_or_else(|| {
+        Failure::new(format!("`{}` names no commit", shown(rev)))
+            .hint("fetch it first, or name another one: git log --oneline --all")
+    })
+}
+
+/// Returns where a change to `base` begins: its merge base with the commit `of`, or HEAD; itself where the histories
+/// have nothing in common.
+///
+/// # Errors
+/// When a revision names no commit, or a shallow clone lacks the merge base.
+pub fn merge_base(here: &LocalRepo, base: &str, of: Option<&str>) -> Result<CommitId> {
+    let base = commit(here, base)?;
+    let of = match of {
+        None => here.commit("HEAD")?.map(|head| head.commit),
+        Some(of) => Some(of.to_owned()),
+    };
+    let Some(of) = of else { return Ok(base) };
+    match here.merge_base(&base.commit, &of)? {
+        Some(found) => commit(here, &found),
+        None if here.is_shallow()? => Err(Failure::new(format!(
+            "this shallow clone lacks the merge base of {} and {}",
+            short(&base.commit),
+            short(&of)
+        ))
+        .hint("git fetch --unshallow")),
+        None => Ok(base),
     }
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the commit that is checked out, against the commit that the change starts from, whose configuration counts.
+# Checks what the commit that is checked out adds to the one that the change starts from, whose configuration counts.
 # What cannot be judged fails: nothing here may turn a check of nothing, or of something else, into an all-clear.
 set -euo pipefail
 
@@ -59,7 +59,17 @@ else
   esac
 fi
 
+# Where the change begins: a shallow checkout has left out what is between. The check fails where it stays unknown.
+for depth in 20 200 2000 2147483647; do
+  if git merge-base "$head" "$base" >/dev/null || [[ $(git rev-parse --is-shallow-repository) != true ]]; then
+    break
+  fi
+  git fetch --quiet --no-tags --no-recurse-submodules "--depth=$depth" origin "$head" "$base" || break
+done
+
 args=(check --rev HEAD "--base=$base")
+# Given on purpose: the commit is judged by itself.
+[[ -z $KL_BASE || $(git rev-parse --verify "$base^{commit}") != "$head" ]] || args=(check --rev HEAD)
 paths=()
 while IFS= read -r path; do
   [[ -z $path ]] || paths+=("$path")

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::Checked;
-use crate::finding::{Finding, Rule, Subject};
+use crate::finding::{Finding, Rule, Severity, Subject};
 use crate::reference::{Pin, file_pin};
 use crate::tree::path;
 
@@ -118,39 +118,39 @@ fn without(url: &str, version: &str) -> String {
 type Key<'a> = (Rule, &'a str, String);
 
 impl Checked {
-    /// Leaves out what `old`, the findings of `base`, holds already. What is allowed there is new when nothing allows
-    /// it any more.
-    pub fn leave_out(&mut self, old: &[Finding], base: &str) {
-        let counts = |finding: &&Finding| finding.allowed.is_none();
-        let old: Vec<&Finding> = old.iter().filter(counts).collect();
-        let same: HashSet<Key<'_>> = old.iter().map(|one| one.identity()).collect();
-        let now: HashSet<Key<'_>> = self
-            .findings
-            .iter()
-            .filter(counts)
-            .map(Finding::identity)
-            .collect();
+    /// Leaves out what `old`, the findings of `base`, holds already, allowed there or not. What an exception of this
+    /// change covers of it is not new either, and stays as allowed.
+    pub(super) fn leave_out(&mut self, old: &[Finding], base: &str) {
+        let now: HashSet<Key<'_>> = self.findings.iter().map(Finding::identity).collect();
+        let mut same: HashMap<Key<'_>, Severity> = HashMap::new();
         // Each finding that is gone stands for one of another version.
-        let mut gone: HashMap<Key<'_>, BTreeMap<Pin, usize>> = HashMap::new();
-        for finding in &old {
-            if !now.contains(&finding.identity()) {
+        let mut gone: HashMap<(Key<'_>, Severity), BTreeMap<Pin, usize>> = HashMap::new();
+        for finding in old {
+            let key = finding.identity();
+            if !now.contains(&key) {
                 let (what, pin) = versionless(finding);
-                let key = (finding.rule, finding.path.as_str(), what);
+                let key = ((key.0, key.1, what), finding.severity);
                 *gone.entry(key).or_default().entry(pin).or_default() += 1;
+                continue;
             }
+            let severity = same.entry(key).or_insert(finding.severity);
+            *severity = finding.severity.min(*severity);
         }
         let is_known: Vec<bool> = self
             .findings
             .iter()
             .map(|finding| {
-                if finding.unread {
+                let is_covered = finding.allowed.as_ref().is_some_and(|one| !one.is_new);
+                if is_covered || finding.unread {
                     return false;
                 }
-                if finding.allowed.is_some() || same.contains(&finding.identity()) {
-                    return finding.allowed.is_none();
+                let key = finding.identity();
+                // What was a warning is new as an error.
+                if let Some(severity) = same.get(&key) {
+                    return *severity <= finding.severity;
                 }
                 let (what, pin) = versionless(finding);
-                let Some(pins) = gone.get_mut(&(finding.rule, finding.path.as_str(), what)) else {
+                let Some(pins) = gone.get_mut(&((key.0, key.1, what), finding.severity)) else {
                     return false;
                 };
                 // Take the firmest pin that is no firmer than this one, and leave the others for references that need
@@ -163,10 +163,16 @@ impl Checked {
                 true
             })
             .collect();
-        let before = self.findings.len();
         let mut known = is_known.into_iter();
+        let before = self.findings.len();
         let mut findings = std::mem::take(&mut self.findings);
-        findings.retain(|_| !known.next().unwrap_or_default());
+        findings.retain_mut(|finding| {
+            if !known.next().unwrap_or_default() {
+                return true;
+            }
+            let allowed = finding.allowed.as_mut();
+            allowed.map(|allowed| allowed.is_new = false).is_some()
+        });
         self.findings = findings;
         self.known = Some((before - self.findings.len(), base.to_owned()));
     }

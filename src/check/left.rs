@@ -70,11 +70,10 @@ fn by_name<'a>(left: &[&'a Left]) -> HashMap<&'a str, Vec<(&'a Left, &'a [String
     behind
 }
 
-/// Returns the entries of `allow` that are about what is behind locked references.
-pub(super) fn entries(context: &Context<'_>) -> BTreeSet<usize> {
+/// Returns the entries of `allow` in `config` that are about what is behind locked references.
+pub(super) fn entries(context: &Context<'_>, config: &Config) -> BTreeSet<usize> {
     let left = context.locks.iter().flat_map(|(_, lock)| &lock.left);
-    left.filter_map(|left| covered(context.config, left))
-        .collect()
+    left.filter_map(|left| covered(config, left)).collect()
 }
 
 /// Returns the rule that something which is left would be a finding of.

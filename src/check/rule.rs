@@ -38,7 +38,7 @@ pub(super) enum Allow {
 pub(super) enum Find {
     /// This, in what the walk and the record yield.
     Here(fn(&Context<'_>) -> Vec<Finding>),
-    /// [`super::suppression::apply`], when every other rule has found what it finds.
+    /// What sees the findings of the others.
     AfterAll,
     /// Localizing, or `update`.
     Elsewhere,

@@ -6,15 +6,16 @@ use std::rc::Rc;
 use super::stale_allow::{stale, stale_comment, stale_reasons};
 use crate::config::{Comments, Config};
 use crate::failure::shown;
-use crate::finding::{Allowed, Finding, Rule, Subject};
+use crate::finding::{Allowed, Finding, Rule};
 use crate::redact;
 
-/// How comments are applied.
-#[derive(Debug, Clone)]
-pub(super) struct Apply {
+/// How exceptions are applied.
+pub(super) struct Apply<'a> {
     /// Everything was looked at, so that what allowed nothing never will.
     pub(super) complete: bool,
-    /// The entries of the configuration that are needed for what is no finding.
+    /// The configuration of the change that is judged by another; what only that or a comment allows is new.
+    pub(super) own: Option<&'a Config>,
+    /// The entries of the change's configuration that are needed for what is no finding.
     pub(super) needed: BTreeSet<usize>,
 }
 
@@ -24,7 +25,7 @@ pub(super) fn apply<'a>(
     findings: &mut Vec<Finding>,
     files: impl Iterator<Item = (&'a str, Rc<Comments>)>,
     config: &Config,
-    how: Apply,
+    how: Apply<'_>,
 ) {
     allow(findings, &files.collect(), config, &how);
     findings.retain_mut(|finding| match config.severity(finding) {
@@ -40,28 +41,33 @@ fn allow(
     findings: &mut Vec<Finding>,
     files: &HashMap<&str, Rc<Comments>>,
     config: &Config,
-    how: &Apply,
+    how: &Apply<'_>,
 ) {
     let complete = how.complete;
+    let said = how.own.unwrap_or(config);
     let mut used: HashMap<&str, BTreeSet<(usize, Rule)>> = HashMap::new();
     let mut used_entries = how.needed.clone();
     for finding in findings.iter_mut().filter(|finding| !finding.unread) {
-        let mut allowed = None;
+        let mut comment = None;
         if let Some((path, comments)) = files.get_key_value(finding.path.as_str()) {
             for (index, said) in comments.allowing(finding.rule, finding.span) {
                 used.entry(path).or_default().insert((index, finding.rule));
-                allowed.get_or_insert_with(|| Allowed {
-                    by: format!("{path}:{}", comments.comments[index].span.line),
-                    is_comment: true,
+                comment.get_or_insert_with(|| Allowed {
+                    path: finding.path.clone(),
+                    span: comments.comments[index].span,
+                    line_text: comments.comments[index].line_text.clone(),
                     reason: said.reason.clone(),
+                    is_new: how.own.is_some(),
                 });
             }
         }
-        if let Some(index) = config.allowed_by(finding.rule, &finding.subject, &finding.path) {
-            used_entries.insert(index);
-            allowed.get_or_insert_with(|| by_entry(config, index));
-        }
-        finding.allowed = allowed;
+        let entry = |of: &Config| of.allowed_by(finding.rule, &finding.subject, &finding.path);
+        let own = entry(said);
+        used_entries.extend(own);
+        let base = how.own.and_then(|_| entry(config));
+        let base = base.map(|index| by_entry(config, index, false));
+        let own = own.map(|index| by_entry(said, index, how.own.is_some()));
+        finding.allowed = base.or(comment).or(own);
     }
     for (path, comments) in files {
         let used = used.remove(path).unwrap_or_default();
@@ -71,14 +77,16 @@ fn allow(
             }));
         }
     }
-    findings.extend(stale_reasons(config));
+    findings.extend(stale_reasons(said));
     if !complete {
         return;
     }
-    for (index, entry) in config.allow.iter().enumerate() {
-        if !used_entries.contains(&index) {
+    for (index, entry) in said.allow.iter().enumerate() {
+        // One that comes in a change of its own covers what comes later.
+        let is_new = || !config.allow.iter().any(|one| one.says(entry));
+        if !used_entries.contains(&index) && !is_new() {
             findings.push(stale(
-                &config.file,
+                &said.file,
                 entry.span,
                 redact::text(&entry.line_text),
                 format!(
@@ -91,54 +99,15 @@ fn allow(
     }
 }
 
-fn by_entry(config: &Config, index: usize) -> Allowed {
+fn by_entry(config: &Config, index: usize, is_new: bool) -> Allowed {
     let entry = &config.allow[index];
     Allowed {
-        by: format!("{}:{}", config.file, entry.span.line),
-        is_comment: false,
+        path: config.file.clone(),
+        span: entry.span,
+        line_text: redact::text(&entry.line_text),
         reason: redact::text(&entry.reason),
+        is_new,
     }
-}
-
-/// Takes back what only comments allow that did not allow the same in `base`: a change must not pass because of what it
-/// claims about itself. Which version a reference names does not matter: that is for the rule about floating refs.
-pub(super) fn take_back(findings: &mut [Finding], base: &[Finding], config: &Config, named: &str) {
-    let is_by_comment = |finding: &&Finding| {
-        finding
-            .allowed
-            .as_ref()
-            .is_some_and(|allowed| allowed.is_comment)
-    };
-    let accepted: BTreeSet<_> = base.iter().filter(is_by_comment).map(allowable).collect();
-    for finding in findings {
-        if !is_by_comment(&&*finding) || accepted.contains(&allowable(finding)) {
-            continue;
-        }
-        let by = finding.allowed.take().map(|allowed| allowed.by);
-        finding.allowed = config
-            .allowed_by(finding.rule, &finding.subject, &finding.path)
-            .map(|index| by_entry(config, index));
-        if finding.allowed.is_none() {
-            finding.help.push(format!(
-                "the comment at {} does not count yet: in `{}` no comment allows this",
-                by.unwrap_or_default(),
-                shown(named)
-            ));
-        }
-    }
-}
-
-/// Returns what a comment can allow: a rule, in a file, of what is named there.
-fn allowable(finding: &Finding) -> (Rule, String, String) {
-    let (rule, path, text) = finding.identity();
-    let named = match &finding.subject {
-        Subject::Local | Subject::Path { .. } | Subject::Program { .. } => text,
-        Subject::Git { url, path, .. } => format!("{url}//{path}"),
-        Subject::Http { url } => url.clone(),
-        Subject::Helm { url, chart, .. } => format!("{url}#{chart}"),
-        Subject::Image { image } => image.clone(),
-    };
-    (rule, path.to_owned(), named)
 }
 
 #[cfg(test)]

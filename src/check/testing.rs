@@ -18,6 +18,8 @@ pub(crate) struct Scene {
     pub(super) tree: MemoryTree,
     pub(super) lock: Lock,
     pub(super) config: Config,
+    /// That of the change, where `config` is that of its base.
+    pub(super) own: Option<Config>,
     pub(super) paths: Vec<String>,
 }
 
@@ -88,6 +90,7 @@ impl Scene {
             tree: Rc::new(self.tree),
             paths: &self.paths,
             config: &self.config,
+            own: self.own.as_ref(),
             absences: None,
             identity: Some(&identity),
         })

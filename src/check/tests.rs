@@ -90,7 +90,7 @@ fn allowed_findings_and_stale_comments_are_reported() {
         ]
     );
     let allowed = whole.findings[0].allowed.as_ref().unwrap();
-    assert_eq!(allowed.by, "a/kustomization.yaml:2");
+    assert_eq!(allowed.by(), "a/kustomization.yaml:2");
     assert_eq!(whole.status(), 0);
     // A part may lack what the whole has.
     let part = checked_with(&files, &["a"], &config);

@@ -8,7 +8,7 @@ use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 use super::output::{self, Color};
 use crate::check::Checked;
 use crate::commands::add_allow;
-use crate::commands::check::{Base, Policy, Request, What, check, no_base};
+use crate::commands::check::{Base, Request, What, check};
 use crate::config::FILE_NAME;
 use crate::failure::{Failure, Failures, Result, stage};
 use crate::report::check as report;
@@ -28,12 +28,11 @@ pub(super) struct CheckArgs {
     #[arg(long, group = "source", value_name = "REV")]
     rev: Option<String>,
 
-    /// Judge a change to BASE: its configuration counts, not that of the change
+    /// Judge a change to REV: what is new since the merge base counts, by the configuration of REV
     ///
-    /// Where it says `new-only`, what BASE has too is left out. Comments count where one of BASE allowed the same. What
-    /// the locks of BASE lack is shown as `new in the lock`, and what the change does to the configuration as `new in
-    /// the configuration`. For gates.
-    #[arg(long, value_name = "BASE")]
+    /// An exception that the change adds covers nothing new in it. What the change adds to the locks is shown as `new in
+    /// the lock`, and what it does to the configuration as `new in the configuration`. For gates.
+    #[arg(long, value_name = "REV")]
     base: Option<String>,
 
     /// Write an entry of `allow` for each finding that can have one, into the configuration of the working tree
@@ -47,16 +46,6 @@ pub(super) struct CheckArgs {
     /// The last line counts the targets that only a build or the cluster knows.
     #[arg(long)]
     strict: bool,
-
-    /// Leave out what BASE has too
-    ///
-    /// By rule, path and reference, so that an old repository can begin today.
-    #[arg(long, value_name = "BASE", require_equals = true, num_args = 0..=1, default_missing_value = "")]
-    new_only: Option<String>,
-
-    /// Show all findings, even if the configuration says `new-only`
-    #[arg(long, conflicts_with = "new_only", hide_short_help = true)]
-    no_new_only: bool,
 
     /// How the result is written to standard output
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Human)]
@@ -121,7 +110,7 @@ pub(super) fn run(args: &CheckArgs) -> ExitCode {
 
 /// Checks what the arguments say; again, once exceptions are written.
 fn checked(args: &CheckArgs) -> Result<Checked, Failures> {
-    let (here, request) = (repository_offline()?, request(args)?);
+    let (here, request) = (repository_offline()?, request(args));
     let checked = check(&here, &request)?;
     if !args.add_allow || !checked.failures.is_empty() {
         return Ok(checked);
@@ -157,25 +146,12 @@ fn what(args: &CheckArgs) -> What {
     }
 }
 
-fn request(args: &CheckArgs) -> Result<Request, Failures> {
-    Ok(Request {
+fn request(args: &CheckArgs) -> Request {
+    Request {
         what: what(args),
         paths: args.paths.clone(),
-        config: match &args.base {
-            Some(base) => Policy::Commit(base.clone()),
-            None => Policy::Checked,
-        },
-        since: args.base.clone(),
-        base: match (&args.new_only, args.no_new_only) {
-            (Some(base), _) if base.is_empty() => return Err(no_base(SAY_BASE).into()),
-            (Some(base), _) => Base::Revisions(vec![base.clone()]),
-            (None, true) => Base::Nothing,
-            (None, false) => match &args.base {
-                Some(base) => Base::IfConfigured(vec![base.clone()]),
-                None => Base::NotGiven(SAY_BASE),
-            },
-        },
-    })
+        base: args.base.clone().map_or(Base::Own, Base::Of),
+    }
 }
 
 fn print(checked: &Checked, args: &CheckArgs) -> Result<()> {
@@ -230,9 +206,3 @@ fn summarize(checked: &Checked, all: bool) -> Result<()> {
             ))
         })
 }
-
-/// How to pass the base to the check of a hook.
-const SAY_BASE: &[&str] = &[
-    "name a revision to compare with: --new-only=BASE, `--new-only=HEAD` before a commit",
-    "or show everything: --no-new-only",
-];

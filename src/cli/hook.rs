@@ -10,7 +10,7 @@ use super::output::{Color, Format};
 use super::tell::tell;
 use super::{FAILED, check, output};
 use crate::commands::Status;
-use crate::commands::hook::{self, Told};
+use crate::commands::hook;
 use crate::failure::{Failure, Failures, Result};
 use crate::hook::{Framework, Hook, Running};
 use crate::report::hook as report;
@@ -101,13 +101,8 @@ pub(super) fn run(command: &HookCommand) -> ExitCode {
 }
 
 fn run_hook(args: &RunArgs) -> Result<u8, Failures> {
-    let told = Told {
-        argument: args.args.first().cloned(),
-        by_git: std::env::var_os("GIT_INDEX_FILE").is_some(),
-        framework: variables(),
-    };
     let mut status = 0;
-    for judgement in hook::run(args.hook, &told, refs)? {
+    for judgement in hook::run(args.hook, &variables(), refs)? {
         output::say(&report::judged(
             &judgement,
             args.hook,
@@ -158,7 +153,6 @@ fn refs() -> Result<String> {
 fn variables() -> Framework {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     Framework {
-        from: variable("PRE_COMMIT_FROM_REF"),
         to: variable("PRE_COMMIT_TO_REF"),
         branch: variable("PRE_COMMIT_LOCAL_BRANCH"),
         remote: variable("PRE_COMMIT_REMOTE_NAME"),

@@ -7,15 +7,14 @@ use super::targets::as_built;
 use crate::affected::changes::Changes;
 use crate::affected::{self, Affected};
 use crate::config::Config;
-use crate::failure::{Failure, Failures, Result};
-use crate::git::{CommitId, LocalRepo};
+use crate::failure::{Failures, Result};
 use crate::history::trees;
 use crate::reference_tree::Survey;
 use crate::targets::Identity;
 use crate::tree::Listing;
 use crate::tree::checkout::CheckedOut;
 use crate::tree::objects::{ObjectTree, object_id};
-use crate::workspace::repository_offline;
+use crate::workspace::{commit, merge_base, repository_offline};
 
 /// What to compare.
 #[derive(Debug, Clone)]
@@ -43,12 +42,8 @@ pub struct Outcome {
 /// When a revision names no commit, or a tree, a lock or the configuration cannot be read.
 pub fn affected(request: &Request) -> Result<Outcome, Failures> {
     let here = repository_offline()?;
-    let [old, new] = [&request.base, &request.rev].map(|rev| commit(&here, rev));
-    let (old, new) = (old?, new?);
-    let old = match here.merge_base(&old.commit, &new.commit)? {
-        Some(base) => commit(&here, &base)?,
-        None => old,
-    };
+    let new = commit(&here, &request.rev)?;
+    let old = merge_base(&here, &request.base, Some(&new.commit))?;
     let (was, is) = (object_id(&old.tree)?, object_id(&new.tree)?);
     let new_tree = ObjectTree::of_here(here.clone(), is)?;
     let differences = trees::differences(new_tree.repository(), was, is, &BTreeSet::new())?;
@@ -68,12 +63,5 @@ pub fn affected(request: &Request) -> Result<Outcome, Failures> {
         since: old.commit,
         commit: new.commit,
         affected,
-    })
-}
-
-fn commit(here: &Rc<LocalRepo>, rev: &str) -> Result<CommitId> {
-    here.commit(rev)?.ok_or_else(|| {
-        Failure::new(format!("`{rev}` names no commit"))
-            .hint("fetch it first, or name another one: git log --oneline --all")
     })
 }

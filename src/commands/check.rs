@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use crate::check::{self, Checked, Checking, Input, Renames};
-use crate::config::{AcceptedComments, Config, FILE_NAME};
-use crate::failure::{Failure, Failures, Result};
+use crate::config::{Config, FILE_NAME};
+use crate::failure::{Failure, Failures, Result, shown};
 use crate::finding::Finding;
 use crate::git::{LocalRepo, Side};
 use crate::kustomization::FILE_NAMES;
@@ -15,8 +15,10 @@ use crate::tree::checkout::CheckedOut;
 use crate::tree::index::IndexTree;
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::working::WorkingTree;
-use crate::tree::{self, Listing, path};
-use crate::workspace::{Files, Workspace, from_top};
+use crate::tree::{Listing, path};
+use crate::workspace::{Files, Workspace, commit, from_top, merge_base};
+
+pub use crate::hook::Base;
 
 /// What to check.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,30 +31,6 @@ pub enum What {
     Commit(String),
 }
 
-/// Against what findings are new.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Base {
-    /// All findings count, whatever the configuration says.
-    Nothing,
-    /// Not given; the configuration must not ask for it. With the hint to show if it does.
-    NotGiven(&'static [&'static str]),
-    /// These revisions; a finding that one of them has is not new.
-    Revisions(Vec<String>),
-    /// These revisions, if the configuration asks for it: in a hook.
-    IfConfigured(Vec<String>),
-}
-
-/// Where the configuration comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Policy {
-    /// What is checked.
-    Checked,
-    /// A commit, for a gate that does not trust the change that it judges.
-    Commit(String),
-    /// Nowhere: as without a configuration.
-    Default,
-}
-
 /// A check to do.
 #[derive(Debug, Clone)]
 pub struct Request {
@@ -60,21 +38,8 @@ pub struct Request {
     pub what: What,
     /// Paths as given, from the directory that we were started in.
     pub paths: Vec<String>,
-    /// Where the configuration comes from.
-    pub config: Policy,
-    /// Against what findings are new.
+    /// What it is judged against.
     pub base: Base,
-    /// What a change is judged against: what the change itself accepts does not count.
-    pub since: Option<String>,
-}
-
-/// Returns what to say where it is not known what is old, and what to do.
-#[must_use]
-pub fn no_base(hints: &[&str]) -> Failure {
-    let failure = Failure::new("`new-only` needs a base to compare with");
-    hints
-        .iter()
-        .fold(failure, |failure, hint| failure.hint(*hint))
 }
 
 impl What {
@@ -105,7 +70,18 @@ impl What {
 /// configuration that cannot be read, a path without a kustomization.
 pub fn check(here: &Rc<LocalRepo>, request: &Request) -> Result<Checked, Failures> {
     let opened = open(here, &request.what)?;
-    let config = configuration(here, &request.config, &*opened.tree)?;
+    // A change that breaks it would stop every change after it.
+    let own = Config::of(&*opened.tree, "")?;
+    let base = match &request.base {
+        Base::Own => None,
+        Base::Nothing => Some(Config::default()),
+        Base::Of(rev) => Some(policy(here, rev).map_err(|failures| {
+            failures.context(format_args!(
+                "cannot read the configuration of `{}`",
+                shown(rev)
+            ))
+        })?),
+    };
     let paths = request
         .paths
         .iter()
@@ -113,7 +89,8 @@ pub fn check(here: &Rc<LocalRepo>, request: &Request) -> Result<Checked, Failure
         .collect::<Result<Vec<String>>>()?;
     let looks = Looks {
         here,
-        config: &config,
+        config: base.as_ref().unwrap_or(&own),
+        own: base.is_some().then_some(&own),
     };
     let unseen = || match opened.checking {
         Checking::Index | Checking::WorkingTree => unseen(here, &paths),
@@ -133,52 +110,17 @@ pub fn check(here: &Rc<LocalRepo>, request: &Request) -> Result<Checked, Failure
     if let Some(index) = &opened.index {
         checked.differing = here.not_staged(&index.touched(&index.kustomizations()?))?;
     }
-    if let Some(since) = &request.since {
-        compare(&looks, &opened, &mut checked, since)?;
+    match &request.base {
+        Base::Own => {}
+        Base::Nothing => checked.judge(&[], "", looks.config),
+        Base::Of(rev) => judge(&looks, &opened, &mut checked, rev)?,
     }
-    let revisions = match &request.base {
-        Base::Nothing => return Ok(checked),
-        Base::NotGiven(hints) if config.new_only => return Err(no_base(hints).into()),
-        Base::IfConfigured(_) if !config.new_only => return Ok(checked),
-        // Everything is new where there is nothing yet.
-        Base::IfConfigured(revisions) if revisions.is_empty() => return Ok(checked),
-        Base::NotGiven(_) => return Ok(checked),
-        Base::Revisions(revisions) | Base::IfConfigured(revisions) => revisions,
-    };
-    let mut old = Vec::new();
-    for revision in revisions {
-        let base = open(here, &What::Commit(revision.clone()))
-            .map_err(|failure| failure.context("cannot tell what is new"))?;
-        let Checking::Commit { commit, .. } = &base.checking else {
-            continue;
-        };
-        if checked.findings.is_empty() {
-            continue;
-        }
-        let renames = Renames::new(here.renames(commit, opened.side())?);
-        // Today's rules and scopes apply to both sides, so that a stricter configuration can be adopted; but what the
-        // base allowed was never accepted for its own sake.
-        let mut config = config.clone();
-        if request.config == Policy::Checked
-            && let Ok(own) = Config::of(&*base.tree, "")
-        {
-            config.allow = own.allow;
-        }
-        // A path that the base does not have holds nothing old.
-        let looks = Looks {
-            config: &config,
-            ..looks
-        };
-        let base = looks.at(&base, &[])?;
-        if let Some(failure) = base.failures.into_iter().next() {
-            return Err(failure
-                .context(format_args!("cannot tell what is new since {revision}"))
-                .into());
-        }
-        old.extend(renames.apply(base.findings));
-    }
-    checked.leave_out(&old, &revisions.join(" and "));
     Ok(checked)
+}
+
+fn policy(here: &Rc<LocalRepo>, rev: &str) -> Result<Config, Failures> {
+    let opened = open(here, &What::Commit(rev.to_owned()))?;
+    Config::of(&*opened.tree, "")
 }
 
 /// Returns how many kustomizations in or below `paths` are on disk and not known to git.
@@ -220,6 +162,7 @@ pub(super) fn before(workspace: &Workspace, paths: &[String]) -> Result<Vec<Find
     let looks = Looks {
         here,
         config: &config,
+        own: None,
     };
     let checked = looks.at(&opened, paths)?;
     if !checked.failures.is_empty() {
@@ -231,33 +174,43 @@ pub(super) fn before(workspace: &Workspace, paths: &[String]) -> Result<Vec<Find
         .collect())
 }
 
-/// Takes back what the change accepts itself, and finds what is new in its configuration and its locks.
-fn compare(
+/// Leaves out what the commit has, too, from which the change to `base` begins, and finds what is new in its
+/// configuration and its locks.
+fn judge(
     looks: &Looks<'_>,
     opened: &Opened,
     checked: &mut Checked,
-    since: &str,
+    base: &str,
 ) -> Result<(), Failures> {
-    let config = looks.config;
-    let base = open(looks.here, &What::Commit(since.to_owned()))
-        .map_err(|failure| failure.context("cannot read the base"))?;
-    if config.accepts == AcceptedComments::Base && checked.has_comments() {
-        // A base that cannot be read accepts nothing.
-        let old = looks
-            .at(&base, &[])
-            .map_or(Vec::new(), |base| base.findings);
-        checked.take_back(&old, config, since);
-    }
-    if let Checking::Commit { commit, .. } = &base.checking {
-        let lines = looks.here.changed_lines(commit, opened.side(), FILE_NAME);
-        checked.new_config = lines?;
-    }
+    let here = looks.here;
+    let of = match &opened.checking {
+        Checking::Commit { commit, .. } => Some(commit.as_str()),
+        Checking::Index | Checking::WorkingTree => None,
+    };
+    let since = merge_base(here, base, of)?.commit;
+    let before = open(here, &What::Commit(since.clone()))?;
+    checked.new_config = here.changed_lines(&since, opened.side(), FILE_NAME)?;
     for place in opened.tree.locks()? {
         // One that cannot be read is a failure of the check already.
-        checked
-            .new_locked
-            .extend(added(&*opened.tree, &*base.tree, &place).unwrap_or_default());
+        let new = added(&*opened.tree, &*before.tree, &place);
+        checked.new_locked.extend(new.unwrap_or_default());
     }
+    let mut old = Vec::new();
+    if !checked.findings.is_empty() {
+        let before = Looks {
+            // Whatever allows it there, it is not new.
+            own: Some(looks.config),
+            ..*looks
+        }
+        .at(&before, &[])?;
+        if let Some(failure) = before.failures.into_iter().next() {
+            let what = format_args!("cannot tell what is new since {since}");
+            return Err(failure.context(what).into());
+        }
+        let renames = Renames::new(here.renames(&since, opened.side())?);
+        old = renames.apply(before.findings);
+    }
+    checked.judge(&old, base, looks.config);
     Ok(())
 }
 
@@ -266,6 +219,8 @@ fn compare(
 struct Looks<'a> {
     here: &'a Rc<LocalRepo>,
     config: &'a Config,
+    /// That of the change, where `config` is that of its base.
+    own: Option<&'a Config>,
 }
 
 impl Looks<'_> {
@@ -276,6 +231,7 @@ impl Looks<'_> {
             tree: opened.tree.clone(),
             paths,
             config: self.config,
+            own: self.own,
             absences: Some(&opened.absences),
             identity: Some(&identity),
         })
@@ -352,31 +308,9 @@ pub fn open(here: &Rc<LocalRepo>, what: &What) -> Result<Opened> {
         }
         What::WorkingTree => Opened::working_tree(here, Rc::new(WorkingTree::open(here.clone())?)),
         What::Commit(rev) => {
-            let id = here.commit(rev)?.ok_or_else(|| {
-                Failure::new(format!("`{rev}` names no commit"))
-                    .hint("fetch it first, or name another one: git log --oneline --all")
-            })?;
+            let id = commit(here, rev)?;
             let tree = ObjectTree::of_here(here.clone(), object_id(&id.tree)?)?;
             Opened::commit(here, rev, id.commit, Rc::new(tree))
         }
     })
-}
-
-/// Reads the configuration, from where it is to come from.
-fn configuration(
-    here: &Rc<LocalRepo>,
-    policy: &Policy,
-    checked: &dyn tree::Tree,
-) -> Result<Config, Failures> {
-    match policy {
-        Policy::Default => Ok(Config::default()),
-        Policy::Checked => Config::of(checked, ""),
-        Policy::Commit(rev) => {
-            // A change that breaks it would stop every change after it.
-            Config::of(checked, "")?;
-            let base = open(here, &What::Commit(rev.clone()))
-                .map_err(|failure| failure.context("cannot read the configuration of the base"))?;
-            Config::of(&*base.tree, "")
-        }
-    }
 }

@@ -1,11 +1,11 @@
 //! `hook`: puts hooks in and takes them out, and does what one that runs does.
 
-use super::check::{self, Base, Policy, What};
+use super::check::{self, What};
 use super::lock;
 use crate::check::Checked;
 use crate::failure::{Failures, Result};
 use crate::git::LocalRepo;
-use crate::hook::{self, Change, Configuration, Directory, Framework, Hook, Judged, Running};
+use crate::hook::{self, Change, Directory, Framework, Hook, Judged, Running};
 use crate::workspace::repository_offline;
 
 /// The result of installing hooks.
@@ -28,17 +28,6 @@ pub struct Judgement {
     pub refs: Vec<String>,
     /// What was found.
     pub checked: Result<Checked, Failures>,
-}
-
-/// What git, or the framework, passes to a hook that it runs.
-#[derive(Debug, Default)]
-pub struct Told {
-    /// The first argument.
-    pub argument: Option<String>,
-    /// Whether git names an index: then a commit is being made.
-    pub by_git: bool,
-    /// What the pre-commit framework says.
-    pub framework: Framework,
 }
 
 /// Installs hooks.
@@ -66,13 +55,14 @@ pub fn uninstall(hooks: &[Hook]) -> Result<Vec<Change>, Failures> {
     hook::uninstall(&here, hooks)
 }
 
-/// Does what a hook does. `refs` reads the refs that git names on standard input.
+/// Does what a hook does. `refs` reads the refs that git names on standard input, `framework` is what that of pre-commit
+/// says.
 ///
 /// # Errors
 /// When git cannot tell what to check.
 pub fn run(
     running: Running,
-    told: &Told,
+    framework: &Framework,
     refs: impl FnOnce() -> Result<String>,
 ) -> Result<Vec<Judgement>, Failures> {
     let here = repository_offline()?;
@@ -81,14 +71,14 @@ pub fn run(
         return Ok(Vec::new());
     }
     let all = match running {
-        Running::PreCommit | Running::PreMergeCommit => vec![hook::committed(&here, told.by_git)?],
-        Running::PrePush => hook::pushed(&here, told.argument.as_deref(), &refs()?)?,
+        Running::PreCommit | Running::PreMergeCommit => vec![hook::committed()],
+        Running::PrePush => hook::pushed(&here, &refs()?)?,
         Running::PreReceive => hook::received(&here, &refs()?)?,
-        Running::Framework => vec![hook::framework(&here, &told.framework, told.by_git)?],
+        Running::Framework => vec![hook::framework(&here, framework)?],
         Running::Lock => Vec::new(),
     };
     let judged = all.into_iter().map(|judged| Judgement {
-        checked: check::check(&here, &request(&judged, running)),
+        checked: check::check(&here, &request(&judged)),
         refs: judged.refs,
     });
     Ok(judged.collect())
@@ -112,31 +102,13 @@ fn is_off(here: &LocalRepo) -> Result<bool> {
     Ok(here.config(KEY)?.is_some() && !here.config_bool(KEY)?)
 }
 
-fn request(judged: &Judged, hook: Running) -> check::Request {
+fn request(judged: &Judged) -> check::Request {
     check::Request {
         what: match &judged.commit {
             Some(commit) => What::Commit(commit.clone()),
             None => What::Index,
         },
         paths: Vec::new(),
-        config: match &judged.configuration {
-            Configuration::Own => Policy::Checked,
-            Configuration::Of(commit) => Policy::Commit(commit.clone()),
-            Configuration::Default => Policy::Default,
-        },
-        since: match &judged.configuration {
-            Configuration::Of(commit) => Some(commit.clone()),
-            Configuration::Own | Configuration::Default => None,
-        },
-        base: match &judged.old {
-            Some(old) => Base::IfConfigured(old.clone()),
-            // Where no commit is being made.
-            None => Base::NotGiven(match hook {
-                Running::Framework => {
-                    &["name the range: pre-commit run --from-ref REV --to-ref REV"]
-                }
-                _ => &["outside of a commit: git kustomize-localize check --new-only=BASE"],
-            }),
-        },
+        base: judged.base.clone(),
     }
 }

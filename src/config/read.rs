@@ -6,7 +6,7 @@ use globset::GlobMatcher;
 
 use super::allow::from_top;
 use super::deployed;
-use super::{AcceptedComments, Allow, Config, Glob, Level, Named, RefPolicy};
+use super::{Allow, Config, Glob, Level, Named, RefPolicy};
 use crate::failure::{Failure, Failures, Result, nearest, shown};
 use crate::finding::{Rule, Span};
 use crate::limits::CONFIGURATION;
@@ -14,14 +14,12 @@ use crate::record::LoadRestrictor;
 use crate::yaml::{self, Mark, Reader, at_line};
 
 /// The keys of the configuration.
-pub(super) const KEYS: [&str; 16] = [
+pub(super) const KEYS: [&str; 14] = [
     "rules",
     "scopes",
     "include",
     "exclude",
     "allow",
-    "comments",
-    "new-only",
     "helm",
     "licenses",
     "load-restrictor",
@@ -31,6 +29,28 @@ pub(super) const KEYS: [&str; 16] = [
     "hydrator-metadata",
     "repository",
     "targets",
+];
+
+/// Keys that were, and what says the same now.
+const FORMER: [(&str, &str); 6] = [
+    (
+        "comments",
+        "remove it; to accept exceptions in the change that adds them: `rules: {new-exception: warning}`",
+    ),
+    (
+        "leave",
+        "write an exception: `allow: [{url: URL, reason: WHY}]`",
+    ),
+    (
+        "leave-missing",
+        "write an exception: `allow: [{path: GLOB, reason: WHY}]`",
+    ),
+    ("locked", "write `rules: {locked-reference: error}`"),
+    (
+        "new-only",
+        "remove it; what is new since a revision: git kustomize-localize check --base REV",
+    ),
+    ("strict", "write `rules: {ID: error}`, or pass `--strict`"),
 ];
 
 /// The keys of an entry of `allow`.
@@ -98,17 +118,6 @@ fn top(
                 config.allow.extend(allow(reader, lines, failures)?);
                 Ok(())
             }),
-            "comments" => {
-                config.accepts = choice(
-                    reader,
-                    &[
-                        ("base", AcceptedComments::Base),
-                        ("accept", AcceptedComments::Accept),
-                    ],
-                )?;
-                Ok(())
-            }
-            "new-only" => flag(reader, &mut config.new_only),
             "helm" => flag(reader, &mut config.helm),
             "licenses" => {
                 config.no_licenses = !reader.flag()?;
@@ -146,7 +155,13 @@ fn top(
                 )?;
                 Ok(())
             }
-            _ => unknown(reader, key, mark, &KEYS),
+            _ => match FORMER.iter().find(|(former, _)| *former == key) {
+                Some((_, now)) => {
+                    reader.skip()?;
+                    Err(reader.failure(mark, "not a key any more").hint(*now))
+                }
+                None => unknown(reader, key, mark, &KEYS),
+            },
         })?;
         failures.append(&mut inner);
         Ok(())

@@ -77,7 +77,6 @@ allow:
   reason: made   by each cluster
 - {image: gcr.io/acme, rules: [function], reason: TODO}
 - {program: sed, rules: [function], reason: on every machine}
-new-only: true
 helm: true
 allow-private: true
 load-restrictor: none

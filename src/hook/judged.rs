@@ -11,21 +11,19 @@ pub struct Judged {
     pub commit: Option<String>,
     /// The refs that it is for, where they say more than the commit.
     pub refs: Vec<String>,
-    /// The commits that are old: their contents are not new. `None`: unknown.
-    pub old: Option<Vec<String>>,
-    /// Whose configuration counts.
-    pub configuration: Configuration,
+    /// What it is judged against.
+    pub base: Base,
 }
 
-/// Whose configuration counts.
+/// What files are judged against: whose configuration counts, and what is old.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Configuration {
-    /// That of what is judged.
+pub enum Base {
+    /// Themselves.
     Own,
-    /// That of this commit.
+    /// What this revision names.
     Of(String),
-    /// None: the rules without a configuration.
-    Default,
+    /// No configuration, and no file.
+    Nothing,
 }
 
 /// A ref that is moved.
@@ -41,8 +39,6 @@ struct Update<'a> {
 /// What the pre-commit framework passes about its run, in its variables.
 #[derive(Debug, Clone, Default)]
 pub struct Framework {
-    /// `PRE_COMMIT_FROM_REF`
-    pub from: Option<String>,
     /// `PRE_COMMIT_TO_REF`
     pub to: Option<String>,
     /// `PRE_COMMIT_LOCAL_BRANCH`
@@ -52,32 +48,20 @@ pub struct Framework {
 }
 
 /// Returns what is about to be committed.
-///
-/// Old is what HEAD has, and what is merged. If nothing is staged and git did not start us (`by_git`), there is no
-/// commit in progress: a clean checkout would have nothing new in it whatever it holds.
-///
-/// # Errors
-/// When git cannot tell.
-pub fn committed(here: &LocalRepo, by_git: bool) -> Result<Judged> {
-    let mut old = None;
-    if by_git || !here.nothing_staged()? {
-        // Without a first commit all is new.
-        let head = here.commit("HEAD")?.map(|_| "HEAD".to_owned());
-        old = Some(head.into_iter().chain(here.merged()).collect());
-    }
-    Ok(Judged {
+#[must_use]
+pub fn committed() -> Judged {
+    Judged {
         commit: None,
         refs: Vec::new(),
-        old,
-        configuration: Configuration::Own,
-    })
+        base: Base::Own,
+    }
 }
 
 /// Returns what is about to be pushed, from the lines that git gives to `pre-push`.
 ///
 /// # Errors
 /// For a line that git would not write; when git cannot tell what a ref is.
-pub fn pushed(here: &LocalRepo, remote: Option<&str>, lines: &str) -> Result<Vec<Judged>> {
+pub fn pushed(here: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
     let updates = lines
         .lines()
         .filter(|line| !line.is_empty())
@@ -89,13 +73,7 @@ pub fn pushed(here: &LocalRepo, remote: Option<&str>, lines: &str) -> Result<Vec
         })
         .collect::<Option<Vec<_>>>()
         .ok_or_else(|| not_refs("<local ref> <local object> <remote ref> <remote object>"))?;
-    let known = remote.map(|remote| format!("--remotes={remote}"));
-    judged(
-        here,
-        &updates,
-        |_| known.as_deref(),
-        |_| Ok(Configuration::Own),
-    )
+    judged(here, &updates, |_| Ok(Base::Own))
 }
 
 /// Returns what a server is about to receive, from the lines that git passes to `pre-receive`. The configuration is
@@ -123,9 +101,7 @@ pub fn received(here: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
         ))
         .hint("push the changed files as a commit"));
     }
-    // Findings of another branch are not old for this one: there, another configuration applied.
-    let known = |update: &Update<'_>| update.old.is_none().then_some("--all");
-    judged(here, &updates, known, |update| {
+    judged(here, &updates, |update| {
         let old = match update.old {
             Some(old) => here.commit(old)?,
             None => None,
@@ -135,48 +111,34 @@ pub fn received(here: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
             None => here.commit("HEAD")?,
         };
         Ok(match old {
-            Some(old) => Configuration::Of(old.commit),
-            None => Configuration::Default,
+            Some(old) => Base::Of(old.commit),
+            None => Base::Nothing,
         })
     })
 }
 
-/// Returns what the pre-commit framework runs us for: a push, two revisions that it was given, or
-/// what is staged.
+/// Returns what the pre-commit framework runs us for: a push, a revision that it was given, or what is staged.
 ///
 /// # Errors
-/// When a revision names nothing, or git cannot tell.
-pub fn framework(here: &LocalRepo, said: &Framework, by_git: bool) -> Result<Judged> {
+/// When a revision names nothing.
+pub fn framework(here: &LocalRepo, said: &Framework) -> Result<Judged> {
     let push = said.remote.as_ref().and(said.branch.as_deref());
     let Some(rev) = said.to.as_deref().or(push) else {
-        return committed(here, by_git);
+        return Ok(committed());
     };
-    let commit = |rev: &str| {
-        here.commit(rev)?
-            .map(|id| id.commit)
-            .ok_or_else(|| Failure::new(format!("`{rev}` names no commit")))
-    };
-    let tip = commit(rev)?;
-    let from = said.from.as_deref().map(commit).transpose()?;
-    let known = said.remote.as_ref().map(|name| format!("--remotes={name}"));
-    let old = match (&from, &known) {
-        (None, None) => None,
-        _ => Some(here.known_below(&tip, from.as_deref(), known.as_deref())?),
-    };
+    let tip = here.commit(rev)?;
+    let tip = tip.ok_or_else(|| Failure::new(format!("`{rev}` names no commit")))?;
     Ok(Judged {
-        commit: Some(tip),
-        refs: Vec::new(),
-        old,
-        configuration: Configuration::Own,
+        commit: Some(tip.commit),
+        ..committed()
     })
 }
 
 /// Returns what the updates bring, each once. What is not a commit has no kustomization.
-fn judged<'k>(
+fn judged(
     here: &LocalRepo,
     updates: &[Update<'_>],
-    known: impl Fn(&Update<'_>) -> Option<&'k str>,
-    configuration: impl Fn(&Update<'_>) -> Result<Configuration>,
+    base: impl Fn(&Update<'_>) -> Result<Base>,
 ) -> Result<Vec<Judged>> {
     let mut all: Vec<Judged> = Vec::new();
     for update in updates {
@@ -187,21 +149,12 @@ fn judged<'k>(
                 _ => continue,
             }
         };
-        // A commit of the other side that we do not have cannot be compared with.
-        let old = match update.old {
-            Some(old) => here.commit(old)?.map(|old| old.commit),
-            None => None,
-        };
         let one = Judged {
-            old: Some(here.known_below(&tip.commit, old.as_deref(), known(update))?),
             commit: Some(tip.commit),
             refs: vec![update.name.to_owned()],
-            configuration: configuration(update)?,
+            base: base(update)?,
         };
-        let same = |other: &&mut Judged| {
-            (&other.commit, &other.old, &other.configuration)
-                == (&one.commit, &one.old, &one.configuration)
-        };
+        let same = |other: &&mut Judged| (&other.commit, &other.base) == (&one.commit, &one.base);
         match all.iter_mut().find(same) {
             Some(other) => other.refs.extend(one.refs),
             None => all.push(one),

@@ -245,7 +245,7 @@ fn an_entry_applies_where_no_comment_does() {
     let by = |text: &str| -> Vec<String> {
         let findings = scene(text).config(config).check().findings.into_iter();
         findings
-            .map(|finding| finding.allowed.unwrap().by)
+            .map(|finding| finding.allowed.unwrap().by())
             .collect()
     };
     let one = format!("resources:\n- https://a.example/x{comment}\n");

@@ -27,7 +27,7 @@ fn every_key_is_read() {
         assert_eq!(texts(&config.scopes), ["apps/*", "clusters/**"]);
         assert_eq!(texts(&config.include), ["clusters"]);
         assert_eq!(texts(&config.exclude), ["**/templates", "."]);
-        assert!(config.new_only && config.helm && config.allow_private);
+        assert!(config.helm && config.allow_private);
         assert_eq!(config.load_restrictor, LoadRestrictor::None);
         let [own, charts, secret, image, program] = &config.allow[..] else {
             panic!("{:?}", config.allow)
@@ -65,7 +65,7 @@ fn a_file_without_content_is_the_default() {
         "{}\n",
     ] {
         let config = parse(text);
-        assert!(config.rules.is_empty() && config.allow.is_empty() && !config.new_only);
+        assert!(config.rules.is_empty() && config.allow.is_empty());
         assert!(config.starts("a/b") && config.starts(""));
         assert_eq!(config.scope_of("a/b"), None);
     }
@@ -75,12 +75,12 @@ fn a_file_without_content_is_the_default() {
 fn whatever_is_wrong_is_refused_with_its_place() {
     for (text, part) in [
         (
-            "allow-private: true\nnewOnly: true",
-            "2:1: newOnly: this key is not known",
+            "allow-private: true\ntrustExec: []",
+            "2:1: trustExec: this key is not known",
         ),
         (
-            "allow-private: true\nnewOnly: true",
-            "(did you mean `new-only`?)",
+            "allow-private: true\ntrustExec: []",
+            "(did you mean `trust-exec`?)",
         ),
         ("program: rm -rf /", "1:1: program: this key is not known"),
         ("program: rm -rf /", "the keys are rules, scopes"),
@@ -126,7 +126,17 @@ fn whatever_is_wrong_is_refused_with_its_place() {
             "allow-private: 'true'",
             "1:16: allow-private: is not `true` or `false`",
         ),
-        ("new-only: main", "1:11: new-only: is not `true` or `false`"),
+        ("new-only: true", "1:1: new-only: not a key any more"),
+        ("new-only: true", "git kustomize-localize check --base REV"),
+        ("helm: true\ncomments: accept", "2:1: comments: not a key"),
+        ("comments: accept", "`rules: {new-exception: warning}`"),
+        (
+            "leave: [{url: a.example}]",
+            "`allow: [{url: URL, reason: WHY}]`",
+        ),
+        ("leave-missing: [a]", "`allow: [{path: GLOB, reason: WHY}]`"),
+        ("locked: error", "`rules: {locked-reference: error}`"),
+        ("strict: [not-built]", "`rules: {ID: error}`"),
         (
             "load-restrictor: LoadRestrictionsNone",
             "is none of `root-only`, `none`",
@@ -213,7 +223,7 @@ fn an_entry_of_allow_says_which_and_why() {
 #[test]
 fn all_errors_are_reported_at_once() {
     let failures = refused(
-        "rules: {enigne: off, engine: on}\nscopes: [/apps, ok, ../x]\nallow:\n- url: ''\n- {url: b.example, rules: [x], refs: y, reason: r}\npni: true\nnew-only: 1\n",
+        "rules: {enigne: off, engine: on}\nscopes: [/apps, ok, ../x]\nallow:\n- url: ''\n- {url: b.example, rules: [x], refs: y, reason: r}\npni: true\nhelm: 1\n",
     );
     let places: Vec<&str> = failures
         .iter()
@@ -231,7 +241,7 @@ fn all_errors_are_reported_at_once() {
             "allow[1].rules[0]",
             "allow[1].refs",
             "pni",
-            "new-only",
+            "helm",
         ],
         "{failures:#?}"
     );

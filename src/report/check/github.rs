@@ -160,7 +160,7 @@ fn row(finding: &Finding) -> String {
     let mut what = format!("<code>{}</code>", html(&finding.message));
     match &finding.allowed {
         Some(allowed) => {
-            let text = format!("allowed by {}: {}", allowed.by, allowed.reason);
+            let text = format!("allowed by {}: {}", allowed.by(), allowed.reason);
             let _ = write!(what, "<br><code>{}</code>", html(&text));
         }
         None => {

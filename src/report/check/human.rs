@@ -212,7 +212,7 @@ fn write_finding(
         out.push_str(&format!("{gutter} {mark} {word} {}\n", visible(&deployed)));
     }
     if let Some(allowed) = &finding.allowed {
-        let note = format!("allowed by {}: {}", allowed.by, allowed.reason);
+        let note = format!("allowed by {}: {}", allowed.by(), allowed.reason);
         let (mark, word) = (styles.frame.apply_to("="), styles.help.apply_to("note:"));
         out.push_str(&format!("{gutter} {mark} {word} {}\n", visible(&note)));
         return;

@@ -17,7 +17,7 @@ struct JsonChecked<'a> {
     rev: Option<&'a str>,
     commit: Option<&'a str>,
     checked: Counts,
-    new_only: Option<NewOnly<'a>>,
+    base: Option<Base<'a>>,
     new_config: Vec<String>,
     new_locked: Vec<NewLocked<'a>>,
     findings: Vec<JsonFinding<'a>>,
@@ -33,8 +33,8 @@ struct Counts {
 }
 
 #[derive(Serialize)]
-struct NewOnly<'a> {
-    base: &'a str,
+struct Base<'a> {
+    rev: &'a str,
     left_out: usize,
 }
 
@@ -92,7 +92,7 @@ struct NewLocked<'a> {
 
 #[derive(Serialize)]
 struct JsonAllowed<'a> {
-    by: &'a str,
+    by: String,
     reason: &'a str,
 }
 
@@ -118,8 +118,8 @@ pub fn json(checked: &Checked) -> String {
             differing: checked.differing,
             unbuilt_targets: checked.untold.len(),
         },
-        new_only: checked.known.as_ref().map(|(count, base)| NewOnly {
-            base,
+        base: checked.known.as_ref().map(|(count, rev)| Base {
+            rev,
             left_out: *count,
         }),
         new_config: checked
@@ -195,7 +195,7 @@ fn finding(finding: &Finding) -> JsonFinding<'_> {
         help: &finding.help,
         deployed_by: &finding.deployed,
         allowed: finding.allowed.as_ref().map(|allowed| JsonAllowed {
-            by: &allowed.by,
+            by: allowed.by(),
             reason: &allowed.reason,
         }),
     }

@@ -98,12 +98,12 @@ fn result(finding: &Finding) -> Value {
     });
     if let Some(allowed) = &finding.allowed {
         result["suppressions"] = json!([{
-            "kind": match allowed.by.rsplit_once(':') {
+            "kind": match allowed.by().rsplit_once(':') {
                 Some((file, _)) if file == finding.path => "inSource",
                 _ => "external",
             },
             "status": "accepted",
-            "justification": visible(&format!("{} ({})", allowed.reason, allowed.by)),
+            "justification": visible(&format!("{} ({})", allowed.reason, allowed.by())),
         }]);
     }
     result

@@ -4,48 +4,168 @@ use serde_json::Value;
 
 use crate::support::{Repo, Sandbox, config};
 
+const FILE: &str = ".kustomize-localize";
+const ROOT: &str = "app/kustomization.yaml";
+const LOCAL: &str = "resources: [config.yaml]\n";
+const REMOTE: &str = "resources:\n- https://example.com/acme/base?ref=main\n";
+const OTHER: &str = "resources:\n- https://other.example/x.yaml\n";
+const BUMPED: &str = "resources:\n- https://example.com/acme/base?ref=trunk # kustomize-localize: allow[remote-reference, floating-ref] ours\n";
+const EVIL: &str = "resources:\n- https://example.com/evil/base?ref=trunk # kustomize-localize: allow[remote-reference, floating-ref] ours\n";
 const ALLOWED: &str = "resources:\n- https://example.com/acme/base?ref=main # kustomize-localize: allow[remote-reference, floating-ref] ours\n";
 
 fn work() -> (Sandbox, Repo) {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
-    repo.write("app/kustomization.yaml", "resources: [config.yaml]\n");
+    repo.write(ROOT, LOCAL);
     repo.write("app/config.yaml", config("app"));
     repo.commit("clean");
     (sandbox, repo)
 }
 
+/// A change after others, and what is found of it alone.
+type Change = (
+    &'static str,
+    &'static [(&'static str, &'static str)],
+    i32,
+    &'static [&'static str],
+);
+
+const ENTRY: &str = "allow:\n- {url: example.com, refs: any, reason: ours}\n";
+
+const CHANGES: [Change; 11] = [
+    (
+        "a comment",
+        &[(ROOT, ALLOWED)],
+        1,
+        &["error[new-exception]", "app/kustomization.yaml:2:"],
+    ),
+    ("it is merged", &[("note", "x")], 0, &[" allowed\n"]),
+    ("a bump", &[(ROOT, BUMPED)], 0, &[" allowed\n"]),
+    (
+        "under the same comment",
+        &[(ROOT, EVIL)],
+        1,
+        &["error[new-exception]", "example.com/evil"],
+    ),
+    ("without it", &[(ROOT, LOCAL)], 0, &["nothing found"]),
+    (
+        "an entry",
+        &[(ROOT, REMOTE), (FILE, ENTRY)],
+        1,
+        &[
+            "error[new-exception]",
+            ".kustomize-localize:2:",
+            "in a change of its own",
+        ],
+    ),
+    (
+        "everything off",
+        &[
+            ("b/kustomization.yaml", OTHER),
+            (
+                FILE,
+                "rules: {remote-reference: off, new-exception: off}\nexclude: [b]\n",
+            ),
+        ],
+        1,
+        &["error[remote-reference]", "b/kustomization.yaml:2"],
+    ),
+    ("nothing off", &[(FILE, "")], 0, &[]),
+    (
+        "an entry for what is there",
+        &[(FILE, ENTRY)],
+        0,
+        &[": 2 allowed, 1 left out that HEAD^ has too"],
+    ),
+    (
+        "accepted from now on",
+        &[(FILE, "rules: {new-exception: warning}\n")],
+        0,
+        &[],
+    ),
+    (
+        "a comment that is accepted",
+        &[("c/kustomization.yaml", ALLOWED)],
+        0,
+        &["warning[new-exception]", "c/kustomization.yaml:2:"],
+    ),
+];
+
 #[test]
-fn a_comment_that_the_change_adds_does_not_count() {
+fn nothing_that_a_change_adds_widens_its_gate() {
     let (_sandbox, repo) = work();
-    repo.write("app/kustomization.yaml", ALLOWED);
-    repo.commit("allow itself");
-    let base = ["check", "--rev", "HEAD", "--base"];
-    let check = |rev: &str| repo.run_unchanged(&[&base[..], &[rev]].concat());
-    check("HEAD^")
-        .fails(1)
-        .stdout_has("remote-reference")
-        .lacks("[floating-ref]")
-        .stdout_has("the comment at app/kustomization.yaml:2 does not count yet: in `HEAD^` no comment allows this");
-    // Where it is in the base, it counts, also for another version of the same.
-    check("HEAD").success();
-    repo.write("app/kustomization.yaml", ALLOWED.replace("main", "trunk"));
-    repo.commit("bump");
-    check("HEAD^").success();
-    repo.write("app/kustomization.yaml", ALLOWED.replace("acme", "evil"));
-    repo.commit("another one");
-    check("HEAD^").fails(1).stdout_has("does not count yet");
-    // The base decides which comments count, not the change.
-    repo.write(".kustomize-localize", "comments: accept\n");
-    repo.commit("accept");
-    check("HEAD~2").fails(1).stdout_has("does not count yet");
-    check("HEAD").success();
+    for (name, files, status, said) in CHANGES {
+        for (path, text) in files {
+            repo.write(path, text);
+        }
+        repo.commit(name);
+        let output = repo.run_unchanged(&["check", "--rev", "HEAD", "--base", "HEAD^"]);
+        assert_eq!(output.status, status, "{name}: {output:?}");
+        for said in said {
+            output.stdout_has(said);
+        }
+    }
+}
+
+#[test]
+fn an_entry_in_a_change_of_its_own_counts_from_the_next_on() {
+    let (_sandbox, repo) = work();
+    let base = ["check", "--strict", "--rev", "HEAD", "--base", "HEAD^"];
+    repo.write(
+        FILE,
+        ENTRY.replace("any", "any, rules: [remote-reference, floating-ref]"),
+    );
+    repo.commit("entry");
+    repo.run(&base).success().stdout_has("nothing found");
+    repo.write(ROOT, REMOTE);
+    repo.commit("remote");
+    repo.run(&base).success().stdout_has("2 allowed");
+}
+
+#[test]
+fn a_change_is_compared_with_its_merge_base_and_judged_by_the_tip() {
+    let (sandbox, repo) = work();
+    repo.write("old/kustomization.yaml", REMOTE);
+    repo.commit("old");
+    repo.git(&["switch", "--quiet", "-c", "topic"]);
+    repo.write("new/kustomization.yaml", "resources: [gone.yaml]\n");
+    repo.commit("new");
+    repo.git(&["switch", "--quiet", "main"]);
+    repo.remove("old/kustomization.yaml");
+    repo.write(FILE, "rules: {missing-path: warning}\n");
+    repo.commit("mended");
+    let check = |repo: &Repo| repo.run(&["check", "--rev=topic", "--base=main"]);
+    check(&repo)
+        .success()
+        .stdout_has("warning[missing-path]")
+        .stdout_has("2 left out that main has too")
+        .lacks("old/");
+    // Where history is cut off, nobody knows.
+    let origin = format!("file://{}", repo.path().display());
+    let clone =
+        |args: &[&str]| sandbox.git(&sandbox.path(""), &[&["clone", "--quiet"], args].concat());
+    clone(&[
+        "--depth=1",
+        "--no-single-branch",
+        "--branch=topic",
+        &origin,
+        "shallow",
+    ]);
+    let shallow = Repo::new(&sandbox, sandbox.path("shallow"));
+    shallow.git(&["branch", "--quiet", "main", "origin/main"]);
+    let output = check(&shallow);
+    output.fails(2).stderr_has("lacks the merge base");
+    shallow
+        .run(&["affected", "--rev=topic", "main"])
+        .fails(2)
+        .stderr_has("git fetch --unshallow");
+    shallow.git(&["fetch", "--quiet", "--unshallow"]);
+    check(&shallow).success();
 }
 
 #[test]
 fn what_changes_in_the_configuration_is_shown() {
     let (_sandbox, repo) = work();
-    let file = ".kustomize-localize";
     let entry = "- {url: 'https://u:hunter2@h.example/acme', reason: ours}";
     let both = format!("allow:\n{entry}\nhelm: true\n");
     // A file that attributes call binary, and one that the user has shown by a program.
@@ -81,8 +201,8 @@ fn what_changes_in_the_configuration_is_shown() {
         (None, &[]),
     ] {
         match text {
-            Some(text) => repo.write(file, text),
-            None if before.is_some() => repo.remove(file),
+            Some(text) => repo.write(FILE, text),
+            None if before.is_some() => repo.remove(FILE),
             None => {}
         }
         before = text;

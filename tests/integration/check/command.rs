@@ -130,46 +130,31 @@ fn without_a_repository_nothing_is_checked() {
 fn arguments_that_exclude_each_other_or_mean_nothing_are_refused() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
-    let base = "`new-only` needs a base to compare with";
     for (args, says) in [
         (&["--staged", "--staged"][..], ""),
         (&["--staged", "--rev", "HEAD"], ""),
-        (&["--new-only=HEAD", "--no-new-only"], ""),
         (&["--rev"], ""),
         (&["--rev", "none"], ""),
         (&["--rev", "--upload-pack=x"], ""),
         (&["--format", "xml"], ""),
-        (&["--new-only"], base),
-        (&["--new-only="], base),
-        (&["--new-only="], "--new-only=BASE"),
-        (
-            &["--new-only=origin/main"],
-            "cannot tell what is new: `origin/main` names no commit",
-        ),
+        (&["--base"], ""),
+        (&["--base="], "`` names no commit"),
+        (&["--base=origin/main"], "`origin/main` names no commit"),
     ] {
         let output = check(&repo, args);
         output.fails(2).stderr_has(says);
         assert_eq!(output.stdout, "", "{args:?}");
     }
-    repo.write(".kustomize-localize", "new-only: true\n");
-    repo.git(&["add", "--all"]);
-    let output = check(&repo, &[]);
-    output.fails(2).stderr_has(base);
-    output
-        .stderr_has("--new-only=BASE")
-        .stderr_has("--no-new-only");
-    check(&repo, &["--no-new-only"]).success();
-    check(&repo, &["--new-only=HEAD"]).success();
 }
 
 #[test]
-fn only_new_findings_count_with_new_only() {
+fn what_the_base_has_too_is_left_out() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
     repo.write("base/kustomization.yaml", remote(REMOTE));
     let old = repo.commit("An old repository");
     check(&repo, &[]).fails(1);
-    check(&repo, &["--new-only=HEAD"])
+    check(&repo, &["--base=HEAD"])
         .success()
         .stdout_has("1 ")
         .stdout_has("HEAD")
@@ -182,46 +167,24 @@ fn only_new_findings_count_with_new_only() {
         format!("# A comment\n{}- {other}\n", remote(REMOTE)),
     );
     repo.git(&["add", "--all"]);
-    check(&repo, &["--new-only=HEAD"])
+    check(&repo, &["--base=HEAD"])
         .fails(1)
         .stdout_has("base/kustomization.yaml:5:3")
         .stdout_has(other)
         .lacks(REMOTE);
-    check(&repo, &["--new-only=HEAD", "base"]).fails(1);
+    check(&repo, &["--base=HEAD", "base"]).fails(1);
     repo.commit("Another");
-    check(&repo, &["--rev", "HEAD", &format!("--new-only={old}")]).fails(1);
-    check(&repo, &["--rev", "HEAD", "--new-only=HEAD"]).success();
+    check(&repo, &["--rev", "HEAD", &format!("--base={old}")]).fails(1);
+    check(&repo, &["--rev", "HEAD", "--base=HEAD"]).success();
     // The same in another file is new.
     repo.write(
         "overlays/dev/kustomization.yaml",
         format!("resources: [\"{REMOTE}\"]\n"),
     );
     repo.git(&["add", "--all"]);
-    check(&repo, &["--new-only=HEAD"])
+    check(&repo, &["--base=HEAD"])
         .fails(1)
         .stdout_has("overlays/dev/kustomization.yaml:1:");
-}
-
-#[test]
-fn a_finding_is_new_once_it_is_no_longer_allowed() {
-    let sandbox = Sandbox::new();
-    let repo = repository(&sandbox);
-    let comment = "kustomize-localize: allow[remote-reference] until the move";
-    let entry = "allow: [{url: github.com, reason: r}]\n";
-    for (comment, policy) in [(comment, ""), ("", entry)] {
-        let text = format!("resources:\n- config.yaml\n# {comment}\n- {REMOTE}\n");
-        repo.write("base/kustomization.yaml", text);
-        repo.write(".kustomize-localize", policy);
-        repo.commit("Allowed");
-        check(&repo, &[]).success();
-        check(&repo, &["--new-only=HEAD"]).success();
-        repo.write("base/kustomization.yaml", remote(REMOTE));
-        repo.write(".kustomize-localize", "");
-        repo.git(&["add", "--all"]);
-        check(&repo, &["--new-only=HEAD"])
-            .fails(1)
-            .stdout_has("base/kustomization.yaml:3:3");
-    }
 }
 
 #[test]
@@ -240,16 +203,16 @@ fn moved_and_improved_findings_are_not_new() {
     repo.write("teams/a/kustomization.yaml", text("?ref=v1.2.0"));
     repo.git(&["add", "--all"]);
     for source in [&["--staged"][..], &[]] {
-        check(&repo, &[source, &["--new-only=HEAD"]].concat())
+        check(&repo, &[source, &["--base=HEAD"]].concat())
             .success()
             .stdout_has("left out that HEAD has too");
     }
     repo.commit("moved");
-    check(&repo, &["--rev", "HEAD", "--new-only=HEAD~"]).success();
+    check(&repo, &["--rev", "HEAD", "--base=HEAD~"]).success();
     // Less firmly.
     repo.write("teams/b/kustomization.yaml", text("?ref=main"));
     repo.git(&["add", "--all"]);
-    check(&repo, &["--new-only=HEAD"])
+    check(&repo, &["--base=HEAD"])
         .fails(1)
         .stdout_has("teams/b/kustomization.yaml:3:3")
         .lacks("teams/a/");

@@ -45,7 +45,7 @@ fn the_configuration_comes_from_the_checked_tree() {
 #[test]
 fn a_configuration_that_cannot_be_read_stops_the_check() {
     let sandbox = Sandbox::new();
-    let wrong = "new-only: true\nexec: [rm, -rf, /]\nrules:\n  remote-refrence: off\nallow:\n- url: github.com\n";
+    let wrong = "helm: true\nexec: [rm, -rf, /]\nrules:\n  remote-refrence: off\nallow:\n- url: github.com\n";
     let repo = repo(&sandbox, &[("a/kustomization.yaml", ""), (FILE, wrong)]);
     for args in [
         &["check"][..],

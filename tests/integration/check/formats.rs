@@ -76,7 +76,7 @@ fn json_says_what_was_checked() {
     for (args, status, source) in [
         (&[][..], 1, "working-tree"),
         (&["--staged"], 1, "index"),
-        (&["--rev", "HEAD", "--new-only=HEAD"], 0, "commit"),
+        (&["--rev", "HEAD", "--base=HEAD"], 0, "commit"),
         (&["--rev", "no-such"], 2, "commit"),
         (&["--staged", "no/such/path"], 2, "index"),
     ] {
@@ -91,7 +91,7 @@ fn json_says_what_was_checked() {
         }
         if status == 0 {
             assert_eq!(value["commit"], commit.trim());
-            assert_eq!(value["new_only"], json!({"base": "HEAD", "left_out": 1}));
+            assert_eq!(value["base"], json!({"rev": "HEAD", "left_out": 1}));
         }
     }
 }

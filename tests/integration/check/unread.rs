@@ -203,19 +203,16 @@ fn what_hides_references_is_always_new() {
         let line = position.found("", (0, ""));
         for comment in [(0, ""), (line - 1, &*position.allow())] {
             repo.git(&["rm", "-rq", "--ignore-unmatch", "."]);
-            repo.write(".kustomize-localize", "new-only: true\n");
             for is_named in [false, true] {
                 for (path, text) in position.files(is_named, comment) {
                     repo.write(path, text);
                 }
                 repo.commit(position.name);
             }
-            for base in ["--base=HEAD^", "--new-only=HEAD^"] {
-                let (output, report) = report(&repo, &["--rev", "HEAD", base]);
-                output.fails(1);
-                let found = report["findings"].as_array().unwrap();
-                position.assert_found(found, position.file);
-            }
+            let (output, report) = report(&repo, &["--rev", "HEAD", "--base=HEAD^"]);
+            output.fails(1);
+            let found = report["findings"].as_array().unwrap();
+            position.assert_found(found, position.file);
         }
     }
 }

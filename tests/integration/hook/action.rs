@@ -214,10 +214,9 @@ fn a_pull_request_is_judged_by_its_base() {
 }
 
 #[test]
-fn only_new_findings_count_if_the_base_says_so() {
+fn only_new_findings_count() {
     let mut runner = Runner::new();
     runner.origin.write("old/kustomization.yaml", REMOTE);
-    runner.origin.write(CONFIG, "new-only: true\n");
     runner.origin.commit("old");
     runner.origin.write("new/kustomization.yaml", REMOTE);
     let (base, _, merge) = runner.pull_request();

@@ -128,60 +128,6 @@ fn a_merge_is_checked_where_git_runs_no_pre_commit() {
 }
 
 #[test]
-fn findings_of_the_merged_side_are_not_new() {
-    let (_sandbox, work) = diverged("new-only: true\n");
-    // Without conflicts git names what is merged in the environment only.
-    work.git(&["merge", "-m", "merge", "other"]);
-    work.git(&["reset", "--quiet", "--hard", "HEAD^"]);
-    // With one, in a file.
-    work.git(&["switch", "--quiet", "other"]);
-    stage(&work, "note", "y");
-    work.git(&["commit", "--quiet", "--no-verify", "-m", "conflict"]);
-    work.git(&["switch", "--quiet", "main"]);
-    work.try_git(&["merge", "-m", "merge", "other"]).fails(1);
-    stage(&work, "note", "z");
-    work.git(&["commit", "-m", "merge"]);
-    // But what neither side has is.
-    stage(&work, "c/kustomization.yaml", REMOTE);
-    refused(&work.try_git(&["commit", "-m", "new"]));
-}
-
-#[test]
-fn new_only_in_a_commit_compares_with_head() {
-    let (_sandbox, work) = work();
-    work.write("old/kustomization.yaml", REMOTE);
-    work.commit("old");
-    install(&work, &[]);
-    stage(&work, "note", "x");
-    refused(&work.try_git(&["commit", "-m", "note"]));
-    stage(&work, CONFIG, "new-only: true\n");
-    work.git(&["commit", "-m", "note"]);
-    stage(&work, "new/kustomization.yaml", REMOTE);
-    refused(&work.try_git(&["commit", "-m", "new"]));
-    // By hand, in a clean checkout, nothing could be new: that must not pass for a check.
-    work.git(&["reset", "--quiet", "--hard"]);
-    hook(&work, &["run", "pre-commit"])
-        .fails(2)
-        .stderr_has("--new-only=BASE");
-}
-
-#[test]
-fn the_first_commit_is_all_new() {
-    let (sandbox, _work) = work();
-    let fresh = sandbox.repo("fresh");
-    fresh.write(CONFIG, "new-only: true\n");
-    stage(&fresh, "kustomization.yaml", REMOTE);
-    install(&fresh, &[]);
-    refused(&fresh.try_git(&["commit", "-m", "first"]));
-    stage(
-        &fresh,
-        "kustomization.yaml",
-        "resources: []\nnamePrefix: a-\n",
-    );
-    fresh.git(&["commit", "-m", "first"]);
-}
-
-#[test]
 fn one_setting_switches_the_hooks_off() {
     let (_sandbox, work) = work();
     install(&work, &[]);
@@ -263,8 +209,7 @@ fn object_ids_may_be_long_and_refs_stored_in_another_way() {
         let init = ["init", "--quiet", "-b", "main", option];
         sandbox.git(&directory, &init);
         let other = Repo::new(&sandbox, directory);
-        other.write(CONFIG, "new-only: true\n");
-        other.write("old/kustomization.yaml", REMOTE);
+        other.write("old/kustomization.yaml", "namePrefix: a-\n");
         other.commit("old");
         other.git(&[&init[..], &["--bare", "../server.git"]].concat());
         other.git(&["remote", "add", "origin", "../server.git"]);

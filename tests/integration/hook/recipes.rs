@@ -83,7 +83,9 @@ fn gitlab_checks_and_follows() {
     let Some(project) = runner() else { return };
     let (sandbox, work) = (&project.sandbox, &project.work);
     // The check: a finding is in the report and in the log, and fails the job.
-    sandbox.set("CI_MERGE_REQUEST_DIFF_BASE_SHA", work.id("HEAD"));
+    let tree = work.git(&["hash-object", "-w", "-t", "tree", "/dev/null"]);
+    let empty = work.git(&["commit-tree", "-m", "empty", &tree]);
+    sandbox.set("CI_MERGE_REQUEST_DIFF_BASE_SHA", &empty);
     let check = gitlab("check");
     let output = run(&project, work, &check);
     output.fails(1).stdout_has("error[remote-reference]");

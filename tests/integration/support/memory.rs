@@ -69,6 +69,7 @@ impl Memory {
         Ok(check(Input {
             checking: Checking::Index,
             config: &config,
+            own: None,
             tree: Rc::new(self.tree.clone()),
             paths: &[],
             absences: None,

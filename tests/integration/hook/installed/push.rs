@@ -1,6 +1,6 @@
 //! `pre-push`: what is judged is what is pushed.
 
-use super::{CONFIG, LOCAL, REMOTE, ROOT, commit, hook, install, refused, stage, work};
+use super::{LOCAL, REMOTE, ROOT, commit, hook, install, refused, stage, work};
 use crate::support::{Repo, Sandbox};
 
 /// Returns a repository with the hook and a server that has its first commit.
@@ -58,33 +58,6 @@ fn every_ref_with_files_is_checked() {
     // A deleted ref brings nothing.
     work.git(&["push", "--quiet", "--delete", "origin", "good", "blob"]);
     work.git(&["push", "--quiet", "origin", "main"]);
-}
-
-#[test]
-fn findings_of_the_remote_are_not_new() {
-    let (_sandbox, work) = pushing();
-    work.write(CONFIG, "new-only: true\n");
-    work.write("old/kustomization.yaml", REMOTE);
-    work.commit("old");
-    work.git(&["push", "--quiet", "--no-verify", "origin", "main"]);
-    // A new branch is compared with what the remote has of it.
-    work.git(&["switch", "--quiet", "-c", "topic"]);
-    work.write("note", "x");
-    work.commit("note");
-    work.git(&["push", "--quiet", "origin", "topic"]);
-    work.write("new/kustomization.yaml", REMOTE);
-    work.commit("new");
-    let output = work.try_git(&["push", "origin", "topic"]);
-    refused(&output);
-    output
-        .stderr_has("new/kustomization.yaml")
-        .lacks("old/kustomization.yaml");
-    refused(&work.try_git(&["push", "origin", "topic:another"]));
-    // A remote without refs: all is new.
-    work.git(&["init", "--quiet", "--bare", "../empty.git"]);
-    let output = work.try_git(&["push", "../empty.git", "main"]);
-    refused(&output);
-    output.stderr_has("old/kustomization.yaml");
 }
 
 #[test]

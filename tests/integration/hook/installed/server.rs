@@ -85,12 +85,11 @@ fn a_push_cannot_change_the_configuration_that_judges_it() {
 }
 
 #[test]
-fn new_only_on_a_server_compares_with_the_branch() {
+fn what_the_branch_has_too_is_left_out() {
     let (sandbox, work) = served();
     let hook = sandbox.path("server.git/hooks/pre-receive");
     let away = sandbox.path("away");
     fs::rename(&hook, &away).unwrap();
-    work.write(CONFIG, "new-only: true\n");
     work.write("old/kustomization.yaml", REMOTE);
     work.commit("old");
     takes(&work, &["main"]);
@@ -106,14 +105,10 @@ fn new_only_on_a_server_compares_with_the_branch() {
 }
 
 #[test]
-fn findings_of_another_branch_are_new_for_this_one() {
+fn the_configuration_of_another_branch_does_not_count_for_this_one() {
     let (_sandbox, work) = served();
-    work.write(CONFIG, "new-only: true\n");
-    work.commit("configuration");
-    takes(&work, &["main"]);
     work.git(&["checkout", "--quiet", "-b", "topic"]);
-    let off = "new-only: true\nrules: {remote-reference: off, floating-ref: off}\n";
-    work.write(CONFIG, off);
+    work.write(CONFIG, OFF);
     work.commit("lax");
     takes(&work, &["topic"]);
     commit(&work, REMOTE);
@@ -194,7 +189,7 @@ const PUSHES: [Push; 5] = [
             "app/kustomization.yaml",
             "resources:\n- https://example.com/x.yaml # kustomize-localize: allow[remote-reference, floating-ref] ours\n",
         )],
-        &["https://example.com/x.yaml", "does not count yet"],
+        &["https://example.com/x.yaml", "new-exception"],
     ),
     (
         "its lock holds less than it names",

@@ -1,0 +1,265 @@
+//! `new-exception`: an exception that a change adds for what else it adds.
+//!
+//! A gate must not trust the change that it judges, and a reviewer should see an exception as such. What the base has
+//! already needs none.
+
+use std::collections::BTreeMap;
+
+use super::rule::{Allow, Definition, Find};
+use crate::config::{Config, FILE_NAME};
+use crate::finding::{Allowed, Finding, Rule, Severity, Subject};
+
+pub(super) const DEFINITION: Definition = Definition {
+    id: "new-exception",
+    severity: Severity::Error,
+    is_off: false,
+    summary: "an exception that a change adds for itself",
+    explanation: r"
+`check --base REV` judges a change by the configuration of REV, so that no change decides for itself what it may do. An
+entry of `allow` or a comment that the change adds covers nothing new in it. An entry counts once it is merged: put it
+into a change of its own, before this one. Where those who own `.kustomize-localize` review exceptions in the change that
+needs them, that file says so, and counts once that is merged:
+
+```yaml
+rules: {new-exception: warning}
+```
+
+An exception for what is in the base already is accepted: it lets nothing in.
+",
+    allow: Allow::Never,
+    find: Find::AfterAll,
+};
+
+/// Returns one finding for each exception that only the change has, unless the rule is off.
+pub(super) fn find(findings: &[Finding], config: &Config) -> Vec<Finding> {
+    let Some(severity) = config.level(Rule::NewException, DEFINITION.severity) else {
+        return Vec::new();
+    };
+    let mut covered: BTreeMap<_, Vec<(&Allowed, &Finding)>> = BTreeMap::new();
+    for finding in findings {
+        if let Some(allowed) = finding.allowed.as_ref().filter(|one| one.is_new) {
+            let place = (&allowed.path, allowed.span);
+            covered.entry(place).or_default().push((allowed, finding));
+        }
+    }
+    covered
+        .into_values()
+        .map(|all| new(&all, severity))
+        .collect()
+}
+
+fn new(covered: &[(&Allowed, &Finding)], severity: Severity) -> Finding {
+    let (allowed, first) = covered[0];
+    // It matters no more than what it covers.
+    let worst = covered.iter().map(|(_, finding)| finding.severity).min();
+    let line = first
+        .span
+        .map_or(String::new(), |span| format!(":{}", span.line));
+    let place = format!("{}{line}", first.path);
+    let what = match &*first.reference {
+        "" => format!("{} at {place}", first.rule),
+        reference => format!("{} at {place}: `{reference}`", first.rule),
+    };
+    let more = match covered.len() {
+        1 => String::new(),
+        count => format!(", and {} more", count - 1),
+    };
+    let entry = if allowed.path == FILE_NAME {
+        "add it in a change of its own"
+    } else {
+        "add an entry to `allow` in .kustomize-localize instead, in a change of its own"
+    };
+    Finding {
+        rule: Rule::NewException,
+        severity: severity.max(worst.unwrap_or(severity)),
+        path: allowed.path.clone(),
+        span: Some(allowed.span),
+        line_text: allowed.line_text.as_str().into(),
+        field: String::new(),
+        reference: String::new(),
+        subject: Subject::Local,
+        message: format!("the change itself adds this exception, which covers {what}{more}"),
+        help: vec![
+            format!("{entry}: it counts once it is merged"),
+            format!(
+                "or accept exceptions where they are reviewed: `rules: {{{}: warning}}` in {FILE_NAME} counts once it is merged",
+                DEFINITION.id
+            ),
+        ],
+        unread: false,
+        allowed: None,
+        deployed: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::sample::{select, subsequence};
+
+    use super::super::Checked;
+    use super::super::testing::Scene;
+    use super::*;
+    use crate::record::{Left, LeftWhat};
+
+    const REFERENCES: [&str; 7] = [
+        "https://a.example/x.yaml",
+        "https://a.example/main/x.yaml",
+        "https://github.com/o/r//a?ref=v1",
+        "https://github.com/o/r//a?ref=main",
+        "https://github.com/o/locked//a?ref=v1",
+        "gone.yaml",
+        "../../../out.yaml",
+    ];
+    const ENTRIES: [&str; 6] = [
+        "{url: a.example, reason: r}",
+        "{url: github.com/o, refs: any, reason: r}",
+        "{chart: charts.example, reason: r}",
+        "{path: '**', reason: r}",
+        "{path: '**', rules: [out-of-scope], reason: r}",
+        "{url: a.example, refs: any, rules: [floating-ref], reason: r}",
+    ];
+    const MORE: [&str; 4] = [
+        "exclude: [b]\n",
+        "include: [a]\n",
+        "rules: {remote-reference: off, missing-path: off, new-exception: off}\n",
+        "rules: {remote-reference: warning, floating-ref: error}\n",
+    ];
+    const RULES: &str = "remote-reference, missing-path, out-of-scope, floating-ref";
+
+    /// Two kustomizations, each of references with or without a comment, and a configuration.
+    #[derive(Debug, Clone)]
+    struct Side {
+        references: [Vec<(&'static str, bool)>; 2],
+        allow: Vec<&'static str>,
+        more: &'static str,
+    }
+
+    impl Side {
+        fn config(&self) -> Config {
+            let entries = self.allow.iter().map(|entry| format!("- {entry}\n"));
+            let allow = match self.allow.len() {
+                0 => String::new(),
+                _ => format!("allow:\n{}", entries.collect::<String>()),
+            };
+            let text = format!("{allow}{}", self.more);
+            Config::parse(text.as_bytes(), FILE_NAME).unwrap()
+        }
+
+        /// Checks the files by this configuration, with or without their comments.
+        fn check(&self, config: Config, own: Option<Config>, has_comments: bool) -> Checked {
+            let mut scene = Scene {
+                config,
+                own,
+                ..Scene::default()
+            };
+            for (name, references) in ["a", "b"].into_iter().zip(&self.references) {
+                let lines = references.iter().map(|(text, is_allowed)| {
+                    let comment = format!(" # kustomize-localize: allow[{RULES}] r");
+                    let comment = Some(comment).filter(|_| *is_allowed && has_comments);
+                    format!("- {text}{}\n", comment.unwrap_or_default())
+                });
+                let text = format!("resources:\n- x.yaml\n{}", lines.collect::<String>());
+                scene = scene.file(&format!("{name}/kustomization.yaml"), &text);
+                scene = scene.file(&format!("{name}/x.yaml"), "");
+            }
+            scene = scene.git("https://github.com/o/locked", Some("v1"));
+            scene.lock.left.push(Left {
+                what: LeftWhat::Chart {
+                    url: "https://charts.example/stable".to_owned(),
+                    chart: "web".to_owned(),
+                    version: None,
+                },
+                through: [vec![REFERENCES[4].to_owned()]].into(),
+                reason: "r".to_owned(),
+                accepted: true,
+            });
+            scene.check()
+        }
+    }
+
+    fn side(more: impl Strategy<Value = &'static str>) -> impl Strategy<Value = Side> {
+        let reference = (select(&REFERENCES[..]), any::<bool>());
+        let references = || prop::collection::vec(reference.clone(), 0..4);
+        let allow = subsequence(&ENTRIES[..], 0..=3);
+        (references(), references(), allow, more).prop_map(|(a, b, allow, more)| Side {
+            references: [a, b],
+            allow,
+            more,
+        })
+    }
+
+    /// Returns what counts and says more than that an exception is stale.
+    fn counting(checked: &Checked) -> impl Iterator<Item = &Finding> {
+        let counting = checked.findings.iter().filter(|one| one.allowed.is_none());
+        counting.filter(|one| one.rule != Rule::StaleAllow)
+    }
+
+    proptest! {
+        #[test]
+        fn a_change_widens_nothing(
+            base in side(select(&["", MORE[0], MORE[1], MORE[3]][..])),
+            change in side(select(&["", MORE[0], MORE[1], MORE[2], MORE[3]][..])),
+        ) {
+            let config = base.config();
+            let old = base.check(config.clone(), Some(config.clone()), true).findings;
+            let mut judged = change.check(config.clone(), Some(change.config()), true);
+            judged.judge(&old, "base", &config);
+            // As if the change could say nothing.
+            let mut alone = change.check(config.clone(), None, false);
+            alone.judge(&old, "base", &config);
+            for one in counting(&alone) {
+                let is_same = |other: &&Finding| {
+                    (other.identity(), other.span, other.severity)
+                        == (one.identity(), one.span, one.severity)
+                };
+                let found = judged.findings.iter().find(is_same);
+                prop_assert!(found.is_some(), "{one:?} is gone: {:#?}", judged.findings);
+                let Some(allowed) = &found.unwrap().allowed else { continue };
+                let is_named = judged.findings.iter().any(|new| {
+                    new.rule == Rule::NewException
+                        && new.severity <= one.severity
+                        && (&new.path, new.span) == (&allowed.path, Some(allowed.span))
+                });
+                prop_assert!(is_named, "{one:?} passes: {:#?}", judged.findings);
+            }
+        }
+
+        #[test]
+        fn a_change_of_nothing_is_clean(base in side(select(&MORE[..]))) {
+            let config = base.config();
+            let old = base.check(config.clone(), Some(config.clone()), true).findings;
+            let mut judged = base.check(config.clone(), Some(config.clone()), true);
+            judged.judge(&old, "base", &config);
+            prop_assert_eq!(counting(&judged).count(), 0, "{:#?}", judged.findings);
+        }
+    }
+
+    #[test]
+    fn one_exception_is_one_finding() {
+        let none: [&str; 0] = [];
+        let both = [(REFERENCES[0], false), ("https://a.example/y.yaml", false)];
+        for (allow, said, more) in [
+            (ENTRIES[0], "`https://a.example/x.yaml`, and 1 more", ""),
+            (ENTRIES[0], "", MORE[2]),
+            (ENTRIES[1], "", ""),
+        ] {
+            let change = Side {
+                references: [both.to_vec(), Vec::new()],
+                allow: vec![allow],
+                more: "",
+            };
+            let base = Side {
+                references: [Vec::new(), Vec::new()],
+                allow: none.to_vec(),
+                more,
+            };
+            let mut judged = change.check(base.config(), Some(change.config()), true);
+            judged.judge(&[], "", &base.config());
+            let new = judged.findings.iter();
+            let new: Vec<_> = new.filter(|one| one.rule == Rule::NewException).collect();
+            assert_eq!(new.len(), usize::from(!said.is_empty()), "{new:?}");
+            assert!(new.iter().all(|one| one.message.ends_with(said)), "{new:?}");
+        }
+    }
+}
