@@ -12,8 +12,7 @@ mod remote_git;
 
 pub use checkout::{Attributes, Checkout};
 pub use local_repo::{
-    Amid, CommitId, Hooks, Listed, LocalRepo, LogEntry, Ref, Side, Staged, Status, Which,
-    is_branch_name,
+    Amid, CommitId, Hooks, Listed, LocalRepo, Ref, Side, Staged, Status, is_branch_name,
 };
 pub(crate) use remote_git::untied;
 pub use remote_git::{Asked, Depth, Pinned, RefSpec, RemoteGit, Wanted, init, is_http};

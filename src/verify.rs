@@ -54,16 +54,17 @@ pub fn verify(here: &Rc<LocalRepo>, request: &Request<'_>) -> Result<Verified, F
     let repository = crate::tree::objects::open(&here.git_dir)?;
     let places = verifier.tree.locks()?;
     let mut history = History::of(here, &repository, (request.rev, &id), &places)?;
-    let is_ours = match name {
-        Some(name) => history::is_ours(here, &name)?,
+    let is_ours = match &name {
+        Some(name) => history::is_ours(here, name)?,
         None => false,
     };
+    let is_other = name.is_some() && !is_ours;
     let locks = verifier.locks(&places, history.is_in_place())?;
     verifier.refuse_nothing(request, &locks)?;
     let mut records = Vec::new();
     for (directory, lock) in &locks {
         verifier.files(directory, lock)?;
-        let record = history.message(&mut verifier, directory, lock)?;
+        let record = history.message(&mut verifier, directory, lock, is_other)?;
         records.push(Record {
             directory: directory.clone(),
             target: lock.target.clone(),

@@ -2,13 +2,11 @@
 
 use crate::failure::{Failure, Location, Result, short};
 use crate::finding::Rule;
-use crate::git::{LocalRepo, Which};
-use crate::record::{LOCK_NAME, Lock, Trailers};
+use crate::git::LocalRepo;
+use crate::history::records::{self, Found};
+use crate::record::{LOCK_NAME, Lock};
 use crate::tree::objects::object_id;
 use crate::walk::Warning;
-
-/// A line of the message of a commit that localized in place.
-const RECORD: &str = "Kustomize-Localize-Target: . in-place";
 
 /// Warns when the source got its localized files from a localized branch: its URLs were probably removed by accident.
 /// Files that were localized in the working tree were committed on purpose.
@@ -21,24 +19,20 @@ pub(super) fn warning(
     source: &str,
     lock: Option<&Lock>,
 ) -> Result<Option<Warning>> {
-    if lock.is_none_or(|lock| lock.files.is_empty()) {
+    // Only what we commit says that its message holds the record, too.
+    if lock.is_none_or(|lock| lock.files.is_empty() || !lock.trailers) {
         return Ok(None);
     }
-    let Some((wrote, message)) = here.newest(source, Which::Wrote(LOCK_NAME))? else {
-        return Ok(None);
+    let locks = [LOCK_NAME.to_owned()];
+    let commit = match records::newest(repository, source, &locks, |record| record.target.in_place)?
+    {
+        Found::Record(record) => record.commit,
+        // A squash, which holds all of the branch.
+        _ => match here.last_change(source, LOCK_NAME)? {
+            Some(commit) => commit,
+            None => return Ok(None),
+        },
     };
-    let found = Trailers::parse(&message).ok().flatten();
-    if found.is_none_or(|trailers| !trailers.target.in_place) {
-        return Ok(None);
-    }
-    let commit = if message.lines().any(|line| line == RECORD) {
-        // Later ones that left the lock unchanged were merged with it.
-        here.newest(source, Which::Says(&RECORD.replace('.', "[.]")))?
-    } else {
-        // A squash, which holds the record among other text, and all of the branch.
-        None
-    };
-    let commit = commit.map_or(wrote, |(commit, _)| commit);
     // Against its source: that is what localizing has changed.
     let mainline = match parents(repository, &commit)? {
         0 | 1 => "",

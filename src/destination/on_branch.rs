@@ -19,6 +19,7 @@ use crate::failure::{Failure, Result, listed, short, stage};
 use crate::fetch::{History, Move, Published, Tip};
 use crate::git::{CommitId, LocalRepo, Status};
 use crate::history;
+use crate::history::records::{self, Found};
 use crate::history::tip::{self, TipState};
 use crate::history::trees::differences;
 use crate::plan::{Plan, Writes};
@@ -427,12 +428,13 @@ impl OnBranch {
                     &tip.made
                 } else {
                     // The newest commit is about another NEW_DIR.
-                    match tip::record_of(&self.repo, &tip.commit, into)? {
-                        None => return Ok(None),
-                        Some(record) => {
-                            found = record;
+                    let is_it = |record: &Trailers| record.target.into.as_ref() == Some(into);
+                    match records::newest(&self.repository, &tip.commit, &[], is_it)? {
+                        Found::Record(record) => {
+                            found = record.trailers;
                             &found
                         }
+                        _ => return Ok(None),
                     }
                 };
                 let is_told = |tree: &ObjectId| record.tree == Digest::GitTree(tree.to_string());

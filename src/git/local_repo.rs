@@ -80,26 +80,6 @@ pub struct Ref {
     pub is_head: bool,
 }
 
-/// A commit, as `git log` shows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogEntry {
-    /// Its id.
-    pub commit: String,
-    /// The ids of its parents; none of those that a shallow clone lacks.
-    pub parents: Vec<String>,
-    /// Its whole message.
-    pub message: String,
-}
-
-/// Which commits are looked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which<'a> {
-    /// What made the file at this path what it is.
-    Wrote(&'a str),
-    /// With a line in its message that begins so: a basic regular expression.
-    Says(&'a str),
-}
-
 /// What lists the configuration.
 const SETTINGS: [&str; 4] = ["config", "--list", "--show-scope", "-z"];
 
@@ -354,58 +334,20 @@ impl LocalRepo {
         Ok(output.stdout.starts_with(b"true"))
     }
 
-    /// Returns the commits that `tip` reaches over first parents, newest first, at most `limit`.
+    /// Returns the newest commit in the history of `tip` that changed a path.
     ///
     /// # Errors
     /// When git cannot read the history.
-    pub fn first_parents(&self, tip: &str, limit: usize) -> Result<Vec<LogEntry>> {
-        let limit = format!("--max-count={limit}");
-        self.log(&["--first-parent", &limit, tip, "--"])
-    }
-
-    /// Returns the newest commit in the history of `tip` that matches `which`, with its whole message.
-    ///
-    /// # Errors
-    /// When git cannot read the history.
-    pub fn newest(&self, tip: &str, which: Which<'_>) -> Result<Option<(String, String)>> {
-        let grep;
-        let args: &[&str] = match which {
-            Which::Wrote(path) => &["-1", tip, "--", path],
-            Which::Says(line) => {
-                grep = format!("--grep=^{line}");
-                &["-1", "--basic-regexp", &grep, tip, "--"]
-            }
-        };
-        let newest = self.log(args)?.into_iter().next();
-        Ok(newest.map(|entry| (entry.commit, entry.message)))
-    }
-
-    /// Returns commits with their parents and messages.
-    fn log(&self, args: &[&str]) -> Result<Vec<LogEntry>> {
-        const LOG: [&str; 5] = [
-            "--literal-pathspecs",
-            "log",
-            "-z",
-            "--no-show-signature",
-            "--encoding=UTF-8",
-        ];
-        let output = self.run(&[&LOG[..], &["--format=%H %P%n%B"], args].concat(), None)?;
+    pub fn last_change(&self, tip: &str, path: &str) -> Result<Option<String>> {
+        let output = self.run(
+            &["--literal-pathspecs", "rev-list", "-1", tip, "--", path],
+            None,
+        )?;
         if !output.status.success() {
             return Err(Failure::new(said(&output)));
         }
-        // The history of the source follows that of the branch: a message there may be anything.
-        Ok(String::from_utf8_lossy(&output.stdout)
-            .split('\0')
-            .filter_map(|entry| entry.split_once('\n'))
-            .filter_map(|(ids, message)| {
-                let mut ids = ids.split_whitespace().map(str::to_owned);
-                Some(LogEntry {
-                    commit: ids.next()?,
-                    parents: ids.collect(),
-                    message: message.to_owned(),
-                })
-            })
-            .collect())
+        let id = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        Ok(Some(id).filter(|id| !id.is_empty()))
     }
 
     /// Begins to read the configuration, where it is going to be needed and is not known.

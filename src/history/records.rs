@@ -1,26 +1,14 @@
 //! The commits of a history whose messages hold a record.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
-use std::rc::Rc;
+use gix::ObjectId;
 
 use super::trees::lookup;
 use crate::failure::{Failure, Result, short};
-use crate::git::{LocalRepo, LogEntry};
 use crate::record::Trailers;
 use crate::tree::objects::object_id;
 
 /// How far back to look for a localized commit.
-pub(super) const HISTORY: usize = 1000;
-
-/// A history, and what its messages say.
-pub struct Records<'a> {
-    here: &'a LocalRepo,
-    repository: &'a gix::Repository,
-    tip: &'a str,
-    /// The first parents of a commit.
-    chains: RefCell<HashMap<String, Rc<Vec<LogEntry>>>>,
-}
+const HISTORY: usize = 1000;
 
 /// Where a record was found.
 pub enum Found {
@@ -47,116 +35,85 @@ pub struct Recorded {
     pub after: Vec<String>,
 }
 
-impl<'a> Records<'a> {
-    /// Opens the history of `tip`, a commit id.
-    #[must_use]
-    pub fn of(here: &'a LocalRepo, repository: &'a gix::Repository, tip: &'a str) -> Self {
-        Records {
-            here,
-            repository,
-            tip,
-            chains: RefCell::default(),
-        }
-    }
-
-    /// Finds the newest record that `is_it` accepts. The history is followed over first parents, but where a merge took
-    /// one of `locks` (from the top) from another parent, over that one.
-    ///
-    /// # Errors
-    /// When git cannot read the history.
-    pub fn newest(&self, locks: &[String], is_it: impl Fn(&Trailers) -> bool) -> Result<Found> {
-        // Most of the time the tip is one: without starting git. What `git replace` says counts here, too.
-        if let Some(message) = message(self.repository, self.tip)
-            && let Ok(records) = Trailers::parse_all(&message)
-            && let Some(trailers) = records.into_iter().find(&is_it)
-        {
-            return Ok(Found::Record(Box::new(Recorded {
-                commit: self.tip.to_owned(),
-                trailers,
-                after: Vec::new(),
-            })));
-        }
-        let mut after = Vec::new();
-        let mut next = Some(self.tip.to_owned());
-        while let Some(start) = next.take() {
-            for entry in self.chain(&start)?.iter() {
-                let commit = entry.commit.clone();
-                match Trailers::parse_all(&entry.message) {
-                    Err(failure) => return Ok(Found::Unreadable { commit, failure }),
-                    Ok(records) => {
-                        if let Some(trailers) = records.into_iter().find(&is_it) {
-                            return Ok(Found::Record(Box::new(Recorded {
-                                commit,
-                                trailers,
-                                after,
-                            })));
-                        }
-                    }
-                }
-                after.push(short(&commit).to_owned());
-                next = self.merged(entry, locks)?;
-                if next.is_some() || after.len() >= HISTORY {
-                    break;
-                }
+/// Finds the newest record that `is_it` accepts in the history of `tip`, a commit id. The history is followed over first
+/// parents, but where a merge took one of `locks` (from the top) from another parent, over that one.
+///
+/// # Errors
+/// When a tree cannot be read.
+pub fn newest(
+    repository: &gix::Repository,
+    tip: &str,
+    locks: &[String],
+    is_it: impl Fn(&Trailers) -> bool,
+) -> Result<Found> {
+    let mut after = Vec::new();
+    let mut next = Some(object_id(tip)?);
+    // A history ends, too, where a shallow clone was cut off.
+    while let Some(commit) = next.and_then(|id| commit(repository, id)) {
+        let id = commit.id.to_string();
+        // A record has ASCII letters only, whatever the encoding of the rest.
+        let message = commit.message_raw().map_err(|error| unread(&id, &error))?;
+        match Trailers::parse(&String::from_utf8_lossy(message)) {
+            Err(failure) => {
+                return Ok(Found::Unreadable {
+                    commit: id,
+                    failure,
+                });
             }
-            next = next.filter(|_| after.len() < HISTORY);
-        }
-        Ok(Found::Nothing)
-    }
-
-    fn chain(&self, start: &str) -> Result<Rc<Vec<LogEntry>>> {
-        if let Some(chain) = self.chains.borrow().get(start) {
-            return Ok(chain.clone());
-        }
-        let chain = Rc::new(self.here.first_parents(start, HISTORY)?);
-        let mut chains = self.chains.borrow_mut();
-        Ok(chains.entry(start.to_owned()).or_insert(chain).clone())
-    }
-
-    /// Returns the parent from which a merge took one of `locks`, if that is not the first.
-    fn merged(&self, entry: &LogEntry, locks: &[String]) -> Result<Option<String>> {
-        let Some((first, others)) = entry.parents.split_first() else {
-            return Ok(None);
-        };
-        if others.is_empty() {
-            return Ok(None);
-        }
-        for lock in locks {
-            let lock_of = |commit: &str| -> Result<_> {
-                // Many merges may be looked at: without starting git.
-                let object = self.repository.find_object(object_id(commit)?);
-                let Some(tree) = object
-                    .ok()
-                    .and_then(|object| object.try_into_commit().ok()?.tree_id().ok())
-                else {
-                    return Ok(None);
-                };
-                let found = lookup(self.repository, tree.detach(), lock)?;
-                Ok(found.map(|(_, id)| id))
-            };
-            let Some(there) = lock_of(&entry.commit)? else {
-                continue;
-            };
-            if lock_of(first)? == Some(there) {
-                continue;
+            Ok(Some(trailers)) if is_it(&trailers) => {
+                return Ok(Found::Record(Box::new(Recorded {
+                    commit: id,
+                    trailers,
+                    after,
+                })));
             }
-            for other in others {
-                if lock_of(other)? == Some(there) {
-                    return Ok(Some(other.clone()));
-                }
-            }
+            Ok(_) => {}
         }
-        Ok(None)
+        after.push(short(&id).to_owned());
+        let parents: Vec<ObjectId> = commit.parent_ids().map(|id| id.detach()).collect();
+        next = merged(repository, &commit, &parents, locks)?.or(parents.first().copied());
+        next = next.filter(|_| after.len() < HISTORY);
     }
+    Ok(Found::Nothing)
 }
 
-/// Returns the message of a commit; none where only git can read it, as in another encoding.
-fn message(repository: &gix::Repository, commit: &str) -> Option<String> {
-    let object = repository.find_object(object_id(commit).ok()?).ok()?;
-    let commit = object.try_into_commit().ok()?;
-    let commit = commit.decode().ok()?;
-    if commit.encoding.is_some() {
-        return None;
+/// Returns the parent from which a merge took one of `locks`, if that is not the first.
+fn merged(
+    repository: &gix::Repository,
+    merge: &gix::Commit<'_>,
+    parents: &[ObjectId],
+    locks: &[String],
+) -> Result<Option<ObjectId>> {
+    let Some((first, others)) = parents.split_first() else {
+        return Ok(None);
+    };
+    let lock_of = |commit: Option<&gix::Commit<'_>>, lock: &str| -> Result<Option<ObjectId>> {
+        let tree = commit.and_then(|commit| commit.tree_id().ok());
+        let found = tree
+            .map(|tree| lookup(repository, tree.detach(), lock))
+            .transpose()?;
+        Ok(found.flatten().map(|(_, id)| id))
+    };
+    for lock in locks.iter().filter(|_| !others.is_empty()) {
+        let Some(there) = lock_of(Some(merge), lock)? else {
+            continue;
+        };
+        if lock_of(commit(repository, *first).as_ref(), lock)? == Some(there) {
+            continue;
+        }
+        for other in others {
+            if lock_of(commit(repository, *other).as_ref(), lock)? == Some(there) {
+                return Ok(Some(*other));
+            }
+        }
     }
-    String::from_utf8(commit.message.to_vec()).ok()
+    Ok(None)
+}
+
+fn commit(repository: &gix::Repository, id: ObjectId) -> Option<gix::Commit<'_>> {
+    repository.find_object(id).ok()?.try_into_commit().ok()
+}
+
+fn unread(commit: &str, error: &dyn std::fmt::Display) -> Failure {
+    Failure::new(format!("commit {commit} cannot be read: {error}"))
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 
-use super::records::{Found, HISTORY, Recorded, Records};
+use super::records::{self, Found, Recorded};
 use super::trees::{differences, entries, lookup};
 use crate::failure::{Failure, Result, command};
 use crate::git::LocalRepo;
@@ -229,21 +229,11 @@ fn newest(
     branch: &str,
     tip: &str,
 ) -> Result<Recorded> {
-    match Records::of(here, repository, tip).newest(&[], |_| true)? {
+    match records::newest(repository, tip, &[], |_| true)? {
         Found::Record(recorded) => Ok(*recorded),
         Found::Unreadable { failure, .. } => Err(failure),
         Found::Nothing => Err(not_ours(here, branch)?),
     }
-}
-
-/// Returns the newest record of a NEW_DIR that a tip contains.
-///
-/// # Errors
-/// When git cannot read the history.
-pub fn record_of(here: &LocalRepo, tip: &str, into: &str) -> Result<Option<Trailers>> {
-    let records = here.first_parents(tip, HISTORY)?.into_iter();
-    let mut records = records.filter_map(|entry| Trailers::parse(&entry.message).ok().flatten());
-    Ok(records.find(|record| record.target.into.as_deref() == Some(into)))
 }
 
 fn not_ours(here: &LocalRepo, branch: &str) -> Result<Failure> {

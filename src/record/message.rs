@@ -26,8 +26,7 @@ const SCISSORS: &str = " ------------------------ >8 ------------------------";
 ///
 /// # Errors
 ///
-/// Fails when there is no text, when it holds NUL or lines that could be taken for those of a record, and when a
-/// value of `trailers` is malformed.
+/// Fails when there is no text, when it holds NUL, and when a value of `trailers` is malformed.
 pub fn render_message(subject_and_body: &str, trailers: &Trailers) -> Result<String> {
     if subject_and_body.contains('\0') {
         return Err(Failure::new(
@@ -47,15 +46,7 @@ pub fn render_message(subject_and_body: &str, trailers: &Trailers) -> Result<Str
         message.push('\n');
     }
     message.push_str(&trailers.render()?);
-    // The text must not be taken for a record, or for a part of this one.
-    let is_ours = |newest: &Trailers| newest.render().is_ok_and(|lines| message.ends_with(&lines));
-    match Trailers::parse(&message) {
-        Ok(Some(newest)) if is_ours(&newest) => Ok(message),
-        _ => Err(Failure::new(
-            "the text of the commit message has a line that begins as those of a record do: `Kustomize-Localize-`",
-        )
-        .hint("word it otherwise")),
-    }
+    Ok(message)
 }
 
 /// Returns the line as git takes it for text.
@@ -142,7 +133,7 @@ fn without_ours<'a>(lines: &[&'a str]) -> Vec<&'a str> {
 
 /// Returns whether a line is `key: value` as git reads it: letters, digits and `-`, then space, then
 /// the colon.
-fn is_trailer(line: &str) -> bool {
+pub(super) fn is_trailer(line: &str) -> bool {
     line.split_once(':').is_some_and(|(key, value)| {
         let key = key.trim_end_matches([' ', '\t']);
         !key.is_empty()

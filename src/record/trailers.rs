@@ -16,16 +16,12 @@
 //! characters and everything outside of ASCII are percent-encoded. A line is never folded. The
 //! order is that of the example; remotes, and what was not built, are sorted, each once.
 
-mod found;
-
 use std::collections::BTreeSet;
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
-use super::valid;
-use super::{Digest, Verified};
-use crate::failure::shown;
-use crate::failure::{Failure, Result};
+use super::{Digest, Verified, message, valid};
+use crate::failure::{Failure, Result, shown};
 
 /// What all our keys begin with.
 pub(super) const PREFIX: &str = "Kustomize-Localize-";
@@ -97,12 +93,11 @@ impl Key {
         Key::Tool,
     ];
 
-    /// What every record has.
-    const REQUIRED: [Key; 4] = [Key::Target, Key::Tree, Key::Verified, Key::Tool];
-
-    /// Returns whether one record may have several lines with this key.
-    fn is_list(self) -> bool {
-        matches!(self, Key::Remote | Key::NotBuilt)
+    /// Returns the key and the value of a line.
+    fn split(line: &str) -> Option<(Key, &str)> {
+        let (name, value) = line.strip_prefix(PREFIX)?.split_once(": ")?;
+        let key = Key::ALL.into_iter().find(|key| key.name() == name)?;
+        Some((key, value))
     }
 
     fn name(self) -> &'static str {
@@ -148,31 +143,42 @@ impl Trailers {
         Ok(lines)
     }
 
-    /// Reads the record back from a commit message; none when it holds none.
-    ///
-    /// The message may have gone through a squash: lines that `git merge --squash` has indented, that a hosting service
-    /// has put under bullets or wrapped at a width, and text after them are read. Of several records the newest counts:
-    /// the last one, and the first one in the log that `git merge --squash` writes, newest first. A record that was cut
-    /// off is skipped if there is another.
+    /// Reads the record back from the last paragraph of a commit message, where git finds trailers, too; none when it
+    /// holds none.
     ///
     /// # Errors
     ///
     /// Fails when a record is not as it was written: incomplete, malformed, with other lines or another order.
     pub fn parse(message: &str) -> Result<Option<Trailers>> {
-        Ok(Self::parse_all(message)?.into_iter().next())
+        let lines: Vec<&str> = message.trim_end().lines().collect();
+        let mut last: Vec<&str> = lines
+            .rsplit(|line| line.trim().is_empty())
+            .next()
+            .unwrap_or_default()
+            .to_vec();
+        // git takes an indented line for more of the one above.
+        last.dedup_by(|line, above| line.starts_with([' ', '\t']) && !message::is_ours(above));
+        last.retain(|line| message::is_ours(line) || line.starts_with([' ', '\t']));
+        if !last
+            .iter()
+            .any(|line| message::is_ours(line) && message::is_trailer(line))
+        {
+            return Ok(None);
+        }
+        let malformed = |line: &str| {
+            Failure::new(format!(
+                "the line `{}` of the commit message is not one of a record",
+                shown(line)
+            ))
+            .hint("a newer git-kustomize-localize may have written it: upgrade this one")
+        };
+        let fields = last
+            .into_iter()
+            .map(|line| Key::split(line).ok_or_else(|| malformed(line)));
+        Trailers::of_lines(&fields.collect::<Result<Vec<_>>>()?).map(Some)
     }
 
-    /// Reads every record, newest first: of a squash, those of the commits that went into it.
-    ///
-    /// # Errors
-    ///
-    /// As [`parse`](Self::parse).
-    pub fn parse_all(message: &str) -> Result<Vec<Trailers>> {
-        let records = found::all(message)?;
-        records.iter().map(Self::of_lines).collect()
-    }
-
-    fn of_lines(lines: &found::Lines) -> Result<Trailers> {
+    fn of_lines(lines: &[(Key, &str)]) -> Result<Trailers> {
         let mut target = None;
         let mut source = None;
         let mut remotes = BTreeSet::new();
@@ -199,7 +205,10 @@ impl Trailers {
         }
         let (Some(target), Some(tree), Some(verified), Some(tool)) = (target, tree, verified, tool)
         else {
-            return Err(found::incomplete());
+            return Err(Failure::new(format!(
+                "the commit message holds `{PREFIX}…` lines, but no complete record"
+            ))
+            .hint("compare with the lock, which is the other copy of the record"));
         };
         let verified = Verified::parse(verified, not_built)
             .map_err(|failure| failure.context(format_args!("{PREFIX}{}", Key::Verified.name())))?;
@@ -212,7 +221,7 @@ impl Trailers {
             tool,
         };
         trailers.check()?;
-        let line = |(key, value): &(Key, String)| format!("{PREFIX}{}: {value}\n", key.name());
+        let line = |(key, value): &(Key, &str)| format!("{PREFIX}{}: {value}\n", key.name());
         if trailers.render()? != lines.iter().map(line).collect::<String>() {
             return Err(Failure::new(format!(
                 "the `{PREFIX}…` lines of the commit message are not in the order, or not in the form, in which they are written"

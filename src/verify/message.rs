@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::{Kind, Verifier};
 use crate::failure::{Failure, Result, short};
 use crate::git::{CommitId, LocalRepo};
-use crate::history::records::{Found, Recorded, Records};
+use crate::history::records::{self, Found, Recorded};
 use crate::history::tip;
 use crate::history::trees::{differences, entries, lookup};
 use crate::record::{Digest, LOCK_NAME, Lock, Trailers};
@@ -19,7 +19,6 @@ pub(super) struct History<'a> {
     repository: &'a gix::Repository,
     rev: &'a str,
     id: &'a CommitId,
-    records: Records<'a>,
     /// The newest record of all.
     newest: Found,
     /// Whether a missing record was reported.
@@ -33,14 +32,12 @@ impl<'a> History<'a> {
         (rev, id): (&'a str, &'a CommitId),
         locks: &[String],
     ) -> Result<Self> {
-        let records = Records::of(here, repository, &id.commit);
-        let newest = records.newest(locks, |_| true)?;
+        let newest = records::newest(repository, &id.commit, locks, |_| true)?;
         Ok(History {
             here,
             repository,
             rev,
             id,
-            records,
             newest,
             is_missing: false,
         })
@@ -51,16 +48,19 @@ impl<'a> History<'a> {
         matches!(&self.newest, Found::Record(newest) if newest.trailers.target.in_place)
     }
 
-    /// Compares a lock and its directory with the message that holds the same record, which it returns.
+    /// Compares a lock and its directory with the message that holds the same record, which it returns. On a
+    /// branch that is not ours (`is_other`) there may be none, as after a squash: then the lock is the record.
     pub(super) fn message(
         &mut self,
         verifier: &mut Verifier<'_>,
         directory: &str,
         lock: &Lock,
+        is_other: bool,
     ) -> Result<Option<Box<Recorded>>> {
         let name = path::join(directory, LOCK_NAME);
         let is_it = |trailers: &Trailers| is_about(trailers, directory);
-        match self.records.newest(std::slice::from_ref(&name), is_it)? {
+        let locks = std::slice::from_ref(&name);
+        match records::newest(self.repository, &self.id.commit, locks, is_it)? {
             Found::Record(record) => {
                 self.lock(verifier, directory, lock, &record)?;
                 self.tree(verifier, directory, &record)?;
@@ -72,7 +72,7 @@ impl<'a> History<'a> {
                 Ok(None)
             }
             Found::Nothing => {
-                if lock.trailers && verifier.is_asked(&name) {
+                if lock.trailers && !is_other && verifier.is_asked(&name) {
                     self.missing(verifier, &name)?;
                 }
                 Ok(None)

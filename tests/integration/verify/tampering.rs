@@ -414,11 +414,7 @@ fn a_squash_on_a_main_that_went_on_is_as_recorded() {
     work.commit("more");
     work.git(&["merge", "--quiet", "--squash", "localized/main"]);
     work.git(&["commit", "--quiet", "--no-edit"]);
-    for rev in ["HEAD", "main^{commit}"] {
-        work.run(&["verify", rev])
-            .fails(1)
-            .stdout_has("README.md: is not what the message of ");
-    }
+    work.run(&["verify"]).success().stdout_has(": as recorded");
     // The same on the branch is not a squash, whatever its subject.
     work.git(&["reset", "--quiet", "--hard"]);
     work.git(&["switch", "--quiet", "--detach", "localized/main"]);
