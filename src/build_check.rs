@@ -25,6 +25,8 @@ mod runner;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use serde::{Serialize, Serializer};
+
 pub use compare::{Changed, Difference, ObjectChange, Verdict};
 pub use earlier::Earlier;
 pub use one::{build_all, build_one};
@@ -81,10 +83,9 @@ impl<'a> Job<'a> {
             };
             // One build would reach out, and the other could not.
             match reached_left(graph, affected.root, &plan.lock.left) {
-                Some(reason) => skipped.push(TargetCheck::without_build(
-                    &target,
-                    Verdict::Skipped { reason },
-                )),
+                Some(reason) => {
+                    skipped.push(TargetCheck::new(&target, Verdict::Skipped { reason }))
+                }
                 None => targets.push(target),
             }
         }
@@ -119,9 +120,10 @@ struct Target {
 }
 
 /// The result of the builds.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct BuildCheck {
     /// The program that built, or would have; none if there is none.
+    #[serde(rename = "program", serialize_with = "program_of")]
     pub by: Option<Builder>,
     /// Why nothing was built.
     pub without: Option<String>,
@@ -130,26 +132,34 @@ pub struct BuildCheck {
     /// The result of each target.
     pub targets: Vec<TargetCheck>,
     /// What upstream holds now is something else, where that may be why a target differs.
+    #[serde(skip)]
     pub moved: Vec<Change>,
-    /// Where the outputs that differ were kept.
-    pub kept: Option<PathBuf>,
+    /// The directory in which the outputs that differ were kept.
+    #[serde(skip)]
+    pub kept: Option<String>,
     /// The files that a checkout converts on one side only, where that may be why a target differs.
     pub converted: Vec<String>,
 }
 
 /// The result of building one target.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct TargetCheck {
     /// How records name it.
     pub target: String,
     /// The result of the comparison.
+    #[serde(flatten)]
     pub verdict: Verdict,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_step: Option<&'static str>,
     /// The number of bytes that the original builds to.
     pub size: u64,
     /// Why the original was built against its live upstream, if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<String>,
-    /// Where the outputs were kept, if they differ.
-    pub kept: Option<PathBuf>,
+    /// The directory in which the outputs were kept, if they differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outputs: Option<String>,
 }
 
 impl BuildCheck {
@@ -189,36 +199,31 @@ impl BuildCheck {
     }
 }
 
+fn program_of<S: Serializer>(by: &Option<Builder>, serializer: S) -> Result<S::Ok, S::Error> {
+    by.as_ref().map(|by| &by.program).serialize(serializer)
+}
+
 impl TargetCheck {
-    /// Returns what is known of a target that is not built.
-    fn without_build(target: &Target, verdict: Verdict) -> TargetCheck {
+    fn new(target: &Target, verdict: Verdict) -> TargetCheck {
+        let next_step = match &verdict {
+            Verdict::Identical | Verdict::VerifiedBefore | Verdict::Skipped { .. } => None,
+            Verdict::Differs(_) => Some("to accept the difference: --no-verify"),
+            Verdict::Unsteady(_) => Some(
+                "let it build to the same each time (charts need a release name, functions no clock), or leave it unverified: --no-verify",
+            ),
+            Verdict::NotBuilt { reason } | Verdict::Broken { reason } => {
+                let mut steps = NEXT_STEPS.iter();
+                steps.find_map(|(said, step)| reason.contains(said).then_some(*step))
+            }
+        };
         TargetCheck {
             target: target.name.clone(),
             verdict,
+            next_step,
             size: 0,
             live: None,
-            kept: None,
+            outputs: None,
         }
-    }
-
-    /// Returns what to do about the verdict.
-    #[must_use]
-    pub fn next_steps(&self) -> Vec<String> {
-        let steps: &[&str] = match &self.verdict {
-            Verdict::Identical | Verdict::VerifiedBefore | Verdict::Skipped { .. } => &[],
-            Verdict::Differs(_) => &["to accept the difference: --no-verify"],
-            Verdict::Unsteady(_) => &[
-                "let it build to the same each time (charts need a release name, functions no clock), or leave it unverified: --no-verify",
-            ],
-            Verdict::NotBuilt { reason } | Verdict::Broken { reason } => {
-                let step = NEXT_STEPS.iter().find(|(said, _)| reason.contains(said));
-                match step {
-                    Some((_, step)) => &[*step],
-                    None => &[],
-                }
-            }
-        };
-        steps.iter().map(|step| (*step).to_owned()).collect()
     }
 }
 

@@ -3,10 +3,13 @@
 use std::fmt;
 use std::process::Command;
 
+use serde::Serialize;
+
 use crate::process::{self, Isolation, Output};
 
 /// How the network is closed for a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Network {
     /// It has a network of its own, with nothing in it (Linux).
     Namespace,
@@ -34,15 +37,6 @@ pub(super) const PROXIES: [&str; 6] = [
 ];
 
 impl Network {
-    /// Returns its name, as in JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Network::Namespace => "namespace",
-            Network::Proxies => "proxies",
-        }
-    }
-
     /// Makes `command` see no network. In a [namespace](Network::Namespace) there is none.
     pub(super) fn close(command: &mut Command) {
         for name in PROXIES {

@@ -1,10 +1,13 @@
 //! What two outputs have in common, and where they differ.
 
+use serde::Serialize;
+
 use super::diff;
 use super::objects::{self, Object};
 
 /// What comparing says.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Verdict {
     /// The same bytes, but for the annotations of `buildMetadata`: they name the paths of what was built.
     Identical,
@@ -56,24 +59,10 @@ impl Verdict {
             | Verdict::Skipped { .. } => false,
         }
     }
-
-    /// Returns its name, as in JSON.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        match self {
-            Verdict::Identical => "identical",
-            Verdict::VerifiedBefore => "verified-before",
-            Verdict::Differs(_) => "differs",
-            Verdict::Unsteady(_) => "unsteady",
-            Verdict::Broken { .. } => "broken",
-            Verdict::NotBuilt { .. } => "not-built",
-            Verdict::Skipped { .. } => "skipped",
-        }
-    }
 }
 
 /// How two outputs differ.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// The objects that are not the same, in the order of the outputs; none where only the order differs.
     pub objects: Vec<ObjectChange>,
@@ -82,7 +71,7 @@ pub struct Difference {
 }
 
 /// One object that is not the same.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ObjectChange {
     /// What names it: `apps/v1 Deployment NAMESPACE/NAME`.
     pub id: String,
@@ -91,7 +80,8 @@ pub struct ObjectChange {
 }
 
 /// What happened to an object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Changed {
     /// Only the result has it.
     Added,

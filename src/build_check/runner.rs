@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::build::{self, Build, BuildEnv, Git, Network};
@@ -57,7 +57,7 @@ fn checked(job: &Job<'_>, options: &Options) -> Result<BuildCheck> {
     let verdict_of_all = |verdict: Verdict| {
         let targets = job.targets.iter();
         targets
-            .map(|target| TargetCheck::without_build(target, verdict.clone()))
+            .map(|target| TargetCheck::new(target, verdict.clone()))
             .collect()
     };
     if covered.iter().all(|covered| *covered) {
@@ -93,7 +93,6 @@ fn checked(job: &Job<'_>, options: &Options) -> Result<BuildCheck> {
         inputs: &inputs,
         arguments,
         offline: options.offline,
-        places: Places::new(processors()),
         progress: Progress::new("building", options.quiet),
         outputs: &options.outputs,
         is_single: job.targets.len() == 1,
@@ -113,8 +112,6 @@ struct Runner<'a> {
     skips: bool,
     /// Whether they run functions that are programs.
     runs: bool,
-    /// One for each processor.
-    places: Places,
     progress: Progress,
     /// What outputs that differ are kept under.
     outputs: &'a str,
@@ -122,40 +119,6 @@ struct Runner<'a> {
     is_single: bool,
     /// Where they are kept, once there are any.
     kept: Mutex<Option<Scratch>>,
-}
-
-/// So many builds may run at once: the two of a target are two.
-struct Places {
-    free: Mutex<usize>,
-    freed: Condvar,
-}
-
-/// The place of one build, free again when this is dropped.
-struct Place<'a>(&'a Places);
-
-impl Places {
-    fn new(number: usize) -> Places {
-        Places {
-            free: Mutex::new(number),
-            freed: Condvar::new(),
-        }
-    }
-
-    /// Waits for a free place.
-    fn take(&self) -> Place<'_> {
-        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        let free = self.freed.wait_while(free, |free| *free == 0);
-        *free.unwrap_or_else(PoisonError::into_inner) -= 1;
-        Place(self)
-    }
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        let mut free = self.0.free.lock().unwrap_or_else(PoisonError::into_inner);
-        *free += 1;
-        self.0.freed.notify_one();
-    }
 }
 
 impl Runner<'_> {
@@ -172,7 +135,7 @@ impl Runner<'_> {
         let targets = job.targets.iter().zip(covered);
         let targets = targets.filter_map(|(target, covered)| {
             if *covered {
-                Some(TargetCheck::without_build(target, Verdict::VerifiedBefore))
+                Some(TargetCheck::new(target, Verdict::VerifiedBefore))
             } else {
                 built.next()
             }
@@ -182,7 +145,7 @@ impl Runner<'_> {
         let kept = self.kept.into_inner();
         checked.kept = kept
             .unwrap_or_else(PoisonError::into_inner)
-            .map(Scratch::keep);
+            .map(|scratch| scratch.keep().display().to_string());
         let live = checked.targets.iter().any(|target| target.live.is_some());
         if checked.differs() {
             checked.converted.clone_from(&self.inputs.converted);
@@ -193,10 +156,10 @@ impl Runner<'_> {
         Ok(checked)
     }
 
-    /// Builds all targets, in as many processes as there are processors.
+    /// Builds all targets, in about as many processes as there are processors: each target is two.
     fn all(&self, targets: &[&Target]) -> Result<Vec<TargetCheck>> {
         self.progress.expect(targets.len());
-        let checked = side_by_side(targets, processors(), |number, target| {
+        let checked = side_by_side(targets, processors().div_ceil(2), |number, target| {
             self.progress.begin(&target.name);
             let checked = self.one(number, target);
             self.progress.end(&target.name);
@@ -210,7 +173,6 @@ impl Runner<'_> {
         let inputs = self.inputs;
         let private = inputs.private(number);
         let build = |what: &str, target: &OsStr, env: BuildEnv<'_>| {
-            let _place = self.places.take();
             let private = private.join(what);
             build::build(
                 self.program,
@@ -288,11 +250,10 @@ impl Runner<'_> {
                 None
             };
         Ok(TargetCheck {
-            target: target.name.clone(),
-            verdict,
             size: first.stdout.len() as u64,
             live: unknown,
-            kept,
+            outputs: kept.map(|kept| kept.display().to_string()),
+            ..TargetCheck::new(target, verdict)
         })
     }
 
@@ -389,32 +350,4 @@ fn refuse_arguments(arguments: &[String]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use super::*;
-
-    #[test]
-    fn no_more_builds_run_at_once_than_there_are_places() {
-        let places = Places::new(2);
-        let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        std::thread::scope(|threads| {
-            for _ in 0..8 {
-                threads.spawn(|| {
-                    for _ in 0..20 {
-                        let _place = places.take();
-                        let running = now.fetch_add(1, Ordering::SeqCst) + 1;
-                        most.fetch_max(running, Ordering::SeqCst);
-                        std::thread::sleep(Duration::from_micros(200));
-                        now.fetch_sub(1, Ordering::SeqCst);
-                    }
-                });
-            }
-        });
-        assert_eq!(most.into_inner(), 2);
-        assert_eq!(now.into_inner(), 0);
-    }
 }

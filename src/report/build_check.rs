@@ -59,9 +59,9 @@ pub(super) fn write_proof(
             writeln!(out, "  {what}: {}: {}", names.join(", "), visible(reason))?;
         }
     }
-    let steps = checked.targets.iter().flat_map(TargetCheck::next_steps);
-    for step in steps.collect::<BTreeSet<String>>() {
-        writeln!(out, "  {}", visible(&step))?;
+    let steps = checked.targets.iter().filter_map(|one| one.next_step);
+    for step in steps.collect::<BTreeSet<&str>>() {
+        writeln!(out, "  {step}")?;
     }
     for target in &checked.targets {
         write_live(out, checked, target)?;
@@ -150,8 +150,7 @@ pub(super) fn write_differences(out: &mut String, checked: &BuildCheck) -> std::
         )?;
     }
     if let Some(kept) = &checked.kept {
-        let kept = kept.display().to_string();
-        writeln!(out, "  both outputs: {}", visible(&kept))?;
+        writeln!(out, "  both outputs: {}", visible(kept))?;
     }
     Ok(())
 }
@@ -163,7 +162,7 @@ pub(super) fn refusal(checked: &BuildCheck) -> Option<Failure> {
         Failure::new("nothing was written: the localized build differs from the original")
     })?;
     let steps = checked.targets.iter().filter(differs);
-    let steps: BTreeSet<String> = steps.flat_map(TargetCheck::next_steps).collect();
+    let steps: BTreeSet<&str> = steps.filter_map(|one| one.next_step).collect();
     for step in steps {
         failure = failure.hint(step);
     }
@@ -245,93 +244,16 @@ fn write_difference(out: &mut String, difference: &Difference) -> std::fmt::Resu
 /// The result of the builds, as JSON.
 #[derive(Serialize)]
 pub(super) struct JsonBuildCheck<'a> {
-    /// The program that built, or would have; none if there is none.
-    program: Option<&'a str>,
-    /// Why nothing was built.
-    without: Option<&'a str>,
-    /// How the network was closed for the result; none where nothing was built.
-    network: Option<&'static str>,
-    targets: Vec<JsonTarget<'a>>,
+    #[serde(flatten)]
+    checked: &'a BuildCheck,
     moved: Vec<super::remotes::JsonChange<'a>>,
-    /// The files that a checkout converts on one side only.
-    converted: &'a [String],
-}
-
-#[derive(Serialize)]
-struct JsonTarget<'a> {
-    target: &'a str,
-    verdict: &'static str,
-    size: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    difference: Option<JsonDifference<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    next_steps: Vec<String>,
-    /// Why the original was built against its live upstream.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    live: Option<&'a str>,
-    /// Where both outputs are.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    outputs: Option<String>,
-}
-
-#[derive(Serialize)]
-struct JsonDifference<'a> {
-    /// Those that differ; none where only their order does.
-    objects: Vec<JsonObject<'a>>,
-    diff: &'a str,
-}
-
-#[derive(Serialize)]
-struct JsonObject<'a> {
-    id: &'a str,
-    change: &'static str,
 }
 
 impl<'a> From<&'a BuildCheck> for JsonBuildCheck<'a> {
     fn from(checked: &'a BuildCheck) -> Self {
         JsonBuildCheck {
-            program: checked.by.as_ref().map(|by| by.program.as_str()),
-            without: checked.without.as_deref(),
-            network: checked.network.map(|network| network.name()),
-            targets: checked.targets.iter().map(JsonTarget::from).collect(),
+            checked,
             moved: checked.moved.iter().map(Into::into).collect(),
-            converted: &checked.converted,
-        }
-    }
-}
-
-impl<'a> From<&'a TargetCheck> for JsonTarget<'a> {
-    fn from(target: &'a TargetCheck) -> Self {
-        let (reason, difference) = match &target.verdict {
-            Verdict::Identical | Verdict::VerifiedBefore => (None, None),
-            Verdict::Broken { reason }
-            | Verdict::NotBuilt { reason }
-            | Verdict::Skipped { reason } => (Some(reason.as_str()), None),
-            Verdict::Differs(difference) | Verdict::Unsteady(difference) => {
-                (None, Some(difference))
-            }
-        };
-        JsonTarget {
-            target: &target.target,
-            verdict: target.verdict.name(),
-            size: target.size,
-            reason,
-            difference: difference.map(|difference| JsonDifference {
-                objects: difference
-                    .objects
-                    .iter()
-                    .map(|object| JsonObject {
-                        id: &object.id,
-                        change: object.change.name(),
-                    })
-                    .collect(),
-                diff: &difference.diff,
-            }),
-            next_steps: target.next_steps(),
-            live: target.live.as_deref(),
-            outputs: target.kept.as_ref().map(|kept| kept.display().to_string()),
         }
     }
 }
@@ -347,8 +269,9 @@ mod tests {
             target: "apps".to_owned(),
             verdict,
             size: 50,
+            next_step: None,
             live: None,
-            kept: None,
+            outputs: None,
         };
         let reason = || "no".to_owned();
         let plain = target(Verdict::Identical);
