@@ -132,7 +132,6 @@ pub struct BuildCheck {
     /// The result of each target.
     pub targets: Vec<TargetCheck>,
     /// What upstream holds now is something else, where that may be why a target differs.
-    #[serde(skip)]
     pub moved: Vec<Change>,
     /// The directory in which the outputs that differ were kept.
     #[serde(skip)]

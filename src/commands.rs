@@ -1,5 +1,7 @@
 //! What the program does, one file per command: a request in, an outcome out. Nothing here reads arguments or prints.
 
+use serde::Serialize;
+
 mod add_allow;
 pub mod affected;
 mod builds;
@@ -47,7 +49,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 pub type News = std::collections::BTreeMap<String, Vec<String>>;
 
 /// What happened to the files that a command was to write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Status {
     /// It was written.
     Written,

@@ -9,12 +9,15 @@ use std::fmt::{self, Write as _};
 use strsim::levenshtein;
 
 pub(crate) use crate::redact::shown;
+use serde::Serialize;
+
 use crate::redact::{self, is_hidden};
 
 /// The place in a file that a message is about.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 pub struct Location {
     /// The upstream that the file belongs to, without secrets; empty for a file of the user.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub url: String,
     /// The file as the user would name it: a path, in the repository or in that upstream; empty where the upstream
     /// is the file.

@@ -20,6 +20,8 @@ use std::str::FromStr;
 use sha2::{Digest as _, Sha256};
 use std::io::{ErrorKind, Read};
 
+use serde::{Serialize, Serializer};
+
 use crate::failure::{Failure, shown};
 
 pub use crate::git::is_object_id;
@@ -46,6 +48,12 @@ pub enum Digest {
     GitBlob(String),
     /// The SHA-256 of the bytes of a file.
     Sha256(String),
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 impl Digest {

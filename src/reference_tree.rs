@@ -7,6 +7,8 @@ use std::rc::Rc;
 
 pub use deployed::Survey;
 
+use serde::Serialize;
+
 use crate::check;
 use crate::config::Config;
 use crate::failure::{Result, short};
@@ -111,24 +113,28 @@ pub(crate) fn unnamed(
 }
 
 /// Something that is named, or that names something.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Node {
     /// Its path from the top of the repository (`.` for the top), or its URL without secrets.
     pub name: String,
     /// What it is.
+    #[serde(flatten)]
     pub kind: NodeKind,
 }
 
 /// What a [`Node`] is.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
 pub enum NodeKind {
     /// A kustomization root.
+    #[serde(rename = "kustomization")]
     Root {
         /// Whether it is a Component.
         component: bool,
         /// The [label](Remote::label) of the remote that it was brought in from.
         localized: Option<String>,
         /// Why its references are unknown, in a word or two.
+        #[serde(rename = "why")]
         broken: Option<&'static str>,
     },
     /// A file.
@@ -139,6 +145,7 @@ pub enum NodeKind {
     /// A directory of another repository.
     Git {
         /// The ref as written.
+        #[serde(rename = "ref")]
         reference: Option<String>,
         /// How firmly the ref names a commit.
         pin: Pin,
@@ -155,8 +162,11 @@ pub enum NodeKind {
         /// The digest that the lock holds for its archive.
         locked: Option<Digest>,
     },
-    /// What cannot be followed, and why, in a word or two.
-    Broken(&'static str),
+    /// What cannot be followed.
+    Broken {
+        /// Why, in a word or two.
+        why: &'static str,
+    },
 }
 
 impl Node {
@@ -166,7 +176,7 @@ impl Node {
         match &self.kind {
             NodeKind::Git { .. } | NodeKind::Http { .. } | NodeKind::Chart { .. } => true,
             NodeKind::Root { localized, .. } | NodeKind::File { localized } => localized.is_some(),
-            NodeKind::Broken(_) => false,
+            NodeKind::Broken { .. } => false,
         }
     }
 
@@ -201,19 +211,20 @@ impl Node {
             },
             NodeKind::Http { locked: state } => locked(state),
             NodeKind::Chart { locked: state } => format!("chart, {}", locked(state)),
-            NodeKind::Broken(why) => (*why).to_owned(),
+            NodeKind::Broken { why } => (*why).to_owned(),
         }
     }
 }
 
 /// One reference.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Link {
     /// What names: index into [`ReferenceTree::nodes`].
     pub from: usize,
     /// What is named: index into [`ReferenceTree::nodes`].
     pub to: usize,
     /// The file that holds the reference.
+    #[serde(rename = "path")]
     pub file: String,
     /// Its line, from 1; 0 if it is known from the lock only.
     pub line: usize,
@@ -226,13 +237,14 @@ pub struct Link {
 }
 
 /// The graph.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct ReferenceTree {
     /// What names and is named, each once.
     pub nodes: Vec<Node>,
     /// Where to begin reading.
     pub starts: Vec<usize>,
     /// The references, those of one node in their order in the file.
+    #[serde(rename = "references")]
     pub links: Vec<Link>,
 }
 
@@ -286,7 +298,9 @@ impl ReferenceTree {
                         maker.node(
                             name,
                             "broken",
-                            NodeKind::Broken(why(Some(&TroubleKind::Cycle))),
+                            NodeKind::Broken {
+                                why: why(Some(&TroubleKind::Cycle)),
+                            },
                         )
                     }
                     Target::Root { id, .. } => ids[id],
@@ -462,14 +476,24 @@ impl Maker<'_> {
                     node
                 }
                 (Place::Missing(path), None) => {
-                    self.node(path.clone(), "broken", NodeKind::Broken("missing"))
+                    self.node(path.clone(), "broken", NodeKind::Broken { why: "missing" })
                 }
-                (Place::Submodule(path), None) => {
-                    self.node(path.clone(), "broken", NodeKind::Broken("in a submodule"))
-                }
+                (Place::Submodule(path), None) => self.node(
+                    path.clone(),
+                    "broken",
+                    NodeKind::Broken {
+                        why: "in a submodule",
+                    },
+                ),
                 (Place::Outside, None) => {
                     let name = redact::url(chart.name);
-                    self.node(name, "broken", NodeKind::Broken("out of scope"))
+                    self.node(
+                        name,
+                        "broken",
+                        NodeKind::Broken {
+                            why: "out of scope",
+                        },
+                    )
                 }
             };
             let note = &chart.noted.note;
@@ -503,10 +527,16 @@ impl Maker<'_> {
                 }
                 _ => shown,
             };
-            return self.node(name, "broken", NodeKind::Broken(why(trouble)));
+            return self.node(name, "broken", NodeKind::Broken { why: why(trouble) });
         }
         let Some(wanted) = &edge.remote else {
-            return self.node(shown, "broken", NodeKind::Broken("left as it is"));
+            return self.node(
+                shown,
+                "broken",
+                NodeKind::Broken {
+                    why: "left as it is",
+                },
+            );
         };
         let locked = self.lock.and_then(|lock| wanted.locked(lock));
         let held = locked.filter(|remote| wanted.unlocked_directory(remote).is_none());

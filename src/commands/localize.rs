@@ -6,6 +6,8 @@ pub(super) mod target;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use serde::Serialize;
+
 use super::check;
 use super::fetching::{self, Fetching};
 use super::{Builds, News, Status};
@@ -92,7 +94,8 @@ pub struct Outcome {
 }
 
 /// What was localized, and the files that were written for it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
 pub enum Localized {
     /// A copy.
     Copy(CopyOutcome),
@@ -101,25 +104,27 @@ pub enum Localized {
 }
 
 /// A copy.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct CopyOutcome {
     /// What was localized: a path from the top of the repository, or a URL without secrets.
     pub target: String,
     /// Where the copy is: a path from the top of the repository, or as the user named it.
+    #[serde(rename = "new_directory")]
     pub new_dir: String,
     /// Its files by path, with the number of their bytes.
     pub files: BTreeMap<String, u64>,
 }
 
 /// The repository, localized where it stands.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct InPlaceOutcome {
     /// The roots that were named; all when there are none.
     pub targets: Vec<String>,
     /// Whether what was localized was brought in again, and nothing else.
     pub updated: bool,
-    /// The files that were written, with the number of their bytes, in their order.
-    pub written: Vec<(String, u64)>,
+    /// The files that were written, with the number of their bytes.
+    #[serde(rename = "files")]
+    pub written: BTreeMap<String, u64>,
     /// The files that were removed.
     pub removed: Vec<String>,
     /// What `git add` has to be given, from the top.
@@ -127,12 +132,15 @@ pub struct InPlaceOutcome {
 }
 
 /// The branch of a result.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct BranchOutcome {
     /// Its short name.
+    #[serde(rename = "branch")]
     pub name: String,
-    /// Its tip and the tree of NEW_DIR there, unless nothing was or is committed.
-    pub tip: Option<(String, String)>,
+    /// Its tip, unless nothing was or is committed.
+    pub commit: Option<String>,
+    /// The tree of NEW_DIR there.
+    pub tree: Option<String>,
     /// The source commit.
     pub source: String,
     /// The linked worktree that holds it as well, as it was named.
@@ -354,22 +362,27 @@ impl<'a> Run<'a> {
                 histories: &|moves| self.fetcher.histories(moves),
             })?),
         };
-        let (status, tip) = match delivered {
-            Err(status) => (status, None),
+        let (status, commit, tree) = match delivered {
+            Err(status) => (status, None, None),
             Ok(Delivered::Outrun) => return Ok(None),
             Ok(delivered) => {
                 let status = Status::of(&delivered);
-                let tip = match delivered {
-                    Delivered::Committed(committed) => Some((committed.commit, committed.tree)),
-                    _ => None,
-                };
-                (status, tip)
+                match delivered {
+                    Delivered::Committed(committed) => {
+                        (status, Some(committed.commit), Some(committed.tree))
+                    }
+                    _ => (status, None, None),
+                }
             }
         };
         let branch = destination.branch().map(|branch| BranchOutcome {
             name: branch.name().to_owned(),
-            pushed: branch.remote().filter(|_| tip.is_some()).map(str::to_owned),
-            tip,
+            pushed: branch
+                .remote()
+                .filter(|_| commit.is_some())
+                .map(str::to_owned),
+            commit,
+            tree,
             source: branch.source().to_owned(),
             worktree: branch.worktree(),
             deployed: match (&self.subject, &self.deployed) {

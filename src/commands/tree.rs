@@ -89,6 +89,6 @@ fn is_named(name: &update::Name, node: &Node) -> bool {
         NodeKind::Git { .. } | NodeKind::Http { .. } | NodeKind::Chart { .. } => {
             name.is_of_reference(&node.name)
         }
-        NodeKind::Broken(_) => false,
+        NodeKind::Broken { .. } => false,
     }
 }

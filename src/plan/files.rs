@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::rc::Rc;
 
+use serde::Serialize;
+
 use crate::config::{Config, FILE_NAME};
 use crate::failure::Location;
 use crate::finding::Rule;
@@ -120,11 +122,12 @@ impl Untrusted {
 }
 
 /// A reference that was changed.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Rewritten {
     /// The file in NEW_DIR that holds it.
     pub path: String,
     /// Where it stands in the original file.
+    #[serde(flatten)]
     pub location: Location,
     /// The old text, without secrets.
     pub from: String,

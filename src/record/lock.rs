@@ -260,25 +260,32 @@ pub struct StoredFile {
 }
 
 /// What is different about one remote between two locks.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "change", rename_all = "lowercase")]
 pub enum Change {
     /// It is only in the new lock.
     Added {
         /// What names it.
+        #[serde(rename = "url")]
         label: String,
         /// What it is.
+        #[serde(rename = "new")]
         digest: Digest,
     },
     /// It is only in the old lock.
+    #[serde(rename = "dropped")]
     Removed {
         /// What names it.
+        #[serde(rename = "url")]
         label: String,
         /// What it was.
+        #[serde(rename = "old")]
         digest: Digest,
     },
     /// It is in both, and what it names is something else now.
     Moved {
         /// What names it.
+        #[serde(rename = "url")]
         label: String,
         /// What it was.
         old: Digest,
@@ -288,6 +295,7 @@ pub enum Change {
     /// It is in both and the same, but more directories of it are in use.
     Extended {
         /// What names it.
+        #[serde(rename = "url")]
         label: String,
         /// The directories that the old lock did not hold.
         paths: Vec<String>,

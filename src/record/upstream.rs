@@ -1,10 +1,13 @@
 //! What became upstream of what a record lists.
 
+use serde::Serialize;
+
 use super::Digest;
 use crate::failure::Failure;
 
 /// What is upstream now, in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// What the record says.
     Ok,
@@ -49,19 +52,22 @@ impl Verdict {
 }
 
 /// What was found out about one remote of a record.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Answer {
     /// What it comes to.
     pub verdict: Verdict,
     /// What it is now, where that is known.
+    #[serde(rename = "new")]
     pub now: Option<Digest>,
     /// Why: a lower-case phrase; empty if the verdict is enough.
+    #[serde(rename = "message")]
     pub why: String,
     /// How many commits, without merges, lie between what it was and what it is, where it moved forward.
     pub commits: Option<usize>,
     /// The newest of these, newest first: id, and the first line of the message.
     pub newest: Vec<(String, String)>,
     /// What to tell of one that is unreachable.
+    #[serde(skip)]
     pub failure: Option<Failure>,
 }
 

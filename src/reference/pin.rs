@@ -1,8 +1,11 @@
 //! How firmly a ref names a commit, as far as its text shows.
 
+use serde::Serialize;
+
 /// What kind of name a ref is, by its text alone: offline there is no way to look up whether a name is that of a tag or
 /// of a branch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Pin {
     /// A full commit id (40 or 64 hex digits): pinned.
     Commit,

@@ -300,7 +300,7 @@ impl<'a> Reach<'a> {
                 NodeKind::Git { .. }
                 | NodeKind::Http { .. }
                 | NodeKind::Chart { .. }
-                | NodeKind::Broken(_) => true,
+                | NodeKind::Broken { .. } => true,
                 NodeKind::Root { broken, .. } => broken.is_some(),
                 NodeKind::File { .. } => false,
             };

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::json::{JsonObject, JsonUnread, TOOL, Tool, render};
+use super::json::{JsonObject, JsonUnread, report};
 use super::{counted, visible};
 use crate::affected::{Affected, AffectedRoot, AffectedTarget, Cause, Status};
 use crate::commands::affected::Outcome;
@@ -11,8 +11,6 @@ use crate::targets::{Changer, Place, Target, Unread};
 
 #[derive(Serialize)]
 struct JsonReport<'a> {
-    version: u32,
-    tool: Tool,
     since: &'a str,
     commit: &'a str,
     /// How many roots there are.
@@ -187,9 +185,7 @@ pub fn json(outcome: &Outcome) -> String {
             remote,
         }
     });
-    render(&JsonReport {
-        version: 1,
-        tool: TOOL,
+    report(&JsonReport {
         since: &outcome.since,
         commit: &outcome.commit,
         total: outcome.affected.total,

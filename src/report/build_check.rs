@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use serde::Serialize;
-
 use super::{counted, visible};
 use crate::build_check::{BuildCheck, Difference, TargetCheck, Verdict};
 use crate::failure::{Failure, short};
@@ -239,23 +237,6 @@ fn write_difference(out: &mut String, difference: &Difference) -> std::fmt::Resu
         writeln!(out, "    {}", visible(line))?;
     }
     Ok(())
-}
-
-/// The result of the builds, as JSON.
-#[derive(Serialize)]
-pub(super) struct JsonBuildCheck<'a> {
-    #[serde(flatten)]
-    checked: &'a BuildCheck,
-    moved: Vec<super::remotes::JsonChange<'a>>,
-}
-
-impl<'a> From<&'a BuildCheck> for JsonBuildCheck<'a> {
-    fn from(checked: &'a BuildCheck) -> Self {
-        JsonBuildCheck {
-            checked,
-            moved: checked.moved.iter().map(Into::into).collect(),
-        }
-    }
 }
 
 #[cfg(test)]

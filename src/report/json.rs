@@ -1,14 +1,12 @@
 //! The parts of reports for machines. Fields are only ever added; `version` changes if one goes away.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::json;
 
 use super::messages::leave;
 use crate::failure::{Failure, Failures, Location};
-use crate::record::{Left, LeftWhat};
 use crate::redact::{self, is_hidden};
 use crate::targets::{Target, Unread};
 use crate::walk::Warning;
@@ -23,41 +21,6 @@ pub(super) const TOOL: Tool = Tool {
     name: env!("CARGO_PKG_NAME"),
     version: env!("CARGO_PKG_VERSION"),
 };
-
-/// What stays remote.
-#[derive(Serialize)]
-pub(super) struct JsonLeft<'a> {
-    url: Option<&'a str>,
-    chart: Option<&'a str>,
-    version: Option<&'a str>,
-    image: Option<&'a str>,
-    through: &'a BTreeSet<Vec<String>>,
-    reason: &'a str,
-    accepted: bool,
-}
-
-impl<'a> From<&'a Left> for JsonLeft<'a> {
-    fn from(left: &'a Left) -> Self {
-        let (url, chart, version, image) = match &left.what {
-            LeftWhat::Reference { url } => (Some(url), None, None, None),
-            LeftWhat::Chart {
-                url,
-                chart,
-                version,
-            } => (Some(url), Some(chart), version.as_ref(), None),
-            LeftWhat::Image { image } => (None, None, None, Some(image)),
-        };
-        JsonLeft {
-            url: url.map(String::as_str),
-            chart: chart.map(String::as_str),
-            version: version.map(String::as_str),
-            image: image.map(String::as_str),
-            through: &left.through,
-            reason: &left.reason,
-            accepted: left.accepted,
-        }
-    }
-}
 
 /// The object of a target.
 #[derive(Serialize)]
@@ -103,37 +66,13 @@ impl<'a> From<&'a Unread> for JsonUnread<'a> {
 }
 
 #[derive(Serialize)]
-pub(super) struct JsonPlace<'a> {
-    /// The upstream that the file belongs to, unless it is the user's.
-    #[serde(skip_serializing_if = "str::is_empty")]
-    url: &'a str,
-    /// The path of the original file; empty where the upstream is the file.
-    file: &'a str,
-    line: usize,
-    column: usize,
-    field: &'a str,
-}
-
-impl<'a> From<&'a Location> for JsonPlace<'a> {
-    fn from(location: &'a Location) -> Self {
-        JsonPlace {
-            url: &location.url,
-            file: &location.file,
-            line: location.line,
-            column: location.column,
-            field: &location.field,
-        }
-    }
-}
-
-#[derive(Serialize)]
 pub(super) struct JsonMessage<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
     #[serde(flatten)]
-    place: Option<JsonPlace<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    chain: Vec<JsonPlace<'a>>,
+    place: Option<&'a Location>,
+    #[serde(skip_serializing_if = "<[Location]>::is_empty")]
+    chain: &'a [Location],
     message: &'a str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     hints: Vec<String>,
@@ -143,8 +82,8 @@ impl<'a> From<&'a Warning> for JsonMessage<'a> {
     fn from(warning: &'a Warning) -> Self {
         JsonMessage {
             id: Some(warning.rule.id()),
-            place: Some((&warning.location).into()),
-            chain: Vec::new(),
+            place: Some(&warning.location),
+            chain: &[],
             message: &warning.message,
             hints: Vec::new(),
         }
@@ -153,8 +92,6 @@ impl<'a> From<&'a Warning> for JsonMessage<'a> {
 
 #[derive(Serialize)]
 struct JsonFailures<'a> {
-    version: u32,
-    tool: Tool,
     outcome: &'static str,
     errors: Vec<JsonMessage<'a>>,
 }
@@ -162,9 +99,7 @@ struct JsonFailures<'a> {
 /// Returns what stopped the work as one JSON object, with a final newline.
 #[must_use]
 pub fn failures_json(failures: &Failures) -> String {
-    render(&JsonFailures {
-        version: 1,
-        tool: TOOL,
+    report(&JsonFailures {
         outcome: "failed",
         errors: failures.0.iter().map(JsonMessage::from).collect(),
     })
@@ -179,12 +114,29 @@ impl<'a> From<&'a Failure> for JsonMessage<'a> {
         });
         JsonMessage {
             id: None,
-            place: failure.location.as_deref().map(JsonPlace::from),
-            chain: failure.chain.iter().map(JsonPlace::from).collect(),
+            place: failure.location.as_deref(),
+            chain: &failure.chain,
             message: &failure.message,
             hints: failure.hints.iter().cloned().chain(leave).collect(),
         }
     }
+}
+
+#[derive(Serialize)]
+struct Report<'a, T> {
+    version: u32,
+    tool: Tool,
+    #[serde(flatten)]
+    content: &'a T,
+}
+
+/// Returns what a command prints with `--format json`: which tool says it in which version, and the content.
+pub(super) fn report(content: &impl Serialize) -> String {
+    render(&Report {
+        version: 1,
+        tool: TOOL,
+        content,
+    })
 }
 
 /// Returns the value as indented JSON with a final newline, and without secrets. What could hide or fake a line of a

@@ -5,17 +5,17 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::build_check::{JsonBuildCheck, refusal, write_differences, write_proof};
-use super::json::{JsonLeft, JsonMessage, JsonPlace, TOOL, Tool, render};
+use super::build_check::{refusal, write_differences, write_proof};
+use super::json::{JsonMessage, report};
 use super::left::{write_accepted, write_left};
-use super::lock::name;
-use super::remotes::{JsonChange, JsonRemote, remote, write_changes};
+use super::remotes::write_changes;
 use super::{Tell, by_id, counted, visible, write_warnings};
+use crate::build_check::BuildCheck;
 use crate::commands::Status;
 use crate::commands::localize::{BranchOutcome, CopyOutcome, InPlaceOutcome, Localized, Outcome};
 use crate::failure::{Failure, short, stage};
 use crate::plan::Rewritten;
-use crate::record::{Change, Remote};
+use crate::record::{Change, Left, Remote};
 use crate::walk::Warning;
 
 impl Tell for Outcome {
@@ -31,10 +31,18 @@ impl Tell for Outcome {
     }
 
     fn json(&self) -> String {
-        match &self.result {
-            Localized::Copy(copied) => render(&self.json_copy(copied)),
-            Localized::InPlace(changed) => render(&self.json_in_place(changed)),
-        }
+        report(&JsonOutcome {
+            outcome: self.status,
+            result: &self.result,
+            branch: self.branch.as_ref(),
+            changes: &self.changes,
+            remotes: &self.remotes,
+            left: &self.left,
+            rewritten: &self.rewritten,
+            warning_counts: by_id(&self.warnings),
+            warnings: self.warnings.iter().map(JsonMessage::from).collect(),
+            verified: self.builds.as_ref(),
+        })
     }
 
     fn warnings(&self) -> &[Warning] {
@@ -166,46 +174,6 @@ impl Outcome {
         }
         Ok(())
     }
-
-    fn json_copy<'a>(&'a self, copied: &'a CopyOutcome) -> JsonCopy<'a> {
-        let CopyOutcome {
-            target,
-            new_dir,
-            files,
-        } = copied;
-        let branch = self.branch.as_ref();
-        let outcome = match (self.status, branch) {
-            (Status::Written, Some(_)) => "committed",
-            (status, _) => name(status),
-        };
-        let tip = branch.and_then(|branch| branch.tip.as_ref());
-        let is_told = !matches!(self.status, Status::Differs | Status::Warned);
-        JsonCopy {
-            version: 1,
-            tool: TOOL,
-            outcome,
-            target,
-            new_directory: new_dir,
-            branch: branch
-                .filter(|_| is_told)
-                .map(|branch| branch.name.as_str()),
-            commit: tip.map(|(commit, _)| commit.as_str()),
-            tree: tip.map(|(_, tree)| tree.as_str()),
-            source: branch
-                .filter(|_| tip.is_some())
-                .map(|branch| branch.source.as_str()),
-            remotes: self.remotes.iter().map(remote).collect(),
-            left: self.left.iter().map(JsonLeft::from).collect(),
-            files: files
-                .iter()
-                .map(|(path, size)| JsonFile { path, size: *size })
-                .collect(),
-            rewritten: self.rewritten.iter().map(JsonRewritten::from).collect(),
-            warning_counts: by_id(&self.warnings),
-            warnings: self.warnings.iter().map(JsonMessage::from).collect(),
-            verified: self.builds.as_ref().map(JsonBuildCheck::from),
-        }
-    }
 }
 
 /// The report about localizing in place.
@@ -311,7 +279,7 @@ impl Outcome {
         let place = match &self.branch {
             None => String::new(),
             Some(branch) => {
-                let commit = match &branch.tip {
+                let commit = match &branch.commit {
                     Some(_) => format!(" ({})", branch.short_tip()),
                     None => String::new(),
                 };
@@ -336,41 +304,6 @@ impl Outcome {
         }
         Ok(())
     }
-
-    fn json_in_place<'a>(&'a self, changed: &'a InPlaceOutcome) -> JsonInPlace<'a> {
-        let InPlaceOutcome {
-            targets,
-            written,
-            removed,
-            ..
-        } = changed;
-        let branch = self.branch.as_ref();
-        let tip = branch.and_then(|branch| branch.tip.as_ref());
-        JsonInPlace {
-            version: 1,
-            tool: TOOL,
-            outcome: name(self.status),
-            in_place: true,
-            targets,
-            branch: branch.map(|branch| branch.name.as_str()),
-            commit: tip.map(|(commit, _)| commit.as_str()),
-            source: branch.map(|branch| branch.source.as_str()),
-            pushed: branch.and_then(|branch| branch.pushed.as_deref()),
-            changes: self.changes.iter().map(JsonChange::from).collect(),
-            remotes: self.remotes.iter().map(remote).collect(),
-            left: self.left.iter().map(JsonLeft::from).collect(),
-            files: written
-                .iter()
-                .map(|(path, size)| JsonFile { path, size: *size })
-                .collect(),
-            removed,
-            rewritten: self.rewritten.iter().map(JsonRewritten::from).collect(),
-            commands: changed.commands(),
-            warning_counts: by_id(&self.warnings),
-            warnings: self.warnings.iter().map(JsonMessage::from).collect(),
-            verified: self.builds.as_ref().map(JsonBuildCheck::from),
-        }
-    }
 }
 
 impl InPlaceOutcome {
@@ -386,8 +319,7 @@ impl InPlaceOutcome {
 impl BranchOutcome {
     /// Returns the abbreviated tip.
     fn short_tip(&self) -> String {
-        let tip = self.tip.as_ref();
-        tip.map_or_else(String::new, |(commit, _)| short(commit).to_owned())
+        short(self.commit.as_deref().unwrap_or_default()).to_owned()
     }
 }
 
@@ -443,76 +375,17 @@ fn host(label: &str) -> String {
 }
 
 #[derive(Serialize)]
-struct JsonCopy<'a> {
-    version: u32,
-    tool: Tool,
-    outcome: &'static str,
-    target: &'a str,
-    new_directory: &'a str,
-    branch: Option<&'a str>,
-    commit: Option<&'a str>,
-    tree: Option<&'a str>,
-    source: Option<&'a str>,
-    remotes: Vec<JsonRemote>,
-    left: Vec<JsonLeft<'a>>,
-    files: Vec<JsonFile<'a>>,
-    rewritten: Vec<JsonRewritten<'a>>,
-    warning_counts: BTreeMap<&'static str, usize>,
-    warnings: Vec<JsonMessage<'a>>,
-    verified: Option<JsonBuildCheck<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonInPlace<'a> {
-    version: u32,
-    tool: Tool,
-    outcome: &'static str,
-    in_place: bool,
-    targets: &'a [String],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    branch: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    commit: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    source: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pushed: Option<&'a str>,
-    changes: Vec<JsonChange<'a>>,
-    remotes: Vec<JsonRemote>,
-    left: Vec<JsonLeft<'a>>,
-    files: Vec<JsonFile<'a>>,
-    removed: &'a [String],
-    rewritten: Vec<JsonRewritten<'a>>,
-    commands: Vec<String>,
-    warning_counts: BTreeMap<&'static str, usize>,
-    warnings: Vec<JsonMessage<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    verified: Option<JsonBuildCheck<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonFile<'a> {
-    path: &'a str,
-    size: u64,
-}
-
-#[derive(Serialize)]
-struct JsonRewritten<'a> {
-    /// The file in NEW_DIR.
-    path: &'a str,
+struct JsonOutcome<'a> {
+    outcome: Status,
     #[serde(flatten)]
-    place: JsonPlace<'a>,
-    from: &'a str,
-    to: &'a str,
-}
-
-impl<'a> From<&'a Rewritten> for JsonRewritten<'a> {
-    fn from(one: &'a Rewritten) -> Self {
-        JsonRewritten {
-            path: &one.path,
-            place: (&one.location).into(),
-            from: &one.from,
-            to: &one.to,
-        }
-    }
+    result: &'a Localized,
+    #[serde(flatten)]
+    branch: Option<&'a BranchOutcome>,
+    changes: &'a [Change],
+    remotes: &'a [Remote],
+    left: &'a [Left],
+    rewritten: &'a [Rewritten],
+    warning_counts: BTreeMap<&'static str, usize>,
+    warnings: Vec<JsonMessage<'a>>,
+    verified: Option<&'a BuildCheck>,
 }

@@ -5,15 +5,15 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::json::{JsonLeft, JsonMessage, TOOL, Tool, render};
+use super::json::{JsonMessage, report};
 use super::left::write_accepted;
-use super::remotes::{JsonChange, JsonRemote, remote, write_changes};
+use super::remotes::write_changes;
 use super::{Tell, by_id, counted, messages, visible, write_warnings};
 use crate::commands::Status;
 use crate::commands::lock::Outcome;
 use crate::failure::{Failure, Failures, short, stage};
 use crate::plan::lock::Unresolved;
-use crate::record::LOCK_NAME;
+use crate::record::{Change, LOCK_NAME, Left, Remote};
 use crate::walk::Warning;
 
 /// How many lines of errors are shown as they are.
@@ -21,17 +21,6 @@ const SCREEN: usize = 30;
 /// How many upstreams with errors, and how many changes, are shown otherwise: with the rest they fit on a screen.
 const MOST_UPSTREAMS: usize = 4;
 const MOST_CHANGES: usize = 10;
-
-/// Returns the name of a status, as in JSON.
-pub(super) fn name(status: Status) -> &'static str {
-    match status {
-        Status::Written => "written",
-        Status::Unchanged => "unchanged",
-        Status::DryRun => "dry-run",
-        Status::Warned => "warned",
-        Status::Differs => "differs",
-    }
-}
 
 impl Tell for Outcome {
     fn human(&self, verbose: bool) -> String {
@@ -42,14 +31,12 @@ impl Tell for Outcome {
     }
 
     fn json(&self) -> String {
-        render(&JsonLock {
-            version: 1,
-            tool: TOOL,
-            outcome: name(self.status),
+        report(&JsonLock {
+            outcome: self.status,
             lock: LOCK_NAME,
-            changes: self.changes.iter().map(JsonChange::from).collect(),
-            remotes: self.remotes.iter().map(remote).collect(),
-            left: self.left.iter().map(JsonLeft::from).collect(),
+            changes: &self.changes,
+            remotes: &self.remotes,
+            left: &self.left,
             warning_counts: by_id(&self.warnings),
             warnings: self.warnings.iter().map(JsonMessage::from).collect(),
             unresolved: self.unresolved.count,
@@ -219,13 +206,11 @@ fn by_upstream(failures: &[Failure]) -> (Vec<Failure>, usize) {
 
 #[derive(Serialize)]
 struct JsonLock<'a> {
-    version: u32,
-    tool: Tool,
-    outcome: &'static str,
+    outcome: Status,
     lock: &'static str,
-    changes: Vec<JsonChange<'a>>,
-    remotes: Vec<JsonRemote>,
-    left: Vec<JsonLeft<'a>>,
+    changes: &'a [Change],
+    remotes: &'a [Remote],
+    left: &'a [Left],
     warning_counts: BTreeMap<&'static str, usize>,
     warnings: Vec<JsonMessage<'a>>,
     unresolved: usize,

@@ -123,7 +123,7 @@ fn styled(node: &Node, look: Look) -> String {
         NodeKind::Git { locked, .. } | NodeKind::Http { locked } | NodeKind::Chart { locked } => {
             by_lock(locked.is_some())
         }
-        NodeKind::Broken(_)
+        NodeKind::Broken { .. }
         | NodeKind::Root {
             broken: Some(_), ..
         } => plain.red(),

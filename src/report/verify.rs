@@ -4,13 +4,12 @@ mod upstream;
 
 use serde::Serialize;
 
-use super::json::{JsonLeft, JsonMessage, TOOL, Tool, render};
+use super::json::{JsonMessage, report};
 use super::{counted, visible};
 use crate::failure::short;
 use crate::record::Left;
+use crate::verify::upstream::Upstream;
 use crate::verify::{Difference, Kind, Record, Verified};
-
-use upstream::JsonUpstream;
 
 /// Returns what differs, and what was looked at.
 #[must_use]
@@ -86,25 +85,13 @@ fn told(record: &Record) -> String {
 
 #[derive(Serialize)]
 struct JsonVerified<'a> {
-    version: u32,
-    tool: Tool,
     rev: &'a str,
     commit: Option<&'a str>,
-    records: Vec<JsonRecord<'a>>,
+    records: &'a [Record],
     differences: Vec<JsonDifference<'a>>,
     left: Vec<JsonAccepted<'a>>,
-    upstream: Option<Vec<JsonUpstream<'a>>>,
+    upstream: Option<&'a [Upstream]>,
     failures: Vec<JsonMessage<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonRecord<'a> {
-    directory: &'a str,
-    target: Option<&'a str>,
-    files: usize,
-    remotes: usize,
-    recorded_by: Option<&'a str>,
-    source: Option<&'a str>,
 }
 
 /// What stays remote, and the directory of the lock that lists it.
@@ -112,13 +99,13 @@ struct JsonRecord<'a> {
 struct JsonAccepted<'a> {
     directory: &'a str,
     #[serde(flatten)]
-    left: JsonLeft<'a>,
+    left: &'a Left,
 }
 
 fn accepted((directory, left): &(String, Left)) -> JsonAccepted<'_> {
     JsonAccepted {
         directory: shown(directory),
-        left: left.into(),
+        left,
     }
 }
 
@@ -132,7 +119,7 @@ fn shown(directory: &str) -> &str {
 
 #[derive(Serialize)]
 struct JsonDifference<'a> {
-    kind: &'static str,
+    kind: Kind,
     path: &'a str,
     line: Option<usize>,
     column: Option<usize>,
@@ -142,36 +129,20 @@ struct JsonDifference<'a> {
 /// Returns the same as one JSON object.
 #[must_use]
 pub fn json(verified: &Verified) -> String {
-    render(&JsonVerified {
-        version: 1,
-        tool: TOOL,
+    report(&JsonVerified {
         rev: &verified.rev,
         commit: verified.commit.as_deref(),
-        records: verified.records.iter().map(record).collect(),
+        records: &verified.records,
         differences: verified.differences.iter().map(difference).collect(),
         left: verified.left.iter().map(accepted).collect(),
-        upstream: verified
-            .upstream
-            .as_ref()
-            .map(|all| all.iter().map(JsonUpstream::from).collect()),
+        upstream: verified.upstream.as_deref(),
         failures: verified.failures.iter().map(JsonMessage::from).collect(),
     })
 }
 
-fn record(record: &Record) -> JsonRecord<'_> {
-    JsonRecord {
-        directory: shown(&record.directory),
-        target: record.target.as_deref(),
-        files: record.files,
-        remotes: record.remotes,
-        recorded_by: record.recorded_by.as_deref(),
-        source: record.source.as_deref(),
-    }
-}
-
 fn difference(difference: &Difference) -> JsonDifference<'_> {
     JsonDifference {
-        kind: difference.kind.name(),
+        kind: difference.kind,
         path: &difference.path,
         line: difference.place.map(|(line, _)| line),
         column: difference.place.map(|(_, column)| column),

@@ -1,8 +1,10 @@
 //! What comes of a run of `verify`.
 
 use super::upstream::Upstream;
+use serde::{Serialize, Serializer};
+
 use crate::failure::Failure;
-use crate::record::Left;
+use crate::record::{GitRemote, Left};
 
 /// The result.
 #[derive(Debug, Clone, Default)]
@@ -26,9 +28,10 @@ pub struct Verified {
 }
 
 /// One record.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Record {
     /// The directory of its lock from the top of the repository; empty for the top.
+    #[serde(serialize_with = "shown")]
     pub directory: String,
     /// What was localized there; none for what was localized where it stands.
     pub target: Option<String>,
@@ -46,6 +49,11 @@ pub struct Record {
     pub tree: Option<String>,
 }
 
+/// Shows a directory as `.` where it is the top.
+fn shown<S: Serializer>(directory: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&GitRemote::path(directory))
+}
+
 /// Something that is not as the record says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
@@ -60,7 +68,8 @@ pub struct Difference {
 }
 
 /// The sorts of [`Difference`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// A file is not what the lock says.
     File,

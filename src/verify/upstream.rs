@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use serde::Serialize;
+
 use super::{Difference, Kind};
 use crate::failure::{Failure, Location, Result};
 use crate::record::upstream::{Answer, Verdict};
@@ -15,15 +17,17 @@ use crate::walk::{self, Contents, Origin, Source, Target};
 pub type Ask<'a> = dyn Fn(&[&Remote]) -> Vec<Answer> + 'a;
 
 /// A remote of a lock, and its state upstream.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Upstream {
     /// The lock that lists it, from the top of the repository.
     pub lock: String,
     /// The line of that lock on which it begins, from 1.
     pub line: usize,
     /// Its entry in the lock.
+    #[serde(flatten)]
     pub remote: Remote,
     /// What was answered.
+    #[serde(flatten)]
     pub answer: Answer,
 }
 

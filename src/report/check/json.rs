@@ -7,12 +7,10 @@ use crate::check::{Checked, Checking};
 use crate::finding::{Finding, Subject};
 use crate::record::Added;
 use crate::redact;
-use crate::report::json::{JsonMessage, TOOL, Tool, render};
+use crate::report::json::{JsonMessage, report};
 
 #[derive(Serialize)]
 struct JsonChecked<'a> {
-    version: u32,
-    tool: Tool,
     source: &'static str,
     rev: Option<&'a str>,
     commit: Option<&'a str>,
@@ -106,9 +104,7 @@ pub fn json(checked: &Checked) -> String {
         ),
         Checking::Index | Checking::WorkingTree => (None, None),
     };
-    render(&JsonChecked {
-        version: 1,
-        tool: TOOL,
+    report(&JsonChecked {
         source: checked.source.name(),
         rev,
         commit,

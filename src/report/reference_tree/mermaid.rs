@@ -31,7 +31,7 @@ pub fn mermaid(reference_tree: &ReferenceTree) -> String {
             | NodeKind::Http { locked: None }
             | NodeKind::Chart { locked: None } => ":::open",
             NodeKind::Git { .. } | NodeKind::Http { .. } | NodeKind::Chart { .. } => ":::locked",
-            NodeKind::Broken(_)
+            NodeKind::Broken { .. }
             | NodeKind::Root {
                 broken: Some(_), ..
             } => ":::broken",
@@ -40,7 +40,7 @@ pub fn mermaid(reference_tree: &ReferenceTree) -> String {
         let [open, close] = match &node.kind {
             NodeKind::Root { .. } => ["[", "]"],
             NodeKind::Git { .. } | NodeKind::Http { .. } | NodeKind::Chart { .. } => ["([", "])"],
-            NodeKind::File { .. } | NodeKind::Broken(_) => ["(", ")"],
+            NodeKind::File { .. } | NodeKind::Broken { .. } => ["(", ")"],
         };
         out.push_str(&format!("  n{id}{open}\"{label}\"{close}{class}\n"));
     }

@@ -31,7 +31,7 @@ fn tree() -> ReferenceTree {
                 "https://example.com/a.yaml",
                 NodeKind::Http { locked: None },
             ),
-            node("missing", NodeKind::Broken("not there")),
+            node("missing", NodeKind::Broken { why: "not there" }),
         ],
         starts: vec![0],
         links: (1..4).map(link).collect(),

@@ -5,13 +5,11 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::record::LoadRestrictor;
-use crate::report::json::{JsonObject, JsonUnread, TOOL, Tool, render};
+use crate::report::json::{JsonObject, JsonUnread, report};
 use crate::targets::{Found, Place, Reached, Target, Targets};
 
 #[derive(Serialize)]
 struct JsonTargets<'a> {
-    version: u32,
-    tool: Tool,
     counts: Counts,
     targets: Vec<JsonTarget<'a>>,
     unread: Vec<JsonUnread<'a>>,
@@ -68,9 +66,7 @@ pub fn json(targets: &Targets) -> String {
             Place::Templated(_) => counts.templated += 1,
         }
     }
-    render(&JsonTargets {
-        version: 1,
-        tool: TOOL,
+    report(&JsonTargets {
         counts,
         targets: targets.targets.iter().map(of).collect(),
         unread: targets.unread.iter().map(JsonUnread::from).collect(),

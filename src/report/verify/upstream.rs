@@ -1,9 +1,6 @@
 //! The state of the locked remotes upstream.
 
-use serde::Serialize;
-
 use crate::failure::short;
-use crate::record::Remote;
 use crate::record::upstream::Verdict;
 use crate::report::{counted, visible};
 use crate::verify::upstream::Upstream;
@@ -78,68 +75,4 @@ pub(super) fn human(all: &[Upstream]) -> String {
         );
     }
     out
-}
-
-#[derive(Serialize)]
-pub(super) struct JsonUpstream<'a> {
-    verdict: &'static str,
-    lock: &'a str,
-    line: usize,
-    kind: &'static str,
-    url: &'a str,
-    r#ref: Option<&'a str>,
-    submodules: Option<bool>,
-    chart: Option<&'a str>,
-    version: Option<&'a str>,
-    old: String,
-    new: Option<String>,
-    message: &'a str,
-    commits: Option<usize>,
-    newest: Vec<JsonCommit<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonCommit<'a> {
-    commit: &'a str,
-    subject: &'a str,
-}
-
-impl<'a> From<&'a Upstream> for JsonUpstream<'a> {
-    fn from(one: &'a Upstream) -> Self {
-        let answer = &one.answer;
-        let mut json = JsonUpstream {
-            verdict: answer.verdict.name(),
-            lock: &one.lock,
-            line: one.line,
-            kind: "",
-            url: "",
-            r#ref: None,
-            submodules: None,
-            chart: None,
-            version: None,
-            old: one.remote.digest().to_string(),
-            new: answer.now.as_ref().map(ToString::to_string),
-            message: &answer.why,
-            commits: answer.commits,
-            newest: answer
-                .newest
-                .iter()
-                .map(|(commit, subject)| JsonCommit { commit, subject })
-                .collect(),
-        };
-        match &one.remote {
-            Remote::Git(git) => {
-                (json.kind, json.url) = ("git", &git.url);
-                json.r#ref = git.reference.as_deref();
-                json.submodules = Some(git.submodules);
-            }
-            Remote::File(file) => (json.kind, json.url) = ("http", &file.url),
-            Remote::Chart(chart) => {
-                (json.kind, json.url) = ("helm", &chart.url);
-                json.chart = Some(&chart.chart);
-                json.version = chart.version.as_deref();
-            }
-        }
-        json
-    }
 }

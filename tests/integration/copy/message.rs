@@ -252,17 +252,17 @@ fn json_has_everything() {
     assert_eq!(dry["commit"], Value::Null);
 
     let done = json(&project, &OVERLAY, 0);
-    assert_eq!(done["outcome"], "committed");
+    assert_eq!(done["outcome"], "written");
     assert_eq!(done["branch"], BRANCH);
     assert_eq!(done["commit"], work.id(BRANCH));
     assert_eq!(done["tree"], work.id("localized/main:localized-overlay"));
     assert_eq!(done["source"], work.id("main"));
     assert_eq!(done["remotes"][0]["commit"], project.upstream.id("v1"));
     let files: Vec<&str> = done["files"]
-        .as_array()
+        .as_object()
         .unwrap()
-        .iter()
-        .map(|file| file["path"].as_str().unwrap())
+        .keys()
+        .map(String::as_str)
         .collect();
     let listed = work.files("localized/main:localized-overlay");
     let listed: Vec<&str> = listed.iter().map(|line| &line[7..]).collect();
@@ -272,7 +272,7 @@ fn json_has_everything() {
         "-s",
         "localized/main:localized-overlay/base/config.yaml",
     ]);
-    assert_eq!(done["files"][0]["size"].to_string(), size);
+    assert_eq!(done["files"]["base/config.yaml"].to_string(), size);
     let again = json(&project, &OVERLAY, 0);
     assert_eq!(again["outcome"], "unchanged");
     assert_eq!(again["commit"], done["commit"]);

@@ -349,10 +349,9 @@ fn json_lists_what_was_done() {
     let output = in_place(&world.work, &["--format", "json"]);
     let json: serde_yaml::Value = serde_yaml::from_str(&output.success().stdout).unwrap();
     assert_eq!(json["outcome"], "written");
-    assert_eq!(json["in_place"], true);
-    assert_eq!(json["files"][0]["path"], LOCK);
+    assert!(json["files"][LOCK].is_u64());
     assert_eq!(json["rewritten"][0]["path"], "base/kustomization.yaml");
-    assert_eq!(json["commands"][1], "git commit");
+    assert_eq!(json["stage"][2], "kustomize-localize.lock");
     let output = in_place(&world.work, &["--format", "json"]);
     output.success().stdout_has("\"outcome\": \"unchanged\"");
 }
