@@ -60,9 +60,9 @@ mod starts;
 
 use std::collections::BTreeMap;
 
-use globset::GlobMatcher;
+use serde::Deserialize;
 
-use crate::failure::{Failure, Failures};
+use crate::failure::{Failure, Result};
 use crate::finding::{Finding, Rule, Severity, Subject};
 use crate::kustomization::is_pinned;
 use crate::record::LoadRestrictor;
@@ -70,10 +70,10 @@ use crate::reference;
 use crate::tree::{Entry, Tree, path};
 
 pub use address::UrlGlob;
-pub use allow::{Allow, Named, path_glob};
+pub use allow::{Allow, Named};
 pub use comment::{Comment, Comments};
 pub use deployed::{Declared, Engine, Repository};
-pub use glob::Glob;
+pub use glob::{Glob, PathGlob};
 
 /// The name of the configuration, at the top of the tree.
 pub const FILE_NAME: &str = ".kustomize-localize";
@@ -85,9 +85,11 @@ pub const PLACEHOLDER: &str = "TODO";
 pub const SCHEMA: &str = include_str!("config/schema.json");
 
 /// What the configuration says. The default is that of a repository without one.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Config {
     /// How messages name the file; empty when there is none.
+    #[serde(skip)]
     pub file: String,
     /// What holds instead of the severity that a rule gives its findings.
     pub rules: BTreeMap<Rule, Level>,
@@ -102,15 +104,17 @@ pub struct Config {
     /// Whether charts of repositories are brought in.
     pub helm: bool,
     /// Whether the licences of what is brought in are left out.
+    #[serde(rename = "licenses", deserialize_with = "read::not")]
     pub no_licenses: bool,
     /// Which files a kustomization root may load.
     pub load_restrictor: LoadRestrictor,
     /// Whether what an upstream names may lie further inwards than that upstream.
     pub allow_private: bool,
     /// The largest file that is taken from elsewhere, in bytes; none: the default.
+    #[serde(deserialize_with = "read::size")]
     pub max_file_size: Option<u64>,
     /// Which programs from elsewhere stay executable.
-    pub trust_exec: Vec<GlobMatcher>,
+    pub trust_exec: Vec<PathGlob>,
     /// Whether a branch gets a `hydrator.metadata`.
     pub hydrator_metadata: bool,
     /// The URLs under which this repository is deployed, besides its remotes.
@@ -120,7 +124,8 @@ pub struct Config {
 }
 
 /// What is made of the findings of a rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Level {
     /// They fail the check.
     Error,
@@ -146,7 +151,8 @@ impl Level {
 }
 
 /// How firmly a reference must be pinned, as far as its text shows; each includes those after it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum RefPolicy {
     /// Whatever is there today: no ref, an abbreviated id, a chart without version.
     Any,
@@ -243,27 +249,13 @@ pub(crate) fn is_one_version(version: &str) -> bool {
 }
 
 impl Config {
-    /// Reads a configuration; `file` is how messages name it.
-    ///
-    /// A byte order mark, CRLF, comments and any style of YAML are accepted. A file without content is
-    /// the default.
-    ///
-    /// # Errors
-    ///
-    /// Returns everything that is wrong, each with its place: too many bytes, not UTF-8, not YAML,
-    /// keys or rules that are not known, keys that are there twice, values of another type, globs that
-    /// can match nothing, an entry of `allow` without a reason, anchors and aliases.
-    pub fn parse(bytes: &[u8], file: &str) -> Result<Config, Failures> {
-        read::config(bytes, file)
-    }
-
     /// Reads the configuration that a tree has in `directory`, the top of a repository; the default where there is
     /// none.
     ///
     /// # Errors
     ///
     /// As [`Config::parse`], and when it cannot be read.
-    pub fn of(tree: &dyn Tree, directory: &str) -> Result<Config, Failures> {
+    pub fn of(tree: &dyn Tree, directory: &str) -> Result<Config> {
         let place = path::join(directory, FILE_NAME);
         for wrong in [".yaml", ".yml"].map(|end| format!("{place}{end}")) {
             if tree.entry(&wrong)?.is_some() {
@@ -271,15 +263,14 @@ impl Config {
                 return Err(Failure::new(format!(
                     "`{wrong}` is not read: the configuration is `{FILE_NAME}`"
                 ))
-                .hint(format!("git mv -- :/{wrong} :/{FILE_NAME}"))
-                .into());
+                .hint(format!("git mv -- :/{wrong} :/{FILE_NAME}")));
             }
         }
         match tree.entry(&place)? {
             None => Ok(Config::default()),
             Some(Entry::File { .. }) => Config::parse(&tree.read(&place)?, FILE_NAME),
             // A policy that is never read must not look like none.
-            Some(_) => Err(Failure::new(format!("`{FILE_NAME}` is not a regular file")).into()),
+            Some(_) => Err(Failure::new(format!("`{FILE_NAME}` is not a regular file"))),
         }
     }
 
@@ -337,7 +328,7 @@ impl Config {
     /// Returns whether a program from elsewhere stays executable where it is stored.
     #[must_use]
     pub fn trusts(&self, path: &str) -> bool {
-        self.trust_exec.iter().any(|glob| glob.is_match(path))
+        self.trust_exec.iter().any(|glob| glob.0.is_match(path))
     }
 }
 

@@ -76,7 +76,7 @@ macro_rules! rules {
 each_rule!(rules);
 
 /// A range of a file. 1-based; columns in characters; the end is after the last character.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span {
     /// The first line.
     pub line: usize,

@@ -373,7 +373,7 @@ impl<'a> Verifier<'a> {
             let own = match own {
                 Ok(own) => own,
                 Err(unreadable) => {
-                    self.failures.extend(unreadable.0);
+                    self.failures.push(unreadable);
                     continue;
                 }
             };

@@ -1,18 +1,14 @@
-//! YAML of our own formats, the lock and the configuration: one node after the other, for a reader
-//! that knows what must come next.
+//! YAML of our own formats, the lock and the configuration, by `serde`.
 //!
-//! The text is untrusted. Nothing is kept but what the reader asked for, and what it did not ask for
-//! ends the reading or is passed over ([`Reader::recover`]), so that no input takes more than a few
-//! times its own size: there are no anchors and no aliases to expand, and no depth beyond that of the
-//! formats.
-//!
-//! A deserializer of our own: others take `KEY:` for a value that was left out, and do not know the line.
+//! The text is untrusted. Nothing is kept but what the type asks for, and what it does not ask for ends the reading, so
+//! that no input takes more than a few times its own size: there are no anchors and no aliases to expand, and no depth
+//! beyond that of the formats. Other deserializers take `KEY:` for a value that was left out, and do not know the line.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
-use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput};
+use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, StrInput};
 
 use serde::de::value::StrDeserializer;
 use serde::de::{
@@ -43,22 +39,18 @@ impl From<Marker> for Mark {
 }
 
 /// A scalar with its place.
-pub(crate) struct Scalar<'a> {
-    pub(crate) text: Cow<'a, str>,
-    pub(crate) mark: Mark,
+struct Scalar<'a> {
+    text: Cow<'a, str>,
+    mark: Mark,
     is_plain: bool,
 }
 
 /// Reads one document, node by node.
-pub(crate) struct Reader<'a> {
+struct Reader<'a> {
     parser: Parser<'a, StrInput<'a>>,
     file: &'a str,
     /// The keys that lead to the node that is being read.
     field: Vec<String>,
-    /// The number of collections that are open.
-    depth: usize,
-    /// The rest is not YAML: nothing more can be read.
-    is_broken: bool,
 }
 
 /// Returns the text of a file if it can be one of ours at all. `hint` says what to do about one that is not text.
@@ -88,47 +80,52 @@ pub(crate) fn at_line(file: &str, line: usize) -> Location {
 /// With the first thing that is wrong, and its place.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str, file: &str) -> Result<T> {
     let mut reader = Reader::new(text, file);
-    let mut value = None;
-    reader.document(|reader| {
-        value = Some(reader.value(std::marker::PhantomData)?);
-        Ok(())
-    })?;
-    value.ok_or_else(|| Failure::new("is empty").at(at_line(file, 0)))
+    reader.expect("the start", |event| matches!(event, Event::StreamStart))?;
+    reader.expect("content", |event| matches!(event, Event::DocumentStart(..)))?;
+    let value = reader.value(std::marker::PhantomData)?;
+    reader.expect("the end", |event| matches!(event, Event::DocumentEnd))?;
+    reader.expect("one document", |event| matches!(event, Event::StreamEnd))?;
+    Ok(value)
 }
 
-/// Returns the lines on which the items of a list begin that is the value of a key at the top, or the one of another
+/// Returns where the items of a list begin that is the value of a key at the top, or the one of another
 /// value; none of a text that cannot be read.
-pub(crate) fn lines(text: &str, key: &str) -> Vec<usize> {
+pub(crate) fn marks(text: &str, key: &str) -> Vec<Mark> {
     let mut reader = Reader::new(text, "");
-    let (mut lines, mut is_key, mut is_inside) = (Vec::new(), true, false);
+    let (mut marks, mut depth, mut is_key, mut is_inside) = (Vec::new(), 0, true, false);
     while let Ok((event, mark)) = reader.next() {
-        let begins = match &event {
-            Event::Scalar(..) => Some(reader.depth),
-            Event::SequenceStart(..) | Event::MappingStart(..) => Some(reader.depth - 1),
-            Event::StreamEnd => break,
-            _ => None,
-        };
-        match (begins, &event) {
-            (Some(1), Event::Scalar(text, ..)) if is_key => {
+        let is_list = matches!(event, Event::SequenceStart(..));
+        let begins = is_list || matches!(event, Event::Scalar(..) | Event::MappingStart(..));
+        match (depth, &event) {
+            (_, Event::StreamEnd) => break,
+            (1, Event::Scalar(text, ..)) if is_key => {
                 is_inside = **text == *key;
                 is_key = false;
             }
-            (Some(1), _) => {
+            (1, _) if begins => {
                 is_key = true;
-                if is_inside && !matches!(event, Event::SequenceStart(..)) {
-                    lines.push(mark.line);
-                }
+                marks.extend((is_inside && !is_list).then_some(mark));
             }
-            (Some(2), _) if is_inside => lines.push(mark.line),
+            (2, _) if begins && is_inside => marks.push(mark),
+            _ => {}
+        }
+        match event {
+            Event::SequenceStart(..) | Event::MappingStart(..) => depth += 1,
+            Event::SequenceEnd | Event::MappingEnd => depth -= 1,
             _ => {}
         }
     }
-    lines
+    marks
 }
 
 impl de::Error for Failure {
+    /// Below the message a hint may stand.
     fn custom<T: Display>(message: T) -> Self {
-        Failure::new(message.to_string())
+        let text = message.to_string();
+        match text.split_once('\n') {
+            Some((message, hint)) => Failure::new(message).hint(hint),
+            None => Failure::new(text),
+        }
     }
 
     fn invalid_type(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
@@ -149,7 +146,7 @@ impl de::Error for Failure {
 }
 
 /// Returns the failure for a word that is not known.
-pub(crate) fn unknown(kind: &str, word: &str, known: &[&str]) -> Failure {
+fn unknown(kind: &str, word: &str, known: &[&str]) -> Failure {
     let failure = Failure::new(format!("unknown {kind} `{}`", shown(word)));
     failure.hint(match nearest(word, known.iter().copied()) {
         Some(meant) => format!("did you mean `{meant}`?"),
@@ -166,7 +163,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'_> {
         match self.parser.peek() {
             Some(Ok((Event::SequenceStart(..), _))) => self.deserialize_seq(visitor),
             Some(Ok((Event::MappingStart(..), _))) => self.deserialize_map(visitor),
-            _ => visitor.visit_str(&self.text()?.text),
+            _ => visitor.visit_str(&self.text()?),
         }
     }
 
@@ -196,12 +193,12 @@ impl<'de> Deserializer<'de> for &mut Reader<'_> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value> {
-        let text = self.text()?.text;
+        let text = self.text()?;
         visitor.visit_enum(IntoDeserializer::<Failure>::into_deserializer(&*text))
     }
 
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        visitor.visit_str(&self.text()?.text)
+        visitor.visit_str(&self.text()?)
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
@@ -306,7 +303,7 @@ impl<'de> MapAccess<'de> for Entries<'_, '_> {
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(text: &'a str, file: &'a str) -> Self {
+    fn new(text: &'a str, file: &'a str) -> Self {
         let options = granit_parser::options! {
             disallow_directives: true,
             emit_unresolved_aliases: true,
@@ -318,131 +315,31 @@ impl<'a> Reader<'a> {
             parser: Parser::new_from_str_with_options(text, options),
             file,
             field: Vec::new(),
-            depth: 0,
-            is_broken: false,
         }
     }
 
     /// Reads a value. What is wrong with it and has no place yet is wrong where it begins.
     fn value<'de, T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value> {
         let mark = match self.parser.peek() {
-            Some(Ok((_, span))) => start(span),
+            Some(Ok((_, span))) => Mark::from(span.start),
             _ => Mark { line: 0, column: 0 },
         };
         seed.deserialize(&mut *self)
             .map_err(|failure| failure.at(self.location(mark)))
     }
 
-    /// Reads the text, which is one document with one node.
-    pub(crate) fn document(&mut self, node: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
-        self.expect("the start", |event| matches!(event, Event::StreamStart))?;
-        self.expect("content", |event| matches!(event, Event::DocumentStart(..)))?;
-        node(self)?;
-        self.expect("the end", |event| matches!(event, Event::DocumentEnd))?;
-        self.expect("one document", |event| matches!(event, Event::StreamEnd))
-    }
-
-    /// Reads a mapping; `entry` is called after each key and reads its value.
-    ///
-    /// A key may occur once.
-    pub(crate) fn mapping(
-        &mut self,
-        mut entry: impl FnMut(&mut Self, &str, Mark) -> Result<()>,
-    ) -> Result<Mark> {
-        let (event, start) = self.next()?;
-        if !matches!(event, Event::MappingStart(..)) {
-            return Err(self.unexpected(&event, start, "a mapping"));
-        }
-        let mut seen = BTreeSet::new();
-        loop {
-            let (event, mark) = self.next()?;
-            let key = match event {
-                Event::MappingEnd => return Ok(start),
-                Event::Scalar(text, ..) => text,
-                _ => return Err(self.unexpected(&event, mark, "a key")),
-            };
-            if !seen.insert(key.clone()) {
-                return Err(self.failure(mark, format!("the key `{}` is there twice", shown(&key))));
-            }
-            let separator = if self.field.is_empty() { "" } else { "." };
-            self.field.push(format!("{separator}{}", shown(&key)));
-            entry(self, &key, mark)?;
-            self.field.pop();
-        }
-    }
-
-    /// Reads a list; `item` reads each of its items.
-    pub(crate) fn sequence(&mut self, mut item: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
-        let (event, mark) = self.next()?;
-        if !matches!(event, Event::SequenceStart(..)) {
-            return Err(self.unexpected(&event, mark, "a list"));
-        }
-        for index in 0_usize.. {
-            match self.parser.peek() {
-                Some(Ok((Event::SequenceEnd, _))) => {
-                    self.next()?;
-                    break;
-                }
-                // The reader of the value reports what is wrong.
-                _ => {
-                    self.field.push(format!("[{index}]"));
-                    item(self)?;
-                    self.field.pop();
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads a value by `read`. What is wrong with it is kept, and reading goes on after it.
-    ///
-    /// # Errors
-    /// Fails where the text is not YAML: nothing after that can be read.
-    pub(crate) fn recover(
-        &mut self,
-        failures: &mut Vec<Failure>,
-        read: impl FnOnce(&mut Self) -> Result<()>,
-    ) -> Result<()> {
-        let depth = self.depth;
-        let keys = self.field.len();
-        if let Err(failure) = read(self) {
-            if self.is_broken {
-                return Err(failure);
-            }
-            failures.push(failure);
-            self.field.truncate(keys);
-            self.close(depth)?;
-        }
-        Ok(())
-    }
-
-    /// Passes over a value.
-    pub(crate) fn skip(&mut self) -> Result<()> {
-        let depth = self.depth;
-        self.event()?;
-        self.close(depth)
-    }
-
-    /// Passes over the rest of the collections that were opened since there were `depth`.
-    fn close(&mut self, depth: usize) -> Result<()> {
-        while self.depth > depth {
-            self.event()?;
-        }
-        Ok(())
-    }
-
     /// Reads a text. One that stands without quotes is taken as it stands, whatever YAML makes of
     /// it (a formatter may have taken the quotes away), unless it is nothing.
-    pub(crate) fn text(&mut self) -> Result<Scalar<'a>> {
+    fn text(&mut self) -> Result<Cow<'a, str>> {
         let scalar = self.scalar("a string")?;
         if scalar.is_plain && matches!(&*scalar.text, "" | "~" | "null" | "Null" | "NULL") {
             return Err(self.failure(scalar.mark, "holds nothing"));
         }
-        Ok(scalar)
+        Ok(scalar.text)
     }
 
     /// Reads `true` or `false`.
-    pub(crate) fn flag(&mut self) -> Result<bool> {
+    fn flag(&mut self) -> Result<bool> {
         let scalar = self.scalar("`true` or `false`")?;
         match &*scalar.text {
             "true" if scalar.is_plain => Ok(true),
@@ -452,7 +349,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a whole number.
-    pub(crate) fn number(&mut self) -> Result<u64> {
+    fn number(&mut self) -> Result<u64> {
         let scalar = self.scalar("a number")?;
         let is_canonical = scalar.text.bytes().all(|byte| byte.is_ascii_digit())
             && (scalar.text.len() == 1 || !scalar.text.starts_with('0'));
@@ -466,7 +363,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns a failure at a place in the field that is being read.
-    pub(crate) fn failure(&self, mark: Mark, message: impl Into<String>) -> Failure {
+    fn failure(&self, mark: Mark, message: impl Into<String>) -> Failure {
         Failure::new(message).at(self.location(mark))
     }
 
@@ -500,31 +397,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the next event.
-    fn event(&mut self) -> Result<(Event<'a>, Span)> {
-        let (event, span) = match self.parser.next_event() {
-            Some(Ok(next)) => next,
-            Some(Err(error)) => {
-                self.is_broken = true;
-                return Err(self.not_yaml(&error));
-            }
-            None => {
-                self.is_broken = true;
-                return Err(Failure::new("ends too early").at(self.whole_file()));
-            }
-        };
-        match event {
-            Event::SequenceStart(..) | Event::MappingStart(..) => self.depth += 1,
-            Event::SequenceEnd | Event::MappingEnd => self.depth = self.depth.saturating_sub(1),
-            _ => {}
-        }
-        Ok((event, span))
-    }
-
     /// Returns the next event, which is nothing that YAML adds to plain data.
     fn next(&mut self) -> Result<(Event<'a>, Mark)> {
-        let (event, span) = self.event()?;
-        let mark = start(&span);
+        let (event, span) = match self.parser.next_event() {
+            Some(Ok(next)) => next,
+            Some(Err(error)) => return Err(self.not_yaml(&error)),
+            None => return Err(Failure::new("ends too early").at(self.whole_file())),
+        };
+        let mark = Mark::from(span.start);
         let (anchor, tag) = match &event {
             Event::Scalar(_, _, anchor, tag)
             | Event::SequenceStart(_, anchor, tag)
@@ -574,8 +454,4 @@ impl<'a> Reader<'a> {
     fn whole_file(&self) -> Location {
         at_line(self.file, 0)
     }
-}
-
-fn start(span: &Span) -> Mark {
-    Mark::from(span.start)
 }

@@ -120,7 +120,7 @@ pub fn check(here: &Rc<LocalRepo>, request: &Request) -> Result<Checked, Failure
 
 fn policy(here: &Rc<LocalRepo>, rev: &str) -> Result<Config, Failures> {
     let opened = open(here, &What::Commit(rev.to_owned()))?;
-    Config::of(&*opened.tree, "")
+    Ok(Config::of(&*opened.tree, "")?)
 }
 
 /// Returns how many kustomizations in or below `paths` are on disk and not known to git.

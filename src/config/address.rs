@@ -5,12 +5,14 @@
 //! could take apart in two ways (`..`, `\`, encoded slashes, letters that are no ASCII in a host)
 //! matches nothing.
 
-use super::glob::{self, Name};
-use crate::failure::nearest;
-use crate::finding::Subject;
+use globset::GlobMatcher;
+use serde::Deserialize;
 
-/// The longest glob, in bytes.
-const LONGEST: usize = 1000;
+use super::glob;
+use crate::failure::{nearest, shown};
+use crate::finding::Subject;
+use crate::redact;
+use crate::tree::path;
 
 /// The schemes that a glob can name, and the port that need not be written.
 const SCHEMES: [(&str, &str); 5] = [
@@ -34,13 +36,28 @@ const SCHEMES: [(&str, &str); 5] = [
 /// - What it is compared with: of a git repository its URL, as kustomize splits it, and the directory in
 ///   it; of a file its URL; of a Helm chart the repository and the chart's name; of an image its name without tag and
 ///   digest (`docker.io/` before it where no registry is written).
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "String")]
 pub struct UrlGlob {
     /// As it was written.
     pub text: String,
+    #[serde(skip)]
     scheme: Option<&'static str>,
     host: Host,
-    path: Vec<Name>,
+    /// What a path begins with; none for any path.
+    path: Option<GlobMatcher>,
+}
+
+impl TryFrom<String> for UrlGlob {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<UrlGlob, String> {
+        UrlGlob::parse(&text).map_err(|why| {
+            // What is not a glob may be a URL with a password.
+            let (shown, why) = (shown(&redact::url(&text)), redact::text(&why));
+            format!("the glob `{shown}` {why}\nwrite a host, or a host and a path, for example `github.com/acme/*`")
+        })
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -194,9 +211,6 @@ impl UrlGlob {
         if text.is_empty() {
             return refused("is empty");
         }
-        if text.len() > LONGEST {
-            return refused("is too long");
-        }
         if text.contains(char::is_control) || text.contains(char::is_whitespace) {
             return refused("holds a blank or a control character");
         }
@@ -242,21 +256,26 @@ impl UrlGlob {
                 _ => return Err(format!("has the host `{host}`, which is none")),
             },
         };
-        let mut pattern = Vec::new();
-        for name in path.split('/').filter(|name| !name.is_empty()) {
-            let name = bare(name);
-            if !is_plain(name) {
-                return Err(format!(
-                    "holds `{name}`, which no URL that is accepted holds"
-                ));
-            }
-            pattern.push(Name::parse(name)?);
+        let names: Vec<&str> = names(path).collect();
+        if let Some(name) = names.iter().find(|name| !is_plain(name)) {
+            return Err(format!(
+                "holds `{name}`, which no URL that is accepted holds"
+            ));
         }
+        // Whatever follows is covered anyway.
+        let end = names
+            .iter()
+            .rposition(|name| *name != "**")
+            .map_or(0, |last| last + 1);
+        let names = names[..end].join("/");
+        let path = (!names.is_empty())
+            .then(|| glob::compile(&names))
+            .transpose()?;
         Ok(UrlGlob {
             text: text.to_owned(),
             scheme,
             host,
-            path: pattern,
+            path,
         })
     }
 
@@ -291,7 +310,8 @@ impl UrlGlob {
                 address.host.len() > domain.len() && address.host.ends_with(domain.as_str())
             }
         };
-        let names: Vec<&str> = address.path.iter().map(String::as_str).collect();
-        scheme && host && glob::matches(&self.path, &names, true)
+        let path = address.path.join("/");
+        let begins = |glob: &GlobMatcher| path::and_above(&path).any(|path| glob.is_match(path));
+        scheme && host && self.path.as_ref().is_none_or(begins)
     }
 }

@@ -2,18 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use globset::{Glob, GlobBuilder, GlobMatcher};
+use globset::GlobMatcher;
+use serde::Deserialize;
 
-use super::{Config, PLACEHOLDER, RefPolicy, UrlGlob};
+use super::{Config, PLACEHOLDER, PathGlob, RefPolicy, UrlGlob, glob, read};
 use crate::failure::Exception;
 use crate::finding::{Rule, Span, Subject};
 use crate::redact;
 
-/// The longest glob, in bytes.
-const LONGEST: usize = 1000;
-
 /// An entry of `allow`: what it covers stays as it is, wherever that is looked at.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "read::AllowKeys")]
 pub struct Allow {
     /// What it covers.
     pub what: Named,
@@ -56,21 +55,6 @@ impl Allow {
 }
 
 impl Named {
-    /// The keys of an entry, of which it has one.
-    pub const KEYS: [&str; 5] = ["url", "path", "chart", "image", "program"];
-
-    /// Reads the value of one of [`Named::KEYS`].
-    pub(super) fn parse(key: &str, text: &str) -> Result<Named, String> {
-        let url = || UrlGlob::parse(text);
-        Ok(match key {
-            "url" => Named::Url(url()?),
-            "chart" => Named::Chart(url()?),
-            "image" => Named::Image(url()?),
-            "program" => Named::Program(path_glob(text)?.compile_matcher()),
-            _ => Named::Path(from_top(text)?),
-        })
-    }
-
     /// Returns the key that names it.
     fn key(&self) -> &'static str {
         match self {
@@ -103,36 +87,6 @@ impl Named {
             _ => false,
         }
     }
-}
-
-/// Reads a glob of paths from the top of the repository.
-pub(super) fn from_top(text: &str) -> Result<GlobMatcher, String> {
-    if text.starts_with('/') || text.ends_with('/') {
-        return Err("begins or ends with a slash".to_owned());
-    }
-    let glob = path_glob(text)?;
-    if text.split('/').any(|name| matches!(name, "" | "." | "..")) {
-        return Err("holds an empty name, `.` or `..`".to_owned());
-    }
-    Ok(glob.compile_matcher())
-}
-
-/// Reads a glob of paths: `*` stays within one name, `**` as a name stands for any number of them.
-///
-/// # Errors
-/// With what is wrong.
-pub fn path_glob(text: &str) -> Result<Glob, String> {
-    if text.is_empty() {
-        return Err("is empty".to_owned());
-    }
-    if text.len() > LONGEST {
-        return Err(format!("is longer than {LONGEST} bytes"));
-    }
-    GlobBuilder::new(text)
-        .literal_separator(true)
-        .backslash_escape(true)
-        .build()
-        .map_err(|error| error.kind().to_string())
 }
 
 impl Config {
@@ -191,7 +145,11 @@ impl Config {
             _ => 0,
         };
         // What cannot be read back is no entry.
-        Named::parse(key, &glob).ok()?;
+        match key {
+            "path" => drop(PathGlob::try_from(glob.clone()).ok()?),
+            "program" => drop(glob::compile(&glob).ok()?),
+            _ => drop(UrlGlob::parse(&glob).ok()?),
+        }
         let repository = glob.rsplitn(inside + 1, '/').last().unwrap_or_default();
         Some(Exception {
             key,

@@ -1,6 +1,10 @@
-//! Globs of directories.
+//! Globs: of directories, and of paths.
 
 use globset::{GlobBuilder, GlobMatcher};
+use serde::Deserialize;
+
+use crate::failure::shown;
+use crate::tree::path;
 
 /// The longest glob, in bytes.
 const LONGEST: usize = 1000;
@@ -9,92 +13,95 @@ const LONGEST: usize = 1000;
 ///
 /// `*` and `?` stand for characters of one name, `**` as a name for any number of directories, `[ab]` and `{a,b}` for
 /// alternatives within one name. Letter case matters. `.` is the top only.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Glob {
     /// As it was written.
     pub text: String,
-    /// Names from the top; empty for the top.
-    names: Vec<Name>,
+    matcher: GlobMatcher,
 }
 
-/// What a name of a path must be.
-#[derive(Debug, Clone)]
-pub(super) enum Name {
-    /// This.
-    Is(String),
-    /// Anything of this form.
-    Like(Box<GlobMatcher>),
-    /// Anything.
-    Any,
-    /// Any number of names.
-    AnyNumber,
-}
+/// A glob of paths from the top of the repository.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "String")]
+pub struct PathGlob(pub(super) GlobMatcher);
 
-impl Name {
-    /// Reads one component of a glob.
-    pub(super) fn parse(text: &str) -> Result<Name, String> {
-        match text {
-            "**" => return Ok(Name::AnyNumber),
-            "*" => return Ok(Name::Any),
-            _ if text.contains("**") => {
-                return Err(format!(
-                    "holds `{text}`: `**` stands for directories only when it stands alone between slashes"
-                ));
-            }
-            _ => {}
-        }
-        if !text.contains(['*', '?', '[', ']', '{', '}', '\\']) {
-            return Ok(Name::Is(text.to_owned()));
-        }
-        let glob = GlobBuilder::new(text)
+/// Reads a glob: `*` stays within one name, `**` as a name stands for any number of them.
+///
+/// # Errors
+/// With the rest of a sentence ("the glob `x` …").
+pub(super) fn compile(text: &str) -> Result<GlobMatcher, String> {
+    if text.is_empty() {
+        return Err("is empty".to_owned());
+    }
+    if text.len() > LONGEST {
+        return Err(format!("is longer than {LONGEST} bytes"));
+    }
+    let glob = |text: &str| {
+        let mut builder = GlobBuilder::new(text);
+        let glob = builder
             .literal_separator(true)
             .backslash_escape(true)
-            .build()
-            .map_err(|error| format!("is not a glob: {}", error.kind()))?;
-        Ok(Name::Like(Box::new(glob.compile_matcher())))
-    }
-
-    fn matches(&self, name: &str) -> bool {
-        match self {
-            Name::Is(text) => text == name,
-            Name::Like(glob) => glob.is_match(name),
-            Name::Any | Name::AnyNumber => true,
+            .build();
+        glob.map_err(|error| format!("is not a glob: {}", error.kind()))
+    };
+    // Alternatives stay within one name, too.
+    for name in text.split('/') {
+        if name != "**" && name.contains("**") {
+            return Err(format!(
+                "holds `{name}`: `**` stands for directories only when it stands alone between slashes"
+            ));
         }
+        let is_range = |three: &[u8]| three[1] == b'-' && three[0] < b'/' && three[2] > b'/';
+        if name.contains("[!")
+            || name.contains("[^")
+            || name.contains('[') && name.as_bytes().windows(3).any(is_range)
+        {
+            return Err(format!(
+                "holds `{name}`: `[…]` would match `/`, too: write out its characters"
+            ));
+        }
+        glob(name)?;
+    }
+    Ok(glob(text)?.compile_matcher())
+}
+
+/// Refuses what no path from the top is.
+fn from_top(text: &str) -> Result<(), String> {
+    if text.starts_with('/') || text.ends_with('/') {
+        return Err("begins or ends with `/`: write it from the top of the repository".to_owned());
+    }
+    match text.split('/').find(|name| ["", ".", ".."].contains(name)) {
+        Some("") if !text.is_empty() => Err("holds `//`".to_owned()),
+        Some(name) if !name.is_empty() => {
+            Err(format!("holds `{name}`: write the path from the top"))
+        }
+        _ => Ok(()),
     }
 }
 
-/// Returns whether `names` is what `pattern` says, all of it or (`begins`) its beginning.
-///
-/// Takes at most as many steps as there are pairs of one and the other.
-pub(super) fn matches(pattern: &[Name], names: &[&str], begins: bool) -> bool {
-    let mut at = 0;
-    let mut name = 0;
-    // Where to go on when a guess was wrong: after the last `**`, and the names that it has taken.
-    let mut again: Option<(usize, usize)> = None;
-    loop {
-        match (pattern.get(at), names.get(name)) {
-            (Some(Name::AnyNumber), _) => {
-                at += 1;
-                again = Some((at, name));
-                continue;
-            }
-            (Some(wanted), Some(found)) if wanted.matches(found) => {
-                at += 1;
-                name += 1;
-                continue;
-            }
-            (None, None) => return true,
-            (None, Some(_)) if begins => return true,
-            _ => {}
-        }
-        match again {
-            Some((after, taken)) if taken < names.len() => {
-                again = Some((after, taken + 1));
-                at = after;
-                name = taken + 1;
-            }
-            _ => return false,
-        }
+impl TryFrom<String> for Glob {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Glob, String> {
+        Glob::parse(&text).map_err(|why| {
+            let shown = shown(&text);
+            format!("the glob `{shown}` {why}\nwrite directories from the top of the repository, as `apps/*`")
+        })
+    }
+}
+
+impl TryFrom<String> for PathGlob {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<PathGlob, String> {
+        let glob = from_top(&text).and_then(|()| compile(&text));
+        glob.map(PathGlob).map_err(|why| {
+            let shown = shown(&text);
+            format!(
+                "the glob `{shown}` {why}\nwrite paths from the top of the repository, for example `apps/*/secret.env`"
+            )
+        })
     }
 }
 
@@ -104,87 +111,49 @@ impl Glob {
     /// # Errors
     /// Fails with the rest of a sentence ("the glob `x` …") where it can match no directory.
     pub(super) fn parse(text: &str) -> Result<Glob, String> {
-        let top = Glob {
-            text: text.to_owned(),
-            names: Vec::new(),
-        };
-        if text == "." {
-            return Ok(top);
-        }
-        let refused = |why: &str| Err(why.to_owned());
-        if text.is_empty() {
-            return refused("is empty");
-        }
-        if text.len() > LONGEST {
-            return refused("is too long");
-        }
         if text.contains(char::is_control) {
-            return refused("holds a control character");
+            return Err("holds a control character".to_owned());
         }
         if text.starts_with('!') {
-            return refused("begins with `!`: there are no exceptions to exceptions");
+            return Err("begins with `!`: there are no exceptions to exceptions".to_owned());
         }
-        if text.starts_with('/') {
-            return refused("begins with `/`: it is read from the top of the repository anyway");
+        if text != "." {
+            from_top(text)?;
         }
-        if text.ends_with('/') {
-            return refused("ends with `/`: only directories are meant anyway");
+        let last = path::name(text);
+        if crate::kustomization::FILE_NAMES.contains(&last) {
+            return Err(format!("names the file `{last}`: name its directory"));
         }
-        let mut names = Vec::new();
-        for part in text.split('/') {
-            match part {
-                "" => return refused("holds `//`"),
-                "." | ".." => {
-                    return Err(format!("holds `{part}`: write the path from the top"));
-                }
-                part if crate::kustomization::FILE_NAMES.contains(&part) => {
-                    return Err(format!("names the file `{part}`: name its directory"));
-                }
-                part => names.push(Name::parse(part)?),
-            }
-        }
-        // A path below a directory is not the directory.
-        if names.len() > 1 && matches!(names.last(), Some(Name::AnyNumber)) {
-            names.insert(names.len() - 1, Name::Any);
-        }
-        Ok(Glob { names, ..top })
+        Ok(Glob {
+            text: text.to_owned(),
+            matcher: compile(text)?,
+        })
     }
 
     /// Returns whether it matches this directory, a path from the top of the repository.
-    #[must_use]
     pub fn matches(&self, directory: &str) -> bool {
-        matches(&self.names, &names(directory), false)
+        match directory {
+            "" => [".", "**"].contains(&self.text.as_str()),
+            "." => false,
+            directory => self.matcher.is_match(directory),
+        }
     }
 
     /// Returns whether it matches this directory or one above it.
-    #[must_use]
     pub fn covers(&self, directory: &str) -> bool {
-        let names = names(directory);
-        with_parents(&names).any(|names| matches(&self.names, names, false))
+        and_above(directory).any(|directory| self.matches(directory))
     }
 }
 
 /// Returns the innermost of a directory and those above it that one of the globs matches.
 pub(super) fn innermost(globs: &[Glob], directory: &str) -> Option<String> {
-    if globs.is_empty() {
-        return None;
-    }
-    let names = names(directory);
-    with_parents(&names)
-        .find(|names| globs.iter().any(|glob| matches(&glob.names, names, false)))
-        .map(|names| names.join("/"))
-}
-
-fn names(directory: &str) -> Vec<&str> {
-    directory
-        .split('/')
-        .filter(|name| !name.is_empty())
-        .collect()
+    let mut all =
+        and_above(directory).filter(|directory| globs.iter().any(|glob| glob.matches(directory)));
+    all.next().map(str::to_owned)
 }
 
 /// Returns a directory and those above it, but not the top (unless it is the top itself).
-fn with_parents<'a>(names: &'a [&'a str]) -> impl Iterator<Item = &'a [&'a str]> {
-    let top = names.is_empty().then_some(names);
-    top.into_iter()
-        .chain((1..=names.len()).rev().map(|length| &names[..length]))
+fn and_above(directory: &str) -> impl Iterator<Item = &str> {
+    let top = Some(directory).filter(|directory| directory.is_empty());
+    top.into_iter().chain(path::and_above(directory))
 }

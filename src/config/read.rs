@@ -1,35 +1,17 @@
 //! The configuration from text.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
-use globset::GlobMatcher;
+use serde::de::{Deserialize, Deserializer, Error as _};
 
-use super::allow::from_top;
-use super::deployed;
-use super::{Allow, Config, Glob, Level, Named, RefPolicy};
-use crate::failure::{Failure, Failures, Result, nearest, shown};
+use super::glob::{self, PathGlob};
+use super::{Allow, Config, Named, RefPolicy, UrlGlob};
+use crate::failure::{Failure, Result, shown};
 use crate::finding::{Rule, Span};
 use crate::limits::CONFIGURATION;
-use crate::record::LoadRestrictor;
-use crate::yaml::{self, Mark, Reader, at_line};
-
-/// The keys of the configuration.
-pub(super) const KEYS: [&str; 14] = [
-    "rules",
-    "scopes",
-    "include",
-    "exclude",
-    "allow",
-    "helm",
-    "licenses",
-    "load-restrictor",
-    "allow-private",
-    "max-file-size",
-    "trust-exec",
-    "hydrator-metadata",
-    "repository",
-    "targets",
-];
+use crate::tree::path;
+use crate::yaml::{self, at_line};
 
 /// Keys that were, and what says the same now.
 const FORMER: [(&str, &str); 6] = [
@@ -53,393 +35,178 @@ const FORMER: [(&str, &str); 6] = [
     ("strict", "write `rules: {ID: error}`, or pass `--strict`"),
 ];
 
-/// The keys of an entry of `allow`.
-pub(super) const ALLOW_KEYS: [&str; 8] = [
-    "url", "path", "chart", "image", "program", "refs", "rules", "reason",
-];
-
-pub(super) fn config(bytes: &[u8], file: &str) -> std::result::Result<Config, Failures> {
-    let text = text(bytes, file)?;
-    let mut config = Config {
-        file: file.to_owned(),
-        ..Config::default()
-    };
-    if is_without_content(text) {
-        return Ok(config);
-    }
-    let lines: Vec<&str> = text.lines().collect();
-    let mut failures = Vec::new();
-    let mut reader = Reader::new(text, file);
-    let read = reader.document(|reader| top(reader, &lines, &mut config, &mut failures));
-    failures.sort_by_key(|failure| {
-        let place = failure.location.as_ref();
-        place.map_or((0, 0), |place| (place.line, place.column))
-    });
-    // A YAML error comes last: it stands after everything that could be read.
-    failures.extend(read.err());
-    if failures.is_empty() {
+impl Config {
+    /// Reads a configuration; `file` is how messages name it.
+    ///
+    /// A byte order mark, CRLF, comments and any style of YAML are accepted. A file without content is
+    /// the default.
+    ///
+    /// # Errors
+    ///
+    /// With the first thing that is wrong, and its place: too many bytes, not UTF-8, not YAML,
+    /// keys or rules that are not known, keys that are there twice, values of another type, globs that
+    /// can match nothing, an entry of `allow` without a reason, anchors and aliases.
+    pub fn parse(bytes: &[u8], file: &str) -> Result<Config> {
+        let text = yaml::text(bytes, file, CONFIGURATION, "save the file as UTF-8")?;
+        let lines: Vec<&str> = text.lines().collect();
+        if let Some(index) = lines.iter().position(|line| line.starts_with("<<<<<<< ")) {
+            return Err(Failure::new("holds a merge conflict").at(at_line(file, index + 1)));
+        }
+        let is_blank =
+            |line: &&str| matches!(line.trim(), "" | "---") || line.trim().starts_with('#');
+        let mut config = Config::default();
+        if !lines.iter().all(is_blank) {
+            config = yaml::parse(text, file).map_err(former)?;
+        }
+        config.file = file.to_owned();
+        for (allow, mark) in config.allow.iter_mut().zip(yaml::marks(text, "allow")) {
+            let line = lines.get(mark.line - 1).copied().unwrap_or_default();
+            allow.line_text = line.to_owned();
+            allow.span = Span {
+                line: mark.line,
+                column: mark.column,
+                end_line: mark.line,
+                end_column: line.trim_end().chars().count().max(mark.column) + 1,
+            };
+        }
+        for (target, mark) in config.targets.iter_mut().zip(yaml::marks(text, "targets")) {
+            (target.line, target.column) = (mark.line, mark.column);
+        }
         Ok(config)
-    } else {
-        Err(Failures(failures))
     }
 }
 
-/// Returns the text of a file that can be a configuration at all.
-fn text<'a>(bytes: &'a [u8], file: &str) -> Result<&'a str> {
-    let text = yaml::text(bytes, file, CONFIGURATION, "save the file as UTF-8")?;
-    if let Some(index) = text.lines().position(|line| line.starts_with("<<<<<<< ")) {
-        return Err(Failure::new("holds a merge conflict").at(at_line(file, index + 1)));
+/// Says of a key that was what says the same now.
+fn former(failure: Failure) -> Failure {
+    let is_it = |(key, _): &&(&str, &str)| failure.message == format!("unknown key `{key}`");
+    match FORMER.iter().find(is_it) {
+        Some((_, now)) => Failure {
+            hints: vec![(*now).to_owned()],
+            ..failure
+        },
+        None => failure,
     }
-    Ok(text)
 }
 
-/// Returns whether a text holds nothing but blank lines and comments.
-fn is_without_content(text: &str) -> bool {
-    text.lines().all(|line| {
-        let line = line.trim();
-        line.is_empty() || line.starts_with('#') || line == "---"
-    })
+impl<'de> Deserialize<'de> for Rule {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Rule, D::Error> {
+        static IDS: LazyLock<Vec<&str>> =
+            LazyLock::new(|| Rule::ALL.iter().map(|rule| rule.id()).collect());
+        let id = String::deserialize(deserializer)?;
+        Rule::from_id(&id).ok_or_else(|| D::Error::unknown_variant(&id, &IDS))
+    }
 }
 
-fn top(
-    reader: &mut Reader<'_>,
-    lines: &[&str],
-    config: &mut Config,
-    failures: &mut Vec<Failure>,
-) -> Result<()> {
-    let mut inner = Vec::new();
-    reader.mapping(|reader, key, mark| {
-        reader.recover(failures, |reader| match key {
-            "rules" => rules(reader, config, &mut inner),
-            "scopes" => globs(reader, &mut config.scopes, &mut inner),
-            "include" => globs(reader, &mut config.include, &mut inner),
-            "exclude" => globs(reader, &mut config.exclude, &mut inner),
-            "allow" => entries(reader, &mut inner, |reader, failures| {
-                config.allow.extend(allow(reader, lines, failures)?);
-                Ok(())
-            }),
-            "helm" => flag(reader, &mut config.helm),
-            "licenses" => {
-                config.no_licenses = !reader.flag()?;
-                Ok(())
-            }
-            "allow-private" => flag(reader, &mut config.allow_private),
-            "max-file-size" => {
-                config.max_file_size = Some(size(reader)?);
-                Ok(())
-            }
-            "trust-exec" => reader.sequence(|reader| {
-                reader.recover(&mut inner, |reader| {
-                    config.trust_exec.push(paths(reader)?);
-                    Ok(())
-                })
-            }),
-            "hydrator-metadata" => flag(reader, &mut config.hydrator_metadata),
-            "repository" => entries(reader, &mut inner, |reader, failures| {
-                config
-                    .repository
-                    .extend(deployed::repository(reader, failures)?);
-                Ok(())
-            }),
-            "targets" => entries(reader, &mut inner, |reader, failures| {
-                config.targets.extend(deployed::target(reader, failures)?);
-                Ok(())
-            }),
-            "load-restrictor" => {
-                config.load_restrictor = choice(
-                    reader,
-                    &[
-                        ("root-only", LoadRestrictor::RootOnly),
-                        ("none", LoadRestrictor::None),
-                    ],
-                )?;
-                Ok(())
-            }
-            _ => match FORMER.iter().find(|(former, _)| *former == key) {
-                Some((_, now)) => {
-                    reader.skip()?;
-                    Err(reader.failure(mark, "not a key any more").hint(*now))
-                }
-                None => unknown(reader, key, mark, &KEYS),
-            },
-        })?;
-        failures.append(&mut inner);
-        Ok(())
-    })?;
-    Ok(())
+/// The keys of an entry of `allow`.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AllowKeys {
+    url: Option<UrlGlob>,
+    path: Option<PathGlob>,
+    chart: Option<UrlGlob>,
+    image: Option<UrlGlob>,
+    program: Option<String>,
+    #[serde(default)]
+    refs: RefPolicy,
+    rules: Option<BTreeSet<Rule>>,
+    #[serde(deserialize_with = "words")]
+    reason: String,
 }
 
-fn rules(reader: &mut Reader<'_>, config: &mut Config, failures: &mut Vec<Failure>) -> Result<()> {
-    let levels: Vec<(&str, Level)> = Level::ALL
-        .iter()
-        .map(|level| (level.name(), *level))
-        .collect();
-    reader.mapping(|reader, key, mark| {
-        reader.recover(failures, |reader| match Rule::from_id(key) {
-            Some(rule) => {
-                let level = choice(reader, &levels)?;
-                config.rules.insert(rule, level);
-                Ok(())
+impl TryFrom<AllowKeys> for Allow {
+    type Error = String;
+
+    fn try_from(keys: AllowKeys) -> Result<Allow, String> {
+        let program = keys.program.map(|text| {
+            let glob = glob::compile(&text);
+            glob.map_err(|why| format!("the glob `{}` {why}", shown(&text)))
+        });
+        let named = [
+            keys.url.map(Named::Url),
+            keys.path.map(|glob| Named::Path(glob.0)),
+            keys.chart.map(Named::Chart),
+            keys.image.map(Named::Image),
+            program.transpose()?.map(Named::Program),
+        ];
+        let mut named = named.into_iter().flatten();
+        let (Some(what), None) = (named.next(), named.next()) else {
+            return Err(
+                "an entry names exactly one of `url`, `path`, `chart`, `image`, `program`"
+                    .to_owned(),
+            );
+        };
+        let rules = match keys.rules {
+            None => Rule::ALL
+                .iter()
+                .copied()
+                .filter(|rule| rule.is_allowed_by_default())
+                .collect(),
+            Some(rules) if rules.is_empty() => {
+                return Err("`rules` names no rule\nleave it out for those that `allow` is about without it".to_owned());
             }
-            None => {
-                reader.skip()?;
-                Err(unknown_rule(reader, key, mark))
-            }
+            Some(rules) => rules,
+        };
+        if let Some(rule) = rules.iter().find(|rule| !rule.can_be_allowed()) {
+            return Err(format!("`{rule}` cannot be allowed"));
+        }
+        let (span, line_text) = Default::default();
+        Ok(Allow {
+            what,
+            refs: keys.refs,
+            reason: keys.reason,
+            rules,
+            span,
+            line_text,
         })
-    })?;
-    Ok(())
+    }
 }
 
-fn globs(reader: &mut Reader<'_>, into: &mut Vec<Glob>, failures: &mut Vec<Failure>) -> Result<()> {
-    reader.sequence(|reader| {
-        reader.recover(failures, |reader| {
-            let text = reader.text()?;
-            match Glob::parse(&text.text) {
-                Ok(glob) => into.push(glob),
-                Err(why) => {
-                    let message = format!("the glob `{}` {why}", shown(&text.text));
-                    return Err(reader
-                        .failure(text.mark, message)
-                        .hint("write directories from the top of the repository, as `apps/*`"));
-                }
-            }
-            Ok(())
-        })
-    })
+/// Reads a text that says something, with one space between its words.
+pub(super) fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    match text.split_whitespace().collect::<Vec<_>>().join(" ") {
+        words if words.is_empty() => Err(D::Error::custom("is empty")),
+        words => Ok(words),
+    }
 }
 
-/// Reads the entries of a list, each with everything that is wrong with it.
-fn entries(
-    reader: &mut Reader<'_>,
-    failures: &mut Vec<Failure>,
-    mut read: impl FnMut(&mut Reader<'_>, &mut Vec<Failure>) -> Result<()>,
-) -> Result<()> {
-    reader.sequence(|reader| {
-        let mut entry = Vec::new();
-        reader.recover(failures, |reader| read(reader, &mut entry))?;
-        failures.append(&mut entry);
-        Ok(())
-    })
-}
-
-/// Reads a glob of paths.
-fn paths(reader: &mut Reader<'_>) -> Result<GlobMatcher> {
-    let text = reader.text()?;
-    from_top(&text.text).map_err(|why| {
-        let message = format!("the glob `{}` {why}", shown(&text.text));
-        let failure = reader.failure(text.mark, message);
-        failure.hint("write paths from the top of the repository, for example `apps/*/secret.env`")
+/// Reads a directory of the repository.
+pub(super) fn directory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let written = String::deserialize(deserializer)?;
+    let resolved = path::resolve("", &written).filter(|_| !path::is_absolute(&written));
+    let is_same = |path: &String| *path == written || path.is_empty() && written == ".";
+    resolved.filter(is_same).ok_or_else(|| {
+        D::Error::custom(format!(
+            "`{}` is not a directory of the repository\nwrite directories from the top of the repository, as `clusters/edge`; `.` for the top",
+            shown(&written)
+        ))
     })
 }
 
 /// Reads a size as git writes it: a number, and k, m or g for powers of 1024.
-fn size(reader: &mut Reader<'_>) -> Result<u64> {
-    let text = reader.text()?;
-    let (digits, shift) = match text.text.char_indices().next_back() {
-        Some((end, 'k' | 'K')) => (&text.text[..end], 10),
-        Some((end, 'm' | 'M')) => (&text.text[..end], 20),
-        Some((end, 'g' | 'G')) => (&text.text[..end], 30),
-        _ => (&*text.text, 0),
+pub(super) fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let (digits, shift) = match text.char_indices().next_back() {
+        Some((end, 'k' | 'K')) => (&text[..end], 10),
+        Some((end, 'm' | 'M')) => (&text[..end], 20),
+        Some((end, 'g' | 'G')) => (&text[..end], 30),
+        _ => (&*text, 0),
     };
     let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
-    let number = digits.parse::<u64>().ok().filter(|_| is_number);
+    let number = digits
+        .parse::<u64>()
+        .ok()
+        .filter(|number| is_number && *number > 0);
     let size = number.and_then(|number| number.checked_mul(1 << shift));
-    size.filter(|size| *size > 0).ok_or_else(|| {
-        let message = format!("`{}` is not a size", shown(&text.text));
-        reader
-            .failure(text.mark, message)
-            .hint("write a number of bytes, or one with k, m or g, for example `64m`")
+    size.map(Some).ok_or_else(|| {
+        let text = shown(&text);
+        D::Error::custom(format!(
+            "`{text}` is not a size\nwrite a number of bytes, or one with k, m or g, for example `64m`"
+        ))
     })
 }
 
-/// The reason of an entry.
-#[derive(Default)]
-struct Reason {
-    text: Option<String>,
-    is_there: bool,
-}
-
-impl Reason {
-    fn read(&mut self, reader: &mut Reader<'_>) -> Result<()> {
-        self.is_there = true;
-        let text = reader.text()?;
-        if text.text.trim().is_empty() {
-            return Err(reader.failure(text.mark, "the reason is empty"));
-        }
-        self.text = Some(text.text.split_whitespace().collect::<Vec<_>>().join(" "));
-        Ok(())
-    }
-}
-
-/// Reads an entry of `allow`; `None` when something of it is wrong, which is in `failures` then.
-fn allow(
-    reader: &mut Reader<'_>,
-    lines: &[&str],
-    failures: &mut Vec<Failure>,
-) -> Result<Option<Allow>> {
-    let mut what: Vec<Option<Named>> = Vec::new();
-    let mut refs = RefPolicy::default();
-    let mut why = Reason::default();
-    let mut about = None;
-    let policies: Vec<(&str, RefPolicy)> = RefPolicy::ALL
-        .iter()
-        .map(|policy| (policy.name(), *policy))
-        .collect();
-    let mut inner = Vec::new();
-    let start = reader.mapping(|reader, key, mark| {
-        reader.recover(failures, |reader| {
-            match key {
-                key if Named::KEYS.contains(&key) => {
-                    what.push(None);
-                    let text = reader.text()?;
-                    let parsed = Named::parse(key, &text.text).map_err(|why| {
-                        // A string that is not a glob may be a URL with a password.
-                        let shown = shown(&crate::redact::url(&text.text));
-                        let failure = reader.failure(
-                            text.mark,
-                            format!("the glob `{shown}` {}", crate::redact::text(&why)),
-                        );
-                        failure.hint(match key {
-                            "path" => {
-                                "write a path from the top of the repository, for example `apps/*/secret.env`"
-                            }
-                            "program" => "write the name of a program, for example `sed`",
-                            _ => "write a host, or a host and a path, for example `github.com/acme/*`",
-                        })
-                    })?;
-                    what.pop();
-                    what.push(Some(parsed));
-                }
-                "refs" => refs = choice(reader, &policies)?,
-                "reason" => why.read(reader)?,
-                "rules" => {
-                    let about = about.insert(BTreeSet::new());
-                    reader.sequence(|reader| rule(reader, about, &mut inner))?;
-                }
-                _ => return unknown(reader, key, mark, &ALLOW_KEYS),
-            }
-            Ok(())
-        })?;
-        failures.append(&mut inner);
-        Ok(())
-    })?;
-    if what.len() != 1 {
-        let keys = Named::KEYS.map(|key| format!("`{key}`")).join(", ");
-        let message = format!("an entry names exactly one of {keys}");
-        failures.push(reader.failure(start, message));
-    }
-    if !why.is_there {
-        failures.push(
-            reader
-                .failure(start, "missing `reason`")
-                .hint("say in one line why this may stay, for those who review it"),
-        );
-    }
-    if let Some(rules) = &about
-        && rules.is_empty()
-        && failures.is_empty()
-    {
-        failures.push(
-            reader
-                .failure(start, "`rules` names no rule")
-                .hint("leave `rules` out for those that `allow` is about without it"),
-        );
-    }
-    let what = what.pop().flatten();
-    Ok(match (what, why.text, failures.is_empty()) {
-        (Some(what), Some(reason), true) => Some(Allow {
-            what,
-            refs,
-            reason,
-            rules: about.unwrap_or_else(|| {
-                let rules = Rule::ALL.iter().copied();
-                rules.filter(|rule| rule.is_allowed_by_default()).collect()
-            }),
-            span: line_from(lines, start),
-            line_text: line(lines, start).to_owned(),
-        }),
-        _ => None,
-    })
-}
-
-fn rule(
-    reader: &mut Reader<'_>,
-    into: &mut BTreeSet<Rule>,
-    failures: &mut Vec<Failure>,
-) -> Result<()> {
-    reader.recover(failures, |reader| {
-        let text = reader.text()?;
-        let rule =
-            Rule::from_id(&text.text).ok_or_else(|| unknown_rule(reader, &text.text, text.mark))?;
-        if !rule.can_be_allowed() {
-            return Err(reader.failure(text.mark, format!("`{rule}` cannot be allowed")));
-        }
-        into.insert(rule);
-        Ok(())
-    })
-}
-
-fn flag(reader: &mut Reader<'_>, into: &mut bool) -> Result<()> {
-    *into = reader.flag()?;
-    Ok(())
-}
-
-/// Reads one of several words.
-pub(super) fn choice<T: Copy>(reader: &mut Reader<'_>, choices: &[(&str, T)]) -> Result<T> {
-    let text = reader.text()?;
-    match choices.iter().find(|(word, _)| *word == text.text) {
-        Some((_, value)) => Ok(*value),
-        None => {
-            let words: Vec<String> = choices
-                .iter()
-                .map(|(word, _)| format!("`{word}`"))
-                .collect();
-            Err(reader.failure(
-                text.mark,
-                format!("`{}` is none of {}", shown(&text.text), words.join(", ")),
-            ))
-        }
-    }
-}
-
-pub(super) fn unknown(
-    reader: &mut Reader<'_>,
-    key: &str,
-    mark: Mark,
-    known: &[&str],
-) -> Result<()> {
-    reader.skip()?;
-    let failure = reader.failure(mark, "this key is not known");
-    Err(match nearest(key, known.iter().copied()) {
-        Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
-        None => failure.hint(format!("the keys are {}", known.join(", "))),
-    })
-}
-
-fn unknown_rule(reader: &Reader<'_>, id: &str, mark: Mark) -> Failure {
-    let failure = reader.failure(mark, format!("there is no rule `{}`", shown(id)));
-    let known: Vec<&str> = Rule::ALL.iter().map(|rule| rule.id()).collect();
-    match nearest(id, known.iter().copied()) {
-        Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
-        None => failure.hint(format!("the rules are {}", known.join(", "))),
-    }
-}
-
-/// Returns the line of a place.
-fn line<'a>(lines: &[&'a str], mark: Mark) -> &'a str {
-    lines
-        .get(mark.line.saturating_sub(1))
-        .copied()
-        .unwrap_or_default()
-}
-
-/// Returns what is from a place to the end of its line.
-fn line_from(lines: &[&str], mark: Mark) -> Span {
-    let length = line(lines, mark).trim_end().chars().count();
-    Span {
-        line: mark.line,
-        column: mark.column,
-        end_line: mark.line,
-        end_column: length.max(mark.column) + 1,
-    }
+/// Reads whether something is not so.
+pub(super) fn not<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    bool::deserialize(deserializer).map(|flag| !flag)
 }

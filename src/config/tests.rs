@@ -12,30 +12,32 @@ fn parse(text: &str) -> Config {
     Config::parse(text.as_bytes(), FILE_NAME).unwrap()
 }
 
-/// Returns what is wrong, each as `line:column: field: message (hints)`.
-fn refused(text: &str) -> Vec<String> {
-    let Err(Failures(failures)) = Config::parse(text.as_bytes(), FILE_NAME) else {
+/// Returns what is wrong, as `line:column: field: message (hints)`.
+fn refused(text: &str) -> String {
+    let Err(failure) = Config::parse(text.as_bytes(), FILE_NAME) else {
         panic!("accepted:\n{text}");
     };
-    let shown = |failure: &crate::failure::Failure| {
-        let text = failure.to_string();
-        let text = text.strip_prefix(&format!("{FILE_NAME}:")).unwrap_or(&text);
-        if failure.hints.is_empty() {
-            text.to_owned()
-        } else {
-            format!("{text} ({})", failure.hints.join("; "))
-        }
-    };
-    failures.iter().map(shown).collect()
+    let text = failure.to_string();
+    let text = text.strip_prefix(&format!("{FILE_NAME}:")).unwrap_or(&text);
+    if failure.hints.is_empty() {
+        text.to_owned()
+    } else {
+        format!("{text} ({})", failure.hints.join("; "))
+    }
 }
 
-/// Asserts that `text` is refused once, and what is said holds `part`.
+/// Asserts that `text` is refused, and what is said holds `part`.
 #[track_caller]
 fn is_refused_for(text: &str, part: &str) {
-    let failures = refused(text);
-    assert_eq!(failures.len(), 1, "{text}\n{failures:#?}");
-    let is_said = failures[0].contains(part);
-    assert!(is_said, "{part:?} is not in {failures:?}");
+    let said = refused(text);
+    assert!(said.contains(part), "{part:?} is not in {said:?}");
+}
+
+/// Returns the keys that there are beside one that is not known.
+fn known(text: &str) -> BTreeSet<String> {
+    let failure = Config::parse(text.as_bytes(), FILE_NAME).unwrap_err();
+    let list = failure.hints[0].strip_prefix("known here: ").unwrap();
+    list.split(", ").map(str::to_owned).collect()
 }
 
 fn git(url: &str, path: &str, pin: &'static str) -> Subject {

@@ -70,49 +70,6 @@ pub struct RemoteTrailer {
     pub digest: Digest,
 }
 
-/// The keys, in the order in which they are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Key {
-    Target,
-    Source,
-    Remote,
-    Tree,
-    Verified,
-    NotBuilt,
-    Tool,
-}
-
-impl Key {
-    const ALL: [Key; 7] = [
-        Key::Target,
-        Key::Source,
-        Key::Remote,
-        Key::Tree,
-        Key::Verified,
-        Key::NotBuilt,
-        Key::Tool,
-    ];
-
-    /// Returns the key and the value of a line.
-    fn split(line: &str) -> Option<(Key, &str)> {
-        let (name, value) = line.strip_prefix(PREFIX)?.split_once(": ")?;
-        let key = Key::ALL.into_iter().find(|key| key.name() == name)?;
-        Some((key, value))
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Key::Target => "Target",
-            Key::Source => "Source",
-            Key::Remote => "Remote",
-            Key::Tree => "Tree",
-            Key::Verified => "Verified",
-            Key::NotBuilt => "Not-Built",
-            Key::Tool => "Tool",
-        }
-    }
-}
-
 impl Trailers {
     /// Returns the lines, each with its newline.
     ///
@@ -124,22 +81,21 @@ impl Trailers {
             .map_err(|failure| failure.context("cannot write the trailers"))?;
         let remotes: BTreeSet<&RemoteTrailer> = self.remotes.iter().collect();
         let mut lines = String::new();
-        let mut line = |key: Key, value: &str| {
-            lines.push_str(&format!("{PREFIX}{}: {value}\n", key.name()));
-        };
-        line(Key::Target, &self.target.render());
+        let mut line =
+            |name: &str, value: &str| lines.push_str(&format!("{PREFIX}{name}: {value}\n"));
+        line("Target", &self.target.render());
         if let Some(source) = &self.source {
-            line(Key::Source, &source.to_string());
+            line("Source", &source.to_string());
         }
         for RemoteTrailer { label, digest } in remotes {
-            line(Key::Remote, &format!("{} {digest}", encode(label)));
+            line("Remote", &format!("{} {digest}", encode(label)));
         }
-        line(Key::Tree, &self.tree.to_string());
-        line(Key::Verified, &self.verified.render());
+        line("Tree", &self.tree.to_string());
+        line("Verified", &self.verified.render());
         for target in self.verified.not_built() {
-            line(Key::NotBuilt, &encode(target));
+            line("Not-Built", &encode(target));
         }
-        line(Key::Tool, &encode_fields(&self.tool));
+        line("Tool", &encode_fields(&self.tool));
         Ok(lines)
     }
 
@@ -165,69 +121,51 @@ impl Trailers {
         {
             return Ok(None);
         }
-        let malformed = |line: &str| {
-            Failure::new(format!(
-                "the line `{}` of the commit message is not one of a record",
-                shown(line)
-            ))
-            .hint("a newer git-kustomize-localize may have written it: upgrade this one")
-        };
-        let fields = last
-            .into_iter()
-            .map(|line| Key::split(line).ok_or_else(|| malformed(line)));
-        Trailers::of_lines(&fields.collect::<Result<Vec<_>>>()?).map(Some)
-    }
-
-    fn of_lines(lines: &[(Key, &str)]) -> Result<Trailers> {
-        let mut target = None;
-        let mut source = None;
-        let mut remotes = BTreeSet::new();
-        let mut tree = None;
-        let mut verified = None;
-        let mut not_built = BTreeSet::new();
-        let mut tool = None;
-        for (key, value) in lines {
-            let malformed =
-                |failure: Failure| failure.context(format_args!("{PREFIX}{}", key.name()));
-            match key {
-                Key::Target => target = Some(TargetTrailer::parse(value).map_err(malformed)?),
-                Key::Source => source = Some(value.parse().map_err(malformed)?),
-                Key::Remote => {
-                    remotes.insert(RemoteTrailer::parse(value).map_err(malformed)?);
-                }
-                Key::Tree => tree = Some(value.parse().map_err(malformed)?),
-                Key::Verified => verified = Some(value),
-                Key::NotBuilt => {
-                    not_built.insert(decode(value).map_err(malformed)?);
-                }
-                Key::Tool => tool = Some(decode(value).map_err(malformed)?),
-            }
-        }
-        let (Some(target), Some(tree), Some(verified), Some(tool)) = (target, tree, verified, tool)
-        else {
-            return Err(Failure::new(format!(
-                "the commit message holds `{PREFIX}…` lines, but no complete record"
-            ))
-            .hint("compare with the lock, which is the other copy of the record"));
-        };
-        let verified = Verified::parse(verified, not_built)
-            .map_err(|failure| failure.context(format_args!("{PREFIX}{}", Key::Verified.name())))?;
-        let trailers = Trailers {
-            target,
-            source,
-            remotes: remotes.into_iter().collect(),
-            tree,
-            verified,
-            tool,
-        };
-        trailers.check()?;
-        let line = |(key, value): &(Key, &str)| format!("{PREFIX}{}: {value}\n", key.name());
-        if trailers.render()? != lines.iter().map(line).collect::<String>() {
+        let trailers = Trailers::of_lines(&last)?;
+        if trailers.render()? != last.join("\n") + "\n" {
             return Err(Failure::new(format!(
                 "the `{PREFIX}…` lines of the commit message are not in the order, or not in the form, in which they are written"
-            )));
+            ))
+            .hint("a newer git-kustomize-localize may have written them: upgrade this one"));
         }
-        Ok(trailers)
+        Ok(Some(trailers))
+    }
+
+    /// Reads what stands behind the keys that are known: whatever else there is, they would not be written so.
+    fn of_lines(lines: &[&str]) -> Result<Trailers> {
+        let values = |name: &'static str| {
+            let lines = lines
+                .iter()
+                .filter_map(|line| line.strip_prefix(PREFIX)?.split_once(": "));
+            lines
+                .filter(move |(key, _)| *key == name)
+                .map(|(_, value)| value)
+        };
+        let one = |name: &'static str| {
+            values(name).next().ok_or_else(|| {
+                Failure::new(format!(
+                    "the commit message holds `{PREFIX}…` lines, but no complete record"
+                ))
+                .hint("compare with the lock, which is the other copy of the record")
+            })
+        };
+        let of = |name: &'static str| {
+            move |failure: Failure| failure.context(format_args!("{PREFIX}{name}"))
+        };
+        let not_built: Result<_> = values("Not-Built").map(decode).collect();
+        let remotes: Result<_> = values("Remote").map(RemoteTrailer::parse).collect();
+        Ok(Trailers {
+            target: TargetTrailer::parse(one("Target")?).map_err(of("Target"))?,
+            source: values("Source")
+                .next()
+                .map(str::parse)
+                .transpose()
+                .map_err(of("Source"))?,
+            remotes: remotes.map_err(of("Remote"))?,
+            tree: one("Tree")?.parse().map_err(of("Tree"))?,
+            verified: Verified::parse(one("Verified")?, not_built?).map_err(of("Verified"))?,
+            tool: decode(one("Tool")?).map_err(of("Tool"))?,
+        })
     }
 
     fn check(&self) -> Result<()> {

@@ -76,21 +76,21 @@ fn whatever_is_wrong_is_refused_with_its_place() {
     for (text, part) in [
         (
             "allow-private: true\ntrustExec: []",
-            "2:1: trustExec: this key is not known",
+            "2:1: unknown key `trustExec`",
         ),
         (
             "allow-private: true\ntrustExec: []",
             "(did you mean `trust-exec`?)",
         ),
-        ("program: rm -rf /", "1:1: program: this key is not known"),
-        ("program: rm -rf /", "the keys are rules, scopes"),
+        ("program: rm -rf /", "1:1: unknown key `program`"),
+        ("program: rm -rf /", "known here: rules, scopes"),
         (
             "exec:\n  - {a: [b, {c: d}]}\nallow-private: true",
-            "1:1: exec: this key",
+            "1:1: unknown key `exec`",
         ),
         (
             "rules:\n  remote-refernce: off",
-            "2:3: rules.remote-refernce: there is no rule `remote-refernce`",
+            "2:3: rules: unknown value `remote-refernce`",
         ),
         (
             "rules:\n  remote-refernce: off",
@@ -99,15 +99,15 @@ fn whatever_is_wrong_is_refused_with_its_place() {
         ("rules:\n  everything: off", "2:3"),
         (
             "rules:\n  everything: off",
-            "the rules are remote-reference, locked-reference",
+            "known here: remote-reference, locked-reference",
         ),
         (
             "rules:\n  engine: info",
-            "2:11: rules.engine: `info` is none of `error`, `warning`, `off`",
+            "2:11: rules.engine: unknown value `info` (known here: error, warning, off)",
         ),
         (
             "rules:\n  engine: false",
-            "2:11: rules.engine: `false` is none of",
+            "2:11: rules.engine: unknown value `false`",
         ),
         ("rules:", "rules: expected a mapping, found nothing"),
         (
@@ -126,9 +126,12 @@ fn whatever_is_wrong_is_refused_with_its_place() {
             "allow-private: 'true'",
             "1:16: allow-private: is not `true` or `false`",
         ),
-        ("new-only: true", "1:1: new-only: not a key any more"),
+        ("new-only: true", "1:1: unknown key `new-only`"),
         ("new-only: true", "git kustomize-localize check --base REV"),
-        ("helm: true\ncomments: accept", "2:1: comments: not a key"),
+        (
+            "helm: true\ncomments: accept",
+            "2:1: unknown key `comments`",
+        ),
         ("comments: accept", "`rules: {new-exception: warning}`"),
         (
             "leave: [{url: a.example}]",
@@ -139,7 +142,7 @@ fn whatever_is_wrong_is_refused_with_its_place() {
         ("strict: [not-built]", "`rules: {ID: error}`"),
         (
             "load-restrictor: LoadRestrictionsNone",
-            "is none of `root-only`, `none`",
+            "known here: root-only, none",
         ),
         (
             "allow-private: true\nallow-private: false",
@@ -169,12 +172,11 @@ fn whatever_is_wrong_is_refused_with_its_place() {
 fn an_entry_of_allow_says_which_and_why() {
     for (entry, part) in [
         ("url: a.example", "2:3: allow[0]: missing `reason`"),
-        ("url: a.example", "for those who review"),
         (
             "url: a.example\n  reason: ''",
-            "3:11: allow[0].reason: the reason is empty",
+            "3:11: allow[0].reason: is empty",
         ),
-        ("url: a.example\n  reason: '  '", "the reason is empty"),
+        ("url: a.example\n  reason: '  '", "is empty"),
         (
             "url: a.example\n  reason:",
             "allow[0].reason: holds nothing",
@@ -193,7 +195,7 @@ fn an_entry_of_allow_says_which_and_why() {
         ),
         (
             "{url: a.example, reason: r, ref: tag}",
-            "allow[0].ref: this key is not known",
+            "allow[0]: unknown key `ref`",
         ),
         (
             "{url: a.example, reason: r, ref: tag}",
@@ -201,7 +203,7 @@ fn an_entry_of_allow_says_which_and_why() {
         ),
         (
             "{url: a.example, reason: r, refs: sha}",
-            "`sha` is none of `any`, `branch`, `tag`, `commit`",
+            "unknown value `sha` (known here: any, branch, tag, commit)",
         ),
         (
             "{url: a.example, reason: r, rules: []}",
@@ -209,11 +211,11 @@ fn an_entry_of_allow_says_which_and_why() {
         ),
         (
             "{url: a.example, reason: r, rules: [stale-allow]}",
-            "allow[0].rules[0]: `stale-allow` cannot be allowed",
+            "allow[0]: `stale-allow` cannot be allowed",
         ),
         (
             "{url: a.example, reason: r, rules: [remote]}",
-            "no rule `remote`",
+            "unknown value `remote`",
         ),
     ] {
         is_refused_for(&format!("allow:\n- {entry}\n"), part);
@@ -221,42 +223,9 @@ fn an_entry_of_allow_says_which_and_why() {
 }
 
 #[test]
-fn all_errors_are_reported_at_once() {
-    let failures = refused(
-        "rules: {enigne: off, engine: on}\nscopes: [/apps, ok, ../x]\nallow:\n- url: ''\n- {url: b.example, rules: [x], refs: y, reason: r}\npni: true\nhelm: 1\n",
-    );
-    let places: Vec<&str> = failures
-        .iter()
-        .map(|failure| failure.split(": ").nth(1).unwrap())
-        .collect();
-    assert_eq!(
-        places,
-        [
-            "rules.enigne",
-            "rules.engine",
-            "scopes[0]",
-            "scopes[2]",
-            "allow[0]",
-            "allow[0].url",
-            "allow[1].rules[0]",
-            "allow[1].refs",
-            "pni",
-            "helm",
-        ],
-        "{failures:#?}"
-    );
-}
-
-#[test]
 fn hostile_files_end_in_an_error() {
     let bomb = "a: &a [x, x]\nb: &b [*a, *a]\nscopes: [*b, *b]\n";
-    let failures = refused(bomb);
-    assert!(
-        failures
-            .iter()
-            .any(|failure| failure.contains("anchors and aliases")),
-        "{failures:?}"
-    );
+    refused(bomb);
     is_refused_for("scopes: &a [x]\n", "anchors and aliases are not allowed");
     is_refused_for("scopes: !!seq [x]\n", "tags are not allowed");
     refused(&"[".repeat(100_000));
@@ -264,8 +233,8 @@ fn hostile_files_end_in_an_error() {
     refused(&"x: ".repeat(10_000));
     is_refused_for(&"#".repeat(300 << 10), "more than 262144 bytes");
     let failures = Config::parse(b"allow-private: true\n\xff", "x").unwrap_err();
-    assert_eq!(failures.0[0].to_string(), "x:2: not UTF-8");
-    assert_eq!(failures.0[0].hints, ["save the file as UTF-8"]);
+    assert_eq!(failures.to_string(), "x:2: not UTF-8");
+    assert_eq!(failures.hints, ["save the file as UTF-8"]);
     assert!(Config::parse(b"\0", "x").is_err());
     // Text quoted from the file moves no cursor.
     is_refused_for("rules:\n  \"\\e[2Jx\": off\n", "\\u{1b}[2Jx");
@@ -296,10 +265,10 @@ fn a_file_of_another_name_is_not_passed_over() {
             if beside {
                 tree.file(FILE_NAME, b"helm: false\n", false);
             }
-            let read = Config::of(&tree, "").map_err(|failures| failures.0);
+            let read = Config::of(&tree, "");
             let failure = read
                 .err()
-                .map(|all| format!("{} {:?}", all[0], all[0].hints));
+                .map(|failure| format!("{failure} {:?}", failure.hints));
             assert_eq!(failure.is_some(), said.is_some(), "{name}");
             assert!(
                 failure

@@ -54,7 +54,9 @@ impl Lock {
         let (Ok(text), Ok(lock)) = (std::str::from_utf8(bytes), as_written(bytes, "")) else {
             return Vec::new();
         };
-        let lines = yaml::lines(text, "remotes").into_iter();
+        let lines = yaml::marks(text, "remotes")
+            .into_iter()
+            .map(|mark| mark.line);
         let mut remotes: Vec<(&Remote, usize)> = lock.remotes.iter().zip(lines).collect();
         remotes.sort_by(|(one, _), (other, _)| one.key().cmp(&other.key()));
         remotes.into_iter().map(|(_, line)| line).collect()
@@ -105,10 +107,9 @@ fn as_written(bytes: &[u8], file: &str) -> Result<Lock> {
              index,
              message,
          }| {
-            let line = yaml::lines(text, list)
+            let line = yaml::marks(text, list)
                 .get(index)
-                .copied()
-                .unwrap_or_default();
+                .map_or(0, |mark| mark.line);
             Failure::new(message).at(Location {
                 field: list.to_owned(),
                 ..at_line(file, line)
