@@ -108,7 +108,9 @@ pub fn check(here: &Rc<LocalRepo>, request: &Request) -> Result<Checked, Failure
         checked.unseen = unseen();
     }
     if let Some(index) = &opened.index {
-        checked.differing = here.not_staged(&index.touched(&index.kustomizations()?))?;
+        let kustomizations = index.kustomizations()?;
+        let kustomizations: Vec<&str> = kustomizations.iter().map(String::as_str).collect();
+        checked.differing = here.not_staged(&kustomizations)?;
     }
     match &request.base {
         Base::Own => {}

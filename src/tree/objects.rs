@@ -11,7 +11,7 @@ use std::sync::Arc;
 use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 
-use self::directory::{Directory, Item};
+pub(super) use self::directory::{Directory, Item};
 use self::wanted::Wanted;
 use super::recent::Recent;
 use super::store::Objects;
@@ -100,6 +100,16 @@ impl ObjectTree {
             has_odd: OnceCell::new(),
             top: None,
         }
+    }
+
+    /// Takes directories that are decoded already, and the one among them that is the root.
+    pub(super) fn decoded_as(&mut self, root: ObjectId, all: Vec<(ObjectId, Directory)>) {
+        self.root = root;
+        let all = all.into_iter();
+        self.decoded = Rc::new(RefCell::new(
+            all.map(|(id, directory)| (id, Arc::new(directory)))
+                .collect(),
+        ));
     }
 
     /// Returns the id of the blob, link or gitlink at `path`; of a directory none.

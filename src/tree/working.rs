@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hasher as _};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use super::index::{IndexTree, is_named};
+use super::index::IndexTree;
 use super::top::Top;
 use super::{Entry, Listing, Tree, disk, path};
 use crate::failure::{Failure, Result, shown};
@@ -41,11 +41,13 @@ impl WorkingTree {
                 .hint("look at a commit instead: --rev REV")
         })?;
         here.begin_settings();
-        let submodules = IndexTree::open(here.clone())?.submodules();
+        let submodules = here.staged()?.into_iter();
+        let submodules = submodules.filter(|entry| entry.mode == "160000");
+        let submodules = submodules.filter_map(|entry| String::from_utf8(entry.path).ok());
         Ok(WorkingTree {
             here,
             top,
-            submodules: submodules.into_iter().collect(),
+            submodules: submodules.collect(),
             directories: RefCell::default(),
             files: OnceCell::new(),
             modes: OnceCell::new(),
@@ -187,6 +189,14 @@ impl Tree for WorkingTree {
             path => path.to_owned(),
         }
     }
+}
+
+/// Returns whether the last component of a path is one of `names`.
+fn is_named(path: &[u8], names: &[&str]) -> bool {
+    names.iter().any(|name| {
+        path.strip_suffix(name.as_bytes())
+            .is_some_and(|above| above.is_empty() || above.ends_with(b"/"))
+    })
 }
 
 /// Distinguishes contents, unless chosen to collide.

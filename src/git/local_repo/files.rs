@@ -30,8 +30,6 @@ pub struct Staged {
     pub stage: u32,
     /// The path from the top.
     pub path: Vec<u8>,
-    /// Whether only the name is staged (`git add -N`).
-    pub intent_to_add: bool,
 }
 
 /// A question which paths are changed, that git answers while something else is done.
@@ -226,26 +224,23 @@ impl LocalRepo {
                 staged(line).ok_or_else(|| Failure::new("git listed an index that is none"))?;
             entries.push(entry);
         }
-        // git shows such an entry as an empty file; what it would add tells them apart.
-        if entries
-            .iter()
-            .any(|entry| entry.stage == 0 && entry.is_empty())
-        {
-            let args = [
-                "diff-files",
-                "--diff-filter=A",
-                "--name-only",
-                "-z",
-                "--no-renames",
-                "--no-relative",
-            ];
-            let output = self.files(&args)?;
-            let names: HashSet<&[u8]> = output.split(|byte| *byte == 0).collect();
-            for entry in &mut entries {
-                entry.intent_to_add = entry.is_empty() && names.contains(entry.path.as_slice());
-            }
-        }
         Ok(entries)
+    }
+
+    /// Returns the paths of which only the name is staged (`git add -N`).
+    ///
+    /// # Errors
+    /// When git cannot list them.
+    pub fn only_named(&self) -> Result<HashSet<Vec<u8>>> {
+        let output = self.files(&[
+            "diff-files",
+            "--diff-filter=A",
+            "--name-only",
+            "-z",
+            "--no-renames",
+            "--no-relative",
+        ])?;
+        Ok(output.split(|byte| *byte == 0).map(Vec::from).collect())
     }
 
     /// Returns the files of the working tree that are tracked, or neither tracked nor ignored: from
@@ -353,9 +348,10 @@ fn status_among(answer: &[u8], among: &BTreeSet<String>) -> Vec<(char, String)> 
 }
 
 impl Staged {
-    /// Whether the object is the empty blob, of either hash.
-    fn is_empty(&self) -> bool {
-        self.id.starts_with("e69de29bb2d1d643") || self.id.starts_with("473a0f4c3be8a936")
+    /// Returns whether it is staged, and the object is the empty blob, of either hash.
+    pub fn is_empty(&self) -> bool {
+        self.stage == 0
+            && (self.id.starts_with("e69de29bb2d1d643") || self.id.starts_with("473a0f4c3be8a936"))
     }
 }
 
@@ -368,7 +364,6 @@ fn staged(line: &[u8]) -> Option<Staged> {
         id: fields.next()?.to_owned(),
         stage: fields.next()?.parse().ok()?,
         path: path.get(1..)?.to_owned(),
-        intent_to_add: false,
     })
 }
 

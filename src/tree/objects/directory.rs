@@ -8,14 +8,14 @@ use crate::tree::Entry;
 
 /// One entry of a directory.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Item {
-    pub(super) entry: Entry,
-    pub(super) id: ObjectId,
+pub(in crate::tree) struct Item {
+    pub(in crate::tree) entry: Entry,
+    pub(in crate::tree) id: ObjectId,
 }
 
 /// What a directory holds. There may be a million entries, so that none of them has memory of its own.
 #[derive(Debug)]
-pub(super) struct Directory {
+pub(in crate::tree) struct Directory {
     /// All names, one after the other.
     names: Box<str>,
     /// All ids, in the order of the names.
@@ -30,7 +30,7 @@ pub(super) struct Directory {
 impl Directory {
     /// Takes the entries of a tree object, in any order. Of a name that a damaged one has twice the last one counts.
     /// `None` where they are too many.
-    pub(super) fn of(
+    pub(in crate::tree) fn of(
         mut all: Vec<(&str, Item)>,
         odd: Vec<(String, Option<ObjectId>)>,
         hash: gix::hash::Kind,
