@@ -132,24 +132,12 @@ pub fn sha256_of(mut input: impl Read) -> std::io::Result<String> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    const DIGITS: [char; 16] = [
-        '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f',
-    ];
-    bytes
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 0xf])
-        .map(|nibble| DIGITS[usize::from(nibble)])
-        .collect()
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns whether `text` is a SHA-256: 64 lower-case hex digits.
 pub fn is_sha256(text: &str) -> bool {
-    text.len() == 64 && is_lower_hex(text)
-}
-
-fn is_lower_hex(text: &str) -> bool {
-    text.bytes()
-        .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    text.len() == 64 && is_object_id(text)
 }
 
 #[cfg(test)]

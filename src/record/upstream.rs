@@ -77,11 +77,7 @@ impl Answer {
     pub fn ok(now: Digest) -> Self {
         Answer {
             verdict: Verdict::Ok,
-            now: Some(now),
-            why: String::new(),
-            commits: None,
-            newest: Vec::new(),
-            failure: None,
+            ..Answer::moved(Some(now), "")
         }
     }
 

@@ -142,28 +142,16 @@ impl TryFrom<RemoteKeys> for Remote {
     type Error = &'static str;
 
     fn try_from(keys: RemoteKeys) -> Result<Remote, Self::Error> {
-        let RemoteKeys {
-            url,
-            reference,
-            submodules,
-            commit,
-            paths,
-            chart,
-            version,
-            resolved,
-            sha256,
-            size,
-            through,
-        } = keys;
-        let of_git = reference.is_some() || submodules.is_some() || paths.is_some();
-        let of_chart = version.is_some() || resolved.is_some();
-        match (commit, chart, sha256, size) {
+        let of_git = keys.reference.is_some() || keys.submodules.is_some() || keys.paths.is_some();
+        let of_chart = keys.version.is_some() || keys.resolved.is_some();
+        let (url, through) = (keys.url, keys.through);
+        match (keys.commit, keys.chart, keys.sha256, keys.size) {
             (Some(commit), None, None, None) if !of_chart => Ok(Remote::Git(GitRemote {
                 url,
-                reference,
-                submodules: submodules.unwrap_or(true),
+                reference: keys.reference,
+                submodules: keys.submodules.unwrap_or(true),
                 commit,
-                paths: paths.unwrap_or_default(),
+                paths: keys.paths.unwrap_or_default(),
                 through,
             })),
             (None, None, Some(sha256), Some(size)) if !of_git && !of_chart => {
@@ -178,8 +166,8 @@ impl TryFrom<RemoteKeys> for Remote {
                 Ok(Remote::Chart(ChartRemote {
                     url,
                     chart,
-                    version,
-                    resolved,
+                    version: keys.version,
+                    resolved: keys.resolved,
                     sha256,
                     size,
                     through,
@@ -209,16 +197,7 @@ impl TryFrom<LeftKeys> for Left {
     type Error = &'static str;
 
     fn try_from(keys: LeftKeys) -> Result<Left, Self::Error> {
-        let LeftKeys {
-            url,
-            chart,
-            version,
-            image,
-            through,
-            reason,
-            accepted,
-        } = keys;
-        let what = match (url, chart, version, image) {
+        let what = match (keys.url, keys.chart, keys.version, keys.image) {
             (Some(url), None, None, None) => LeftWhat::Reference { url },
             (Some(url), Some(chart), version, None) => LeftWhat::Chart {
                 url,
@@ -228,6 +207,7 @@ impl TryFrom<LeftKeys> for Left {
             (None, None, None, Some(image)) => LeftWhat::Image { image },
             _ => return Err("what is left has a url, a url and a chart, or an image"),
         };
+        let (through, reason, accepted) = (keys.through, keys.reason, keys.accepted);
         Ok(Left {
             what,
             through,
@@ -239,32 +219,27 @@ impl TryFrom<LeftKeys> for Left {
 
 /// A mode as git writes it.
 pub(super) mod mode {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde::de::{Deserialize, Deserializer, Error as _};
+    use serde::ser::Serializer;
 
-    #[derive(Serialize, Deserialize)]
-    enum Mode {
-        #[serde(rename = "100644")]
-        Plain,
-        #[serde(rename = "100755")]
-        Executable,
-    }
+    const PLAIN: &str = "100644";
+    const EXECUTABLE: &str = "100755";
 
     pub(in super::super) fn serialize<S: Serializer>(
         executable: &bool,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        let mode = if *executable {
-            Mode::Executable
-        } else {
-            Mode::Plain
-        };
-        mode.serialize(serializer)
+        serializer.serialize_str(if *executable { EXECUTABLE } else { PLAIN })
     }
 
     pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<bool, D::Error> {
-        Ok(matches!(Mode::deserialize(deserializer)?, Mode::Executable))
+        match &*String::deserialize(deserializer)? {
+            PLAIN => Ok(false),
+            EXECUTABLE => Ok(true),
+            other => Err(D::Error::unknown_variant(other, &[PLAIN, EXECUTABLE])),
+        }
     }
 }
 
