@@ -76,6 +76,27 @@ fn globs_match_directories_from_the_top() {
         let refused = Glob::parse(glob).unwrap_err();
         assert!(refused.contains(why), "{glob}: {refused}");
     }
+    // No text makes the reader panic, or is slow.
+    let pieces = [
+        "?",
+        "*",
+        "**/",
+        "**/?",
+        "{a,b}",
+        "{a,{b,?}}",
+        "[a-z]",
+        "é?",
+        "{",
+        "[",
+        "\\",
+        "a/*",
+        "{**/,a}",
+        "[.]",
+    ];
+    for piece in pieces {
+        let glob = Glob::parse(&piece.repeat(1000 / piece.len()));
+        assert!(!glob.is_ok_and(|glob| glob.covers(&"b/".repeat(2000))) || piece.contains('*'));
+    }
     // Guessing where each `**` ends would take longer than anybody waits.
     let glob = Glob::parse(&format!("{}b", "**/a/".repeat(100))).unwrap();
     assert!(!glob.matches(&"a/".repeat(2000)));
