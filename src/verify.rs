@@ -153,7 +153,7 @@ pub fn verify_directory(
 
 /// Returns the failure for what names no commit.
 fn no_commit(here: &LocalRepo, rev: &str) -> Failure {
-    let failure = Failure::new(format!("`{rev}` names no commit"));
+    let failure = Failure::new(format!("unknown revision `{rev}`"));
     match at_remotes(here, rev).as_slice() {
         [] if std::path::Path::new(rev).exists() => failure.hint(format!(
             "put paths after `--`: {}",
@@ -198,7 +198,7 @@ fn no_record(request: &Request<'_>) -> Failure {
         [] => Failure::new(format!(
             "`{rev}` holds no record: no `{LOCK_NAME}` in it lists localized files"
         ))
-        .hint("name the commit or branch with the localized files, as localized/main"),
+        .hint("name the branch with the localized files, for example: git kustomize-localize verify localized/main"),
         [path, ..] => Failure::new(format!("`{rev}` holds no record of `{path}`"))
             .hint("see what it holds: git kustomize-localize verify, without PATH"),
     }

@@ -114,7 +114,7 @@ impl Workspace {
             return Err(match rev {
                 None => Failure::new("this repository has no commit yet")
                     .hint("commit your files first: git add . && git commit"),
-                Some(rev) => Failure::new(format!("`{rev}` names no commit of this repository"))
+                Some(rev) => Failure::new(format!("unknown revision `{rev}`"))
                     .hint("list the commits: git log --oneline --all"),
             }
             .into());
@@ -462,7 +462,7 @@ pub fn repository_offline() -> Result<Rc<LocalRepo>> {
 /// When it names none.
 pub fn commit(here: &LocalRepo, rev: &str) -> Result<CommitId> {
     here.commit(rev)?.ok_or_else(|| {
-        Failure::new(format!("`{}` names no commit", shown(rev)))
+        Failure::new(format!("unknown revision `{}`", shown(rev)))
             .hint("fetch it first, or name another one: git log --oneline --all")
     })
 }

@@ -99,7 +99,7 @@ fn tell(one: &RemoteUse<'_>) -> Option<(String, &'static str)> {
             ));
         }
         return Some((
-            format!("`{shown}` is a file that moves: `{version}` is whatever it is today"),
+            format!("`{shown}` is a file that moves: `{version}` can change at any time"),
             "name a tag, a release or a full commit id in its place, or take the exception away and lock it",
         ));
     };
@@ -122,7 +122,7 @@ fn tell(one: &RemoteUse<'_>) -> Option<(String, &'static str)> {
             FULL_ID,
         ),
         _ => (
-            format!("`{reference}` of `{shown}` looks like a branch: it is whatever it is today"),
+            format!("`{reference}` of `{shown}` looks like a branch: it can change at any time"),
             "name a tag or a full commit id, or take the exception away and lock it",
         ),
     })
@@ -154,12 +154,12 @@ mod tests {
             ),
             (
                 "git@github.com:o/r?ref=main",
-                "`main` of `git@github.com:o/r?ref=main` looks like a branch: it is whatever it is today",
+                "`main` of `git@github.com:o/r?ref=main` looks like a branch: it can change at any time",
                 "name a tag or a full commit id, or take the exception away and lock it",
             ),
             (
                 "github.com/o/r?ref=feature/v2",
-                "`feature/v2` of `github.com/o/r?ref=feature/v2` looks like a branch: it is whatever it is today",
+                "`feature/v2` of `github.com/o/r?ref=feature/v2` looks like a branch: it can change at any time",
                 "name a tag or a full commit id, or take the exception away and lock it",
             ),
             (
@@ -174,7 +174,7 @@ mod tests {
             ),
             (
                 "https://raw.githubusercontent.com/o/r/main/x.yaml",
-                "`https://raw.githubusercontent.com/o/r/main/x.yaml` is a file that moves: `main` is whatever it is today",
+                "`https://raw.githubusercontent.com/o/r/main/x.yaml` is a file that moves: `main` can change at any time",
                 "name a tag, a release or a full commit id in its place, or take the exception away and lock it",
             ),
             (
@@ -189,7 +189,7 @@ mod tests {
             ),
             (
                 "https://github.com/o/r/releases/latest/download/x.yaml",
-                "`https://github.com/o/r/releases/latest/download/x.yaml` is a file that moves: `releases/latest` is whatever it is today",
+                "`https://github.com/o/r/releases/latest/download/x.yaml` is a file that moves: `releases/latest` can change at any time",
                 "name a tag, a release or a full commit id in its place, or take the exception away and lock it",
             ),
         ] {

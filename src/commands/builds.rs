@@ -41,7 +41,7 @@ impl Builds {
     pub(super) fn warnings(&self, strict: bool, checked: &BuildCheck) -> Vec<Warning> {
         let without = checked.without.iter().filter(|_| strict && !self.skip);
         let without = without.map(|reason| {
-            let message = format!("the result is not verified by a build: {reason}");
+            let message = format!("not verified: {reason}");
             Warning::new(Rule::NotBuilt, Location::default(), message)
         });
         without.collect()

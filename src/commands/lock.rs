@@ -102,7 +102,11 @@ pub(super) fn finish(
     relocked.lock.written_after(before);
     let is_same = relocked.lock == **before && !workspace.is_in_conflict();
     let edited = edits.iter().map(|edit| edit.path.clone()).collect();
-    let is_same = is_same && edits.is_empty();
+    // A first lock that holds nothing tells nothing.
+    let is_nothing = workspace.lock.is_none()
+        && relocked.lock.remotes.is_empty()
+        && !relocked.unresolved.failures.is_empty();
+    let is_same = (is_same || is_nothing) && edits.is_empty();
     let is_refused = warnings.iter().any(Warning::fails);
     let status = match (is_same, dry_run) {
         _ if is_refused => Status::Warned,

@@ -212,7 +212,7 @@ impl UrlGlob {
             return refused("is empty");
         }
         if text.contains(char::is_control) || text.contains(char::is_whitespace) {
-            return refused("holds a blank or a control character");
+            return refused("contains a space or a control character");
         }
         if text.contains(['?', '#']) {
             return refused("holds a query: leave out what begins at `?`, and say `refs` instead");

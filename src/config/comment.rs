@@ -188,7 +188,7 @@ fn said(text: &str) -> Result<Said, String> {
         return Err(if word.is_empty() {
             "it does not say `allow[RULE]`".to_owned()
         } else {
-            format!("`{}` is nothing that can be asked for", shown(&word))
+            format!("`{}` is an unknown directive", shown(&word))
         });
     };
     let Some((ids, reason)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {

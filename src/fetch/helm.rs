@@ -348,7 +348,7 @@ fn by_hand(chart: &ChartRef) -> String {
 /// Returns the one archive that helm left.
 fn the_archive(chart: &ChartRef, directory: &Path, budget: &Budget) -> Result<Vec<u8>> {
     let unreadable =
-        |error: std::io::Error| Failure::new(format!("what helm left cannot be read: {error}"));
+        |error: std::io::Error| Failure::new(format!("cannot read what helm pulled: {error}"));
     let mut archives = Vec::new();
     for entry in directory.read_dir().map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
@@ -359,7 +359,7 @@ fn the_archive(chart: &ChartRef, directory: &Path, budget: &Budget) -> Result<Ve
     }
     let [path] = archives.as_slice() else {
         return Err(Failure::new(format!(
-            "{}: helm left {} archives where one was to be",
+            "{}: expected one archive from helm pull, found {}",
             chart.shown(),
             archives.len()
         )));

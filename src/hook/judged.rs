@@ -127,7 +127,7 @@ pub fn framework(here: &LocalRepo, said: &Framework) -> Result<Judged> {
         return Ok(committed());
     };
     let tip = here.commit(rev)?;
-    let tip = tip.ok_or_else(|| Failure::new(format!("`{rev}` names no commit")))?;
+    let tip = tip.ok_or_else(|| Failure::new(format!("unknown revision `{rev}`")))?;
     Ok(Judged {
         commit: Some(tip.commit),
         ..committed()

@@ -113,7 +113,7 @@ impl fmt::Display for Unsafe {
             Unsafe::LeadingDash(part) => write!(f, "its {part} begins with `-`"),
             Unsafe::Control(part) => write!(f, "its {part} holds a control character"),
             Unsafe::BlankEnd(part) => write!(f, "its {part} begins or ends with a blank"),
-            Unsafe::Blank(part) => write!(f, "its {part} holds a blank"),
+            Unsafe::Blank(part) => write!(f, "its {part} contains a space"),
             Unsafe::Malformed(part) => write!(f, "its {part} is malformed"),
             Unsafe::Fragment => write!(f, "it holds `#`, which ends a URL"),
             Unsafe::Escapes(part) => write!(f, "its {part} climbs out with `..`"),

@@ -102,7 +102,7 @@ pub fn summary(outcome: &Outcome) -> String {
     for (target, changer) in unbuilt(affected) {
         let by = visible(&target.by());
         text.push_str(&format!(
-            "{by}: compared as its file has it: {} may change it\n",
+            "{by}: compared as written: {} may change it\n",
             visible(&changer.name)
         ));
         if let Some(why) = &changer.not_built {

@@ -18,7 +18,7 @@ pub(super) fn write_proof(
     verbose: bool,
 ) -> std::fmt::Result {
     if let Some(reason) = &checked.without {
-        return writeln!(out, "  not verified by a build: {}", visible(reason));
+        return writeln!(out, "  not verified: {}", visible(reason));
     }
     let by = checked.by.iter().map(|by| by.program.clone());
     let network = checked.network.map(|network| network.to_string());

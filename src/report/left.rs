@@ -17,7 +17,7 @@ pub(super) fn write_accepted(out: &mut String, left: &[Left]) -> std::fmt::Resul
     if accepted.is_empty() {
         Ok(())
     } else {
-        writeln!(out, "  left remote, as accepted: {}", labels(&accepted))
+        writeln!(out, "  stays remote (allowed): {}", labels(&accepted))
     }
 }
 

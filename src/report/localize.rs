@@ -92,10 +92,9 @@ impl Outcome {
             (Status::Written | Status::Unchanged, None) => {
                 writeln!(out, "localized {target} into {new_dir}")?;
             }
-            (Status::Warned | Status::Differs, _) => writeln!(
-                out,
-                "not localized: {target} into {new_dir} comes with warnings"
-            )?,
+            (Status::Warned | Status::Differs, _) => {
+                writeln!(out, "not localized: {target} into {new_dir}")?
+            }
             (Status::DryRun, _) => {
                 writeln!(out, "would localize {target} into {new_dir}{branch}")?;
             }

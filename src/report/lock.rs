@@ -116,8 +116,11 @@ impl Outcome {
     fn write(&self, out: &mut String, verbose: bool) -> std::fmt::Result {
         let count = counted(self.remotes.len(), "remote reference");
         match self.status {
+            Status::Unchanged if !self.unresolved.failures.is_empty() && self.is_first => {
+                writeln!(out, "{LOCK_NAME} not written: nothing could be resolved")?;
+            }
             Status::Unchanged if !self.unresolved.failures.is_empty() => {
-                writeln!(out, "{LOCK_NAME} stays as it was: it holds {count}")?;
+                writeln!(out, "{LOCK_NAME} not changed: it holds {count}")?;
             }
             Status::Unchanged if self.remotes.is_empty() => {
                 writeln!(out, "nothing to do: nothing remote is referenced")?;
@@ -128,7 +131,7 @@ impl Outcome {
             Status::Written => writeln!(out, "wrote {LOCK_NAME}: it holds {count}")?,
             Status::DryRun => writeln!(out, "would write {LOCK_NAME}: it would hold {count}")?,
             Status::Warned | Status::Differs => {
-                writeln!(out, "not written: {LOCK_NAME} comes with warnings")?;
+                writeln!(out, "{LOCK_NAME} not written")?;
             }
         }
         for path in &self.edited {

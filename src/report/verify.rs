@@ -35,7 +35,7 @@ pub fn human(verified: &Verified) -> String {
     for (_, left) in &verified.left {
         let label = visible(&left.what.label());
         out.push_str(&format!(
-            "left remote, as accepted: {label}: {}\n",
+            "stays remote (allowed): {label}: {}\n",
             visible(&left.reason)
         ));
     }
@@ -70,11 +70,14 @@ fn told(record: &Record) -> String {
         None => String::new(),
     };
     let message = match &record.recorded_by {
-        Some(commit) => format!("also in the message of {}", short(commit)),
+        Some(commit) => format!(
+            "recorded in the lock and in the message of {}",
+            short(commit)
+        ),
         None if record.has_message => {
-            "no commit message tells of it any more, the lock alone does".to_owned()
+            "recorded in the lock alone: no commit message has it any more".to_owned()
         }
-        None => "the lock alone tells of it".to_owned(),
+        None => "recorded in the lock alone".to_owned(),
     };
     format!(
         "{directory}{from}: {}, {}; {message}",

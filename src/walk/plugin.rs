@@ -152,7 +152,7 @@ impl Walker<'_> {
                     ..self.graph.place(file)
                 };
                 let failure = Failure::new(format!(
-                    "`{}` is listed for its plugin configurations, and `{}` changes them before they are used: only a build could say what they name or run",
+                    "`{}` is listed for its plugin configurations, and `{}` changes them before they are used: only a build can tell what they name or run",
                     self.graph.root_label(root),
                     found.field
                 ))

@@ -126,10 +126,7 @@ fn malformed_comments_are_explained() {
         ("allow engine x", "do not stand in brackets"),
         ("allow[engine x", "do not stand in brackets"),
         ("allow(engine) x", "do not stand in brackets"),
-        (
-            "ignore[engine] x",
-            "`ignore` is nothing that can be asked for",
-        ),
+        ("ignore[engine] x", "`ignore` is an unknown directive"),
         ("", "it does not say `allow[RULE]`"),
         ("[engine] x", "it does not say `allow[RULE]`"),
     ] {

@@ -25,7 +25,7 @@ pub(super) fn compare(verified: &mut Verified) -> Result<(), Failures> {
             Failure::new(format!(
                 "`{rev}` cannot be localized again: it holds no localized files"
             ))
-            .hint("name the commit or branch with the localized files, as localized/main"),
+            .hint("name the branch with the localized files, for example: git kustomize-localize verify localized/main"),
         );
     }
     for record in &verified.records {
@@ -53,7 +53,7 @@ fn of(
         Failure::new(format!(
             "`{shown}` cannot be localized again: no commit message names the source commit"
         ))
-        .hint("verify the commit of the branch itself, as localized/main")
+        .hint("verify the branch itself, for example: git kustomize-localize verify localized/main")
     })?;
     let source = here.commit(source)?.ok_or_else(|| {
         Failure::new(format!(

@@ -187,7 +187,7 @@ fn globs_of_urls_that_say_more_than_they_seem_to_are_refused() {
         ("../acme", "is a path of this repository"),
         ("github.com/acme/../x", "holds `..`"),
         ("github.com/acme?ref=v1", "holds a query"),
-        ("github.com/a b", "blank"),
+        ("github.com/a b", "space"),
         ("github.com/[a", "is not a glob"),
         ("github.com/a**", "stands alone"),
         ("gïthub.com", "which is none"),

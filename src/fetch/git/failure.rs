@@ -55,7 +55,7 @@ impl GitRemotes {
                 "{shown} has no ref `{reference}`, and a short commit id cannot be fetched"
             ))
             .hint("write the commit id in full, 40 digits"),
-            Pin::Commit => Failure::new(format!("{shown} gives no commit {reference}")).hint(
+            Pin::Commit => Failure::new(format!("{shown} does not have commit {reference}")).hint(
                 "it may be gone: name a commit that a branch or a tag of the repository reaches",
             ),
             _ => Failure::new(format!("{shown} has no ref `{reference}`")).hint(format!(

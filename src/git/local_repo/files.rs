@@ -220,8 +220,8 @@ impl LocalRepo {
             .split(|byte| *byte == 0)
             .filter(|line| !line.is_empty())
         {
-            let entry =
-                staged(line).ok_or_else(|| Failure::new("git listed an index that is none"))?;
+            let entry = staged(line)
+                .ok_or_else(|| Failure::new("cannot read what git lists of the index"))?;
             entries.push(entry);
         }
         Ok(entries)

@@ -65,7 +65,7 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
         out.push('\n');
     }
     if helped.is_shortened {
-        let note = "help like that above is not repeated: --verbose shows all of it";
+        let note = "same fix as above where none is shown: -v shows all";
         out.push_str(&format!("{} {note}\n", styles.help.apply_to("note:")));
     }
     if let Some(note) = not_staged(checked) {

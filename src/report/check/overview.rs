@@ -286,7 +286,7 @@ mod tests {
             to begin:\n  \
             keep the URLs, and lock what they are now: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock\n  \
             or let everything stay as it is: git kustomize-localize check --add-allow\n\n\
-            note: help like that above is not repeated: --verbose shows all of it\n\
+            note: same fix as above where none is shown: -v shows all\n\
             for more: git kustomize-localize explain remote-reference missing-path\n\
             checked 120 kustomizations with 120 references in the index: 120 errors\n";
         assert!(text.ends_with(end), "{text}");

@@ -148,7 +148,7 @@ fn names_that_are_none_are_refused() {
         "^main",
         "main^!",
     ] {
-        let said = format!("`{rev}` names no commit of this repository");
+        let said = format!("unknown revision `{rev}`");
         refused(&project.work, &[(&["--rev", rev], &said)]);
     }
     for name in [

@@ -425,7 +425,7 @@ fn a_failed_run_changes_nothing() {
         before.assert_same(&work.state());
     };
     refused(&["example/overlay"], "unexpected argument");
-    refused(&["--rev", "nothing"], "`nothing` names no commit");
+    refused(&["--rev", "nothing"], "unknown revision `nothing`");
     let unlocked = "remote.git?ref=v1` is a git repository at `v1`, neither localized nor locked";
     refused(&[], unlocked);
     refused(

@@ -98,7 +98,7 @@ fn an_empty_repository_has_nothing_wrong_and_says_so() {
     check(&repo, &["."]).fails(2);
     check(&repo, &["--rev", "HEAD"])
         .fails(2)
-        .stderr_has("`HEAD` names no commit");
+        .stderr_has("unknown revision `HEAD`");
     // The first commit is checked like any other, and what is not part of it is counted.
     repo.write("kustomization.yaml", remote(REMOTE));
     let unseen = "no kustomization in the index (1 untracked or ignored: git add them)";
@@ -138,8 +138,8 @@ fn arguments_that_exclude_each_other_or_mean_nothing_are_refused() {
         (&["--rev", "--upload-pack=x"], ""),
         (&["--format", "xml"], ""),
         (&["--base"], ""),
-        (&["--base="], "`` names no commit"),
-        (&["--base=origin/main"], "`origin/main` names no commit"),
+        (&["--base="], "unknown revision ``"),
+        (&["--base=origin/main"], "unknown revision `origin/main`"),
     ] {
         let output = check(&repo, args);
         output.fails(2).stderr_has(says);

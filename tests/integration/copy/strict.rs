@@ -66,7 +66,7 @@ fn strict_wants_a_build() {
     project
         .overlay(&["--strict"])
         .fails(1)
-        .stderr_has("error[not-built]: the result is not verified by a build: ")
+        .stderr_has("error[not-built]: not verified: ")
         .stderr_has("1 error (not-built 1)");
     before.assert_same(&project.work.state());
     project.overlay(&["--strict", "--no-verify"]).success();

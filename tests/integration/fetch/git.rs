@@ -145,7 +145,7 @@ fn a_ref_that_is_not_there_is_named() {
         ),
         (
             gone,
-            format!("{url} gives no commit {gone}"),
+            format!("{url} does not have commit {gone}"),
             "it may be gone".to_owned(),
         ),
     ];

@@ -211,7 +211,7 @@ fn an_unresolvable_reference_does_not_block_the_others() {
     assert_eq!(again.fails(1).stdout, "");
     run(&world, &[])
         .fails(1)
-        .stdout_has("kustomize-localize.lock stays as it was: it holds 3 remote references\n");
+        .stdout_has("kustomize-localize.lock not changed: it holds 3 remote references\n");
     world.work.git(&["add", "--all"]);
     let check = world.work.run(&["check"]);
     assert_eq!(check.fails(1).stdout.matches("error[remote-ref").count(), 3);
@@ -221,6 +221,23 @@ fn an_unresolvable_reference_does_not_block_the_others() {
         .fails(1)
         .stdout_has("  added https://files.example.com/gone.yaml ")
         .stderr_has("error: 2 of 6 remote references could not be resolved\n");
+}
+
+#[test]
+fn a_first_lock_that_would_hold_nothing_is_not_written() {
+    let world = world();
+    for directory in ["overlays/dev", "overlays/prod", "base"] {
+        root(
+            &world,
+            directory,
+            "resources: ['https://files.example.com/gone.yaml']\n",
+        );
+    }
+    run(&world, &[])
+        .fails(1)
+        .stdout_has("kustomize-localize.lock not written: nothing could be resolved\n")
+        .stderr_has("error: 3 of 3 remote references could not be resolved\n");
+    assert!(!world.work.path().join(LOCK).exists());
 }
 
 #[test]

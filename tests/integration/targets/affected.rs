@@ -74,7 +74,7 @@ fn a_change_names_what_it_touches_in_every_format() {
     let back = lines(work, &["HEAD", "--rev", &since]);
     assert_eq!(back, [""; 0]);
     let output = work.run(&["affected", "nowhere", "--format", "json"]);
-    output.fails(2).stderr_has("`nowhere` names no commit");
+    output.fails(2).stderr_has("unknown revision `nowhere`");
     assert_eq!(report(&output.stdout)["outcome"], "failed");
     work.run(&["affected"]).fails(2).stderr_has("<BASE>");
 }

@@ -350,7 +350,7 @@ fn what_is_not_there_is_an_error() {
     let other = "https://user:secret@example.com/other";
     for (args, says) in [
         (&["nowhere"][..], "there is no `nowhere`"),
-        (&["--rev", "nothing"], "`nothing` names no commit"),
+        (&["--rev", "nothing"], "unknown revision `nothing`"),
         (
             &["--invert", other],
             "nothing names `https://example.com/other`",

@@ -49,7 +49,7 @@ fn a_fresh_result_verifies() {
         verify(work, args)
             .success()
             .stdout_has(&format!(
-                "localized-overlay from example/overlay: 6 files, 1 remote; also in the message of {by}\n"
+                "localized-overlay from example/overlay: 6 files, 1 remote; recorded in the lock and in the message of {by}\n"
             ))
             .stdout_has(": as recorded\n");
     }
@@ -204,7 +204,7 @@ fn a_commit_without_a_record_is_an_error() {
             &["localized/main", "--", nope],
             "hint: see what it holds: git ls-tree -r --name-only localized/main\n",
         ),
-        (&["nothing"], "`nothing` names no commit"),
+        (&["nothing"], "unknown revision `nothing`"),
     ] {
         verify(work, args).fails(2).stderr_has(says);
     }
@@ -213,7 +213,7 @@ fn a_commit_without_a_record_is_an_error() {
         .stdout_has(": 1 file, 1 remote;");
     let output = verify(work, &["nothing", "--format", "json"]);
     let report = parsed(output.fails(2));
-    assert!(report.to_string().contains("names no commit"), "{report}");
+    assert!(report.to_string().contains("unknown revision"), "{report}");
     work.git(&["switch", "--quiet", "localized/main"]);
     work.write(LOCK, "<<<<<<< HEAD\n");
     tamper(work);

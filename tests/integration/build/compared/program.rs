@@ -45,7 +45,7 @@ fn a_named_program_takes_precedence_over_path() {
     project
         .overlay(&["--no-commit", "one"])
         .success()
-        .stdout_has("  not verified by a build: `")
+        .stdout_has("  not verified: `")
         .stdout_has("/bin/kustomize` does not say its version");
     sandbox.set("KUSTOMIZE", "/dev/null");
     let kustomize = Kustomize::find().unwrap();

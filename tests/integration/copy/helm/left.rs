@@ -42,7 +42,7 @@ fn both_gates_report_a_chart_of_an_upstream_until_it_is_accepted() {
 
     allow(&stage, LEAVE_CHART);
     let output = work.run(&[&IN_PLACE[..], &["--strict"]].concat());
-    let accepted = format!("left remote, as accepted: {LABEL}");
+    let accepted = format!("stays remote (allowed): {LABEL}");
     output.success().stdout_has(&accepted).lacks("will fail");
     let [_, verify] = gates(&stage, 0);
     let accepted = format!("{accepted}: our mirror holds it");

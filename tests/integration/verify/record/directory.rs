@@ -21,7 +21,7 @@ fn a_directory_is_verified_wherever_it_lies() {
     let work = &project.work;
     verify(work, &[COPY])
         .success()
-        .stdout_has(". from example/overlay: 6 files, 1 remote; the lock alone tells of it\n")
+        .stdout_has(". from example/overlay: 6 files, 1 remote; recorded in the lock alone\n")
         .stdout_has("verified localized-overlay: as recorded\n");
     let report = parsed(verify(work, &["./localized-overlay/", "--format=json"]).success());
     assert!(report["commit"].is_null(), "{report}");

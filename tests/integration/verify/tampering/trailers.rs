@@ -233,7 +233,10 @@ fn a_merge_into_main_is_followed_to_the_record() {
             "Merge",
             &branch.tip,
         ]);
-        let by = format!("also in the message of {}", &branch.tip[..12]);
+        let by = format!(
+            "recorded in the lock and in the message of {}",
+            &branch.tip[..12]
+        );
         repo.run(&["verify"]).success().stdout_has(&by);
         // With something of its own in between.
         repo.git(&["reset", "--quiet", "--hard", &format!("{}^", branch.tip)]);
@@ -268,7 +271,7 @@ fn commits_by_people_have_no_record() {
         for _ in 0..2 {
             work.run(&["verify"])
                 .success()
-                .stdout_has("the lock alone tells of it");
+                .stdout_has("recorded in the lock alone");
             work.write("README.md", "More.\n");
             work.git(&[
                 "commit",

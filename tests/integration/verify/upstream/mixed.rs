@@ -26,7 +26,7 @@ fn a_branch_is_verified_and_its_remotes_are_asked() {
             .success()
             .stdout_has(&format!("{lock}:"))
             .stdout_has(&format!(": ok: {label} is "))
-            .stdout_has("also in the message of")
+            .stdout_has("recorded in the lock and in the message of")
             .stdout_has("): as recorded\n");
         // Also in a bare repository, and for a part of it.
         let bare = project.sandbox.path("bare");

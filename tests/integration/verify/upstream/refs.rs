@@ -231,7 +231,7 @@ fn a_commit_is_asked_for_by_its_id() {
         let gone = told(&report(&repo, &[], 1));
         let upper = later.to_uppercase();
         assert!(
-            gone[0].starts_with(&format!("gone {upper}: {url} gives no commit {later}")),
+            gone[0].starts_with(&format!("gone {upper}: {url} does not have commit {later}")),
             "{gone:?}"
         );
         assert!(

@@ -34,7 +34,7 @@ fn verify(repo: &Repo, args: &[&str]) -> Output {
     let output = repo.run_unchanged(&[&["verify", "--rebuild"], args].concat());
     output
         .success()
-        .stdout_has("also in the message of ")
+        .stdout_has("recorded in the lock and in the message of ")
         .stdout_has(": as recorded, the same when localized again\n");
     output
 }

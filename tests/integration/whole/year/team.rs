@@ -319,7 +319,7 @@ impl Team {
         };
         work.run(&["verify", "localized/main"])
             .success()
-            .stdout_has("also in the message of ")
+            .stdout_has("recorded in the lock and in the message of ")
             .stdout_has(": as recorded\n");
         let clone = self.world.clone_of_branch();
         self.files_are_what_the_lock_lists(tip, &clone);
