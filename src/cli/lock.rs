@@ -47,7 +47,6 @@ pub(super) fn run(args: &LockArgs) -> ExitCode {
             quiet: args.output.quiet,
         },
         dry_run: args.fetch.dry_run,
-        strict: args.output.strict,
     };
     let outcome = lock(&request).and_then(|outcome| {
         let failures = outcome.unresolved.failures.iter();

@@ -21,8 +21,6 @@ pub struct Request {
     pub fetch: Fetching,
     /// Write nothing.
     pub dry_run: bool,
-    /// Whether warnings are errors.
-    pub strict: bool,
 }
 
 /// The result of `lock`, or of `update`.

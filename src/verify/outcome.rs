@@ -89,23 +89,6 @@ pub enum Kind {
     Upstream,
 }
 
-impl Kind {
-    /// Returns its name, as in JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::File => "file",
-            Kind::Lock => "lock",
-            Kind::Remote => "remote",
-            Kind::Finding => "finding",
-            Kind::Tree => "tree",
-            Kind::Trailers => "trailers",
-            Kind::Rebuilt => "rebuilt",
-            Kind::Upstream => "upstream",
-        }
-    }
-}
-
 impl Verified {
     /// Returns the exit status: 0 as recorded, 1 something differs, 2 something could not be checked.
     #[must_use]
