@@ -32,6 +32,8 @@ pub(super) struct Context<'a> {
     pub(super) tree: &'a dyn Listing,
     /// What the team decided.
     pub(super) config: &'a Config,
+    /// What the change decides itself that is to be judged, where `config` is not of it.
+    pub(super) own: Option<&'a Config>,
     /// Whether everything is looked at, not only what some paths lead to.
     pub(super) complete: bool,
     /// What is checked.
@@ -93,6 +95,7 @@ impl<'a> Context<'a> {
             troubles: &explored.troubles,
             tree: &*input.tree,
             config: input.config,
+            own: input.own,
             complete: input.paths.is_empty(),
             checking: &input.checking,
             absences: input.absences,

@@ -3,11 +3,15 @@
 //!
 //! Only the configuration can silence it.
 
+use std::cell::LazyCell;
+
+use super::Context;
 use super::rule::{Allow, Definition, Find};
-use crate::config::{Comment, Config, is_placeholder};
+use crate::config::{Comment, Config, Glob, is_placeholder};
 use crate::failure::shown;
 use crate::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::redact;
+use crate::tree::path;
 
 /// The form that the help for a malformed comment shows.
 pub(super) const FORM: &str = "write `# kustomize-localize: allow[RULE]`, and say why behind it";
@@ -22,12 +26,44 @@ A [comment](../manual/configuration.md#exceptions) or an entry of the configurat
 more, cannot be read, or has a placeholder for a reason, which counts all the same. Remove it before it hides something
 else, or say why.
 
-Entries that cover nothing are reported when everything is checked, not with `PATH`s. Only `rules` in the
+So is a pattern of `include` that matches no kustomization, and one of `exclude` that matches no file.
+
+Entries and patterns that cover nothing are reported when everything is checked, not with `PATH`s. Only `rules` in the
 [configuration](../manual/configuration.md) can silence this rule.
 ",
     allow: Allow::Never,
-    find: Find::AfterAll,
+    find: Find::Here(unmatched),
 };
+
+/// Finds the patterns of `include` that match the directory of no kustomization, and those of `exclude` that match that of
+/// no file.
+fn unmatched(context: &Context<'_>) -> Vec<Finding> {
+    let (config, said) = (context.config, context.own.unwrap_or(context.config));
+    if !context.complete || said.include.is_empty() && said.exclude.is_empty() {
+        return Vec::new();
+    }
+    let matches = |glob: &Glob, files: &[String]| {
+        let mut directories = files.iter().map(|file| path::parent(file));
+        directories.any(|directory| glob.covers(directory))
+    };
+    // What cannot be listed is a failure elsewhere.
+    let roots = context.tree.kustomizations().unwrap_or_default();
+    let files = LazyCell::new(|| context.tree.below("").unwrap_or_default());
+    let include = said.include.iter().filter(|glob| !matches(glob, &roots));
+    let exclude = said.exclude.iter();
+    let exclude = exclude.filter(|glob| !matches(glob, &roots) && !matches(glob, &files));
+    let known = |glob: &&Glob| {
+        let mut known = config.include.iter().chain(&config.exclude);
+        known.any(|one| one.text == glob.text)
+    };
+    let stale = |glob: &Glob| {
+        let message = format!("nothing matches `{}`", shown(&glob.text));
+        let help = "remove it, or correct it".to_owned();
+        let line_text = redact::text(&glob.line_text);
+        stale(&said.file, glob.span, line_text, message, help)
+    };
+    include.chain(exclude).filter(known).map(stale).collect()
+}
 
 /// Returns what is stale about the entries of the configuration that give no reason.
 pub(super) fn stale_reasons(config: &Config) -> impl Iterator<Item = Finding> {

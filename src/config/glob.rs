@@ -4,6 +4,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use serde::Deserialize;
 
 use crate::failure::shown;
+use crate::finding::Span;
 use crate::tree::path;
 
 /// The longest glob, in bytes.
@@ -19,6 +20,10 @@ pub struct Glob {
     /// As it was written.
     pub text: String,
     matcher: GlobMatcher,
+    /// Where it stands.
+    pub span: Span,
+    /// The line on which it stands.
+    pub line_text: String,
 }
 
 /// A glob of paths from the top of the repository.
@@ -127,6 +132,8 @@ impl Glob {
         Ok(Glob {
             text: text.to_owned(),
             matcher: compile(text)?,
+            span: Span::default(),
+            line_text: String::new(),
         })
     }
 

@@ -11,7 +11,7 @@ use crate::failure::{Failure, Result, shown};
 use crate::finding::{Rule, Span};
 use crate::limits::CONFIGURATION;
 use crate::tree::path;
-use crate::yaml::{self, at_line};
+use crate::yaml::{self, Mark, at_line};
 
 /// Keys that were, and what says the same now.
 const FORMER: [(&str, &str); 6] = [
@@ -59,15 +59,26 @@ impl Config {
             config = yaml::parse(text, file).map_err(former)?;
         }
         config.file = file.to_owned();
-        for (allow, mark) in config.allow.iter_mut().zip(yaml::marks(text, "allow")) {
+        let place = |mark: Mark| {
             let line = lines.get(mark.line - 1).copied().unwrap_or_default();
-            allow.line_text = line.to_owned();
-            allow.span = Span {
+            let span = Span {
                 line: mark.line,
                 column: mark.column,
                 end_line: mark.line,
                 end_column: line.trim_end().chars().count().max(mark.column) + 1,
             };
+            (span, line.to_owned())
+        };
+        for (allow, mark) in config.allow.iter_mut().zip(yaml::marks(text, "allow")) {
+            (allow.span, allow.line_text) = place(mark);
+        }
+        for (key, globs) in [
+            ("include", &mut config.include),
+            ("exclude", &mut config.exclude),
+        ] {
+            for (glob, mark) in globs.iter_mut().zip(yaml::marks(text, key)) {
+                (glob.span, glob.line_text) = place(mark);
+            }
         }
         for (target, mark) in config.targets.iter_mut().zip(yaml::marks(text, "targets")) {
             (target.line, target.column) = (mark.line, mark.column);

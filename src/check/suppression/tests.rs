@@ -196,8 +196,8 @@ resources:
 - gone.yaml # kustomize-localize: allow[missing-path, engine] r
 - x.yaml # kustomize-localize: allow[engine] r
 ";
-    let entries =
-        "allow:\n- {url: a.example, reason: r}\n- {url: 'b.example', refs: commit, reason: r}\n";
+    let entries = "allow:\n- {url: a.example, reason: r}\n- {url: 'b.example', refs: commit, reason: r}\ninclude: [., gone]\nexclude:\n- '**/gone'\n- docs\n";
+    let scene = |text: &str| scene(text).file("docs/index.md", "");
     let findings = scene(text).config(entries).check().findings;
     let stale = findings.iter().filter(|one| one.rule == Rule::StaleAllow);
     let stale: Vec<_> = stale
@@ -214,6 +214,18 @@ resources:
         [
             (".kustomize-localize", 2, &*entry("a.example"), remove),
             (".kustomize-localize", 3, &*entry("b.example"), remove),
+            (
+                ".kustomize-localize",
+                4,
+                "nothing matches `gone`",
+                "remove it, or correct it"
+            ),
+            (
+                ".kustomize-localize",
+                6,
+                "nothing matches `**/gone`",
+                "remove it, or correct it"
+            ),
             (
                 "kustomization.yaml",
                 2,
