@@ -113,8 +113,13 @@ impl Trailers {
             .unwrap_or_default()
             .to_vec();
         // git takes an indented line for more of the one above.
-        last.dedup_by(|line, above| line.starts_with([' ', '\t']) && !message::is_ours(above));
-        last.retain(|line| message::is_ours(line) || line.starts_with([' ', '\t']));
+        let mut is_ours = false;
+        last.retain(|line| {
+            if !line.starts_with([' ', '\t']) {
+                is_ours = message::is_ours(line);
+            }
+            is_ours
+        });
         if !last
             .iter()
             .any(|line| message::is_ours(line) && message::is_trailer(line))
