@@ -5,41 +5,39 @@
 //! what kustomize would refuse ([`Problem`]) and what it accepts although the user should know ([`Note`]). What a
 //! reference *means* is the business of `crate::reference`.
 //!
-//! The rules are those of kustomize 5.8.1, measured with the real program: the first document only,
-//! keys compared as Go's `encoding/json` does (case-insensitive, unknown ones refused), YAML 1.1 words such as `yes` are
-//! no strings. A key twice is refused, and so is YAML in plugin configurations and other objects that their readers
-//! may understand in different ways ([`ProblemKind::NotPlain`]). A file is read twice, with a parser
-//! that knows positions and with a port of libyaml (the ancestor of the parser in kustomize); where the two
-//! disagree nothing is believed. A file of a shape about which they cannot disagree is read once, and fast.
+//! The rules are those of kustomize 5.8.1, measured with the real program: the first document only, keys compared as Go's
+//! `encoding/json` does (case-insensitive), YAML 1.1 words such as `yes` are no strings. What is not on the way to a
+//! reference is kustomize's business; what is on the way and cannot be read is a problem. So is a key twice, and YAML in
+//! plugin configurations and other objects that their readers may understand in different ways (tags, merge keys). A file is
+//! read by two parsers: where they disagree nothing is believed.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `fields` | THE table: every field of a kustomization and of the built-in plugins, and what it means |
-//! | `yaml` | documents as an arena of nodes with byte ranges; the type of a plain scalar |
-//! | `libyaml_check` | the second opinion |
-//! | `read`, `plugin`, `function` | the table applied to a document; inline and separate plugin configurations |
+//! | `fields` | THE table: every field of a kustomization and of the built-in plugins that leads somewhere |
+//! | `yaml` | values that know their bytes; the two parsers |
+//! | `within` | what stands in a block scalar, and where that is in the file |
+//! | `read`, `plugin` | the table applied to a document; inline and separate plugin configurations, functions |
 //! | `edit` | edits in the text, and the proof that nothing else changed |
 //! | `sniff` | what a downloaded body is |
 //! | `objects` | Kubernetes objects as values with places |
 
-use std::sync::Arc;
+use std::ops::Range;
 
 mod edit;
 mod fields;
-mod function;
-mod libyaml_check;
 mod objects;
 mod plugin;
 mod read;
 mod sniff;
+mod within;
 mod yaml;
 
-pub use edit::{Edit, EditError, edit, remove};
-pub use function::{FunctionRuntime, is_pinned};
-pub use objects::{Data, Value, documents, read_object, unescaped};
-pub use plugin::{home_path, read_plugin};
-pub use read::{read, reshaping};
+pub use edit::{Edit, EditError, edit};
+pub use objects::{documents, read_object, unescaped};
+pub use plugin::{FunctionRuntime, home_path, is_pinned};
+pub use read::{read, read_plugin, reshaping};
 pub use sniff::{is_flux_object, looks_like_html, looks_like_resources};
+pub use yaml::{Data, Value};
 
 pub use crate::tree::FILE_NAMES;
 
@@ -53,7 +51,8 @@ pub enum Kind {
     Component,
 }
 
-/// What one kustomization file says, as kustomize would understand it.
+/// What one kustomization file says, or one file of plugin configurations, as kustomize would understand it. The
+/// references of a plugin are relative to the kustomization that lists it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Kustomization {
     /// The declared or implied kind.
@@ -64,18 +63,6 @@ pub struct Kustomization {
     pub notes: Vec<Note>,
     /// The values of `buildMetadata`; they make the output of a build depend on paths.
     pub build_metadata: Vec<String>,
-}
-
-/// What one file named in `generators`, `transformers` or `validators` says.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PluginFile {
-    /// Every reference of the built-in plugin configurations in it. They are relative to the kustomization
-    /// that lists the file, not to the file.
-    pub references: Vec<Reference>,
-    /// Functions, plugins that are not built in, and charts.
-    pub notes: Vec<Note>,
-    /// Whether there is one that is not built in, so that annotations say what it runs.
-    pub has_code: bool,
 }
 
 /// A field that makes resources, or changes what is in them.
@@ -135,44 +122,14 @@ impl Reference {
 pub enum Accepts {
     /// A file, local or over http(s).
     File,
-    /// A directory or git repository that holds a kustomization.
-    Root {
-        /// Whether that kustomization must be a component.
-        component: bool,
-    },
+    /// A directory or git repository that holds a component.
+    Component,
     /// A file or a root, tried in this order (`accumulateResources`).
     Either,
-    /// A file or a root, as [`Accepts::Either`], whose objects are configurations of such plugins.
-    Plugin(PluginUse),
+    /// A file or a root, as [`Accepts::Either`], whose objects are configurations of plugins.
+    Plugin,
     /// A program, by a path with a slash in it, anywhere; a URL too, which kustomize does not read.
     Program,
-}
-
-impl Accepts {
-    /// Returns what the plugins are listed for whose configurations are named.
-    #[must_use]
-    pub fn plugin(self) -> Option<PluginUse> {
-        if let Accepts::Plugin(listed) = self {
-            Some(listed)
-        } else {
-            None
-        }
-    }
-
-    /// Returns whether what is named holds plugin configurations.
-    #[must_use]
-    pub fn is_plugin(self) -> bool {
-        self.plugin().is_some()
-    }
-}
-
-/// What a plugin is listed for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PluginUse {
-    /// It makes resources: `generators`.
-    Generator,
-    /// It changes or judges them: `transformers`, `validators`.
-    Transformer,
 }
 
 /// The key under which a generator stores a file.
@@ -197,25 +154,23 @@ impl GeneratorKey {
 }
 
 /// Where in a file a scalar stands, for [`edit()`]. Valid for the bytes it was read from.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Spot {
-    /// Index of the document in the stream.
-    document: usize,
-    /// Index of the pair or item at each level below the root of the document, through aliases and merge keys.
-    path: Vec<usize>,
-    /// The place inside the scalar, when the scalar is itself YAML (an inline plugin configuration).
-    inner: Option<Box<Spot>>,
-    /// The value of the scalar as it was read: an edit of anything else is refused.
-    text: Arc<str>,
+    /// The bytes of each scalar around it, and its own in the text of the last.
+    ranges: Vec<Range<usize>>,
+    line: usize,
+    column: usize,
+    /// Several places may show one scalar, by an anchor: each has its number.
+    number: usize,
 }
 
-/// A file that kustomize refuses, as `T`.
+/// A file whose references cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused<T> {
+pub struct Refused {
     /// Why, in the order of the text.
     pub problems: Vec<Problem>,
     /// What could be read all the same. There may be more in the file.
-    pub read: T,
+    pub read: Kustomization,
 }
 
 /// Something in the file that kustomize refuses.
@@ -238,32 +193,14 @@ pub struct Problem {
 /// The sorts of [`Problem`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ProblemKind {
-    /// The bytes are not UTF-8.
-    NotUtf8,
-    /// The text is not YAML, or the two readers disagree about it.
-    Syntax,
     /// Nothing but `apiVersion` and `kind`, or nothing at all.
     Empty,
-    /// A key that kustomize does not know.
-    UnknownField,
-    /// A value of the wrong type.
-    WrongType,
     /// `kind` or `apiVersion` is not what kustomize wants.
     WrongKind,
-    /// Two equal keys, also in different case.
-    DuplicateKey,
-    /// YAML of an object that its readers may understand in different ways: tags, merge keys and the like.
-    NotPlain,
-    /// An entry that is empty, or two entries in one, or nothing where kustomize needs one of several fields.
-    Entry,
-    /// A generator's file source that does not split into key and path.
-    FileSource,
-    /// An entry that was meant as an inline configuration but is none.
-    InlineConfiguration,
-    /// A built-in plugin that does not exist, or not for this field.
-    UnknownPlugin,
     /// More than what is read of a file: nothing in it is known.
     TooLarge,
+    /// Anything else.
+    Other,
 }
 
 /// Something that kustomize accepts but a person should know.

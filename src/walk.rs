@@ -35,8 +35,7 @@ use crate::config::{Comments, Config};
 use crate::failure::{Failure, Failures, Location, Result};
 use crate::finding::Rule;
 use crate::kustomization::{
-    self, Accepts, FunctionRuntime, NoteKind, PluginFile, PluginUse, ProblemKind, Reference,
-    Refused,
+    self, Accepts, FunctionRuntime, Kustomization, NoteKind, ProblemKind, Reference, Refused,
 };
 use crate::limits::{FILE, FINDINGS, RUN};
 use crate::record::{LoadRestrictor, stored};
@@ -215,7 +214,7 @@ struct Pending {
     root: RootId,
     edge: usize,
     wanted: Rc<RemoteRef>,
-    plugin: Option<PluginUse>,
+    is_plugin: bool,
 }
 
 struct Walker<'a> {
@@ -233,12 +232,12 @@ struct Walker<'a> {
     pending: Vec<Pending>,
     /// The roots that others list for the plugin configurations in them.
     plugin_roots: Vec<PluginRoot>,
-    /// The lister, the root and the use of each of them.
-    listed: HashSet<(RootId, RootId, PluginUse)>,
+    /// The lister and the root of each of them.
+    listed: HashSet<(RootId, RootId)>,
     /// The plugin configurations that were read, each with the root that it is read for.
-    plugins: HashSet<(RootId, FileId, PluginUse)>,
+    plugins: HashSet<(RootId, FileId)>,
     /// What they say.
-    read_plugins: HashMap<(FileId, PluginUse), Rc<PluginFile>>,
+    read_plugins: HashMap<FileId, Rc<Kustomization>>,
     /// How many roots and references there are.
     references_read: usize,
     /// How many of the references are remote.
@@ -598,15 +597,15 @@ impl Walker<'_> {
                 Some(wanted) => self.wait(root, edge, wanted, accepts),
                 None => self.program(root, edge, text),
             },
-            Accepts::Root { .. } | Accepts::Either | Accepts::Plugin(_) => {
+            Accepts::Component | Accepts::Either | Accepts::Plugin => {
                 if let Some(wanted) = wanted {
                     self.refuse_shadowed(root, &wanted)?;
                     return self.wait(root, edge, wanted, accepts);
                 }
-                if !matches!(accepts, Accepts::Root { .. }) && self.is_local_file(root, text)? {
+                if accepts != Accepts::Component && self.is_local_file(root, text)? {
                     let target = self.local_file(root, edge, text)?;
-                    if let (Some(listed), Target::File(file)) = (accepts.plugin(), target) {
-                        self.read_plugin(root, file, listed, &reference.field)?;
+                    if let (Accepts::Plugin, Target::File(file)) = (accepts, target) {
+                        self.read_plugin(root, file, &reference.field)?;
                     }
                     return Ok(target);
                 }
@@ -619,15 +618,14 @@ impl Walker<'_> {
 
     /// Remembers a root that is listed for the plugin configurations in it.
     fn list_plugins(&mut self, lister: RootId, reference: &Reference, target: Target) {
-        if let (Some(listed), Target::Root { id, .. }) = (reference.accepts.plugin(), target) {
-            if !self.listed.insert((lister, id, listed)) {
-                return;
-            }
+        if let (Accepts::Plugin, Target::Root { id, .. }) = (reference.accepts, target)
+            && self.listed.insert((lister, id))
+        {
+            let field = reference.field.clone();
             self.plugin_roots.push(PluginRoot {
                 lister,
                 root: id,
-                listed,
-                field: reference.field.clone(),
+                field,
             });
         }
     }
@@ -666,7 +664,7 @@ impl Walker<'_> {
     }
 
     /// Notes what kustomize refuses in a file. Returns what could be read in it.
-    fn problems<T>(&mut self, file: FileId, refused: Refused<T>) -> T {
+    fn problems(&mut self, file: FileId, refused: Refused) -> Kustomization {
         for problem in refused.problems {
             if !self.has_room() {
                 break;

@@ -439,7 +439,7 @@ fn move_absolute(graph: &Graph, top: &Path) -> Result<()> {
             let text = path::join(top, graph.in_scope(source, real));
             edits.entry(edge.from).or_default().push(Edit {
                 spot: &reference.spot,
-                value: plan::value(reference, &text),
+                value: Some(plan::value(reference, &text)),
             });
         }
     }
@@ -453,7 +453,7 @@ fn move_absolute(graph: &Graph, top: &Path) -> Result<()> {
             let source = graph.roots[noted.root].source;
             edits.entry(noted.file).or_default().push(Edit {
                 spot,
-                value: path::join(top, graph.in_scope(source, &home)),
+                value: Some(path::join(top, graph.in_scope(source, &home))),
             });
         }
     }

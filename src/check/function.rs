@@ -377,16 +377,12 @@ mod tests {
             ("container: {PINNED, network: yes}", &[Function]),
             ("container: {PINNED, networK: ON}", &[Function]),
             ("Container: {Image: x}", &[Function]),
-            (
-                "container: {PINNED, network: 'true'}",
-                &[InvalidKustomization, Function],
-            ),
+            ("container: {PINNED, network: 'true'}", &[Function]),
             (
                 "container: {PINNED}\nContainer: {network: true}",
                 &[InvalidKustomization],
             ),
             ("container: {PINNED, Image: x}", &[InvalidKustomization]),
-            ("container: {PINNED, user: root}", &[InvalidKustomization]),
             // The image is what runs.
             ("exec: {path: ./run.sh}\ncontainer: {image: x}", &[Function]),
             ("exec: {path: sed}\ncontainer: {PINNED}", &[]),
@@ -487,16 +483,10 @@ mod tests {
         assert_eq!(find(function("{}"))[0].0, Error);
         assert_eq!(
             others(function("other: {}")),
-            [
-                (
-                    Rule::Function,
-                    "the function `Gen` says neither a program nor an image".to_owned()
-                ),
-                (
-                    Rule::InvalidKustomization,
-                    "unknown field `other`".to_owned()
-                )
-            ]
+            [(
+                Rule::Function,
+                "the function `Gen` says neither a program nor an image".to_owned()
+            )]
         );
         let plugin = "apiVersion: example.com/v1\nkind: DatePrefixer\nmetadata: {name: a}\n";
         let plugin = Scene::of("validators: [v.yaml]\n").file("v.yaml", plugin);

@@ -232,7 +232,7 @@ mod tests {
                 "unknown field `resource`",
             ),
             (
-                "namePrefix: 7 # y\n",
+                "resources:\n- 7 # y\n",
                 "7",
                 "expected a string, found the number `7`",
             ),

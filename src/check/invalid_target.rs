@@ -171,7 +171,7 @@ mod tests {
     fn an_object_is_plain_yaml() {
         for (rest, what) in [
             ("path: !!str apps", "the tag `!!str`"),
-            ("!!binary cGF0aA==: apps", "the tag `!!binary`"),
+            ("!!binary cGF0aA==: apps", "a key that is not"),
             ("<<: {path: apps}", "the merge key `<<`"),
             ("? path\n  : apps\n  ? [a]\n  : b", "a key that is not"),
             ("path: apps\n  path: other", "the key `path` is there twice"),

@@ -118,7 +118,7 @@ pub(super) fn absent<'a>(context: &Context<'a>) -> Vec<Absent<'a>> {
 fn may_be_root(accepts: Accepts) -> bool {
     matches!(
         accepts,
-        Accepts::Root { .. } | Accepts::Either | Accepts::Plugin(_)
+        Accepts::Component | Accepts::Either | Accepts::Plugin
     )
 }
 
@@ -208,7 +208,7 @@ fn near(context: &Context<'_>, absent: &Absent<'_>) -> Option<String> {
         };
         match tree::resolve(context.tree, &place) {
             Ok(Resolved::File { path, .. }) => {
-                !matches!(accepts, Accepts::Root { .. }) && path::is_in(&path, directory)
+                accepts != Accepts::Component && path::is_in(&path, directory)
             }
             Ok(Resolved::Directory { path }) => {
                 may_be_root(accepts)

@@ -283,7 +283,10 @@ fn what_two_roots_list_is_reported_once() {
             plugin("kind: PatchTransformer\npath: gone.yaml"),
             MissingPath,
         ),
-        (plugin("kind: Nonsense"), InvalidKustomization),
+        (
+            plugin("kind: PatchTransformer\npath: [a]"),
+            InvalidKustomization,
+        ),
     ] {
         let checked = Scene::default()
             .file("p/t.yaml", &text)

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use crate::kustomization::{self, Accepts, Note, NoteKind, PluginUse, Reference};
+use crate::kustomization::{self, Accepts, Note, NoteKind, Reference};
 use crate::limits::FILE;
 use crate::tree::{Entry, FILE_NAMES, Resolved, Tree, license, path, resolve};
 use crate::walk::CHART_HOME;
@@ -130,14 +130,12 @@ impl Survey<'_> {
         match resolved {
             Some(Resolved::File { path, .. }) => {
                 let here = self.tree.want(&path);
-                if let Some(listed) = reference.accepts.plugin()
-                    && here
-                {
-                    self.plugin(root, path, listed);
+                if here && reference.accepts == Accepts::Plugin {
+                    self.plugin(root, path);
                 }
             }
             Some(Resolved::Directory { path }) => match reference.accepts {
-                Accepts::Root { .. } | Accepts::Either | Accepts::Plugin(_) => self.todo.push(path),
+                Accepts::Component | Accepts::Either | Accepts::Plugin => self.todo.push(path),
                 Accepts::File | Accepts::Program => {}
             },
             _ => {}
@@ -145,14 +143,14 @@ impl Survey<'_> {
     }
 
     /// Follows what a plugin configuration names, which counts from the root that lists it.
-    fn plugin(&mut self, root: &str, file: String, listed: PluginUse) {
+    fn plugin(&mut self, root: &str, file: String) {
         let Some(bytes) = self.read(&file) else {
             return;
         };
         if !self.plugins.insert((root.to_owned(), file)) {
             return;
         }
-        if let Ok(plugin) = kustomization::read_plugin(&bytes, Some(listed)) {
+        if let Ok(plugin) = kustomization::read_plugin(&bytes) {
             self.charts(root, &plugin.notes);
             for reference in &plugin.references {
                 self.follow(root, reference);

@@ -90,7 +90,7 @@ fn restored(bytes: Vec<u8>, file: &StoredFile) -> Option<Vec<u8>> {
     }
     let references = match kustomization::read(&bytes) {
         Ok(read) => read.references,
-        Err(_) => kustomization::read_plugin(&bytes, None).ok()?.references,
+        Err(_) => kustomization::read_plugin(&bytes).ok()?.references,
     };
     let edits: Vec<Edit<'_>> = references
         .iter()
@@ -102,7 +102,7 @@ fn restored(bytes: Vec<u8>, file: &StoredFile) -> Option<Vec<u8>> {
             let original = file.rewritten.get(now)?;
             Some(Edit {
                 spot: &reference.spot,
-                value: original.clone(),
+                value: Some(original.clone()),
             })
         })
         .collect();

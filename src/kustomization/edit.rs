@@ -1,33 +1,31 @@
 //! Edits in the text of a file, and the proof that nothing else changed.
 //!
-//! Only the bytes of the named scalars change; comments, order, quotes, anchors, line ends and a byte order mark stay.
-//! An anchor never carries a new value to another place: aliases are replaced by the values they stood for. Both
-//! parsers read the result again; unless it is exactly the old file with the new values, it is thrown away.
+//! Only the bytes of the named scalars change; comments, order, quotes, line ends and a byte order mark stay. The result is
+//! read again, by both parsers: unless it is the old file with the new values, and every place that shows one of them by
+//! an anchor was meant, it is thrown away.
 
-mod edit_check;
-mod remove;
-mod render;
-
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::ops::Range;
 
 use super::Spot;
-use super::yaml::{Dialect, Document, Literal, NodeId, NodeKind, Stream, Type};
+use super::within::Lines;
+use super::yaml::{self, Data, Style, Value, is_old_flag, plain};
 
 /// One edit: the scalar at a spot gets another value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit<'a> {
     /// Where, as [`super::Reference::spot`] says.
     pub spot: &'a Spot,
-    /// The whole new value, with `key=` where one is needed.
-    pub value: String,
+    /// The whole new value, with `key=` where one is needed; none: its field goes. Comments stay, but for one that ends
+    /// the last line of that field.
+    pub value: Option<String>,
 }
 
 /// Why a file was not edited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditError {
-    /// 1-based line, 0 if the whole file is meant. Within an inline configuration, a line of that.
+    /// 1-based line, 0 if the whole file is meant.
     pub line: usize,
     /// 1-based column in characters, 0 if the whole file is meant.
     pub column: usize,
@@ -41,25 +39,12 @@ impl fmt::Display for EditError {
     }
 }
 
-impl std::error::Error for EditError {}
-
-impl EditError {
-    fn new(message: impl Into<String>) -> Self {
-        EditError {
-            line: 0,
-            column: 0,
-            message: message.into(),
-        }
-    }
-
-    fn at(stream: &Stream<'_>, offset: usize, message: impl Into<String>) -> Self {
-        let (line, column) = stream.position(offset);
-        EditError {
-            line,
-            column,
-            message: message.into(),
-        }
-    }
+fn refused<T>((line, column): (usize, usize), message: &str) -> Result<T, EditError> {
+    Err(EditError {
+        line,
+        column,
+        message: message.to_owned(),
+    })
 }
 
 /// Gives scalars new values and changes nothing else in the file.
@@ -68,321 +53,361 @@ impl EditError {
 ///
 /// # Errors
 ///
-/// Fails when a scalar is no longer there, when one scalar would need two values (a list that two fields share by an
-/// anchor), and when the result could not be verified. Nothing is changed then.
+/// Fails when a scalar cannot be edited where it stands, when another field shares it by an anchor, and when the result
+/// could not be proven. Nothing is changed then.
 pub fn edit(bytes: &[u8], edits: &[Edit<'_>]) -> Result<Vec<u8>, EditError> {
-    let text = std::str::from_utf8(bytes).map_err(|_| EditError::new("the file is not UTF-8"))?;
-    let changes: Vec<Change<'_>> = edits
-        .iter()
-        .map(|edit| Change {
-            spot: edit.spot,
-            value: Some(&edit.value),
-        })
-        .collect();
-    Ok(edit_text(text, &changes)?.text.into_bytes())
-}
-
-/// Takes the fields with these values out of their mappings, and changes nothing else in the file. Comments stay,
-/// but for one that ends the last line of such a field.
-///
-/// `bytes` must be what the spots were read from; other values may have been [edited](edit()) since.
-///
-/// # Errors
-///
-/// Fails when a value is no longer there, and when the result could not be verified.
-pub fn remove(bytes: &[u8], spots: &[&Spot]) -> Result<Vec<u8>, EditError> {
-    let text = std::str::from_utf8(bytes).map_err(|_| EditError::new("the file is not UTF-8"))?;
-    // From the last to the first, so that no index changes before it is used.
-    let mut spots = spots.to_vec();
-    spots.sort();
-    spots.dedup();
-    let mut text = text.to_owned();
-    for spot in spots.into_iter().rev() {
-        text = edit_text(&text, &[Change { spot, value: None }])?.text;
+    let text = std::str::from_utf8(bytes).or_else(|_| refused((0, 0), "the file is not UTF-8"))?;
+    let mut spots: HashSet<&Spot> = HashSet::new();
+    let mut changes = Changes::new();
+    for Edit { spot, value } in edits {
+        let place = (spot.line, spot.column);
+        let count = usize::from(spots.insert(spot));
+        let agrees = add(&mut changes, &spot.ranges, value.as_deref(), place, count);
+        if !agrees {
+            return refused(
+                place,
+                "the fields that share this value need different ones",
+            );
+        }
     }
-    Ok(text.into_bytes())
+    Ok(rewrite(text, &changes)?.text.into_bytes())
 }
 
-/// One edit, of the file or of what is inside a scalar.
-#[derive(Debug, Clone, Copy)]
-struct Change<'a> {
-    spot: &'a Spot,
-    /// None: the field goes.
+/// Adds one edit; says whether it agrees with those before it.
+fn add<'a>(
+    changes: &mut Changes<'a>,
+    ranges: &[Range<usize>],
     value: Option<&'a str>,
+    place: (usize, usize),
+    count: usize,
+) -> bool {
+    let Some((range, deeper)) = ranges.split_first() else {
+        return false;
+    };
+    let is_new = !changes.contains_key(&range.start);
+    let change = changes.entry(range.start).or_insert_with(|| Change {
+        range: range.clone(),
+        value,
+        inside: Changes::new(),
+        place,
+        count: 0,
+    });
+    if deeper.is_empty() {
+        change.count += count;
+        return change.value == value && change.range == *range && change.inside.is_empty();
+    }
+    change.count = 1;
+    (is_new || !change.inside.is_empty()) && add(&mut change.inside, deeper, value, place, count)
 }
 
-/// Bytes to be replaced.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Splice {
+/// What becomes of one scalar.
+#[derive(Debug)]
+struct Change<'a> {
     range: Range<usize>,
-    with: String,
+    value: Option<&'a str>,
+    /// What changes in its text, which is YAML.
+    inside: Changes<'a>,
+    place: (usize, usize),
+    /// How many places that show the scalar are to change.
+    count: usize,
 }
+
+impl Change<'_> {
+    /// Returns whether its field goes.
+    fn goes(&self) -> bool {
+        self.value.is_none() && self.inside.is_empty()
+    }
+}
+
+/// By the byte at which the scalar begins.
+type Changes<'a> = BTreeMap<usize, Change<'a>>;
+/// Bytes that are replaced.
+type Splice = (Range<usize>, String);
 
 /// A text after its edits.
-#[derive(Debug)]
-struct Edited {
+struct Rewritten {
     text: String,
     splices: Vec<Splice>,
 }
 
-/// What one scalar becomes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Target {
-    value: String,
-    /// The edits inside the scalar that lead to the value.
-    inside: Vec<Splice>,
-}
-
-/// The values of one document, by the nodes at which they are requested (aliases are not followed).
-type Targets = BTreeMap<NodeId, Target>;
-
-fn edit_text(text: &str, changes: &[Change<'_>]) -> Result<Edited, EditError> {
-    if let [Change { spot, value: None }] = changes
-        && spot.inner.is_none()
-    {
-        return remove::field(text, spot);
-    }
-    let Some(last) = changes.iter().map(|change| change.spot.document).max() else {
-        return Ok(Edited {
-            text: text.to_owned(),
-            splices: Vec::new(),
-        });
+fn rewrite(text: &str, changes: &Changes<'_>) -> Result<Rewritten, EditError> {
+    let read = |text: &str| {
+        yaml::read(text, usize::MAX)
+            .map(|stream| stream.documents)
+            .map_err(|error| EditError {
+                line: error.line,
+                column: error.column,
+                message: format!("not valid YAML: {}", error.message),
+            })
     };
-    let stream = Stream::parse(text, last.saturating_add(1)).map_err(|error| EditError {
-        line: error.line,
-        column: error.column,
-        message: format!("not valid YAML: {}", error.message),
-    })?;
-    let mut wanted: BTreeMap<(usize, &[usize]), Vec<Change<'_>>> = BTreeMap::new();
-    for change in changes {
-        let place = (change.spot.document, change.spot.path.as_slice());
-        wanted.entry(place).or_default().push(*change);
+    let was = read(text)?;
+    let mut rewriter = Rewriter {
+        text,
+        changes,
+        splices: Vec::new(),
+        texts: HashMap::new(),
+        shown: HashMap::new(),
+    };
+    for document in &was {
+        rewriter.splice(document)?;
     }
-    let mut targets: Vec<Targets> = vec![Targets::new(); stream.documents.len()];
-    let mut values = Vec::new();
-    for ((index, path), changes) in wanted {
-        let document = stream.documents.get(index).ok_or_else(changed)?;
-        let node = walk(document, path).ok_or_else(changed)?;
-        let target = target(&stream, document, node, &changes)?;
-        values.push((index, path, target.value.clone()));
-        match targets
-            .get_mut(index)
-            .and_then(|t| t.insert(node, target.clone()))
-        {
-            Some(other) if other != target => {
-                let message = "the fields that share this value by an anchor need different values";
-                return Err(EditError::at(
-                    &stream,
-                    document.node(node).range.start,
-                    message,
-                ));
+    let mut splices = std::mem::take(&mut rewriter.splices);
+    splices.sort_by_key(|(range, _)| range.start);
+    splices.dedup();
+    let mut after = String::with_capacity(text.len());
+    let mut at = 0;
+    for (range, with) in &splices {
+        let Some(before) = text.get(at..range.start) else {
+            return refused((0, 0), "edits overlap");
+        };
+        after.push_str(before);
+        after.push_str(with);
+        at = range.end;
+    }
+    after.push_str(text.get(at..).unwrap_or_default());
+    let unproven = "the edit could not be proven to change this value alone";
+    let first = changes
+        .values()
+        .next()
+        .map_or((0, 0), |change| change.place);
+    let Ok(is) = read(&after) else {
+        return refused(first, unproven);
+    };
+    let is_proven = was.len() == is.len()
+        && was
+            .iter()
+            .zip(&is)
+            .all(|(was, is)| rewriter.is_edited(was, is));
+    for change in changes.values() {
+        match rewriter.shown.get(&change.range.start) {
+            None if is_proven => {
+                return refused(
+                    change.place,
+                    "the file is not what the references were read from",
+                );
+            }
+            Some(shown) if *shown != change.count => {
+                return refused(
+                    change.place,
+                    "another field shares this value by an anchor and would change with it",
+                );
             }
             _ => {}
         }
     }
-    let mut failure = EditError::new("nothing to do");
-    // A plain value may be taken for something else where it stands; quotes are always right.
-    for quote in [false, true] {
-        let mut splices = Vec::new();
-        let mut expected = Vec::new();
-        for (document, targets) in stream.documents.iter().zip(&targets) {
-            let targets = settle_aliases(&stream, document, targets)?;
-            for (node, target) in &targets {
-                splice(&stream, document, *node, target, quote, &mut splices)?;
-            }
-            expected.push(targets);
-        }
-        splices.sort_by_key(|splice| splice.range.start);
-        let after = apply(text, &splices)?;
-        match edit_check::prove(&stream, &after, &expected, &values) {
-            Ok(()) => {
-                return Ok(Edited {
-                    text: after,
-                    splices,
-                });
-            }
-            Err(error) => failure = error,
-        }
-    }
-    Err(failure)
-}
-
-fn changed() -> EditError {
-    EditError::new("the file is not what the references were read from")
-}
-
-fn walk(document: &Document, path: &[usize]) -> Option<NodeId> {
-    path.iter()
-        .try_fold(document.root()?, |node, step| document.child(node, *step))
-}
-
-/// Works out the new value of one scalar.
-fn target(
-    stream: &Stream<'_>,
-    document: &Document,
-    node: NodeId,
-    changes: &[Change<'_>],
-) -> Result<Target, EditError> {
-    let text = document.scalar(node).ok_or_else(changed)?;
-    // The list that a field is removed from may have been edited before.
-    let is_changed = |change: &Change<'_>| change.value.is_some() && *change.spot.text != *text;
-    if changes.iter().any(is_changed) {
-        return Err(changed());
-    }
-    // What is a string for objects is one for a kustomization, or it would not have become a reference.
-    if document.scalar_type(node, Dialect::Objects) != Some(Type::Text) {
-        let at = document.node(node).range.start;
-        return Err(EditError::at(stream, at, "only a string can be edited"));
-    }
-    let inside: Vec<Change<'_>> = changes
-        .iter()
-        .filter_map(|change| {
-            let spot = change.spot.inner.as_deref()?;
-            Some(Change { spot, ..*change })
+    if is_proven {
+        Ok(Rewritten {
+            text: after,
+            splices,
         })
-        .collect();
-    let conflict = || {
-        let at = document.node(node).range.start;
-        EditError::at(stream, at, "two edits of one value do not agree")
-    };
-    if inside.is_empty() {
-        let value = changes.first().and_then(|change| change.value);
-        let value = value.ok_or_else(changed)?;
-        if changes.iter().any(|change| change.value != Some(value)) {
-            return Err(conflict());
-        }
-        return Ok(Target {
-            value: value.to_owned(),
-            inside: Vec::new(),
-        });
+    } else {
+        refused(first, unproven)
     }
-    if inside.len() != changes.len() {
-        return Err(conflict());
-    }
-    let edited = edit_text(text, &inside)?;
-    Ok(Target {
-        value: edited.text,
-        inside: edited.splices,
-    })
 }
 
-/// Sees to it that every user of an anchor gets its own value and no other. Where all users want the same, the
-/// anchored scalar changes; otherwise those aliases are replaced by scalars for which its value is wrong.
-fn settle_aliases(
-    stream: &Stream<'_>,
-    document: &Document,
-    targets: &Targets,
-) -> Result<Targets, EditError> {
-    let mut settled = targets.clone();
-    let mut users: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
-    for (id, node) in document.nodes().iter().enumerate() {
-        if let NodeKind::Alias(anchored) = node.kind {
-            users.entry(anchored).or_default().push(id);
+struct Rewriter<'a> {
+    text: &'a str,
+    changes: &'a Changes<'a>,
+    splices: Vec<Splice>,
+    /// The new texts of scalars that change, by where they begin.
+    texts: HashMap<usize, String>,
+    /// How often a scalar that changes is shown.
+    shown: HashMap<usize, usize>,
+}
+
+impl<'a> Rewriter<'a> {
+    fn change(&self, value: &Value) -> Option<&'a Change<'a>> {
+        let change = self.changes.get(&value.range.start)?;
+        (value.text().is_some() && change.range == value.range).then_some(change)
+    }
+
+    /// Returns what a scalar becomes: an alias of one that changes keeps its value.
+    fn after<'v>(&'v self, value: &'v Value) -> Option<&'v str> {
+        match (self.change(value), value.alias_of) {
+            (Some(change), _) => self.texts.get(&change.range.start).map(String::as_str),
+            (None, Some(of)) if self.changes.contains_key(&of) => value.text(),
+            _ => None,
         }
     }
-    if users.is_empty() {
-        return Ok(settled);
-    }
-    let keys = document.keys();
-    for (anchored, aliases) in users {
-        let Some(old) = document.scalar(anchored) else {
-            continue;
-        };
-        let Some(new) = targets.get(&anchored) else {
-            continue;
-        };
-        for alias in aliases {
-            match targets.get(&alias) {
-                Some(target) if target.value == new.value => {
-                    settled.remove(&alias);
+
+    /// Adds what is replaced in a value.
+    fn splice(&mut self, value: &Value) -> Result<(), EditError> {
+        match &value.data {
+            Data::List(items) => items.iter().try_for_each(|item| self.splice(item)),
+            Data::Mapping(pairs) => {
+                for (i, (_, value)) in pairs.iter().enumerate() {
+                    if let Some(change) = self.change(value).filter(|change| change.goes()) {
+                        let range = if value.in_flow {
+                            in_flow(self.text, pairs, i)
+                        } else {
+                            in_block(self.text, value)
+                        };
+                        let Some(range) = range else {
+                            return refused(
+                                change.place,
+                                "this field cannot be removed without changing other fields",
+                            );
+                        };
+                        self.splices.push((range, String::new()));
+                    } else {
+                        self.splice(value)?;
+                    }
                 }
-                Some(_) => {}
-                None if keys.contains(&alias) => {
-                    let at = document.node(alias).range.start;
-                    let message = "this key would change along with the value it is an alias of";
-                    return Err(EditError::at(stream, at, message));
-                }
-                None => {
-                    let value = old.to_owned();
-                    let inside = Vec::new();
-                    settled.insert(alias, Target { value, inside });
-                }
+                Ok(())
             }
+            Data::Text(text) => self.splice_scalar(value, text),
+            _ => Ok(()),
         }
     }
-    Ok(settled)
+
+    fn splice_scalar(&mut self, value: &Value, text: &str) -> Result<(), EditError> {
+        if let Some(change) = self.change(value) {
+            let mut after = change.value.unwrap_or_default().to_owned();
+            if !change.inside.is_empty() {
+                let done = rewrite(text, &change.inside)?;
+                if let Some(lines) = Lines::find(self.text, value) {
+                    let splices = done.splices.into_iter();
+                    let outside = |(range, with)| Some((lines.outer(&range)?, with));
+                    self.splices.extend(splices.filter_map(outside));
+                    self.texts.insert(value.range.start, done.text);
+                    return Ok(());
+                }
+                after = done.text;
+            }
+            if value.alias_of.is_none() && matches!(value.style, Style::Literal | Style::Folded) {
+                return refused(change.place, "a block scalar is not edited");
+            }
+            self.texts.insert(value.range.start, after);
+        }
+        let Some(after) = self.after(value) else {
+            return Ok(());
+        };
+        let of = value.alias_of.and_then(|start| self.texts.get(&start));
+        if of.is_none_or(|of| of != after) {
+            let splice = (value.range.clone(), scalar(after, value));
+            self.splices.push(splice);
+        }
+        Ok(())
+    }
+
+    /// Returns whether one value is the other with what was to change.
+    fn is_edited(&mut self, was: &Value, is: &Value) -> bool {
+        let is_similar = (was.is_anchored, was.in_flow) == (is.is_anchored, is.in_flow);
+        if self.change(was).is_some() {
+            *self.shown.entry(was.range.start).or_default() += 1;
+        }
+        let is_alias = (was.alias_of.is_some(), is.alias_of.is_some());
+        if let Some(after) = self.after(was) {
+            return is_similar
+                && is_alias != (false, true)
+                && is.tag.is_none()
+                && is.text() == Some(after);
+        }
+        if !is_similar || is_alias.0 != is_alias.1 || (&was.tag, was.style) != (&is.tag, is.style) {
+            return false;
+        }
+        match (&was.data, &is.data) {
+            (Data::List(was), Data::List(is)) => {
+                was.len() == is.len() && was.iter().zip(is).all(|(was, is)| self.is_edited(was, is))
+            }
+            (Data::Mapping(was), Data::Mapping(is)) => {
+                let mut is = is.iter();
+                for (key, value) in was {
+                    if self.change(value).is_some_and(Change::goes) {
+                        *self.shown.entry(value.range.start).or_default() += 1;
+                    } else if !is
+                        .next()
+                        .is_some_and(|(to, is)| key == to && self.is_edited(value, is))
+                    {
+                        return false;
+                    }
+                }
+                is.next().is_none()
+            }
+            (was, is) => was == is,
+        }
+    }
 }
 
-/// Adds the splices that give a node its value.
-fn splice(
-    stream: &Stream<'_>,
-    document: &Document,
-    id: NodeId,
-    target: &Target,
-    quote: bool,
-    splices: &mut Vec<Splice>,
-) -> Result<(), EditError> {
-    let node = document.node(id);
-    let style = match &node.kind {
-        NodeKind::Scalar { style, .. } => *style,
-        _ => super::yaml::Style::Plain,
+/// Between braces: up to the next field, or from the comma before it.
+fn in_flow(text: &str, pairs: &[(String, Value)], index: usize) -> Option<Range<usize>> {
+    let (_, value) = pairs.get(index)?;
+    let (start, ..) = value.key;
+    if let Some((_, next)) = pairs.get(index + 1) {
+        return Some(start..next.key.0);
+    }
+    let before = text.get(..start)?.trim_end();
+    let from = if index == 0 {
+        start
+    } else {
+        before.strip_suffix(',')?.len()
     };
-    if !target.inside.is_empty()
-        && let Some(literal) = Literal::find(stream, node)
-        && let Some(inside) = within(&literal, &target.inside)
-    {
-        splices.extend(inside);
-        return Ok(());
-    }
-    let with = render::scalar(&target.value, style, node.in_flow, quote);
-    if !style.is_block() {
-        splices.push(Splice {
-            range: node.range.clone(),
-            with,
-        });
-        return Ok(());
-    }
-    let (header, header_line_end) = render::block_header(stream, document, id)
-        .ok_or_else(|| EditError::at(stream, node.range.start, "cannot find where this begins"))?;
-    // The comment of the header stays.
-    splices.push(Splice {
-        range: header,
-        with,
-    });
-    splices.push(Splice {
-        range: header_line_end..stream.scalar_end(node).max(header_line_end),
-        with: String::new(),
-    });
-    Ok(())
+    Some(from..value.range.end)
 }
 
-/// Moves splices from the value of a literal block scalar to the text around it.
-fn within(literal: &Literal, splices: &[Splice]) -> Option<Vec<Splice>> {
-    splices
-        .iter()
-        .map(|splice| {
-            let start = literal.offset(splice.range.start)?;
-            let end = literal.offset(splice.range.end)?;
-            Some(Splice {
-                range: start..end,
-                with: splice.with.clone(),
-            })
-        })
-        .collect()
+/// On lines of its own: these lines. After the `-` of a list: up to what comes next.
+fn in_block(text: &str, value: &Value) -> Option<Range<usize>> {
+    let (start, ..) = value.key;
+    let end = value.range.start + text.get(value.range.clone())?.trim_end().len();
+    let bom = if text.starts_with('\u{feff}') { 3 } else { 0 };
+    let line = text.get(..start)?.rfind('\n').map_or(bom, |at| at + 1);
+    let line_end = text
+        .get(end..)?
+        .find('\n')
+        .map_or(text.len(), |at| end + at + 1);
+    if text.get(line..start)?.trim().is_empty() {
+        return Some(line..line_end);
+    }
+    let after = text.get(line_end..)?;
+    Some(start..line_end + (after.len() - after.trim_start().len()))
 }
 
-/// Applies splices that are sorted and do not overlap.
-fn apply(text: &str, splices: &[Splice]) -> Result<String, EditError> {
-    let overlap = || EditError::new("edits overlap");
-    let mut after = String::with_capacity(text.len());
-    let mut at = 0;
-    for splice in splices {
-        after.push_str(text.get(at..splice.range.start).ok_or_else(overlap)?);
-        after.push_str(&splice.with);
-        at = splice.range.end;
+/// Writes a value in the style of what it replaces, as far as the value allows: plain, else single quotes, else double
+/// quotes.
+fn scalar(value: &str, old: &Value) -> String {
+    let style = if old.alias_of.is_some() {
+        Style::Plain
+    } else {
+        old.style
+    };
+    if style == Style::Plain && is_plain(value, old.in_flow) {
+        return value.to_owned();
     }
-    after.push_str(text.get(at..).ok_or_else(overlap)?);
-    Ok(after)
+    if style != Style::Double && value.chars().all(is_printable) {
+        return format!("'{}'", value.replace('\'', "''"));
+    }
+    let escape = |c: char| match c {
+        '"' | '\\' => format!("\\{c}"),
+        '\n' => "\\n".to_owned(),
+        '\t' => "\\t".to_owned(),
+        '\r' => "\\r".to_owned(),
+        c if is_printable(c) => c.to_string(),
+        c => format!("\\U{:08x}", u32::from(c)),
+    };
+    format!("\"{}\"", value.chars().map(escape).collect::<String>())
+}
+
+/// Whether a character can stand unescaped in a scalar, for every YAML reader.
+fn is_printable(c: char) -> bool {
+    !c.is_control()
+        && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}')
+        && u32::from(c) & 0xfffe != 0xfffe
+}
+
+/// Whether a value is a string without quotes, for every YAML reader.
+fn is_plain(value: &str, in_flow: bool) -> bool {
+    let is_path = value.contains('/');
+    let begins = |c: char| {
+        c.is_alphabetic() || "_/$(".contains(c) || (is_path && (c.is_ascii_digit() || c == '.'))
+    };
+    // go-yaml takes `?` for an indicator there.
+    let may_hold = |c: char| is_printable(c) && !(in_flow && ",[]{}?".contains(c));
+    value.starts_with(begins)
+        && value.chars().all(may_hold)
+        && !value.ends_with([':', ' '])
+        && ![": ", " #", "..."].iter().any(|what| value.contains(what))
+        && !is_old_flag(value)
+        && matches!(plain(value.to_owned()), Data::Text(_))
 }
 
 #[cfg(test)]

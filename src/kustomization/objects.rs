@@ -4,37 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
+use super::plugin;
 use super::read::equal;
-use super::yaml::{Dialect, Document, NodeId, NodeKind, Type};
-use super::{libyaml_check, plugin};
-
-/// A value of a YAML document, aliases resolved.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Value {
-    /// 1-based line.
-    pub line: usize,
-    /// 1-based column, in characters.
-    pub column: usize,
-    /// What it is.
-    pub data: Data,
-}
-
-/// What a [`Value`] is.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Data {
-    /// Nothing.
-    Null,
-    /// `true` or `false`.
-    Flag(bool),
-    /// A number, as written.
-    Number(String),
-    /// A text.
-    Text(String),
-    /// A list.
-    List(Vec<Value>),
-    /// A mapping, each key once.
-    Mapping(Vec<(String, Value)>),
-}
+use super::yaml::{self, Data, Style, Value, is_old_flag};
 
 impl Value {
     /// Returns the value of a key; none where there is none, or nothing behind it.
@@ -51,6 +23,37 @@ impl Value {
     #[must_use]
     pub fn at(&self, keys: &[&str]) -> Option<&Value> {
         keys.iter().try_fold(self, |value, key| value.get(key))
+    }
+
+    /// Returns the value of a key in any case, as Go takes it; also of one that a merge key brings in.
+    pub(super) fn folded_field(&self, name: &str) -> Option<&Value> {
+        let pairs = self.mapping()?;
+        let own = pairs
+            .iter()
+            .find(|(key, value)| equal(name, key) && value.data != Data::Null);
+        own.map(|(_, value)| value).or_else(|| {
+            let merges = pairs.iter().filter(|(key, _)| key == "<<");
+            let mut merged =
+                merges.flat_map(|(_, value)| value.list().unwrap_or(std::slice::from_ref(value)));
+            merged.find_map(|mapping| mapping.folded_field(name))
+        })
+    }
+
+    /// Returns the text, if it is one for YAML 1.1 too, which kustomizations are read by.
+    pub(super) fn string(&self) -> Option<&str> {
+        let is_string = |text: &&str| self.style != Style::Plain || !is_old_flag(text);
+        self.text().filter(is_string)
+    }
+
+    /// Returns whether it may be true: it is not false, for YAML 1.1.
+    pub(super) fn is_on(&self) -> bool {
+        match &self.data {
+            Data::Flag(flag) => *flag,
+            Data::Text(word) if self.string().is_none() => {
+                word.starts_with(['y', 'Y']) || word.len() == 2 && !word.starts_with(['n', 'N'])
+            }
+            _ => true,
+        }
     }
 
     /// Returns the text, if it is one.
@@ -144,7 +147,7 @@ impl Value {
             }
             other => other.clone(),
         };
-        Value { data, ..*self }
+        self.with(data)
     }
 
     /// Returns it as Go reads it that knows these keys, between blanks: in any case. What stands behind several spellings
@@ -171,7 +174,7 @@ impl Value {
             }
             other => other.clone(),
         };
-        Value { data, ..*self }
+        self.with(data)
     }
 
     fn join(&mut self, other: &Value) {
@@ -185,16 +188,18 @@ impl Value {
 
     /// Moves it to the place of another value: its lines are not those of a file.
     pub fn place_at(&mut self, (line, column): (usize, usize)) {
-        (self.line, self.column) = (line, column);
+        self.each(&mut |value| (value.line, value.column) = (line, column));
+    }
+
+    fn add_lines(&mut self, before: usize) {
+        self.each(&mut |value| value.line += before);
+    }
+
+    fn each(&mut self, change: &mut dyn FnMut(&mut Value)) {
+        change(self);
         match &mut self.data {
-            Data::List(items) => items
-                .iter_mut()
-                .for_each(|item| item.place_at((line, column))),
-            Data::Mapping(pairs) => {
-                for (_, value) in pairs {
-                    value.place_at((line, column));
-                }
-            }
+            Data::List(items) => items.iter_mut().for_each(|item| item.each(change)),
+            Data::Mapping(pairs) => pairs.iter_mut().for_each(|(_, value)| value.each(change)),
             _ => {}
         }
     }
@@ -272,61 +277,20 @@ pub fn unescaped(text: &str) -> String {
 /// # Errors
 /// The line of what is not plain YAML, or too much, and why.
 pub fn read_object(text: &str, before: usize) -> Result<Option<Value>, (usize, String)> {
-    let stream = libyaml_check::read(text, 1)
+    let stream = yaml::read(text, 1)
         .map_err(|error| (before + error.line, format!("not YAML: {}", error.message)))?;
-    if let Some(odd) = plugin::not_plain(&stream).into_iter().next() {
-        return Err((before + odd.line, odd.message));
+    if let Some(((line, _), what, _)) = plugin::not_plain(&stream) {
+        return Err((before + line, format!("not plain YAML: {what}")));
     }
-    let Some(document) = stream.documents.first() else {
-        return Ok(None);
-    };
-    let Some(root) = document.root() else {
-        return Ok(None);
-    };
-    let value = Reader { document, before }.value(root);
-    Ok(Some(value).filter(|value| value.data != Data::Null))
-}
-
-struct Reader<'a> {
-    document: &'a Document,
-    before: usize,
-}
-
-impl Reader<'_> {
-    /// Returns a value. How deep aliases nest is bounded by [`libyaml_check`].
-    fn value(&self, id: NodeId) -> Value {
-        let document = self.document;
-        let node = document.resolved(id);
-        let data = match &node.kind {
-            NodeKind::Scalar { value, .. } => match document.scalar_type(id, Dialect::Objects) {
-                Some(Type::Null) => Data::Null,
-                Some(Type::Bool(flag)) => Data::Flag(flag),
-                Some(Type::Integer | Type::Float) => Data::Number(value.clone()),
-                _ => Data::Text(value.clone()),
-            },
-            NodeKind::Sequence(items) => {
-                let items = items.iter().map(|item| self.value(*item));
-                Data::List(items.collect())
-            }
-            NodeKind::Mapping(pairs) => Data::Mapping(self.pairs(pairs)),
-            // What an alias stands for is no alias.
-            NodeKind::Alias(_) => Data::Null,
-        };
-        let (line, column) = document.node(id).start;
-        Value {
-            line: self.before + line,
-            column,
-            data,
-        }
+    let mut found = stream
+        .documents
+        .into_iter()
+        .next()
+        .filter(|value| value.data != Data::Null);
+    if let Some(value) = &mut found {
+        value.add_lines(before);
     }
-
-    fn pairs(&self, pairs: &[(NodeId, NodeId)]) -> Vec<(String, Value)> {
-        let value = |(key, value): &(NodeId, NodeId)| {
-            let key = self.document.scalar(*key).unwrap_or_default();
-            (key.to_owned(), self.value(*value))
-        };
-        pairs.iter().map(value).collect()
-    }
+    Ok(found)
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! What a body is that may be no kustomization at all.
 
-use super::yaml::NodeKind;
-use super::{libyaml_check, plugin};
+use super::{plugin, yaml};
 
 /// Checks that a downloaded body holds Kubernetes objects, as a file in `resources` must: UTF-8, YAML, every document
 /// that is not empty a mapping with `kind` and `metadata.name` (or a list of such), and at least one of them.
@@ -21,23 +20,12 @@ pub fn looks_like_resources(bytes: &[u8]) -> Result<(), String> {
     if looks_like_html(bytes) {
         return Err("an HTML page".to_owned());
     }
-    let not_yaml = |line: usize, message: &str| format!("not YAML (line {line}: {message})");
-    let stream = libyaml_check::read(text, usize::MAX)
-        .map_err(|error| not_yaml(error.line, &error.message))?;
-    let objects = plugin::collect(&stream).map_err(|(index, node, why)| {
-        let document = stream.documents.get(index);
-        let start = document.map_or(0, |document| document.node(node).start.0);
-        format!("{why} (line {start})")
-    })?;
+    let stream = yaml::read(text, usize::MAX)
+        .map_err(|error| format!("not YAML (line {}: {})", error.line, error.message))?;
+    let objects =
+        plugin::objects(&stream).map_err(|((line, _), why)| format!("{why} (line {line})"))?;
     if objects.is_empty() {
         return Err("without any object".to_owned());
-    }
-    for document in &stream.documents {
-        if let Some(key) = plugin::duplicate_keys(document).first().copied() {
-            let word = document.scalar(key).unwrap_or_default();
-            let (line, _) = document.node(key).start;
-            return Err(format!("an object with two keys `{word}` (line {line})"));
-        }
     }
     Ok(())
 }
@@ -84,21 +72,13 @@ pub fn is_flux_object(bytes: &[u8]) -> bool {
     if !text.contains(GROUP) {
         return false;
     }
-    let Ok(stream) = libyaml_check::read(text, 1) else {
-        return false;
-    };
-    stream.documents.first().is_some_and(|document| {
-        let root = document.root().map(|root| &document.resolved(root).kind);
-        let Some(NodeKind::Mapping(pairs)) = root else {
-            return false;
-        };
-        pairs.iter().any(|(key, value)| {
-            document.scalar(*key) == Some("apiVersion")
-                && document
-                    .scalar(*value)
-                    .is_some_and(|version| version.starts_with(GROUP))
-        })
-    })
+    let root = yaml::read(text, 1)
+        .ok()
+        .and_then(|stream| stream.documents.into_iter().next());
+    let version = root
+        .as_ref()
+        .and_then(|root| root.get("apiVersion")?.text());
+    version.is_some_and(|version| version.starts_with(GROUP))
 }
 
 #[cfg(test)]
@@ -160,7 +140,7 @@ mod tests {
         );
         assert_eq!(
             refusal("kind: X\nmetadata: {name: a}\nx: 1\nx: 2\n"),
-            "an object with two keys `x` (line 4)"
+            "not YAML (line 4: the key `x` is there twice)"
         );
         assert!(refusal("a: b: c\n").starts_with("not YAML (line 1: "));
         assert_eq!(

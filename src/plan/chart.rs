@@ -29,23 +29,25 @@ impl ChartEdits {
         self.repos.is_empty() && self.homes.is_empty()
     }
 
-    /// Returns the edits of values.
+    /// Returns the edits.
     pub(super) fn edits<'a>(&'a self, graph: &'a Graph) -> impl Iterator<Item = Edit<'a>> {
-        self.homes.iter().filter_map(|(note, value)| {
+        let homes = self.homes.iter().filter_map(|(note, value)| {
             Some(Edit {
                 spot: home_spot(graph, *note)?,
-                value: value.clone(),
+                value: Some(value.clone()),
             })
-        })
-    }
-
-    /// Returns the values whose fields go.
-    pub(super) fn removals<'a>(&self, graph: &'a Graph) -> Vec<&'a Spot> {
-        let spot = |(note, _): &(usize, String)| match &graph.notes[*note].note.kind {
-            NoteKind::RemoteChart { repo_spot, .. } => Some(repo_spot),
-            _ => None,
-        };
-        self.repos.iter().filter_map(spot).collect()
+        });
+        let repos = self
+            .repos
+            .iter()
+            .filter_map(|(note, _)| match &graph.notes[*note].note.kind {
+                NoteKind::RemoteChart { repo_spot, .. } => Some(Edit {
+                    spot: repo_spot,
+                    value: None,
+                }),
+                _ => None,
+            });
+        homes.chain(repos)
     }
 
     /// Returns what is changed, for reports.

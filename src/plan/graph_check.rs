@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::{Localized, left};
 use crate::config::Config;
 use crate::failure::{Failure, Failures};
+use crate::kustomization::Accepts;
 use crate::record::{Left, LoadRestrictor};
 use crate::redact;
 use crate::tree::memory::MemoryTree;
@@ -77,7 +78,7 @@ pub(super) fn assert_whole(
         for (index, edge) in root.edges.iter().enumerate() {
             let text = &edge.reference.text;
             let is_left = graph.left.contains(&(id, index));
-            let is_kept = edge.reference.accepts.is_plugin()
+            let is_kept = edge.reference.accepts == Accepts::Plugin
                 && path::resolve(&root.directory, text).is_some_and(|path| kept.contains(&path));
             if edge.target == Target::Remote && !is_left && !is_kept {
                 let text = redact::url(text);

@@ -159,7 +159,9 @@ impl Builder<'_> {
         let mut todo = vec![(instance.clone(), root, true)];
         while let Some((instance, id, is_lister)) = todo.pop() {
             for (index, edge) in graph.roots[id].edges.iter().enumerate() {
-                if (edge.reference.accepts.is_plugin()) != is_lister || self.is_left(id, index) {
+                if (edge.reference.accepts == Accepts::Plugin) != is_lister
+                    || self.is_left(id, index)
+                {
                     continue;
                 }
                 match self.lead(&instance, id, index)? {

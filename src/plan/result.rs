@@ -11,7 +11,7 @@ use super::{graph_check, remotes};
 use crate::config::Config;
 use crate::failure::{Failure, Failures, Location, Result};
 use crate::finding::Rule;
-use crate::kustomization::{self, Edit};
+use crate::kustomization::{self, Accepts, Edit};
 use crate::record::{LoadRestrictor, sha256_hex, stored};
 use crate::redact;
 use crate::reference::localized_path::LOCALIZED_FILES;
@@ -385,13 +385,12 @@ impl Builder<'_> {
             .iter()
             .map(|edit| Edit {
                 spot: &graph.roots[edit.root].edges[edit.edge].reference.spot,
-                value: edit.value.clone(),
+                value: Some(edit.value.clone()),
             })
             .chain(placed.charts.edits(graph))
             .collect();
         let bytes = &graph.files[placed.file].bytes;
-        let edited = kustomization::edit(bytes, &edits)
-            .and_then(|bytes| kustomization::remove(&bytes, &placed.charts.removals(graph)));
+        let edited = kustomization::edit(bytes, &edits);
         edited.map(Some).map_err(|error| {
             let location = Location {
                 line: error.line,
@@ -418,7 +417,7 @@ impl Builder<'_> {
         roots
             .filter(|(id, _)| !for_plugins.contains(id))
             .flat_map(|(_, root)| &root.edges)
-            .filter(|edge| !edge.reference.accepts.is_plugin())
+            .filter(|edge| edge.reference.accepts != Accepts::Plugin)
             .filter(|edge| match edge.target {
                 Target::File(file) => edited.contains(&file),
                 Target::Carried(id) => graph.carried[id]

@@ -293,7 +293,7 @@ pub fn retargeted(workspace: &Workspace, names: &[Name], to: &str) -> Result<Vec
             .iter()
             .map(|(edge, new)| Edit {
                 spot: &edge.reference.spot,
-                value: value(&edge.reference, new),
+                value: Some(value(&edge.reference, new)),
             })
             .collect();
         let bytes = workspace.tree.read(place)?;

@@ -342,20 +342,13 @@ fn merge(value: &Value, patch: &Value, place: (usize, usize), kept: &[&str]) -> 
         if change.data == Data::Null {
             continue;
         }
-        let empty = Value {
-            line: place.0,
-            column: place.1,
-            data: Data::Null,
-        };
+        let empty = Value::new(place, Data::Null);
         match old.and_then(|index| pairs.get_mut(index)) {
             Some((_, old)) => *old = merge(old, change, place, &[]),
             None => pairs.push((key.clone(), merge(&empty, change, place, &[]))),
         }
     }
-    Value {
-        data: Data::Mapping(pairs),
-        ..*value
-    }
+    value.with(Data::Mapping(pairs))
 }
 
 /// Returns what Argo CD takes a directory for: the object decides, then the files in it.

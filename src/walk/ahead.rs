@@ -6,7 +6,7 @@ use crate::kustomization::{self, Kustomization, Refused};
 use crate::parallel::processors;
 
 /// What is read in a kustomization.
-pub(super) type Read = Result<Kustomization, Refused<Kustomization>>;
+pub(super) type Read = Result<Kustomization, Refused>;
 
 /// How many kustomizations are worth a thread.
 const SHARE: usize = 250;

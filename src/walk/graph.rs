@@ -8,7 +8,7 @@ use super::remote_ref::RemoteRef;
 use crate::config::{Comments, Config};
 use crate::failure::Location;
 use crate::finding::{Finding, Rule, Severity, Span, Subject};
-use crate::kustomization::{Kind, Note, Reference};
+use crate::kustomization::{Accepts, Kind, Note, Reference};
 use crate::limits::FILE;
 use crate::redact::SafeUrl;
 use crate::reference::RepoRef;
@@ -436,12 +436,14 @@ impl Graph {
     #[must_use]
     pub fn plugin_roots(&self) -> BTreeSet<RootId> {
         let edges = self.roots.iter().flat_map(|root| &root.edges);
-        let listed = edges.filter(|edge| edge.reference.accepts.is_plugin());
+        let listed = edges.filter(|edge| edge.reference.accepts == Accepts::Plugin);
         let listed = listed.filter_map(|edge| match edge.target {
             Target::Root { id, .. } => Some(id),
             _ => None,
         });
-        self.reach(listed, |_, _, edge| !edge.reference.accepts.is_plugin())
+        self.reach(listed, |_, _, edge| {
+            edge.reference.accepts != Accepts::Plugin
+        })
     }
 
     /// Returns the roots of the tree where the walk starts, by their directories.

@@ -323,7 +323,7 @@ impl Walker<'_> {
 
     pub(super) fn check_kind(&self, id: RootId, text: &str, accepts: Accepts) -> WalkResult<()> {
         let expected = match accepts {
-            Accepts::Root { component: true } => Kind::Component,
+            Accepts::Component => Kind::Component,
             _ => Kind::Kustomization,
         };
         let shown = || redact::url(text);

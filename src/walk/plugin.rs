@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::trouble::{Trouble, TroubleKind, WalkResult};
 use super::{Edge, FileId, RootId, Target, Walker};
 use crate::failure::{Failure, Location};
-use crate::kustomization::{self, Accepts, PluginFile, PluginUse, Reference, Reshaping};
+use crate::kustomization::{self, Accepts, Kustomization, Reference, Reshaping};
 
 /// A root that is listed for the plugin configurations in it.
 pub(super) struct PluginRoot {
@@ -15,8 +15,6 @@ pub(super) struct PluginRoot {
     pub(super) lister: RootId,
     /// The root that is listed.
     pub(super) root: RootId,
-    /// What for.
-    pub(super) listed: PluginUse,
     /// The field that lists it.
     pub(super) field: String,
 }
@@ -28,22 +26,12 @@ impl Walker<'_> {
         &mut self,
         root: RootId,
         file: FileId,
-        listed: PluginUse,
         field: &str,
     ) -> WalkResult<()> {
-        let other = match listed {
-            PluginUse::Generator => PluginUse::Transformer,
-            PluginUse::Transformer => PluginUse::Generator,
-        };
-        let is_known = self.plugins.contains(&(root, file, other));
-        if !self.plugins.insert((root, file, listed)) || !self.has_room() {
+        if !self.plugins.insert((root, file)) || !self.has_room() {
             return Ok(());
         }
-        let plugin = self.plugin_file(file, listed)?;
-        // A reference of a function that is listed for both is noted once.
-        if is_known {
-            return Ok(());
-        }
+        let plugin = self.plugin_file(file)?;
         for note in &plugin.notes {
             self.note(root, file, note.clone());
         }
@@ -62,18 +50,18 @@ impl Walker<'_> {
     }
 
     /// Returns what a plugin configuration says, which is read once, whoever lists it. What is wrong with it is noted.
-    fn plugin_file(&mut self, file: FileId, listed: PluginUse) -> WalkResult<Rc<PluginFile>> {
-        if let Some(known) = self.read_plugins.get(&(file, listed)) {
+    fn plugin_file(&mut self, file: FileId) -> WalkResult<Rc<Kustomization>> {
+        if let Some(known) = self.read_plugins.get(&file) {
             return Ok(known.clone());
         }
         // A file that cannot be read fails once, too.
-        self.read_plugins.insert((file, listed), Rc::default());
-        let plugin = kustomization::read_plugin(&self.bytes(file)?, Some(listed));
+        self.read_plugins.insert(file, Rc::default());
+        let plugin = kustomization::read_plugin(&self.bytes(file)?);
         let plugin = Rc::new(plugin.unwrap_or_else(|refused| self.problems(file, refused)));
-        if plugin.has_code {
+        if plugin.notes.iter().any(|note| note.kind.is_code()) {
             self.code.insert(file);
         }
-        self.read_plugins.insert((file, listed), plugin.clone());
+        self.read_plugins.insert(file, plugin.clone());
         Ok(plugin)
     }
 
@@ -84,16 +72,15 @@ impl Walker<'_> {
         let mut index = 0;
         // None are left where there is no room.
         while let Some(one) = self.plugin_roots.get(index) {
-            let (lister, root, listed, field) =
-                (one.lister, one.root, one.listed, one.field.clone());
+            let (lister, root, field) = (one.lister, one.root, one.field.clone());
             index += 1;
             for file in self.configurations(root).1 {
-                if self.plugins.contains(&(lister, file, listed)) {
+                if self.plugins.contains(&(lister, file)) {
                     continue;
                 }
                 any = true;
                 let added = self.graph.roots[lister].edges.len();
-                if let Err(stop) = self.read_plugin(lister, file, listed, &field) {
+                if let Err(stop) = self.read_plugin(lister, file, &field) {
                     self.trouble(stop, None, Some(file));
                 }
                 for edge in added..self.graph.roots[lister].edges.len() {
@@ -109,7 +96,7 @@ impl Walker<'_> {
         let mut files = Vec::new();
         // A file that a configuration names is not one itself.
         let is_configured = |root: RootId, edge: &Edge| {
-            edge.from == self.graph.roots[root].file && !edge.reference.accepts.is_plugin()
+            edge.from == self.graph.roots[root].file && edge.reference.accepts != Accepts::Plugin
         };
         let roots = (self.graph).reach([root], |root, _, edge| is_configured(root, edge));
         for &root in &roots {

@@ -50,7 +50,7 @@ impl Walker<'_> {
                 root,
                 edge,
                 wanted,
-                plugin: accepts.plugin(),
+                is_plugin: accepts == Accepts::Plugin,
             });
         }
         Ok(Target::Remote)
@@ -152,9 +152,9 @@ impl Walker<'_> {
         match answer? {
             Found::File(remote) => {
                 let file = self.downloaded(&remote);
-                if let Some(listed) = one.plugin {
+                if one.is_plugin {
                     let added = self.graph.roots[one.root].edges.len();
-                    self.read_plugin(one.root, file, listed, &reference.field)?;
+                    self.read_plugin(one.root, file, &reference.field)?;
                     for edge in added..self.graph.roots[one.root].edges.len() {
                         self.follow(one.root, edge);
                     }

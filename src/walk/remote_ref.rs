@@ -70,7 +70,7 @@ impl RemoteRef {
             Accepts::File | Accepts::Program if is_http => (Wants::File, None),
             Accepts::File | Accepts::Program => return None,
             // A URL whose path climbs is not accepted as a repository, but it may be a file.
-            Accepts::Either | Accepts::Plugin(_) if is_http => {
+            Accepts::Either | Accepts::Plugin if is_http => {
                 let escapes = |spec: &RepoSpec| {
                     matches!(
                         reference::refuse_unsafe(text, Some(spec)),

@@ -1,5 +1,5 @@
-use super::{ProblemKind, read};
-use crate::kustomization::Problem;
+use super::read;
+use crate::kustomization::{Problem, ProblemKind};
 
 fn problems(text: &str) -> Vec<Problem> {
     read(text.as_bytes()).expect_err(text).problems
@@ -23,55 +23,8 @@ fn problem(text: &str) -> String {
 fn unknown_fields_are_named() {
     let text = "resources: []\nresource: [a]\n";
     assert_eq!(problem(text), "2:1 resource: unknown field `resource`");
-    assert_eq!(problems(text)[0].kind, ProblemKind::UnknownField);
     assert_eq!(problems(text)[0].hints, ["did you mean `resources`?"]);
     assert_eq!(problems("xyzzy: 1\n")[0].hints, [""; 0]);
-}
-
-#[test]
-fn unknown_fields_are_found_in_every_struct() {
-    for (before, after) in [
-        ("", ""),
-        ("metadata: {", "}"),
-        ("helmGlobals: {", "}"),
-        ("helmCharts: [{", "}]"),
-        ("helmChartInflationGenerator: [{", "}]"),
-        ("configMapGenerator: [{", "}]"),
-        ("configMapGenerator: [{options: {", "}}]"),
-        ("secretGenerator: [{", "}]"),
-        ("secretGenerator: [{options: {", "}}]"),
-        ("generatorOptions: {", "}"),
-        ("patches: [{", "}]"),
-        ("patches: [{target: {", "}}]"),
-        ("patches: [{options: {", "}}]"),
-        ("patchesJson6902: [{", "}]"),
-        ("patchesJson6902: [{target: {", "}}]"),
-        ("replacements: [{", "}]"),
-        ("replacements: [{source: {", "}}]"),
-        ("replacements: [{source: {options: {", "}}}]"),
-        ("replacements: [{targets: [{", "}]}]"),
-        ("replacements: [{targets: [{select: {", "}}]}]"),
-        ("replacements: [{targets: [{reject: [{", "}]}]}]"),
-        ("replacements: [{targets: [{options: {", "}}]}]"),
-        ("images: [{", "}]"),
-        ("imageTags: [{", "}]"),
-        ("replicas: [{", "}]"),
-        ("vars: [{", "}]"),
-        ("vars: [{objref: {", "}}]"),
-        ("vars: [{fieldref: {", "}}]"),
-        ("labels: [{", "}]"),
-        ("labels: [{fields: [{", "}]}]"),
-        ("sortOptions: {", "}"),
-        ("sortOptions: {legacySortOptions: {", "}}"),
-    ] {
-        let text = format!("{before}xyzzy: null{after}\n");
-        let found = problems(&text);
-        assert_eq!(found[0].kind, ProblemKind::UnknownField, "{text}");
-        assert_eq!(found[0].column, before.chars().count() + 1, "{text}");
-        assert!(found[0].field.ends_with("xyzzy"));
-    }
-    // The keys of a free map are not checked.
-    assert!(read(b"openapi: {xyzzy: a}\ncommonLabels: {xyzzy: a}\n").is_ok());
 }
 
 #[test]
@@ -79,11 +32,11 @@ fn wrong_types_are_named() {
     for (text, wanted) in [
         (
             "resources: a\n",
-            "1:12 resources: expected a list of strings, found a string",
+            "1:12 resources: expected a list, found a string",
         ),
         (
             "resources: {a: b}\n",
-            "1:12 resources: expected a list of strings, found a mapping",
+            "1:12 resources: expected a list, found a mapping",
         ),
         (
             "resources: [[a]]\n",
@@ -98,40 +51,12 @@ fn wrong_types_are_named() {
             "1:16 resources[1]: expected a string, found the number `1_0`",
         ),
         (
-            "namePrefix: 1.5\n",
-            "1:13 namePrefix: expected a string, found the number `1.5`",
-        ),
-        (
-            "namePrefix: !!int '1'\n",
-            "1:19 namePrefix: expected a string, found the number `1`",
-        ),
-        (
             "generators: [{kind: x}]\n",
             "1:14 generators[0]: expected a string, found a mapping",
         ),
         (
             "patches: [a]\n",
             "1:11 patches[0]: expected a mapping, found a string",
-        ),
-        (
-            "metadata: x\n",
-            "1:11 metadata: expected a mapping, found a string",
-        ),
-        (
-            "metadata: {labels: {a: 1}}\n",
-            "1:24 metadata.labels.a: expected a string, found the number `1`",
-        ),
-        (
-            "generatorOptions: {immutable: 'true'}\n",
-            "1:31 generatorOptions.immutable: expected a boolean, found a string",
-        ),
-        (
-            "replicas: [{count: 2.5}]\n",
-            "1:20 replicas[0].count: expected a whole number, found the number `2.5`",
-        ),
-        (
-            "helmCharts: [{valuesInline: []}]\n",
-            "1:29 helmCharts[0].valuesInline: expected a mapping, found a list",
         ),
         (
             "openapi: {path: 1}\n",
@@ -141,9 +66,12 @@ fn wrong_types_are_named() {
         ("abc\n", "1:1 : expected a mapping, found a string"),
         (
             "<<: a\nresources: []\n",
-            "1:1 : the merge key `<<` needs a mapping or a list of mappings",
+            "1:1 : the merge key `<<` needs a mapping without one, or a list of them",
         ),
-        ("~: a\nresources: []\n", "1:1 : a key must be a string"),
+        (
+            "~: a\nresources: []\n",
+            "1:1 : not valid YAML: a key that is not a plain or quoted string",
+        ),
     ] {
         assert_eq!(problem(text), wanted);
     }
@@ -160,7 +88,6 @@ fn wrong_types_are_named() {
     ] {
         assert_eq!(problems(text)[0].hints, [hint]);
     }
-    assert!(read(b"replicas: [{count: 2.0}, {count: 1e2}, {count: 0x10}]\n").is_ok());
 }
 
 #[test]
@@ -216,11 +143,6 @@ fn empty_is_what_kustomize_calls_empty() {
         "kind: Component\n",
         "apiVersion: kustomize.config.k8s.io/v1beta1\n",
         "resources:\n",
-        "namePrefix: ''\n",
-        "openapi: null\n",
-        "bases: []\n",
-        "imageTags: []\n",
-        "helmChartInflationGenerator: []\n",
     ] {
         assert_eq!(problem(text), "1:1 : kustomization.yaml is empty", "{text}");
         assert_eq!(problems(text)[0].kind, ProblemKind::Empty);
@@ -252,7 +174,6 @@ fn invalid_yaml_is_refused_with_its_place() {
     ] {
         let found = problems(text);
         assert_eq!(found.len(), 1);
-        assert_eq!(found[0].kind, ProblemKind::Syntax, "{text}");
         assert_eq!(
             (found[0].line, found[0].column),
             (line, column),
@@ -265,23 +186,6 @@ fn invalid_yaml_is_refused_with_its_place() {
     }
     let found = read(b"a\nb\xc3\xa9\xff").unwrap_err().problems;
     assert_eq!((found[0].line, found[0].column), (2, 3));
-    assert_eq!(found[0].kind, ProblemKind::NotUtf8);
-}
-
-#[test]
-fn yaml_that_only_kustomize_rejects_is_refused() {
-    for (text, why) in [
-        ("resources: [https://h/o/r?ref=v1]\n", "needs quotes"),
-        ("commonLabels: {a?b: c}\n", "needs quotes"),
-        ("resources: [:a]\n", "needs quotes"),
-        ("namePrefix: \"a\\/b\"\n", "escape"),
-    ] {
-        let found = problem(text);
-        assert!(found.contains(why), "{found}");
-    }
-    let fine =
-        "resources: ['a?b', \"a?b\", a:b]\ncrds:\n- https://h/a?b\n- :a\nnamePrefix: \"a\\\\/b\"\n";
-    assert_eq!(read(fine.as_bytes()).unwrap().references.len(), 5);
 }
 
 #[test]
@@ -289,17 +193,11 @@ fn line_breaks_that_only_kustomize_sees_are_refused() {
     for odd in ['\u{85}', '\u{2028}', '\u{2029}'] {
         // A comment for YAML 1.2, a resource for kustomize.
         let found = problems(&format!("namePrefix: x\n# {odd}resources: [a]\n"));
-        assert_eq!((found[0].kind, found[0].line), (ProblemKind::Syntax, 2));
+        assert_eq!(found[0].line, 2);
     }
     // A path for YAML 1.2, nothing or a number for kustomize.
-    assert_eq!(problems("crds:\n- \u{85}\n")[0].kind, ProblemKind::Syntax);
-    assert_eq!(
-        problems("crds:\n- \u{2028}1\n")[0].kind,
-        ProblemKind::Syntax
-    );
-    let repeated = "resources: [&a x, &a y]\n# \u{2028}crds: [z]\n";
-    assert_eq!(problems(repeated)[0].kind, ProblemKind::Syntax);
-    assert!(read(b"resources: [&a x, *a, &a w, &b z, *a]\n").is_ok());
+    assert_eq!(problems("crds:\n- \u{85}\n").len(), 1);
+    assert_eq!(problems("crds:\n- \u{2028}1\n").len(), 1);
 }
 
 #[test]
@@ -318,20 +216,9 @@ fn file_sources_must_split_in_two() {
             let text = format!("{generator}: [{{files: ['{source}']}}]\n");
             let found = problems(&text);
             assert_eq!(found[0].message, wanted);
-            assert_eq!(found[0].kind, ProblemKind::FileSource);
             assert_eq!(found[0].field, format!("{generator}[0].files[0]"));
         }
     }
-}
-
-#[test]
-fn binary_strings_are_not_followed() {
-    let text = "resources: [!!binary YS55YW1s]\n";
-    assert_eq!(
-        problem(text),
-        "1:22 resources[0]: a string written as !!binary cannot be followed"
-    );
-    assert!(read(b"namePrefix: !!binary YS55YW1s\n").is_ok());
 }
 
 #[test]
@@ -347,7 +234,7 @@ fn aliases_do_not_explode() {
     list += "replacements: [{sourceValue: a, targets: [&t {fieldPaths: [&p a";
     list += &", *p".repeat(1_000);
     list += "]}";
-    list += &", *t".repeat(250);
+    list += &", *t".repeat(600);
     list += "]}]\n";
     assert_eq!(problems(&list)[0].kind, ProblemKind::TooLarge);
     let mut merges = "metadata: {labels: &a0 {a: b}}\n".to_owned();
@@ -376,7 +263,7 @@ fn aliases_do_not_nest_without_end() {
         assert!(read(text.as_bytes()).is_err());
         let quoted = format!("generators: [{text:?}]\n");
         assert!(read(quoted.as_bytes()).is_err());
-        assert!(crate::kustomization::read_plugin(text.as_bytes(), None).is_err());
+        assert!(crate::kustomization::read_plugin(text.as_bytes()).is_err());
         assert!(crate::kustomization::looks_like_resources(text.as_bytes()).is_err());
     }
 }

@@ -82,12 +82,12 @@ impl TurnBack<'_> {
             return Ok(());
         };
         for reference in &read.references {
-            if !reference.accepts.is_plugin() {
+            if reference.accepts != Accepts::Plugin {
                 continue;
             }
             for (path, executable) in self.configurations(directory, reference)? {
                 let bytes = self.tree.read(&path)?;
-                if let Ok(plugin) = kustomization::read_plugin(&bytes, None) {
+                if let Ok(plugin) = kustomization::read_plugin(&bytes) {
                     self.file(directory, &path, bytes, executable, &plugin.references)?;
                 }
             }
@@ -142,7 +142,7 @@ impl TurnBack<'_> {
         let mut edits = Vec::new();
         for reference in references {
             if let Some(url) = self.url(directory, reference)? {
-                let value = value(reference, &url);
+                let value = Some(value(reference, &url));
                 let spot = &reference.spot;
                 edits.push(Edit { spot, value });
             }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::failure::{Failure, Failures};
+use crate::kustomization::Accepts;
 use crate::plan::InPlace;
 use crate::redact;
 use crate::tree::path;
@@ -35,7 +36,7 @@ pub(super) fn assert_whole(
                 continue;
             }
             let text = &edge.reference.text;
-            let is_kept = edge.reference.accepts.is_plugin()
+            let is_kept = edge.reference.accepts == Accepts::Plugin
                 && path::resolve(&root.directory, text)
                     .is_some_and(|path| in_place.kept.contains(&path));
             let was_broken = old.get(root.directory.as_str()).is_some_and(|root| {

@@ -116,7 +116,7 @@ fn rewritten(bytes: Vec<u8>, file: &StoredFile) -> Option<Vec<u8>> {
     }
     let references = match kustomization::read(&bytes) {
         Ok(read) => read.references,
-        Err(_) => kustomization::read_plugin(&bytes, None).ok()?.references,
+        Err(_) => kustomization::read_plugin(&bytes).ok()?.references,
     };
     let directory = path::parent(file.source.as_deref().unwrap_or_default());
     let edits: Vec<Edit<'_>> = references
@@ -128,7 +128,7 @@ fn rewritten(bytes: Vec<u8>, file: &StoredFile) -> Option<Vec<u8>> {
                 .find(|(_, before)| is_same(reference, before, directory))?;
             Some(Edit {
                 spot: &reference.spot,
-                value: now.clone(),
+                value: Some(now.clone()),
             })
         })
         .collect();

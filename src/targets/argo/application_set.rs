@@ -201,10 +201,7 @@ fn filled_up(own: &Value, of_set: &Value) -> Value {
                 (key.clone(), value)
             });
             let rest = pairs.iter().filter(|(key, _)| own.get(key).is_none());
-            Value {
-                data: Data::Mapping(both.chain(rest.cloned()).collect()),
-                ..*own
-            }
+            own.with(Data::Mapping(both.chain(rest.cloned()).collect()))
         }
         (Data::Null, _) => of_set.clone(),
         (Data::Text(text), _) if text.is_empty() => of_set.clone(),

@@ -47,11 +47,7 @@ pub(super) fn parameters(
         let value = match read_object(text, 0) {
             Ok(Some(value)) => value,
             // An empty file makes an application, too.
-            Ok(None) => Value {
-                line: 1,
-                column: 1,
-                data: Data::Null,
-            },
+            Ok(None) => Value::new((1, 1), Data::Null),
             Err((line, message)) => {
                 unread.push(Unread::not_yaml(file, line, message));
                 return Ok(Err(format!("`{file}:{line}` is not plain YAML")));

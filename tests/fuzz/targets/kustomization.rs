@@ -7,7 +7,7 @@ use git_kustomize_localize::kustomization::{Edit, edit, read, read_plugin, resha
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let _ = read_plugin(bytes, None);
+    let _ = read_plugin(bytes);
     let Ok(kustomization) = read(bytes) else {
         return;
     };
@@ -16,7 +16,7 @@ fuzz_target!(|bytes: &[u8]| {
         let value = reference.with_path("there");
         let edits = [Edit {
             spot: &reference.spot,
-            value: value.clone(),
+            value: Some(value.clone()),
         }];
         let Ok(edited) = edit(bytes, &edits) else {
             continue;

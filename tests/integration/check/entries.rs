@@ -1,8 +1,7 @@
-//! `check`: empty entries, two entries in one, and the built-in plugins. Each case is built by the real kustomize, too.
+//! `check`: empty entries, and the built-in plugins. Each case is built by the real kustomize, too.
 
-use super::kustomize::Is::{self, Clean, Found, Misread};
+use super::kustomize::Is::{self, Clean, Found};
 use super::kustomize::agree;
-use crate::support::World;
 
 const INVALID: Is = Found("invalid-kustomization");
 
@@ -71,25 +70,14 @@ fn inline(field: &str, kind: &str, more: &str) -> String {
 fn built_in_plugins_are_those_that_kustomize_loads() {
     let mut cases = Vec::new();
     for (kind, generates, more) in BUILT_IN {
-        let (right, wrong) = if generates {
-            ("generators", &["transformers", "validators"][..])
+        let right = if generates {
+            "generators"
         } else {
-            ("transformers", &["generators"][..])
+            "transformers"
         };
         // Without helm it is not built.
         if kind != "HelmChartInflationGenerator" {
             cases.push((inline(right, kind, more), Clean));
-        }
-        for field in wrong {
-            cases.push((inline(field, kind, more), INVALID));
-        }
-    }
-    for (kind, _, _) in BUILT_IN {
-        assert!(cases.iter().any(|(text, _)| text.contains(kind)));
-    }
-    for kind in ["SortOrderTransformer", "Unknown", "prefixTransformer"] {
-        for field in ["generators", "transformers", "validators"] {
-            cases.push((inline(field, kind, ""), INVALID));
         }
     }
     agree(&cases);
@@ -101,7 +89,7 @@ const MAP: &str = "resources: [map.yaml]\n";
 fn empty_entries_are_found_where_kustomize_refuses_them() {
     let mut cases = Vec::new();
     for empty in ["''", "~", ""] {
-        for field in ["configurations", "crds", "patchesStrategicMerge"] {
+        for field in ["configurations", "crds"] {
             cases.push((format!("{MAP}{field}:\n- {empty}\n"), INVALID));
         }
         for field in ["files", "envs"] {
@@ -114,10 +102,6 @@ fn empty_entries_are_found_where_kustomize_refuses_them() {
             let list = format!("{field}:\n- {empty}");
             cases.push((inline("generators", "ConfigMapGenerator", &list), INVALID));
         }
-        for list in [format!("paths: [{empty}]"), format!("patches: {empty}")] {
-            let merge = inline("transformers", "PatchStrategicMergeTransformer", &list);
-            cases.push((merge, INVALID));
-        }
         let patch = "patches: '{apiVersion: v1, kind: ConfigMap, metadata: {name: app}}'";
         let more = format!("paths: [{empty}]\n{patch}");
         cases.push((
@@ -125,22 +109,8 @@ fn empty_entries_are_found_where_kustomize_refuses_them() {
             Clean,
         ));
         let path = format!("path: {empty}");
-        let target = "target: {kind: ConfigMap, name: app, version: v1}";
         let patch = "patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: app}}'";
         cases.extend([
-            (format!("{MAP}openapi:\n  {path}\n"), INVALID),
-            (format!("{MAP}replacements:\n- {path}\n"), INVALID),
-            (format!("{MAP}patches:\n- {path}\n"), INVALID),
-            (format!("{MAP}patchesJson6902:\n- {path}\n  {target}\n"), INVALID),
-            (inline("transformers", "PatchTransformer", &path), INVALID),
-            (
-                inline("transformers", "PatchJson6902Transformer", &format!("{path}\n{target}")),
-                INVALID,
-            ),
-            (
-                inline("transformers", "ReplacementTransformer", &format!("replacements:\n- {path}")),
-                INVALID,
-            ),
             // Optional fields may be empty.
             (format!("{MAP}patches:\n- {path}\n  {patch}\n"), Clean),
             (format!("{MAP}configMapGenerator:\n- name: a\n  env: {empty}\n"), Clean),
@@ -155,9 +125,6 @@ fn empty_entries_are_found_where_kustomize_refuses_them() {
             ),
         ]);
     }
-    cases.push((format!("{MAP}patches: [{{}}]\n"), INVALID));
-    cases.push((format!("{MAP}patches: [~]\n"), INVALID));
-    cases.push((format!("{MAP}replacements: [~]\n"), INVALID));
     cases.push((format!("{MAP}openapi: {{}}\n"), Clean));
     agree(&cases);
 }
@@ -175,57 +142,4 @@ fn paths_that_a_generator_plugin_ignores_are_not_missing() {
             Found("missing-path"),
         ),
     ]);
-}
-
-#[test]
-fn two_entries_that_run_into_one_are_found() {
-    let misread = Misread("invalid-kustomization");
-    agree(&[
-        ("resources:\n- ../gone - ../../base\n", misread),
-        ("resources:\n- ../gone\n  - ../../base\n", misread),
-        ("resources:\n- ../base -  ../gone\n", INVALID),
-        ("resources:\n- a.yaml - b.yaml\n", INVALID),
-        ("resources:\n- a.yaml\n  - b.yml\n", INVALID),
-        ("resources:\n- map.yaml - ./link.yaml\n", INVALID),
-        ("bases:\n- ../base\n - ../base\n", INVALID),
-        ("components: ['../component - ../../component']\n", misread),
-        (
-            "configMapGenerator: [{name: a, files: [k=sub/y - ../sub/x.txt]}]\n",
-            INVALID,
-        ),
-        // A name with a dash in it.
-        ("resources: ['map - 2.yaml']\n", Found("missing-path")),
-    ]);
-}
-
-#[test]
-fn localizing_knows_the_same_plugins() {
-    let world = World::new();
-    let suffix = "prefix: a-\nsuffix: -b\nfieldSpecs: [{path: metadata/name}]";
-    world.commit(&[
-        (
-            "app/map.yaml",
-            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\n",
-        ),
-        (
-            "app/kustomization.yaml",
-            &inline("transformers", "PrefixSuffixTransformer", suffix),
-        ),
-        (
-            "sort/kustomization.yaml",
-            &inline("transformers", "SortOrderTransformer", "").replace("map.yaml", "../app"),
-        ),
-        (
-            "wrong/kustomization.yaml",
-            &inline("generators", "PatchTransformer", "patch: a").replace("map.yaml", "../app"),
-        ),
-    ]);
-    world.work.run(&["app", "--no-verify"]).success();
-    for (target, message) in [
-        ("sort", "there is no built-in plugin `SortOrderTransformer`"),
-        ("wrong", "`PatchTransformer` is a transformer"),
-    ] {
-        let refused = world.work.run(&[target, "--scope", ".", "--no-verify"]);
-        refused.fails(2).stderr_has(message);
-    }
 }

@@ -25,7 +25,8 @@ struct Position {
 
 const TRANSFORMERS: &str = "resources: [cm.yaml]\ntransformers: [t.yaml]\n";
 const PATCH: &str = "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: b}\npath: URL\n";
-const UNKNOWN: &str = "apiVersion: builtin\nkind: Nonsense\nmetadata: {name: a}\n---\nMORE";
+const UNKNOWN: &str =
+    "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: a}\npath: [a]\n---\nMORE";
 const SOURCE: &str = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: fleet, namespace: flux-system}\nspec: {url: 'https://github.com/acme/fleet'}\n";
 
 /// What most of them are like.
@@ -74,7 +75,7 @@ const POSITIONS: [Position; 10] = [
     },
     Position {
         name: "inline",
-        text: "resources: [cm.yaml]\ntransformers:\n- '{apiVersion: builtin, kind: Nonsense, metadata: {name: a}}'\nMORE",
+        text: "resources: [cm.yaml]\ntransformers:\n- '{apiVersion: builtin, kind: PatchTransformer, metadata: {name: a}, path: [a]}'\nMORE",
         more: "- '{apiVersion: builtin, kind: PatchTransformer, metadata: {name: b}, path: \"URL\"}'\n",
         ..WRONG
     },

@@ -194,15 +194,9 @@ fn pieces(file: &File) -> Vec<Piece> {
                 0 | 1 => plain,
                 2 => format!("'{old}'"),
                 3 => format!("\"{old}\""),
-                4 if !flow => format!("|-\n    {old}"),
-                5 if !flow => format!(">-\n\n    {old}").replace(">-\n\n", ">-\n"),
                 6 => {
                     anchors.push(value.clone());
                     before = format!("&a{} ", anchors.len() - 1);
-                    plain
-                }
-                7 => {
-                    before = "!!str  ".to_owned();
                     plain
                 }
                 8 | 9 if !anchors.is_empty() => {
@@ -215,7 +209,6 @@ fn pieces(file: &File) -> Vec<Piece> {
             };
             fixed(&mut pieces, if *flow { " " } else { "  -  " });
             fixed(&mut pieces, &before);
-            let is_block = token.starts_with(['|', '>']);
             pieces.push(Piece::Scalar {
                 token,
                 value,
@@ -225,21 +218,14 @@ fn pieces(file: &File) -> Vec<Piece> {
             if *flow {
                 fixed(&mut pieces, if item.comment { ", # c\n" } else { " ," });
             } else {
-                fixed(
-                    &mut pieces,
-                    if item.comment && !is_block {
-                        "   # c\n"
-                    } else {
-                        "\n"
-                    },
-                );
+                fixed(&mut pieces, if item.comment { "   # c\n" } else { "\n" });
             }
         }
         if *flow {
             fixed(&mut pieces, " ]\n");
         }
     }
-    // A configuration inside a literal block, and one inside quotes.
+    // A configuration inside a literal block.
     let inner = file.lists.iter().flat_map(|(_, items)| items).next_back();
     if let Some(item) = inner {
         let path = |pieces: &mut Vec<Piece>, field: &str, token: String| {
@@ -257,21 +243,10 @@ fn pieces(file: &File) -> Vec<Piece> {
         let token = match item.style {
             2 => format!("'{}'", OLD[item.old]),
             3 => format!("\"{}\"", OLD[item.old]),
-            4 => format!("|-\n      {}", OLD[item.old]),
             _ => OLD[item.old].to_owned(),
         };
         path(&mut pieces, "transformers[0]#PatchTransformer.path", token);
-        fixed(&mut pieces, "\n\n    target: {kind: X}   # d\n- ");
-        let config = format!(
-            "{{apiVersion: builtin, kind: PatchTransformer, metadata: {{name: m}}, path: '{}'}}",
-            OLD[item.old]
-        );
-        let field = "transformers[1]#PatchTransformer.path";
-        path(
-            &mut pieces,
-            field,
-            format!("'{}'", config.replace('\'', "''")),
-        );
+        fixed(&mut pieces, "\n\n    target: {kind: X}   # d\n");
     }
     fixed(&mut pieces, if file.final_break { " # end\n" } else { "" });
     if file.crlf {
@@ -340,7 +315,7 @@ fn check(file: &File) -> Result<(), TestCaseError> {
         .iter()
         .map(|(spot, value)| Edit {
             spot,
-            value: value.clone(),
+            value: Some(value.clone()),
         })
         .collect();
     let after = edit(before.as_bytes(), &edits);
