@@ -494,5 +494,5 @@ fn a_block_that_is_not_as_it_was_written_is_not_read() {
 fn an_indented_line_above_other_trailers_is_no_part_of_the_record() {
     let text = "subject\n\n ---\nSigned-off-by: A <a@example.org>";
     let message = render_message(text, &example()).unwrap();
-    assert_eq!(parsed(&message), example());
+    assert_eq!(parsed(&message), sorted(example()));
 }
