@@ -101,8 +101,19 @@ const KUSTOMIZATION: Table = &[
     ("generatorOptions", Other),
 ];
 
-/// The configurations with `apiVersion: builtin` that name files, relative to the kustomization that lists them.
+/// The configurations with `apiVersion: builtin` that can be loaded (api/internal/plugins/builtinhelpers), with the files
+/// that they name, relative to the kustomization that lists them.
 const BUILTIN: &[(&str, Table)] = &[
+    ("AnnotationsTransformer", &[]),
+    ("HashTransformer", &[]),
+    ("IAMPolicyGenerator", &[]),
+    ("ImageTagTransformer", &[]),
+    ("LabelTransformer", &[]),
+    ("NamespaceTransformer", &[]),
+    ("PrefixSuffixTransformer", &[]),
+    ("PrefixTransformer", &[]),
+    ("ReplicaCountTransformer", &[]),
+    ("SuffixTransformer", &[]),
     ("ConfigMapGenerator", GENERATOR),
     ("SecretGenerator", GENERATOR),
     ("PatchTransformer", &[("path", Leads(File))]),

@@ -5,6 +5,7 @@ use super::fields::{BUILTIN_TREES, FUNCTION};
 use super::read::Reader;
 use super::yaml::{self, Data, Stream, Value};
 use super::{Accepts, NoteKind};
+use crate::failure::nearest;
 use crate::finding::Subject;
 use crate::redact;
 
@@ -43,7 +44,6 @@ pub struct RemoteImage<'a> {
 
 impl RemoteImage<'_> {
     /// Returns what it is for a policy.
-    #[must_use]
     pub fn subject(&self) -> Subject {
         Subject::Image {
             image: redact::url(self.image),
@@ -53,7 +53,6 @@ impl RemoteImage<'_> {
 
 impl NoteKind {
     /// Returns whether it is code, which annotations can make another.
-    #[must_use]
     pub fn is_code(&self) -> bool {
         matches!(
             self,
@@ -62,7 +61,6 @@ impl NoteKind {
     }
 
     /// Returns what it runs, for a policy; none where it runs nothing, or cannot be read.
-    #[must_use]
     pub fn runs(&self) -> Option<Subject> {
         let program = match self {
             NoteKind::KrmFunction {
@@ -86,7 +84,6 @@ impl NoteKind {
     }
 
     /// Returns what a function gets from elsewhere; none where it needs nothing, or an image that cannot change.
-    #[must_use]
     pub fn remote_image(&self) -> Option<RemoteImage<'_>> {
         let NoteKind::KrmFunction {
             runtime: FunctionRuntime::Container { image, network },
@@ -105,8 +102,7 @@ impl NoteKind {
 }
 
 /// Returns whether an image is named by its digest.
-#[must_use]
-pub fn is_pinned(image: &str) -> bool {
+pub(crate) fn is_pinned(image: &str) -> bool {
     image.rsplit_once("@sha256:").is_some_and(|(name, digest)| {
         !name.is_empty() && digest.len() == 64 && digest.bytes().all(|b| b.is_ascii_hexdigit())
     })
@@ -114,8 +110,7 @@ pub fn is_pinned(image: &str) -> bool {
 
 /// Returns where below the plugin home kustomize looks for the code of a plugin
 /// (api/internal/plugins/loader/loader.go). A Go plugin has `.so` at the end.
-#[must_use]
-pub fn home_path(api_version: &str, kind: &str) -> String {
+pub(crate) fn home_path(api_version: &str, kind: &str) -> String {
     format!("{api_version}/{}/{kind}", kind.to_lowercase())
 }
 
@@ -239,6 +234,17 @@ pub(super) fn read_objects(stream: &Stream<'_>, prefix: &str, reader: &mut Reade
             code(reader, object);
         } else if let Some(tree) = BUILTIN_TREES.get(kind.as_str()) {
             reader.visit(tree, object.value, "");
+        } else {
+            let meant = nearest(kind, BUILTIN_TREES.keys().copied());
+            let hint = meant
+                .map(|name| format!("did you mean `{name}`?"))
+                .unwrap_or_default();
+            reader.problem(
+                object.value.place(),
+                "",
+                format!("there is no built-in plugin `{kind}`"),
+                &hint,
+            );
         }
     }
 }

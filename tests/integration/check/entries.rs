@@ -80,6 +80,8 @@ fn built_in_plugins_are_those_that_kustomize_loads() {
             cases.push((inline(right, kind, more), Clean));
         }
     }
+    // A later kustomize may know it, and a file that it names.
+    cases.push((inline("transformers", "NothingTransformer", ""), INVALID));
     agree(&cases);
 }
 

@@ -235,7 +235,7 @@ fn what_an_upstream_sends_is_bounded() {
 #[test]
 fn what_is_kept_of_a_file_and_of_a_run_is_bounded() {
     let references = |count| format!("resources:\n{}", "- a.yaml\n".repeat(count));
-    let problems = |count| "namespace: a\n".repeat(count);
+    let problems = |count| format!("resources:\n{}", "- []\n".repeat(count));
     let sandbox = Sandbox::new();
     let one = sandbox.repo("one");
     for text in [references(50_001), problems(50_002)] {
