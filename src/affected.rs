@@ -4,7 +4,7 @@
 //! is another one, the same questions follow, and the same output. So only one of the two trees is walked, and of the
 //! other it is enough to know where it differs ([`changes`]).
 
-pub mod changes;
+pub(crate) mod changes;
 mod deployed;
 #[cfg(test)]
 mod tests;
@@ -27,7 +27,7 @@ use deployed::Deployed;
 
 /// What can be built to something else.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Affected {
+pub(crate) struct Affected {
     /// The roots, sorted by their directory.
     pub roots: Vec<AffectedRoot>,
     /// How many roots there are now.
@@ -44,7 +44,7 @@ pub struct Affected {
 
 /// A target whose build can differ.
 #[derive(Debug, Clone, PartialEq)]
-pub struct AffectedTarget {
+pub(crate) struct AffectedTarget {
     /// The target; of one that is gone as it was.
     pub target: Target,
     /// How it differs.
@@ -55,7 +55,7 @@ pub struct AffectedTarget {
 
 /// A root whose build can differ.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct AffectedRoot {
+pub(crate) struct AffectedRoot {
     /// Its directory from the top of the repository.
     pub directory: String,
     /// How it differs.
@@ -68,7 +68,7 @@ pub struct AffectedRoot {
 
 /// How a root or a target differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Status {
+pub(crate) enum Status {
     /// It is new.
     Added,
     /// Something that its build reads is different.
@@ -79,7 +79,7 @@ pub enum Status {
 
 /// What differs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cause {
+pub(crate) enum Cause {
     /// What is at this path, from the top of the repository.
     Path(String),
     /// What the lock holds for the remote of this [label](crate::record::Remote::label).
@@ -87,14 +87,11 @@ pub enum Cause {
 }
 
 /// Makes of what the files of a tree deploy what is deployed of it.
-pub type Build<'a> = &'a dyn Fn(&Survey, Targets) -> Result<Targets>;
+pub(crate) type Build<'a> = &'a dyn Fn(&Survey, Targets) -> Result<Targets>;
 
 /// Returns what can be built to something else in `changes.new`, or is gone. `was` and `is` are what the files of the two
 /// trees deploy, of which `build` makes what is deployed; it is not asked where nothing is.
-///
-/// # Errors
-/// When a tree cannot be read, the configuration leaves out every kustomization, or `build` fails.
-pub fn affected(
+pub(crate) fn affected(
     changes: &Changes,
     config: &Config,
     mut was: Targets,

@@ -6,8 +6,8 @@
 //! our own executable answers ([`fake_git`]), and for remote files a proxy on this machine (`proxy`). The result is
 //! built with the network closed ([`closed`]).
 
-pub mod closed;
-pub mod compare;
+pub(crate) mod closed;
+pub(crate) mod compare;
 mod diff;
 mod earlier;
 mod objects;
@@ -16,7 +16,7 @@ mod objects;
 mod build;
 mod build_inputs;
 mod checkout;
-pub mod fake_git;
+pub(crate) mod fake_git;
 mod one;
 mod program;
 mod proxy;
@@ -27,10 +27,10 @@ use std::path::PathBuf;
 
 use serde::{Serialize, Serializer};
 
-pub use compare::{Changed, Difference, ObjectChange, Verdict};
-pub use earlier::Earlier;
-pub use one::{build_all, build_one};
-pub use runner::check_builds;
+pub(crate) use compare::{Difference, Verdict};
+pub(crate) use earlier::Earlier;
+pub(crate) use one::{build_all, build_one};
+pub(crate) use runner::check_builds;
 
 use crate::plan::{Original, Plan, Writes, reached_left};
 use crate::record::{Builder, Change, Verified};
@@ -38,7 +38,7 @@ use crate::tree::Tree;
 
 /// How to build.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub(crate) struct Options {
     /// The kustomize that the user named, else one is looked for.
     pub program: Option<PathBuf>,
     /// More arguments for `kustomize build`.
@@ -52,7 +52,7 @@ pub struct Options {
 }
 
 /// Checks that the localized tree builds to the same as the original.
-pub struct Job<'a> {
+pub(crate) struct Job<'a> {
     plan: &'a Plan,
     checkout: Option<&'a dyn Tree>,
     targets: Vec<Target>,
@@ -66,8 +66,7 @@ impl<'a> Job<'a> {
     /// Takes the roots of a plan. `checkout` is the source commit if both sides are parts of commits: the builds then
     /// see the files as a checkout writes them. `earlier` is what an earlier run has checked; none to build everything.
     /// `moved` asks upstream again, for files and maybe for repositories, for anything that differs from what was fetched.
-    #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         plan: &'a Plan,
         checkout: Option<&'a dyn Tree>,
         earlier: Option<Earlier>,
@@ -121,7 +120,7 @@ struct Target {
 
 /// The result of the builds.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct BuildCheck {
+pub(crate) struct BuildCheck {
     /// The program that built, or would have; none if there is none.
     #[serde(rename = "program", serialize_with = "program_of")]
     pub by: Option<Builder>,
@@ -142,7 +141,7 @@ pub struct BuildCheck {
 
 /// The result of building one target.
 #[derive(Debug, Clone, Serialize)]
-pub struct TargetCheck {
+pub(crate) struct TargetCheck {
     /// How records name it.
     pub target: String,
     /// The result of the comparison.
@@ -163,8 +162,7 @@ pub struct TargetCheck {
 
 impl BuildCheck {
     /// Returns a proof without a build, and why.
-    #[must_use]
-    pub fn without(reason: &str) -> BuildCheck {
+    pub(crate) fn without(reason: &str) -> BuildCheck {
         BuildCheck {
             without: Some(reason.to_owned()),
             ..BuildCheck::default()
@@ -172,14 +170,12 @@ impl BuildCheck {
     }
 
     /// Returns whether some result does not build to what its original builds to.
-    #[must_use]
-    pub fn differs(&self) -> bool {
+    pub(crate) fn differs(&self) -> bool {
         self.targets.iter().any(|target| target.verdict.differs())
     }
 
     /// Returns what the record says.
-    #[must_use]
-    pub fn verified(&self) -> Verified {
+    pub(crate) fn verified(&self) -> Verified {
         let same = |target: &&TargetCheck| target.verdict.is_same();
         let same = self.targets.iter().filter(same).count();
         let not_built = self.targets.iter().filter(|target| {

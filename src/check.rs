@@ -51,7 +51,7 @@ use crate::tree::{Entry, Listing, path};
 use crate::walk::{self, Contents, Explored, FileId, Graph, Target, TroubleKind};
 
 use context::Context;
-pub use known::Renames;
+pub(crate) use known::Renames;
 use localizing::{
     left_license, merged_back, not_built, rewritten_branch, rewritten_data, stripped_executable,
 };
@@ -80,10 +80,6 @@ pub struct Input<'a> {
 }
 
 /// Checks a tree.
-///
-/// # Errors
-/// When nothing could be checked at all: a path that holds no kustomization. What else cannot be
-/// looked at is among [`Checked::failures`].
 pub fn check(input: Input<'_>) -> Result<Checked> {
     let mut failures = Vec::new();
     let kustomizations = input.tree.kustomizations()?;
@@ -306,14 +302,12 @@ pub(crate) fn flux_objects(explored: &Explored) -> HashSet<FileId> {
     candidates.difference(&meant).copied().collect()
 }
 
-/// What was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Checking {
     /// The index: what would be committed.
     Index,
     /// The working tree.
     WorkingTree,
-    /// A commit.
     Commit {
         /// As it was named.
         rev: String,
@@ -325,7 +319,6 @@ pub enum Checking {
 /// The result of a check.
 #[derive(Debug, Clone)]
 pub struct Checked {
-    /// What was checked.
     pub source: Checking,
     /// The number of kustomizations that were read.
     pub kustomizations: usize,
@@ -354,7 +347,6 @@ pub struct Checked {
 
 impl Checked {
     /// What comes of a check that could not begin.
-    #[must_use]
     pub fn failed(source: Checking, failures: Vec<Failure>) -> Self {
         Checked {
             source,
@@ -389,7 +381,6 @@ impl Checked {
     }
 
     /// Returns how many findings of this severity count.
-    #[must_use]
     pub fn count(&self, severity: Severity) -> usize {
         self.findings
             .iter()
@@ -410,7 +401,6 @@ impl Checked {
     }
 
     /// Returns the exit status: 0 clean, 1 findings that fail, 2 something could not be checked.
-    #[must_use]
     pub fn status(&self) -> u8 {
         if self.failures.is_empty() {
             u8::from(self.findings.iter().any(Finding::fails))

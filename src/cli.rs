@@ -26,10 +26,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::failure::{Failure, nearest};
 use crate::redact::{self, visible};
 
-pub use output::Color;
-
 /// Exit status when the work could not be done: usage, git, network, unreadable input.
-pub const FAILED: u8 = 2;
+pub(crate) const FAILED: u8 = 2;
 
 /// Vendor the remote bases of kustomizations, and prove that the build is the same
 #[derive(Debug, Parser)]
@@ -231,8 +229,7 @@ pub(crate) fn documented() -> clap::Command {
 }
 
 /// Reads the arguments of the process and does what they say.
-#[must_use]
-pub fn run() -> ExitCode {
+pub(crate) fn run() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(mut error) => {

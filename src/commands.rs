@@ -3,21 +3,21 @@
 use serde::Serialize;
 
 mod add_allow;
-pub mod affected;
+pub(crate) mod affected;
 mod builds;
-pub mod check;
+pub(crate) mod check;
 mod fetching;
-pub mod hook;
-pub mod localize;
-pub mod lock;
-pub mod targets;
-pub mod tree;
-pub mod update;
-pub mod verify;
+pub(crate) mod hook;
+pub(crate) mod localize;
+pub(crate) mod lock;
+pub(crate) mod targets;
+pub(crate) mod tree;
+pub(crate) mod update;
+pub(crate) mod verify;
 
-pub use add_allow::add_allow;
-pub use builds::Builds;
-pub use fetching::Fetching;
+pub(crate) use add_allow::add_allow;
+pub(crate) use builds::Builds;
+pub(crate) use fetching::Fetching;
 
 /// What stands for a copy, which has no command, where commands are listed.
 pub(crate) const COPY: &str = "TARGET";
@@ -25,7 +25,7 @@ pub(crate) const COPY: &str = "TARGET";
 macro_rules! pages {
     ($($name:literal)*) => {
         /// The commands, as users type them, and [`COPY`], each with the text of its page.
-        pub const PAGES: &[(&str, &str)] = &[
+        pub(crate) const PAGES: &[(&str, &str)] = &[
             (COPY, include_str!("commands/copy.md")),
             $(($name, include_str!(concat!("commands/", $name, ".md"))),)*
         ];
@@ -38,7 +38,7 @@ pages! {
 }
 
 /// Returns the commands, as users type them.
-pub fn names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     PAGES
         .iter()
         .map(|(name, _)| *name)
@@ -46,13 +46,12 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The subjects of the newest upstream commits in what moved, by the label of its entry.
-pub type News = std::collections::BTreeMap<String, Vec<String>>;
+pub(crate) type News = std::collections::BTreeMap<String, Vec<String>>;
 
 /// What happened to the files that a command was to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Status {
-    /// It was written.
+pub(crate) enum Status {
     Written,
     /// It was as it must be.
     Unchanged,

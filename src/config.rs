@@ -69,20 +69,21 @@ use crate::record::LoadRestrictor;
 use crate::reference;
 use crate::tree::{Entry, Tree, path};
 
-pub use address::UrlGlob;
-pub use allow::{Allow, Named};
-pub use comment::{Comment, Comments};
-pub use deployed::{Declared, Engine, Repository};
-pub use glob::{Glob, PathGlob};
+pub(crate) use address::UrlGlob;
+pub(crate) use allow::{Allow, Named};
+pub(crate) use comment::{Comment, Comments};
+pub(crate) use deployed::{Declared, Engine, Repository};
+pub(crate) use glob::{Glob, PathGlob};
 
 /// The name of the configuration, at the top of the tree.
-pub const FILE_NAME: &str = ".kustomize-localize";
+pub(crate) const FILE_NAME: &str = ".kustomize-localize";
 
 /// What a hint shows where a reason goes.
-pub const PLACEHOLDER: &str = "TODO";
+pub(crate) const PLACEHOLDER: &str = "TODO";
 
 /// The JSON Schema (draft 7) of the configuration, for editors.
-pub const SCHEMA: &str = include_str!("config/schema.json");
+#[cfg(test)]
+pub(crate) const SCHEMA: &str = include_str!("config/schema.json");
 
 /// What the configuration says. The default is that of a repository without one.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -136,11 +137,9 @@ pub enum Level {
 }
 
 impl Level {
-    /// Every level.
     pub const ALL: &[Level] = &[Level::Error, Level::Warning, Level::Off];
 
     /// Returns its name, as in the configuration.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Level::Error => "error",
@@ -176,7 +175,6 @@ impl RefPolicy {
     ];
 
     /// Returns its name, as in the configuration.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             RefPolicy::Any => "any",
@@ -227,8 +225,7 @@ impl RefPolicy {
 }
 
 /// Returns whether a reason is what somebody else wrote where one goes.
-#[must_use]
-pub fn is_placeholder(reason: &str) -> bool {
+pub(crate) fn is_placeholder(reason: &str) -> bool {
     let word = reason.trim_matches(|c: char| !c.is_alphanumeric());
     let mut known = [PLACEHOLDER, "REASON", "WHY", "FIXME", "TBD", "XXX", ""].into_iter();
     known.any(|one| one.eq_ignore_ascii_case(word))
@@ -251,10 +248,6 @@ pub(crate) fn is_one_version(version: &str) -> bool {
 impl Config {
     /// Reads the configuration that a tree has in `directory`, the top of a repository; the default where there is
     /// none.
-    ///
-    /// # Errors
-    ///
-    /// As [`Config::parse`], and when it cannot be read.
     pub fn of(tree: &dyn Tree, directory: &str) -> Result<Config> {
         let place = path::join(directory, FILE_NAME);
         for wrong in [".yaml", ".yml"].map(|end| format!("{place}{end}")) {
@@ -278,7 +271,6 @@ impl Config {
     ///
     /// The severity of the configuration applies to every finding of the rule. Without one, a finding keeps its own
     /// severity, which may be lower than that of its rule.
-    #[must_use]
     pub fn severity(&self, finding: &Finding) -> Option<Severity> {
         if finding.unread {
             return Some(finding.severity);
@@ -287,7 +279,6 @@ impl Config {
     }
 
     /// Returns the severity of what a rule finds here, which has this one by itself; `None` when the rule is off.
-    #[must_use]
     pub fn level(&self, rule: Rule, own: Severity) -> Option<Severity> {
         match self.rules.get(&rule) {
             None if rule.is_off_by_default() => None,
@@ -300,21 +291,18 @@ impl Config {
 
     /// Returns the scope of a directory: of it and the directories above it, the innermost that one of
     /// `scopes` matches; `None` when none does, so that the repository bounds.
-    #[must_use]
     pub fn scope_of(&self, directory: &str) -> Option<String> {
         glob::innermost(&self.scopes, directory)
     }
 
     /// Returns whether the root in this directory is a starting point: it lies in what `include`
     /// matches, if there is any, and not in what `exclude` matches.
-    #[must_use]
     fn starts(&self, directory: &str) -> bool {
         let is_included = || self.include.iter().any(|glob| glob.covers(directory));
         (self.include.is_empty() || is_included()) && !self.leaves_out(directory)
     }
 
     /// Returns whether `exclude` matches a directory, or one above it.
-    #[must_use]
     pub fn leaves_out(&self, directory: &str) -> bool {
         self.exclude.iter().any(|glob| glob.covers(directory))
     }
@@ -326,7 +314,6 @@ impl Config {
     }
 
     /// Returns whether a program from elsewhere stays executable where it is stored.
-    #[must_use]
     pub fn trusts(&self, path: &str) -> bool {
         self.trust_exec.iter().any(|glob| glob.0.is_match(path))
     }

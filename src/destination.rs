@@ -11,8 +11,8 @@ mod on_branch;
 pub(crate) mod working;
 mod worktree;
 
-pub use directory::NewDirectory;
-pub use on_branch::{BranchOptions, Committed, OnBranch};
+pub(crate) use directory::NewDirectory;
+pub(crate) use on_branch::{BranchOptions, Committed, OnBranch};
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -28,7 +28,7 @@ use crate::walk::Warning;
 use crate::workspace::Workspace;
 
 /// Where a plan goes.
-pub enum Destination {
+pub(crate) enum Destination {
     /// Onto a branch, as one commit.
     Branch(Box<OnBranch>),
     /// Into a directory of its own, on disk.
@@ -39,7 +39,7 @@ pub enum Destination {
 
 /// What a destination holds already.
 #[derive(Default)]
-pub struct Held {
+pub(crate) struct Held {
     /// The lock of what was localized there before.
     pub lock: Option<Rc<Lock>>,
     /// The files of that; none where the lock does not list them.
@@ -48,15 +48,14 @@ pub struct Held {
 
 /// The kind of destination, as requested.
 #[derive(Debug, Clone)]
-pub enum To {
-    /// A branch.
+pub(crate) enum To {
     Branch(BranchOptions),
     /// Files on disk.
     Disk,
 }
 
 /// A delivery: what to write, and where it comes from.
-pub struct Delivery<'a> {
+pub(crate) struct Delivery<'a> {
     /// What it was made from.
     pub workspace: &'a Workspace,
     /// What is written.
@@ -70,7 +69,7 @@ pub struct Delivery<'a> {
 }
 
 /// The result of a delivery.
-pub enum Delivered {
+pub(crate) enum Delivered {
     /// A branch holds the result.
     Committed(Committed),
     /// Nothing is written: the branch at the remote has moved since it was fetched.
@@ -83,10 +82,7 @@ pub enum Delivered {
 
 impl Destination {
     /// Looks at where a result is to go: a copy that the user named `new_dir`, or the repository where it stands.
-    ///
-    /// # Errors
-    /// When it cannot go there, or the files there were edited and `overwrite` is not set.
-    pub fn open(
+    pub(crate) fn open(
         workspace: &Workspace,
         to: &To,
         new_dir: Option<&str>,
@@ -105,8 +101,7 @@ impl Destination {
     }
 
     /// Returns the path of NEW_DIR in the tree of the workspace; empty for the repository where it stands.
-    #[must_use]
-    pub fn place(&self) -> &str {
+    pub(crate) fn place(&self) -> &str {
         match self {
             Destination::Branch(branch) => branch.place(),
             Destination::Directory(directory) => &directory.into,
@@ -115,8 +110,7 @@ impl Destination {
     }
 
     /// Returns NEW_DIR as messages name it.
-    #[must_use]
-    pub fn shown(&self) -> &str {
+    pub(crate) fn shown(&self) -> &str {
         match self {
             Destination::Branch(branch) => branch.place(),
             Destination::Directory(directory) => &directory.shown,
@@ -125,8 +119,7 @@ impl Destination {
     }
 
     /// Returns the branch, if it is one.
-    #[must_use]
-    pub fn branch(&self) -> Option<&OnBranch> {
+    pub(crate) fn branch(&self) -> Option<&OnBranch> {
         match self {
             Destination::Branch(branch) => Some(branch),
             Destination::Directory(_) | Destination::WorkingTree => None,
@@ -134,10 +127,7 @@ impl Destination {
     }
 
     /// Returns what was localized there before.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub fn held(&self, workspace: &Workspace) -> Result<Held> {
+    pub(crate) fn held(&self, workspace: &Workspace) -> Result<Held> {
         let lock = match self {
             Destination::Branch(branch) => return branch.held(),
             Destination::Directory(directory) => {
@@ -157,10 +147,7 @@ impl Destination {
     }
 
     /// Refuses a NEW_DIR that holds something else than this target.
-    ///
-    /// # Errors
-    /// When it does, or was edited by hand and `overwrite` is not set.
-    pub fn claim(&mut self, target: &str, overwrite: bool) -> Result<()> {
+    pub(crate) fn claim(&mut self, target: &str, overwrite: bool) -> Result<()> {
         match self {
             Destination::Branch(branch) => branch.claim(target, overwrite),
             Destination::Directory(directory) => directory.claim(target, overwrite),
@@ -169,16 +156,16 @@ impl Destination {
     }
 
     /// Begins to look whether files in use have changes that are not committed, where that matters.
-    #[must_use]
-    pub fn begin_status(&self, workspace: &Workspace, used: &BTreeSet<String>) -> Option<Status> {
+    pub(crate) fn begin_status(
+        &self,
+        workspace: &Workspace,
+        used: &BTreeSet<String>,
+    ) -> Option<Status> {
         self.branch()?.begin_status(workspace, used)
     }
 
     /// Refuses a result of a commit that is not what people see on disk. `begun` may have found that out.
-    ///
-    /// # Errors
-    /// When a file in use has changes that are not committed.
-    pub fn refuse_changed(
+    pub(crate) fn refuse_changed(
         &self,
         workspace: &Workspace,
         plan: &Plan,
@@ -191,10 +178,7 @@ impl Destination {
     }
 
     /// Returns what is known of builds of the same inputs. `held` is the lock from [`Destination::held`].
-    ///
-    /// # Errors
-    /// When a tree cannot be read.
-    pub fn earlier(
+    pub(crate) fn earlier(
         &self,
         workspace: &Workspace,
         plan: &Plan,
@@ -207,10 +191,7 @@ impl Destination {
     }
 
     /// Returns what should be known before something goes there.
-    ///
-    /// # Errors
-    /// When git cannot tell.
-    pub fn warning(&self, workspace: &Workspace) -> Result<Option<Warning>> {
+    pub(crate) fn warning(&self, workspace: &Workspace) -> Result<Option<Warning>> {
         match self.branch() {
             Some(branch) => branch.warning(workspace),
             None => Ok(None),
@@ -218,10 +199,7 @@ impl Destination {
     }
 
     /// Writes what was planned: all of it or nothing.
-    ///
-    /// # Errors
-    /// When it cannot be written, or something else is there by now.
-    pub fn deliver(&self, delivery: &Delivery<'_>) -> Result<Delivered> {
+    pub(crate) fn deliver(&self, delivery: &Delivery<'_>) -> Result<Delivered> {
         let plan = delivery.plan;
         match (self, &plan.writes) {
             (Destination::Branch(branch), _) => {

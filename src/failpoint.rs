@@ -12,7 +12,7 @@ const STOP: &str = "KUSTOMIZE_LOCALIZE_STOP_AT";
 
 /// Announces an effect, in the words of its name, right before it happens.
 #[cfg(debug_assertions)]
-pub fn before(name: &str) {
+pub(crate) fn before(name: &str) {
     use std::io::Write as _;
     use std::sync::Mutex;
 

@@ -96,21 +96,18 @@ impl Failure {
     }
 
     /// Adds what to do.
-    #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(redact::message(&hint.into()).into_owned());
         self
     }
 
     /// Adds where it is, unless a more precise place is known already.
-    #[must_use]
     pub fn at(mut self, location: Location) -> Self {
         self.location.get_or_insert_with(|| Box::new(location));
         self
     }
 
     /// Puts what was being done before the message: `context: message`.
-    #[must_use]
     pub fn context(mut self, context: impl fmt::Display) -> Self {
         let message = format!("{context}: {}", self.message);
         self.message = redact::message(&message).into_owned();
@@ -120,7 +117,6 @@ impl Failure {
 
 impl Failure {
     /// Returns where it is, with the field.
-    #[must_use]
     pub fn place(&self) -> Option<String> {
         let location = self.location.as_ref()?;
         Some(match location.field.as_str() {
@@ -149,7 +145,6 @@ pub struct Failures(pub Vec<Failure>);
 
 impl Failures {
     /// Puts what was being done before the message of each.
-    #[must_use]
     pub fn context(self, context: impl fmt::Display) -> Self {
         let failures = self.0.into_iter();
         Failures(failures.map(|failure| failure.context(&context)).collect())
@@ -163,15 +158,13 @@ impl From<Failure> for Failures {
 }
 
 /// Returns the first digits of an object id or a digest, enough to name it to a person and to git.
-#[must_use]
-pub fn short(id: &str) -> &str {
+pub(crate) fn short(id: &str) -> &str {
     id.get(..12).unwrap_or(id)
 }
 
 /// Returns a command for a hint: its beginning as it stands, which holds no value, then each word quoted for a shell.
 /// Paths, refs, URLs come into a command here and nowhere else, so that none of them is taken for anything but a word.
-#[must_use]
-pub fn command(
+pub(crate) fn command(
     beginning: &'static str,
     words: impl IntoIterator<Item = impl AsRef<str>>,
 ) -> String {
@@ -185,16 +178,14 @@ pub fn command(
 }
 
 /// Returns the command that stages files, given from the top of the repository, also those that git ignores.
-#[must_use]
-pub fn stage(places: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+pub(crate) fn stage(places: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     let specs = places.into_iter().map(|place| pathspec(place.as_ref()));
     command("git add -f --", specs)
 }
 
 /// Returns `text` as one word of a command in a hint, quoted for a shell where that is needed. It is one line,
 /// and shows every character: what would not be seen is left to `printf`.
-#[must_use]
-pub fn argument(text: &str) -> String {
+pub(crate) fn argument(text: &str) -> String {
     if text.chars().any(is_hidden) || text.contains("##[") {
         return format!("\"$(printf '{}')\"", escaped(text));
     }
@@ -245,7 +236,6 @@ pub(crate) fn listed(paths: &[String]) -> String {
 }
 
 /// Returns the word of `known` that was probably meant by `word`.
-#[must_use]
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Longer inputs are not typos, and outside input may be huge.
     const LONGEST: usize = 40;
@@ -261,8 +251,7 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
 }
 
 /// Returns a path (from the top of the repository) as git takes it, wherever git is started.
-#[must_use]
-pub fn pathspec(place: &str) -> String {
+pub(crate) fn pathspec(place: &str) -> String {
     // After `:/` git takes most signs for more of that kind.
     let is_sign = |c: char| !c.is_alphanumeric() && c != '.';
     let is_plain = !place.starts_with(is_sign);
@@ -274,7 +263,7 @@ pub fn pathspec(place: &str) -> String {
 }
 
 /// The result of anything that can only fail for one reason at a time.
-pub type Result<T, E = Failure> = std::result::Result<T, E>;
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
 #[cfg(test)]
 mod tests {

@@ -10,9 +10,9 @@ mod budget;
 mod cache;
 mod checkout;
 mod git;
-pub mod helm;
+pub(crate) mod helm;
 mod history;
-pub mod http;
+pub(crate) mod http;
 mod progress;
 mod published;
 mod reach;
@@ -22,14 +22,14 @@ mod tip;
 mod upstream;
 mod work;
 
-pub use budget::MAX_FILE_SIZE;
-pub use cache::Cache;
-pub use git::{FetchFailure, Fetched, GitRemotes, GitRequest, Trouble};
-pub use history::{Course, History, Move};
-pub use progress::Progress;
-pub use published::Published;
-pub use tip::Tip;
-pub use upstream::Upstream;
+pub(crate) use budget::MAX_FILE_SIZE;
+pub(crate) use cache::Cache;
+pub(crate) use git::{FetchFailure, Fetched, GitRemotes, GitRequest, Trouble};
+pub(crate) use history::{Course, History, Move};
+pub(crate) use progress::Progress;
+pub(crate) use published::Published;
+pub(crate) use tip::Tip;
+pub(crate) use upstream::Upstream;
 
 use std::collections::{HashMap, HashSet};
 use std::io::IsTerminal;
@@ -59,7 +59,7 @@ use tip::TipTree;
 use work::{Done, Git, Job, label, work};
 
 /// How long one fetch may take where the URL does not say.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
+pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// What to do where a commit is localized whose lock lacks something.
 const COMMIT_LOCK: &str =
@@ -67,7 +67,7 @@ const COMMIT_LOCK: &str =
 
 /// What changes how remote references are brought in.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub(crate) struct Options {
     /// The largest file that is taken, in bytes; none: [`MAX_FILE_SIZE`].
     pub max_file_size: Option<u64>,
     /// Fetch what an upstream names also where it lies further inwards than that upstream.
@@ -85,7 +85,7 @@ pub struct Options {
 }
 
 /// Brings in what remote references name, each once.
-pub struct Fetcher {
+pub(crate) struct Fetcher {
     git: Rc<GitRemotes>,
     budget: Budget,
     cache: Cache,
@@ -137,10 +137,7 @@ enum Way {
 
 impl Fetcher {
     /// Sets up fetching. Nothing is read or fetched before something is requested.
-    ///
-    /// # Errors
-    /// When the options leave no time to fetch.
-    pub fn new(
+    pub(crate) fn new(
         remote_git: RemoteGit,
         cache: Cache,
         options: Options,
@@ -177,10 +174,7 @@ impl Fetcher {
     }
 
     /// Brings in one repository: a remote target.
-    ///
-    /// # Errors
-    /// As the walk's remote references.
-    pub fn repository(&mut self, spec: &RepoSpec) -> Result<Rc<Repository>> {
+    pub(crate) fn repository(&mut self, spec: &RepoSpec) -> Result<Rc<Repository>> {
         let wanted = RemoteRef {
             text: spec.clone_spec(),
             wants: Wants::Root,
@@ -195,15 +189,13 @@ impl Fetcher {
     }
 
     /// Returns whether a ref (of a URL without secrets) was resolved in this run, and is a tag.
-    #[must_use]
-    pub fn is_tag(&self, url: &str, reference: &str) -> bool {
+    pub(crate) fn is_tag(&self, url: &str, reference: &str) -> bool {
         self.git.is_tag(url, reference)
     }
 
     /// Asks again for everything that this run took (files; with `repositories` those, too), and returns what is
     /// something else now. What cannot be asked is left out.
-    #[must_use]
-    pub fn moved(&self, repositories: bool) -> Vec<Change> {
+    pub(crate) fn moved(&self, repositories: bool) -> Vec<Change> {
         if self.options.offline {
             return Vec::new();
         }

@@ -15,7 +15,6 @@ pub enum Severity {
 
 impl Severity {
     /// Returns its name, as in messages, JSON and the configuration.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Severity::Error => "error",
@@ -152,7 +151,6 @@ pub struct Allowed {
 
 impl Allowed {
     /// Returns where it stands, as `apps/web/kustomization.yaml:4`.
-    #[must_use]
     pub fn by(&self) -> String {
         format!("{}:{}", self.path, self.span.line)
     }
@@ -193,14 +191,12 @@ pub struct Finding {
 
 impl Finding {
     /// Returns whether it makes the check fail.
-    #[must_use]
     pub fn fails(&self) -> bool {
         self.severity == Severity::Error && self.allowed.is_none()
     }
 
     /// Returns what identifies it when lines have moved: rule, path and reference text (the field and message where
     /// there is no reference).
-    #[must_use]
     pub fn identity(&self) -> (Rule, &str, String) {
         // Of one function, there are several.
         let text = if self.reference.is_empty() || self.rule == Rule::Function {

@@ -10,12 +10,12 @@ mod checkout;
 mod local_repo;
 mod remote_git;
 
-pub use checkout::{Attributes, Checkout};
-pub use local_repo::{
+pub(crate) use checkout::{Attributes, Checkout};
+pub(crate) use local_repo::{
     Amid, CommitId, Hooks, Listed, LocalRepo, Ref, Side, Staged, Status, is_branch_name,
 };
 pub(crate) use remote_git::untied;
-pub use remote_git::{Asked, Depth, Pinned, RefSpec, RemoteGit, Wanted, init, is_http};
+pub(crate) use remote_git::{Asked, Depth, Pinned, RefSpec, RemoteGit, Wanted, init, is_http};
 
 use std::process::Command;
 
@@ -83,8 +83,7 @@ pub(crate) fn said(output: &Output) -> String {
 
 /// Returns whether `text` is the full id of a git object: 40 (SHA-1) or 64 (SHA-256) lower-case
 /// hex digits.
-#[must_use]
-pub fn is_object_id(text: &str) -> bool {
+pub(crate) fn is_object_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64)
         && text
             .bytes()

@@ -1,35 +1,28 @@
 //! What a localized branch holds: the records of its messages, and whether its files still match them.
 
-pub mod records;
-pub mod tip;
-pub mod trees;
+pub(crate) mod records;
+pub(crate) mod tip;
+pub(crate) mod trees;
 
 use crate::failure::{Failure, Result};
 use crate::git::LocalRepo;
 
 /// Below this name lie the branches that we make.
-pub const PREFIX: &str = "localized/";
+pub(crate) const PREFIX: &str = "localized/";
 
 /// Returns whether a ref is a localized branch, local or remote-tracking, by its full name.
-///
-/// # Errors
-/// When git cannot read its configuration.
-pub fn is_ours(here: &LocalRepo, name: &str) -> Result<bool> {
+pub(crate) fn is_ours(here: &LocalRepo, name: &str) -> Result<bool> {
     let branch = here.branch_of(name)?;
     Ok(branch.is_some_and(|branch| branch.starts_with(PREFIX)))
 }
 
 /// Returns what to say where a localized branch, by its short name, would be the source.
-#[must_use]
-pub fn not_a_source(branch: &str) -> Failure {
+pub(crate) fn not_a_source(branch: &str) -> Failure {
     Failure::new(format!("`{branch}` is a localized branch, not a source"))
 }
 
 /// Refuses to change what HEAD has checked out where that is a localized branch: the next run would find edits there.
-///
-/// # Errors
-/// When it is one by its name or, where HEAD is detached, if no branch but such ones is there.
-pub fn refuse_checked_out(here: &LocalRepo) -> Result<()> {
+pub(crate) fn refuse_checked_out(here: &LocalRepo) -> Result<()> {
     match here.ref_of("HEAD")? {
         Some(name) if is_ours(here, &name)? => Err(instead(not_a_source(
             name.trim_start_matches("refs/heads/"),
@@ -43,10 +36,7 @@ pub fn refuse_checked_out(here: &LocalRepo) -> Result<()> {
 }
 
 /// Refuses a commit that no branch names but localized ones. `shown` is how messages name it.
-///
-/// # Errors
-/// When it is one, or git cannot read its refs.
-pub fn refuse_tip(here: &LocalRepo, commit: &str, shown: &str) -> Result<()> {
+pub(crate) fn refuse_tip(here: &LocalRepo, commit: &str, shown: &str) -> Result<()> {
     let mut refs = here.refs(&["refs/heads/", "refs/remotes/"])?;
     // One that was merged by moving a branch is a source again.
     refs.retain(|_, found| found.id == commit && found.other_name.is_none());

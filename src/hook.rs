@@ -9,13 +9,14 @@ mod judged;
 use crate::failure::{Failures, Result};
 use crate::git::LocalRepo;
 
-pub use directory::Directory;
-pub use file::{Change, Done};
-pub use judged::{Base, Framework, Judged, committed, framework, pushed, received};
+pub(crate) use directory::Directory;
+pub(crate) use file::{Change, Done};
+pub(crate) use judged::{Base, Framework, Judged, committed, framework, pushed, received};
 
 /// The hooks that we have something to say in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, clap::ValueEnum)]
-pub enum Hook {
+#[allow(clippy::enum_variant_names)]
+pub(crate) enum Hook {
     /// Before a commit
     PreCommit,
     /// Before a merge without conflicts, where git runs no `pre-commit`
@@ -26,11 +27,10 @@ pub enum Hook {
 
 impl Hook {
     /// All of them.
-    pub const ALL: [Hook; 3] = [Hook::PreCommit, Hook::PreMergeCommit, Hook::PrePush];
+    pub(crate) const ALL: [Hook; 3] = [Hook::PreCommit, Hook::PreMergeCommit, Hook::PrePush];
 
     /// Returns the name that git has for it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Hook::PreCommit => "pre-commit",
             Hook::PreMergeCommit => "pre-merge-commit",
@@ -50,7 +50,7 @@ impl Hook {
 
 /// What can run us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Running {
+pub(crate) enum Running {
     /// Check what is staged
     PreCommit,
     /// Check what a merge makes
@@ -67,11 +67,7 @@ pub enum Running {
 }
 
 /// Puts `hooks` where git looks for them.
-///
-/// # Errors
-/// When one of the hooks cannot be put in: then none is. A hook is in the way, or a directory that
-/// others have a say in.
-pub fn install(here: &LocalRepo, hooks: &[Hook]) -> Result<Vec<Change>, Failures> {
+pub(crate) fn install(here: &LocalRepo, hooks: &[Hook]) -> Result<Vec<Change>, Failures> {
     let directory = Directory::find(here)?;
     directory.is_for_us(hooks)?;
     let mut failures = Vec::new();
@@ -90,10 +86,7 @@ pub fn install(here: &LocalRepo, hooks: &[Hook]) -> Result<Vec<Change>, Failures
 }
 
 /// Removes what [`install`] put in.
-///
-/// # Errors
-/// When a file cannot be read or removed, or is not ours and runs us.
-pub fn uninstall(here: &LocalRepo, hooks: &[Hook]) -> Result<Vec<Change>, Failures> {
+pub(crate) fn uninstall(here: &LocalRepo, hooks: &[Hook]) -> Result<Vec<Change>, Failures> {
     let directory = Directory::find(here)?;
     let mut changes = Vec::new();
     for hook in Hook::ALL.iter().filter(|hook| hooks.contains(hook)) {

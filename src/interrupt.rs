@@ -39,7 +39,7 @@ fn locked<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
 
 /// A signal that ends a process group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Signal {
+pub(crate) enum Signal {
     /// Ask it to end.
     Terminate,
     /// End it.
@@ -47,7 +47,7 @@ pub enum Signal {
 }
 
 /// Sends `signal` to every process of the group that `leader` leads. A group that is gone is fine.
-pub fn signal_group(leader: u32, signal: Signal) {
+pub(crate) fn signal_group(leader: u32, signal: Signal) {
     #[cfg(unix)]
     {
         let signal = match signal {
@@ -68,7 +68,7 @@ pub fn signal_group(leader: u32, signal: Signal) {
 }
 
 /// Installs the handler. Called once, first thing in `main`.
-pub fn install() {
+pub(crate) fn install() {
     #[cfg(unix)]
     {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -107,8 +107,7 @@ fn end(signal: i32) {
 
 /// Lets an interruption wait until what this returns is dropped: for steps that belong together. No
 /// [`Scratch`] may be made or dropped meanwhile.
-#[must_use]
-pub fn hold() -> impl Drop {
+pub(crate) fn hold() -> impl Drop {
     struct Held(#[allow(dead_code)] MutexGuard<'static, BTreeSet<PathBuf>>);
     impl Drop for Held {
         fn drop(&mut self) {}
@@ -131,10 +130,10 @@ fn remove(directory: &Path) {
 
 /// Starts a child, and with `own_group` keeps the group that it leads registered until the returned
 /// [`Group`] is dropped.
-///
-/// # Errors
-/// When the child cannot be started.
-pub fn spawn(command: &mut Command, own_group: bool) -> std::io::Result<(Child, Option<Group>)> {
+pub(crate) fn spawn(
+    command: &mut Command,
+    own_group: bool,
+) -> std::io::Result<(Child, Option<Group>)> {
     let mut groups = locked(&GROUPS);
     let child = command.spawn()?;
     let group = own_group.then(|| {
@@ -146,7 +145,7 @@ pub fn spawn(command: &mut Command, own_group: bool) -> std::io::Result<(Child, 
 
 /// Keeps a process group registered while it runs.
 #[derive(Debug)]
-pub struct Group(u32);
+pub(crate) struct Group(u32);
 
 impl Drop for Group {
     fn drop(&mut self) {
@@ -159,7 +158,7 @@ impl Drop for Group {
 /// What a run that was killed left is removed by the next one that makes a directory there: a living run
 /// holds a lock on its own, which ends with the process.
 #[derive(Debug)]
-pub struct Scratch {
+pub(crate) struct Scratch {
     directory: Option<tempfile::TempDir>,
     /// Locked as long as the directory is in use; none where directories cannot be locked.
     _alive: Option<File>,
@@ -167,10 +166,7 @@ pub struct Scratch {
 
 impl Scratch {
     /// Creates a private directory in the system's temporary directory.
-    ///
-    /// # Errors
-    /// When the directory cannot be made.
-    pub fn new() -> std::io::Result<Self> {
+    pub(crate) fn new() -> std::io::Result<Self> {
         let parent = std::env::temp_dir();
         sweep(&parent, TEMPORARY);
         Self::make(&parent, TEMPORARY, true)
@@ -178,10 +174,7 @@ impl Scratch {
 
     /// Makes a new directory in the system's temporary directory, to be [kept](Scratch::keep) for the user alone. It
     /// takes the place of the one that was kept last under the same `name`.
-    ///
-    /// # Errors
-    /// When the directory cannot be made.
-    pub fn for_user(name: &str) -> std::io::Result<Self> {
+    pub(crate) fn for_user(name: &str) -> std::io::Result<Self> {
         let parent = std::env::temp_dir();
         let prefix = format!("{KEPT}{name}-");
         sweep(&parent, &prefix);
@@ -190,19 +183,13 @@ impl Scratch {
 
     /// Makes a new directory in `parent`, so that it can later be renamed to a place beside it. No other
     /// program has names there that begin with `prefix`.
-    ///
-    /// # Errors
-    /// When the directory cannot be made.
-    pub fn beside(parent: &Path, prefix: &str) -> std::io::Result<Self> {
+    pub(crate) fn beside(parent: &Path, prefix: &str) -> std::io::Result<Self> {
         sweep(parent, prefix);
         Self::make(parent, prefix, false)
     }
 
     /// Makes a new directory in `parent` among files of the user: git does not see it.
-    ///
-    /// # Errors
-    /// When the directory cannot be made.
-    pub fn among_files(parent: &Path) -> std::io::Result<Self> {
+    pub(crate) fn among_files(parent: &Path) -> std::io::Result<Self> {
         sweep_files(parent);
         let scratch = Self::make(parent, AMONG_FILES, false)?;
         failpoint::before("let git ignore the temporary directory");
@@ -239,16 +226,14 @@ impl Scratch {
     }
 
     /// The directory.
-    #[must_use]
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.directory
             .as_ref()
             .map_or(Path::new(""), tempfile::TempDir::path)
     }
 
     /// Gives up ownership of the directory: it stays where it is.
-    #[must_use]
-    pub fn keep(mut self) -> PathBuf {
+    pub(crate) fn keep(mut self) -> PathBuf {
         match self.directory.take() {
             Some(directory) => {
                 let path = directory.keep();
@@ -260,10 +245,7 @@ impl Scratch {
     }
 
     /// Moves the directory to `to` in one step and gives up ownership of it.
-    ///
-    /// # Errors
-    /// When the rename fails; the directory is then removed as if it had been dropped.
-    pub fn persist(self, to: &Path) -> std::io::Result<()> {
+    pub(crate) fn persist(self, to: &Path) -> std::io::Result<()> {
         std::fs::rename(self.path(), to)?;
         let _ = self.keep();
         Ok(())
@@ -313,16 +295,14 @@ fn open(directory: &Path) -> Option<File> {
 }
 
 /// Returns whether a run that wrote files of `parent` was killed, or goes on: its directory among them is there.
-#[must_use]
-pub fn was_writing(parent: &Path) -> bool {
+pub(crate) fn was_writing(parent: &Path) -> bool {
     let entries = parent.read_dir().into_iter().flatten().flatten();
     let mut names = entries.map(|entry| entry.file_name());
     names.any(|name| name.to_string_lossy().starts_with(AMONG_FILES))
 }
 
 /// Returns the failure for a temporary directory that cannot be used.
-#[must_use]
-pub fn unusable(error: &std::io::Error) -> Failure {
+pub(crate) fn unusable(error: &std::io::Error) -> Failure {
     Failure::new(format!(
         "could not write to the temporary directory `{}`: {error}",
         std::env::temp_dir().display()
@@ -331,12 +311,12 @@ pub fn unusable(error: &std::io::Error) -> Failure {
 }
 
 /// What to do where the system's temporary directory cannot be used.
-pub const TEMPORARY_HINT: &str = "set TMPDIR to a directory that can be written and has room";
+pub(crate) const TEMPORARY_HINT: &str =
+    "set TMPDIR to a directory that can be written and has room";
 
 /// Locks a directory against other runs, which wait as long; where directories cannot be locked it does nothing.
 /// Dropping what it returns, and the end of the process, unlock it.
-#[must_use]
-pub fn lock(directory: &Path, patience: Duration) -> Option<Alone> {
+pub(crate) fn lock(directory: &Path, patience: Duration) -> Option<Alone> {
     let Some(opened) = open(directory) else {
         return Some(Alone(None));
     };
@@ -366,12 +346,12 @@ fn is_marked(directory: &Path) -> bool {
 }
 
 /// Removes the directories that dead runs left [among the files](Scratch::among_files) of the user in `parent`.
-pub fn sweep_files(parent: &Path) {
+pub(crate) fn sweep_files(parent: &Path) {
     sweep_ours(parent, AMONG_FILES, is_marked);
 }
 
 /// Removes the directories that dead runs left in `parent`, where no other program has names that begin with `prefix`.
-pub fn sweep(parent: &Path, prefix: &str) {
+pub(crate) fn sweep(parent: &Path, prefix: &str) {
     sweep_ours(parent, prefix, |_| true);
 }
 

@@ -32,12 +32,12 @@ mod sniff;
 mod within;
 mod yaml;
 
-pub use edit::{Edit, EditError, edit};
-pub use objects::{documents, read_object, unescaped};
-pub use plugin::{FunctionRuntime, home_path, is_pinned};
+pub use edit::{Edit, edit};
+pub(crate) use objects::{documents, read_object, unescaped};
+pub(crate) use plugin::{FunctionRuntime, home_path, is_pinned};
 pub use read::{read, read_plugin, reshaping};
-pub use sniff::{is_flux_object, looks_like_html, looks_like_resources};
-pub use yaml::{Data, Value};
+pub(crate) use sniff::{is_flux_object, looks_like_html, looks_like_resources};
+pub(crate) use yaml::{Data, Value};
 
 pub use crate::tree::FILE_NAMES;
 
@@ -279,7 +279,6 @@ pub enum NoteKind {
 
 /// Returns every field in which a string may name a file or a root, as `patches[].path`; those of a built-in plugin
 /// begin with its kind: `PatchTransformer.path`.
-#[must_use]
 pub fn reference_fields() -> Vec<String> {
     fields::referring()
 }

@@ -68,35 +68,91 @@
 
 #![cfg_attr(test, allow(clippy::expect_used, clippy::unwrap_used))]
 
-pub mod affected;
-pub mod build_check;
-pub mod check;
-pub mod cli;
-pub mod commands;
-pub mod config;
-pub mod destination;
-pub mod failpoint;
-pub mod failure;
-pub mod fetch;
-pub mod finding;
-pub mod git;
-pub mod history;
-pub mod hook;
-pub mod interrupt;
-pub mod kustomization;
+mod affected;
+mod build_check;
+mod check;
+mod cli;
+mod commands;
+mod config;
+mod destination;
+mod failpoint;
+mod failure;
+mod fetch;
+mod finding;
+mod git;
+mod history;
+mod hook;
+mod interrupt;
+mod kustomization;
 mod limits;
-pub mod manual;
-pub mod parallel;
-pub mod plan;
-pub mod process;
-pub mod record;
-pub mod redact;
-pub mod reference;
-pub mod reference_tree;
-pub mod report;
-pub mod targets;
-pub mod tree;
-pub mod verify;
-pub mod walk;
-pub mod workspace;
+mod manual;
+mod parallel;
+mod plan;
+mod process;
+mod record;
+mod redact;
+mod reference;
+mod reference_tree;
+mod report;
+mod targets;
+mod tree;
+mod verify;
+mod walk;
+mod workspace;
 mod yaml;
+
+use std::process::ExitCode;
+
+/// Runs the program: arguments in, exit status out.
+pub fn main() -> ExitCode {
+    if let Some(status) = as_git() {
+        return status;
+    }
+    interrupt::install();
+    cli::run()
+}
+
+/// Runs the stand-in for git where a build calls this executable by that name.
+pub fn as_git() -> Option<ExitCode> {
+    build_check::fake_git::run()
+}
+
+/// What tests, benches and fuzz targets call without starting the program. No interface for others.
+#[doc(hidden)]
+pub mod seams {
+    pub mod check {
+        pub use crate::check::{Checked, Checking, Input, check};
+        pub use crate::report::check as report;
+    }
+    pub mod record {
+        pub use crate::record::{Lock, StoredFile, Trailers, sha256_hex};
+    }
+    pub mod tree {
+        pub use crate::tree::checkout::CheckedOut;
+        pub use crate::tree::memory::MemoryTree;
+        pub use crate::tree::objects::{ObjectTree, object_id, open};
+        pub use crate::tree::path::{join, name, parent, relative};
+        pub use crate::tree::{Entry, Listing, Tree};
+    }
+    pub mod kustomization {
+        pub use crate::kustomization::{
+            Edit, FILE_NAMES, edit, read, read_plugin, reference_fields, reshaping,
+        };
+    }
+    pub mod fetch {
+        pub use crate::fetch::helm::archive;
+        pub use crate::fetch::http::retry_after;
+    }
+    pub mod reference {
+        pub use crate::reference::localized_path::{file_place, root_place};
+        pub use crate::reference::{RepoSpec, refuse_unsafe};
+    }
+    pub use crate::config::Config;
+    pub use crate::failure::Failures;
+    pub use crate::finding::Rule;
+    pub use crate::parallel::{processors, side_by_side};
+    pub mod redact {
+        pub use crate::redact::{has_secret, url};
+    }
+    pub use crate::targets::Identity;
+}

@@ -61,8 +61,7 @@ pub(crate) fn guides() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Returns what to know about a rule, and how to change what it does, as Markdown.
-#[must_use]
-pub fn rule(rule: Rule) -> String {
+pub(crate) fn rule(rule: Rule) -> String {
     let (id, about, severity) = (rule.id(), rule.summary(), rule.default_level());
     let allow = if rule.can_be_allowed() {
         ", and an [exception](../manual/configuration.md#exceptions) lets one finding stay"
@@ -77,8 +76,7 @@ pub fn rule(rule: Rule) -> String {
 }
 
 /// Returns the list of rules, as Markdown.
-#[must_use]
-pub fn ids() -> String {
+pub(crate) fn ids() -> String {
     format!("# Rules\n\n{}", rules())
 }
 
@@ -101,8 +99,7 @@ fn rules() -> String {
 }
 
 /// Returns Markdown with the text of its links alone: for those who show it where their targets are not.
-#[must_use]
-pub fn unlinked(text: &str) -> String {
+pub(crate) fn unlinked(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("](") {

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 
 /// Returns how many threads can run at once here.
-#[must_use]
 pub fn processors() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
@@ -50,7 +49,7 @@ pub fn side_by_side<J: Sync, D: Send>(
 /// Work that another thread does, as waiting for a child, while something else is done. Where nobody asks for its result
 /// it is told so, and waited for: what it starts does not outlive us.
 #[derive(Debug)]
-pub struct Ahead<T> {
+pub(crate) struct Ahead<T> {
     thread: Option<JoinHandle<T>>,
     unwanted: Arc<AtomicBool>,
 }
@@ -58,8 +57,7 @@ pub struct Ahead<T> {
 impl<T: Send + 'static> Ahead<T> {
     /// Begins it, unless there is no thread for it. It is given what is set once nobody wants its result, as for
     /// [`Limits::cancel`].
-    #[must_use]
-    pub fn begin(work: impl FnOnce(&AtomicBool) -> T + Send + 'static) -> Ahead<T> {
+    pub(crate) fn begin(work: impl FnOnce(&AtomicBool) -> T + Send + 'static) -> Ahead<T> {
         let unwanted = Arc::new(AtomicBool::new(false));
         let told = unwanted.clone();
         let thread = thread::Builder::new().spawn(move || work(&told)).ok();
@@ -67,8 +65,7 @@ impl<T: Send + 'static> Ahead<T> {
     }
 
     /// Returns the result, if it was begun.
-    #[must_use]
-    pub fn result(mut self) -> Option<T> {
+    pub(crate) fn result(mut self) -> Option<T> {
         let result = self.thread.take()?.join();
         Some(result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     }

@@ -4,43 +4,43 @@
 //! Nothing is written here.
 
 mod chart;
-pub mod copy;
-pub mod deployed;
+pub(crate) mod copy;
+pub(crate) mod deployed;
 mod files;
 mod graph_check;
 mod hydrator;
-pub mod in_place;
+pub(crate) mod in_place;
 mod layout;
 mod left;
 mod license;
-pub mod lock;
+pub(crate) mod lock;
 mod options;
 mod placing;
 mod remotes;
 mod result;
 mod spelling;
 mod troubles;
-pub mod update;
+pub(crate) mod update;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-pub use files::{Change, Content, Localized, ResultFile, Rewritten, Untrusted};
-pub use hydrator::NAME as HYDRATOR_METADATA;
-pub use left::{UNRESOLVED, left, reached as reached_left, references, unresolved};
-pub use options::Options;
+pub(crate) use files::{Change, Content, Localized, ResultFile, Rewritten};
+pub(crate) use hydrator::NAME as HYDRATOR_METADATA;
+pub(crate) use left::{UNRESOLVED, left, reached as reached_left, references, unresolved};
+pub(crate) use options::Options;
 pub(crate) use remotes::git as git_remote;
-pub use remotes::remotes;
-pub use result::{Chosen, InPlace, Rules, localize, localize_in_place};
-pub use spelling::{is_remote, value};
+pub(crate) use remotes::remotes;
+pub(crate) use result::{InPlace, Rules, localize, localize_in_place};
+pub(crate) use spelling::{is_remote, value};
 
 use crate::record::{LoadRestrictor, Lock};
 use crate::walk::{FileId, Graph, RootId, Warning};
 
 /// The `.gitattributes` of each `localized-files` directory: no checkout and no `git add` changes a byte below it.
-pub const GITATTRIBUTES: &str = "* -text -filter -ident -working-tree-encoding\n";
+pub(crate) const GITATTRIBUTES: &str = "* -text -filter -ident -working-tree-encoding\n";
 
 /// What localizing is going to change.
-pub struct Plan {
+pub(crate) struct Plan {
     /// What is written.
     pub writes: Writes,
     /// The lock that the result has.
@@ -62,8 +62,7 @@ pub struct Plan {
 }
 
 /// What is written.
-pub enum Writes {
-    /// A copy.
+pub(crate) enum Writes {
     Copy {
         /// The path of NEW_DIR in the tree of the workspace.
         into: String,
@@ -83,7 +82,7 @@ pub enum Writes {
 
 /// A root whose builds before and after are compared.
 #[derive(Debug, Clone)]
-pub struct Affected {
+pub(crate) struct Affected {
     /// How records name it.
     pub name: String,
     /// The root, of the graph that was walked.
@@ -96,7 +95,7 @@ pub struct Affected {
 
 /// What is built for the original.
 #[derive(Debug, Clone)]
-pub enum Original {
+pub(crate) enum Original {
     /// A directory, from the scope.
     Directory(String),
     /// A directory of a git repository.

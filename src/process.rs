@@ -17,7 +17,7 @@ const POLL: Duration = Duration::from_millis(20);
 
 /// Whether the child may talk to the person at the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Terminal {
+pub(crate) enum Terminal {
     /// Own session: no controlling terminal, so that nothing can ask and then wait for ever.
     Detached,
     /// Our session and process group: the child may ask for a password.
@@ -26,7 +26,7 @@ pub enum Terminal {
 
 /// When to give up on a child.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Limits<'a> {
+pub(crate) struct Limits<'a> {
     /// The time that the child may take; none: as long as it likes.
     pub timeout: Option<Duration>,
     /// Set by another thread when the result is no longer wanted.
@@ -35,7 +35,7 @@ pub struct Limits<'a> {
 
 /// The result of a finished child.
 #[derive(Debug)]
-pub struct Output {
+pub(crate) struct Output {
     /// How it ended.
     pub status: ExitStatus,
     /// Everything it wrote to its standard output.
@@ -48,8 +48,7 @@ impl Output {
     /// Returns whether the program says one of these phrases, given in lower case, about itself. What it quotes, URLs and
     /// paths are not its words: a repository called `not found` is no answer. So a phrase has a blank, which the name of
     /// a repository or a ref has not.
-    #[must_use]
-    pub fn says(&self, phrases: &[&str]) -> bool {
+    pub(crate) fn says(&self, phrases: &[&str]) -> bool {
         let words = own_words(&self.stderr);
         phrases.iter().any(|phrase| words.contains(phrase))
     }
@@ -86,7 +85,7 @@ fn own_words(text: &str) -> String {
 
 /// Why there is no [`Output`].
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub(crate) enum Error {
     /// The program is not there.
     #[error("`{0}` was not found on PATH")]
     NotFound(String),
@@ -102,10 +101,7 @@ pub enum Error {
 }
 
 /// Runs `command` to its end, feeding it `input`, and collects what it writes.
-///
-/// # Errors
-/// When it cannot be started, or is ended because of `limits`. A status other than 0 is not an error.
-pub fn run(
+pub(crate) fn run(
     command: &mut Command,
     input: Option<&[u8]>,
     limits: Limits<'_>,
@@ -152,7 +148,7 @@ pub fn run(
 
 /// A child that answers one question after the other. It is ended when this is dropped.
 #[derive(Debug)]
-pub struct Conversation {
+pub(crate) struct Conversation {
     child: Child,
     _group: Option<interrupt::Group>,
     questions: ChildStdin,
@@ -161,10 +157,7 @@ pub struct Conversation {
 
 impl Conversation {
     /// Starts `command`, without a terminal. Its standard error is discarded.
-    ///
-    /// # Errors
-    /// When it cannot be started.
-    pub fn start(command: &mut Command) -> Result<Self, Error> {
+    pub(crate) fn start(command: &mut Command) -> Result<Self, Error> {
         let name = command.get_program().to_string_lossy().into_owned();
         command
             .stdin(Stdio::piped())
@@ -188,10 +181,7 @@ impl Conversation {
     }
 
     /// Asks a question of one line, and returns the first line of the answer, both without their end.
-    ///
-    /// # Errors
-    /// When the child has ended.
-    pub fn ask(&mut self, question: &str) -> std::io::Result<String> {
+    pub(crate) fn ask(&mut self, question: &str) -> std::io::Result<String> {
         self.questions
             .write_all(format!("{question}\n").as_bytes())?;
         self.questions.flush()?;
@@ -204,10 +194,7 @@ impl Conversation {
     }
 
     /// Returns the next `length` bytes of the answer.
-    ///
-    /// # Errors
-    /// When there are fewer.
-    pub fn read(&mut self, length: u64) -> std::io::Result<Vec<u8>> {
+    pub(crate) fn read(&mut self, length: u64) -> std::io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         (&mut self.answers).take(length).read_to_end(&mut bytes)?;
         if bytes.len() as u64 == length {
@@ -218,10 +205,7 @@ impl Conversation {
     }
 
     /// Returns everything up to a line, without that line and the end of the one before it.
-    ///
-    /// # Errors
-    /// When the child has ended.
-    pub fn read_to_line(&mut self, line: &str) -> std::io::Result<Vec<u8>> {
+    pub(crate) fn read_to_line(&mut self, line: &str) -> std::io::Result<Vec<u8>> {
         let end = format!("\n{line}\n");
         let mut bytes = Vec::new();
         loop {
@@ -267,11 +251,11 @@ fn detach(command: &mut Command) {
 }
 
 /// Whether [`isolate`] does anything on this platform. Even then the machine may forbid it.
-pub const CAN_ISOLATE: bool = cfg!(target_os = "linux");
+pub(crate) const CAN_ISOLATE: bool = cfg!(target_os = "linux");
 
 /// What a child gets of its own.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Isolation<'a> {
+pub(crate) struct Isolation<'a> {
     /// A network with nothing in it.
     pub network: bool,
     /// A view of the file system in which nothing in or below this directory can be changed.
@@ -279,11 +263,8 @@ pub struct Isolation<'a> {
 }
 
 /// Isolates the child. Where the machine forbids that, the child cannot be started.
-///
-/// # Errors
-/// When the directory cannot be examined.
 #[allow(unsafe_code)]
-pub fn isolate(command: &mut Command, isolation: Isolation<'_>) -> std::io::Result<()> {
+pub(crate) fn isolate(command: &mut Command, isolation: Isolation<'_>) -> std::io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         use std::os::unix::process::CommandExt;

@@ -6,11 +6,11 @@
 //! anywhere. What is refused on the way in is also refused on the way out.
 
 mod added;
-pub mod lock;
+pub(crate) mod lock;
 mod message;
-pub mod stored;
-pub mod trailers;
-pub mod upstream;
+pub(crate) mod stored;
+pub(crate) mod trailers;
+pub(crate) mod upstream;
 mod valid;
 mod verified;
 
@@ -24,15 +24,17 @@ use serde::{Serialize, Serializer};
 
 use crate::failure::{Failure, shown};
 
-pub use crate::git::is_object_id;
-pub use added::{Added, added};
-pub use lock::{
-    Change, ChartRemote, FileRemote, GitRemote, LOCK_NAME, Left, LeftWhat, LoadRestrictor, Lock,
-    Remote, StoredFile, chart_label,
+pub(crate) use crate::git::is_object_id;
+pub(crate) use added::{Added, added};
+pub(crate) use lock::{
+    Change, ChartRemote, FileRemote, GitRemote, LOCK_NAME, Left, LeftWhat, LoadRestrictor, Remote,
+    chart_label,
 };
-pub use message::render_message;
-pub use trailers::{RemoteTrailer, TargetTrailer, Trailers};
-pub use verified::{Builder, Verified};
+pub use lock::{Lock, StoredFile};
+pub(crate) use message::render_message;
+pub use trailers::Trailers;
+pub(crate) use trailers::{RemoteTrailer, TargetTrailer};
+pub(crate) use verified::{Builder, Verified};
 
 /// What identifies content, under the names of in-toto's `DigestSet`.
 ///
@@ -115,10 +117,7 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
 }
 
 /// Returns the SHA-256 of all that there is to read, as [`sha256_hex`] does.
-///
-/// # Errors
-/// When it cannot be read.
-pub fn sha256_of(mut input: impl Read) -> std::io::Result<String> {
+pub(crate) fn sha256_of(mut input: impl Read) -> std::io::Result<String> {
     let mut digest = Sha256::new();
     let mut buffer = vec![0; 64 << 10];
     loop {
@@ -136,7 +135,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// Returns whether `text` is a SHA-256: 64 lower-case hex digits.
-pub fn is_sha256(text: &str) -> bool {
+pub(crate) fn is_sha256(text: &str) -> bool {
     text.len() == 64 && is_object_id(text)
 }
 

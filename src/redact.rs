@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub(crate) use self::visible::{REPLACED, is_invisible, shown};
-pub use self::visible::{inert, is_hidden, visible};
+pub(crate) use self::visible::{inert, is_hidden, visible};
 
 use self::token::{hide_tokens, is_known_token};
 
@@ -38,19 +38,16 @@ pub struct SafeUrl(String);
 
 impl SafeUrl {
     /// Returns the URL as it was written, to make requests. It must not be shown.
-    #[must_use]
     pub fn exposed(&self) -> &str {
         &self.0
     }
 
     /// Returns the URL as it may be shown and stored.
-    #[must_use]
     pub fn shown(&self) -> String {
         url(&self.0)
     }
 
     /// Returns whether it holds a secret, as [`has_secret`].
-    #[must_use]
     pub fn has_secret(&self) -> bool {
         has_secret(&self.0)
     }
@@ -82,20 +79,20 @@ pub fn has_secret(text: &str) -> bool {
 
 /// Returns whether a placeholder of [`url()`] stands in a shown URL, so that it can no longer be requested. A password
 /// that is left out leaves no trace.
-pub fn lacks_secret(shown: &str) -> bool {
+pub(crate) fn lacks_secret(shown: &str) -> bool {
     shown.contains(HIDDEN)
 }
 
 /// Returns a text from outside, as what git printed, with every URL in it shown as by [`url()`], and
 /// without control characters but newline and tab.
-pub fn text(text: &str) -> String {
+pub(crate) fn text(text: &str) -> String {
     let printable = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
     let text: String = text.chars().filter(printable).collect();
     message(&text).into_owned()
 }
 
 /// Returns a message in which every secret is hidden, and everything else is as it was.
-pub fn message(text: &str) -> Cow<'_, str> {
+pub(crate) fn message(text: &str) -> Cow<'_, str> {
     if !(text.contains(['@', '?', '#']) || text.contains(ENCODED_AT) || is_known_token(text)) {
         return Cow::Borrowed(text);
     }

@@ -5,7 +5,7 @@ mod deployed;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-pub use deployed::Survey;
+pub(crate) use deployed::Survey;
 
 use serde::Serialize;
 
@@ -25,10 +25,7 @@ use crate::walk::{
 
 /// Walks a tree without a network, from the roots in `paths` (from the top), or else from all that no other root names.
 /// With `indirect`, references of remotes are included as well, from the lock.
-///
-/// # Errors
-/// When a path holds no kustomization, or the tree or a lock in it cannot be read.
-pub fn survey(
+pub(crate) fn survey(
     tree: Rc<dyn Listing>,
     config: &Config,
     paths: &[String],
@@ -114,7 +111,7 @@ pub(crate) fn unnamed(
 
 /// Something that is named, or that names something.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Node {
+pub(crate) struct Node {
     /// Its path from the top of the repository (`.` for the top), or its URL without secrets.
     pub name: String,
     /// What it is.
@@ -122,14 +119,12 @@ pub struct Node {
     pub kind: NodeKind,
 }
 
-/// What a [`Node`] is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
-pub enum NodeKind {
+pub(crate) enum NodeKind {
     /// A kustomization root.
     #[serde(rename = "kustomization")]
     Root {
-        /// Whether it is a Component.
         component: bool,
         /// The [label](Remote::label) of the remote that it was brought in from.
         localized: Option<String>,
@@ -137,7 +132,6 @@ pub enum NodeKind {
         #[serde(rename = "why")]
         broken: Option<&'static str>,
     },
-    /// A file.
     File {
         /// The [label](Remote::label) of the remote that it was brought in from.
         localized: Option<String>,
@@ -171,8 +165,7 @@ pub enum NodeKind {
 
 impl Node {
     /// Returns whether it is on another host, or was brought in from one.
-    #[must_use]
-    pub fn is_remote(&self) -> bool {
+    pub(crate) fn is_remote(&self) -> bool {
         match &self.kind {
             NodeKind::Git { .. } | NodeKind::Http { .. } | NodeKind::Chart { .. } => true,
             NodeKind::Root { localized, .. } | NodeKind::File { localized } => localized.is_some(),
@@ -181,8 +174,7 @@ impl Node {
     }
 
     /// Returns what there is to know about it besides its name; empty for an ordinary root or file.
-    #[must_use]
-    pub fn state(&self) -> String {
+    pub(crate) fn state(&self) -> String {
         let locked = |locked: &Option<Digest>| match locked {
             Some(digest) => format!("locked {}", short(digest.hex())),
             None => "not locked".to_owned(),
@@ -218,7 +210,7 @@ impl Node {
 
 /// One reference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Link {
+pub(crate) struct Link {
     /// What names: index into [`ReferenceTree::nodes`].
     pub from: usize,
     /// What is named: index into [`ReferenceTree::nodes`].
@@ -238,7 +230,7 @@ pub struct Link {
 
 /// The graph.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct ReferenceTree {
+pub(crate) struct ReferenceTree {
     /// What names and is named, each once.
     pub nodes: Vec<Node>,
     /// Where to begin reading.
@@ -252,8 +244,7 @@ impl ReferenceTree {
     /// Makes the reference tree of a walk without a network. `starts` are the roots to begin with; `locks` those of the
     /// tree, each with the directory that it lies in. With `indirect`, references of remotes are included as well, from
     /// the lock at the top.
-    #[must_use]
-    pub fn of(
+    pub(crate) fn of(
         explored: &Explored,
         starts: &[RootId],
         locks: &[(String, Lock)],
@@ -331,7 +322,7 @@ impl ReferenceTree {
     }
 
     /// Keeps only what is remote, and what leads to it.
-    pub fn only_remote(&mut self) {
+    pub(crate) fn only_remote(&mut self) {
         let remote: Vec<usize> = (0..self.nodes.len())
             .filter(|node| self.nodes[*node].is_remote())
             .collect();
@@ -343,7 +334,7 @@ impl ReferenceTree {
 
     /// Turns the graph around: it begins at the remotes that `is_meant` picks, and leads to what names them.
     /// Returns whether there is one.
-    pub fn invert(&mut self, is_meant: impl Fn(&Node) -> bool) -> bool {
+    pub(crate) fn invert(&mut self, is_meant: impl Fn(&Node) -> bool) -> bool {
         let meant: Vec<usize> = (0..self.nodes.len())
             .filter(|node| self.nodes[*node].is_remote() && is_meant(&self.nodes[*node]))
             .collect();

@@ -1,31 +1,31 @@
 //! What is said about a run: for people, and as JSON for machines. What `check` found has a room of its
 //! own, [`mod@check`].
 
-pub mod affected;
+pub(crate) mod affected;
 mod build_check;
 pub mod check;
-pub mod completion;
-pub mod hook;
+pub(crate) mod completion;
+pub(crate) mod hook;
 mod json;
 mod left;
 mod localize;
 mod lock;
-pub mod messages;
-pub mod reference_tree;
+pub(crate) mod messages;
+pub(crate) mod reference_tree;
 mod remotes;
-pub mod targets;
-pub mod verify;
+pub(crate) mod targets;
+pub(crate) mod verify;
 
-pub use json::failures_json;
+pub(crate) use json::failures_json;
 
 use std::collections::BTreeMap;
 
 use crate::failure::{Failure, Failures};
-pub use crate::redact::visible;
+pub(crate) use crate::redact::visible;
 use crate::walk::Warning;
 
 /// The result of a run, ready to be printed.
-pub trait Tell {
+pub(crate) trait Tell {
     /// Returns the summary for people.
     fn human(&self, verbose: bool) -> String;
 
@@ -64,8 +64,7 @@ fn by_id(warnings: &[Warning]) -> BTreeMap<&'static str, usize> {
 }
 
 /// Returns `2 warnings (function 1, remote-chart 1)`.
-#[must_use]
-pub fn counted_warnings(warnings: &[Warning]) -> String {
+pub(crate) fn counted_warnings(warnings: &[Warning]) -> String {
     let each: Vec<String> = by_id(warnings)
         .iter()
         .map(|(id, count)| format!("{id} {count}"))

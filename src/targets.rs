@@ -25,11 +25,11 @@
 //! | `unread` | what could not be read |
 
 mod argo;
-pub mod built;
+pub(crate) mod built;
 mod declared;
 mod fleet;
 mod flux;
-pub mod generated;
+pub(crate) mod generated;
 mod git_repo;
 mod identity;
 mod ignore;
@@ -49,25 +49,25 @@ use std::rc::Rc;
 use serde_json::{Map, Value as Json};
 
 use crate::config::Config;
-pub use crate::config::Engine;
+pub(crate) use crate::config::Engine;
 use crate::failure::Result;
 use crate::record::LoadRestrictor;
 use crate::redact;
 use crate::tree::{self, Listing, Resolved, Tree, path};
 
-pub use argo::{GENERATE_PATHS, exclusion, override_files};
+pub(crate) use argo::{exclusion, override_files};
 pub use identity::Identity;
-pub use ignore::{FILE_NAME as IGNORE_NAME, Ignored, Ignores, SourceIgnore};
-pub use place::link_to;
-pub use read_paths::{generate_paths, inputs};
-pub use scan::{candidates, candidates_at, is_searched};
-pub use seen::{Hidden, SeenTree};
-pub use settle::roots_that_read;
-pub use unread::{Unread, Why};
+pub(crate) use ignore::{FILE_NAME as IGNORE_NAME, Ignored, Ignores, SourceIgnore};
+pub(crate) use place::link_to;
+pub(crate) use read_paths::{generate_paths, inputs};
+pub(crate) use scan::{candidates, candidates_at, is_searched};
+pub(crate) use seen::{Hidden, SeenTree};
+pub(crate) use settle::roots_that_read;
+pub(crate) use unread::{Unread, Why};
 
 /// What names a target: an object of an engine, a file of Fleet, or an entry of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Object {
+pub(crate) struct Object {
     /// The file, from the top of the repository.
     pub file: String,
     /// The line on which it begins.
@@ -76,7 +76,6 @@ pub struct Object {
     pub kind: String,
     /// Its namespace; empty where none is written.
     pub namespace: String,
-    /// Its name.
     pub name: String,
     /// The build that made it what it is; none where it is deployed as its file has it.
     pub built_by: Option<String>,
@@ -84,7 +83,7 @@ pub struct Object {
 
 /// Something that is deployed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Target {
+pub(crate) struct Target {
     /// Who builds it.
     pub engine: Engine,
     /// What names it.
@@ -107,7 +106,7 @@ pub struct Target {
 
 /// What may change an object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Changer {
+pub(crate) struct Changer {
     /// Its name: a kustomization, or what deploys one.
     pub name: String,
     /// Why it is not known what it makes of the object; none where it was not built at all.
@@ -116,7 +115,7 @@ pub struct Changer {
 
 /// Something that a build reaches, and that the tree does not hold.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Reached {
+pub(crate) struct Reached {
     /// The URL without secrets, or the path from the top.
     pub name: String,
     /// What there is to know about it, as `tag, locked 0123456789ab`.
@@ -125,7 +124,7 @@ pub struct Reached {
 
 /// Where what is deployed lies.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Place {
+pub(crate) enum Place {
     /// In this repository.
     Here(Here),
     /// In another repository, or in one that is not known: why.
@@ -136,7 +135,7 @@ pub enum Place {
 
 /// A directory of this repository that is deployed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Here {
+pub(crate) struct Here {
     /// The directory as written.
     pub written: String,
     /// The directory from the top, without `.` and `..`; empty for the top.
@@ -151,8 +150,7 @@ pub struct Here {
 
 impl Here {
     /// Returns the directory as messages name it.
-    #[must_use]
-    pub fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         match self.written.as_str() {
             "" => "the top".to_owned(),
             written => format!("`{written}`"),
@@ -175,14 +173,12 @@ const LOCALIZED: &str = "localized/";
 
 impl Revision {
     /// Returns whether it is a branch that is localized.
-    #[must_use]
     pub fn is_localized(&self) -> bool {
         let name = self.name.as_deref();
         name.is_some_and(|name| name.starts_with(LOCALIZED))
     }
 
     /// Returns it as messages name it.
-    #[must_use]
     pub fn shown(&self) -> String {
         match self.name.as_deref() {
             None | Some("HEAD") => "the default branch".to_owned(),
@@ -193,7 +189,7 @@ impl Revision {
 
 /// What is at the path of a target.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Found {
+pub(crate) enum Found {
     /// A kustomization root, at its real path.
     Kustomization(String),
     /// A directory without a kustomization, at its real path: Flux generates one, Argo CD takes the files.
@@ -210,8 +206,7 @@ pub enum Found {
 
 impl Found {
     /// Returns its name for machines.
-    #[must_use]
-    pub fn id(&self) -> &'static str {
+    pub(crate) fn id(&self) -> &'static str {
         match self {
             Found::Kustomization(_) => "kustomization",
             Found::Directory(_) => "directory",
@@ -225,7 +220,7 @@ impl Found {
 
 /// A source of Flux: what of the repository it packs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Artifact {
+pub(crate) struct Artifact {
     /// The source.
     pub object: Option<Object>,
     /// Its `spec.ignore`: patterns as in `.sourceignore`, instead of the defaults.
@@ -240,7 +235,7 @@ pub struct Artifact {
 
 /// How an engine builds a target.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Build {
+pub(crate) struct Build {
     /// Which files a root may load, where the engine decides that; none where it is not known.
     pub load_restrictor: Option<LoadRestrictor>,
     /// The options of `kustomize build`, as `argocd-cm` gives them.
@@ -264,7 +259,7 @@ pub struct Build {
 
 /// How Argo CD reads a directory of plain files.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Directory {
+pub(crate) struct Directory {
     /// Whether directories in it are read, too.
     pub recurse: bool,
     /// Only files that match this glob; all when empty.
@@ -275,7 +270,7 @@ pub struct Directory {
 
 /// A text with its place.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Text {
+pub(crate) struct Text {
     /// The text.
     pub text: String,
     /// The file that it stands in, from the top of the repository.
@@ -288,7 +283,7 @@ pub struct Text {
 
 /// Directories of this repository of which an ApplicationSet makes applications.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DirectorySet {
+pub(crate) struct DirectorySet {
     /// The ApplicationSet.
     pub object: Object,
     /// The directory that is the top of what it reads, from the top of the repository.
@@ -301,7 +296,7 @@ pub struct DirectorySet {
 
 /// What is deployed from a tree.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Targets {
+pub(crate) struct Targets {
     /// Every target, by file, line, name and path.
     pub targets: Vec<Target>,
     /// The directory generators that read this repository.
@@ -318,21 +313,20 @@ pub struct Targets {
 
 impl Targets {
     /// Returns the files of the tree that hold objects of engines.
-    pub fn files(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
         self.files.iter().map(String::as_str)
     }
 
     /// Returns the targets that lie in this repository, at a revision that can be the one that is looked at, and whose
     /// objects nothing is known to change.
-    pub fn here(&self) -> impl Iterator<Item = (&Target, &Here)> {
+    pub(crate) fn here(&self) -> impl Iterator<Item = (&Target, &Here)> {
         let targets = self.targets.iter();
         targets.filter_map(|target| Some((target, target.here()?)))
     }
 
     /// Returns the kustomization roots that are deployed, by their real paths. `kustomizations` are the directories of
     /// all, sorted.
-    #[must_use]
-    pub fn roots(&self, kustomizations: &BTreeSet<&str>) -> BTreeSet<String> {
+    pub(crate) fn roots(&self, kustomizations: &BTreeSet<&str>) -> BTreeSet<String> {
         let all = self.here();
         all.flat_map(|(target, here)| target.roots(here, kustomizations))
             .collect()
@@ -347,8 +341,7 @@ impl fmt::Display for Object {
 
 impl Object {
     /// Returns namespace and name, as `kubectl` shows them.
-    #[must_use]
-    pub fn full_name(&self) -> String {
+    pub(crate) fn full_name(&self) -> String {
         match self.namespace.as_str() {
             "" => self.name.clone(),
             namespace => format!("{namespace}/{}", self.name),
@@ -385,8 +378,7 @@ impl Build {
 
 impl Target {
     /// Returns why it is not known what is built; none where it is.
-    #[must_use]
-    pub fn untold(&self) -> Option<String> {
+    pub(crate) fn untold(&self) -> Option<String> {
         if let Some(changer) = &self.changed_by {
             return Some(format!("{} may change it", changer.name));
         }
@@ -404,8 +396,7 @@ impl Target {
 
     /// Returns where it lies in this repository, if the revision can be the one that is looked at, and nothing is known
     /// to change its object.
-    #[must_use]
-    pub fn here(&self) -> Option<&Here> {
+    pub(crate) fn here(&self) -> Option<&Here> {
         match &self.place {
             Place::Here(here) if here.revision.is_this && self.changed_by.is_none() => Some(here),
             _ => None,
@@ -414,8 +405,7 @@ impl Target {
 
     /// Returns the kustomization roots that its engine builds, by their real paths: its own, or those that Flux finds in
     /// a directory without one, and the components that the object adds.
-    #[must_use]
-    pub fn roots(&self, here: &Here, kustomizations: &BTreeSet<&str>) -> Vec<String> {
+    pub(crate) fn roots(&self, here: &Here, kustomizations: &BTreeSet<&str>) -> Vec<String> {
         let mut roots = match (&here.found, self.engine) {
             (Found::Kustomization(root), _) => vec![root.clone()],
             (Found::Directory(directory), Engine::Flux) => outermost(directory, kustomizations),
@@ -428,8 +418,7 @@ impl Target {
     }
 
     /// Returns what deploys it, as `Flux Kustomization apps (clusters/prod/apps.yaml:3)`.
-    #[must_use]
-    pub fn by(&self) -> String {
+    pub(crate) fn by(&self) -> String {
         match self.engine {
             // The file says it.
             _ if self.object.kind == fleet::FILE_NAME => {
@@ -448,8 +437,7 @@ impl Target {
 }
 
 /// Returns the directories of the roots that an engine builds for a target: its own, and its components.
-#[must_use]
-pub fn roots(tree: &dyn Tree, target: &Target, here: &Here) -> Vec<String> {
+pub(crate) fn roots(tree: &dyn Tree, target: &Target, here: &Here) -> Vec<String> {
     let mut directories = Vec::new();
     if let Found::Kustomization(directory) = &here.found {
         directories.push(directory.clone());
@@ -483,10 +471,7 @@ fn outermost(directory: &str, kustomizations: &BTreeSet<&str>) -> Vec<String> {
 }
 
 /// Finds what is deployed from a tree. `identity` is asked only where an object names a repository.
-///
-/// # Errors
-/// When the tree cannot be read, or the identity is not known.
-pub fn find(
+pub(crate) fn find(
     tree: &dyn Listing,
     config: &Config,
     identity: impl FnOnce() -> Result<Identity>,
@@ -495,10 +480,7 @@ pub fn find(
 }
 
 /// Does what [`find`] does, where the [`candidates`] are known.
-///
-/// # Errors
-/// When the tree cannot be read, or the identity is not known.
-pub fn find_in(
+pub(crate) fn find_in(
     tree: &dyn Listing,
     config: &Config,
     candidates: &[String],

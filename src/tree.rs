@@ -1,21 +1,21 @@
 //! Where files come from: a commit, the working tree, a result that is not written yet. A tree is
 //! read-only, and nothing is ever checked out to be read.
 
-pub mod absence;
-pub mod checkout;
-pub mod directory;
-pub mod disk;
+pub(crate) mod absence;
+pub(crate) mod checkout;
+pub(crate) mod directory;
+pub(crate) mod disk;
 mod ignored;
-pub mod index;
-pub mod license;
-pub mod memory;
-pub mod objects;
-pub mod overlay;
-pub mod path;
+pub(crate) mod index;
+pub(crate) mod license;
+pub(crate) mod memory;
+pub(crate) mod objects;
+pub(crate) mod overlay;
+pub(crate) mod path;
 mod recent;
 mod store;
 mod top;
-pub mod working;
+pub(crate) mod working;
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -31,7 +31,6 @@ pub enum Entry {
         /// Whether its mode is 100755.
         executable: bool,
     },
-    /// A directory.
     Directory,
     /// A symbolic link.
     Link,
@@ -43,36 +42,21 @@ pub enum Entry {
 /// top itself is `""`.
 pub trait Tree {
     /// Returns what is at `path`, following no link: below a link there is nothing.
-    ///
-    /// # Errors
-    /// When the storage cannot be read.
     fn entry(&self, path: &str) -> Result<Option<Entry>>;
 
     /// Returns whether `path` is a directory and no link leads there, if the tree can tell at one look.
     /// `false` means nothing.
-    ///
-    /// # Errors
-    /// When the storage cannot be read.
     fn is_directory(&self, _path: &str) -> Result<bool> {
         Ok(false)
     }
 
     /// Returns the names of everything directly in a directory, sorted; of anything else none.
-    ///
-    /// # Errors
-    /// When the storage cannot be read, or a name is not UTF-8, so that no path could say it.
     fn names(&self, directory: &str) -> Result<Vec<String>>;
 
     /// Returns the bytes of the file at `path`, as a checkout gives them; for a link its target.
-    ///
-    /// # Errors
-    /// When there is no file, or it cannot be read.
     fn read(&self, path: &str) -> Result<Vec<u8>>;
 
     /// Returns the bytes of the file at `path` as they are stored, where a checkout may change them.
-    ///
-    /// # Errors
-    /// When there is no file, or it cannot be read.
     fn raw(&self, _path: &str) -> Result<Option<Vec<u8>>> {
         Ok(None)
     }
@@ -110,8 +94,7 @@ pub trait Tree {
 
 /// Returns a path of a command line, given by a user in `prefix`, as a path of `tree`: an absolute path, one from `top`
 /// as git writes it (`:/a/b`), or a relative one. `None` when it lies outside.
-#[must_use]
-pub fn argument_path(
+pub(crate) fn argument_path(
     tree: &dyn Tree,
     top: Option<&str>,
     prefix: &str,
@@ -132,7 +115,7 @@ pub fn argument_path(
 pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
 /// The name of the lock, at the top of the repository or of a NEW_DIR.
-pub const LOCK_NAME: &str = "kustomize-localize.lock";
+pub(crate) const LOCK_NAME: &str = "kustomize-localize.lock";
 
 /// What brings the lock up to date, also where git could not merge its two sides.
 pub(crate) const LOCK_COMMAND: &str =
@@ -142,39 +125,24 @@ pub(crate) const LOCK_COMMAND: &str =
 pub trait Listing: Tree {
     /// Returns the paths of all files and links with one of these names, sorted. Without those in a submodule, or whose
     /// path is not UTF-8.
-    ///
-    /// # Errors
-    /// When the storage cannot be read.
     fn files_named(&self, names: &[&str]) -> Result<Vec<String>>;
 
     /// Returns the paths of everything below a directory that is not a directory, sorted.
-    ///
-    /// # Errors
-    /// When the storage cannot be read.
     fn below(&self, directory: &str) -> Result<Vec<String>>;
 
     /// Returns the paths of the files and links with one of these names that no text can name, because
     /// they are not UTF-8: as they can be shown, sorted.
-    ///
-    /// # Errors
-    /// When the storage cannot be read.
     fn unnameable(&self, _names: &[&str]) -> Result<Vec<String>> {
         Ok(Vec::new())
     }
 
     /// Returns the paths of all kustomization files, sorted.
-    ///
-    /// # Errors
-    /// When the storage cannot be read.
     fn kustomizations(&self) -> Result<Vec<String>> {
         self.files_named(&FILE_NAMES)
     }
 
     /// Searches the files at or below these places that are wanted by their paths for those whose stored bytes are meant.
     /// No place lies below another one.
-    ///
-    /// # Errors
-    /// When the storage cannot be read. A file that cannot be read is among them: who reads it says why.
     fn files_with(
         &self,
         places: &BTreeSet<String>,
@@ -202,20 +170,17 @@ pub trait Listing: Tree {
     }
 
     /// Returns the paths of all locks, sorted.
-    ///
-    /// # Errors
-    /// When the storage cannot be read.
     fn locks(&self) -> Result<Vec<String>> {
         self.files_named(&[LOCK_NAME])
     }
 }
 
 /// A search for files. It may go on in the background until it is called for their paths, sorted.
-pub type Search<'a> = Box<dyn FnOnce() -> Result<Vec<String>> + 'a>;
+pub(crate) type Search<'a> = Box<dyn FnOnce() -> Result<Vec<String>> + 'a>;
 
 /// What is at the end of a path, after every link on the way has been followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Resolved {
+pub(crate) enum Resolved {
     /// A regular file, at its real path.
     File {
         /// The real path.
@@ -256,10 +221,7 @@ pub enum Resolved {
 const LINKS: usize = 40;
 
 /// Follows every link on the way to `path`, inside the tree.
-///
-/// # Errors
-/// When the tree cannot be read.
-pub fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
+pub(crate) fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
     let (mut real, rest) = match path.rsplit_once('/').unwrap_or(("", path)) {
         (directory, name) if !name.is_empty() && is_directory(tree, directory)? => {
             // Where no link is on the way, only the last component can be one.
@@ -352,7 +314,7 @@ fn is_directory(tree: &dyn Tree, path: &str) -> Result<bool> {
 }
 
 /// A tree that several owners share.
-pub type SharedTree = Rc<dyn Tree>;
+pub(crate) type SharedTree = Rc<dyn Tree>;
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,7 @@
 
 mod message;
 mod outcome;
-pub mod upstream;
+pub(crate) mod upstream;
 
 use std::rc::Rc;
 
@@ -26,11 +26,11 @@ use crate::tree::{Entry, Listing, Tree as _, path};
 use crate::walk;
 
 use message::History;
-pub use outcome::{Difference, Kind, Record, Verified};
+pub(crate) use outcome::{Difference, Kind, Record, Verified};
 use upstream::{Ask, Listed, Upstream};
 
 /// What to verify.
-pub struct Request<'a> {
+pub(crate) struct Request<'a> {
     /// The revision.
     pub rev: &'a str,
     /// Only what lies in or below these, from the top of the repository; everything when empty.
@@ -41,10 +41,7 @@ pub struct Request<'a> {
 }
 
 /// Verifies a commit.
-///
-/// # Errors
-/// When there is no such commit, no record in it, or a lock that cannot be read.
-pub fn verify(here: &Rc<LocalRepo>, request: &Request<'_>) -> Result<Verified, Failures> {
+pub(crate) fn verify(here: &Rc<LocalRepo>, request: &Request<'_>) -> Result<Verified, Failures> {
     let (id, name) = here
         .named(request.rev)?
         .ok_or_else(|| no_commit(here, request.rev))?;
@@ -105,10 +102,7 @@ pub fn verify(here: &Rc<LocalRepo>, request: &Request<'_>) -> Result<Verified, F
 
 /// Verifies a directory of the file system, as `--no-commit` writes one: its files against its own lock. `is_checkout`
 /// says whether its line ends may be others than those that were written.
-///
-/// # Errors
-/// When it has no lock, or one that cannot be read.
-pub fn verify_directory(
+pub(crate) fn verify_directory(
     directory: &str,
     is_checkout: bool,
     upstream: Option<&Ask<'_>>,

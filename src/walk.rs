@@ -9,7 +9,7 @@ mod chain;
 mod chart;
 mod cycle;
 mod graph;
-pub mod inputs;
+pub(crate) mod inputs;
 mod local;
 mod places;
 mod plugin;
@@ -19,14 +19,14 @@ mod remote_ref;
 pub(crate) mod testing;
 mod trouble;
 
-pub use chart::{Archive, CHART_HOME, Chart, ChartHomes, ChartRef, Named, Place, Pulled};
-pub use graph::{
-    Carried, CarriedId, Edge, File, FileId, Graph, Noted, Origin, RemoteFile, Repository, Root,
-    RootId, Source, SourceId, Target, Warning,
+pub(crate) use chart::{Archive, CHART_HOME, Chart, ChartHomes, ChartRef, Named, Place, Pulled};
+pub(crate) use graph::{
+    CarriedId, Edge, File, FileId, Graph, Noted, Origin, RemoteFile, Repository, Root, RootId,
+    Source, SourceId, Target, Warning,
 };
-pub use remote::no_directory;
-pub use remote_ref::{Found, NamedBy, RemoteRef, Remotes, Wants, accepted, rules, subject};
-pub use trouble::{Beyond, Trouble, TroubleKind};
+pub(crate) use remote::no_directory;
+pub(crate) use remote_ref::{Found, NamedBy, RemoteRef, Remotes, Wants, accepted, rules, subject};
+pub(crate) use trouble::{Beyond, Trouble, TroubleKind};
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -40,7 +40,7 @@ use crate::kustomization::{
 use crate::limits::{FILE, FINDINGS, RUN};
 use crate::record::{LoadRestrictor, stored};
 use crate::redact::SafeUrl;
-pub use crate::tree::absence::Absence;
+pub(crate) use crate::tree::absence::Absence;
 use crate::tree::{self, Resolved, path};
 use places::Places;
 use plugin::PluginRoot;
@@ -51,7 +51,7 @@ const AT_ONCE: usize = 1 << 20;
 
 /// What changes how a walk goes.
 #[derive(Default)]
-pub struct Options<'a> {
+pub(crate) struct Options<'a> {
     /// Where files may lie. In a remote root always in or below the root.
     pub load_restrictor: LoadRestrictor,
     /// The directories of roots that may load any file in their scope, whatever the load restrictor says: who deploys
@@ -81,7 +81,7 @@ pub struct Options<'a> {
 
 /// Which files a walk reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Contents {
+pub(crate) enum Contents {
     /// Every file that it reaches.
     #[default]
     All,
@@ -93,7 +93,7 @@ pub enum Contents {
 }
 
 /// What a walk over many roots came to.
-pub struct Explored {
+pub(crate) struct Explored {
     /// Everything that could be followed.
     pub graph: Graph,
     /// Everything that could not, in a stable order.
@@ -103,7 +103,7 @@ pub struct Explored {
 }
 
 /// Where a walk starts.
-pub struct Start {
+pub(crate) struct Start {
     /// The tree.
     pub source: Source,
     /// The target's directory in it.
@@ -111,10 +111,7 @@ pub struct Start {
 }
 
 /// Walks everything that the target references.
-///
-/// # Errors
-/// Every independent problem of the walk, in a stable order.
-pub fn walk(
+pub(crate) fn walk(
     start: Start,
     remotes: Option<&mut dyn Remotes>,
     options: &Options<'_>,
@@ -136,8 +133,7 @@ pub fn walk(
 
 /// Walks everything that the roots in `directories` (real paths in the tree of `source`) reference.
 /// What cannot be followed never stops the rest.
-#[must_use]
-pub fn explore(
+pub(crate) fn explore(
     source: Source,
     directories: &[String],
     remotes: Option<&mut dyn Remotes>,

@@ -24,7 +24,7 @@ use crate::tree::{self, Entry, Listing, Resolved, SharedTree, Tree, path};
 use crate::walk::Source;
 
 /// Files to start from, and what they say about localizing.
-pub struct Workspace {
+pub(crate) struct Workspace {
     /// Which files these are.
     pub files: Files,
     /// The files.
@@ -45,7 +45,7 @@ pub struct Workspace {
 }
 
 /// Which files a run starts from.
-pub enum Files {
+pub(crate) enum Files {
     /// Those of a commit.
     Commit {
         /// The repository.
@@ -56,7 +56,6 @@ pub enum Files {
         name: Option<String>,
         /// Whether it is HEAD by default: then the working tree should match it.
         is_head: bool,
-        /// Its tree.
         tree: Rc<ObjectTree>,
     },
     /// Those of the working tree.
@@ -70,7 +69,6 @@ pub enum Files {
         /// What is on disk instead of the lock, where that is in conflict.
         conflict: Option<Vec<u8>>,
     },
-    /// Any on disk.
     Disk {
         /// The repository that we were started in, if it was one.
         repo: Option<Rc<LocalRepo>>,
@@ -85,7 +83,7 @@ pub enum Files {
 
 /// The kustomizations of a repository.
 #[derive(Debug, Default)]
-pub struct Kustomizations {
+pub(crate) struct Kustomizations {
     /// All but those in `localized-files` directories, sorted.
     pub all: Vec<String>,
     /// Those that a sparse checkout leaves out, sorted: what they reference is not known here.
@@ -96,8 +94,7 @@ pub struct Kustomizations {
 
 impl Kustomizations {
     /// Returns the directories of all, sorted.
-    #[must_use]
-    pub fn roots(&self) -> BTreeSet<&str> {
+    pub(crate) fn roots(&self) -> BTreeSet<&str> {
         let places = self.all.iter();
         places.map(|place| path::parent(place)).collect()
     }
@@ -105,10 +102,7 @@ impl Kustomizations {
 
 impl Workspace {
     /// Opens the commit that `rev` names, or HEAD.
-    ///
-    /// # Errors
-    /// When there is none, or its configuration or lock cannot be read.
-    pub fn of_rev(repo: Rc<LocalRepo>, rev: Option<&str>) -> Result<Workspace, Failures> {
+    pub(crate) fn of_rev(repo: Rc<LocalRepo>, rev: Option<&str>) -> Result<Workspace, Failures> {
         let named = rev.unwrap_or("HEAD");
         let Some((id, name)) = repo.named(named)? else {
             return Err(match rev {
@@ -123,10 +117,7 @@ impl Workspace {
     }
 
     /// Opens a commit.
-    ///
-    /// # Errors
-    /// When its configuration or lock cannot be read.
-    pub fn of_commit(repo: Rc<LocalRepo>, id: CommitId) -> Result<Workspace, Failures> {
+    pub(crate) fn of_commit(repo: Rc<LocalRepo>, id: CommitId) -> Result<Workspace, Failures> {
         Workspace::at(repo, id, None, false)
     }
 
@@ -151,10 +142,7 @@ impl Workspace {
 
     /// Opens the working tree that we were started in. With `merges`, the two sides of a lock that git could not merge
     /// are brought together.
-    ///
-    /// # Errors
-    /// When there is none, it is that of a localized branch, or its configuration, its lock, or a side of that cannot be read.
-    pub fn of_working_tree(merges: bool) -> Result<Workspace, Failures> {
+    pub(crate) fn of_working_tree(merges: bool) -> Result<Workspace, Failures> {
         let repo = Rc::new(LocalRepo::discover()?.ok_or_else(|| {
             Failure::new("this is not a git repository, so there is no place for a lock")
                 .hint("run it in a repository")
@@ -193,10 +181,7 @@ impl Workspace {
 
     /// Opens all files on disk. A repository is not needed, but if we were started in one, it tells which files are
     /// ours.
-    ///
-    /// # Errors
-    /// When the current directory, a configuration or a lock cannot be read.
-    pub fn of_disk() -> Result<Workspace, Failures> {
+    pub(crate) fn of_disk() -> Result<Workspace, Failures> {
         let repo = LocalRepo::discover()?.map(Rc::new);
         let cwd = std::env::current_dir()
             .and_then(|cwd| cwd.canonicalize())
@@ -215,10 +200,8 @@ impl Workspace {
     }
 
     /// Takes the files of any tree for those of a repository.
-    ///
-    /// # Errors
-    /// When its configuration or lock cannot be read.
-    pub fn of_tree(tree: Rc<dyn Listing>) -> Result<Workspace, Failures> {
+    #[cfg_attr(not(test), expect(dead_code, reason = "where unit tests plan"))]
+    pub(crate) fn of_tree(tree: Rc<dyn Listing>) -> Result<Workspace, Failures> {
         let files = Files::Tree(tree.clone());
         Workspace::of(files, tree, String::new(), Some(String::new()), None)
     }
@@ -260,10 +243,7 @@ impl Workspace {
     }
 
     /// Refuses to change what was localized as a copy, and a lock that could not be written.
-    ///
-    /// # Errors
-    /// When the lock at the top is not that of a repository.
-    pub fn refuse_foreign_lock(&self) -> Result<()> {
+    pub(crate) fn refuse_foreign_lock(&self) -> Result<()> {
         let target = self.lock.as_ref().and_then(|lock| lock.target.as_deref());
         if let Some(target) = target {
             return Err(Failure::new(format!(
@@ -280,8 +260,7 @@ impl Workspace {
     }
 
     /// Returns the repository, if there is one.
-    #[must_use]
-    pub fn repo(&self) -> Option<&Rc<LocalRepo>> {
+    pub(crate) fn repo(&self) -> Option<&Rc<LocalRepo>> {
         match &self.files {
             Files::Commit { repo, .. } | Files::WorkingTree { repo, .. } => Some(repo),
             Files::Disk { repo, .. } => repo.as_ref(),
@@ -290,8 +269,7 @@ impl Workspace {
     }
 
     /// Returns the files of the repository, where they can be listed.
-    #[must_use]
-    pub fn listing(&self) -> Option<&dyn Listing> {
+    pub(crate) fn listing(&self) -> Option<&dyn Listing> {
         match &self.files {
             Files::Commit { tree, .. } => Some(&**tree),
             Files::WorkingTree { tree, .. } => Some(&**tree),
@@ -301,10 +279,7 @@ impl Workspace {
     }
 
     /// Returns the kustomizations of the repository; none outside of one.
-    ///
-    /// # Errors
-    /// When files cannot be read.
-    pub fn kustomizations(&self) -> Result<&Kustomizations> {
+    pub(crate) fn kustomizations(&self) -> Result<&Kustomizations> {
         if let Some(kustomizations) = self.kustomizations.get() {
             return Ok(kustomizations);
         }
@@ -334,18 +309,14 @@ impl Workspace {
     }
 
     /// Returns where a walk starts, in or below `paths`, or of the whole tree when there are none.
-    ///
-    /// # Errors
-    /// As [`Config::starting_points`].
-    pub fn starts(&self, paths: &[String]) -> Result<Vec<String>> {
+    pub(crate) fn starts(&self, paths: &[String]) -> Result<Vec<String>> {
         let kustomizations = &self.kustomizations()?.all;
         self.config
             .starting_points(&*self.tree, paths, kustomizations)
     }
 
     /// Returns the tree as a walk takes it: the whole repository bounds what is reached.
-    #[must_use]
-    pub fn source(&self) -> Source {
+    pub(crate) fn source(&self) -> Source {
         Source {
             tree: self.tree.clone(),
             scope: String::new(),
@@ -354,8 +325,7 @@ impl Workspace {
     }
 
     /// Returns whether the lock holds something below a directory of `tree`.
-    #[must_use]
-    pub fn owns(&self, directory: &str) -> bool {
+    pub(crate) fn owns(&self, directory: &str) -> bool {
         let from_top = self
             .top
             .as_deref()
@@ -364,8 +334,7 @@ impl Workspace {
     }
 
     /// Returns whether a path of `tree` lies in one of our `localized-files` directories.
-    #[must_use]
-    pub fn is_owned(&self, place: &str) -> bool {
+    pub(crate) fn is_owned(&self, place: &str) -> bool {
         let mut above = path::parent(place);
         while !above.is_empty() {
             if path::name(above) == LOCALIZED_FILES && self.owns(above) {
@@ -377,8 +346,7 @@ impl Workspace {
     }
 
     /// Returns what explains why a path of a commit is missing.
-    #[must_use]
-    pub fn absences(&self) -> Option<Absences> {
+    pub(crate) fn absences(&self) -> Option<Absences> {
         match &self.files {
             Files::Commit {
                 repo,
@@ -391,8 +359,7 @@ impl Workspace {
     }
 
     /// Returns whether the lock is in conflict on disk.
-    #[must_use]
-    pub fn is_in_conflict(&self) -> bool {
+    pub(crate) fn is_in_conflict(&self) -> bool {
         matches!(
             &self.files,
             Files::WorkingTree {
@@ -403,8 +370,7 @@ impl Workspace {
     }
 
     /// Returns whether the lock on disk is the one that was read. What is not on disk does not change.
-    #[must_use]
-    pub fn has_lock_as_read(&self) -> bool {
+    pub(crate) fn has_lock_as_read(&self) -> bool {
         let Files::WorkingTree { top, conflict, .. } = &self.files else {
             return true;
         };
@@ -420,8 +386,7 @@ impl Workspace {
     }
 
     /// Replaces the failures if another run may have changed the files that were read.
-    #[must_use]
-    pub fn explain(&self, failures: Failures) -> Failures {
+    pub(crate) fn explain(&self, failures: Failures) -> Failures {
         if self.has_lock_as_read() {
             failures
         } else {
@@ -439,17 +404,13 @@ impl Workspace {
 }
 
 /// Returns what to say where another run has written the lock since it was read.
-#[must_use]
-pub fn changed_meanwhile() -> Failure {
+pub(crate) fn changed_meanwhile() -> Failure {
     Failure::new(format!("`{LOCK_NAME}` was changed by another process"))
         .hint("run the same command again")
 }
 
 /// Finds the repository, for work that must not reach the network.
-///
-/// # Errors
-/// When there is none.
-pub fn repository_offline() -> Result<Rc<LocalRepo>> {
+pub(crate) fn repository_offline() -> Result<Rc<LocalRepo>> {
     match LocalRepo::discover_offline()? {
         Some(repo) => Ok(Rc::new(repo)),
         None => Err(Failure::new("this is not a git repository").hint("run it in a repository")),
@@ -457,10 +418,7 @@ pub fn repository_offline() -> Result<Rc<LocalRepo>> {
 }
 
 /// Returns the commit that a revision names.
-///
-/// # Errors
-/// When it names none.
-pub fn commit(here: &LocalRepo, rev: &str) -> Result<CommitId> {
+pub(crate) fn commit(here: &LocalRepo, rev: &str) -> Result<CommitId> {
     here.commit(rev)?.ok_or_else(|| {
         Failure::new(format!("unknown revision `{}`", shown(rev)))
             .hint("fetch it first, or name another one: git log --oneline --all")
@@ -469,10 +427,7 @@ pub fn commit(here: &LocalRepo, rev: &str) -> Result<CommitId> {
 
 /// Returns where a change to `base` begins: its merge base with the commit `of`, or HEAD; itself where the histories
 /// have nothing in common.
-///
-/// # Errors
-/// When a revision names no commit, or a shallow clone lacks the merge base.
-pub fn merge_base(here: &LocalRepo, base: &str, of: Option<&str>) -> Result<CommitId> {
+pub(crate) fn merge_base(here: &LocalRepo, base: &str, of: Option<&str>) -> Result<CommitId> {
     let base = commit(here, base)?;
     let of = match of {
         None => here.commit("HEAD")?.map(|head| head.commit),
@@ -492,10 +447,7 @@ pub fn merge_base(here: &LocalRepo, base: &str, of: Option<&str>) -> Result<Comm
 }
 
 /// Returns a path that was given on the command line as a path from the top.
-///
-/// # Errors
-/// When it is empty, or lies outside of the repository.
-pub fn from_top(repo: &LocalRepo, tree: &dyn Tree, text: &str) -> Result<String> {
+pub(crate) fn from_top(repo: &LocalRepo, tree: &dyn Tree, text: &str) -> Result<String> {
     // A variable that is not set would otherwise narrow the check, or widen it.
     if text.is_empty() {
         return Err(Failure::new("a PATH is empty")

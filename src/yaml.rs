@@ -75,9 +75,6 @@ pub(crate) fn at_line(file: &str, line: usize) -> Location {
 }
 
 /// Reads a text, which is one document.
-///
-/// # Errors
-/// With the first thing that is wrong, and its place.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str, file: &str) -> Result<T> {
     let mut reader = Reader::new(text, file);
     reader.expect("the start", |event| matches!(event, Event::StreamStart))?;

@@ -14,7 +14,7 @@ use crate::tree::{self, Entry, Listing, Resolved, path};
 use crate::walk::inputs::Input;
 
 /// Two trees, and where they differ.
-pub struct Changes {
+pub(crate) struct Changes {
     /// What was.
     pub old: Rc<dyn Listing>,
     /// What is.
@@ -31,10 +31,7 @@ pub struct Changes {
 
 impl Changes {
     /// Compares two trees, which differ at `paths`: each as deep as both have directories.
-    ///
-    /// # Errors
-    /// When a lock at the top cannot be read.
-    pub fn of(
+    pub(crate) fn of(
         old: Rc<dyn Listing>,
         new: Rc<dyn Listing>,
         paths: BTreeSet<String>,
@@ -58,10 +55,7 @@ impl Changes {
 
     /// Finds what was deployed and what is. To search all files of a tree takes long: of what was, only those are
     /// searched that are not the same.
-    ///
-    /// # Errors
-    /// When a tree cannot be read, or the identity is not known.
-    pub fn targets(
+    pub(crate) fn targets(
         &self,
         config: &Config,
         identity: impl Fn() -> Result<Identity>,
@@ -79,10 +73,7 @@ impl Changes {
     }
 
     /// Returns the first of these inputs that is different.
-    ///
-    /// # Errors
-    /// When a tree cannot be read.
-    pub fn first_of(&self, inputs: &[Input]) -> Result<Option<Cause>> {
+    pub(crate) fn first_of(&self, inputs: &[Input]) -> Result<Option<Cause>> {
         for input in inputs {
             let cause = match input {
                 Input::At(place) => self.at(place)?.map(Cause::Path),
@@ -103,11 +94,7 @@ impl Changes {
         Ok(None)
     }
 
-    /// Returns whether a directory was a root.
-    ///
-    /// # Errors
-    /// When the tree cannot be read.
-    pub fn was_root(&self, directory: &str) -> Result<bool> {
+    pub(crate) fn was_root(&self, directory: &str) -> Result<bool> {
         for name in FILE_NAMES {
             let place = path::join(directory, name);
             if let Resolved::File { .. } = tree::resolve(&*self.old, &place)? {
@@ -118,10 +105,7 @@ impl Changes {
     }
 
     /// Returns the directories in which there was a root, and that are not among `here`, those of the roots that there are.
-    ///
-    /// # Errors
-    /// When the tree cannot be read.
-    pub fn gone(&self, here: &BTreeSet<&str>) -> Result<BTreeSet<String>> {
+    pub(crate) fn gone(&self, here: &BTreeSet<&str>) -> Result<BTreeSet<String>> {
         let mut all = BTreeSet::new();
         for place in &self.paths {
             let below = self.old.below(place)?;
@@ -159,10 +143,7 @@ impl Changes {
     }
 
     /// Returns where the trees differ at or below a directory, other than where `is_left_out`.
-    ///
-    /// # Errors
-    /// When a tree cannot be read.
-    pub fn below_but(
+    pub(crate) fn below_but(
         &self,
         directory: &str,
         is_left_out: impl Fn(&str) -> bool,

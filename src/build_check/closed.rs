@@ -10,7 +10,7 @@ use crate::process::{self, Isolation, Output};
 /// How the network is closed for a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Network {
+pub(crate) enum Network {
     /// It has a network of its own, with nothing in it (Linux).
     Namespace,
     /// All that it sends goes to a proxy that is not there, and git answers nothing.
@@ -60,9 +60,6 @@ pub(super) struct Walls {
 }
 
 /// Runs something as isolated as this machine allows. `run` isolates in the way that it is given.
-///
-/// # Errors
-/// When it cannot be run at all.
 pub(super) fn first(
     run: impl Fn(Isolation<'_>) -> Result<Output, process::Error>,
 ) -> Result<(Walls, Output), process::Error> {

@@ -8,7 +8,7 @@ use super::objects::{self, Object};
 /// What comparing says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// The same bytes, but for the annotations of `buildMetadata`: they name the paths of what was built.
     Identical,
     /// It was the same when an earlier run built it from the same inputs.
@@ -36,8 +36,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// Returns whether the result is as good as the original.
-    #[must_use]
-    pub fn is_same(&self) -> bool {
+    pub(crate) fn is_same(&self) -> bool {
         match self {
             Verdict::Identical | Verdict::VerifiedBefore => true,
             Verdict::Differs(_)
@@ -49,8 +48,7 @@ impl Verdict {
     }
 
     /// Returns whether the result must not be used.
-    #[must_use]
-    pub fn differs(&self) -> bool {
+    pub(crate) fn differs(&self) -> bool {
         match self {
             Verdict::Differs(_) | Verdict::Unsteady(_) | Verdict::Broken { .. } => true,
             Verdict::Identical
@@ -63,7 +61,7 @@ impl Verdict {
 
 /// How two outputs differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Difference {
+pub(crate) struct Difference {
     /// The objects that are not the same, in the order of the outputs; none where only the order differs.
     pub objects: Vec<ObjectChange>,
     /// The changed lines, limited in length, without what Secrets hold.
@@ -72,7 +70,7 @@ pub struct Difference {
 
 /// One object that is not the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ObjectChange {
+pub(crate) struct ObjectChange {
     /// What names it: `apps/v1 Deployment NAMESPACE/NAME`.
     pub id: String,
     /// What happened to it.
@@ -82,7 +80,8 @@ pub struct ObjectChange {
 /// What happened to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Changed {
+#[allow(clippy::enum_variant_names)]
+pub(crate) enum Changed {
     /// Only the result has it.
     Added,
     /// Only the original has it.
@@ -93,8 +92,7 @@ pub enum Changed {
 
 impl Changed {
     /// Returns its name, as in JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Changed::Added => "added",
             Changed::Removed => "removed",
@@ -104,8 +102,7 @@ impl Changed {
 }
 
 /// Compares what the original and the result build to.
-#[must_use]
-pub fn compare(original: &[u8], localized: &[u8]) -> Verdict {
+pub(crate) fn compare(original: &[u8], localized: &[u8]) -> Verdict {
     if original == localized {
         return Verdict::Identical;
     }

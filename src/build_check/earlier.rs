@@ -10,7 +10,7 @@ use crate::tree::path;
 use crate::walk::{FileId, Graph, Named, Origin, Place, RootId, SourceId, Target as Leads};
 
 /// What a record says, and everything that is something else now than it was then.
-pub struct Earlier {
+pub(crate) struct Earlier {
     /// What the record says.
     pub verified: Verified,
     /// The paths at which the source differs from that of the record.

@@ -13,7 +13,7 @@ use crate::failure::{Failure, Result};
 use crate::redact;
 
 /// Where the manifest is. Without this variable, a program called `git` is not this fake.
-pub const VARIABLE: &str = "KUSTOMIZE_LOCALIZE_STAND_IN";
+pub(crate) const VARIABLE: &str = "KUSTOMIZE_LOCALIZE_STAND_IN";
 /// What a clone remembers between two calls.
 const STATE: &str = "fake-git.json";
 
@@ -83,8 +83,7 @@ pub(super) fn link(directory: &Path) -> io::Result<()> {
 }
 
 /// Stands in for git, if that is what we were started for.
-#[must_use]
-pub fn run() -> Option<ExitCode> {
+pub(crate) fn run() -> Option<ExitCode> {
     let mut arguments = std::env::args_os();
     let name = PathBuf::from(arguments.next()?);
     let manifest = PathBuf::from(std::env::var_os(VARIABLE)?);

@@ -15,10 +15,7 @@ use crate::targets::generated::Generated;
 use crate::tree::path;
 
 /// Builds a directory that lies in `input` with the kustomize of this machine, the user's git, and the network.
-///
-/// # Errors
-/// When there is no kustomize, or it fails.
-pub fn build_one(input: &Path, directory: &Path, arguments: &[String]) -> Result<Vec<u8>> {
+pub(crate) fn build_one(input: &Path, directory: &Path, arguments: &[String]) -> Result<Vec<u8>> {
     let program = program()?;
     let private = Scratch::new().map_err(|error| unusable(&error))?;
     let env = BuildEnv {
@@ -38,10 +35,7 @@ pub fn build_one(input: &Path, directory: &Path, arguments: &[String]) -> Result
 }
 
 /// Builds kustomizations that lie in `input`, or are put there for as long, with the network closed.
-///
-/// # Errors
-/// When there is no kustomize. What fails for one of them is its own result.
-pub fn build_all(input: &Path, all: &[&Generated]) -> Result<Vec<Result<Vec<u8>>>> {
+pub(crate) fn build_all(input: &Path, all: &[&Generated]) -> Result<Vec<Result<Vec<u8>>>> {
     let program = program()?;
     let private = Scratch::new().map_err(|error| unusable(&error))?;
     let nothing = private.path().join("nothing.json");

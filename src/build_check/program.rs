@@ -48,7 +48,6 @@ pub(super) enum Search {
 
 impl Program {
     /// Returns name and version, as `kustomize/v5.8.1`.
-    #[must_use]
     pub(super) fn name(&self) -> String {
         let name = match self.kind {
             Kind::Kustomize => "kustomize",
@@ -70,9 +69,6 @@ impl Program {
 
 /// Finds the program: the one that was named (on the command line, else in `KUSTOMIZE`), else `kustomize` on
 /// `PATH`, else `kubectl`.
-///
-/// # Errors
-/// When the one that was named cannot be used.
 pub(super) fn find(given: Option<&Path>) -> Result<Search> {
     let by_environment = || std::env::var_os("KUSTOMIZE").filter(|value| !value.is_empty());
     let named = match given {

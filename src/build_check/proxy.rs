@@ -103,8 +103,6 @@ impl Proxy {
     /// Starts a proxy that serves files by their URLs. The certificate to trust is put into `directory`; its key
     /// stays in memory.
     ///
-    /// # Errors
-    ///
     /// Fails when no port can be listened at, or the certificate cannot be made or written.
     pub(super) fn start<'a>(
         files: impl IntoIterator<Item = (&'a str, &'a [u8])>,

@@ -21,10 +21,7 @@ use crate::walk::{FileId, Graph, Origin};
 pub(super) const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Builds original and result of each target that no earlier run has checked, and compares what comes out.
-///
-/// # Errors
-/// When the program that the user named cannot be used, or the build inputs cannot be written.
-pub fn check_builds(mut job: Job<'_>, options: &Options) -> Result<BuildCheck> {
+pub(crate) fn check_builds(mut job: Job<'_>, options: &Options) -> Result<BuildCheck> {
     let mut skipped = std::mem::take(&mut job.skipped);
     let mut checked = if job.targets.is_empty() && !skipped.is_empty() {
         BuildCheck::default()

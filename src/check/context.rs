@@ -36,7 +36,6 @@ pub(super) struct Context<'a> {
     pub(super) own: Option<&'a Config>,
     /// Whether everything is looked at, not only what some paths lead to.
     pub(super) complete: bool,
-    /// What is checked.
     pub(super) checking: &'a Checking,
     /// Explains why paths are missing.
     pub(super) absences: Option<&'a Absences>,
@@ -46,7 +45,6 @@ pub(super) struct Context<'a> {
     pub(super) broken_lock: bool,
     /// Every reference that leads out of the tree.
     pub(super) remotes: Vec<RemoteUse<'a>>,
-    /// What is deployed.
     pub(super) deployed: Deployed<'a>,
     /// The directories `localized-files` of which locks list files, by their paths from the top.
     homes: HashSet<String>,

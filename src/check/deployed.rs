@@ -16,9 +16,6 @@ use crate::tree::{Listing, path};
 use crate::walk::{self, Beyond, Explored, FileId, Graph, RootId, Source, TroubleKind};
 
 /// Walks the tree, and finds what is deployed from it.
-///
-/// # Errors
-/// When there is nowhere to begin.
 pub(super) fn walk(
     input: &Input<'_>,
     kustomizations: &[String],
@@ -328,9 +325,6 @@ impl<'a> Deployed<'a> {
     }
 
     /// Says of each finding what deploys it.
-    ///
-    /// # Errors
-    /// When there is more to say than anybody reads; then what is left of them is named.
     pub(super) fn name(&self, findings: &mut Vec<Finding>) -> Result<()> {
         if findings.is_empty() {
             return Ok(());

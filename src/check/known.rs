@@ -13,7 +13,7 @@ use crate::tree::path;
 
 /// Where files of the base are now.
 #[derive(Debug, Default)]
-pub struct Renames {
+pub(crate) struct Renames {
     files: HashMap<String, String>,
     /// Directories of which all that was renamed is in one directory now.
     directories: HashMap<String, String>,
@@ -21,8 +21,7 @@ pub struct Renames {
 
 impl Renames {
     /// Takes what git found: the old path and the new one of each file.
-    #[must_use]
-    pub fn new(files: HashMap<String, String>) -> Self {
+    pub(crate) fn new(files: HashMap<String, String>) -> Self {
         let mut to: HashMap<&str, HashSet<&str>> = HashMap::new();
         for (old, new) in &files {
             to.entry(path::parent(old))
@@ -51,7 +50,7 @@ impl Renames {
     }
 
     /// Returns the findings of the base as they would be found now.
-    pub fn apply(&self, findings: Vec<Finding>) -> Vec<Finding> {
+    pub(crate) fn apply(&self, findings: Vec<Finding>) -> Vec<Finding> {
         findings
             .into_iter()
             .flat_map(|finding| {

@@ -19,7 +19,6 @@ pub(super) struct Definition {
     pub(super) explanation: &'static str,
     /// Whether `allow` in the configuration can be about it.
     pub(super) allow: Allow,
-    /// What finds it.
     pub(super) find: Find,
 }
 
@@ -61,25 +60,21 @@ each_rule!(definitions);
 
 impl Rule {
     /// Returns the stable id, as `remote-reference`.
-    #[must_use]
     pub fn id(self) -> &'static str {
         self.definition().id
     }
 
     /// Returns the severity that applies unless the configuration overrides it.
-    #[must_use]
     pub fn default_severity(self) -> Severity {
         self.definition().severity
     }
 
     /// Returns whether the rule finds nothing unless the configuration gives it a severity.
-    #[must_use]
     pub fn is_off_by_default(self) -> bool {
         self.definition().is_off
     }
 
     /// Returns what applies unless the configuration overrides it, as the configuration names it.
-    #[must_use]
     pub fn default_level(self) -> &'static str {
         if self.is_off_by_default() {
             "off"
@@ -89,19 +84,16 @@ impl Rule {
     }
 
     /// Returns what the rule finds, in one phrase.
-    #[must_use]
     pub fn summary(self) -> &'static str {
         self.definition().summary
     }
 
     /// Returns what the rule finds, why that matters to a build without a network, and how to fix it.
-    #[must_use]
     pub fn explanation(self) -> &'static str {
         self.definition().explanation
     }
 
     /// Returns whether an exception can be about the rule.
-    #[must_use]
     pub fn can_be_allowed(self) -> bool {
         self.definition().allow != Allow::Never
     }
@@ -110,13 +102,11 @@ impl Rule {
     pub const MISSING: [Rule; 2] = [Rule::MissingPath, Rule::UntrackedPath];
 
     /// Returns whether an entry of `allow` that names no rules is about this one.
-    #[must_use]
     pub fn is_allowed_by_default(self) -> bool {
         self.definition().allow == Allow::Always
     }
 
     /// Returns the rule with this id.
-    #[must_use]
     pub fn from_id(id: &str) -> Option<Rule> {
         Rule::ALL.iter().copied().find(|rule| rule.id() == id)
     }

@@ -77,7 +77,6 @@ impl Scene {
         self
     }
 
-    /// Checks it.
     pub(crate) fn check(mut self) -> Checked {
         if self.lock != Lock::default() {
             let lock = self.lock.render().unwrap();
@@ -97,7 +96,6 @@ impl Scene {
         .unwrap()
     }
 
-    /// Returns what one rule finds.
     pub(super) fn find(self, rule: Rule) -> Vec<Finding> {
         let mut findings = self.check().findings;
         findings.retain(|finding| finding.rule == rule);

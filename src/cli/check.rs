@@ -137,7 +137,6 @@ pub(super) fn added(count: usize) -> String {
     )
 }
 
-/// Returns what to check.
 fn what(args: &CheckArgs) -> What {
     match (&args.rev, args.staged) {
         (Some(rev), _) => What::Commit(rev.clone()),

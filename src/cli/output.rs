@@ -22,7 +22,7 @@ pub(super) enum Format {
 
 /// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Color {
+pub(super) enum Color {
     /// On a terminal, unless NO_COLOR is set
     Auto,
     /// Always
@@ -33,7 +33,7 @@ pub enum Color {
 
 impl Color {
     /// Makes the choice hold for the whole process.
-    pub fn apply(self) {
+    pub(super) fn apply(self) {
         let wanted = |terminal: bool| match self {
             Color::Always => true,
             Color::Never => false,

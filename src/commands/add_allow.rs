@@ -8,10 +8,7 @@ use crate::tree::Entry;
 use crate::workspace::Workspace;
 
 /// Writes entries for these into the configuration of the working tree, and returns how many.
-///
-/// # Errors
-/// When it cannot be edited, with what was to be written.
-pub fn add_allow(exceptions: &[Exception]) -> Result<usize, Failures> {
+pub(crate) fn add_allow(exceptions: &[Exception]) -> Result<usize, Failures> {
     let entries = Config::entries(&exceptions.iter().collect::<Vec<_>>());
     if entries.is_empty() {
         return Ok(0);

@@ -18,7 +18,7 @@ use crate::workspace::{commit, merge_base, repository_offline};
 
 /// What to compare.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub(crate) struct Request {
     /// The revision whose merge base with `rev` is compared with.
     pub base: String,
     /// The revision that is looked at.
@@ -27,7 +27,7 @@ pub struct Request {
 
 /// What a change touches.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// The commit that was compared with.
     pub since: String,
     /// The commit that was looked at.
@@ -37,10 +37,7 @@ pub struct Outcome {
 }
 
 /// Finds what can be built to something else.
-///
-/// # Errors
-/// When a revision names no commit, or a tree, a lock or the configuration cannot be read.
-pub fn affected(request: &Request) -> Result<Outcome, Failures> {
+pub(crate) fn affected(request: &Request) -> Result<Outcome, Failures> {
     let here = repository_offline()?;
     let new = commit(&here, &request.rev)?;
     let old = merge_base(&here, &request.base, Some(&new.commit))?;

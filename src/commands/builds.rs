@@ -12,7 +12,7 @@ use crate::walk::Warning;
 
 /// How original and result are built.
 #[derive(Debug, Clone, Default)]
-pub struct Builds {
+pub(crate) struct Builds {
     /// Not at all.
     pub skip: bool,
     /// The kustomize that builds; none: one is looked for.

@@ -18,22 +18,21 @@ use crate::tree::working::WorkingTree;
 use crate::tree::{Listing, path};
 use crate::workspace::{Files, Workspace, commit, from_top, merge_base};
 
-pub use crate::hook::Base;
+pub(crate) use crate::hook::Base;
 
 /// What to check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
+pub(crate) enum What {
     /// The index.
     Index,
     /// The working tree.
     WorkingTree,
-    /// A commit.
     Commit(String),
 }
 
 /// A check to do.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub(crate) struct Request {
     /// What is checked.
     pub what: What,
     /// Paths as given, from the directory that we were started in.
@@ -44,14 +43,12 @@ pub struct Request {
 
 impl What {
     /// Returns a commit, or the working tree where none is named.
-    #[must_use]
-    pub fn of(rev: Option<&str>) -> What {
+    pub(crate) fn of(rev: Option<&str>) -> What {
         rev.map_or(What::WorkingTree, |rev| What::Commit(rev.to_owned()))
     }
 
     /// Returns how reports name it, before it was opened.
-    #[must_use]
-    pub fn checking(&self) -> Checking {
+    pub(crate) fn checking(&self) -> Checking {
         match self {
             What::Index => Checking::Index,
             What::WorkingTree => Checking::WorkingTree,
@@ -64,11 +61,7 @@ impl What {
 }
 
 /// Runs the check.
-///
-/// # Errors
-/// When nothing could be checked: a source that cannot be opened, a revision that names nothing, a
-/// configuration that cannot be read, a path without a kustomization.
-pub fn check(here: &Rc<LocalRepo>, request: &Request) -> Result<Checked, Failures> {
+pub(crate) fn check(here: &Rc<LocalRepo>, request: &Request) -> Result<Checked, Failures> {
     let opened = open(here, &request.what)?;
     // A change that breaks it would stop every change after it.
     let own = Config::of(&*opened.tree, "")?;
@@ -138,9 +131,6 @@ fn unseen(here: &LocalRepo, paths: &[String]) -> usize {
 }
 
 /// Checks what is going to be localized where it stands, by paths from the top; everything without any.
-///
-/// # Errors
-/// As [`check`], and when something could not be looked at.
 pub(super) fn before(workspace: &Workspace, paths: &[String]) -> Result<Vec<Finding>, Failures> {
     let (here, opened) = match &workspace.files {
         Files::Commit { repo, id, tree, .. } => {
@@ -241,7 +231,7 @@ impl Looks<'_> {
 }
 
 /// What is checked, opened.
-pub struct Opened {
+pub(crate) struct Opened {
     checking: Checking,
     /// Its files, as git checks them out.
     pub tree: Rc<dyn Listing>,
@@ -286,10 +276,7 @@ impl Opened {
 }
 
 /// Opens the files to check.
-///
-/// # Errors
-/// When it is not there.
-pub fn open(here: &Rc<LocalRepo>, what: &What) -> Result<Opened> {
+pub(crate) fn open(here: &Rc<LocalRepo>, what: &What) -> Result<Opened> {
     Ok(match what {
         // No index is what an empty repository has, too.
         What::Index if here.top.is_none() && !here.index.exists() => {

@@ -10,7 +10,7 @@ use crate::record::Lock;
 
 /// How remote references are brought in.
 #[derive(Debug, Clone, Default)]
-pub struct Fetching {
+pub(crate) struct Fetching {
     /// Use only what locks, the tip and the cache hold.
     pub offline: bool,
     /// Show no progress.

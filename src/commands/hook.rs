@@ -10,7 +10,7 @@ use crate::workspace::repository_offline;
 
 /// The result of installing hooks.
 #[derive(Debug)]
-pub struct Installed {
+pub(crate) struct Installed {
     /// What was done to each.
     pub changes: Vec<Change>,
     /// Whether their directory lies in the working tree.
@@ -23,18 +23,14 @@ pub struct Installed {
 
 /// What a hook found about one thing that it was asked about.
 #[derive(Debug)]
-pub struct Judgement {
+pub(crate) struct Judgement {
     /// The refs that it is about; none where no ref is.
     pub refs: Vec<String>,
     /// What was found.
     pub checked: Result<Checked, Failures>,
 }
 
-/// Installs hooks.
-///
-/// # Errors
-/// As [`hook::install`].
-pub fn install(hooks: &[Hook]) -> Result<Installed, Failures> {
+pub(crate) fn install(hooks: &[Hook]) -> Result<Installed, Failures> {
     let here = repository_offline()?;
     let changes = hook::install(&here, hooks)?;
     let directory = Directory::find(&here)?;
@@ -47,20 +43,14 @@ pub fn install(hooks: &[Hook]) -> Result<Installed, Failures> {
 }
 
 /// Uninstalls our hooks, and returns what was done.
-///
-/// # Errors
-/// As [`hook::uninstall`].
-pub fn uninstall(hooks: &[Hook]) -> Result<Vec<Change>, Failures> {
+pub(crate) fn uninstall(hooks: &[Hook]) -> Result<Vec<Change>, Failures> {
     let here = repository_offline()?;
     hook::uninstall(&here, hooks)
 }
 
 /// Does what a hook does. `refs` reads the refs that git names on standard input, `framework` is what that of pre-commit
 /// says.
-///
-/// # Errors
-/// When git cannot tell what to check.
-pub fn run(
+pub(crate) fn run(
     running: Running,
     framework: &Framework,
     refs: impl FnOnce() -> Result<String>,
@@ -85,10 +75,7 @@ pub fn run(
 }
 
 /// Brings the lock up to date, unless the hooks are switched off.
-///
-/// # Errors
-/// As [`lock::lock`].
-pub fn relock() -> Result<Option<lock::Outcome>, Failures> {
+pub(crate) fn relock() -> Result<Option<lock::Outcome>, Failures> {
     let here = repository_offline()?;
     if is_off(&here)? {
         return Ok(None);

@@ -30,7 +30,7 @@ use target::Subject;
 
 /// What to localize, how, and where to.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub(crate) struct Request {
     /// What is localized.
     pub what: What,
     /// Where the result goes.
@@ -51,7 +51,7 @@ pub struct Request {
 
 /// What is localized.
 #[derive(Debug, Clone)]
-pub enum What {
+pub(crate) enum What {
     /// A copy of one target.
     Copy {
         /// A directory, or a URL.
@@ -70,10 +70,9 @@ pub enum What {
 
 /// The result of localizing.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// What happened to the result.
     pub status: Status,
-    /// What was localized.
     pub result: Localized,
     /// The branch that it is on; none on disk.
     pub branch: Option<BranchOutcome>,
@@ -96,16 +95,14 @@ pub struct Outcome {
 /// What was localized, and the files that were written for it.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
-pub enum Localized {
-    /// A copy.
+pub(crate) enum Localized {
     Copy(CopyOutcome),
     /// The repository where it stands.
     InPlace(InPlaceOutcome),
 }
 
-/// A copy.
 #[derive(Debug, Clone, Serialize)]
-pub struct CopyOutcome {
+pub(crate) struct CopyOutcome {
     /// What was localized: a path from the top of the repository, or a URL without secrets.
     pub target: String,
     /// Where the copy is: a path from the top of the repository, or as the user named it.
@@ -117,7 +114,7 @@ pub struct CopyOutcome {
 
 /// The repository, localized where it stands.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct InPlaceOutcome {
+pub(crate) struct InPlaceOutcome {
     /// The roots that were named; all when there are none.
     pub targets: Vec<String>,
     /// Whether what was localized was brought in again, and nothing else.
@@ -133,7 +130,7 @@ pub struct InPlaceOutcome {
 
 /// The branch of a result.
 #[derive(Debug, Clone, Serialize)]
-pub struct BranchOutcome {
+pub(crate) struct BranchOutcome {
     /// Its short name.
     #[serde(rename = "branch")]
     pub name: String,
@@ -154,11 +151,7 @@ pub struct BranchOutcome {
 /// How often to begin again when the branch at the remote has moved meanwhile.
 const PUSHES: usize = 3;
 
-/// Localizes.
-///
-/// # Errors
-/// Everything that keeps it from being done; nothing is written then.
-pub fn localize(request: &Request) -> Result<Outcome, Failures> {
+pub(crate) fn localize(request: &Request) -> Result<Outcome, Failures> {
     for _ in 0..PUSHES {
         let mut run = Run::open(request)?;
         let mut found = run.findings()?;

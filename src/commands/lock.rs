@@ -14,7 +14,7 @@ use crate::workspace::{Workspace, from_top};
 
 /// What to lock.
 #[derive(Debug, Clone, Default)]
-pub struct Request {
+pub(crate) struct Request {
     /// Directories or kustomizations to begin at, from the directory that we were started in; all when empty.
     pub paths: Vec<String>,
     /// How remote references are resolved.
@@ -25,7 +25,7 @@ pub struct Request {
 
 /// The result of `lock`, or of `update`.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// What happened to the lock.
     pub status: Status,
     /// What the lock holds.
@@ -53,10 +53,7 @@ pub struct Outcome {
 }
 
 /// Brings the lock up to date.
-///
-/// # Errors
-/// When there is no working tree, no starting point, or the lock cannot be written.
-pub fn lock(request: &Request) -> Result<Outcome, Failures> {
+pub(crate) fn lock(request: &Request) -> Result<Outcome, Failures> {
     let workspace = Workspace::of_working_tree(true)?;
     let (Some(repo), config) = (workspace.repo(), &workspace.config) else {
         return Err(Failure::new("this is not a git repository").into());

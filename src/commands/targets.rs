@@ -25,16 +25,13 @@ use {
 
 /// What to show.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub(crate) struct Request {
     /// The files to look at.
     pub what: What,
 }
 
 /// Finds what is deployed, and what the builds of it reach that the tree does not hold.
-///
-/// # Errors
-/// When the files or their configuration cannot be read.
-pub fn targets(request: &Request) -> Result<Targets, Failures> {
+pub(crate) fn targets(request: &Request) -> Result<Targets, Failures> {
     let here = repository_offline()?;
     let opened = check::open(&here, &request.what)?;
     let (survey, mut found) = find(&here, &opened.tree)?;
@@ -70,10 +67,7 @@ pub(super) fn as_built(
 }
 
 /// Returns the value of `argocd.argoproj.io/manifest-generate-paths` for each application of Argo CD, by its object.
-///
-/// # Errors
-/// When the files or their configuration cannot be read.
-pub fn generate_paths(request: &Request) -> Result<BTreeMap<Object, String>, Failures> {
+pub(crate) fn generate_paths(request: &Request) -> Result<BTreeMap<Object, String>, Failures> {
     let here = repository_offline()?;
     let opened = check::open(&here, &request.what)?;
     let (_, found) = find(&here, &opened.tree)?;
@@ -81,10 +75,7 @@ pub fn generate_paths(request: &Request) -> Result<BTreeMap<Object, String>, Fai
 }
 
 /// Builds a target as its engine does, but for what it does with the output: substitutes variables, decrypts, applies.
-///
-/// # Errors
-/// When no target or several have the name, or it cannot be built.
-pub fn build(request: &Request, name: &str) -> Result<Vec<u8>, Failures> {
+pub(crate) fn build(request: &Request, name: &str) -> Result<Vec<u8>, Failures> {
     let here = repository_offline()?;
     let opened = check::open(&here, &request.what)?;
     let tree = &*opened.tree;

@@ -15,7 +15,7 @@ use crate::workspace::{from_top, repository_offline};
 
 /// What to show.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub(crate) struct Request {
     /// The files to look at.
     pub what: What,
     /// The roots to begin with, from the directory that we were started in; none: all that no other names.
@@ -27,10 +27,7 @@ pub struct Request {
 }
 
 /// Returns the graph.
-///
-/// # Errors
-/// When a tree cannot be read, or nothing has the name that was requested.
-pub fn tree(request: &Request) -> Result<ReferenceTree, Failures> {
+pub(crate) fn tree(request: &Request) -> Result<ReferenceTree, Failures> {
     let here = repository_offline()?;
     let mut reference_tree = of(&here, &request.what, request)?;
     if let Some(url) = &request.invert {

@@ -19,7 +19,7 @@ use crate::workspace::Workspace;
 
 /// What to resolve again.
 #[derive(Debug, Clone, Default)]
-pub struct Request {
+pub(crate) struct Request {
     /// URLs of the lock with or without their refs, or the beginnings of some; all when empty. What is named here may have
     /// moved although it is a version.
     pub urls: Vec<String>,
@@ -35,7 +35,7 @@ pub struct Request {
 
 /// The result.
 #[derive(Debug, Clone)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// The lock alone was brought up to date.
     Locked(Box<lock::Outcome>),
     /// What is localized was brought in again as well; with what stays as it was, and why.
@@ -43,10 +43,7 @@ pub enum Outcome {
 }
 
 /// Resolves again.
-///
-/// # Errors
-/// When there is no lock, it has no matching entry, or nothing can be written.
-pub fn update(request: &Request) -> Result<Outcome, Failures> {
+pub(crate) fn update(request: &Request) -> Result<Outcome, Failures> {
     let mut workspace = Workspace::of_working_tree(false)?;
     let before = workspace.lock.clone().ok_or_else(|| {
         Failure::new("there is no lock at the top of this repository")

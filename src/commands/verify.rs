@@ -16,7 +16,7 @@ use crate::workspace::{from_top, repository_offline};
 
 /// What to verify.
 #[derive(Debug, Clone, Default)]
-pub struct Request {
+pub(crate) struct Request {
     /// A revision, or a directory that holds a copy; none: HEAD.
     pub rev: Option<String>,
     /// Only what lies in or below these, from the directory that we were started in; everything when empty.
@@ -29,11 +29,7 @@ pub struct Request {
     pub quiet: bool,
 }
 
-/// Verifies.
-///
-/// # Errors
-/// When there is nothing to verify, or it cannot be read.
-pub fn verify(request: &Request) -> Result<Verified, Failures> {
+pub(crate) fn verify(request: &Request) -> Result<Verified, Failures> {
     let here = LocalRepo::discover_offline()?.map(Rc::new);
     let directory = directory(request, here.as_deref())?;
     let upstream = request

@@ -203,7 +203,6 @@ impl Address {
 impl UrlGlob {
     /// Reads a glob.
     ///
-    /// # Errors
     /// Fails with the rest of a sentence ("the URL glob `x` …") where it can match nothing, or more
     /// than it seems to.
     pub(super) fn parse(text: &str) -> Result<UrlGlob, String> {
@@ -281,7 +280,6 @@ impl UrlGlob {
 
     /// Returns the text of a glob that matches what a finding is about, and as little else as can be; none where no
     /// glob does.
-    #[must_use]
     pub(super) fn naming(subject: &Subject) -> Option<String> {
         let Address { scheme, host, path } = Address::of(subject)?;
         let scheme = match scheme {
@@ -294,7 +292,6 @@ impl UrlGlob {
     }
 
     /// Returns whether it matches what a finding is about. Nothing local matches.
-    #[must_use]
     pub fn matches(&self, subject: &Subject) -> bool {
         let Some(address) = Address::of(subject) else {
             return false;

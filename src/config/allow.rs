@@ -45,7 +45,6 @@ pub enum Named {
 
 impl Allow {
     /// Returns whether another entry covers the same, whatever its reason.
-    #[must_use]
     pub fn says(&self, other: &Allow) -> bool {
         self.what.key() == other.what.key()
             && self.what.text() == other.what.text()
@@ -67,7 +66,6 @@ impl Named {
     }
 
     /// Returns the glob as it was written.
-    #[must_use]
     pub fn text(&self) -> &str {
         match self {
             Named::Url(glob) | Named::Chart(glob) | Named::Image(glob) => &glob.text,
@@ -91,7 +89,6 @@ impl Named {
 
 impl Config {
     /// Returns the index of the first entry of `allow` that covers what a rule finds in a file.
-    #[must_use]
     pub fn allowed_by(&self, rule: Rule, subject: &Subject, file: &str) -> Option<usize> {
         if self.allow.is_empty() {
             return None;
@@ -103,7 +100,6 @@ impl Config {
     }
 
     /// Returns why something that a rule is about stays as it is; none if no entry of `allow` covers it.
-    #[must_use]
     pub fn reason(&self, rule: Rule, subject: &Subject) -> Option<String> {
         let index = self.allowed_by(rule, subject, "")?;
         let reason = redact::text(&self.allow[index].reason);
@@ -111,7 +107,6 @@ impl Config {
     }
 
     /// Returns whether a path from the top may be missing.
-    #[must_use]
     pub fn may_be_missing(&self, path: &str) -> bool {
         let path = path.to_owned();
         let subject = Subject::Path { path };
@@ -120,13 +115,11 @@ impl Config {
     }
 
     /// Returns the glob that matches one path alone, as YAML.
-    #[must_use]
     pub fn path_entry(path: &str) -> String {
         quoted(&globset::escape(path))
     }
 
     /// Returns the entry of `allow` that covers what a rule finds in a file; none where no entry can.
-    #[must_use]
     pub fn exception(rule: Rule, subject: &Subject, file: &str) -> Option<Exception> {
         if !rule.can_be_allowed() {
             return None;
@@ -166,7 +159,6 @@ impl Config {
 
     /// Returns the entries of `allow` for all of these, as YAML, one for each repository: about what several have in
     /// common.
-    #[must_use]
     pub fn entries(exceptions: &[&Exception]) -> Vec<String> {
         let mut groups: BTreeMap<(&str, &str, &str), Vec<&Exception>> = BTreeMap::new();
         for one in exceptions {

@@ -5,7 +5,6 @@ use super::Config;
 impl Config {
     /// Returns the text of a configuration with more entries of `allow`, each as [`Config::entries`] returns it; none where
     /// the list cannot be told from its lines, as in flow style.
-    #[must_use]
     pub fn append(text: &str, entries: &[String]) -> Option<String> {
         let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
         let mut lines: Vec<&str> = text.lines().collect();

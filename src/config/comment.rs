@@ -28,7 +28,7 @@ const NAME: &str = "kustomize-localize";
 
 /// The comments of one file that are meant for us.
 #[derive(Debug, Default)]
-pub struct Comments {
+pub(crate) struct Comments {
     /// In their order.
     pub comments: Vec<Comment>,
     /// The indexes of those that are about a line or stand on it.
@@ -37,9 +37,8 @@ pub struct Comments {
     first: Vec<usize>,
 }
 
-/// One comment.
 #[derive(Debug)]
-pub struct Comment {
+pub(crate) struct Comment {
     /// Where it stands.
     pub span: Span,
     /// That line, without secrets.
@@ -53,15 +52,14 @@ pub struct Comment {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub struct Said {
+pub(crate) struct Said {
     pub rules: BTreeSet<Rule>,
     pub reason: String,
 }
 
 impl Comments {
     /// Reads the comments of a file. Where it is not YAML, those before that place.
-    #[must_use]
-    pub fn of(bytes: &[u8]) -> Comments {
+    pub(crate) fn of(bytes: &[u8]) -> Comments {
         match std::str::from_utf8(bytes) {
             Ok(text) if has_comment(bytes) => Comments::from(comments(text)),
             _ => Comments::default(),
@@ -70,7 +68,11 @@ impl Comments {
 
     /// Returns the indexes of the comments that allow what a rule finds at a place: at the whole file where there is
     /// none.
-    pub fn allowing(&self, rule: Rule, span: Option<Span>) -> impl Iterator<Item = (usize, &Said)> {
+    pub(crate) fn allowing(
+        &self,
+        rule: Rule,
+        span: Option<Span>,
+    ) -> impl Iterator<Item = (usize, &Said)> {
         let on = |line: usize| self.by_line.get(&line).into_iter().flatten().copied();
         let indexes: BTreeSet<usize> = match span {
             None => self.first.iter().copied().collect(),

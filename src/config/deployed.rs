@@ -19,7 +19,6 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// Every engine.
     pub const ALL: &[Engine] = &[
         Engine::Flux,
         Engine::ArgoCd,
@@ -28,7 +27,6 @@ impl Engine {
     ];
 
     /// Returns its name, as people write it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Engine::Flux => "Flux",
@@ -39,7 +37,6 @@ impl Engine {
     }
 
     /// Returns its name for machines, as in the configuration.
-    #[must_use]
     pub fn id(self) -> &'static str {
         match self {
             Engine::Flux => "flux",

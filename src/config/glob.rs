@@ -32,9 +32,6 @@ pub struct Glob {
 pub struct PathGlob(pub(super) GlobMatcher);
 
 /// Reads a glob: `*` stays within one name, `**` as a name stands for any number of them.
-///
-/// # Errors
-/// With the rest of a sentence ("the glob `x` …").
 pub(super) fn compile(text: &str) -> Result<GlobMatcher, String> {
     if text.is_empty() {
         return Err("is empty".to_owned());
@@ -113,7 +110,6 @@ impl TryFrom<String> for PathGlob {
 impl Glob {
     /// Reads a glob.
     ///
-    /// # Errors
     /// Fails with the rest of a sentence ("the glob `x` …") where it can match no directory.
     pub(super) fn parse(text: &str) -> Result<Glob, String> {
         if text.contains(char::is_control) {

@@ -41,8 +41,6 @@ impl Config {
     /// A byte order mark, CRLF, comments and any style of YAML are accepted. A file without content is
     /// the default.
     ///
-    /// # Errors
-    ///
     /// With the first thing that is wrong, and its place: too many bytes, not UTF-8, not YAML,
     /// keys or rules that are not known, keys that are there twice, values of another type, globs that
     /// can match nothing, an entry of `allow` without a reason, anchors and aliases.

@@ -10,9 +10,6 @@ impl Config {
     /// Returns the directories where a walk of `tree` starts, sorted: those of `kustomizations` that lie in what
     /// `include` matches and not in what `exclude` matches, and where `paths` are given, in or below one of these. A
     /// root that another one names may be among them: it is walked once all the same.
-    ///
-    /// # Errors
-    /// When the configuration leaves out every kustomization, or a path holds none.
     pub fn starting_points(
         &self,
         tree: &dyn Tree,

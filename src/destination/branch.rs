@@ -21,7 +21,6 @@ pub(super) struct Branch {
 
 impl Branch {
     /// The full name of the ref.
-    #[must_use]
     pub(super) fn full_name(&self) -> String {
         format!("refs/heads/{}", self.name)
     }
@@ -29,9 +28,6 @@ impl Branch {
 
 /// Returns the name of the branch to commit to. `source` is the branch that the source commit was named by; none when it
 /// was named otherwise or HEAD is detached. `is_here` says whether that is a branch of this repository, not of a remote.
-///
-/// # Errors
-/// When a name is required, when the source is a localized branch, or the very branch to commit to.
 pub(super) fn choose(asked: Option<&str>, source: Option<&str>, is_here: bool) -> Result<String> {
     if let Some(source) = source
         && source.starts_with(PREFIX)
@@ -59,10 +55,6 @@ pub(super) fn choose(asked: Option<&str>, source: Option<&str>, is_here: bool) -
 /// Looks at the branch: whether it may be moved, and where it is. `source` is the full name of the ref that the source
 /// commit was named by; `worktree` may have the branch checked out; `pushed` is where it was fetched from, if it is going
 /// to be pushed there.
-///
-/// # Errors
-/// When it has no legal name, cannot exist beside another one, is checked out somewhere, or is
-/// behind its remote-tracking ref.
 pub(super) fn open(
     here: &LocalRepo,
     name: &str,
@@ -126,9 +118,6 @@ pub(super) fn open(
 }
 
 /// Refuses to move a branch whose files somewhere would not follow. `worktree` may have it checked out.
-///
-/// # Errors
-/// When it is checked out somewhere else, or git is in the middle of something with it.
 pub(super) fn refuse_checked_out(
     here: &LocalRepo,
     name: &str,

@@ -14,7 +14,7 @@ use crate::tree::directory::DirectoryTree;
 use crate::workspace::{Files, Workspace};
 
 /// A directory of its own for a copy.
-pub struct NewDirectory {
+pub(crate) struct NewDirectory {
     /// Where it goes: a real path but for its last component, which may not be there yet.
     place: PathBuf,
     /// The same in the tree of the workspace.
@@ -30,9 +30,6 @@ pub struct NewDirectory {
 impl NewDirectory {
     /// Finds the place for a directory that is named `shown`, from where we were started, or from the top of the
     /// repository with `:/`.
-    ///
-    /// # Errors
-    /// When the directory above is not there, or it would be an edit of a localized branch.
     pub(super) fn find(workspace: &Workspace, shown: &str) -> Result<NewDirectory> {
         let Files::Disk { repo, cwd, tree } = &workspace.files else {
             return Err(Failure::new(
@@ -59,9 +56,6 @@ impl NewDirectory {
     }
 
     /// Finds out whether something is there that is going to be replaced: an unedited NEW_DIR of the same target.
-    ///
-    /// # Errors
-    /// When something else is there, or NEW_DIR was edited by hand and `overwrite` is not set.
     pub(super) fn claim(&mut self, target: &str, overwrite: bool) -> Result<()> {
         self.replaces = claim(&self.place, &self.shown, target, overwrite, self.converts)?;
         Ok(())
@@ -69,9 +63,6 @@ impl NewDirectory {
 
     /// Writes the files in one step, instead of what [`claim`](Self::claim) found there. On any failure everything is
     /// as it was.
-    ///
-    /// # Errors
-    /// When a file cannot be written.
     pub(super) fn write(&self, files: &BTreeMap<String, ResultFile>) -> Result<()> {
         write(&self.place, &self.shown, files, self.replaces)
     }

@@ -10,9 +10,6 @@ use crate::walk::Warning;
 
 /// Warns when the source got its localized files from a localized branch: its URLs were probably removed by accident.
 /// Files that were localized in the working tree were committed on purpose.
-///
-/// # Errors
-/// When git cannot read the history of the source.
 pub(super) fn warning(
     here: &LocalRepo,
     repository: &gix::Repository,

@@ -22,9 +22,6 @@ pub(crate) struct Written {
 }
 
 /// Writes `base` with some files written and others removed. Returns the tree.
-///
-/// # Errors
-/// When an object cannot be written.
 pub(crate) fn write_changes(
     repository: &gix::Repository,
     base: ObjectId,
@@ -96,9 +93,6 @@ fn editor(repository: &gix::Repository, base: ObjectId) -> Result<gix::objs::tre
 
 /// Writes the files of NEW_DIR and the tree that holds them: `base` (the tree of the source) with
 /// `others` (directories to take over, by path) and NEW_DIR put into it.
-///
-/// # Errors
-/// When an object cannot be written.
 pub(crate) fn write(
     repository: &gix::Repository,
     base: ObjectId,

@@ -101,7 +101,7 @@ fn refuse_undecided(workspace: &Workspace) -> Result<()> {
 
 /// Which branch, and how it is committed to.
 #[derive(Debug, Clone, Default)]
-pub struct BranchOptions {
+pub(crate) struct BranchOptions {
     /// Its name; none: after the branch of the source.
     pub name: Option<String>,
     /// Where to check it out as well.
@@ -113,7 +113,7 @@ pub struct BranchOptions {
 }
 
 /// A branch to commit to, with what it holds.
-pub struct OnBranch {
+pub(crate) struct OnBranch {
     repo: Rc<LocalRepo>,
     repository: gix::Repository,
     source: CommitId,
@@ -133,7 +133,7 @@ pub struct OnBranch {
 
 /// The result of committing.
 #[derive(Debug, Clone)]
-pub struct Committed {
+pub(crate) struct Committed {
     /// The tip.
     pub commit: String,
     /// The tree of NEW_DIR.
@@ -145,9 +145,6 @@ pub struct Committed {
 impl OnBranch {
     /// Looks at the branch and its tip. With `new_dir` (as the user named it) it has to hold copies, else the
     /// repository where it stands.
-    ///
-    /// # Errors
-    /// When it cannot be committed to, or was edited by hand and `overwrite` is not set.
     pub(super) fn open(
         workspace: &Workspace,
         new_dir: Option<&str>,
@@ -270,33 +267,28 @@ impl OnBranch {
     }
 
     /// Returns its short name.
-    #[must_use]
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.branch.name
     }
 
     /// Returns whether it holds nothing yet that is not in the source.
-    #[must_use]
-    pub fn is_new(&self) -> bool {
+    pub(crate) fn is_new(&self) -> bool {
         self.tip.is_none()
     }
 
     /// Returns the directory where it is checked out as well, as it was named.
-    #[must_use]
-    pub fn worktree(&self) -> Option<String> {
+    pub(crate) fn worktree(&self) -> Option<String> {
         let directory = self.options.worktree.as_ref();
         directory.map(|directory| directory.display().to_string())
     }
 
     /// Returns the remote that it is pushed to.
-    #[must_use]
-    pub fn remote(&self) -> Option<&str> {
+    pub(crate) fn remote(&self) -> Option<&str> {
         self.pushed.as_ref().map(Published::remote)
     }
 
     /// Returns the source commit.
-    #[must_use]
-    pub fn source(&self) -> &str {
+    pub(crate) fn source(&self) -> &str {
         &self.source.commit
     }
 

@@ -14,10 +14,6 @@ use crate::tree::{Tree, path};
 use crate::workspace::{Files, Workspace, changed_meanwhile};
 
 /// Makes changes in the working tree, and removes what dead runs left there.
-///
-/// # Errors
-/// When something cannot be written, or the lock or a file to overwrite has changed since the plan was made: everything
-/// is then as before.
 pub(crate) fn write(workspace: &Workspace, changes: &[Change]) -> Result<()> {
     let Files::WorkingTree {
         repo, top, tree, ..
@@ -65,9 +61,6 @@ fn refuse_edited(tree: &WorkingTree, changes: &[Change]) -> Result<()> {
 /// Makes the changes, in their order. Everything is written beside the tree before the first file of
 /// it changes, and a step that fails takes back those before it. Directories that a removal leaves
 /// empty are removed too, and in any case what dead runs left.
-///
-/// # Errors
-/// When a link or a file is in the way, or a file cannot be written: then nothing has changed.
 fn apply(top: &Path, changes: &[Change]) -> Result<()> {
     if changes.is_empty() {
         interrupt::sweep_files(top);

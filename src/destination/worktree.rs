@@ -32,18 +32,13 @@ enum Stage {
 }
 
 /// What a worktree was before it was changed.
-#[must_use]
 pub(super) struct Before {
-    /// Whether there was one.
     was_there: bool,
 }
 
 impl Linked {
     /// Finds the worktree at a directory, or the place for one. `branch` is the full name of a ref. No other run may be
     /// making worktrees ([`LocalRepo::alone`]).
-    ///
-    /// # Errors
-    /// When something else is there: files, a worktree of another branch, one with changes.
     pub(super) fn find(here: &LocalRepo, directory: &Path, branch: &str) -> Result<Linked> {
         let shown = directory.display();
         let absolute = std::path::absolute(directory)
@@ -119,15 +114,11 @@ impl Linked {
     }
 
     /// Looks again at what was found: other runs may have been here.
-    ///
-    /// # Errors
-    /// As [`find`](Self::find).
     pub(super) fn again(&self, here: &LocalRepo, branch: &str) -> Result<Linked> {
         Linked::find(here, &self.directory, branch)
     }
 
     /// Returns whether this is the worktree at `directory`.
-    #[must_use]
     pub(super) fn is_at(&self, directory: &str) -> bool {
         matches!(self.stage, Stage::Unfinished | Stage::Ready)
             && self.directory == Path::new(directory)
@@ -166,9 +157,6 @@ impl Linked {
     }
 
     /// Puts the files of a commit out. The branch has not moved yet.
-    ///
-    /// # Errors
-    /// When git cannot, as where something untracked is in the way: the worktree is then as before.
     pub(super) fn put_out(&self, here: &LocalRepo, commit: &str) -> Result<Before> {
         if matches!(self.stage, Stage::Missing | Stage::Lost) {
             here.add_worktree(&self.directory, commit, self.stage == Stage::Lost)?;
@@ -224,9 +212,6 @@ impl Linked {
     }
 
     /// Lets the worktree have the branch checked out, which is where its files are from.
-    ///
-    /// # Errors
-    /// When git cannot.
     pub(super) fn settle(&self, here: &LocalRepo, before: &Before, branch: &str) -> Result<()> {
         if self.stage != Stage::Ready {
             here.finish_worktree(&self.directory, branch)?;

@@ -7,7 +7,7 @@ use crate::config::FILE_NAME;
 use crate::failure::{Failure, Result};
 
 /// The default size limit for a file.
-pub const MAX_FILE_SIZE: u64 = 64 << 20;
+pub(crate) const MAX_FILE_SIZE: u64 = 64 << 20;
 /// The most that one run takes in all.
 const MAX_TOTAL: u64 = 1 << 30;
 
@@ -41,9 +41,6 @@ impl Budget {
     }
 
     /// Takes a file of `size` bytes, which `label` names.
-    ///
-    /// # Errors
-    /// When it is too large, or all files of this run together are.
     pub(super) fn take(&self, size: u64, label: impl FnOnce() -> String) -> Result<()> {
         if size > self.largest {
             return Err(Failure::new(format!(

@@ -21,15 +21,14 @@ const FETCHING: &str = "fetching-";
 
 /// The user's cache directory for this program.
 #[derive(Debug, Clone)]
-pub struct Cache {
+pub(crate) struct Cache {
     /// None where no home is known: a run that fetches nothing needs no cache.
     directory: Option<PathBuf>,
 }
 
 impl Cache {
     /// Names the cache: `$XDG_CACHE_HOME/git-kustomize-localize`, or what stands for it.
-    #[must_use]
-    pub fn of_user() -> Cache {
+    pub(crate) fn of_user() -> Cache {
         let variable = |name: &str| {
             std::env::var_os(name)
                 .map(PathBuf::from)
@@ -45,10 +44,12 @@ impl Cache {
 
     /// Returns the repository that holds `commit` of `url` (without secrets), if it is there and
     /// whole. One that was damaged is removed, so that it is fetched again.
-    ///
-    /// # Errors
-    /// When other users may change the cache, and offline when it was damaged.
-    pub fn repository(&self, url: &str, commit: &str, offline: bool) -> Result<Option<PathBuf>> {
+    pub(crate) fn repository(
+        &self,
+        url: &str,
+        commit: &str,
+        offline: bool,
+    ) -> Result<Option<PathBuf>> {
         let Some(directory) = &self.directory else {
             return Ok(None);
         };
@@ -72,8 +73,7 @@ impl Cache {
     }
 
     /// Returns whether any commit of `url` is there.
-    #[must_use]
-    pub fn knows(&self, url: &str) -> bool {
+    pub(crate) fn knows(&self, url: &str) -> bool {
         let entries = self.repositories(url).map(|directory| directory.read_dir());
         entries.is_ok_and(|entries| {
             let mut entries = entries.into_iter().flatten().flatten();
@@ -82,10 +82,7 @@ impl Cache {
     }
 
     /// Makes an empty repository to fetch `url` into, for objects of a `format`: `sha1` or `sha256`.
-    ///
-    /// # Errors
-    /// When the cache cannot be written.
-    pub fn scratch(&self, url: &str, format: &str) -> Result<Scratch> {
+    pub(crate) fn scratch(&self, url: &str, format: &str) -> Result<Scratch> {
         let parent = self.repositories(url)?;
         self.make(&parent)?;
         self.sweep();
@@ -98,10 +95,7 @@ impl Cache {
     }
 
     /// Keeps a fetched repository as the one that holds `commit` of `url`.
-    ///
-    /// # Errors
-    /// When the cache cannot be written.
-    pub fn keep(&self, scratch: Scratch, url: &str, commit: &str) -> Result<PathBuf> {
+    pub(crate) fn keep(&self, scratch: Scratch, url: &str, commit: &str) -> Result<PathBuf> {
         let path = self.repositories(url)?.join(commit);
         failpoint::before("put a fetched repository into the cache");
         match scratch.persist(&path) {
@@ -113,10 +107,7 @@ impl Cache {
     }
 
     /// Adds the objects that were fetched to repositories of the cache.
-    ///
-    /// # Errors
-    /// When the cache cannot be written.
-    pub fn add(&self, scratch: &Scratch, repositories: &[&Path]) -> Result<()> {
+    pub(crate) fn add(&self, scratch: &Scratch, repositories: &[&Path]) -> Result<()> {
         const PACKS: &str = "objects/pack";
         let put = |from: &Path, to: &Path| -> std::io::Result<()> {
             let beside = scratch.path().join("added");
@@ -147,17 +138,12 @@ impl Cache {
     }
 
     /// Returns the file with this digest, if it is there and still is what its name says.
-    #[must_use]
-    pub fn file(&self, sha256: &str) -> Option<Vec<u8>> {
+    pub(crate) fn file(&self, sha256: &str) -> Option<Vec<u8>> {
         let bytes = std::fs::read(self.files().ok()?.join(sha256)).ok()?;
         (sha256_hex(&bytes) == sha256).then_some(bytes)
     }
 
-    /// Keeps a file.
-    ///
-    /// # Errors
-    /// When the cache cannot be written.
-    pub fn keep_file(&self, bytes: &[u8], sha256: &str) -> Result<()> {
+    pub(crate) fn keep_file(&self, bytes: &[u8], sha256: &str) -> Result<()> {
         match self.file(sha256) {
             Some(_) => Ok(()),
             None => self.write(&self.files()?, sha256, bytes),
@@ -165,16 +151,12 @@ impl Cache {
     }
 
     /// Returns what was noted under a name. Nothing that is proven may rest on it.
-    #[must_use]
-    pub fn note(&self, name: &str) -> Option<Vec<u8>> {
+    pub(crate) fn note(&self, name: &str) -> Option<Vec<u8>> {
         std::fs::read(self.notes().ok()?.join(sha256_hex(name.as_bytes()))).ok()
     }
 
     /// Notes what will be true for ever under a name.
-    ///
-    /// # Errors
-    /// When the cache cannot be written.
-    pub fn keep_note(&self, name: &str, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn keep_note(&self, name: &str, bytes: &[u8]) -> Result<()> {
         self.write(&self.notes()?, &sha256_hex(name.as_bytes()), bytes)
     }
 
@@ -248,8 +230,7 @@ impl Cache {
     }
 
     /// Returns what to do if its disk is full.
-    #[must_use]
-    pub fn room(&self) -> String {
+    pub(crate) fn room(&self) -> String {
         format!(
             "make room for the cache `{}`, or set XDG_CACHE_HOME to a larger disk",
             self.shown()

@@ -50,9 +50,6 @@ pub(super) type Stop = Rc<OnceCell<Failure>>;
 
 impl CheckoutTree {
     /// Opens a fetched commit.
-    ///
-    /// # Errors
-    /// When the commit cannot be read.
     pub(super) fn open(
         remotes: &Rc<GitRemotes>,
         fetched: Fetched,

@@ -39,7 +39,7 @@ pub(super) const RELOCK: &str = "to lock what it is now: `git kustomize-localize
 
 /// What to fetch: everything that makes one fetch differ from another.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct GitRequest {
+pub(crate) struct GitRequest {
     /// The clone spec, as git takes it.
     pub url: SafeUrl,
     /// The ref as written; none stands for HEAD.
@@ -48,13 +48,12 @@ pub struct GitRequest {
     pub commit: Option<String>,
     /// Whose files name it.
     pub by: NamedBy,
-    /// Whether it is a submodule.
     pub is_submodule: bool,
 }
 
 /// A commit that lies in the cache now. Some of its files may still be elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fetched {
+pub(crate) struct Fetched {
     /// The bare repository that holds it.
     pub directory: PathBuf,
     /// Its full id.
@@ -67,7 +66,7 @@ pub struct Fetched {
 
 /// A fetch that failed.
 #[derive(Debug, Clone)]
-pub struct FetchFailure {
+pub(crate) struct FetchFailure {
     /// What to tell.
     pub failure: Failure,
     /// What that means for what could be tried next.
@@ -76,7 +75,7 @@ pub struct FetchFailure {
 
 /// What a failed fetch means for what could be tried next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trouble {
+pub(crate) enum Trouble {
     /// The user could help at a terminal: with a password, or by trusting a host's key.
     Login,
     /// The repository is there, but not what was wished of it.
@@ -175,7 +174,7 @@ impl<'a> Clock<'a> {
 
 /// Fetches commits, each once; safe to share between threads.
 #[derive(Clone)]
-pub struct GitRemotes {
+pub(crate) struct GitRemotes {
     remote_git: RemoteGit,
     cache: Cache,
     timeout: Duration,
@@ -191,7 +190,6 @@ pub struct GitRemotes {
 
 impl GitRemotes {
     /// Sets up fetching into `cache`. `timeout` holds for one fetch, `budget` for all files that are read.
-    #[must_use]
     pub(super) fn new(
         remote_git: RemoteGit,
         cache: Cache,
@@ -215,8 +213,7 @@ impl GitRemotes {
     }
 
     /// Returns whether a ref (of a URL without secrets) was resolved here, and is a tag.
-    #[must_use]
-    pub fn is_tag(&self, url: &str, reference: &str) -> bool {
+    pub(crate) fn is_tag(&self, url: &str, reference: &str) -> bool {
         let tags = self.tags.lock().unwrap_or_else(PoisonError::into_inner);
         tags.contains(&(url.to_owned(), reference.to_owned()))
     }
@@ -227,8 +224,7 @@ impl GitRemotes {
     }
 
     /// How remote repositories are spoken to.
-    #[must_use]
-    pub fn remote_git(&self) -> &RemoteGit {
+    pub(crate) fn remote_git(&self) -> &RemoteGit {
         &self.remote_git
     }
 
@@ -245,10 +241,7 @@ impl GitRemotes {
     }
 
     /// Returns the wished commit if the cache holds it, so that nothing needs to be fetched.
-    ///
-    /// # Errors
-    /// When other users may change the cache.
-    pub fn cached(
+    pub(crate) fn cached(
         &self,
         request: &GitRequest,
         timeout: Option<Duration>,
@@ -268,10 +261,7 @@ impl GitRemotes {
     }
 
     /// Fetches what is wished, unless the cache holds it.
-    ///
-    /// # Errors
-    /// When it cannot be had: said with what to do, and whether credentials could help.
-    pub fn fetch(
+    pub(crate) fn fetch(
         &self,
         request: &GitRequest,
         timeout: Option<Duration>,
@@ -355,10 +345,11 @@ impl GitRemotes {
     }
 
     /// Asks the server which commit the ref is, within `timeout`.
-    ///
-    /// # Errors
-    /// As [`GitRemotes::fetch`].
-    pub fn resolve(&self, request: &GitRequest, timeout: Duration) -> Result<String, FetchFailure> {
+    pub(crate) fn resolve(
+        &self,
+        request: &GitRequest,
+        timeout: Duration,
+    ) -> Result<String, FetchFailure> {
         if self.offline {
             return Err(self.not_cached(request));
         }
@@ -383,9 +374,6 @@ impl GitRemotes {
     }
 
     /// Asks the server of what is wished what several refs of it are.
-    ///
-    /// # Errors
-    /// As [`GitRemotes::fetch`].
     pub(super) fn list(
         &self,
         request: &GitRequest,

@@ -27,7 +27,7 @@ const ASKED: usize = 50;
 
 /// How one commit stands to an older one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct History {
+pub(crate) struct History {
     /// In which direction it lies.
     pub course: Course,
     /// How many commits, without merges, the new one has that the old one had not.
@@ -38,7 +38,7 @@ pub struct History {
 
 /// In which direction a commit lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Course {
+pub(crate) enum Course {
     /// The new commit contains the old one.
     Forward,
     /// The old commit contains the new one.
@@ -49,10 +49,7 @@ pub enum Course {
 
 impl GitRemotes {
     /// Returns what lies between the commit `old` and the requested one, which must be known.
-    ///
-    /// # Errors
-    /// When the repository does not answer, or gives the new commit neither by its id nor by its ref.
-    pub fn history(
+    pub(crate) fn history(
         &self,
         request: &GitRequest,
         old: &str,
@@ -79,10 +76,7 @@ impl GitRemotes {
     }
 
     /// Does the same without the cache: for callers that need the answer of the repository itself.
-    ///
-    /// # Errors
-    /// As [`GitRemotes::history`].
-    pub fn history_now(
+    pub(crate) fn history_now(
         &self,
         request: &GitRequest,
         old: &str,
@@ -97,10 +91,7 @@ impl GitRemotes {
     }
 
     /// Asks for one object, as the server has it now, and returns the commit that it is or stands for.
-    ///
-    /// # Errors
-    /// As [`GitRemotes::history`]; and when the repository does not give it.
-    pub fn given(
+    pub(crate) fn given(
         &self,
         request: &GitRequest,
         id: &str,
@@ -139,7 +130,7 @@ impl GitRemotes {
 
 /// A remote repository that is at another commit than it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Move {
+pub(crate) struct Move {
     /// Its URL without secrets.
     pub url: String,
     /// The ref that named the old commit; none stands for HEAD.
@@ -154,8 +145,7 @@ pub struct Move {
 
 impl Fetcher {
     /// Returns what lies between the commits of each move, if the remotes answer in time; `None` where they do not.
-    #[must_use]
-    pub fn histories(&self, moves: &[Move]) -> Vec<Option<History>> {
+    pub(crate) fn histories(&self, moves: &[Move]) -> Vec<Option<History>> {
         // A request with a secret in its URL keeps it.
         let keys: Vec<&RepoRef> = self.repositories.keys().collect();
         let url = |shown: &str| {

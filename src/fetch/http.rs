@@ -21,10 +21,9 @@ use url::Url;
 use super::reach::{Access, Reach};
 use crate::failure::{Failure, Result};
 
-pub use self::credentials::Source;
 pub(crate) use self::credentials::is_loopback;
 use self::credentials::{Credentials, Target, forget_userinfo};
-pub use self::error::{HttpError, RedirectError};
+pub(crate) use self::error::{HttpError, RedirectError};
 use self::retry::Clock;
 pub use self::retry::retry_after;
 use self::transport::{Answer, Roots, Transport, host};
@@ -37,11 +36,11 @@ const MAX_REDIRECTS: usize = 10;
 /// Called at most once for each fetch, after a 401, possibly from several threads at once; to
 /// remember answers is up to the closure. The URL has no password, no query and no fragment; a user
 /// name that the user wrote into it is kept.
-pub type AskCredentials = dyn Fn(&Url) -> Option<(String, String)> + Send + Sync;
+pub(crate) type AskCredentials = dyn Fn(&Url) -> Option<(String, String)> + Send + Sync;
 
 /// The bounds of each fetch.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub(crate) struct Options {
     /// The longest time for one URL, with all redirects, retries and waits.
     pub deadline: Duration,
     /// The largest body in bytes, after decompression.
@@ -65,7 +64,7 @@ impl Default for Options {
 
 /// What a URL holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Body {
+pub(crate) struct Body {
     /// The decoded bytes, at least one.
     pub bytes: Vec<u8>,
     /// The `Content-Type` as the server wrote it.
@@ -76,7 +75,7 @@ pub struct Body {
 
 /// Fetches URLs. Meant to live as long as the run: connections are kept, and certificates of the user are read once, when
 /// the first URL needs them.
-pub struct Client {
+pub(crate) struct Client {
     options: Options,
     reach: Arc<Reach>,
     ask: Box<AskCredentials>,
@@ -102,9 +101,6 @@ impl Surroundings {
 
 impl Client {
     /// Returns a client. Cheap: nothing is read, and no thread started, before the first fetch.
-    ///
-    /// # Errors
-    /// When the options leave no room for any fetch.
     pub(super) fn new(
         options: Options,
         ask: Box<AskCredentials>,
@@ -138,10 +134,12 @@ impl Client {
     ///
     /// Any 2xx status is a success, as in kustomize, but an empty body is not. Whether the body is
     /// what was wanted (and not a login page) is for the caller to find out.
-    ///
-    /// # Errors
-    /// See [`HttpError`]. When `cancel` becomes true the call returns within a moment.
-    pub fn get(&self, url: &str, access: Access, cancel: &AtomicBool) -> Result<Body, HttpError> {
+    pub(crate) fn get(
+        &self,
+        url: &str,
+        access: Access,
+        cancel: &AtomicBool,
+    ) -> Result<Body, HttpError> {
         let target = Target::parse(url)?;
         let clock = Clock::start(self.options.deadline, cancel);
         let mut credentials = target.credentials();

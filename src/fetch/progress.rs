@@ -6,15 +6,14 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// One line on standard error that shows what is being waited for.
-pub struct Progress {
+pub(crate) struct Progress {
     bar: ProgressBar,
     waiting: Mutex<Vec<String>>,
 }
 
 impl Progress {
     /// Makes a progress line (`doing`: `fetching`), drawn only if standard error is a terminal and `quiet` is not set.
-    #[must_use]
-    pub fn new(doing: &str, quiet: bool) -> Self {
+    pub(crate) fn new(doing: &str, quiet: bool) -> Self {
         let target = if quiet {
             ProgressDrawTarget::hidden()
         } else {
@@ -36,7 +35,7 @@ impl Progress {
     }
 
     /// Announces `count` more things to do.
-    pub fn expect(&self, count: usize) {
+    pub(crate) fn expect(&self, count: usize) {
         self.bar.inc_length(count as u64);
         if count > 0 {
             self.bar.enable_steady_tick(Duration::from_millis(100));
@@ -44,12 +43,12 @@ impl Progress {
     }
 
     /// Announces that `what` (without secrets) has begun.
-    pub fn begin(&self, what: &str) {
+    pub(crate) fn begin(&self, what: &str) {
         self.update(|waiting| waiting.push(what.to_owned()));
     }
 
     /// Announces that `what` is done, or has failed.
-    pub fn end(&self, what: &str) {
+    pub(crate) fn end(&self, what: &str) {
         self.bar.inc(1);
         self.update(|waiting| {
             if let Some(at) = waiting.iter().position(|one| one == what) {
@@ -59,12 +58,12 @@ impl Progress {
     }
 
     /// Clears the line while something else talks to the person at the terminal.
-    pub fn suspend<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub(crate) fn suspend<T>(&self, work: impl FnOnce() -> T) -> T {
         self.bar.suspend(work)
     }
 
     /// Removes the line.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }
 

@@ -7,7 +7,7 @@ use crate::failure::{Failure, Result, command};
 use crate::git::LocalRepo;
 
 /// A branch, and the remote that others see it at.
-pub struct Published {
+pub(crate) struct Published {
     here: Rc<LocalRepo>,
     remote: String,
     /// The full name of the branch.
@@ -19,10 +19,7 @@ pub struct Published {
 impl Published {
     /// Returns the branch `name` (short) at the remote that the user names, or else at that of the branch, of its source,
     /// at `origin`, at the only one; none where there is no remote.
-    ///
-    /// # Errors
-    /// When several could be meant, or the one that is named is not configured.
-    pub fn find(
+    pub(crate) fn find(
         here: &Rc<LocalRepo>,
         named: Option<&str>,
         name: &str,
@@ -57,14 +54,12 @@ impl Published {
     }
 
     /// Returns the name of the remote.
-    #[must_use]
-    pub fn remote(&self) -> &str {
+    pub(crate) fn remote(&self) -> &str {
         &self.remote
     }
 
     /// Returns its remote-tracking ref.
-    #[must_use]
-    pub fn tracking(&self) -> String {
+    pub(crate) fn tracking(&self) -> String {
         format!("refs/remotes/{}/{}", self.remote, self.short())
     }
 
@@ -73,10 +68,7 @@ impl Published {
     }
 
     /// Fetches it, if the remote has it.
-    ///
-    /// # Errors
-    /// With what git says.
-    pub fn fetch(&self) -> Result<()> {
+    pub(crate) fn fetch(&self) -> Result<()> {
         let id = self.ask()?;
         if id.is_some() {
             let fetched = self
@@ -89,10 +81,7 @@ impl Published {
     }
 
     /// Pushes `commit`, and returns whether that is what the remote has now: not where somebody else was faster.
-    ///
-    /// # Errors
-    /// With what git says, when the remote refuses it.
-    pub fn push(&self, commit: &str) -> Result<bool> {
+    pub(crate) fn push(&self, commit: &str) -> Result<bool> {
         if self.fetched.borrow().as_deref() == Some(commit) {
             return Ok(true);
         }
@@ -107,10 +96,7 @@ impl Published {
 
     /// Refuses to begin a branch that the remote has and this clone does not show. Asks the remote only if the clone
     /// cannot tell.
-    ///
-    /// # Errors
-    /// When the remote has it, or does not say.
-    pub fn refuse_unseen(&self) -> Result<()> {
+    pub(crate) fn refuse_unseen(&self) -> Result<()> {
         if self.here.shows_branches_of(&self.remote, &self.name)? || self.ask()?.is_none() {
             return Ok(());
         }

@@ -19,7 +19,7 @@ use crate::walk::NamedBy;
 
 /// Where an address lies, from the outside inwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Zone {
+pub(crate) enum Zone {
     /// Anywhere else.
     Public,
     /// In a private network: RFC 1918, RFC 4193, shared address space.
@@ -30,8 +30,7 @@ pub enum Zone {
 
 impl Zone {
     /// Returns where an address lies. One that holds an IPv4 address lies where that does.
-    #[must_use]
-    pub fn of(address: IpAddr) -> Zone {
+    pub(crate) fn of(address: IpAddr) -> Zone {
         match address.to_canonical() {
             IpAddr::V4(address) => Zone::of_v4(address),
             IpAddr::V6(address) => {
@@ -65,8 +64,7 @@ impl Zone {
     }
 
     /// Returns what lies in it.
-    #[must_use]
-    pub fn what(self) -> &'static str {
+    pub(crate) fn what(self) -> &'static str {
         match self {
             Zone::Public => "a public address",
             Zone::Private => "a private address",
@@ -89,7 +87,6 @@ fn addresses(host: &Host<String>) -> Vec<IpAddr> {
 
 /// Returns where a host lies: of several addresses, where the innermost one does. None where its name cannot be
 /// resolved here, as behind a proxy: then nothing here connects to it, either.
-#[must_use]
 pub(super) fn innermost(host: &Host<String>) -> Option<Zone> {
     addresses(host).into_iter().map(Zone::of).max()
 }
@@ -103,7 +100,7 @@ pub(super) fn outermost(host: &Host<String>) -> Zone {
 
 /// Which hosts may be contacted, and with which login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Access {
+pub(crate) struct Access {
     /// The innermost zone to connect to; none: anywhere.
     pub most: Option<Zone>,
     /// Whether the user's files name the host, so that it may get the user's logins.
@@ -112,7 +109,7 @@ pub struct Access {
 
 impl Access {
     /// The access of what the user's files name.
-    pub const FREE: Access = Access {
+    pub(crate) const FREE: Access = Access {
         most: None,
         named: true,
     };

@@ -18,9 +18,6 @@ pub(super) struct Submodule {
 
 /// Reads a `.gitmodules`, with git itself as the parser. Entries without a path or a URL, or with
 /// a path that leaves the tree, are left out: there is nothing to look up for them.
-///
-/// # Errors
-/// When git cannot parse it.
 pub(super) fn parse(remote_git: &RemoteGit, bytes: &[u8]) -> Result<Vec<Submodule>> {
     let settings = remote_git.parse_config(bytes)?;
     let value = |name: &str, key: &str| {
@@ -47,9 +44,6 @@ pub(super) fn parse(remote_git: &RemoteGit, bytes: &[u8]) -> Result<Vec<Submodul
 
 /// Returns the URL to fetch: a relative one is relative to that of its repository (git's
 /// `relative_url`).
-///
-/// # Errors
-/// When the URL is one that git could take for an option or a command.
 pub(super) fn resolve_url(parent: &str, url: &str) -> Result<String> {
     let refused = |why: &str| {
         Failure::new(format!("`{}` is refused: {why}", redact::url(url))).hint(

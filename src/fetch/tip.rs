@@ -18,7 +18,7 @@ use crate::tree::{Entry, SharedTree, Tree, license, path};
 
 /// A NEW_DIR of the tip and its lock.
 #[derive(Clone)]
-pub struct Tip {
+pub(crate) struct Tip {
     /// The tip's tree.
     pub tree: SharedTree,
     /// Where NEW_DIR lies in it.
@@ -31,8 +31,7 @@ pub struct Tip {
 
 impl Tip {
     /// Returns the bytes of a remote file that was localized before.
-    #[must_use]
-    pub fn file(&self, label: &str, sha256: &str) -> Option<Vec<u8>> {
+    pub(crate) fn file(&self, label: &str, sha256: &str) -> Option<Vec<u8>> {
         self.lock
             .files
             .iter()
@@ -46,8 +45,7 @@ impl Tip {
     }
 
     /// Returns the files of a repository that were localized before; `None` if there are none.
-    #[must_use]
-    pub fn repository(&self, label: &str) -> Option<BTreeMap<String, StoredFile>> {
+    pub(crate) fn repository(&self, label: &str) -> Option<BTreeMap<String, StoredFile>> {
         let files: BTreeMap<String, StoredFile> = self
             .lock
             .files
@@ -60,8 +58,7 @@ impl Tip {
 
     /// Returns the files of a chart that was localized before, by their path in it; `None` unless all of them
     /// are still what the lock says.
-    #[must_use]
-    pub fn chart(&self, label: &str) -> Option<BTreeMap<String, Rc<[u8]>>> {
+    pub(crate) fn chart(&self, label: &str) -> Option<BTreeMap<String, Rc<[u8]>>> {
         let files: Option<BTreeMap<String, Rc<[u8]>>> = self
             .lock
             .files
@@ -124,7 +121,6 @@ pub(super) struct TipTree {
 
 impl TipTree {
     /// Serves `files` (from [`Tip::repository`]) and falls back for everything else.
-    #[must_use]
     pub(super) fn new(
         tip: Tip,
         files: BTreeMap<String, StoredFile>,

@@ -28,7 +28,7 @@ use crate::reference::{Pin, RepoSpec, file_pin, refuse_unsafe};
 use crate::walk::{ChartRef, NamedBy, Pulled};
 
 /// Asks upstream.
-pub struct Upstream {
+pub(crate) struct Upstream {
     git: GitRemotes,
     budget: Budget,
     client: Arc<http::Client>,
@@ -78,10 +78,7 @@ enum Reply {
 
 impl Upstream {
     /// Sets up asking. No request is sent yet.
-    ///
-    /// # Errors
-    /// When the options leave no time to ask.
-    pub fn new(remote_git: RemoteGit, options: &Options) -> Result<Self> {
+    pub(crate) fn new(remote_git: RemoteGit, options: &Options) -> Result<Self> {
         let budget = Budget::new(options.max_file_size.unwrap_or(MAX_FILE_SIZE));
         let reach = Arc::new(Reach::new(remote_git.clone(), options.allow_private));
         let client = super::client(&remote_git, DEFAULT_TIMEOUT, &budget, &reach)?;
@@ -102,8 +99,7 @@ impl Upstream {
     }
 
     /// Returns the state of each of these, in their order.
-    #[must_use]
-    pub fn ask(&self, remotes: &[&Remote]) -> Vec<Answer> {
+    pub(crate) fn ask(&self, remotes: &[&Remote]) -> Vec<Answer> {
         let mut references: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for remote in remotes {
             if let Remote::Git(git) = remote {
@@ -280,9 +276,6 @@ impl Question {
 }
 
 /// Returns what has to be asked about a remote.
-///
-/// # Errors
-/// When the lock does not hold all that is needed to ask, or what it holds must not reach git.
 fn question(remote: &Remote) -> Result<Question> {
     let (Remote::Git(GitRemote { url, .. })
     | Remote::File(FileRemote { url, .. })

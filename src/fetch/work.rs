@@ -34,7 +34,6 @@ pub(super) enum Job {
 
 /// What to do about a repository.
 pub(super) enum Git {
-    /// Fetch it.
     Fetch,
     /// Fetch it, unless this URL turns out to be a file meanwhile.
     Unless(SafeUrl),

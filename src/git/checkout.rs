@@ -11,7 +11,7 @@ use crate::process::{self, Conversation, Limits, Terminal};
 
 /// A `.gitattributes` of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Attributes {
+pub(crate) struct Attributes {
     /// Its path from the top.
     pub path: String,
     /// Its bytes; of a link its target, which is what git reads in an index.
@@ -21,7 +21,7 @@ pub struct Attributes {
 /// A repository of our own, with the attributes of some tree in its working tree and nothing else: git asks no other
 /// place for them, neither the working tree nor the `info/attributes` of this repository.
 #[derive(Debug)]
-pub struct Checkout {
+pub(crate) struct Checkout {
     scratch: Scratch,
     objects: gix::Repository,
     /// The git that converts, and the one that reads attributes, once they were needed.
@@ -31,10 +31,7 @@ pub struct Checkout {
 
 impl Checkout {
     /// Prepares to check out files that have these attributes.
-    ///
-    /// # Errors
-    /// When the temporary repository cannot be made.
-    pub fn new(attributes: &[Attributes], hash: gix::hash::Kind) -> Result<Self> {
+    pub(crate) fn new(attributes: &[Attributes], hash: gix::hash::Kind) -> Result<Self> {
         let made = |error: &dyn std::fmt::Display| {
             Failure::new(format!(
                 "could not make a temporary repository to convert files in: {error}"
@@ -63,10 +60,7 @@ impl Checkout {
     }
 
     /// Returns what a checkout makes of the bytes of the file at `path`. A filter is not run.
-    ///
-    /// # Errors
-    /// When git cannot tell.
-    pub fn convert(&mut self, path: &str, bytes: &[u8]) -> Result<Vec<u8>> {
+    pub(crate) fn convert(&mut self, path: &str, bytes: &[u8]) -> Result<Vec<u8>> {
         let failed = || cannot_tell(path);
         // That would be two requests.
         if path.contains('\n') {
@@ -92,10 +86,7 @@ impl Checkout {
     }
 
     /// Returns the filter that the file at `path` goes through when it is checked out.
-    ///
-    /// # Errors
-    /// When git cannot tell.
-    pub fn filter(&mut self, path: &str) -> Result<Option<String>> {
+    pub(crate) fn filter(&mut self, path: &str) -> Result<Option<String>> {
         let state = self.attribute("filter", path)?;
         // A filter that is only set or taken away is none.
         let is_none = matches!(&*state, "unspecified" | "unset" | "set");
@@ -103,10 +94,7 @@ impl Checkout {
     }
 
     /// Returns whether git writes ids into the file at `path` when it is checked out.
-    ///
-    /// # Errors
-    /// When git cannot tell.
-    pub fn has_ident(&mut self, path: &str) -> Result<bool> {
+    pub(crate) fn has_ident(&mut self, path: &str) -> Result<bool> {
         Ok(self.attribute("ident", path)? == "set")
     }
 

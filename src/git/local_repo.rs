@@ -6,9 +6,9 @@ mod objects;
 mod remotes;
 mod worktrees;
 
-pub use files::{Side, Staged, Status};
-pub use hooks::Hooks;
-pub use worktrees::{Amid, Listed};
+pub(crate) use files::{Side, Staged, Status};
+pub(crate) use hooks::Hooks;
+pub(crate) use worktrees::{Amid, Listed};
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, HashMap};
@@ -27,7 +27,6 @@ use crate::process::{self, Conversation, Limits, Output, Terminal};
 pub struct CommitId {
     /// The commit.
     pub commit: String,
-    /// Its tree.
     pub tree: String,
 }
 
@@ -39,8 +38,7 @@ struct Known {
 }
 
 /// Returns whether git accepts `branch` as the name of a branch.
-#[must_use]
-pub fn is_branch_name(branch: &str) -> bool {
+pub(crate) fn is_branch_name(branch: &str) -> bool {
     let full = format!("refs/heads/{branch}");
     let is_ref = gix::validate::reference::name(full.as_str().into()).is_ok();
     is_ref && !branch.starts_with('-') && branch != "HEAD"
@@ -69,14 +67,12 @@ pub struct LocalRepo {
     commits: RefCell<HashMap<String, Known>>,
 }
 
-/// What a ref is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ref {
     /// The object that it names.
     pub id: String,
     /// The ref that it is only another name of.
     pub other_name: Option<String>,
-    /// Whether HEAD is on it.
     pub is_head: bool,
 }
 
@@ -96,19 +92,12 @@ struct Setting {
 
 impl LocalRepo {
     /// Finds the repository of the current directory, or of the environment that a hook gives us.
-    ///
-    /// # Errors
-    /// When git refuses the repository (dubious ownership, broken configuration). Not being in a
-    /// repository is `None`.
     pub fn discover() -> Result<Option<LocalRepo>> {
         LocalRepo::find(true)
     }
 
     /// Finds the repository as [`LocalRepo::discover`] does, for work that must not reach the network:
     /// in a partial clone an object that was not fetched yet is then missing.
-    ///
-    /// # Errors
-    /// As [`LocalRepo::discover`].
     pub fn discover_offline() -> Result<Option<LocalRepo>> {
         LocalRepo::find(false)
     }
@@ -165,9 +154,6 @@ impl LocalRepo {
     }
 
     /// Returns the commit that `rev` names, or `None` if it names none.
-    ///
-    /// # Errors
-    /// When git cannot be run, or `rev` begins with a dash.
     pub fn commit(&self, rev: &str) -> Result<Option<CommitId>> {
         if let Some(known) = self.commits.borrow().get(rev) {
             return Ok(Some(CommitId {
@@ -181,9 +167,6 @@ impl LocalRepo {
     /// Returns the commit that `rev` names as [`commit`](Self::commit) does, and the full name of the ref that it stands
     /// for: none for an object id, an expression, a detached HEAD. Where a tag and a branch share a name, git takes the
     /// tag, and so does this.
-    ///
-    /// # Errors
-    /// When git cannot be run, or `rev` begins with a dash.
     pub fn named(&self, rev: &str) -> Result<Option<(CommitId, Option<String>)>> {
         if rev.starts_with('-') {
             return Err(Failure::new(format!(
@@ -229,9 +212,6 @@ impl LocalRepo {
 
     /// Returns the full name of the ref that `rev` stands for, as [`named`](Self::named) does, also where there is no
     /// commit yet.
-    ///
-    /// # Errors
-    /// When git cannot be run.
     pub fn ref_of(&self, rev: &str) -> Result<Option<String>> {
         let output = self.run(
             &[
@@ -250,9 +230,6 @@ impl LocalRepo {
 
     /// Returns all refs that match one of `patterns` (as `git for-each-ref` matches), by full name: also those whose
     /// object is missing.
-    ///
-    /// # Errors
-    /// When git cannot read its refs.
     pub fn refs(&self, patterns: &[&str]) -> Result<BTreeMap<String, Ref>> {
         // HEAD is a star or a space.
         const FIELDS: &str = "--format=%(HEAD)%(refname) %(objectname) %(symref) ";
@@ -288,10 +265,6 @@ impl LocalRepo {
         Ok(refs)
     }
 
-    /// Returns whether `old` is `new` or one of its ancestors.
-    ///
-    /// # Errors
-    /// When git cannot tell.
     pub fn is_ancestor(&self, old: &str, new: &str) -> Result<bool> {
         let is_parent = |parent: &str, of: &str| {
             let commits = self.commits.borrow();
@@ -316,9 +289,6 @@ impl LocalRepo {
     }
 
     /// Returns a merge base of two commits; none where their histories have nothing in common here.
-    ///
-    /// # Errors
-    /// When git cannot be run.
     pub fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>> {
         let output = self.run(&["merge-base", one, other], None)?;
         let id = String::from_utf8_lossy(&output.stdout).trim().to_owned();
@@ -326,18 +296,12 @@ impl LocalRepo {
     }
 
     /// Returns whether history ends somewhere because earlier commits were not fetched.
-    ///
-    /// # Errors
-    /// When git cannot be run.
     pub fn is_shallow(&self) -> Result<bool> {
         let output = self.run(&["rev-parse", "--is-shallow-repository"], None)?;
         Ok(output.stdout.starts_with(b"true"))
     }
 
     /// Returns the newest commit in the history of `tip` that changed a path.
-    ///
-    /// # Errors
-    /// When git cannot read the history.
     pub fn last_change(&self, tip: &str, path: &str) -> Result<Option<String>> {
         let output = self.run(
             &["--literal-pathspecs", "rev-list", "-1", tip, "--", path],
@@ -387,18 +351,12 @@ impl LocalRepo {
     }
 
     /// Returns the value of a configuration key (section and variable in lower case), if it is set.
-    ///
-    /// # Errors
-    /// When git cannot read its configuration.
     pub fn config(&self, key: &str) -> Result<Option<String>> {
         let last = self.settings()?.iter().rfind(|one| one.key == key);
         Ok(last.map(|one| one.value.clone().unwrap_or_default()))
     }
 
     /// Returns the URLs of the remotes, as configured: those to fetch from and those to push to.
-    ///
-    /// # Errors
-    /// When git cannot read its configuration.
     pub fn remote_urls(&self) -> Result<Vec<String>> {
         let is_url = |key: &str| {
             let name = key.strip_prefix("remote.");
@@ -410,9 +368,6 @@ impl LocalRepo {
 
     /// Returns the short names of the branches that stand for the repository as a whole: the one that is checked out,
     /// and those that the remotes call their HEAD.
-    ///
-    /// # Errors
-    /// When git cannot read its refs.
     pub fn main_branches(&self) -> Result<Vec<String>> {
         let mut names: Vec<String> = self.ref_of("HEAD")?.into_iter().collect();
         let patterns = self.at_remotes("HEAD")?;
@@ -426,9 +381,6 @@ impl LocalRepo {
     }
 
     /// Returns the short name of the branch that a ref is, here or at a remote, by its full name; none for other refs.
-    ///
-    /// # Errors
-    /// When git cannot read its configuration.
     pub fn branch_of<'n>(&self, full: &'n str) -> Result<Option<&'n str>> {
         let Some(tracked) = full.strip_prefix("refs/remotes/") else {
             return Ok(full.strip_prefix("refs/heads/"));
@@ -442,9 +394,6 @@ impl LocalRepo {
     }
 
     /// Returns patterns for [`refs`](Self::refs) that match a branch of that name at each remote.
-    ///
-    /// # Errors
-    /// When git cannot read its configuration.
     pub fn at_remotes(&self, branch: &str) -> Result<Vec<String>> {
         let remotes = self.remotes()?.into_iter().chain(["*"]);
         let pattern = |remote| format!("refs/remotes/{remote}/{branch}");
@@ -452,9 +401,6 @@ impl LocalRepo {
     }
 
     /// Returns whether a configuration key (in lower case) is set to something that git takes for true.
-    ///
-    /// # Errors
-    /// When git cannot read its configuration.
     pub fn config_bool(&self, key: &str) -> Result<bool> {
         if !self.settings()?.iter().any(|one| one.key == key) {
             return Ok(false);
@@ -469,9 +415,6 @@ impl LocalRepo {
 
     /// Returns this repository's own settings that matter to a connection (`url.*`, `http.*`,
     /// `credential.*`, …), which a fetch in another repository would not see.
-    ///
-    /// # Errors
-    /// When git cannot read its configuration.
     pub fn connection_config(&self) -> Result<Vec<(String, String)>> {
         const SECTIONS: [&str; 5] = ["url.", "http.", "credential.", "protocol.", "ssh."];
         const KEYS: [&str; 3] = ["core.sshcommand", "core.askpass", "core.gitproxy"];
@@ -491,9 +434,6 @@ impl LocalRepo {
     }
 
     /// Writes a commit object and returns its id. Identity, dates and whether it is signed are git's.
-    ///
-    /// # Errors
-    /// When git refuses: no identity, a key that cannot sign, storage that cannot be written.
     pub fn commit_tree(&self, tree: &str, parents: &[String], message: &str) -> Result<String> {
         let mut args = vec!["commit-tree"];
         // `commit-tree` alone ignores it.
@@ -525,9 +465,6 @@ impl LocalRepo {
 
     /// Moves `name` from `old` to `new` in one step, with a reflog entry. `old` is `None` for a ref
     /// that must not exist yet. Runs the `reference-transaction` hook.
-    ///
-    /// # Errors
-    /// When the ref is no longer at `old`, or cannot be written.
     pub fn update_ref(&self, name: &str, new: &str, old: Option<&str>, reason: &str) -> Result<()> {
         let absent = "0".repeat(new.len());
         failpoint::before("move the ref");
@@ -553,9 +490,6 @@ impl LocalRepo {
     }
 
     /// Refuses to go on where [`update_ref`](Self::update_ref) would.
-    ///
-    /// # Errors
-    /// When the ref is neither at `old` nor at `new` any more.
     pub fn refuse_moved(&self, name: &str, new: &str, old: Option<&str>) -> Result<()> {
         match self.at(name)?.as_deref() {
             at if at == old || at == Some(new) => Ok(()),

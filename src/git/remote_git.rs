@@ -3,8 +3,8 @@
 mod fetching;
 mod spoken;
 
-pub use fetching::{Asked, Depth, RefSpec, Wanted};
-pub use spoken::{Pinned, is_http};
+pub(crate) use fetching::{Asked, Depth, RefSpec, Wanted};
+pub(crate) use spoken::{Pinned, is_http};
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -51,7 +51,7 @@ pub(crate) fn untied(command: &mut Command) {
 /// How remote repositories are spoken to: the user's configuration, and of this repository
 /// only what concerns connections.
 #[derive(Debug, Clone, Default)]
-pub struct RemoteGit {
+pub(crate) struct RemoteGit {
     settings: Vec<(String, String)>,
     /// Whether no login may be sent.
     anonymous: bool,
@@ -62,8 +62,7 @@ pub struct RemoteGit {
 
 impl RemoteGit {
     /// Takes the settings of this repository that should hold for connections as well.
-    #[must_use]
-    pub fn new(settings: Vec<(String, String)>) -> Self {
+    pub(crate) fn new(settings: Vec<(String, String)>) -> Self {
         RemoteGit {
             settings,
             ..RemoteGit::default()
@@ -71,8 +70,7 @@ impl RemoteGit {
     }
 
     /// Returns the same without logins: neither a credential helper nor the terminal is asked.
-    #[must_use]
-    pub fn anonymous(&self) -> Self {
+    pub(crate) fn anonymous(&self) -> Self {
         RemoteGit {
             anonymous: true,
             ..self.clone()
@@ -80,8 +78,7 @@ impl RemoteGit {
     }
 
     /// Returns the URL that git asks when it is given `url`: as the user's `insteadOf` says.
-    #[must_use]
-    pub fn rewritten(&self, url: &str) -> String {
+    pub(crate) fn rewritten(&self, url: &str) -> String {
         let mut command = self.naming(url).nowhere();
         command.args(["ls-remote", "--get-url", "--end-of-options", REMOTE]);
         let limits = Limits {
@@ -136,10 +133,7 @@ impl RemoteGit {
 
     /// Asks git about the commits in the bare repository at `directory`, and fetches none for that. `None` when the
     /// answer is no.
-    ///
-    /// # Errors
-    /// When git cannot be run or is ended by `limits`.
-    pub fn commits(
+    pub(crate) fn commits(
         &self,
         directory: &Path,
         arguments: &[&str],
@@ -156,10 +150,7 @@ impl RemoteGit {
 
     /// Asks `url` what `references` are, without fetching them: lines `ID<tab>REF`, also of refs that only end
     /// in one of them.
-    ///
-    /// # Errors
-    /// As [`RemoteGit::fetch`].
-    pub fn list(
+    pub(crate) fn list(
         &self,
         url: &str,
         references: &[&str],
@@ -178,10 +169,7 @@ impl RemoteGit {
     }
 
     /// Parses a file in git's configuration syntax, with no includes: pairs of key and value.
-    ///
-    /// # Errors
-    /// When git cannot parse it.
-    pub fn parse_config(&self, bytes: &[u8]) -> Result<Vec<(String, String)>> {
+    pub(crate) fn parse_config(&self, bytes: &[u8]) -> Result<Vec<(String, String)>> {
         let mut command = self.nowhere();
         command.args(["config", "--file", "-", "--no-includes", "--list", "-z"]);
         let output = process::run(
@@ -202,8 +190,7 @@ impl RemoteGit {
     }
 
     /// Asks the user's credential helpers for a name and a password for `url`. Never prompts.
-    #[must_use]
-    pub fn credentials(&self, url: &url::Url) -> Option<(String, String)> {
+    pub(crate) fn credentials(&self, url: &url::Url) -> Option<(String, String)> {
         let mut request = format!("protocol={}\nhost={}", url.scheme(), url.host_str()?);
         if let Some(port) = url.port() {
             request.push_str(&format!(":{port}"));
@@ -241,10 +228,7 @@ impl RemoteGit {
 }
 
 /// Makes an empty bare repository of the directory at `directory`. `format` is `sha1` or `sha256`.
-///
-/// # Errors
-/// When it cannot be written.
-pub fn init(directory: &Path, format: &str) -> std::io::Result<()> {
+pub(crate) fn init(directory: &Path, format: &str) -> std::io::Result<()> {
     // As `git init --bare --template=` does; a process takes longer.
     let config = match format {
         "sha1" => "[core]\n\trepositoryformatversion = 0\n\tbare = true\n".to_owned(),

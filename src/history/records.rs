@@ -11,7 +11,7 @@ use crate::tree::objects::object_id;
 const HISTORY: usize = 1000;
 
 /// Where a record was found.
-pub enum Found {
+pub(crate) enum Found {
     /// It can be read.
     Record(Box<Recorded>),
     /// A message has lines of one, but it is not as it was written.
@@ -26,7 +26,7 @@ pub enum Found {
 }
 
 /// A localized commit.
-pub struct Recorded {
+pub(crate) struct Recorded {
     /// Its id.
     pub commit: String,
     /// The record in its message.
@@ -37,10 +37,7 @@ pub struct Recorded {
 
 /// Finds the newest record that `is_it` accepts in the history of `tip`, a commit id. The history is followed over first
 /// parents, but where a merge took one of `locks` (from the top) from another parent, over that one.
-///
-/// # Errors
-/// When a tree cannot be read.
-pub fn newest(
+pub(crate) fn newest(
     repository: &gix::Repository,
     tip: &str,
     locks: &[String],

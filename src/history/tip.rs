@@ -16,17 +16,14 @@ use crate::tree::{Entry, Tree, path};
 
 /// A directory with a lock.
 #[derive(Debug, Clone)]
-pub struct NewDir {
-    /// Its tree.
+pub(crate) struct NewDir {
     pub tree: ObjectId,
-    /// Its lock.
     pub lock: Rc<Lock>,
 }
 
 /// The tip of a branch.
 #[derive(Debug, Clone)]
-pub struct TipState {
-    /// Its commit.
+pub(crate) struct TipState {
     pub commit: String,
     /// The tree of that commit.
     pub tree: ObjectId,
@@ -47,14 +44,12 @@ pub struct TipState {
 
 impl TipState {
     /// Returns whether the entry at `place`, or a directory above it, was edited by hand.
-    #[must_use]
-    pub fn is_edited(&self, place: &str) -> bool {
+    pub(crate) fn is_edited(&self, place: &str) -> bool {
         self.edited.iter().any(|edited| path::is_in(place, edited))
     }
 
     /// Returns the trees of the other NEW_DIRs, which do not change.
-    #[must_use]
-    pub fn others(&self, into: &str) -> BTreeMap<String, ObjectId> {
+    pub(crate) fn others(&self, into: &str) -> BTreeMap<String, ObjectId> {
         let others = self.new_dirs.iter();
         let others = others.filter(|(directory, _)| *directory != into);
         others
@@ -65,10 +60,7 @@ impl TipState {
 
 /// Examines the tip of a localized branch. `source_tree` is the tree of the commit to be localized, `in_place` what the
 /// branch has to hold: the repository localized in place, or copies.
-///
-/// # Errors
-/// When the branch is not a localized one, holds the other kind, or its record cannot be read.
-pub fn examine(
+pub(crate) fn examine(
     here: &Rc<LocalRepo>,
     repository: &gix::Repository,
     branch: &str,
@@ -247,10 +239,7 @@ fn not_ours(here: &LocalRepo, branch: &str) -> Result<Failure> {
 }
 
 /// Explains why no commit of a branch holds a record, if that is because of what was fetched of it.
-///
-/// # Errors
-/// When git cannot tell.
-pub fn cut_off(here: &LocalRepo, branch: &str) -> Result<Option<Failure>> {
+pub(crate) fn cut_off(here: &LocalRepo, branch: &str) -> Result<Option<Failure>> {
     let failure = || {
         Failure::new(format!(
             "no commit of `{branch}` that is in this shallow clone holds a record"
@@ -268,10 +257,7 @@ fn recorded_tree(trailers: &Trailers, directory: &str) -> Option<ObjectId> {
 
 /// Returns the paths of a localized commit, with the `tree`, that are neither those of its source nor in a NEW_DIR, and
 /// its own NEW_DIR if that has no lock; none where its source is not here.
-///
-/// # Errors
-/// When a tree cannot be read.
-pub fn against_source(
+pub(crate) fn against_source(
     here: &Rc<LocalRepo>,
     repository: &gix::Repository,
     tree: ObjectId,
@@ -353,10 +339,7 @@ fn new_dirs(
 }
 
 /// Returns the NEW_DIR that a tree holds at `directory`, if there is one.
-///
-/// # Errors
-/// When a tree cannot be read, or the lock not be parsed.
-pub fn new_dir_at(
+pub(crate) fn new_dir_at(
     here: &Rc<LocalRepo>,
     repository: &gix::Repository,
     tree: ObjectId,
@@ -372,10 +355,11 @@ pub fn new_dir_at(
 }
 
 /// Returns the lock of a directory, if it is that of a NEW_DIR.
-///
-/// # Errors
-/// When it cannot be parsed.
-pub fn lock_of(here: &Rc<LocalRepo>, tree: ObjectId, directory: &str) -> Result<Option<Lock>> {
+pub(crate) fn lock_of(
+    here: &Rc<LocalRepo>,
+    tree: ObjectId,
+    directory: &str,
+) -> Result<Option<Lock>> {
     let tree = ObjectTree::of_here(here.clone(), tree)?;
     if !matches!(tree.entry(LOCK_NAME)?, Some(Entry::File { .. })) {
         return Ok(None);
@@ -385,10 +369,7 @@ pub fn lock_of(here: &Rc<LocalRepo>, tree: ObjectId, directory: &str) -> Result<
 }
 
 /// Returns whether NEW_DIR may be (re)written: nothing is there, or a lock of the same target.
-///
-/// # Errors
-/// When something else is there.
-pub fn claim(
+pub(crate) fn claim(
     here: &Rc<LocalRepo>,
     repository: &gix::Repository,
     tree: ObjectId,

@@ -8,14 +8,10 @@ use gix::objs::tree::{EntryKind, EntryMode};
 use crate::failure::{Failure, Result};
 use crate::tree::path;
 
-/// One entry of a tree: its mode and its id.
-pub type TreeEntry = (EntryMode, ObjectId);
+pub(crate) type TreeEntry = (EntryMode, ObjectId);
 
 /// Returns the entries of a tree object, by name.
-///
-/// # Errors
-/// When it cannot be read.
-pub fn entries(
+pub(crate) fn entries(
     repository: &gix::Repository,
     tree: ObjectId,
 ) -> Result<BTreeMap<Vec<u8>, TreeEntry>> {
@@ -32,10 +28,7 @@ pub fn entries(
 }
 
 /// Returns what lies at `place` of a tree.
-///
-/// # Errors
-/// When a tree on the way cannot be read.
-pub fn lookup(
+pub(crate) fn lookup(
     repository: &gix::Repository,
     tree: ObjectId,
     place: &str,
@@ -55,10 +48,7 @@ pub fn lookup(
 
 /// Returns the paths at which two trees differ, each as deep as both have directories. What lies in
 /// one of the directories `apart` of the new tree is not compared.
-///
-/// # Errors
-/// When a tree cannot be read.
-pub fn differences(
+pub(crate) fn differences(
     repository: &gix::Repository,
     old: ObjectId,
     new: ObjectId,

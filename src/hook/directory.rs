@@ -8,7 +8,7 @@ use crate::git::{Hooks, LocalRepo};
 
 /// Where the hooks of a repository are.
 #[derive(Debug)]
-pub struct Directory {
+pub(crate) struct Directory {
     /// The directory, absolute; it may not be there.
     pub path: PathBuf,
     /// Whether it is in the working tree, so that its files can be committed.
@@ -22,10 +22,7 @@ pub struct Directory {
 
 impl Directory {
     /// Asks git for the directory.
-    ///
-    /// # Errors
-    /// When git cannot tell, or is configured to find none.
-    pub fn find(here: &LocalRepo) -> Result<Directory> {
+    pub(crate) fn find(here: &LocalRepo) -> Result<Directory> {
         let hooks = here.hooks()?;
         // Links are followed: what counts is where a file would be written.
         let path = real(&hooks.directory);
@@ -45,8 +42,7 @@ impl Directory {
     }
 
     /// Returns whether other working trees take their hooks from it too.
-    #[must_use]
-    pub fn is_shared(&self, here: &LocalRepo) -> bool {
+    pub(crate) fn is_shared(&self, here: &LocalRepo) -> bool {
         let worktrees = std::fs::read_dir(self.hooks.common.join("worktrees"));
         self.own
             && (real(&here.git_dir) != real(&self.hooks.common)
@@ -54,9 +50,6 @@ impl Directory {
     }
 
     /// Refuses a directory that hooks of others come from.
-    ///
-    /// # Errors
-    /// With the commands to use instead.
     pub(super) fn is_for_us(&self, hooks: &[Hook]) -> Result<(), Failures> {
         if !self.working_tree {
             return Err(Failure::new("this repository has no working tree, so no commits are made here")

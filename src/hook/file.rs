@@ -27,17 +27,15 @@ const MANAGERS: [(&str, &str, &str); 3] = [
 
 /// What was done to a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub(crate) struct Change {
     /// Its file.
     pub path: PathBuf,
-    /// What was done.
     pub done: Done,
 }
 
 /// What was done to the file of a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Done {
-    /// It was written.
+pub(crate) enum Done {
     Written,
     /// It was as it should be.
     Kept,
@@ -46,9 +44,6 @@ pub enum Done {
 }
 
 /// Returns what is to be done so that `hook` runs us.
-///
-/// # Errors
-/// When another hook is there.
 pub(super) fn to_install(directory: &Directory, hook: Hook) -> Result<Change> {
     let path = directory.path.join(hook.name());
     let is_link = path.is_symlink();
@@ -62,9 +57,6 @@ pub(super) fn to_install(directory: &Directory, hook: Hook) -> Result<Change> {
 }
 
 /// Returns what is to be done so that `hook` does not run us any more; none where it does not.
-///
-/// # Errors
-/// When a hook runs us that we did not write.
 pub(super) fn to_uninstall(directory: &Directory, hook: Hook) -> Result<Option<Change>> {
     let path = directory.path.join(hook.name());
     match read(&path)? {
@@ -84,9 +76,6 @@ pub(super) fn to_uninstall(directory: &Directory, hook: Hook) -> Result<Option<C
 }
 
 /// Does what is to be done.
-///
-/// # Errors
-/// When a file cannot be written or removed.
 pub(super) fn apply(changes: &[(Hook, Change)]) -> Result<()> {
     for (hook, Change { path, done }) in changes {
         match done {

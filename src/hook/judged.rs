@@ -6,7 +6,7 @@ use crate::record::is_object_id;
 
 /// One thing to judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judged {
+pub(crate) struct Judged {
     /// The commit; none: the index.
     pub commit: Option<String>,
     /// The refs that it is for, where they say more than the commit.
@@ -17,7 +17,7 @@ pub struct Judged {
 
 /// What files are judged against: whose configuration counts, and what is old.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Base {
+pub(crate) enum Base {
     /// Themselves.
     Own,
     /// What this revision names.
@@ -38,7 +38,7 @@ struct Update<'a> {
 
 /// What the pre-commit framework passes about its run, in its variables.
 #[derive(Debug, Clone, Default)]
-pub struct Framework {
+pub(crate) struct Framework {
     /// `PRE_COMMIT_TO_REF`
     pub to: Option<String>,
     /// `PRE_COMMIT_LOCAL_BRANCH`
@@ -48,8 +48,7 @@ pub struct Framework {
 }
 
 /// Returns what is about to be committed.
-#[must_use]
-pub fn committed() -> Judged {
+pub(crate) fn committed() -> Judged {
     Judged {
         commit: None,
         refs: Vec::new(),
@@ -58,10 +57,7 @@ pub fn committed() -> Judged {
 }
 
 /// Returns what is about to be pushed, from the lines that git gives to `pre-push`.
-///
-/// # Errors
-/// For a line that git would not write; when git cannot tell what a ref is.
-pub fn pushed(here: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
+pub(crate) fn pushed(here: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
     let updates = lines
         .lines()
         .filter(|line| !line.is_empty())
@@ -78,10 +74,7 @@ pub fn pushed(here: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
 
 /// Returns what a server is about to receive, from the lines that git passes to `pre-receive`. The configuration is
 /// that of the branch before the push, of HEAD for a new one: a push must not be able to switch off its own check.
-///
-/// # Errors
-/// As [`pushed`].
-pub fn received(here: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
+pub(crate) fn received(here: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
     let updates = lines
         .lines()
         .filter(|line| !line.is_empty())
@@ -118,10 +111,7 @@ pub fn received(here: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
 }
 
 /// Returns what the pre-commit framework runs us for: a push, a revision that it was given, or what is staged.
-///
-/// # Errors
-/// When a revision names nothing.
-pub fn framework(here: &LocalRepo, said: &Framework) -> Result<Judged> {
+pub(crate) fn framework(here: &LocalRepo, said: &Framework) -> Result<Judged> {
     let push = said.remote.as_ref().and(said.branch.as_deref());
     let Some(rev) = said.to.as_deref().or(push) else {
         return Ok(committed());

@@ -51,8 +51,6 @@ fn refused<T>((line, column): (usize, usize), message: &str) -> Result<T, EditEr
 ///
 /// `bytes` must be what the spots were read from. Several edits of one scalar must agree.
 ///
-/// # Errors
-///
 /// Fails when a scalar cannot be edited where it stands, when another field shares it by an anchor, and when the result
 /// could not be proven. Nothing is changed then.
 pub fn edit(bytes: &[u8], edits: &[Edit<'_>]) -> Result<Vec<u8>, EditError> {

@@ -10,8 +10,7 @@ use super::yaml::{self, Data, Style, Value, is_old_flag};
 
 impl Value {
     /// Returns the value of a key; none where there is none, or nothing behind it.
-    #[must_use]
-    pub fn get(&self, key: &str) -> Option<&Value> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Value> {
         let Data::Mapping(pairs) = &self.data else {
             return None;
         };
@@ -20,8 +19,7 @@ impl Value {
     }
 
     /// Returns the value that these keys lead to.
-    #[must_use]
-    pub fn at(&self, keys: &[&str]) -> Option<&Value> {
+    pub(crate) fn at(&self, keys: &[&str]) -> Option<&Value> {
         keys.iter().try_fold(self, |value, key| value.get(key))
     }
 
@@ -57,8 +55,7 @@ impl Value {
     }
 
     /// Returns the text, if it is one.
-    #[must_use]
-    pub fn text(&self) -> Option<&str> {
+    pub(crate) fn text(&self) -> Option<&str> {
         match &self.data {
             Data::Text(text) => Some(text),
             _ => None,
@@ -66,8 +63,7 @@ impl Value {
     }
 
     /// Returns a scalar as text.
-    #[must_use]
-    pub fn scalar(&self) -> Option<String> {
+    pub(crate) fn scalar(&self) -> Option<String> {
         match &self.data {
             Data::Text(text) | Data::Number(text) => Some(text.clone()),
             Data::Flag(flag) => Some(flag.to_string()),
@@ -76,8 +72,7 @@ impl Value {
     }
 
     /// Returns the items, if it is a list.
-    #[must_use]
-    pub fn list(&self) -> Option<&[Value]> {
+    pub(crate) fn list(&self) -> Option<&[Value]> {
         match &self.data {
             Data::List(items) => Some(items),
             _ => None,
@@ -85,8 +80,7 @@ impl Value {
     }
 
     /// Returns the pairs, if it is a mapping.
-    #[must_use]
-    pub fn mapping(&self) -> Option<&[(String, Value)]> {
+    pub(crate) fn mapping(&self) -> Option<&[(String, Value)]> {
         match &self.data {
             Data::Mapping(pairs) => Some(pairs),
             _ => None,
@@ -94,8 +88,7 @@ impl Value {
     }
 
     /// Returns what it is, in a word or two.
-    #[must_use]
-    pub fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         match &self.data {
             Data::Null => "nothing",
             Data::Flag(_) => "`true` or `false`",
@@ -107,8 +100,7 @@ impl Value {
     }
 
     /// Returns it without places.
-    #[must_use]
-    pub fn json(&self) -> Json {
+    pub(crate) fn json(&self) -> Json {
         match &self.data {
             Data::Null => Json::Null,
             Data::Flag(flag) => Json::Bool(*flag),
@@ -130,8 +122,7 @@ impl Value {
     }
 
     /// Returns it with each text replaced by what `change` returns for it.
-    #[must_use]
-    pub fn map_texts(&self, change: &mut dyn FnMut(&str) -> String) -> Value {
+    pub(crate) fn map_texts(&self, change: &mut dyn FnMut(&str) -> String) -> Value {
         let data = match &self.data {
             Data::Text(text) => Data::Text(change(text)),
             Data::List(items) => {
@@ -152,8 +143,7 @@ impl Value {
 
     /// Returns it as Go reads it that knows these keys, between blanks: in any case. What stands behind several spellings
     /// of one is all there.
-    #[must_use]
-    pub fn folded(&self, keys: &'static str) -> Value {
+    pub(crate) fn folded(&self, keys: &'static str) -> Value {
         let data = match &self.data {
             Data::List(items) => Data::List(items.iter().map(|item| item.folded(keys)).collect()),
             Data::Mapping(pairs) => {
@@ -187,7 +177,7 @@ impl Value {
     }
 
     /// Moves it to the place of another value: its lines are not those of a file.
-    pub fn place_at(&mut self, (line, column): (usize, usize)) {
+    pub(crate) fn place_at(&mut self, (line, column): (usize, usize)) {
         self.each(&mut |value| (value.line, value.column) = (line, column));
     }
 
@@ -208,7 +198,7 @@ impl Value {
 /// Splits a text at the lines that separate documents. Returns the line before the first of each, and its text.
 ///
 /// Nothing in a document begins at the start of a line with `---`, so that no document has to be read to find the next.
-pub fn documents(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(crate) fn documents(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut rest = Some(text);
     let mut before = 0;
@@ -238,7 +228,7 @@ pub fn documents(text: &str) -> impl Iterator<Item = (usize, &str)> {
 const BREAKS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 
 /// Returns the text with the escapes of double quotes resolved that stand for a character that can be seen, or for none.
-pub fn unescaped(text: &str) -> String {
+pub(crate) fn unescaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('\\') {
@@ -273,10 +263,7 @@ pub fn unescaped(text: &str) -> String {
 }
 
 /// Reads one document that begins after `before` lines; none where it is empty.
-///
-/// # Errors
-/// The line of what is not plain YAML, or too much, and why.
-pub fn read_object(text: &str, before: usize) -> Result<Option<Value>, (usize, String)> {
+pub(crate) fn read_object(text: &str, before: usize) -> Result<Option<Value>, (usize, String)> {
     let stream = yaml::read(text, 1)
         .map_err(|error| (before + error.line, format!("not YAML: {}", error.message)))?;
     if let Some(((line, _), what, _)) = plugin::not_plain(&stream) {

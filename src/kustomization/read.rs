@@ -20,8 +20,6 @@ const COMPONENT_VERSION: &str = "kustomize.config.k8s.io/v1alpha1";
 
 /// Reads a kustomization file.
 ///
-/// # Errors
-///
 /// Returns what keeps its references from being read, in the order of the text. Whether a reference leads anywhere is not
 /// looked at.
 pub fn read(bytes: &[u8]) -> Result<Kustomization, Refused> {
@@ -67,10 +65,6 @@ pub fn read(bytes: &[u8]) -> Result<Kustomization, Refused> {
 }
 
 /// Reads a file that is named in `generators`, `transformers` or `validators`; all its documents count.
-///
-/// # Errors
-///
-/// Returns what keeps its references from being read, in the order of the text.
 pub fn read_plugin(bytes: &[u8]) -> Result<Kustomization, Refused> {
     let stream = parse(bytes, usize::MAX)?;
     let mut found = Found::default();
@@ -109,7 +103,6 @@ const RESHAPING: [(&str, bool); 16] = [
 /// Returns the fields of a kustomization that make resources of their own or change what is in others, in the order
 /// of the text: what is built there is not what stands in the files that it names. Names do not count, and labels
 /// only where they go elsewhere than usual.
-#[must_use]
 pub fn reshaping(bytes: &[u8]) -> Vec<Reshaping> {
     let stream = parse(bytes, 1).ok();
     let Some(root) = stream.as_ref().and_then(|stream| stream.documents.first()) else {

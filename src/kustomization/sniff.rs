@@ -5,11 +5,7 @@ use super::{plugin, yaml};
 /// Checks that a downloaded body holds Kubernetes objects, as a file in `resources` must: UTF-8, YAML, every document
 /// that is not empty a mapping with `kind` and `metadata.name` (or a list of such), and at least one of them.
 /// kustomize asks for no more; it does not ask for `apiVersion`, and takes an empty body for success.
-///
-/// # Errors
-///
-/// The error describes what the body is instead: a phrase that fits after "the body is".
-pub fn looks_like_resources(bytes: &[u8]) -> Result<(), String> {
+pub(crate) fn looks_like_resources(bytes: &[u8]) -> Result<(), String> {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return Err("not text".to_owned());
     };
@@ -32,7 +28,7 @@ pub fn looks_like_resources(bytes: &[u8]) -> Result<(), String> {
 
 /// Returns whether a body is a web page rather than a file: what a host sends instead of one that needs a login, or of
 /// a directory.
-pub fn looks_like_html(bytes: &[u8]) -> bool {
+pub(crate) fn looks_like_html(bytes: &[u8]) -> bool {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut rest = bytes.trim_ascii_start();
     // Comments and an XML declaration may stand before the page.
@@ -64,7 +60,7 @@ pub fn looks_like_html(bytes: &[u8]) -> bool {
 
 /// Returns whether a file that is named like a kustomization holds an object of Flux, whose kind has the same name: its
 /// first document has `apiVersion: kustomize.toolkit.fluxcd.io/…`.
-pub fn is_flux_object(bytes: &[u8]) -> bool {
+pub(crate) fn is_flux_object(bytes: &[u8]) -> bool {
     const GROUP: &str = "kustomize.toolkit.fluxcd.io/";
     let Ok(text) = std::str::from_utf8(bytes) else {
         return false;

@@ -16,7 +16,7 @@ const DEEPEST: usize = 100;
 
 /// A value of a YAML document, aliases resolved.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Value {
+pub(crate) struct Value {
     /// 1-based line.
     pub line: usize,
     /// 1-based column, in characters.
@@ -39,16 +39,14 @@ pub struct Value {
 
 /// What a [`Value`] is.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Data {
+pub(crate) enum Data {
     /// Nothing.
     Null,
     /// `true` or `false`.
     Flag(bool),
     /// A number, as written.
     Number(String),
-    /// A text.
     Text(String),
-    /// A list.
     List(Vec<Value>),
     /// A mapping, each key once; a merge key is the key `<<`.
     Mapping(Vec<(String, Value)>),
@@ -103,8 +101,7 @@ pub(super) fn read(text: &str, limit: usize) -> Result<Stream<'_>, SyntaxError> 
 
 impl Value {
     /// Returns a value that stands nowhere in particular.
-    #[must_use]
-    pub fn new((line, column): (usize, usize), data: Data) -> Self {
+    pub(crate) fn new((line, column): (usize, usize), data: Data) -> Self {
         Value {
             line,
             column,
@@ -121,8 +118,7 @@ impl Value {
     }
 
     /// Returns another one at its place.
-    #[must_use]
-    pub fn with(&self, data: Data) -> Self {
+    pub(crate) fn with(&self, data: Data) -> Self {
         Value::new(self.place(), data)
     }
 
@@ -348,7 +344,6 @@ fn key(value: &Value) -> Result<String, String> {
     }
 }
 
-/// Returns what a scalar is.
 fn scalar(text: &str, mut word: String, value: &mut Value) -> Data {
     match value.style {
         // The parser writes `~` for a value that is not there.

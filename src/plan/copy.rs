@@ -10,7 +10,7 @@ use crate::walk::{self, Absence, Remotes, Start};
 use crate::workspace::Workspace;
 
 /// What to copy.
-pub struct Target {
+pub(crate) struct Target {
     /// Where the walk begins.
     pub start: Start,
     /// How locks and messages name it.
@@ -23,10 +23,7 @@ pub struct Target {
 
 /// Walks the target and localizes it into `into`, a path in the tree of the workspace. Nothing is written. The paths
 /// of `allow` are relative to the top of the repository, or to the working directory.
-///
-/// # Errors
-/// Everything that cannot be localized.
-pub fn plan(
+pub(crate) fn plan(
     workspace: &Workspace,
     target: Target,
     into: String,

@@ -17,10 +17,7 @@ use crate::walk::{Graph, Origin, RootId, Target as Leads};
 /// Refuses a result that changes what is deployed besides what was localized: a directory of which an ApplicationSet
 /// makes an application, a file that Flux builds although nothing names it, a file that is built and that Flux leaves
 /// out of its artifact. `tree` is the repository, with `targets` in it, and `top` where the plan has it.
-///
-/// # Errors
-/// When there is any, each with its object and what to change; or the tree cannot be read.
-pub fn refuse_harm(
+pub(crate) fn refuse_harm(
     plan: &Plan,
     targets: &Targets,
     tree: &dyn Listing,

@@ -12,7 +12,7 @@ use crate::record::{self, Left, Remote, StoredFile};
 use crate::walk::{FileId, Warning};
 
 /// What a localized kustomization consists of.
-pub struct Localized {
+pub(crate) struct Localized {
     /// Every file by its path in NEW_DIR, `.gitattributes` of `localized-files` included, the lock
     /// not.
     pub files: BTreeMap<String, ResultFile>,
@@ -39,7 +39,7 @@ pub struct Localized {
 
 /// One file of the result.
 #[derive(Debug, Clone)]
-pub struct ResultFile {
+pub(crate) struct ResultFile {
     /// Its bytes.
     pub content: Content,
     /// Whether its mode is 100755.
@@ -57,7 +57,7 @@ pub struct ResultFile {
 
 /// Where the bytes of a file are.
 #[derive(Debug, Clone)]
-pub enum Content {
+pub(crate) enum Content {
     /// In this repository already, unchanged, as this blob.
     Stored(String, Rc<[u8]>),
     /// Here.
@@ -66,8 +66,7 @@ pub enum Content {
 
 impl Content {
     /// Returns the bytes.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         match self {
             Content::Stored(_, bytes) | Content::Bytes(bytes) => bytes,
         }
@@ -76,8 +75,7 @@ impl Content {
 
 impl ResultFile {
     /// Returns the lock's entry for this file.
-    #[must_use]
-    pub fn record(&self, path: &str) -> StoredFile {
+    pub(crate) fn record(&self, path: &str) -> StoredFile {
         StoredFile {
             path: path.to_owned(),
             executable: self.executable,
@@ -92,7 +90,7 @@ impl ResultFile {
 
 /// A program that was brought in and lost its execute bit.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Untrusted {
+pub(crate) struct Untrusted {
     /// The reference that leads there.
     pub location: Location,
     /// Its path in NEW_DIR.
@@ -105,8 +103,7 @@ pub struct Untrusted {
 
 impl Untrusted {
     /// Returns what to say of it, with the entry that trusts it.
-    #[must_use]
-    pub fn warning(&self) -> Warning {
+    pub(crate) fn warning(&self) -> Warning {
         Warning::new(
             Rule::StrippedExecutable,
             self.location.clone(),
@@ -123,7 +120,7 @@ impl Untrusted {
 
 /// A reference that was changed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Rewritten {
+pub(crate) struct Rewritten {
     /// The file in NEW_DIR that holds it.
     pub path: String,
     /// Where it stands in the original file.
@@ -137,7 +134,7 @@ pub struct Rewritten {
 
 /// One file that is written or removed.
 #[derive(Debug, Clone)]
-pub struct Change {
+pub(crate) struct Change {
     /// Its path from the top of the working tree. No link on the way is followed; one that is there
     /// itself is replaced.
     pub path: String,

@@ -17,7 +17,7 @@ use crate::tree::objects::object_id;
 use crate::workspace::{Files, Workspace};
 
 /// The name of the file, at the top of the repository.
-pub const NAME: &str = "hydrator.metadata";
+pub(crate) const NAME: &str = "hydrator.metadata";
 
 /// The fields of the file, in the order in which GitOps Promoter documents them.
 #[derive(Debug, Serialize)]
@@ -49,9 +49,6 @@ struct Upstream<'a> {
 
 /// Returns what writes the file; none where the configuration does not ask for it, or what is localized is no commit.
 /// `lock` is the lock of the result.
-///
-/// # Errors
-/// When the commit cannot be read.
 pub(super) fn change(workspace: &Workspace, lock: &Lock) -> Result<Option<Change>> {
     let Files::Commit { repo, id, .. } = &workspace.files else {
         return Ok(None);

@@ -45,7 +45,7 @@ fn is_left_of_us(tree: &dyn Tree, directory: &str) -> bool {
 
 /// What to localize.
 #[derive(Debug, Clone, Default)]
-pub struct Request {
+pub(crate) struct Request {
     /// The directories of the roots to localize; every starting point when there are none.
     pub targets: Vec<String>,
     /// The labels of remotes whose localized files are brought in again. Then nothing else is localized.
@@ -54,10 +54,9 @@ pub struct Request {
 
 /// Finds out what localizing in place changes. Nothing is written.
 ///
-/// # Errors
 /// Every reference that cannot be localized; where targets are named, everything that is wrong with
 /// them; files that are in the way, or would be lost.
-pub fn plan(
+pub(crate) fn plan(
     workspace: &Workspace,
     request: &Request,
     options: &Options,
@@ -68,10 +67,7 @@ pub fn plan(
 
 /// Returns the tree in which the user's files name by URL again what they name of the localized files from these remotes,
 /// and the roots that do.
-///
-/// # Errors
-/// When a file cannot be read or rewritten.
-pub fn turned_back(
+pub(crate) fn turned_back(
     workspace: &Workspace,
     held: &Lock,
     labels: &BTreeSet<String>,
@@ -82,10 +78,7 @@ pub fn turned_back(
 }
 
 /// Does what [`plan`] does, and tells which files of the user the result depends on as soon as that is known.
-///
-/// # Errors
-/// As [`plan`].
-pub fn plan_telling(
+pub(crate) fn plan_telling(
     workspace: &Workspace,
     request: &Request,
     options: &Options,

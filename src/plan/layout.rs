@@ -29,9 +29,6 @@ struct Candidate {
 
 /// Names what one root brings in: for each remote edge the path below its `localized-files`, that
 /// of the file, or that of the repository's top.
-///
-/// # Errors
-/// When a reference is not a git URL any more.
 pub(super) fn names(graph: &Graph, root: RootId) -> Result<HashMap<usize, String>> {
     let mut candidates = Vec::new();
     for (index, edge) in graph.roots[root].edges.iter().enumerate() {

@@ -10,7 +10,7 @@ use crate::redact;
 use crate::walk::{Chart, Edge, FileId, Graph, Origin, Place, RootId, Target};
 
 /// The reason for something left because it could not be fetched.
-pub const UNRESOLVED: &str = "could not be resolved";
+pub(crate) const UNRESOLVED: &str = "could not be resolved";
 
 /// The references that lead to something, in chains.
 type Chains = BTreeSet<Vec<String>>;
@@ -20,7 +20,7 @@ type Chains = BTreeSet<Vec<String>>;
 /// lead to does not count.
 ///
 /// `brought` returns what a file of the first tree was brought in from, if it was.
-pub fn left(
+pub(crate) fn left(
     graph: &Graph,
     leave: Option<&Config>,
     brought: &dyn Fn(&str) -> Option<String>,
@@ -40,8 +40,7 @@ pub fn left(
 }
 
 /// Returns how a lock names a reference of an upstream that could not be resolved; none where no lock can name it.
-#[must_use]
-pub fn unresolved(edge: &Edge) -> Option<(LeftWhat, Subject)> {
+pub(crate) fn unresolved(edge: &Edge) -> Option<(LeftWhat, Subject)> {
     let wanted = edge.remote.as_ref()?;
     let url = wanted.text.shown();
     let what = LeftWhat::Reference { url };
@@ -49,8 +48,7 @@ pub fn unresolved(edge: &Edge) -> Option<(LeftWhat, Subject)> {
 }
 
 /// Returns every remote reference that was followed, as chains of references name them.
-#[must_use]
-pub fn references(graph: &Graph) -> BTreeSet<String> {
+pub(crate) fn references(graph: &Graph) -> BTreeSet<String> {
     let edges = graph.roots.iter().flat_map(|root| &root.edges);
     edges
         .filter_map(|edge| remotes::reference(graph, edge))
@@ -59,8 +57,7 @@ pub fn references(graph: &Graph) -> BTreeSet<String> {
 
 /// Returns what a root reaches that its build lacks here: references that stay remote, charts among `left`, local files
 /// that may be missing. None where it reaches nothing of that kind, so that it can be built without the network.
-#[must_use]
-pub fn reached(graph: &Graph, root: RootId, left: &[Left]) -> Option<String> {
+pub(crate) fn reached(graph: &Graph, root: RootId, left: &[Left]) -> Option<String> {
     let left: HashMap<String, bool> = left
         .iter()
         .map(|left| (left.what.label(), left.accepted))

@@ -14,9 +14,6 @@ use crate::walk::Warning;
 
 impl Builder<'_> {
     /// Adds the licences of everything that was placed. What is not ours to bring along is a warning.
-    ///
-    /// # Errors
-    /// When a repository cannot be read.
     pub(super) fn add_licenses(
         &self,
         files: &mut BTreeMap<String, ResultFile>,

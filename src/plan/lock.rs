@@ -20,7 +20,7 @@ use crate::walk::{
 use crate::workspace::Workspace;
 
 /// A lock that fits the tree.
-pub struct Relocked {
+pub(crate) struct Relocked {
     /// The lock.
     pub lock: Lock,
     /// What is wrong in the tree itself, so that what is behind it is not known: `check` reports it.
@@ -31,7 +31,7 @@ pub struct Relocked {
 
 /// What could not be resolved of the remote references of a tree.
 #[derive(Debug, Clone, Default)]
-pub struct Unresolved {
+pub(crate) struct Unresolved {
     /// Why, by place.
     pub failures: Vec<Failure>,
     /// How many references that is.
@@ -44,10 +44,7 @@ pub struct Unresolved {
 
 /// Returns the report if the lock fits the tree, at most without what nothing needs, as far as the walk from `paths` (all when empty) shows.
 /// Fetches nothing.
-///
-/// # Errors
-/// When there is nowhere to start.
-pub fn up_to_date(workspace: &Workspace, paths: &[String]) -> Result<Option<Relocked>> {
+pub(crate) fn up_to_date(workspace: &Workspace, paths: &[String]) -> Result<Option<Relocked>> {
     let config = &workspace.config;
     let mut lock = workspace.lock.as_deref().cloned().unwrap_or_default();
     if lock != without_charts(&lock, config.helm) {
@@ -207,10 +204,7 @@ fn explore(
 
 /// Returns the lock that fits the tree, with everything resolved that `held` does not hold and that can be. With
 /// `paths` only what is walked from there is resolved. What could not be asked again stays what `held` says.
-///
-/// # Errors
-/// When there is nowhere to start, or two remotes would be one for the lock.
-pub fn relock(
+pub(crate) fn relock(
     workspace: &Workspace,
     paths: &[String],
     held: &Lock,
@@ -301,8 +295,7 @@ pub(super) fn still_named(graph: &Graph, held: &Lock) -> BTreeSet<String> {
 }
 
 /// Returns a lock without the charts that are not stored beside it, unless `helm` is on.
-#[must_use]
-pub fn without_charts(lock: &Lock, helm: bool) -> Lock {
+pub(crate) fn without_charts(lock: &Lock, helm: bool) -> Lock {
     let mut kept = lock.clone();
     kept.remotes
         .retain(|remote| helm || !matches!(remote, Remote::Chart(_)) || is_stored(lock, remote));

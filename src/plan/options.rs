@@ -2,7 +2,7 @@
 
 /// How to localize, besides what the configuration says.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Options {
+pub(crate) struct Options {
     /// Whether edits in localized files are discarded.
     pub overwrite: bool,
     /// Whether the message of a commit is going to hold the record.

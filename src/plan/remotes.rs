@@ -20,10 +20,7 @@ pub(crate) fn git(repository: &Repository) -> Remote {
 }
 
 /// Returns every remote file and repository of a graph.
-///
-/// # Errors
-/// When two of them are different but one for the lock, which holds no secrets.
-pub fn remotes(graph: &Graph) -> Result<Vec<Remote>> {
+pub(crate) fn remotes(graph: &Graph) -> Result<Vec<Remote>> {
     let mut by_label: BTreeMap<(String, bool), Remote> = BTreeMap::new();
     if !graph.roots.is_empty() {
         add(&mut by_label, rooted(graph, 0, &graph.roots[0].directory))?;

@@ -66,7 +66,7 @@ pub(super) struct PlacedEdit {
 }
 
 /// What a result depends on besides the graph.
-pub struct Rules<'a> {
+pub(crate) struct Rules<'a> {
     /// Whether a lock holds this path of the source.
     pub owned: &'a dyn Fn(&str) -> bool,
     /// Whether a fetched program may be executable at this path of the result.
@@ -98,10 +98,9 @@ pub(super) struct Builder<'a> {
 
 /// Localizes a walked graph.
 ///
-/// # Errors
 /// Every reference or file that cannot be placed; also when the result, walked again without a
 /// network, does not hold together.
-pub fn localize(
+pub(crate) fn localize(
     graph: &Graph,
     load_restrictor: LoadRestrictor,
     rules: &Rules<'_>,
@@ -137,7 +136,7 @@ pub fn localize(
 }
 
 /// The changes of localizing in place.
-pub struct InPlace {
+pub(crate) struct InPlace {
     /// The files that are new or another by their path in the tree that was walked, and what was
     /// brought in.
     pub localized: Localized,
@@ -146,14 +145,11 @@ pub struct InPlace {
 }
 
 /// Whether to localize a remote with this label (empty: an absolute path) that this file of the user names.
-pub type Chosen<'a> = dyn Fn(&str, &str) -> bool + 'a;
+pub(super) type Chosen<'a> = dyn Fn(&str, &str) -> bool + 'a;
 
 /// Localizes the roots `starts` of a walked graph, and what they reach, in place. What could not be followed does not
 /// change, and neither does what is not `chosen`.
-///
-/// # Errors
-/// Every remote reference or file that cannot be placed.
-pub fn localize_in_place(
+pub(crate) fn localize_in_place(
     graph: &Graph,
     starts: &[RootId],
     rules: &Rules<'_>,

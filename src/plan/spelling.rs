@@ -45,8 +45,7 @@ fn spelled(directory: &str, destination: &str) -> String {
 }
 
 /// Returns whether kustomize reads the reference over the network, where no local file has its name.
-#[must_use]
-pub fn is_remote(reference: &Reference) -> bool {
+pub(crate) fn is_remote(reference: &Reference) -> bool {
     let text = reference.text.as_str();
     reference::is_remote_file(text)
         || (!matches!(reference.accepts, Accepts::File | Accepts::Program)
@@ -62,8 +61,7 @@ pub(super) fn whole(reference: &Reference) -> String {
 }
 
 /// Returns the whole scalar: a generator keeps the key that it had.
-#[must_use]
-pub fn value(reference: &Reference, text: &str) -> String {
+pub(crate) fn value(reference: &Reference, text: &str) -> String {
     match &reference.key {
         Some(GeneratorKey::Explicit(key)) => format!("{key}={text}"),
         Some(GeneratorKey::Implied(key)) if key != path::name(text) => format!("{key}={text}"),

@@ -18,9 +18,6 @@ pub(super) struct Troubles {
 
 impl Troubles {
     /// Sorts out the troubles of a walk.
-    ///
-    /// # Errors
-    /// When the kustomizations cannot be listed.
     pub(super) fn of(workspace: &Workspace, explored: &Explored) -> Result<Troubles> {
         let kustomizations = workspace.kustomizations()?;
         let mut troubles = Troubles {

@@ -18,9 +18,8 @@ use crate::workspace::Workspace;
 /// A URL names an entry by its own URL, with or without a ref; by the beginning of it, up to a `/`; and by a
 /// reference of a kustomization that leads to it. The scheme may be left out.
 ///
-/// # Errors
 /// Every URL that names nothing, with the entry that looks like it, or else with what there is.
-pub fn select(lock: &Lock, urls: &[String]) -> Result<Vec<Remote>, Failures> {
+pub(crate) fn select(lock: &Lock, urls: &[String]) -> Result<Vec<Remote>, Failures> {
     if urls.is_empty() {
         return Ok(lock.remotes.clone());
     }
@@ -38,7 +37,7 @@ pub fn select(lock: &Lock, urls: &[String]) -> Result<Vec<Remote>, Failures> {
 }
 
 /// What a URL on the command line names.
-pub struct Name {
+pub(crate) struct Name {
     shown: String,
     /// The beginning of a URL, and the ref if one is given.
     ways: Vec<(String, Option<String>)>,
@@ -46,8 +45,7 @@ pub struct Name {
 
 impl Name {
     /// Reads a URL with or without its scheme and its ref, or the beginning of one.
-    #[must_use]
-    pub fn of(url: &str) -> Name {
+    pub(crate) fn of(url: &str) -> Name {
         if let Some((repository, chart)) = url.split_once('#')
             && is_chart(chart)
         {
@@ -67,8 +65,7 @@ impl Name {
     }
 
     /// Returns whether it means what a reference leads to; `url` is the reference's text without secrets.
-    #[must_use]
-    pub fn is_of_reference(&self, url: &str) -> bool {
+    pub(crate) fn is_of_reference(&self, url: &str) -> bool {
         let mut named = Name::of(url);
         // A chart stands behind its repository, and its version behind that.
         if let Some((repository, chart)) = named.shown.split_once('#') {
@@ -139,8 +136,7 @@ fn nothing(lock: &Lock, shown: &str) -> Failure {
 }
 
 /// Returns an entry as a reference of the user; none for a chart, and where no text leads back there.
-#[must_use]
-pub fn wanted(remote: &Remote) -> Option<RemoteRef> {
+pub(crate) fn wanted(remote: &Remote) -> Option<RemoteRef> {
     let (text, wants, spec) = match remote {
         Remote::File(file) => (file.url.clone(), Wants::File, None),
         Remote::Git(git) => {
@@ -158,16 +154,14 @@ pub fn wanted(remote: &Remote) -> Option<RemoteRef> {
 }
 
 /// Returns the lock without these entries, so that they are resolved again.
-#[must_use]
-pub fn without(lock: &Lock, selected: &[Remote]) -> Lock {
+pub(crate) fn without(lock: &Lock, selected: &[Remote]) -> Lock {
     let mut lock = lock.clone();
     lock.remotes.retain(|remote| !selected.contains(remote));
     lock
 }
 
 /// Returns the labels of those entries whose files are stored in the tree.
-#[must_use]
-pub fn stored(lock: &Lock, selected: &[Remote]) -> BTreeSet<String> {
+pub(crate) fn stored(lock: &Lock, selected: &[Remote]) -> BTreeSet<String> {
     selected
         .iter()
         .filter(|remote| super::lock::is_stored(lock, remote))
@@ -177,8 +171,7 @@ pub fn stored(lock: &Lock, selected: &[Remote]) -> BTreeSet<String> {
 
 /// Returns a reference that leads to a directory of a locked repository, as kustomize would take it; none
 /// where no such text leads back there.
-#[must_use]
-pub fn reference_to(git: &GitRemote, directory: &str) -> Option<(String, RepoSpec)> {
+pub(crate) fn reference_to(git: &GitRemote, directory: &str) -> Option<(String, RepoSpec)> {
     let text = git.reference_to(directory);
     let spec = RepoSpec::parse(&text).ok()?;
     let is_it = spec.clone_spec().shown() == git.url
@@ -190,8 +183,7 @@ pub fn reference_to(git: &GitRemote, directory: &str) -> Option<(String, RepoSpe
 
 /// Returns the labels of what by convention never changes and did, each with what to say: a tag that names another commit,
 /// other bytes under a URL that names a tag or a commit.
-#[must_use]
-pub fn moved_versions(
+pub(crate) fn moved_versions(
     old: &Lock,
     changes: &[Change],
     is_tag: &dyn Fn(&str, &str) -> bool,
@@ -241,10 +233,11 @@ pub fn moved_versions(
 }
 
 /// Returns the edits after which the references to what `names` mean name the ref `to`.
-///
-/// # Errors
-/// When nothing can be edited, or one of them cannot.
-pub fn retargeted(workspace: &Workspace, names: &[Name], to: &str) -> Result<Vec<super::Change>> {
+pub(crate) fn retargeted(
+    workspace: &Workspace,
+    names: &[Name],
+    to: &str,
+) -> Result<Vec<super::Change>> {
     let starts = workspace.starts(&[])?;
     let explored = walk::explore(
         workspace.source(),

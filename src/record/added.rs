@@ -19,10 +19,7 @@ pub struct Added {
 
 /// Returns the entries of the lock at `place` that the lock there of `base` lacks or has otherwise, and the directories
 /// that it lacks of those that it has. A lock of the base that cannot be read holds nothing.
-///
-/// # Errors
-/// When the lock cannot be read.
-pub fn added(tree: &dyn Tree, base: &dyn Tree, place: &str) -> Result<Vec<Added>> {
+pub(crate) fn added(tree: &dyn Tree, base: &dyn Tree, place: &str) -> Result<Vec<Added>> {
     let bytes = tree.read(place)?;
     let lock = Lock::parse(&bytes, place)?;
     let before = match base.entry(place)? {

@@ -62,9 +62,9 @@ use crate::redact;
 use crate::reference::RepoSpec;
 use crate::tree::{Entry, Tree};
 
-pub use crate::tree::LOCK_NAME;
-pub use left::{Left, LeftWhat};
-pub use merge::{Both, Merged};
+pub(crate) use crate::tree::LOCK_NAME;
+pub(crate) use left::{Left, LeftWhat};
+pub(crate) use merge::{Both, Merged};
 
 /// What a lock holds.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -163,7 +163,6 @@ pub struct GitRemote {
 
 impl GitRemote {
     /// Returns how `paths` name a directory of the repository.
-    #[must_use]
     pub fn path(directory: &str) -> String {
         match directory {
             "" => ".".to_owned(),
@@ -172,7 +171,6 @@ impl GitRemote {
     }
 
     /// Returns a reference that names a directory of the repository, as a person would write it.
-    #[must_use]
     pub fn reference_to(&self, directory: &str) -> String {
         let mut text = match directory {
             "" | "." => self.url.clone(),
@@ -227,8 +225,7 @@ pub struct ChartRemote {
 }
 
 /// Returns what names a chart in a record: `URL#CHART`, with `@VERSION` when one was written. `url` holds no secrets.
-#[must_use]
-pub fn chart_label(url: &str, chart: &str, version: Option<&str>) -> String {
+pub(crate) fn chart_label(url: &str, chart: &str, version: Option<&str>) -> String {
     match version {
         Some(version) => format!("{url}#{chart}@{version}"),
         None => format!("{url}#{chart}"),
@@ -305,9 +302,6 @@ pub enum Change {
 
 impl Lock {
     /// Returns the lock that `tree` holds at `place`, if there is one.
-    ///
-    /// # Errors
-    /// When it cannot be read.
     pub fn at(tree: &dyn Tree, place: &str) -> Result<Option<Rc<Lock>>> {
         match tree.entry(place)? {
             Some(Entry::File { .. }) => {
@@ -392,7 +386,6 @@ impl Lock {
     }
 
     /// Returns the labels of what the stored files were brought in from, by their paths.
-    #[must_use]
     pub fn origins(&self) -> BTreeMap<&str, &str> {
         let files = self.files.iter();
         let origins = files.filter_map(|file| Some((file.path.as_str(), file.remote.as_deref()?)));

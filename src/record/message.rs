@@ -24,10 +24,8 @@ const SCISSORS: &str = " ------------------------ >8 ------------------------";
 /// text are removed, and lines that would end the message for git are indented. Everything else
 /// stays, also lines that begin with `#`.
 ///
-/// # Errors
-///
 /// Fails when there is no text, when it holds NUL, and when a value of `trailers` is malformed.
-pub fn render_message(subject_and_body: &str, trailers: &Trailers) -> Result<String> {
+pub(crate) fn render_message(subject_and_body: &str, trailers: &Trailers) -> Result<String> {
     if subject_and_body.contains('\0') {
         return Err(Failure::new(
             "the commit message holds NUL, which git cannot store",

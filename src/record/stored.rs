@@ -12,7 +12,7 @@ use crate::tree::{Entry, Listing, path};
 
 /// How a file is not what a lock says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Difference {
+pub(crate) enum Difference {
     /// It is listed, and not there.
     Missing,
     /// It is listed, and there is something else: a link, a directory, a submodule.
@@ -37,10 +37,7 @@ pub enum Difference {
 ///
 /// A lock with a target owns all of its directory; any other one the directories `localized-files` of the
 /// files that it lists.
-///
-/// # Errors
-/// When the tree cannot be read.
-pub fn differences(
+pub(crate) fn differences(
     tree: &dyn Listing,
     directory: &str,
     lock: &Lock,
@@ -105,8 +102,7 @@ fn unix(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Returns the outermost `localized-files` that a path lies in.
-#[must_use]
-pub fn home(place: &str) -> Option<&str> {
+pub(crate) fn home(place: &str) -> Option<&str> {
     let mut end = 0;
     for component in place.split('/') {
         end += component.len();

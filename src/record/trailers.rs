@@ -72,10 +72,6 @@ pub struct RemoteTrailer {
 
 impl Trailers {
     /// Returns the lines, each with its newline.
-    ///
-    /// # Errors
-    ///
-    /// Fails when a value is not what [`Trailers::parse`] accepts.
     pub fn render(&self) -> Result<String> {
         self.check()
             .map_err(|failure| failure.context("cannot write the trailers"))?;
@@ -101,8 +97,6 @@ impl Trailers {
 
     /// Reads the record back from the last paragraph of a commit message, where git finds trailers, too; none when it
     /// holds none.
-    ///
-    /// # Errors
     ///
     /// Fails when a record is not as it was written: incomplete, malformed, with other lines or another order.
     pub fn parse(message: &str) -> Result<Option<Trailers>> {

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 /// What is upstream now, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// What the record says.
     Ok,
     /// Something newer, as a branch is there to give: it moved forward. No difference.
@@ -24,7 +24,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// Every one of them, from the best to the worst.
-    pub const ALL: [Verdict; 5] = [
+    pub(crate) const ALL: [Verdict; 5] = [
         Verdict::Ok,
         Verdict::Updated,
         Verdict::Moved,
@@ -33,8 +33,7 @@ impl Verdict {
     ];
 
     /// Returns its name, for reports and JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Verdict::Ok => "ok",
             Verdict::Updated => "updated",
@@ -45,15 +44,14 @@ impl Verdict {
     }
 
     /// Returns whether upstream differs from the record in a way that needs attention.
-    #[must_use]
-    pub fn differs(self) -> bool {
+    pub(crate) fn differs(self) -> bool {
         matches!(self, Verdict::Moved | Verdict::Gone)
     }
 }
 
 /// What was found out about one remote of a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Answer {
+pub(crate) struct Answer {
     /// What it comes to.
     pub verdict: Verdict,
     /// What it is now, where that is known.
@@ -73,8 +71,7 @@ pub struct Answer {
 
 impl Answer {
     /// Something that is as the record says.
-    #[must_use]
-    pub fn ok(now: Digest) -> Self {
+    pub(crate) fn ok(now: Digest) -> Self {
         Answer {
             verdict: Verdict::Ok,
             ..Answer::moved(Some(now), "")
@@ -82,8 +79,7 @@ impl Answer {
     }
 
     /// Something that is something else now.
-    #[must_use]
-    pub fn moved(now: Option<Digest>, why: impl Into<String>) -> Self {
+    pub(crate) fn moved(now: Option<Digest>, why: impl Into<String>) -> Self {
         Answer {
             verdict: Verdict::Moved,
             now,
@@ -95,8 +91,7 @@ impl Answer {
     }
 
     /// Something that is there no more.
-    #[must_use]
-    pub fn gone(why: impl Into<String>) -> Self {
+    pub(crate) fn gone(why: impl Into<String>) -> Self {
         Answer {
             verdict: Verdict::Gone,
             ..Answer::moved(None, why)
@@ -104,8 +99,7 @@ impl Answer {
     }
 
     /// Something that could not be asked about.
-    #[must_use]
-    pub fn unreachable(failure: Failure) -> Self {
+    pub(crate) fn unreachable(failure: Failure) -> Self {
         Answer {
             verdict: Verdict::Unreachable,
             failure: Some(failure.clone()),

@@ -38,7 +38,6 @@ pub struct Builder {
 impl Builder {
     /// Returns what may be recorded: without the values of arguments that may be secrets. A value that was left out
     /// never equals one that is given.
-    #[must_use]
     pub fn recorded(&self) -> Builder {
         let recorded = |argument: &String| match argument.split_once('=') {
             Some(("--env", _)) => format!("--env={MASK}"),
@@ -58,7 +57,6 @@ impl Builder {
 impl Verified {
     /// Returns whether the record still says what builds with `by` give. A program of which nothing but `(devel)` is
     /// known may be another one today.
-    #[must_use]
     pub fn holds_for(&self, by: &Builder) -> bool {
         match self {
             Verified::NotBuilt => false,
@@ -71,7 +69,6 @@ impl Verified {
     }
 
     /// Returns whether the original of a target did not build.
-    #[must_use]
     pub fn has_not_built(&self, target: &str) -> bool {
         self.not_built().any(|one| one == target)
     }
@@ -109,9 +106,6 @@ impl Verified {
     }
 
     /// Reads the value of the trailer back.
-    ///
-    /// # Errors
-    /// When it is malformed.
     pub(super) fn parse(value: &str, not_built: BTreeSet<String>) -> Result<Self> {
         let malformed = || Failure::new(format!("`{}` is malformed", shown(value)));
         let fields: Vec<&str> = value.split(' ').collect();
@@ -148,9 +142,6 @@ impl Verified {
     }
 
     /// Refuses what cannot be read back.
-    ///
-    /// # Errors
-    /// With what that is.
     pub(super) fn check(&self) -> Result<()> {
         let Verified::Identical { by, .. } = self else {
             return Ok(());

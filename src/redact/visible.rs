@@ -18,8 +18,7 @@ const MOST: usize = 100;
 
 /// Returns whether `c` is escaped when shown: it controls, ends a line, draws nothing, or moves what is drawn around
 /// it.
-#[must_use]
-pub fn is_hidden(c: char) -> bool {
+pub(crate) fn is_hidden(c: char) -> bool {
     c.is_control() || is_invisible(c)
 }
 
@@ -50,8 +49,7 @@ pub(crate) fn is_invisible(c: char) -> bool {
 
 /// Returns the text as it can stand in a line: with what [`is_hidden`] escaped, and without secrets and what GitHub Actions take
 /// for a command wherever it stands.
-#[must_use]
-pub fn visible(text: &str) -> String {
+pub(crate) fn visible(text: &str) -> String {
     escaped(message(text).chars()).replace("##[", INERT)
 }
 
@@ -80,8 +78,7 @@ fn escaped(text: impl Iterator<Item = char>) -> String {
 
 /// Returns lines of which none is a command for GitHub Actions, which take a line for one that begins with `::` after
 /// blanks, or holds `##[`.
-#[must_use]
-pub fn inert(text: &str) -> Cow<'_, str> {
+pub(crate) fn inert(text: &str) -> Cow<'_, str> {
     if !text.contains("::") && !text.contains("##[") {
         return Cow::Borrowed(text);
     }

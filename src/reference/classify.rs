@@ -8,7 +8,7 @@ use super::spec::{RepoSpec, marker_split, split_host};
 ///
 /// A malformed `https:/host/x` counts, and so does every git URL over http: in a field that takes a
 /// file or a root, kustomize sends the GET first.
-pub fn is_remote_file(text: &str) -> bool {
+pub(crate) fn is_remote_file(text: &str) -> bool {
     HttpUrl::parse(text).is_some()
 }
 
@@ -17,7 +17,7 @@ pub fn is_remote_file(text: &str) -> bool {
 ///
 /// [`RepoSpec::parse`] splits at more: also inside `.github/` and `my_git/`. Files do lie in such
 /// directories, so these do not count here, and a GET decides, as in kustomize.
-pub fn has_git_marker(text: &str) -> bool {
+pub(crate) fn has_git_marker(text: &str) -> bool {
     let location = text.split_once('?').map_or(text, |(location, _)| location);
     let unforced = strip_prefix_ignore_case(location, "git::").unwrap_or(location);
     if HttpUrl::parse(unforced).is_none() {
@@ -40,7 +40,7 @@ pub fn has_git_marker(text: &str) -> bool {
 ///
 /// Returns `None` for what [`RepoSpec::parse`] accepts, for the schemes that kustomize does read
 /// (such a text is malformed, not unsupported), and for what may be a local path.
-pub fn unsupported_scheme(text: &str) -> Option<String> {
+pub(crate) fn unsupported_scheme(text: &str) -> Option<String> {
     if RepoSpec::parse(text).is_ok() {
         return None;
     }

@@ -8,7 +8,7 @@ use super::{Pin, has_git_marker, is_remote_file};
 /// Returns whether an http(s) URL is meant as a file where a repository would do as well: its path ends like
 /// a file that a build reads, or it is that of raw bytes at a known forge. A guess, for messages and for what to try
 /// first.
-pub fn looks_like_file(url: &str) -> bool {
+pub(crate) fn looks_like_file(url: &str) -> bool {
     let path = url.split(['?', '#']).next().unwrap_or(url);
     let lower = path.to_ascii_lowercase();
     [".yaml", ".yml", ".json"]
@@ -23,7 +23,7 @@ pub fn looks_like_file(url: &str) -> bool {
 /// Known are the raw files, releases and gists of GitHub, the raw files and releases of GitLab and Bitbucket
 /// wherever they run, the queries `ref` and `at`, and on any host a segment that is the name of a branch that most
 /// repositories have. The server takes a short commit id, until there is another one that begins so.
-pub fn file_pin(url: &str) -> Option<(Pin, String)> {
+pub(crate) fn file_pin(url: &str) -> Option<(Pin, String)> {
     let parts = Parts::of(url);
     let version = parts
         .forge()

@@ -16,7 +16,7 @@ use super::go_url::HttpUrl;
 use super::spec::{RepoSpec, clean};
 
 /// The directory beside a kustomization that holds what was brought in for it.
-pub const LOCALIZED_FILES: &str = "localized-files";
+pub(crate) const LOCALIZED_FILES: &str = "localized-files";
 
 /// The directory in which repositories named by a path of this machine are put, in place of a host.
 const FILE_SCHEME_DIRECTORY: &str = "file-schemed";
@@ -71,7 +71,7 @@ pub fn root_place(spec: &RepoSpec, reference: &str) -> Vec<String> {
 ///
 /// The name is one [`segment`]. As in `kustomize localize`, a `.git` at the end of the repository stays.
 /// Without a ref, which `kustomize localize` refuses, the name ends before it.
-pub fn default_new_dir(target_base: Option<&str>, spec: Option<&RepoSpec>) -> String {
+pub(crate) fn default_new_dir(target_base: Option<&str>, spec: Option<&RepoSpec>) -> String {
     let mut name = "localized".to_owned();
     let directory;
     let (base, reference) = match spec {
@@ -108,7 +108,7 @@ pub fn default_new_dir(target_base: Option<&str>, spec: Option<&RepoSpec>) -> St
 /// A name fits if it has 1 to 100 characters of `[A-Za-z0-9._+-]`, does not begin with `-` or end with
 /// `.`, and is neither `_git`, nor a name that has a meaning for git (`.git`, `.gitattributes`,
 /// `.gitignore`, `.gitmodules`), nor reserved on Windows (`aux`, `com1.txt`), in any case.
-pub fn segment(name: &str) -> String {
+pub(crate) fn segment(name: &str) -> String {
     if fits(name) {
         return name.to_owned();
     }

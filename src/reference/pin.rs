@@ -6,7 +6,7 @@ use serde::Serialize;
 /// of a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Pin {
+pub(crate) enum Pin {
     /// A full commit id (40 or 64 hex digits): pinned.
     Commit,
     /// What looks like an abbreviated commit id. kustomize cannot build it, because git fetches only
@@ -24,8 +24,7 @@ pub enum Pin {
 
 impl Pin {
     /// Returns its name, as in JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Pin::Commit => "commit",
             Pin::ShortCommit => "short-commit",
@@ -37,8 +36,7 @@ impl Pin {
 
     /// Returns whether it can mean something else tomorrow without anybody breaking a convention; also
     /// what means nothing at all, as a short commit id.
-    #[must_use]
-    pub fn floats(self) -> bool {
+    pub(crate) fn floats(self) -> bool {
         matches!(self, Pin::ShortCommit | Pin::Branch | Pin::None)
     }
 
@@ -47,7 +45,7 @@ impl Pin {
     /// A tag is distinguished from a branch by convention: releases are numbered. A name without a digit is a branch,
     /// one with a digit a tag, with these exceptions: `refs/heads/…`, a first part such as `feature/`, a number that is
     /// left open (`v1.x`), or a `release-1.2` that names a line of releases instead of one.
-    pub fn of(reference: Option<&str>) -> Pin {
+    pub(crate) fn of(reference: Option<&str>) -> Pin {
         let text = match reference {
             None | Some("") => return Pin::None,
             Some(text) => text,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::go_url::escapes_are_valid;
 
 /// What to do about a query that Go refuses.
-pub const PLAIN_QUERY: &str = "write `?ref=TAG-OR-COMMIT` without `;`, and a `%` as `%25`";
+pub(crate) const PLAIN_QUERY: &str = "write `?ref=TAG-OR-COMMIT` without `;`, and a `%` as `%25`";
 
 /// What kustomize takes from the query of a git reference (`parseQuery` in its
 /// `api/internal/git/repospec.go`).

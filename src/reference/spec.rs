@@ -61,7 +61,6 @@ impl RepoSpec {
 
     /// Reads a text as kustomize's `NewRepoSpecFromURL` does.
     ///
-    /// # Errors
     /// A text that kustomize does not take for a git repository; it then tries a local path.
     pub fn parse(text: &str) -> Result<RepoSpec, NotGit> {
         if text.starts_with('/') {

@@ -14,9 +14,6 @@ use crate::redact;
 ///
 /// Give the spec when the text is used as a git repository; without it only what holds for any text
 /// and for an http URL is looked at. A reference that passes is well-formed, not trusted.
-///
-/// # Errors
-/// The first thing that is wrong. Its message holds nothing of the text.
 pub fn refuse_unsafe(text: &str, spec: Option<&RepoSpec>) -> Result<(), Unsafe> {
     refuse_controls(text, Part::Reference)?;
     // A record holds neither: its entry would be for what another URL names.
@@ -99,7 +96,6 @@ pub enum Unsafe {
     /// The part holds what no such part holds, so that not everybody sees the same host: what is
     /// shown, judged or recorded could be another than the one that is asked.
     Malformed(Part),
-    /// It has a fragment.
     Fragment,
     /// The part climbs out with `..`.
     Escapes(Part),

@@ -9,7 +9,7 @@ use super::go_url::strip_prefix_ignore_case;
 ///
 /// It is a guess by the address alone: a ref with a slash in it is cut at the slash. Nothing of the
 /// userinfo, the fragment or an unknown query key is repeated.
-pub fn web_page(text: &str) -> Option<String> {
+pub(crate) fn web_page(text: &str) -> Option<String> {
     if text.chars().any(char::is_control) {
         return None;
     }
@@ -23,7 +23,7 @@ pub fn web_page(text: &str) -> Option<String> {
 }
 
 /// Returns what to do if a reference to GitLab fails because its repository lies in a subgroup. Most do not.
-pub fn subgroup_hint(text: &str) -> Option<String> {
+pub(crate) fn subgroup_hint(text: &str) -> Option<String> {
     if text.chars().any(char::is_control) {
         return None;
     }
@@ -31,7 +31,7 @@ pub fn subgroup_hint(text: &str) -> Option<String> {
 }
 
 /// Returns what was probably meant by a reference that failed: [`web_page`], else [`subgroup_hint`].
-pub fn web_page_hint(text: &str) -> Option<String> {
+pub(crate) fn web_page_hint(text: &str) -> Option<String> {
     web_page(text).or_else(|| subgroup_hint(text))
 }
 

@@ -29,7 +29,7 @@ const LEFT_OUT: &str = "a link, which Flux leaves out";
 const OUTSIDE: &str = "out of the repository";
 
 /// A walk over a tree without a network.
-pub struct Survey {
+pub(crate) struct Survey {
     tree: Rc<dyn Listing>,
     /// All of the tree, once somebody asks.
     kustomizations: OnceCell<Vec<String>>,
@@ -38,10 +38,7 @@ pub struct Survey {
 
 impl Survey {
     /// Walks a tree from every kustomization: any may change an object, also one that the configuration leaves out.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub fn of(tree: Rc<dyn Listing>) -> Result<Survey> {
+    pub(crate) fn of(tree: Rc<dyn Listing>) -> Result<Survey> {
         let kustomizations = tree.kustomizations()?;
         let parents = kustomizations.iter().map(|place| path::parent(place));
         let directories: BTreeSet<String> = parents.map(str::to_owned).collect();
@@ -52,8 +49,7 @@ impl Survey {
     }
 
     /// Walks a tree from some directories.
-    #[must_use]
-    pub fn from(tree: Rc<dyn Listing>, directories: &[String]) -> Survey {
+    pub(crate) fn from(tree: Rc<dyn Listing>, directories: &[String]) -> Survey {
         let explored = inputs::explore(tree.clone(), directories);
         Survey {
             tree,
@@ -63,28 +59,23 @@ impl Survey {
     }
 
     /// Returns the tree.
-    #[must_use]
-    pub fn tree(&self) -> &Rc<dyn Listing> {
+    pub(crate) fn tree(&self) -> &Rc<dyn Listing> {
         &self.tree
     }
 
     /// Returns what the walk came to.
-    #[must_use]
-    pub fn explored(&self) -> &Explored {
+    pub(crate) fn explored(&self) -> &Explored {
         &self.explored
     }
 
     /// Notes what may change the objects of targets before they are deployed.
-    pub fn settle(&self, targets: &mut Targets) {
+    pub(crate) fn settle(&self, targets: &mut Targets) {
         targets.settle(&self.explored.graph, &*self.tree);
     }
 
     /// Returns targets with objects as the builds that change them make them, and the objects that these deploy in turn.
     /// `run` builds, `find` finds what is deployed with what was built, given what was found before.
-    ///
-    /// # Errors
-    /// When the tree or a lock in it cannot be read, or `run` or `find` fail.
-    pub fn built(
+    pub(crate) fn built(
         &self,
         mut found: Targets,
         load_restrictor: LoadRestrictor,
@@ -139,10 +130,7 @@ impl Survey {
     }
 
     /// Returns what builds read of the tree: everything, where an engine changes what is built.
-    ///
-    /// # Errors
-    /// When the tree cannot be read.
-    pub fn inputs_of(&self, builders: &[&Builder]) -> Result<Vec<Input>> {
+    pub(crate) fn inputs_of(&self, builders: &[&Builder]) -> Result<Vec<Input>> {
         if builders.iter().any(|builder| builder.made.is_changed) {
             return Ok(vec![Input::Below(String::new())]);
         }
@@ -159,10 +147,7 @@ impl Survey {
     }
 
     /// Notes for each target what its build reaches that the tree does not hold.
-    ///
-    /// # Errors
-    /// When the tree or a lock in it cannot be read.
-    pub fn reaches(&self, targets: &mut Targets) -> Result<()> {
+    pub(crate) fn reaches(&self, targets: &mut Targets) -> Result<()> {
         let all = self.directories()?;
         let reference_tree = self.reference_tree()?;
         let reach = Reach::new(&reference_tree);
@@ -231,10 +216,7 @@ impl Survey {
     }
 
     /// Returns the directories of all kustomizations of the tree, wherever the walk began.
-    ///
-    /// # Errors
-    /// When the tree cannot be read.
-    pub fn directories(&self) -> Result<BTreeSet<&str>> {
+    pub(crate) fn directories(&self) -> Result<BTreeSet<&str>> {
         let kustomizations = match self.kustomizations.get() {
             Some(known) => known,
             None => {

@@ -79,8 +79,7 @@ fn what(as_what: Status, cause: &Cause) -> String {
 }
 
 /// Returns a line for each root, and one for each target.
-#[must_use]
-pub fn text(outcome: &Outcome) -> String {
+pub(crate) fn text(outcome: &Outcome) -> String {
     let affected = &outcome.affected;
     let root = |root: &AffectedRoot| {
         let what = what(root.status, &root.cause);
@@ -95,8 +94,7 @@ pub fn text(outcome: &Outcome) -> String {
 }
 
 /// Returns how many there are, and what could not be read.
-#[must_use]
-pub fn summary(outcome: &Outcome) -> String {
+pub(crate) fn summary(outcome: &Outcome) -> String {
     let affected = &outcome.affected;
     let mut text = String::new();
     for (target, changer) in unbuilt(affected) {
@@ -151,8 +149,7 @@ fn numbers(affected: impl Iterator<Item = Status>, total: usize, noun: &str) -> 
 }
 
 /// Returns the directories of the roots that there are.
-#[must_use]
-pub fn paths(outcome: &Outcome) -> String {
+pub(crate) fn paths(outcome: &Outcome) -> String {
     let roots = outcome.affected.roots.iter();
     let there = roots.filter(|root| root.status != Status::Removed);
     there
@@ -161,8 +158,7 @@ pub fn paths(outcome: &Outcome) -> String {
 }
 
 /// Returns all of it as one JSON object.
-#[must_use]
-pub fn json(outcome: &Outcome) -> String {
+pub(crate) fn json(outcome: &Outcome) -> String {
     let roots = outcome.affected.roots.iter().map(|root| {
         let (path, remote) = parts(&root.cause);
         JsonRoot {

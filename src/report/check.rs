@@ -23,7 +23,6 @@ use crate::redact;
 
 impl Checking {
     /// Returns its name, as in JSON.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Checking::Index => "index",

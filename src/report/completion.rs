@@ -6,12 +6,10 @@ use crate::commands::COPY;
 
 /// A shell that can complete our arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Shell {
+pub(crate) enum Shell {
     /// Bash, with git's own completion
     Bash,
-    /// Zsh
     Zsh,
-    /// Fish
     Fish,
 }
 
@@ -20,8 +18,7 @@ const BASH_GLUE: &str = include_str!("completion/git.bash");
 const FISH_GLUE: &str = include_str!("completion/git.fish");
 
 /// Returns a completion script that also works behind `git`.
-#[must_use]
-pub fn completion(shell: Shell, command: clap::Command) -> String {
+pub(crate) fn completion(shell: Shell, command: clap::Command) -> String {
     let name = command.get_name().to_owned();
     match shell {
         Shell::Bash => {

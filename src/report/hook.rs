@@ -9,8 +9,7 @@ use crate::failure::Failures;
 use crate::hook::{Change, Done, Running};
 
 /// Returns what putting hooks in came to.
-#[must_use]
-pub fn installed(installed: &Installed) -> String {
+pub(crate) fn installed(installed: &Installed) -> String {
     let mut text = told(&installed.changes);
     if installed.in_tree {
         text += "these files are in the working tree: commit them, and every clone that sets `core.hooksPath` has them\n";
@@ -24,8 +23,7 @@ pub fn installed(installed: &Installed) -> String {
 }
 
 /// Returns what taking hooks out came to.
-#[must_use]
-pub fn uninstalled(changes: &[Change]) -> String {
+pub(crate) fn uninstalled(changes: &[Change]) -> String {
     if changes.is_empty() {
         "there is nothing to remove\n".to_owned()
     } else {
@@ -34,8 +32,7 @@ pub fn uninstalled(changes: &[Change]) -> String {
 }
 
 /// Returns what a hook found; nothing where it has nothing to say. The framework hides what it does not want.
-#[must_use]
-pub fn judged(judgement: &Judgement, hook: Running, shown: Shown) -> String {
+pub(crate) fn judged(judgement: &Judgement, hook: Running, shown: Shown) -> String {
     // Among what git and other hooks say.
     let refs = if judgement.refs.is_empty() {
         String::new()

@@ -97,8 +97,7 @@ struct JsonFailures<'a> {
 }
 
 /// Returns what stopped the work as one JSON object, with a final newline.
-#[must_use]
-pub fn failures_json(failures: &Failures) -> String {
+pub(crate) fn failures_json(failures: &Failures) -> String {
     report(&JsonFailures {
         outcome: "failed",
         errors: failures.0.iter().map(JsonMessage::from).collect(),

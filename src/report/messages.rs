@@ -15,8 +15,7 @@ use crate::walk::Warning;
 const NAMED: usize = 5;
 
 /// Returns what stopped the work, each with what to do about it. What failed for one reason in several places is one.
-#[must_use]
-pub fn failures(failures: &Failures) -> String {
+pub(crate) fn failures(failures: &Failures) -> String {
     let mark = Style::new().for_stderr().red().bold();
     let hint = Style::new().for_stderr().cyan().bold();
     // Writing to a string cannot fail.
@@ -99,8 +98,7 @@ fn by_reason(failures: &Failures) -> Vec<Vec<&Failure>> {
 }
 
 /// Returns the failure that nothing was written because of these.
-#[must_use]
-pub fn refused(warnings: &[Warning]) -> Failure {
+pub(crate) fn refused(warnings: &[Warning]) -> Failure {
     let refused = warnings.iter().filter(|warning| warning.fails());
     let refused: Vec<Warning> = refused.cloned().collect();
     let counts = by_id(&refused);
@@ -135,8 +133,7 @@ pub(super) fn shown(warnings: &[Warning], verbose: bool) -> Vec<&Warning> {
 }
 
 /// Returns those warnings that are [`shown`], a line each.
-#[must_use]
-pub fn warnings(warnings: &[Warning], verbose: bool) -> String {
+pub(crate) fn warnings(warnings: &[Warning], verbose: bool) -> String {
     // Writing to a string cannot fail.
     let mut out = String::new();
     for warning in shown(warnings, verbose) {

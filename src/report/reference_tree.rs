@@ -3,8 +3,8 @@
 mod json;
 mod mermaid;
 
-pub use json::json;
-pub use mermaid::mermaid;
+pub(crate) use json::json;
+pub(crate) use mermaid::mermaid;
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use crate::reference_tree::{Node, NodeKind, ReferenceTree};
 
 /// How text is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Look {
+pub(crate) struct Look {
     /// With colour.
     pub color: bool,
     /// The width of the terminal, where there is one: longer lines are cut.
@@ -23,8 +23,7 @@ pub struct Look {
 }
 
 /// Returns the graph as text: a tree below each start. What was shown before is marked with `(*)`.
-#[must_use]
-pub fn text(reference_tree: &ReferenceTree, look: Look) -> String {
+pub(crate) fn text(reference_tree: &ReferenceTree, look: Look) -> String {
     let below = below(reference_tree);
     let mut shown = HashSet::new();
     let mut out = String::new();

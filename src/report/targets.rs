@@ -2,7 +2,7 @@
 
 mod json;
 
-pub use json::json;
+pub(crate) use json::json;
 
 use super::{counted, visible};
 use crate::config::FILE_NAME;
@@ -10,8 +10,7 @@ use crate::targets::{Found, Here, Object, Place, Revision, Target, Targets};
 use std::collections::BTreeMap;
 
 /// Returns the targets as text: what names each, and below it where it is. The last line counts them.
-#[must_use]
-pub fn text(targets: &Targets) -> String {
+pub(crate) fn text(targets: &Targets) -> String {
     let mut out = String::new();
     for target in &targets.targets {
         let mut line = format!("{}\n  {}", name(target), place(&target.place));
@@ -56,8 +55,7 @@ pub fn text(targets: &Targets) -> String {
 }
 
 /// Returns the annotation of each application.
-#[must_use]
-pub fn generate_paths(paths: &BTreeMap<Object, String>) -> String {
+pub(crate) fn generate_paths(paths: &BTreeMap<Object, String>) -> String {
     let lines = paths.iter().map(|(object, value)| {
         format!(
             "{}:{}: {} {}{}\n  argocd.argoproj.io/manifest-generate-paths: {}\n",
@@ -91,7 +89,6 @@ fn reaches(target: &Target) -> String {
     }
 }
 
-/// Returns what names a target.
 fn name(target: &Target) -> String {
     let object = &target.object;
     let kind = match object.kind.as_str() {

@@ -12,8 +12,7 @@ use crate::verify::upstream::Upstream;
 use crate::verify::{Difference, Kind, Record, Verified};
 
 /// Returns what differs, and what was looked at.
-#[must_use]
-pub fn human(verified: &Verified) -> String {
+pub(crate) fn human(verified: &Verified) -> String {
     let mut out = String::new();
     // The state of upstream is reported below, along with what has not changed.
     let is_here = |difference: &&Difference| difference.kind != Kind::Upstream;
@@ -130,8 +129,7 @@ struct JsonDifference<'a> {
 }
 
 /// Returns the same as one JSON object.
-#[must_use]
-pub fn json(verified: &Verified) -> String {
+pub(crate) fn json(verified: &Verified) -> String {
     report(&JsonVerified {
         rev: &verified.rev,
         commit: verified.commit.as_deref(),

@@ -17,11 +17,11 @@ use crate::record::LoadRestrictor;
 use crate::redact;
 use crate::tree::{self, Listing, Resolved, path};
 
-pub use application_set::exclusion;
+pub(crate) use application_set::exclusion;
 pub(super) use pattern::Pattern;
 
 /// The annotation that says which paths matter to an application.
-pub const GENERATE_PATHS: &str = "argocd.argoproj.io/manifest-generate-paths";
+pub(super) const GENERATE_PATHS: &str = "argocd.argoproj.io/manifest-generate-paths";
 
 /// The fields of `source.kustomize` that change nothing of the kustomization.
 const NOT_OVERRIDES: [&str; 3] = ["components", "ignoreMissingComponents", "version"];
@@ -283,8 +283,7 @@ fn beside(
 }
 
 /// Returns the files beside those of an application that change its source, whether they are there or not.
-#[must_use]
-pub fn override_files(directory: &str, application: &str) -> Vec<String> {
+pub(crate) fn override_files(directory: &str, application: &str) -> Vec<String> {
     if application.is_empty() || application.contains('/') {
         return Vec::new();
     }

@@ -25,7 +25,7 @@ const NOT_TEXT: &str = "what it makes is not UTF-8";
 
 /// A build that deploys objects of the tree.
 #[derive(Debug, Clone)]
-pub struct Builder {
+pub(crate) struct Builder {
     /// Its name: the kustomization, or what deploys a changed one.
     pub by: String,
     /// The directories of the roots that it builds.
@@ -41,7 +41,7 @@ pub struct Builder {
 }
 
 /// What a build made: its output, or why there is none.
-pub type Output = std::result::Result<Vec<u8>, String>;
+pub(crate) type Output = std::result::Result<Vec<u8>, String>;
 
 /// The builds from which objects are taken.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -58,10 +58,7 @@ impl Targets {
     /// Returns the builds that show what becomes of the objects that something may change: for each file of those, the
     /// targets that deploy it, and the topmost roots that nothing here deploys. Those from which objects are taken
     /// already are among them. `graph` is a walk over all of `tree`.
-    ///
-    /// # Errors
-    /// When the tree cannot be read.
-    pub fn builders(
+    pub(crate) fn builders(
         &self,
         graph: &Graph,
         tree: &dyn Listing,
@@ -193,10 +190,7 @@ fn plain(
 
 /// Finds what is deployed, as [`find`](super::find) did `before`, with objects as builds made them. Where one of the builds
 /// that deploy an object failed, the object is looked at as its file has it, too.
-///
-/// # Errors
-/// When the tree cannot be read, or the identity is not known.
-pub fn find_built(
+pub(crate) fn find_built(
     tree: &dyn Listing,
     config: &Config,
     identity: impl FnOnce() -> Result<Identity>,

@@ -99,7 +99,6 @@ fn is_word(text: &str) -> bool {
 struct Declared<'a> {
     /// Of `apiVersion`.
     versions: Vec<&'a str>,
-    /// Of `kind`.
     kinds: Vec<&'a str>,
     /// Whether some `name` is that of the options of Argo CD.
     is_options: bool,

@@ -13,7 +13,7 @@ use crate::tree::{self, Entry, Resolved, Tree, path};
 
 /// What an engine builds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Generated {
+pub(crate) struct Generated {
     /// The directory, from the top of the repository.
     pub directory: String,
     /// The name of the kustomization in it.
@@ -29,10 +29,11 @@ pub struct Generated {
 }
 
 /// Returns what an engine builds for a target; none where it does not build with kustomize.
-///
-/// # Errors
-/// When the tree cannot be read.
-pub fn generated(tree: &dyn Tree, target: &Target, here: &Here) -> Result<Option<Generated>> {
+pub(crate) fn generated(
+    tree: &dyn Tree,
+    target: &Target,
+    here: &Here,
+) -> Result<Option<Generated>> {
     let (directory, is_root) = match (&here.found, target.engine) {
         (Found::Kustomization(directory), _) => (directory.clone(), true),
         (Found::Directory(directory), Engine::Flux) => (directory.clone(), false),

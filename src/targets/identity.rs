@@ -26,7 +26,6 @@ const DEFAULTS: [&str; 2] = ["main", "master"];
 impl Identity {
     /// Makes it of the URLs of remotes, of what the configuration adds, and of the branches that can be what is looked
     /// at.
-    #[must_use]
     pub fn new(
         remotes: impl IntoIterator<Item = String>,
         config: &Config,
@@ -43,9 +42,6 @@ impl Identity {
     }
 
     /// Returns what is known of a repository, and of the configuration of the tree that is looked at.
-    ///
-    /// # Errors
-    /// When git cannot read its configuration or its refs.
     pub fn of(here: &Rc<LocalRepo>, config: &Config) -> Result<Identity> {
         Ok(Identity {
             repo: Some(here.clone()),
@@ -54,9 +50,6 @@ impl Identity {
     }
 
     /// Returns the files at the tip of a branch, here or at a remote; none where it is not here.
-    ///
-    /// # Errors
-    /// When git cannot read it.
     pub(super) fn tip(&self, branch: &Revision) -> Result<Option<ObjectTree>> {
         let (Some(repo), Some(name)) = (&self.repo, &branch.name) else {
             return Ok(None);
@@ -75,7 +68,6 @@ impl Identity {
     }
 
     /// Returns the directory of this repository that is the top of what a URL names; none where that is another one.
-    #[must_use]
     pub fn directory_of(&self, url: &str) -> Option<&str> {
         let url = normal(url);
         let own = self.urls.iter().find(|(own, _)| *own == url);
@@ -83,7 +75,6 @@ impl Identity {
     }
 
     /// Returns a revision that is named, or what stands for one.
-    #[must_use]
     pub fn revision(&self, name: Option<&str>) -> Revision {
         let branch = name.map(|name| name.strip_prefix("refs/heads/").unwrap_or(name));
         let is_this = match branch {

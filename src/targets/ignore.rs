@@ -12,7 +12,7 @@ use crate::failure::Result;
 use crate::tree::{Entry, Listing, path};
 
 /// The name of the files with patterns.
-pub const FILE_NAME: &str = ".sourceignore";
+pub(crate) const FILE_NAME: &str = ".sourceignore";
 
 /// What is always left out.
 const ALWAYS: [&str; 4] = [".git/", ".gitignore", ".gitmodules", ".gitattributes"];
@@ -41,7 +41,6 @@ const DEFAULTS: [&str; 20] = [
     "**/.flux.yaml",
 ];
 
-/// A pattern.
 #[derive(Debug, Clone)]
 struct Pattern {
     /// Where it stands: `.sourceignore:3`, `spec.ignore`, or that it is a default.
@@ -72,7 +71,7 @@ impl Name {
 
 /// A pattern that leaves something out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ignored {
+pub(crate) struct Ignored {
     /// The pattern, as it is written, or the directories that alone are taken in.
     pub pattern: String,
     /// Where it stands, as `.sourceignore:3`.
@@ -83,8 +82,7 @@ pub struct Ignored {
 
 impl Ignored {
     /// Returns how to take `what` in again, of which `pattern` says where it is.
-    #[must_use]
-    pub fn help(&self, what: &str, pattern: &str) -> String {
+    pub(crate) fn help(&self, what: &str, pattern: &str) -> String {
         if self.is_pattern {
             format!("take {what} in again, by a later pattern: `!{pattern}`")
         } else {
@@ -94,7 +92,7 @@ impl Ignored {
 }
 
 /// What every `.sourceignore` of a tree says, for all sources.
-pub struct SourceIgnore {
+pub(crate) struct SourceIgnore {
     /// What is left out always and by these files.
     given: Rc<[Pattern]>,
     /// The same where a source gives no pattern, either.
@@ -103,10 +101,7 @@ pub struct SourceIgnore {
 
 impl SourceIgnore {
     /// Reads the patterns.
-    ///
-    /// # Errors
-    /// When a `.sourceignore` cannot be read.
-    pub fn of(tree: &dyn Listing) -> Result<SourceIgnore> {
+    pub(crate) fn of(tree: &dyn Listing) -> Result<SourceIgnore> {
         let mut given = patterns(&ALWAYS.join("\n"), "", |_| {
             "what Flux always leaves out".to_owned()
         });
@@ -137,8 +132,7 @@ impl SourceIgnore {
     }
 
     /// Returns what is left out of the artifact of a source.
-    #[must_use]
-    pub fn with(&self, artifact: &Artifact) -> Ignores {
+    pub(crate) fn with(&self, artifact: &Artifact) -> Ignores {
         let mut own = Vec::new();
         if let Some(ignore) = &artifact.ignore {
             let place = match &artifact.object {
@@ -163,7 +157,7 @@ impl SourceIgnore {
 
 /// What is left out of an artifact.
 #[derive(Debug, Clone)]
-pub struct Ignores {
+pub(crate) struct Ignores {
     given: Rc<[Pattern]>,
     /// Those of the source, which have the last word.
     own: Vec<Pattern>,
@@ -173,8 +167,7 @@ pub struct Ignores {
 
 impl Ignores {
     /// Returns the pattern that leaves a file out, if one does.
-    #[must_use]
-    pub fn rule(&self, file: &str) -> Option<Ignored> {
+    pub(crate) fn rule(&self, file: &str) -> Option<Ignored> {
         let is_in = |directory: &String| file.starts_with(directory.as_str());
         for (directories, place) in [
             (&self.sparse, "`spec.sparseCheckout`"),

@@ -34,10 +34,7 @@ pub(super) fn of_flux(tree: &dyn Tree, base: &str, written: &str) -> Result<(Str
 }
 
 /// Returns the link on the way to a path, or at it.
-///
-/// # Errors
-/// When the tree cannot be read.
-pub fn link_to<'a>(tree: &dyn Tree, place: &'a str) -> Result<Option<&'a str>> {
+pub(crate) fn link_to<'a>(tree: &dyn Tree, place: &'a str) -> Result<Option<&'a str>> {
     let ends = place.match_indices('/').map(|(at, _)| at);
     for end in ends.chain([place.len()]) {
         match tree.entry(&place[..end])? {

@@ -15,10 +15,7 @@ use crate::walk::inputs::{self, Input, Inputs};
 const CHARTS: [&str; 2] = ["Chart.yaml", "requirements.yaml"];
 
 /// Returns what an engine reads for a target besides roots.
-///
-/// # Errors
-/// When the tree cannot be read.
-pub fn inputs(tree: &dyn Listing, target: &Target, here: &Here) -> Result<Vec<Input>> {
+pub(crate) fn inputs(tree: &dyn Listing, target: &Target, here: &Here) -> Result<Vec<Input>> {
     let mut whole = target.build.values.clone();
     match &here.found {
         // Flux does not take all of it.
@@ -64,10 +61,7 @@ fn charts(tree: &dyn Listing, directory: &str) -> Result<Vec<String>> {
 
 /// Returns the value for each application that lies in the repository: it covers every file of it that makes a
 /// difference. `.` is the path of the application itself, what begins with a slash is seen from the top.
-///
-/// # Errors
-/// When the tree cannot be read.
-pub fn generate_paths(
+pub(crate) fn generate_paths(
     tree: &Rc<dyn Listing>,
     targets: &Targets,
 ) -> Result<BTreeMap<Object, String>> {

@@ -112,18 +112,15 @@ pub(super) struct Scan {
 }
 
 /// Searches a tree for the YAML files that can hold an object that matters.
-///
-/// # Errors
-/// When the tree cannot be read.
-pub fn candidates(tree: &dyn Listing) -> Result<Search<'_>> {
+pub(crate) fn candidates(tree: &dyn Listing) -> Result<Search<'_>> {
     candidates_at(tree, &[String::new()].into())
 }
 
 /// Searches for those files at or below these places, of which none lies below another one.
-///
-/// # Errors
-/// When the tree cannot be read.
-pub fn candidates_at<'a>(tree: &'a dyn Listing, places: &BTreeSet<String>) -> Result<Search<'a>> {
+pub(crate) fn candidates_at<'a>(
+    tree: &'a dyn Listing,
+    places: &BTreeSet<String>,
+) -> Result<Search<'a>> {
     tree.files_with(places, &is_searched, may_matter)
 }
 
@@ -163,8 +160,7 @@ pub(super) fn scan_in(tree: &dyn Listing, config: &Config, candidates: &[String]
 }
 
 /// Returns whether a search looks into a file, by its name.
-#[must_use]
-pub fn is_searched(path: &str) -> bool {
+pub(crate) fn is_searched(path: &str) -> bool {
     [".yaml", ".yml", ".json"]
         .iter()
         .any(|end| path.ends_with(end))

@@ -9,17 +9,14 @@ use crate::tree::{Entry, Listing, Tree};
 
 /// What an engine does not get to see.
 #[derive(Debug, Clone, Default)]
-pub struct Hidden {
+pub(crate) struct Hidden {
     ignores: Option<Rc<Ignores>>,
     has_links: bool,
 }
 
 impl Hidden {
     /// Returns what is hidden from the engine of a target.
-    ///
-    /// # Errors
-    /// When the tree cannot be read.
-    pub fn of(tree: &dyn Listing, target: &Target, here: &Here) -> Result<Hidden> {
+    pub(crate) fn of(tree: &dyn Listing, target: &Target, here: &Here) -> Result<Hidden> {
         let ignores = match target.artifact(here) {
             Some(artifact) => Some(Rc::new(SourceIgnore::of(tree)?.with(artifact))),
             None => None,
@@ -31,8 +28,7 @@ impl Hidden {
     }
 
     /// Returns whether something is hidden. A directory is there as long as something is in it.
-    #[must_use]
-    pub fn hides(&self, place: &str, entry: Entry) -> bool {
+    pub(crate) fn hides(&self, place: &str, entry: Entry) -> bool {
         match entry {
             Entry::Link => self.has_links,
             Entry::File { .. } => {
@@ -46,8 +42,7 @@ impl Hidden {
 
 impl Target {
     /// Returns the artifact of a `GitRepository` from which Flux builds it: of others nobody here knows what is packed.
-    #[must_use]
-    pub fn artifact<'a>(&self, here: &'a Here) -> Option<&'a Rc<Artifact>> {
+    pub(crate) fn artifact<'a>(&self, here: &'a Here) -> Option<&'a Rc<Artifact>> {
         here.artifact.as_ref().filter(|artifact| {
             let object = artifact.object.as_ref();
             self.engine == Engine::Flux && object.is_none_or(|one| one.kind == "GitRepository")
@@ -56,15 +51,14 @@ impl Target {
 }
 
 /// A tree as an engine sees it.
-pub struct SeenTree<'a> {
+pub(crate) struct SeenTree<'a> {
     tree: &'a dyn Tree,
     hidden: &'a Hidden,
 }
 
 impl<'a> SeenTree<'a> {
     /// Hides something of a tree.
-    #[must_use]
-    pub fn new(tree: &'a dyn Tree, hidden: &'a Hidden) -> Self {
+    pub(crate) fn new(tree: &'a dyn Tree, hidden: &'a Hidden) -> Self {
         SeenTree { tree, hidden }
     }
 }

@@ -51,7 +51,7 @@ const FIELDS: [&str; 20] = [
 impl Targets {
     /// Notes which targets stand in objects that a kustomization of `graph` (a walk over `tree`), or another target, may
     /// change. What a build made of an object is changed by nothing else that was built.
-    pub fn settle(&mut self, graph: &Graph, tree: &dyn Tree) {
+    pub(crate) fn settle(&mut self, graph: &Graph, tree: &dyn Tree) {
         if self.targets.is_empty() {
             return;
         }
@@ -141,8 +141,7 @@ impl Target {
     }
 
     /// Returns the files of the objects that say what it is: its own, and that of its source.
-    #[must_use]
-    pub fn object_files(&self) -> Vec<&str> {
+    pub(crate) fn object_files(&self) -> Vec<&str> {
         let mut files = vec![self.object.file.as_str()];
         if let Place::Here(here) = &self.place
             && let Some(object) = here.artifact.as_ref().and_then(|one| one.object.as_ref())
@@ -154,8 +153,7 @@ impl Target {
 }
 
 /// Returns the roots of a graph whose builds read one of some files of the tree.
-#[must_use]
-pub fn roots_that_read(graph: &Graph, files: &HashSet<&str>) -> HashSet<RootId> {
+pub(crate) fn roots_that_read(graph: &Graph, files: &HashSet<&str>) -> HashSet<RootId> {
     above(graph, &users(graph), &|file| files.contains(file))
 }
 

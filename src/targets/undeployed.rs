@@ -11,10 +11,7 @@ impl Targets {
     /// Returns the files of objects that nothing deploys, each with the topmost directory of which nothing is deployed;
     /// none where what is deployed reaches no object, so that all are deployed from elsewhere. An object may be so, too,
     /// in whose directory there is another one that nothing reaches, and that deploys something.
-    ///
-    /// # Errors
-    /// When the tree cannot be read.
-    pub fn undeployed(&self, tree: &dyn Tree) -> Result<BTreeMap<String, String>> {
+    pub(crate) fn undeployed(&self, tree: &dyn Tree) -> Result<BTreeMap<String, String>> {
         let mut reached = BTreeSet::new();
         let mut deploying = BTreeSet::new();
         for (target, here) in self.here() {

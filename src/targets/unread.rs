@@ -19,7 +19,7 @@ const TEMPLATE: &str = "a template, which is filled in elsewhere";
 
 /// Something that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Unread {
+pub(crate) struct Unread {
     /// The file, from the top of the repository.
     pub file: String,
     /// 1-based line; 0 for the whole file.
@@ -32,7 +32,7 @@ pub struct Unread {
 
 /// Why something could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
+pub(crate) enum Why {
     /// Its text is not YAML.
     NotYaml,
     /// A value has the wrong type, or is a broken pattern.
@@ -56,7 +56,6 @@ impl Unread {
         }
     }
 
-    /// Returns what is not YAML.
     pub(super) fn not_yaml(file: &str, line: usize, message: impl Into<String>) -> Unread {
         Unread {
             why: Why::NotYaml,
@@ -64,7 +63,6 @@ impl Unread {
         }
     }
 
-    /// Returns what is too much.
     pub(super) fn too_much(file: &str, line: usize, message: String) -> Unread {
         Unread {
             why: Why::Limit,
@@ -171,7 +169,10 @@ fn is_of_chart(file: &str, tree: &dyn Tree) -> Result<bool> {
 impl Targets {
     /// Returns what could not be read, but is deployed as it is, for all that `graph` tells: what a root reads as a
     /// resource, and what no root reads but for templates. A root may read a file for something else, as a patch.
-    pub fn unread_objects<'a>(&'a self, graph: &'a Graph) -> impl Iterator<Item = &'a Unread> {
+    pub(crate) fn unread_objects<'a>(
+        &'a self,
+        graph: &'a Graph,
+    ) -> impl Iterator<Item = &'a Unread> {
         let mut read: HashMap<&str, bool> = HashMap::new();
         if !self.unread.is_empty() {
             for edge in graph.roots.iter().flat_map(|root| &root.edges) {

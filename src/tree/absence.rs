@@ -13,7 +13,6 @@ use crate::limits::PATH;
 /// Why a local file is not in the tree that is looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Absence {
-    /// It is nowhere.
     Nowhere,
     /// It is on disk, but not in the tree: git does not track it, or it is not staged (not
     /// committed, where the tree is a commit).
@@ -36,7 +35,6 @@ pub struct Absences {
 impl Absences {
     /// `tree` is the tree to look at; its ignore files count. `on_disk` is whether files on disk may end up in it: not
     /// in that of a commit.
-    #[must_use]
     pub fn new(here: Rc<LocalRepo>, tree: SharedTree, on_disk: bool) -> Self {
         Absences {
             here,

@@ -10,7 +10,7 @@ use crate::failure::{Failure, Result, shown};
 use crate::git::{Attributes, Checkout};
 
 /// The name of the files that say how others are checked out.
-pub const FILE_NAME: &str = ".gitattributes";
+pub(crate) const FILE_NAME: &str = ".gitattributes";
 
 /// What in a `.gitattributes` can change bytes on checkout, once `core.eol` is LF: `eol=crlf` (and the old `crlf`),
 /// `ident`, `working-tree-encoding`.
@@ -18,7 +18,7 @@ const CONVERTING: [&str; 3] = ["crlf", "ident", "encoding"];
 
 /// The result of a filter, known only to those who configured it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Filters {
+pub(crate) enum Filters {
     /// Unchanged: no conversion is configured.
     None,
     /// It cannot be read.
@@ -33,7 +33,7 @@ struct May {
 }
 
 /// Converts the files of one tree. Where no attributes may change anything, no git is started.
-pub struct Conversion {
+pub(crate) struct Conversion {
     filters: Filters,
     hash: gix::hash::Kind,
     directories: Recent<May>,
@@ -42,8 +42,7 @@ pub struct Conversion {
 
 impl Conversion {
     /// Converts as the attributes of a tree say, with object ids of this kind.
-    #[must_use]
-    pub fn new(filters: Filters, hash: gix::hash::Kind) -> Self {
+    pub(crate) fn new(filters: Filters, hash: gix::hash::Kind) -> Self {
         Conversion {
             filters,
             hash,
@@ -53,10 +52,7 @@ impl Conversion {
     }
 
     /// Reads a file of `tree`.
-    ///
-    /// # Errors
-    /// When it cannot be read, or what a checkout makes of it is unknown.
-    pub fn read(&self, tree: &dyn Listing, path: &str) -> Result<Vec<u8>> {
+    pub(crate) fn read(&self, tree: &dyn Listing, path: &str) -> Result<Vec<u8>> {
         let bytes = tree.read(path)?;
         let may = self.may(tree, path::parent(path))?;
         let filters = may.filter && self.filters == Filters::Refused;
@@ -94,10 +90,7 @@ impl Conversion {
     }
 
     /// Returns whether a checkout may change the files in `directory`, which takes the attributes of the whole tree.
-    ///
-    /// # Errors
-    /// When attributes on the way to `directory` cannot be read.
-    pub fn applies(&self, tree: &dyn Tree, directory: &str) -> Result<bool> {
+    pub(crate) fn applies(&self, tree: &dyn Tree, directory: &str) -> Result<bool> {
         let may = self.may(tree, directory)?;
         Ok(may.convert || (may.filter && self.filters == Filters::Refused))
     }
@@ -150,7 +143,6 @@ pub struct CheckedOut {
 
 impl CheckedOut {
     /// Reads the files of `tree`, the ids of which are of this kind.
-    #[must_use]
     pub fn new(tree: Rc<dyn Listing>, hash: gix::hash::Kind) -> Self {
         CheckedOut {
             tree,

@@ -7,17 +7,14 @@ use crate::failure::{Failure, Result};
 
 /// The files below a directory, whatever git knows of them.
 #[derive(Debug)]
-pub struct DirectoryTree {
+pub(crate) struct DirectoryTree {
     root: PathBuf,
     converts: bool,
 }
 
 impl DirectoryTree {
     /// Opens a directory. `converts` says whether it may be a checkout, with other line ends than git stores.
-    ///
-    /// # Errors
-    /// When it cannot be found.
-    pub fn open(directory: &Path, converts: bool) -> Result<Self> {
+    pub(crate) fn open(directory: &Path, converts: bool) -> Result<Self> {
         let root = directory.canonicalize().map_err(|error| {
             Failure::new(format!("`{}` cannot be read: {error}", directory.display()))
         })?;

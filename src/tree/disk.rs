@@ -9,7 +9,7 @@ use crate::failure::{Failure, Result};
 /// The files of this machine, as they are on disk now. Paths are those of the file system without the root, so that a
 /// reference may lead out of any directory and back into it.
 #[derive(Debug)]
-pub struct DiskTree {
+pub(crate) struct DiskTree {
     root: PathBuf,
     from: String,
 }
@@ -17,10 +17,7 @@ pub struct DiskTree {
 impl DiskTree {
     /// Opens the file system. Paths are shown relative to `from`, a real directory (no link on the
     /// way to it).
-    ///
-    /// # Errors
-    /// When `from` is not UTF-8, so that no reference could name anything from there.
-    pub fn new(from: &Path) -> Result<Self> {
+    pub(crate) fn new(from: &Path) -> Result<Self> {
         let root = from.ancestors().last().unwrap_or(from).to_owned();
         let tree = DiskTree {
             root,
@@ -31,10 +28,7 @@ impl DiskTree {
     }
 
     /// Returns the path in this tree of a real path of the file system.
-    ///
-    /// # Errors
-    /// When it is not UTF-8.
-    pub fn path(&self, place: &Path) -> Result<String> {
+    pub(crate) fn path(&self, place: &Path) -> Result<String> {
         let parts: Option<Vec<&str>> = place
             .strip_prefix(&self.root)
             .unwrap_or(place)

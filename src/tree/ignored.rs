@@ -17,7 +17,6 @@ const FILE_NAME: &str = ".gitignore";
 pub(super) struct Ignored {
     /// Where it stands, as `.gitignore:3`.
     pub(super) place: String,
-    /// Its pattern.
     pub(super) pattern: String,
 }
 

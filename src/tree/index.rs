@@ -14,17 +14,14 @@ use crate::git::{LocalRepo, Staged};
 ///
 /// A path of which only the name is staged (`git add -N`) is not there: a commit would not hold it.
 /// A path that is not merged yet is there, but cannot be read.
-pub struct IndexTree {
+pub(crate) struct IndexTree {
     tree: ObjectTree,
     unmerged: BTreeSet<String>,
 }
 
 impl IndexTree {
     /// Reads the index of this repository, as it is now. One that was never written is empty.
-    ///
-    /// # Errors
-    /// When git cannot read it.
-    pub fn open(here: Rc<LocalRepo>) -> Result<Self> {
+    pub(crate) fn open(here: Rc<LocalRepo>) -> Result<Self> {
         let mut staged = here.staged()?;
         // git lists an entry that only names a file as an empty one.
         if staged.iter().any(Staged::is_empty) {
@@ -53,8 +50,7 @@ impl IndexTree {
     }
 
     /// Returns the kind of the ids.
-    #[must_use]
-    pub fn hash(&self) -> gix::hash::Kind {
+    pub(crate) fn hash(&self) -> gix::hash::Kind {
         self.tree.hash()
     }
 }

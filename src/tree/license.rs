@@ -18,7 +18,7 @@ const MAX_BYTES: usize = 4 << 20;
 
 /// The licence files of one directory.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Licenses {
+pub(crate) struct Licenses {
     /// Their paths, links not followed, with what they hold.
     pub files: Vec<(String, Vec<u8>)>,
     /// The paths that are called so and cannot be brought along, and why.
@@ -36,8 +36,7 @@ fn is_directory_name(name: &str) -> bool {
 }
 
 /// Returns the directory whose licence a file is by its path: that it lies in, or the one above a `LICENSES`.
-#[must_use]
-pub fn covered(place: &str) -> Option<&str> {
+pub(crate) fn covered(place: &str) -> Option<&str> {
     let (name, directory) = (path::name(place), path::parent(place));
     if is_directory_name(path::name(directory)) && is_plain(name) {
         return Some(path::parent(directory));
@@ -52,10 +51,7 @@ fn is_plain(name: &str) -> bool {
 }
 
 /// Returns the licence files of a directory: `LICENSE*` and similar names, and the contents of a `LICENSES`.
-///
-/// # Errors
-/// When the tree cannot be read.
-pub fn find(tree: &dyn Tree, directory: &str) -> Result<Licenses> {
+pub(crate) fn find(tree: &dyn Tree, directory: &str) -> Result<Licenses> {
     let mut found = Licenses::default();
     if let Some(known) = tree.licenses(directory) {
         for place in known {
@@ -71,10 +67,7 @@ pub fn find(tree: &dyn Tree, directory: &str) -> Result<Licenses> {
 }
 
 /// Returns the paths of the files that [`find`] reads.
-///
-/// # Errors
-/// When the tree cannot be read.
-pub fn paths(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
+pub(crate) fn paths(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
     let named = named(tree, directory)?.into_iter();
     let files = named.filter_map(|(_, resolved)| match resolved {
         Resolved::File { path, .. } => Some(path),

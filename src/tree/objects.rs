@@ -21,7 +21,8 @@ use crate::failure::{Failure, Result, shown};
 use crate::git::LocalRepo;
 use crate::limits::{PATH, PATH_BYTES, PATHS};
 
-pub use super::store::{open, open_fetched, proven};
+pub use super::store::open;
+pub(crate) use super::store::{open_fetched, proven};
 
 /// Every tree object that was looked into, decoded once.
 type Decoded = RefCell<HashMap<ObjectId, Arc<Directory>>>;
@@ -43,9 +44,6 @@ pub struct ObjectTree {
 }
 
 /// Reads a full hex object id.
-///
-/// # Errors
-/// When it is none.
 pub fn object_id(hex: &str) -> Result<ObjectId> {
     ObjectId::from_hex(hex.as_bytes())
         .map_err(|_| Failure::new(format!("`{hex}` is not a full object id")))
@@ -53,15 +51,11 @@ pub fn object_id(hex: &str) -> Result<ObjectId> {
 
 impl ObjectTree {
     /// Opens the tree object `root` of a repository that is not the user's.
-    #[must_use]
     pub fn new(repository: gix::Repository, root: ObjectId) -> Self {
         ObjectTree::at(Rc::new(Objects::fetched(repository)), root, "")
     }
 
     /// Opens the tree object `root` of this repository.
-    ///
-    /// # Errors
-    /// When the repository cannot be opened.
     pub fn of_here(here: Rc<LocalRepo>, root: ObjectId) -> Result<Self> {
         let top = here.top.as_deref().and_then(Top::new);
         let objects = Rc::new(Objects::of_here(here)?);
@@ -72,7 +66,6 @@ impl ObjectTree {
     }
 
     /// Returns the tree object `root` of the same repository. What the two have in common is held once.
-    #[must_use]
     pub fn beside(&self, root: ObjectId) -> Self {
         ObjectTree {
             decoded: self.decoded.clone(),
@@ -82,7 +75,6 @@ impl ObjectTree {
     }
 
     /// Returns the repository that it lies in.
-    #[must_use]
     pub fn repository(&self) -> &gix::Repository {
         self.objects.repository()
     }
@@ -113,9 +105,6 @@ impl ObjectTree {
     }
 
     /// Returns the id of the blob, link or gitlink at `path`; of a directory none.
-    ///
-    /// # Errors
-    /// When an object cannot be read.
     pub fn id(&self, path: &str) -> Result<Option<ObjectId>> {
         Ok(self
             .item(path)?
@@ -124,9 +113,6 @@ impl ObjectTree {
     }
 
     /// Returns the id of the file or link at `path` if the bytes of that are not here.
-    ///
-    /// # Errors
-    /// When a tree cannot be read.
     pub fn lacks(&self, path: &str) -> Result<Option<ObjectId>> {
         let blob = self
             .item(path)?
@@ -136,9 +122,6 @@ impl ObjectTree {
     }
 
     /// Returns the number of bytes of the blob at `path`, without reading them; none where there is no blob.
-    ///
-    /// # Errors
-    /// When an object cannot be read.
     pub fn size(&self, path: &str) -> Result<Option<u64>> {
         let blob = self
             .item(path)?
@@ -147,7 +130,6 @@ impl ObjectTree {
     }
 
     /// Returns the kind of the ids.
-    #[must_use]
     pub fn hash(&self) -> gix::hash::Kind {
         self.objects.hash()
     }
@@ -220,7 +202,6 @@ impl ObjectTree {
     }
 
     /// Returns the links that were followed until now.
-    #[must_use]
     pub fn followed(&self) -> BTreeSet<String> {
         self.links.borrow().clone()
     }

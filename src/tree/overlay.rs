@@ -6,7 +6,7 @@ use super::{Entry, SharedTree, Tree, path};
 use crate::failure::Result;
 
 /// A tree, and what is different from it.
-pub struct OverlayTree {
+pub(crate) struct OverlayTree {
     base: SharedTree,
     files: BTreeMap<String, (Vec<u8>, bool)>,
     directories: BTreeSet<String>,
@@ -14,8 +14,7 @@ pub struct OverlayTree {
 
 impl OverlayTree {
     /// Returns `base` without a difference.
-    #[must_use]
-    pub fn new(base: SharedTree) -> Self {
+    pub(crate) fn new(base: SharedTree) -> Self {
         OverlayTree {
             base,
             files: BTreeMap::new(),
@@ -24,7 +23,7 @@ impl OverlayTree {
     }
 
     /// Puts a file at `place`, whatever was there.
-    pub fn file(&mut self, place: &str, bytes: &[u8], executable: bool) {
+    pub(crate) fn file(&mut self, place: &str, bytes: &[u8], executable: bool) {
         self.files
             .insert(place.to_owned(), (bytes.to_vec(), executable));
         let mut directory = path::parent(place);

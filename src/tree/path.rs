@@ -3,30 +3,26 @@
 use std::collections::BTreeSet;
 
 /// Returns the non-empty components of `path`.
-pub fn components(path: &str) -> impl DoubleEndedIterator<Item = &str> {
+pub(crate) fn components(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     path.split('/').filter(|component| !component.is_empty())
 }
 
 /// Returns whether the text is an absolute path on any platform we run on.
-#[must_use]
-pub fn is_absolute(text: &str) -> bool {
+pub(crate) fn is_absolute(text: &str) -> bool {
     text.starts_with('/') || std::path::Path::new(text).is_absolute()
 }
 
 /// Returns the directory that holds `path`; of the top the top.
-#[must_use]
 pub fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
 /// Returns the last component of `path`.
-#[must_use]
 pub fn name(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
 /// Puts a relative path that holds no `.` or `..` below `directory`.
-#[must_use]
 pub fn join(directory: &str, path: &str) -> String {
     match (directory.is_empty(), path.is_empty()) {
         (true, _) => path.to_owned(),
@@ -37,8 +33,7 @@ pub fn join(directory: &str, path: &str) -> String {
 
 /// Joins a reference to the directory it is relative to, lexically, as kustomize does (Go's
 /// `filepath.Join`). `None` when it climbs above the top.
-#[must_use]
-pub fn resolve(directory: &str, text: &str) -> Option<String> {
+pub(crate) fn resolve(directory: &str, text: &str) -> Option<String> {
     let mut stack: Vec<&str> = components(directory).collect();
     for component in components(text) {
         match component {
@@ -53,20 +48,17 @@ pub fn resolve(directory: &str, text: &str) -> Option<String> {
 }
 
 /// Returns whether `text`, walked from the real directory `directory`, ever climbs above the top.
-#[must_use]
-pub fn climbs_out(directory: &str, text: &str) -> bool {
+pub(crate) fn climbs_out(directory: &str, text: &str) -> bool {
     resolve(directory, text).is_none()
 }
 
 /// Returns whether `path` is `directory` or lies below it.
-#[must_use]
-pub fn is_in(path: &str, directory: &str) -> bool {
+pub(crate) fn is_in(path: &str, directory: &str) -> bool {
     below(path, directory).is_some()
 }
 
 /// Returns `path` relative to `directory`, if it is that directory or lies below it.
-#[must_use]
-pub fn below<'a>(path: &'a str, directory: &str) -> Option<&'a str> {
+pub(crate) fn below<'a>(path: &'a str, directory: &str) -> Option<&'a str> {
     if directory.is_empty() {
         return Some(path);
     }
@@ -77,7 +69,6 @@ pub fn below<'a>(path: &'a str, directory: &str) -> Option<&'a str> {
 }
 
 /// Returns the relative path that leads from the directory `from` to `to`; `.` when they are one.
-#[must_use]
 pub fn relative(from: &str, to: &str) -> String {
     let from: Vec<&str> = components(from).collect();
     let to: Vec<&str> = components(to).collect();
@@ -92,8 +83,7 @@ pub fn relative(from: &str, to: &str) -> String {
 }
 
 /// Returns the innermost directory that both paths are or lie below; empty for the top.
-#[must_use]
-pub fn common<'a>(one: &'a str, other: &str) -> &'a str {
+pub(crate) fn common<'a>(one: &'a str, other: &str) -> &'a str {
     let mut common = one;
     while !is_in(other, common) {
         common = parent(common);
@@ -102,7 +92,7 @@ pub fn common<'a>(one: &'a str, other: &str) -> &'a str {
 }
 
 /// Returns a path and the directories above it, without the top.
-pub fn and_above(path: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn and_above(path: &str) -> impl Iterator<Item = &str> {
     let start = Some(path).filter(|path| !path.is_empty());
     std::iter::successors(start, |path| {
         Some(parent(path)).filter(|path| !path.is_empty())
@@ -110,7 +100,7 @@ pub fn and_above(path: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns all directories that some files lie in, at any depth, without the top.
-pub fn directories<'a>(files: impl IntoIterator<Item = &'a str>) -> BTreeSet<&'a str> {
+pub(crate) fn directories<'a>(files: impl IntoIterator<Item = &'a str>) -> BTreeSet<&'a str> {
     let mut all = BTreeSet::new();
     for file in files {
         // Those above one that is known are, too.

@@ -32,9 +32,6 @@ const THREADS: usize = 8;
 
 /// Opens the object database of the repository at `git_dir`. No reference is read, so that every
 /// ref storage will do.
-///
-/// # Errors
-/// When the repository cannot be opened.
 pub fn open(git_dir: &Path) -> Result<gix::Repository> {
     opened(git_dir, gix::open::Options::isolated())
 }
@@ -45,10 +42,7 @@ const PACKS: usize = 256;
 
 /// Opens the object database of a repository that is not the user's: no object in it that needs more than
 /// `most` bytes of memory at once is read.
-///
-/// # Errors
-/// When the repository cannot be opened.
-pub fn open_fetched(git_dir: &Path, most: u64) -> Result<gix::Repository> {
+pub(crate) fn open_fetched(git_dir: &Path, most: u64) -> Result<gix::Repository> {
     let limit = format!("gitoxide.objects.allocLimit={most}");
     let slots = gix::odb::store::init::Slots::AsNeededByDiskState {
         multiplier: 2.0,
@@ -84,10 +78,7 @@ fn cache_bases(repository: &mut gix::Repository, bytes: usize) {
 
 /// Returns the bytes of an object (`kind`: `commit`, `tree`, `blob`) that was proven to be what its id says:
 /// whoever can write to a pack can put other bytes under an id.
-///
-/// # Errors
-/// When it cannot be read, or is something else.
-pub fn proven(repository: &gix::Repository, kind: &str, id: ObjectId) -> Result<Vec<u8>> {
+pub(crate) fn proven(repository: &gix::Repository, kind: &str, id: ObjectId) -> Result<Vec<u8>> {
     let unreadable = |reason: &dyn std::fmt::Display| {
         Failure::new(format!("{kind} {id} cannot be read: {reason}"))
     };
@@ -133,7 +124,6 @@ fn search(
 
 impl Objects {
     /// Takes the objects of a repository that is not the user's.
-    #[must_use]
     pub(super) fn fetched(repository: gix::Repository) -> Self {
         Objects {
             repository,
@@ -142,9 +132,6 @@ impl Objects {
     }
 
     /// Opens the objects of this repository.
-    ///
-    /// # Errors
-    /// When the repository cannot be opened.
     pub(super) fn of_here(here: Rc<LocalRepo>) -> Result<Self> {
         Ok(Objects {
             repository: open(&here.git_dir)?,
@@ -153,33 +140,26 @@ impl Objects {
     }
 
     /// Returns the repository.
-    #[must_use]
     pub(super) fn repository(&self) -> &gix::Repository {
         &self.repository
     }
 
     /// Returns the kind of the hashes.
-    #[must_use]
     pub(super) fn hash(&self) -> gix::hash::Kind {
         self.repository.object_hash()
     }
 
     /// Returns whether these are the objects of this repository.
-    #[must_use]
     pub(super) fn are_here(&self) -> bool {
         self.here.is_some()
     }
 
     /// Returns whether an object is here.
-    #[must_use]
     pub(super) fn holds(&self, id: ObjectId) -> bool {
         self.repository.has_object(id)
     }
 
     /// Returns the number of bytes of an object, without reading them.
-    ///
-    /// # Errors
-    /// When there is no such object.
     pub(super) fn size(&self, id: ObjectId) -> Result<u64> {
         let header = self.repository.find_header(id);
         let header =
@@ -227,10 +207,6 @@ impl Objects {
     }
 
     /// Returns the raw bytes of the object (`kind`: `blob`, `tree`) that is at `path`.
-    ///
-    /// # Errors
-    /// When there is none, or it cannot be read, or one of a repository that is not the user's is not
-    /// what its id says.
     pub(super) fn read(&self, kind: &str, id: ObjectId, path: &str) -> Result<Vec<u8>> {
         let Some(here) = &self.here else {
             return proven(&self.repository, kind, id);

@@ -15,7 +15,7 @@ use crate::limits::PATH;
 
 /// The files below the top of the working tree, ignored ones too: a build reads them all. A submodule
 /// of the index is one, whether it is checked out or not.
-pub struct WorkingTree {
+pub(crate) struct WorkingTree {
     here: Rc<LocalRepo>,
     top: Top,
     submodules: BTreeSet<String>,
@@ -31,10 +31,7 @@ pub struct WorkingTree {
 
 impl WorkingTree {
     /// Opens the working tree of this repository.
-    ///
-    /// # Errors
-    /// When there is none, or its index cannot be read.
-    pub fn open(here: Rc<LocalRepo>) -> Result<Self> {
+    pub(crate) fn open(here: Rc<LocalRepo>) -> Result<Self> {
         let top = here.top.as_deref().and_then(Top::new);
         let top = top.ok_or_else(|| {
             Failure::new("this repository has no working tree")
@@ -56,8 +53,7 @@ impl WorkingTree {
     }
 
     /// Returns whether a file that was read is still what it was.
-    #[must_use]
-    pub fn is_as_read(&self, path: &str) -> bool {
+    pub(crate) fn is_as_read(&self, path: &str) -> bool {
         let read = self.read.borrow().get(path).copied();
         read.is_none_or(|read| {
             disk::read(&self.place(path)).is_ok_and(|bytes| digest(&bytes) == read)

@@ -8,7 +8,7 @@ use crate::record::{GitRemote, Left};
 
 /// The result.
 #[derive(Debug, Clone, Default)]
-pub struct Verified {
+pub(crate) struct Verified {
     /// The commit or the directory as it was named.
     pub rev: String,
     /// The full id of the commit; none of a directory.
@@ -27,9 +27,8 @@ pub struct Verified {
     pub also: Vec<&'static str>,
 }
 
-/// One record.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Record {
+pub(crate) struct Record {
     /// The directory of its lock from the top of the repository; empty for the top.
     #[serde(serialize_with = "shown")]
     pub directory: String,
@@ -56,7 +55,7 @@ fn shown<S: Serializer>(directory: &str, serializer: S) -> Result<S::Ok, S::Erro
 
 /// Something that is not as the record says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
+pub(crate) struct Difference {
     /// What sort of thing it is.
     pub kind: Kind,
     /// The file or directory from the top of the repository; empty where the commit is meant.
@@ -70,7 +69,7 @@ pub struct Difference {
 /// The sorts of [`Difference`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub(crate) enum Kind {
     /// A file is not what the lock says.
     File,
     /// A lock that the message names is gone.
@@ -91,8 +90,7 @@ pub enum Kind {
 
 impl Verified {
     /// Returns the exit status: 0 as recorded, 1 something differs, 2 something could not be checked.
-    #[must_use]
-    pub fn status(&self) -> u8 {
+    pub(crate) fn status(&self) -> u8 {
         if self.failures.is_empty() {
             u8::from(!self.differences.is_empty())
         } else {

@@ -14,11 +14,11 @@ use crate::tree::{Listing, path};
 use crate::walk::{self, Contents, Origin, Source, Target};
 
 /// Asks for remotes: one answer for each, in their order.
-pub type Ask<'a> = dyn Fn(&[&Remote]) -> Vec<Answer> + 'a;
+pub(crate) type Ask<'a> = dyn Fn(&[&Remote]) -> Vec<Answer> + 'a;
 
 /// A remote of a lock, and its state upstream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Upstream {
+pub(crate) struct Upstream {
     /// The lock that lists it, from the top of the repository.
     pub lock: String,
     /// The line of that lock on which it begins, from 1.
@@ -26,7 +26,6 @@ pub struct Upstream {
     /// Its entry in the lock.
     #[serde(flatten)]
     pub remote: Remote,
-    /// What was answered.
     #[serde(flatten)]
     pub answer: Answer,
 }
@@ -83,9 +82,6 @@ pub(super) fn with(listed: Listed, answer: Answer) -> Upstream {
 }
 
 /// Returns the remotes that a lock lists; with `paths`, those that what lies in or below them needs.
-///
-/// # Errors
-/// When the tree cannot be read.
 pub(super) fn listed(
     tree: &Rc<dyn Listing>,
     directory: &str,

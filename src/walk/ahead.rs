@@ -5,7 +5,6 @@ use std::thread;
 use crate::kustomization::{self, Kustomization, Refused};
 use crate::parallel::processors;
 
-/// What is read in a kustomization.
 pub(super) type Read = Result<Kustomization, Refused>;
 
 /// How many kustomizations are worth a thread.

@@ -20,14 +20,13 @@ use crate::record::{ChartRemote, Lock, chart_label};
 use crate::redact::SafeUrl;
 use crate::tree::{self, Resolved, path};
 
-pub use homes::{CHART_HOME, ChartHomes};
+pub(crate) use homes::{CHART_HOME, ChartHomes};
 
 /// A chart of a repository.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ChartRef {
+pub(crate) struct ChartRef {
     /// The repository as written.
     pub repo: SafeUrl,
-    /// Its name.
     pub name: String,
     /// The version as written; empty when none is.
     pub version: String,
@@ -36,7 +35,7 @@ pub struct ChartRef {
 }
 
 /// A chart that was pulled.
-pub struct Archive {
+pub(crate) struct Archive {
     /// The request.
     pub chart: ChartRef,
     /// The version that it is.
@@ -51,7 +50,7 @@ pub struct Archive {
 
 /// The result of a chart that was requested.
 #[derive(Clone)]
-pub enum Pulled {
+pub(crate) enum Pulled {
     /// It is here.
     Archive(Rc<Archive>),
     /// It is left remote; the rest of a sentence explains why, or what to do.
@@ -59,12 +58,11 @@ pub enum Pulled {
 }
 
 /// A chart of a repository that is not in the tree, and what happened to it.
-pub struct Chart {
+pub(crate) struct Chart {
     /// The root whose kustomization or plugin configuration names it.
     pub root: RootId,
     /// Where it is named: index into [`Graph::notes`].
     pub note: usize,
-    /// Its name.
     pub name: String,
     /// What names it in a record; empty for one that should be in the tree, and may be missing.
     pub label: String,
@@ -74,20 +72,17 @@ pub struct Chart {
 
 impl ChartRef {
     /// Returns what names it in a record.
-    #[must_use]
-    pub fn label(&self) -> String {
+    pub(crate) fn label(&self) -> String {
         chart_label(&self.repo.shown(), &self.name, self.version())
     }
 
     /// Returns it as it may be shown.
-    #[must_use]
-    pub fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         self.label()
     }
 
     /// Returns what it is for a policy.
-    #[must_use]
-    pub fn subject(&self) -> Subject {
+    pub(crate) fn subject(&self) -> Subject {
         Subject::Helm {
             url: self.repo.shown(),
             chart: self.name.clone(),
@@ -96,14 +91,12 @@ impl ChartRef {
     }
 
     /// Returns whether it is an artifact of a registry.
-    #[must_use]
-    pub fn is_oci(&self) -> bool {
+    pub(crate) fn is_oci(&self) -> bool {
         self.repo.exposed().starts_with("oci://")
     }
 
     /// Returns its entry in a lock.
-    #[must_use]
-    pub fn locked<'a>(&self, lock: &'a Lock) -> Option<&'a ChartRemote> {
+    pub(crate) fn locked<'a>(&self, lock: &'a Lock) -> Option<&'a ChartRemote> {
         lock.find_chart(&self.repo.shown(), &self.name, self.version())
     }
 
@@ -112,10 +105,7 @@ impl ChartRef {
     }
 
     /// Refuses what helm, or a path, could take for something else.
-    ///
-    /// # Errors
-    /// With what is wrong.
-    pub fn refuse_unsafe(&self) -> Result<()> {
+    pub(crate) fn refuse_unsafe(&self) -> Result<()> {
         let refuse = |what: &str| {
             Err(
                 Failure::new(format!("the chart {} is refused: {what}", self.shown()))
@@ -148,14 +138,13 @@ impl ChartRef {
 }
 
 /// A chart that a kustomization or plugin configuration names.
-pub struct Named<'a> {
+pub(crate) struct Named<'a> {
     /// Where, as an index into [`Graph::notes`].
     pub note: usize,
     /// Where.
     pub noted: &'a Noted,
     /// The repository as written; none for one that must be in the tree.
     pub repo: Option<&'a str>,
-    /// Its name.
     pub name: &'a str,
     /// The version as written; empty when none is.
     pub version: &'a str,
@@ -167,8 +156,7 @@ pub struct Named<'a> {
 
 impl Named<'_> {
     /// Returns the chart to request; none if it must be in the tree.
-    #[must_use]
-    pub fn wanted(&self) -> Option<ChartRef> {
+    pub(crate) fn wanted(&self) -> Option<ChartRef> {
         let devel = matches!(
             self.noted.note.kind,
             NoteKind::RemoteChart { devel: true, .. }
@@ -184,7 +172,7 @@ impl Named<'_> {
 
 /// Where a chart is looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub(crate) enum Place {
     /// At this path, from the top, and something is there.
     There(String),
     /// At this path, links on the way followed, and there is nothing.
@@ -197,8 +185,7 @@ pub enum Place {
 
 impl Graph {
     /// Returns the charts that roots name, in the order of the notes.
-    #[must_use]
-    pub fn named_charts(&self) -> Vec<Named<'_>> {
+    pub(crate) fn named_charts(&self) -> Vec<Named<'_>> {
         let homes = self.chart_homes();
         let notes = self.notes.iter().enumerate();
         let charts = notes.filter_map(|(note, noted)| {

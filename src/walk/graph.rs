@@ -15,17 +15,17 @@ use crate::reference::RepoRef;
 use crate::tree::{SharedTree, path};
 
 /// A tree that the walk reads from: index into [`Graph::sources`]. 0 is where the walk starts.
-pub type SourceId = usize;
+pub(crate) type SourceId = usize;
 /// A kustomization root: index into [`Graph::roots`].
-pub type RootId = usize;
+pub(crate) type RootId = usize;
 /// A file: index into [`Graph::files`].
-pub type FileId = usize;
+pub(crate) type FileId = usize;
 /// What is carried: index into [`Graph::carried`].
-pub type CarriedId = usize;
+pub(crate) type CarriedId = usize;
 
 /// The references of a kustomization and everything they lead to.
 #[derive(Default)]
-pub struct Graph {
+pub(crate) struct Graph {
     /// The trees that were read.
     pub sources: Vec<Source>,
     /// The kustomization roots, the target first, each once per tree.
@@ -52,7 +52,7 @@ pub struct Graph {
 
 /// A note and where it stands.
 #[derive(Debug, Clone)]
-pub struct Noted {
+pub(crate) struct Noted {
     /// The root whose kustomization, or plugin configuration, it is in.
     pub root: RootId,
     /// The file that it is in.
@@ -62,7 +62,7 @@ pub struct Noted {
 }
 
 /// One tree and what bounds it.
-pub struct Source {
+pub(crate) struct Source {
     /// The files.
     pub tree: SharedTree,
     /// The directory that roots of this tree may not leave.
@@ -72,7 +72,7 @@ pub struct Source {
 }
 
 /// One commit of a repository that a remote root named.
-pub struct Repository {
+pub(crate) struct Repository {
     /// Its files, as a checkout gives them.
     pub tree: SharedTree,
     /// The request.
@@ -83,14 +83,13 @@ pub struct Repository {
 
 impl Repository {
     /// Returns the ref as written, or what stands for it in paths when none was: the commit.
-    #[must_use]
-    pub fn version_name(&self) -> &str {
+    pub(crate) fn version_name(&self) -> &str {
         self.version.reference.as_deref().unwrap_or(&self.commit)
     }
 }
 
 /// A directory with a kustomization file.
-pub struct Root {
+pub(crate) struct Root {
     /// The tree it lies in.
     pub source: SourceId,
     /// Its real path in that tree.
@@ -109,7 +108,7 @@ pub struct Root {
 
 /// A directory that a build needs as a whole, or a single file, which holds no references for us: a chart, or the program
 /// of a function.
-pub struct Carried {
+pub(crate) struct Carried {
     /// The tree it lies in.
     pub source: SourceId,
     /// Its path in that tree. There may be links on the way: the copy has it at this very place.
@@ -120,7 +119,7 @@ pub struct Carried {
 }
 
 /// A file that is in use.
-pub struct File {
+pub(crate) struct File {
     /// Where it comes from.
     pub origin: Origin,
     /// Its bytes, as kustomize reads them; empty where [`super::Contents`] leaves them out, or they are not
@@ -134,15 +133,13 @@ pub struct File {
 
 /// Where a file comes from.
 #[derive(Clone)]
-pub enum Origin {
-    /// A tree.
+pub(crate) enum Origin {
     Tree {
         /// Which one.
         source: SourceId,
         /// Its real path there.
         path: String,
     },
-    /// A remote file.
     Remote(Rc<RemoteFile>),
     /// A chart that was pulled.
     Archive {
@@ -154,17 +151,16 @@ pub enum Origin {
 }
 
 /// A file that was downloaded.
-pub struct RemoteFile {
+pub(crate) struct RemoteFile {
     /// The URL as written.
     pub url: SafeUrl,
     /// The SHA-256 of its bytes, in hex.
     pub sha256: String,
-    /// Its bytes.
     pub bytes: Rc<[u8]>,
 }
 
 /// One reference and where it leads.
-pub struct Edge {
+pub(crate) struct Edge {
     /// The file that holds the reference: the kustomization, or a plugin configuration.
     pub from: FileId,
     /// The reference.
@@ -177,7 +173,7 @@ pub struct Edge {
 
 /// Where a reference leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub(crate) enum Target {
     /// A kustomization root; `remote` when the reference is a URL.
     Root {
         /// Which one.
@@ -185,7 +181,6 @@ pub enum Target {
         /// Whether the reference is a URL.
         remote: bool,
     },
-    /// A file.
     File(FileId),
     /// A file or directory that is brought along as a whole.
     Carried(CarriedId),
@@ -199,7 +194,7 @@ pub enum Target {
 
 /// Something that works but should be known.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Warning {
+pub(crate) struct Warning {
     /// What sort of thing it is.
     pub rule: Rule,
     /// How much it matters here.
@@ -231,7 +226,7 @@ impl From<Finding> for Warning {
 
 impl Warning {
     /// Returns a warning with the severity that its rule has.
-    pub fn new(rule: Rule, location: Location, message: String) -> Warning {
+    pub(crate) fn new(rule: Rule, location: Location, message: String) -> Warning {
         Warning {
             rule,
             severity: rule.default_severity(),
@@ -241,13 +236,12 @@ impl Warning {
     }
 
     /// Returns whether nothing is written because of it.
-    #[must_use]
-    pub fn fails(&self) -> bool {
+    pub(crate) fn fails(&self) -> bool {
         self.severity == Severity::Error
     }
 
     /// Gives warnings the severity that they have here, with `strict` that of errors; those of rules that are off go.
-    pub fn judge(warnings: &mut Vec<Warning>, config: &Config, strict: bool) {
+    pub(crate) fn judge(warnings: &mut Vec<Warning>, config: &Config, strict: bool) {
         warnings.retain_mut(
             |warning| match config.level(warning.rule, warning.severity) {
                 Some(severity) => {
@@ -262,8 +256,7 @@ impl Warning {
 
 impl Edge {
     /// Returns where it stands, for [`Graph::exception`].
-    #[must_use]
-    pub fn lines(&self) -> (FileId, usize, usize) {
+    pub(crate) fn lines(&self) -> (FileId, usize, usize) {
         (self.from, self.reference.line, self.reference.end_line)
     }
 }
@@ -271,8 +264,7 @@ impl Edge {
 impl Graph {
     /// Returns the bytes of a kustomization or plugin configuration. Those that were not kept are read again; empty if
     /// that fails.
-    #[must_use]
-    pub fn bytes(&self, file: FileId) -> Rc<[u8]> {
+    pub(crate) fn bytes(&self, file: FileId) -> Rc<[u8]> {
         let file = &self.files[file];
         match &file.origin {
             Origin::Tree { source, path } if file.bytes.is_empty() => {
@@ -286,8 +278,7 @@ impl Graph {
 
     /// Returns why something that a rule is about stays as it is: because of a comment at the lines of a file where it is
     /// named, or of the configuration.
-    #[must_use]
-    pub fn exception(
+    pub(crate) fn exception(
         &self,
         config: &Config,
         rule: Rule,
@@ -309,15 +300,13 @@ impl Graph {
     }
 
     /// Returns the place of a note, for [`Graph::exception`].
-    #[must_use]
-    pub fn lines_of(&self, note: usize) -> (FileId, usize, usize) {
+    pub(crate) fn lines_of(&self, note: usize) -> (FileId, usize, usize) {
         let Noted { file, note, .. } = &self.notes[note];
         (*file, note.line, note.line)
     }
 
     /// Returns the file's path as the user would name it.
-    #[must_use]
-    pub fn label(&self, file: FileId) -> String {
+    pub(crate) fn label(&self, file: FileId) -> String {
         match &self.files[file].origin {
             Origin::Tree { source, path } => self.sources[*source].tree.label(path),
             Origin::Remote(remote) => remote.url.shown(),
@@ -326,14 +315,12 @@ impl Graph {
     }
 
     /// Returns whether a file lies in the tree where the walk starts.
-    #[must_use]
-    pub fn is_start(&self, file: FileId) -> bool {
+    pub(crate) fn is_start(&self, file: FileId) -> bool {
         matches!(self.files[file].origin, Origin::Tree { source: 0, .. })
     }
 
     /// Returns whether a file came over the network.
-    #[must_use]
-    pub fn is_fetched(&self, file: FileId) -> bool {
+    pub(crate) fn is_fetched(&self, file: FileId) -> bool {
         match &self.files[file].origin {
             Origin::Tree { source, .. } => self.sources[*source].repository.is_some(),
             Origin::Remote(_) | Origin::Archive { .. } => true,
@@ -341,8 +328,7 @@ impl Graph {
     }
 
     /// Returns a file as the place of a message.
-    #[must_use]
-    pub fn place(&self, file: FileId) -> Location {
+    pub(crate) fn place(&self, file: FileId) -> Location {
         let label = self.label(file);
         let (url, file) = match &self.files[file].origin {
             Origin::Remote(_) => (label, String::new()),
@@ -365,8 +351,7 @@ impl Graph {
     }
 
     /// Returns the place of a note.
-    #[must_use]
-    pub fn note_location(&self, note: usize) -> Location {
+    pub(crate) fn note_location(&self, note: usize) -> Location {
         let Noted { file, note, .. } = &self.notes[note];
         Location {
             line: note.line,
@@ -377,8 +362,7 @@ impl Graph {
     }
 
     /// Returns the place of a reference that stands in `file`.
-    #[must_use]
-    pub fn location(&self, file: FileId, reference: &Reference) -> Location {
+    pub(crate) fn location(&self, file: FileId, reference: &Reference) -> Location {
         Location {
             line: reference.line,
             column: reference.column,
@@ -388,7 +372,7 @@ impl Graph {
     }
 
     /// Returns these roots and all that they lead to, over the references that `follows` takes.
-    pub fn reach(
+    pub(crate) fn reach(
         &self,
         starts: impl IntoIterator<Item = RootId>,
         follows: impl Fn(RootId, usize, &Edge) -> bool,
@@ -411,8 +395,7 @@ impl Graph {
     }
 
     /// Returns the files, and what is needed as a whole, that a build of a root reads for itself.
-    #[must_use]
-    pub fn read_by(&self, id: RootId) -> (BTreeSet<FileId>, BTreeSet<CarriedId>) {
+    pub(crate) fn read_by(&self, id: RootId) -> (BTreeSet<FileId>, BTreeSet<CarriedId>) {
         let root = &self.roots[id];
         let mut files = BTreeSet::from([root.file]);
         let mut carried: BTreeSet<CarriedId> = root.carries.iter().copied().collect();
@@ -433,8 +416,7 @@ impl Graph {
     }
 
     /// Returns the roots whose resources are read as plugin configurations.
-    #[must_use]
-    pub fn plugin_roots(&self) -> BTreeSet<RootId> {
+    pub(crate) fn plugin_roots(&self) -> BTreeSet<RootId> {
         let edges = self.roots.iter().flat_map(|root| &root.edges);
         let listed = edges.filter(|edge| edge.reference.accepts == Accepts::Plugin);
         let listed = listed.filter_map(|edge| match edge.target {
@@ -447,8 +429,7 @@ impl Graph {
     }
 
     /// Returns the roots of the tree where the walk starts, by their directories.
-    #[must_use]
-    pub fn own_roots(&self) -> HashMap<&str, RootId> {
+    pub(crate) fn own_roots(&self) -> HashMap<&str, RootId> {
         let roots = self.roots.iter().enumerate();
         let own = roots.filter(|(_, root)| root.source == 0);
         own.map(|(id, root)| (root.directory.as_str(), id))
@@ -456,8 +437,7 @@ impl Graph {
     }
 
     /// Returns the path of a file of the tree where the walk starts.
-    #[must_use]
-    pub fn own_path(&self, file: FileId) -> Option<&str> {
+    pub(crate) fn own_path(&self, file: FileId) -> Option<&str> {
         match &self.files[file].origin {
             Origin::Tree { source: 0, path } => Some(path),
             _ => None,
@@ -465,13 +445,12 @@ impl Graph {
     }
 
     /// Returns the paths of all files of the tree where the walk starts.
-    pub fn own_paths(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn own_paths(&self) -> impl Iterator<Item = &str> {
         (0..self.files.len()).filter_map(|file| self.own_path(file))
     }
 
     /// Returns the path of the file of the tree where the walk starts to which a reference leads.
-    #[must_use]
-    pub fn own_file(&self, edge: &Edge) -> Option<&str> {
+    pub(crate) fn own_file(&self, edge: &Edge) -> Option<&str> {
         match edge.target {
             Target::File(file) => self.own_path(file),
             _ => None,
@@ -479,14 +458,12 @@ impl Graph {
     }
 
     /// Returns the roots that some of `starts` leads to, over nothing that stays remote.
-    #[must_use]
-    pub fn insisted(&self, starts: impl IntoIterator<Item = RootId>) -> BTreeSet<RootId> {
+    pub(crate) fn insisted(&self, starts: impl IntoIterator<Item = RootId>) -> BTreeSet<RootId> {
         self.reach(starts, |root, index, _| !self.left.contains(&(root, index)))
     }
 
     /// Returns the path in the tree that a text means to a root, as a path; none out of the tree.
-    #[must_use]
-    pub fn local_path(&self, root: RootId, text: &str) -> Option<String> {
+    pub(crate) fn local_path(&self, root: RootId, text: &str) -> Option<String> {
         let root = &self.roots[root];
         if path::is_absolute(text) {
             self.sources[root.source].tree.absolute(text)
@@ -496,15 +473,13 @@ impl Graph {
     }
 
     /// Returns the root's directory as the user would name it.
-    #[must_use]
-    pub fn root_label(&self, root: RootId) -> String {
+    pub(crate) fn root_label(&self, root: RootId) -> String {
         let root = &self.roots[root];
         self.sources[root.source].tree.label(&root.directory)
     }
 
     /// Returns the path of a root relative to the scope of its tree.
-    #[must_use]
-    pub fn in_scope<'a>(&self, source: SourceId, path: &'a str) -> &'a str {
+    pub(crate) fn in_scope<'a>(&self, source: SourceId, path: &'a str) -> &'a str {
         path::below(path, &self.sources[source].scope).unwrap_or(path)
     }
 }

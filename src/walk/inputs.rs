@@ -14,7 +14,7 @@ use crate::tree::{self, Entry, Listing, Resolved, Tree, path};
 
 /// Something that a build reads.
 #[derive(Debug, Clone)]
-pub enum Input {
+pub(crate) enum Input {
     /// What is at a path of the tree: nothing, a file and what it holds, a link and where it leads, or that it is a
     /// directory.
     At(String),
@@ -28,7 +28,7 @@ pub enum Input {
 
 /// What the build of one root reads.
 #[derive(Debug, Default)]
-pub struct RootInputs {
+pub(crate) struct RootInputs {
     /// What it reads itself.
     pub own: Vec<Input>,
     /// The roots whose output is part of its own.
@@ -36,7 +36,7 @@ pub struct RootInputs {
 }
 
 /// What the builds of all roots of a walk read.
-pub struct Inputs<'a> {
+pub(crate) struct Inputs<'a> {
     tree: &'a dyn Listing,
     graph: &'a Graph,
     /// The roots by their directories.
@@ -54,10 +54,7 @@ struct Chart {
 
 impl<'a> Inputs<'a> {
     /// Prepares the inputs of a walk of `tree` without a network.
-    ///
-    /// # Errors
-    /// When the tree cannot be read.
-    pub fn of(tree: &'a dyn Listing, graph: &'a Graph) -> Result<Inputs<'a>> {
+    pub(crate) fn of(tree: &'a dyn Listing, graph: &'a Graph) -> Result<Inputs<'a>> {
         let mut notes: HashMap<RootId, Vec<usize>> = HashMap::new();
         for (index, noted) in graph.notes.iter().enumerate() {
             notes.entry(noted.root).or_default().push(index);
@@ -84,16 +81,12 @@ impl<'a> Inputs<'a> {
     }
 
     /// Returns the directory of a root.
-    #[must_use]
-    pub fn directory(&self, id: RootId) -> &'a str {
+    pub(crate) fn directory(&self, id: RootId) -> &'a str {
         &self.graph.roots[id].directory
     }
 
     /// Returns what the build of a root reads.
-    ///
-    /// # Errors
-    /// When the tree cannot be read.
-    pub fn of_root(&self, id: RootId) -> Result<RootInputs> {
+    pub(crate) fn of_root(&self, id: RootId) -> Result<RootInputs> {
         let root = &self.graph.roots[id];
         let mut reader = Reader::new(self.tree);
         let mut roots = BTreeSet::new();
@@ -162,8 +155,7 @@ impl<'a> Inputs<'a> {
 }
 
 /// Walks a tree for what its builds read, whoever builds: files outside of their root as well.
-#[must_use]
-pub fn explore(tree: Rc<dyn Listing>, directories: &[String]) -> Explored {
+pub(crate) fn explore(tree: Rc<dyn Listing>, directories: &[String]) -> Explored {
     let options = Options {
         load_restrictor: LoadRestrictor::None,
         contents: Contents::Configurations,
@@ -179,10 +171,11 @@ pub fn explore(tree: Rc<dyn Listing>, directories: &[String]) -> Explored {
 }
 
 /// Returns what the build of a directory reads that is no root, and all of the files and directories `whole`.
-///
-/// # Errors
-/// When the tree cannot be read.
-pub fn of_no_root(tree: &dyn Listing, directory: &str, whole: &[String]) -> Result<Vec<Input>> {
+pub(crate) fn of_no_root(
+    tree: &dyn Listing,
+    directory: &str,
+    whole: &[String],
+) -> Result<Vec<Input>> {
     let mut reader = Reader::new(tree);
     reader.kustomization(directory)?;
     for place in whole {

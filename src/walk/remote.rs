@@ -223,8 +223,7 @@ impl Walker<'_> {
 }
 
 /// Returns the failure of a directory that a repository does not hold.
-#[must_use]
-pub fn no_directory(repository: &Repository, directory: &str) -> Failure {
+pub(crate) fn no_directory(repository: &Repository, directory: &str) -> Failure {
     let failure = Failure::new(format!(
         "there is no directory `{directory}` in {} at {}",
         repository.version.url.shown(),

@@ -14,7 +14,7 @@ use crate::reference::{self, PLAIN_QUERY, Pin, RepoSpec, Unsafe};
 
 /// What a reference that kustomize reads over the network may turn out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Wants {
+pub(crate) enum Wants {
     /// A file field: always an HTTP GET.
     File,
     /// `components`, and whatever is not an http(s) URL: always git.
@@ -25,7 +25,7 @@ pub enum Wants {
 
 /// Whose files name a remote reference.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum NamedBy {
+pub(crate) enum NamedBy {
     /// The user's.
     User,
     /// Only those that came from these URLs, without secrets.
@@ -34,7 +34,7 @@ pub enum NamedBy {
 
 impl NamedBy {
     /// Adds others that name the same.
-    pub fn extend(&mut self, other: &NamedBy) {
+    pub(crate) fn extend(&mut self, other: &NamedBy) {
         match (&mut *self, other) {
             (NamedBy::User, _) => {}
             (_, NamedBy::User) => *self = NamedBy::User,
@@ -47,7 +47,7 @@ impl NamedBy {
 
 /// A remote reference to resolve.
 #[derive(Debug, Clone)]
-pub struct RemoteRef {
+pub(crate) struct RemoteRef {
     /// The reference as written.
     pub text: SafeUrl,
     /// What it may be.
@@ -61,7 +61,6 @@ pub struct RemoteRef {
 impl RemoteRef {
     /// Returns what kustomize would read over the network for a reference, as far as its text and its
     /// field tell; `None` for a local path.
-    #[must_use]
     pub(super) fn of(reference: &Reference, by: impl FnOnce() -> NamedBy) -> Option<RemoteRef> {
         let text = reference.text.as_str();
         let is_http = reference::is_remote_file(text);
@@ -91,8 +90,7 @@ impl RemoteRef {
 
     /// Returns how it is read as a repository, unless it is meant as a file. Only an answer would tell for
     /// sure.
-    #[must_use]
-    pub fn repository(&self) -> Option<&RepoSpec> {
+    pub(crate) fn repository(&self) -> Option<&RepoSpec> {
         let spec = self.spec.as_ref()?;
         match self.wants {
             Wants::File => None,
@@ -104,8 +102,7 @@ impl RemoteRef {
     }
 
     /// Returns what it names, as far as text and field tell.
-    #[must_use]
-    pub fn subject(&self) -> Subject {
+    pub(crate) fn subject(&self) -> Subject {
         match self.repository() {
             Some(spec) => Subject::Git {
                 url: spec.clone_spec().shown(),
@@ -120,8 +117,7 @@ impl RemoteRef {
     }
 
     /// Returns the reference as chains of references in a lock name it, which holds `remote` for it.
-    #[must_use]
-    pub fn in_chain(&self, remote: &Remote) -> String {
+    pub(crate) fn in_chain(&self, remote: &Remote) -> String {
         match (remote, &self.spec) {
             (Remote::Git(git), Some(spec)) => git.reference_to(&spec.directory()),
             _ => remote.label(),
@@ -129,8 +125,7 @@ impl RemoteRef {
     }
 
     /// Returns its entry in a lock. The kind of the entry decides what it is, too.
-    #[must_use]
-    pub fn locked<'a>(&self, lock: &'a Lock) -> Option<&'a Remote> {
+    pub(crate) fn locked<'a>(&self, lock: &'a Lock) -> Option<&'a Remote> {
         let file = self.wants != Wants::Root;
         // What kustomize cannot read of a query is not what a lock holds for the HEAD that it builds instead.
         let is_repository = |spec: &&RepoSpec| self.wants != Wants::File && !spec.query_dropped;
@@ -140,8 +135,7 @@ impl RemoteRef {
 
     /// Returns the directory that it wants of a locked repository of which the lock holds others only: what this one names
     /// in turn was never looked at.
-    #[must_use]
-    pub fn unlocked_directory(&self, locked: &Remote) -> Option<String> {
+    pub(crate) fn unlocked_directory(&self, locked: &Remote) -> Option<String> {
         match (locked, &self.spec) {
             (Remote::Git(git), Some(spec)) => {
                 Some(GitRemote::path(&spec.directory())).filter(|path| !git.paths.contains(path))
@@ -152,8 +146,7 @@ impl RemoteRef {
 
     /// Returns what is wrong where a lock, whose entry for it is `locked`, does not say what it is, with what to do before
     /// it can be locked; none if the lock says it.
-    #[must_use]
-    pub fn unlocked(&self, locked: Option<&Remote>) -> Option<Failure> {
+    pub(crate) fn unlocked(&self, locked: Option<&Remote>) -> Option<Failure> {
         let directory = match locked {
             Some(locked) => Some(self.unlocked_directory(locked)?),
             None => None,
@@ -206,8 +199,7 @@ impl RemoteRef {
 }
 
 /// Returns what something is that a lock holds as left, for a policy.
-#[must_use]
-pub fn subject(what: &LeftWhat) -> Subject {
+pub(crate) fn subject(what: &LeftWhat) -> Subject {
     match what {
         LeftWhat::Reference { url } => {
             let wanted = RemoteRef {
@@ -234,8 +226,7 @@ pub fn subject(what: &LeftWhat) -> Subject {
 }
 
 /// Returns the rules that something is about that a lock holds as left.
-#[must_use]
-pub fn rules(what: &LeftWhat) -> &'static [Rule] {
+pub(crate) fn rules(what: &LeftWhat) -> &'static [Rule] {
     match what {
         // A reference, or the script of a function.
         LeftWhat::Reference { .. } => &[Rule::RemoteReference, Rule::Function],
@@ -245,8 +236,7 @@ pub fn rules(what: &LeftWhat) -> &'static [Rule] {
 }
 
 /// Returns the reason that the configuration gives for something that a lock lists as left.
-#[must_use]
-pub fn accepted(config: &Config, what: &LeftWhat) -> Option<String> {
+pub(crate) fn accepted(config: &Config, what: &LeftWhat) -> Option<String> {
     let subject = subject(what);
     let mut rules = rules(what).iter();
     rules.find_map(|rule| config.reason(*rule, &subject))
@@ -254,15 +244,14 @@ pub fn accepted(config: &Config, what: &LeftWhat) -> Option<String> {
 
 /// What a remote reference turned out to be.
 #[derive(Clone)]
-pub enum Found {
-    /// A file.
+pub(crate) enum Found {
     File(Rc<RemoteFile>),
     /// A repository; the root lies in the directory that the reference names.
     Root(Rc<Repository>),
 }
 
 /// Brings in what remote references name.
-pub trait Remotes {
+pub(crate) trait Remotes {
     /// Resolves references that were found at one depth, side by side: one answer for each, in
     /// their order. The same reference is never asked for twice in one call.
     fn resolve(&mut self, wanted: &[RemoteRef]) -> Vec<Result<Found>>;

@@ -7,7 +7,7 @@ use crate::kustomization::{ProblemKind, Reshaping};
 
 /// Something that the walk could not follow, or that kustomize refuses.
 #[derive(Debug, Clone)]
-pub struct Trouble {
+pub(crate) struct Trouble {
     /// What sort of thing it is.
     pub kind: TroubleKind,
     /// The reference that it is about: a root and the index of its edge.
@@ -23,7 +23,7 @@ pub struct Trouble {
 
 /// The sorts of [`Trouble`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TroubleKind {
+pub(crate) enum TroubleKind {
     /// Something could not be read or fetched, so the answer is unknown.
     Failed,
     /// A chart of a repository could not be brought in.
@@ -72,7 +72,7 @@ pub enum TroubleKind {
 
 impl TroubleKind {
     /// Returns whether something was not read as a whole, so that it may name more than is known.
-    pub fn hides_references(&self) -> bool {
+    pub(crate) fn hides_references(&self) -> bool {
         matches!(
             self,
             TroubleKind::Failed
@@ -85,12 +85,11 @@ impl TroubleKind {
 
 /// What a path leaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Beyond {
+pub(crate) enum Beyond {
     /// The root that may read files in or below it only.
     Root,
     /// The scope, or the tree.
     Scope,
-    /// It is absolute.
     Absolute,
     /// A link leads out of the tree.
     Link {
@@ -120,7 +119,6 @@ impl WalkError {
         }
     }
 
-    #[must_use]
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.failure = self.failure.hint(hint);
         self

@@ -9,9 +9,6 @@ use crate::tree::Tree;
 /// Merges the two sides of the lock at the top; none if there is no conflict, or it is resolved.
 ///
 /// Both sides come from the index.
-///
-/// # Errors
-/// When a side cannot be read, or there are none beside the markers.
 pub(super) fn merged(here: &LocalRepo, tree: &dyn Tree) -> Result<Option<Merged>> {
     let on_disk = match tree.entry(LOCK_NAME)? {
         Some(_) => Some(tree.read(LOCK_NAME)?),

@@ -55,12 +55,11 @@ spec:
 ";
 
 fn main() -> ExitCode {
-    if let Some(status) = git_kustomize_localize::build_check::fake_git::run() {
+    if let Some(status) = git_kustomize_localize::as_git() {
         return status;
     }
     if stage::is_the_program() {
-        git_kustomize_localize::interrupt::install();
-        return git_kustomize_localize::cli::run();
+        return git_kustomize_localize::main();
     }
     match play() {
         Ok(()) => ExitCode::SUCCESS,

@@ -41,7 +41,6 @@ enum Place {
 }
 
 impl Subject {
-    /// Finds it.
     pub(super) fn find(what: &What, workspace: &Workspace) -> Result<Subject> {
         match what {
             What::Copy {

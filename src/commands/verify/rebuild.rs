@@ -20,14 +20,10 @@ use crate::workspace::Workspace;
 pub(super) struct Rebuilt {
     /// Where the tree can be read.
     pub(super) repository: gix::Repository,
-    /// Its id.
     pub(super) tree: gix::ObjectId,
 }
 
 /// Localizes again what `directory` holds by its lock; the whole repository where the lock has no target.
-///
-/// # Errors
-/// When something is no longer available, or would have to be resolved again.
 pub(super) fn rebuild(
     here: &Rc<LocalRepo>,
     source: CommitId,

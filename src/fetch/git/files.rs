@@ -43,9 +43,6 @@ impl Batch {
 impl GitRemotes {
     /// Adds files to what the cache holds of commits, or all of them, where the server does not give single ones or
     /// git may ask for a password.
-    ///
-    /// # Errors
-    /// As [`GitRemotes::fetch`].
     pub(in crate::fetch) fn fetch_files(
         &self,
         batch: &Batch,

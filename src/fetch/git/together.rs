@@ -10,9 +10,6 @@ use crate::process::Terminal;
 impl GitRemotes {
     /// Fetches commits of one repository, unless the cache holds them. `None` for each that is not there then: one
     /// missing ref is the end of such a request, so that each is to be requested alone, which explains what is wrong.
-    ///
-    /// # Errors
-    /// As [`GitRemotes::fetch`].
     pub(in crate::fetch) fn fetch_together(
         &self,
         requests: &[&GitRequest],

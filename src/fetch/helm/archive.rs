@@ -19,7 +19,6 @@ pub type Files = BTreeMap<String, Rc<[u8]>>;
 /// Takes an archive apart. What lies in its one directory are the files of the chart, as for helm
 /// (`LoadArchiveFiles`). Modes are not kept: helm unpacks everything as 0644.
 ///
-/// # Errors
 /// With the reason, when it is not an archive, leads out of its directory, holds links or devices, one name twice, or
 /// more than a chart can be.
 pub fn unpack(bytes: &[u8]) -> Result<Files, String> {
@@ -120,9 +119,6 @@ struct Metadata {
 }
 
 /// Returns name and version, as `Chart.yaml` has them.
-///
-/// # Errors
-/// With the reason, when there are none.
 pub fn metadata(files: &Files) -> Result<(String, String), String> {
     let bytes = files
         .get("Chart.yaml")

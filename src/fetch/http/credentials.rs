@@ -7,7 +7,7 @@ use super::error::HttpError;
 
 /// Where the credentials of a request came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub(crate) enum Source {
     /// The userinfo of the URL.
     Url,
     /// The closure given to [`Client::new`](super::Client::new).
@@ -39,7 +39,6 @@ pub(super) struct Target {
 impl Target {
     /// Takes a URL apart.
     ///
-    /// # Errors
     /// [`HttpError::BadUrl`] when it is not an `http` or `https` URL with a host, or holds control
     /// characters (which the URL standard would silently drop, and Go refuses).
     pub(super) fn parse(text: &str) -> Result<Self, HttpError> {

@@ -13,7 +13,7 @@ use crate::redact;
 ///
 /// Hosts are written as `host` or `host:port`. No variant holds userinfo, a path or a query.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum HttpError {
+pub(crate) enum HttpError {
     /// The text is not an `http` or `https` URL with a host.
     #[error("it is not an http or https URL with a host")]
     BadUrl,
@@ -112,7 +112,7 @@ pub enum HttpError {
 
 /// A redirect that is not followed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RedirectError {
+pub(crate) enum RedirectError {
     /// More redirects than are followed: as a rule a loop.
     #[error("the server redirected more than {limit} times")]
     TooMany {
@@ -135,8 +135,7 @@ pub enum RedirectError {
 
 impl HttpError {
     /// Returns the status code, when a server's final answer was not a success.
-    #[must_use]
-    pub fn is_status(&self) -> Option<u16> {
+    pub(crate) fn is_status(&self) -> Option<u16> {
         match self {
             HttpError::Status { code, .. } => Some(*code),
             _ => None,
@@ -163,8 +162,7 @@ impl HttpError {
     /// Returns the failure to report for `url`, with what to do about it.
     ///
     /// The message names the redacted URL.
-    #[must_use]
-    pub fn into_failure(self, url: &str) -> Failure {
+    pub(crate) fn into_failure(self, url: &str) -> Failure {
         let failure = match self {
             // One failure for all that is there.
             HttpError::Dns { .. } | HttpError::Connect { .. } => Failure::new(self.to_string()),

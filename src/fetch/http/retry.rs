@@ -38,9 +38,6 @@ impl<'a> Clock<'a> {
     }
 
     /// Returns how long to wait before asking again.
-    ///
-    /// # Errors
-    /// [`HttpError::Cancelled`] and [`HttpError::Deadline`], in this order.
     pub(super) fn tick(&self) -> Result<Duration, HttpError> {
         if self.cancel.load(Ordering::Relaxed) {
             return Err(HttpError::Cancelled);

@@ -34,7 +34,6 @@ const USER_AGENT: &str = concat!("git-kustomize-localize/", env!("CARGO_PKG_VERS
 pub(super) enum Answer {
     /// A success, read to its end, and its `Content-Type`.
     Body(Vec<u8>, Option<String>),
-    /// A redirect.
     Redirect {
         /// What its `Location` says.
         location: Vec<u8>,

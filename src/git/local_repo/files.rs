@@ -64,7 +64,6 @@ fn shallow(paths: &BTreeSet<String>) -> BTreeSet<&str> {
 
 impl LocalRepo {
     /// Begins to look which of these paths (from the top) are tracked, and differ from HEAD in the index or on disk.
-    #[must_use]
     pub fn begin_status(&self, among: BTreeSet<String>) -> Status {
         let mut command = self.command();
         command.args(status_arguments(&among));
@@ -74,9 +73,6 @@ impl LocalRepo {
 
     /// Returns which of these paths (from the top) are tracked, and differ from HEAD in the index or on disk. `begun` may
     /// have found that out.
-    ///
-    /// # Errors
-    /// When git cannot compare them.
     pub fn changed_paths(
         &self,
         among: &BTreeSet<String>,
@@ -92,9 +88,6 @@ impl LocalRepo {
 
     /// Returns which of these paths (from the top) are tracked, and something else on disk than in the index: also those
     /// that are not merged or not staged in full.
-    ///
-    /// # Errors
-    /// When git cannot compare them.
     pub fn unstaged_paths(&self, among: &BTreeSet<String>) -> Result<BTreeSet<String>> {
         let changed = self.status(among)?.into_iter();
         let unstaged = changed.filter(|(on_disk, _)| *on_disk != ' ');
@@ -111,9 +104,6 @@ impl LocalRepo {
     }
 
     /// Returns the tracked paths (from the top), and of each whether a sparse checkout leaves it out.
-    ///
-    /// # Errors
-    /// When git cannot list them.
     pub fn tracked_paths(&self) -> Result<HashMap<String, bool>> {
         let output = self.files(&["ls-files", "-t", "-z", "--full-name", "--", ":/"])?;
         Ok(String::from_utf8_lossy(&output)
@@ -124,9 +114,6 @@ impl LocalRepo {
     }
 
     /// Returns how many of `paths` (from the top, tracked) are something else on disk than in the index.
-    ///
-    /// # Errors
-    /// When git cannot compare them.
     pub fn not_staged(&self, paths: &[&str]) -> Result<usize> {
         if paths.is_empty() {
             return Ok(0);
@@ -157,9 +144,6 @@ impl LocalRepo {
     }
 
     /// Returns the files that were renamed since the commit `base`: the new path by the old one, from the top.
-    ///
-    /// # Errors
-    /// When git cannot compare them.
     pub fn renames(&self, base: &str, side: Side<'_>) -> Result<HashMap<String, String>> {
         // Files that also changed are not compared where some are missing, as in a partial clone.
         let output = self
@@ -180,9 +164,6 @@ impl LocalRepo {
     }
 
     /// Returns the lines of a file that changed since the commit `base`, each behind `+` or `-`.
-    ///
-    /// # Errors
-    /// When git cannot compare them.
     pub fn changed_lines(&self, base: &str, side: Side<'_>, path: &str) -> Result<Vec<String>> {
         // Whatever attributes and configuration say, the lines themselves.
         let options = ["-p", "-U0", "--text", "--no-ext-diff", "--no-textconv"];
@@ -210,9 +191,6 @@ impl LocalRepo {
     }
 
     /// Returns the entries of the index as git reads it, in its order.
-    ///
-    /// # Errors
-    /// When git cannot read it either.
     pub fn staged(&self) -> Result<Vec<Staged>> {
         let output = self.files(&["ls-files", "-s", "-z", "--full-name", "--", ":/"])?;
         let mut entries = Vec::new();
@@ -228,9 +206,6 @@ impl LocalRepo {
     }
 
     /// Returns the paths of which only the name is staged (`git add -N`).
-    ///
-    /// # Errors
-    /// When git cannot list them.
     pub fn only_named(&self) -> Result<HashSet<Vec<u8>>> {
         let output = self.files(&[
             "diff-files",
@@ -245,9 +220,6 @@ impl LocalRepo {
 
     /// Returns the files of the working tree that are tracked, or neither tracked nor ignored: from
     /// the top, in any order, and also those that are no longer on disk.
-    ///
-    /// # Errors
-    /// When git cannot list them.
     pub fn working_files(&self) -> Result<Vec<u8>> {
         self.files(&[
             "ls-files",
@@ -264,9 +236,6 @@ impl LocalRepo {
 
     /// Returns the files of the working tree with one of these names that git does not track, ignored ones too, from the
     /// top.
-    ///
-    /// # Errors
-    /// When git cannot list them.
     pub fn untracked(&self, names: &[&str]) -> Result<Vec<String>> {
         let mut args: Vec<String> = ["ls-files", "-z", "--full-name", "--others", "--"]
             .map(str::to_owned)
@@ -282,9 +251,6 @@ impl LocalRepo {
     }
 
     /// Returns the stages of a path (from the top) that is not merged yet, each with its blob.
-    ///
-    /// # Errors
-    /// When git cannot list them.
     pub fn unmerged(&self, path: &str) -> Result<Vec<(u32, String)>> {
         let path = format!(":(top,literal){path}");
         let output = self.files(&["ls-files", "-u", "-z", "--full-name", "--", &path])?;
@@ -294,9 +260,6 @@ impl LocalRepo {
     }
 
     /// Returns what a blob holds.
-    ///
-    /// # Errors
-    /// When git cannot read it.
     pub fn blob(&self, id: &str) -> Result<Vec<u8>> {
         self.files(&["cat-file", "blob", id])
     }

@@ -20,9 +20,6 @@ pub struct Hooks {
 impl LocalRepo {
     /// Returns where this repository has its hooks. Everything but an empty `core.hooksPath` is asked
     /// of git, which then names the current directory.
-    ///
-    /// # Errors
-    /// When git cannot tell, or `core.hooksPath` is set to nothing.
     pub fn hooks(&self) -> Result<Hooks> {
         let configured = self
             .settings()?
@@ -61,9 +58,6 @@ impl LocalRepo {
 /// What a hook has to know of the history.
 impl LocalRepo {
     /// Returns the type of the object that `id` (a full object id) is, or leads to if it is a tag.
-    ///
-    /// # Errors
-    /// When it cannot be read.
     pub fn kind(&self, id: &str) -> Result<String> {
         let output = self.run(&["cat-file", "-t", &format!("{id}^{{}}")], None)?;
         if output.status.success() {

@@ -8,9 +8,6 @@ use crate::process::Conversation;
 impl LocalRepo {
     /// Returns the raw bytes of an object (`kind`: `blob`, `tree`) as git finds them; `None` when
     /// there is no such object, or it may not be fetched.
-    ///
-    /// # Errors
-    /// When git cannot tell.
     pub fn object(&self, kind: &str, id: &str) -> Result<Option<Vec<u8>>> {
         let mut batch = self.batch.borrow_mut();
         let git = match &mut *batch {
@@ -38,9 +35,6 @@ impl LocalRepo {
     }
 
     /// Returns whether this is a partial clone: some objects are fetched when they are needed only.
-    ///
-    /// # Errors
-    /// When git cannot read its configuration.
     pub fn is_partial(&self) -> Result<bool> {
         Ok(self.settings()?.iter().any(|one| {
             one.key == "extensions.partialclone"

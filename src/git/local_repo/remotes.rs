@@ -10,9 +10,6 @@ use crate::process::{self, Limits, Output, Terminal};
 
 impl LocalRepo {
     /// Returns the names of the remotes, as configured.
-    ///
-    /// # Errors
-    /// When git cannot read its configuration.
     pub fn remotes(&self) -> Result<BTreeSet<&str>> {
         let settings = self.settings()?.iter();
         // Other settings may be about a remote that is not there.
@@ -23,9 +20,6 @@ impl LocalRepo {
 
     /// Returns whether what was fetched from a remote shows if it has a branch, by its full name: not in a shallow clone,
     /// and not in one of a single branch.
-    ///
-    /// # Errors
-    /// When git cannot be run.
     pub fn shows_branches_of(&self, remote: &str, branch: &str) -> Result<bool> {
         let key = format!("remote.{remote}.fetch");
         let refspecs = self.settings()?.iter().filter(|one| one.key == key);
@@ -42,9 +36,6 @@ impl LocalRepo {
     }
 
     /// Asks a remote where it has a branch, by its full name.
-    ///
-    /// # Errors
-    /// With what git says when the remote does not answer.
     pub fn branch_at(&self, remote: &str, branch: &str) -> Result<Option<String>> {
         let listed = self.talk(&["ls-remote", "--quiet", "--end-of-options", remote, branch])?;
         let lines = text(&listed)?;
@@ -54,9 +45,6 @@ impl LocalRepo {
 
     /// Fetches one branch of a remote, by its full name, to `tracking`. In a shallow clone only its tip, unless some of it
     /// is here already.
-    ///
-    /// # Errors
-    /// With what git says.
     pub fn fetch_branch(&self, remote: &str, branch: &str, tracking: &str) -> Result<()> {
         let refspec = format!("+{branch}:{tracking}");
         let mut args = vec!["fetch", "--quiet", "--no-tags", "--no-recurse-submodules"];
@@ -68,9 +56,6 @@ impl LocalRepo {
     }
 
     /// Pushes a commit to a branch of a remote, by its full name, which it must contain.
-    ///
-    /// # Errors
-    /// With what git says.
     pub fn push(&self, remote: &str, commit: &str, branch: &str) -> Result<()> {
         failpoint::before("push");
         let refspec = format!("{commit}:{branch}");

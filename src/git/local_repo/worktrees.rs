@@ -19,7 +19,6 @@ const UNFINISHED: &str = "git kustomize-localize is making it";
 /// A worktree, as `git worktree list` names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// Its directory.
     pub directory: String,
     /// The full name of the branch that is checked out there, or set aside; none where it is a commit.
     pub branch: Option<String>,
@@ -44,9 +43,6 @@ pub enum Amid {
 
 impl LocalRepo {
     /// Returns all worktrees, the main one first.
-    ///
-    /// # Errors
-    /// When git cannot list them.
     pub fn worktrees(&self) -> Result<Vec<Listed>> {
         let list = ok(self.run(&["worktree", "list", "--porcelain"], None)?)?;
         let listed = list.split("\n\n").filter_map(|worktree| {
@@ -74,7 +70,6 @@ impl LocalRepo {
 
     /// Returns whether this is the only worktree, and git is not in the middle of something in it: what HEAD is on is
     /// then all that is checked out anywhere.
-    #[must_use]
     pub fn is_only_worktree(&self) -> bool {
         let is_empty = match fs::read_dir(self.common().join("worktrees")) {
             Ok(mut linked) => linked.next().is_none(),
@@ -92,9 +87,6 @@ impl LocalRepo {
     }
 
     /// Waits until no other run changes a worktree of this repository. None does before the return value is dropped.
-    ///
-    /// # Errors
-    /// When that takes too long.
     pub fn alone(&self) -> Result<interrupt::Alone> {
         interrupt::lock(&self.common(), PATIENCE).ok_or_else(|| {
             Failure::new("another run is at work in a worktree of this repository")
@@ -105,9 +97,6 @@ impl LocalRepo {
     /// Makes a linked worktree at a directory, an absolute path, with a commit checked out. It is marked unfinished,
     /// and git keeps it, whatever happens to this process. `again` says that an unfinished one that is gone may be in
     /// the way.
-    ///
-    /// # Errors
-    /// When git cannot make it: nothing is left of it then.
     pub fn add_worktree(&self, directory: &Path, commit: &str, again: bool) -> Result<()> {
         let mut git = self.command();
         git.args(["worktree", "add", "--quiet", "--detach"])
@@ -125,9 +114,6 @@ impl LocalRepo {
     }
 
     /// Lets a worktree that was made here have a branch (a full name) checked out, which is where its files are from.
-    ///
-    /// # Errors
-    /// When git cannot.
     pub fn finish_worktree(&self, directory: &Path, branch: &str) -> Result<()> {
         failpoint::before("check out the branch in the worktree");
         self.in_worktree(directory, &["symbolic-ref", "HEAD", branch])?;
@@ -138,9 +124,6 @@ impl LocalRepo {
     }
 
     /// Removes a linked worktree with everything in it, finished or not.
-    ///
-    /// # Errors
-    /// When git cannot remove it.
     pub fn remove_worktree(&self, directory: &Path) -> Result<()> {
         let mut git = self.command();
         git.args(["worktree", "remove", "--force", "--force", "--"])
@@ -150,9 +133,6 @@ impl LocalRepo {
     }
 
     /// Runs git in a worktree, without the repository that our caller named. Returns whether it succeeded.
-    ///
-    /// # Errors
-    /// When git cannot be run.
     pub fn asks_worktree(&self, directory: &Path, args: &[&str]) -> Result<bool> {
         let mut git = command();
         untied(&mut git);
@@ -161,9 +141,6 @@ impl LocalRepo {
     }
 
     /// Runs git in a worktree, without the repository that our caller named.
-    ///
-    /// # Errors
-    /// When it does not succeed.
     pub fn in_worktree(&self, directory: &Path, args: &[&str]) -> Result<()> {
         let mut git = command();
         untied(&mut git);

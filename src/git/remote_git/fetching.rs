@@ -9,7 +9,7 @@ use crate::process::{self, Limits, Output, Terminal};
 
 /// Who chose the URL of a fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub(crate) enum Asked {
     /// The user, in a kustomization or on the command line.
     ByUser,
     /// A fetched repository, in its `.gitmodules`.
@@ -24,7 +24,7 @@ const NO_TREES: &str = "tree:0";
 
 /// What one fetch brings.
 #[derive(Debug, Clone, Copy)]
-pub enum Wanted<'a> {
+pub(crate) enum Wanted<'a> {
     /// Commits, by their ids or refs, with all of their files: as `refs/kl/0` and so on.
     Commits(&'a [&'a str]),
     /// The same without their larger files, where the server can leave them out.
@@ -35,16 +35,15 @@ pub enum Wanted<'a> {
 
 /// A commit to fetch, and the name that it gets below `refs/kl/`.
 #[derive(Debug, Clone, Copy)]
-pub struct RefSpec<'a> {
+pub(crate) struct RefSpec<'a> {
     /// Its id, or a ref.
     pub id: &'a str,
-    /// Its name.
     pub name: &'a str,
 }
 
 /// How much of the history before a commit is fetched with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Depth {
+pub(crate) enum Depth {
     /// Nothing.
     One,
     /// What was made since then, in seconds since the epoch.
@@ -90,11 +89,7 @@ impl RemoteGit {
     }
 
     /// Fetches from `url` into the bare repository at `directory`: commits, one deep, or files.
-    ///
-    /// # Errors
-    /// When git cannot be run or is ended by `limits`; a fetch that fails is an [`Output`] like any
-    /// other, for the caller to read.
-    pub fn fetch(
+    pub(crate) fn fetch(
         &self,
         directory: &Path,
         url: &str,
@@ -141,10 +136,7 @@ impl RemoteGit {
 
     /// Fetches commits of `url`, none of their files where the server can leave them out, into the bare repository at
     /// `directory`.
-    ///
-    /// # Errors
-    /// As [`RemoteGit::fetch`].
-    pub fn fetch_commits(
+    pub(crate) fn fetch_commits(
         &self,
         directory: &Path,
         url: &str,

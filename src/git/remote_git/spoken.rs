@@ -21,7 +21,7 @@ const NOWHERE: &str = "255.255.255.255";
 
 /// Where the host of a URL lies, whatever its name stands for a moment later.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pinned {
+pub(crate) struct Pinned {
     /// Its name.
     pub host: String,
     /// The port that is asked.
@@ -40,7 +40,7 @@ pub(super) struct Spoken {
 }
 
 /// Returns whether git gives a URL to curl.
-pub fn is_http(url: &str) -> bool {
+pub(crate) fn is_http(url: &str) -> bool {
     let scheme = url.split_once("://").map(|(scheme, _)| scheme);
     scheme.is_some_and(|scheme| ["http", "https"].contains(&&*scheme.to_ascii_lowercase()))
 }
@@ -71,8 +71,7 @@ fn split_login(url: &str) -> (String, Option<(String, String, Option<String>)>) 
 
 impl RemoteGit {
     /// Returns the same that connects to no other addresses.
-    #[must_use]
-    pub fn pinned(&self, pinned: Option<Pinned>) -> Self {
+    pub(crate) fn pinned(&self, pinned: Option<Pinned>) -> Self {
         RemoteGit {
             pinned,
             ..self.clone()

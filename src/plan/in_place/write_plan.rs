@@ -18,7 +18,6 @@ use crate::workspace::{Files, Workspace};
 /// What is at the place of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum There {
-    /// Nothing.
     Nothing,
     /// The very file.
     Same,

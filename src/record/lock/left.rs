@@ -52,13 +52,11 @@ pub enum LeftWhat {
 
 impl LeftWhat {
     /// Returns whether a lock can hold it: an upstream may name anything.
-    #[must_use]
     pub fn is_valid(&self) -> bool {
         validate::left_what(self).is_ok()
     }
 
     /// Returns what names it: a URL, `URL#CHART@VERSION`, or the image.
-    #[must_use]
     pub fn label(&self) -> String {
         match self {
             LeftWhat::Reference { url } => url.clone(),

@@ -29,7 +29,6 @@ pub struct Both {
 impl Lock {
     /// Returns all entries of two locks that began with `base`, which tells the side that changed one of them. Where
     /// both hold one repository, its entry has the directories of both.
-    #[must_use]
     pub fn merge(base: Option<&Lock>, ours: &Lock, theirs: &Lock) -> Merged {
         let mut lock = ours.clone();
         let mut both = Vec::new();

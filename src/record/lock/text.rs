@@ -33,8 +33,6 @@ impl Lock {
     /// A byte order mark, CRLF, comments, any order and any style of YAML are accepted. The result
     /// is [sorted](Lock::sort).
     ///
-    /// # Errors
-    ///
     /// Fails with the place when `bytes` are too many, not UTF-8, not YAML, or not what
     /// [`Lock::render`] could have written: unknown or repeated keys, another version, anchors and
     /// aliases, two entries for one thing, paths that lead elsewhere, malformed digests, passwords.
@@ -69,8 +67,6 @@ impl Lock {
     /// Returns the text of the lock.
     ///
     /// The text depends on nothing but the content, whatever the order of the lists.
-    ///
-    /// # Errors
     ///
     /// Fails when the content is not what [`Lock::parse`] accepts, as a path that leads elsewhere.
     pub fn render(&self) -> Result<String> {

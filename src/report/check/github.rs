@@ -26,7 +26,6 @@ const NEW: usize = 500;
 /// The runner takes a line of a log for a command if it begins with blanks and `::`, or holds `##[`, and compares
 /// loosely. So commands are stopped for the text, until a word that is derived from the text and therefore cannot occur
 /// in it.
-#[must_use]
 pub fn github(checked: &Checked, shown: Shown) -> String {
     let mut text = human(checked, shown);
     for failure in &checked.failures {
@@ -79,7 +78,6 @@ pub fn github(checked: &Checked, shown: Shown) -> String {
 ///
 /// It is Markdown with a table in HTML: in there Markdown means nothing, so that no text from a file can
 /// be markup, a link or a mention, and commands can be copied.
-#[must_use]
 pub fn github_summary(checked: &Checked, all: bool) -> String {
     let mut out = format!(
         // Others write to the file as well, and HTML ends at an empty line.

@@ -14,7 +14,6 @@ use crate::report::visible;
 
 /// Returns what was found as a report of code quality, with a final newline. What is allowed is left out; what could not
 /// be checked is a blocker.
-#[must_use]
 pub fn gitlab(checked: &Checked) -> String {
     // GitLab takes entries with one fingerprint for one.
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();

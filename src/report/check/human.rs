@@ -25,7 +25,6 @@ pub struct Shown {
 
 /// Returns the findings with their lines, and a summary as the last line. What could not be checked
 /// is counted only: it belongs to standard error.
-#[must_use]
 pub fn human(checked: &Checked, shown: Shown) -> String {
     let styles = Styles::new(shown.color);
     let mut out = String::new();

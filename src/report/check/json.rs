@@ -95,7 +95,6 @@ struct JsonAllowed<'a> {
 }
 
 /// Returns what was found as one JSON object, with a final newline.
-#[must_use]
 pub fn json(checked: &Checked) -> String {
     let (rev, commit) = match &checked.source {
         Checking::Commit { rev, commit } => (

@@ -17,7 +17,6 @@ const TOP: &str = "%SRCROOT%";
 ///
 /// What is allowed is a result with a suppression; what could not be checked is a notification, and
 /// the invocation then was not successful.
-#[must_use]
 pub fn sarif(checked: &Checked) -> String {
     let mut run = json!({
         "tool": { "driver": {

@@ -4,7 +4,6 @@ use crate::reference_tree::ReferenceTree;
 use crate::report::json::report;
 
 /// Returns the graph as one JSON object.
-#[must_use]
-pub fn json(reference_tree: &ReferenceTree) -> String {
+pub(crate) fn json(reference_tree: &ReferenceTree) -> String {
     report(reference_tree)
 }

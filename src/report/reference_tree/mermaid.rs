@@ -6,8 +6,7 @@ use crate::reference_tree::{NodeKind, ReferenceTree};
 use crate::report::visible;
 
 /// Returns the graph as a Mermaid flowchart; empty where there is nothing to draw.
-#[must_use]
-pub fn mermaid(reference_tree: &ReferenceTree) -> String {
+pub(crate) fn mermaid(reference_tree: &ReferenceTree) -> String {
     if reference_tree.nodes.is_empty() {
         return String::new();
     }

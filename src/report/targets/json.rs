@@ -53,8 +53,7 @@ struct JsonReached<'a> {
 }
 
 /// Returns the targets as one JSON object.
-#[must_use]
-pub fn json(targets: &Targets) -> String {
+pub(crate) fn json(targets: &Targets) -> String {
     let mut counts = Counts {
         unread: targets.unread.len(),
         ..Counts::default()

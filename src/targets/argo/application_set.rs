@@ -212,7 +212,7 @@ fn filled_up(own: &Value, of_set: &Value) -> Value {
 
 impl DirectorySet {
     /// Returns what tells whether it makes an application of a directory, named from the top of what it reads.
-    pub fn matcher(&self) -> impl Fn(&str) -> bool {
+    pub(crate) fn matcher(&self) -> impl Fn(&str) -> bool {
         let patterns = self.patterns.iter();
         let patterns = patterns.filter_map(|(one, excludes)| Some((Pattern::new(one)?, *excludes)));
         let patterns: Vec<(Pattern, bool)> = patterns.collect();
@@ -228,8 +228,7 @@ impl DirectorySet {
 }
 
 /// Returns the pattern that excludes a directory which localizing adds, and those like it in other applications.
-#[must_use]
-pub fn exclusion(directory: &str) -> String {
+pub(crate) fn exclusion(directory: &str) -> String {
     let names: Vec<&str> = path::components(directory).collect();
     let Some(at) = names.iter().position(|name| *name == LOCALIZED_FILES) else {
         return directory.to_owned();

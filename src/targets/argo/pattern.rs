@@ -6,13 +6,11 @@ pub(in crate::targets) struct Pattern(Vec<Token>);
 
 impl Pattern {
     /// Reads a pattern; none where it is broken.
-    #[must_use]
     pub(in crate::targets) fn new(pattern: &str) -> Option<Pattern> {
         tokens(pattern).map(Pattern)
     }
 
     /// Returns whether it matches all of the name.
-    #[must_use]
     pub(in crate::targets) fn matches(&self, name: &str) -> bool {
         let (mut tokens, mut rest) = (self.0.as_slice(), name);
         // What stands behind the last `*`, and what that has left over.

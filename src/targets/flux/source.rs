@@ -44,7 +44,6 @@ impl Bound {
     }
 }
 
-/// A source.
 struct Source {
     kind: String,
     namespace: String,

@@ -6,14 +6,14 @@ use crate::kustomization::{NoteKind, Spot};
 use crate::walk::{FileId, Graph, Noted, RootId};
 
 /// The default of `chartHome`.
-pub const CHART_HOME: &str = "charts";
+pub(crate) const CHART_HOME: &str = "charts";
 
 /// A chart home as written, and where that is.
 type Home<'a> = (&'a str, Option<&'a Spot>);
 
 /// Where the charts of a [`Graph`] are looked for. Those of a kustomization share one place: that of `helmGlobals`, or
 /// the last one of the old generator (`SplitHelmParameters`; both is refused). A plugin configuration has its own.
-pub struct ChartHomes<'a> {
+pub(crate) struct ChartHomes<'a> {
     graph: &'a Graph,
     /// By the field of a plugin; the empty field is the kustomization.
     homes: HashMap<(RootId, FileId, &'a str), Home<'a>>,
@@ -21,8 +21,7 @@ pub struct ChartHomes<'a> {
 
 impl Graph {
     /// Returns where charts are looked for.
-    #[must_use]
-    pub fn chart_homes(&self) -> ChartHomes<'_> {
+    pub(crate) fn chart_homes(&self) -> ChartHomes<'_> {
         let homes = self.notes.iter().filter_map(|noted| {
             let NoteKind::ChartHome { path, spot } = &noted.note.kind else {
                 return None;
@@ -56,8 +55,7 @@ impl Graph {
 
 impl<'a> ChartHomes<'a> {
     /// Returns where kustomize looks for a chart, as written, and where that is written.
-    #[must_use]
-    pub fn find(&self, chart: &Noted) -> (&'a str, Option<&'a Spot>) {
+    pub(crate) fn find(&self, chart: &Noted) -> (&'a str, Option<&'a Spot>) {
         let place = self
             .graph
             .chart_field(chart.root, chart.file, &chart.note.field);

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use git_kustomize_localize::config::Config;
+use git_kustomize_localize::seams::Config;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

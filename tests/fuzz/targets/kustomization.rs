@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use git_kustomize_localize::kustomization::{Edit, edit, read, read_plugin, reshaping};
+use git_kustomize_localize::seams::kustomization::{Edit, edit, read, read_plugin, reshaping};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use git_kustomize_localize::record::Lock;
+use git_kustomize_localize::seams::record::Lock;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

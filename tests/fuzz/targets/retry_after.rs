@@ -4,7 +4,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use git_kustomize_localize::fetch::http::retry_after;
+use git_kustomize_localize::seams::fetch::retry_after;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|value: &str| {

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use git_kustomize_localize::record::Trailers;
+use git_kustomize_localize::seams::record::Trailers;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|message: &str| {

@@ -2,9 +2,9 @@
 
 #![no_main]
 
-use git_kustomize_localize::redact;
-use git_kustomize_localize::reference::localized_path::{file_place, root_place};
-use git_kustomize_localize::reference::{RepoSpec, refuse_unsafe};
+use git_kustomize_localize::seams::redact;
+use git_kustomize_localize::seams::reference::{RepoSpec, refuse_unsafe};
+use git_kustomize_localize::seams::reference::{file_place, root_place};
 use libfuzzer_sys::fuzz_target;
 
 fn assert_inside(place: &[String]) {

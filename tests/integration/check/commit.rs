@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::rc::Rc;
 
-use git_kustomize_localize::tree::checkout::CheckedOut;
-use git_kustomize_localize::tree::objects::{self, ObjectTree, object_id};
-use git_kustomize_localize::tree::{Listing as _, Tree as _};
+use git_kustomize_localize::seams::tree::CheckedOut;
+use git_kustomize_localize::seams::tree::{self, ObjectTree, object_id};
+use git_kustomize_localize::seams::tree::{Listing as _, Tree as _};
 use serde_json::Value;
 
 use crate::support::{Random, Repo, Sandbox, config};
@@ -298,7 +298,7 @@ fn told_by_git(repo: &Repo, missing: &BTreeSet<String>, findings: &Value) -> BTr
 fn as_checked_out(sandbox: &Sandbox, repo: &Repo, commit: &str, seed: u64) {
     let clone = sandbox.clone_of(repo, "clone");
     let id = repo.id(&format!("{commit}^{{tree}}"));
-    let repository = objects::open(&repo.git_directory()).unwrap();
+    let repository = tree::open(&repo.git_directory()).unwrap();
     let stored = Rc::new(ObjectTree::new(repository, object_id(&id).unwrap()));
     let tree = CheckedOut::new(stored.clone(), stored.hash());
     for path in tree.below("").unwrap() {

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use git_kustomize_localize::report::check as write;
+use git_kustomize_localize::seams::check::report as write;
 use serde_json::{Value, json};
 
 use super::{report, shell};

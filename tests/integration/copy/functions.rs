@@ -37,7 +37,7 @@ fn mode(repo: &Repo, path: &str) -> u32 {
 }
 
 fn sha256(text: &str) -> String {
-    git_kustomize_localize::record::sha256_hex(text.as_bytes())
+    git_kustomize_localize::seams::record::sha256_hex(text.as_bytes())
 }
 
 /// Writes what the output suggests to trust a program.

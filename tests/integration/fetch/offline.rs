@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use git_kustomize_localize::record::sha256_hex;
+use git_kustomize_localize::seams::record::sha256_hex;
 
 use super::{forget, local, lock, naming, using};
 use crate::support::{Reply, Repo, Sandbox, Server, config_map};

@@ -1,6 +1,6 @@
 //! `lock`: the lock at the top, brought up to date with what the working tree references.
 
-use git_kustomize_localize::record::sha256_hex;
+use git_kustomize_localize::seams::record::sha256_hex;
 
 use crate::support::{Output, Reply, Repo, State, World, config_map, deployment};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
-use git_kustomize_localize::finding::Rule;
+use git_kustomize_localize::seams::Rule;
 
 use super::said;
 use crate::copy::stories::story_1;

@@ -5,13 +5,13 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::rc::Rc;
 
-use git_kustomize_localize::check::{Checked, Checking, Input, check};
-use git_kustomize_localize::config::Config;
-use git_kustomize_localize::failure::Failures;
-use git_kustomize_localize::report::check as report;
-use git_kustomize_localize::targets::Identity;
-use git_kustomize_localize::tree::memory::MemoryTree;
-use git_kustomize_localize::tree::{Entry, Listing as _, Tree as _};
+use git_kustomize_localize::seams::Config;
+use git_kustomize_localize::seams::Failures;
+use git_kustomize_localize::seams::Identity;
+use git_kustomize_localize::seams::check::report;
+use git_kustomize_localize::seams::check::{Checked, Checking, Input, check};
+use git_kustomize_localize::seams::tree::MemoryTree;
+use git_kustomize_localize::seams::tree::{Entry, Listing as _, Tree as _};
 use serde_json::Value;
 
 /// The files of a repository `https://github.com/acme/fleet`.

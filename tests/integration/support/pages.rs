@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use git_kustomize_localize::finding::Rule;
+use git_kustomize_localize::seams::Rule;
 
 /// Returns a file of the sources.
 pub(crate) fn source(path: &str) -> String {

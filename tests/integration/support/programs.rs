@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use git_kustomize_localize::record::sha256_hex;
+use git_kustomize_localize::seams::record::sha256_hex;
 use tempfile::TempDir;
 
 const BUILDERS: [&str; 2] = ["kustomize", "kubectl"];

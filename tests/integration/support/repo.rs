@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use git_kustomize_localize::record::{Lock, StoredFile, sha256_hex};
+use git_kustomize_localize::seams::record::{Lock, StoredFile, sha256_hex};
 
 use super::state::GitDirectory;
 use super::{Output, Running, Sandbox, State};

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use git_kustomize_localize::record::sha256_hex;
+use git_kustomize_localize::seams::record::sha256_hex;
 
 use super::Repo;
 

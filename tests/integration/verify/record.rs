@@ -2,7 +2,7 @@
 
 mod directory;
 
-use git_kustomize_localize::record::sha256_hex;
+use git_kustomize_localize::seams::record::sha256_hex;
 use serde_json::Value;
 
 use crate::branch::commits::signed::key;

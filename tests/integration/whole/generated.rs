@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use git_kustomize_localize::parallel::{processors, side_by_side};
+use git_kustomize_localize::seams::{processors, side_by_side};
 
 use crate::support::{Kustomize, Output, Random, World, files, full};
 use crate::whole::old_against_new::{Setting, Stage, script};
@@ -88,7 +88,7 @@ fn random_trees_build_to_the_same() {
             .keys()
             .filter_map(|key| key.split(' ').next())
             .collect();
-        let expected = git_kustomize_localize::kustomization::reference_fields();
+        let expected = git_kustomize_localize::seams::kustomization::reference_fields();
         let missing: Vec<&String> = expected
             .iter()
             .filter(|field| !is_tested_elsewhere(field) && !fields.contains(field.as_str()))

@@ -6,7 +6,7 @@
 
 use std::env;
 
-use git_kustomize_localize::parallel::{processors, side_by_side};
+use git_kustomize_localize::seams::{processors, side_by_side};
 
 use crate::support::{Random, World, config_map, full};
 

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use git_kustomize_localize::record::sha256_hex;
+use git_kustomize_localize::seams::record::sha256_hex;
 
 use crate::support::{OVERLAY, Output, Project, Repo, Running, Sandbox, base_of};
 

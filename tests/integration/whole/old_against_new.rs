@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use git_kustomize_localize::parallel::{processors, side_by_side};
+use git_kustomize_localize::seams::{processors, side_by_side};
 use serde_json::Value;
 
 use crate::copy::stories;

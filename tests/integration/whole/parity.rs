@@ -12,7 +12,7 @@ mod upstream;
 use std::panic::catch_unwind;
 use std::{env, fs};
 
-use git_kustomize_localize::parallel::{processors, side_by_side};
+use git_kustomize_localize::seams::{processors, side_by_side};
 
 use crate::support::{Kustomize, Sandbox};
 use crate::whole::old_against_new::{Setting, Stage, script};

@@ -1,6 +1,6 @@
 //! A tip that is not what we made.
 
-use git_kustomize_localize::record::sha256_hex;
+use git_kustomize_localize::seams::record::sha256_hex;
 
 use super::BRANCH;
 use crate::support::{OVERLAY, Project, Repo, config};

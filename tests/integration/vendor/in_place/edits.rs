@@ -1,6 +1,6 @@
 //! Files that were edited, removed or added by hand among the localized files.
 
-use git_kustomize_localize::record::sha256_hex;
+use git_kustomize_localize::seams::record::sha256_hex;
 
 use super::{LIB, LOCK, follow, in_place, refused, world};
 use crate::support::{Repo, deployment, files};

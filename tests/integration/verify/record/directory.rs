@@ -77,9 +77,9 @@ fn remaining_remote_references_of_a_directory_are_named() {
     let work = &project.work;
     let overlay = "localized-overlay/overlay/kustomization.yaml";
     let text = work.read(overlay);
-    let before = git_kustomize_localize::record::sha256_hex(text.as_bytes());
+    let before = git_kustomize_localize::seams::record::sha256_hex(text.as_bytes());
     let text = format!("{text}components: ['https://example.com/acme/remote.git?ref=v1']\n");
-    let after = git_kustomize_localize::record::sha256_hex(text.as_bytes());
+    let after = git_kustomize_localize::seams::record::sha256_hex(text.as_bytes());
     work.write(overlay, text);
     let lock = "localized-overlay/kustomize-localize.lock";
     work.write(lock, work.read(lock).replace(&before, &after));

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use git_kustomize_localize::kustomization::FILE_NAMES;
-use git_kustomize_localize::tree::path::{join, parent, relative};
+use git_kustomize_localize::seams::kustomization::FILE_NAMES;
+use git_kustomize_localize::seams::tree::{join, parent, relative};
 use serde_json::{Value, json};
 
 use crate::support::{Random, Repo, World, config_map, deployment};

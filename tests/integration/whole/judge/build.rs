@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use git_kustomize_localize::parallel::{processors, side_by_side};
+use git_kustomize_localize::seams::{processors, side_by_side};
 use serde_json::Value;
 
 use super::call;

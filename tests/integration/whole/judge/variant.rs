@@ -1,7 +1,7 @@
 //! One kustomization root, and what stands beside it.
 
-use git_kustomize_localize::tree::memory::MemoryTree;
-use git_kustomize_localize::tree::{Entry, Listing as _, Tree as _};
+use git_kustomize_localize::seams::tree::MemoryTree;
+use git_kustomize_localize::seams::tree::{Entry, Listing as _, Tree as _};
 
 use crate::support::Repo;
 

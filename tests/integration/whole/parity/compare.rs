@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use git_kustomize_localize::kustomization::FILE_NAMES;
-use git_kustomize_localize::tree::path::{name, parent};
+use git_kustomize_localize::seams::kustomization::FILE_NAMES;
+use git_kustomize_localize::seams::tree::{name, parent};
 use serde::Deserialize as _;
 use serde_yaml::Value;
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use git_kustomize_localize::record::sha256_hex;
+use git_kustomize_localize::seams::record::sha256_hex;
 use serde_json::Value;
 
 use super::{BRANCH, LOCK};

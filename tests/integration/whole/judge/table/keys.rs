@@ -1,6 +1,6 @@
 //! The letters of keys: `encoding/json` does not look at their case.
 
-use git_kustomize_localize::kustomization::reference_fields;
+use git_kustomize_localize::seams::kustomization::reference_fields;
 use serde_json::json;
 
 use crate::whole::judge::variant::Variant;

@@ -1,6 +1,6 @@
 //! Spellings of URLs, in every field that takes a path.
 
-use git_kustomize_localize::kustomization::reference_fields;
+use git_kustomize_localize::seams::kustomization::reference_fields;
 use serde_json::json;
 
 use super::listed;
