@@ -120,11 +120,7 @@ pub(crate) fn affected(
         if let Some(cause) = cause {
             affected.roots.push(AffectedRoot {
                 directory: directory.clone(),
-                status: if changes.was_root(directory)? {
-                    Status::Changed
-                } else {
-                    Status::Added
-                },
+                status: if changes.was_root(directory)? { Status::Changed } else { Status::Added },
                 is_named: root.is_some_and(|root| !unnamed.contains(&root)),
                 cause,
             });
@@ -132,20 +128,12 @@ pub(crate) fn affected(
     }
     affected.roots.extend(removed(changes, config, &gone)?);
     affected.roots.sort();
-    let deployed = Deployed {
-        changes,
-        config,
-        graph,
-        causes: &causes,
-        roots: graph.own_roots(),
-        read: OnceCell::new(),
-    };
+    let deployed =
+        Deployed { changes, config, graph, causes: &causes, roots: graph.own_roots(), read: OnceCell::new() };
     affected.targets = deployed.affected(&was, &is)?;
     affected.targets_total = is.targets.len();
     affected.unbuilt = is.targets;
-    affected
-        .unbuilt
-        .retain(|target| target.changed_by.is_some());
+    affected.unbuilt.retain(|target| target.changed_by.is_some());
     affected.unread = is.unread;
     Ok(affected)
 }
@@ -175,19 +163,13 @@ fn before(
 }
 
 /// Returns the roots in the directories that are `gone`.
-fn removed(
-    changes: &Changes,
-    config: &Config,
-    gone: &BTreeSet<String>,
-) -> Result<Vec<AffectedRoot>> {
+fn removed(changes: &Changes, config: &Config, gone: &BTreeSet<String>) -> Result<Vec<AffectedRoot>> {
     if gone.is_empty() {
         return Ok(Vec::new());
     }
     let walked = Walked::of(&changes.old, config, false)?;
     let unnamed = walked.unnamed(&Targets::default());
-    let gone = walked
-        .roots()
-        .filter(|(directory, _)| gone.contains(*directory));
+    let gone = walked.roots().filter(|(directory, _)| gone.contains(*directory));
     let gone = gone.map(|(directory, root)| AffectedRoot {
         directory: directory.clone(),
         status: Status::Removed,
@@ -210,20 +192,12 @@ impl Walked {
     /// Walks from where the configuration says, or from every root.
     fn of(tree: &Rc<dyn Listing>, config: &Config, is_whole: bool) -> Result<Walked> {
         let directories = config.starting_points(&**tree, &[], &tree.kustomizations()?)?;
-        let survey = if is_whole {
-            Survey::of(tree.clone())?
-        } else {
-            Survey::from(tree.clone(), &directories)
-        };
+        let survey = if is_whole { Survey::of(tree.clone())? } else { Survey::from(tree.clone(), &directories) };
         let explored = survey.explored();
         let files = check::flux_objects(explored);
         let roots = explored.graph.roots.iter().enumerate();
         let flux = roots.filter(|(_, root)| files.contains(&root.file));
-        Ok(Walked {
-            flux: flux.map(|(id, _)| id).collect(),
-            directories,
-            survey,
-        })
+        Ok(Walked { flux: flux.map(|(id, _)| id).collect(), directories, survey })
     }
 
     fn graph(&self) -> &Graph {
@@ -235,8 +209,7 @@ impl Walked {
     fn unnamed(&self, targets: &Targets) -> HashSet<RootId> {
         let known = self.graph().own_roots();
         let here = targets.here();
-        let deployed =
-            here.flat_map(|(target, here)| targets::roots(&**self.survey.tree(), target, here));
+        let deployed = here.flat_map(|(target, here)| targets::roots(&**self.survey.tree(), target, here));
         let all = self.directories.iter().cloned().chain(deployed);
         let starts = all.filter_map(|directory| known.get(directory.as_str()).copied());
         let reached = self.graph().insisted(starts);

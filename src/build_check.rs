@@ -82,20 +82,11 @@ impl<'a> Job<'a> {
             };
             // One build would reach out, and the other could not.
             match reached_left(graph, affected.root, &plan.lock.left) {
-                Some(reason) => {
-                    skipped.push(TargetCheck::new(&target, Verdict::Skipped { reason }))
-                }
+                Some(reason) => skipped.push(TargetCheck::new(&target, Verdict::Skipped { reason })),
                 None => targets.push(target),
             }
         }
-        Job {
-            plan,
-            checkout,
-            targets,
-            skipped,
-            earlier,
-            moved,
-        }
+        Job { plan, checkout, targets, skipped, earlier, moved }
     }
 
     /// Returns where the result lies in a checkout.
@@ -163,10 +154,7 @@ pub(crate) struct TargetCheck {
 impl BuildCheck {
     /// Returns a proof without a build, and why.
     pub(crate) fn without(reason: &str) -> BuildCheck {
-        BuildCheck {
-            without: Some(reason.to_owned()),
-            ..BuildCheck::default()
-        }
+        BuildCheck { without: Some(reason.to_owned()), ..BuildCheck::default() }
     }
 
     /// Returns whether some result does not build to what its original builds to.
@@ -184,11 +172,7 @@ impl BuildCheck {
         });
         let not_built: BTreeSet<String> = not_built.map(|target| target.target.clone()).collect();
         match &self.by {
-            Some(by) if same > 0 || !not_built.is_empty() => Verified::Identical {
-                same,
-                not_built,
-                by: by.recorded(),
-            },
+            Some(by) if same > 0 || !not_built.is_empty() => Verified::Identical { same, not_built, by: by.recorded() },
             _ => Verified::NotBuilt,
         }
     }
@@ -211,23 +195,13 @@ impl TargetCheck {
                 steps.find_map(|(said, step)| reason.contains(said).then_some(*step))
             }
         };
-        TargetCheck {
-            target: target.name.clone(),
-            verdict,
-            next_step,
-            size: 0,
-            live: None,
-            outputs: None,
-        }
+        TargetCheck { target: target.name.clone(), verdict, next_step, size: 0, live: None, outputs: None }
     }
 }
 
 /// Messages of kustomize about a missing input, and what to do about each.
 const NEXT_STEPS: [(&str, &str); 5] = [
-    (
-        "must specify --enable-helm",
-        "to build it with helm: --build-arg=--enable-helm",
-    ),
+    ("must specify --enable-helm", "to build it with helm: --build-arg=--enable-helm"),
     (
         "external plugins disabled",
         "to run its plugins and functions, which is to run their code: --build-arg=--enable-alpha-plugins, and for programs --build-arg=--enable-exec",
@@ -240,10 +214,7 @@ const NEXT_STEPS: [(&str, &str); 5] = [
         "is not in or below",
         "if it is built with files from outside of their root: write `load-restrictor: none` in .kustomize-localize",
     ),
-    (
-        "permission denied",
-        "a program that was brought in is not executable before you trust it: see the warnings",
-    ),
+    ("permission denied", "a program that was brought in is not executable before you trust it: see the warnings"),
 ];
 
 /// Shown if a build would leave functions out silently.

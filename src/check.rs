@@ -52,9 +52,7 @@ use crate::walk::{self, Contents, Explored, FileId, Graph, Target, TroubleKind};
 
 use context::Context;
 pub(crate) use known::Renames;
-use localizing::{
-    left_license, merged_back, not_built, rewritten_branch, rewritten_data, stripped_executable,
-};
+use localizing::{left_license, merged_back, not_built, rewritten_branch, rewritten_data, stripped_executable};
 use rule::Find;
 use suppression::Apply;
 
@@ -94,9 +92,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     };
     let (targets, mut explored) = deployed::walk(&input, &kustomizations, &options, &mut failures)?;
     let flux = flux_objects(&explored);
-    explored
-        .troubles
-        .retain(|trouble| trouble.file.is_none_or(|file| !flux.contains(&file)));
+    explored.troubles.retain(|trouble| trouble.file.is_none_or(|file| !flux.contains(&file)));
     explain_absences(&input, &mut explored);
     let locks = locks(&input, &lock_places, &mut failures);
     if input.paths.is_empty() {
@@ -105,8 +101,8 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     let failed = explored.troubles.iter();
     let failed = failed.filter(|trouble| trouble.kind == TroubleKind::Failed);
     failures.extend(failed.map(|trouble| trouble.failure.clone()));
-    let broken_lock = lock_places.iter().any(|place| place == LOCK_NAME)
-        && !locks.iter().any(|(directory, _)| directory.is_empty());
+    let broken_lock =
+        lock_places.iter().any(|place| place == LOCK_NAME) && !locks.iter().any(|(directory, _)| directory.is_empty());
     let context = Context::new(&explored, &input, &targets, &locks, broken_lock);
     let mut findings = find(&context);
     failures.extend(context.deployed.stored_otherwise());
@@ -176,11 +172,8 @@ fn locks(input: &Input<'_>, places: &[String], failures: &mut Vec<Failure>) -> V
 fn unnameable(tree: &dyn Listing) -> Result<Vec<Failure>> {
     let places = tree.unnameable(&kustomization::FILE_NAMES)?.into_iter();
     let failure = |place: String| {
-        Failure::new(format!(
-            "`{}` was not looked at: its path is not UTF-8",
-            shown(&place)
-        ))
-        .hint("rename its directory")
+        Failure::new(format!("`{}` was not looked at: its path is not UTF-8", shown(&place)))
+            .hint("rename its directory")
     };
     Ok(places.map(failure).collect())
 }
@@ -200,8 +193,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         }
     }
     // What a lock lists is believed in nothing, but others wrote it: there may be a reason for what is no error.
-    findings
-        .retain(|finding| finding.severity == Severity::Error || !context.is_owned(&finding.path));
+    findings.retain(|finding| finding.severity == Severity::Error || !context.is_owned(&finding.path));
     // A plugin configuration that two roots list is one file, whose paths mean something else in each.
     let edges = context.graph.roots.iter().flat_map(|root| {
         let plugins = root.edges.iter().filter(|edge| edge.from != root.file);
@@ -211,17 +203,8 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut told = HashSet::new();
     findings.retain(|finding| {
         let is_plugin = finding.span.is_some() && plugins.contains(&*finding.path);
-        let what = if is_plugin && finding.rule != Rule::Function {
-            &finding.reference
-        } else {
-            &finding.message
-        };
-        told.insert((
-            finding.rule,
-            finding.path.clone(),
-            finding.span,
-            what.clone(),
-        ))
+        let what = if is_plugin && finding.rule != Rule::Function { &finding.reference } else { &finding.message };
+        told.insert((finding.rule, finding.path.clone(), finding.span, what.clone()))
     });
     findings
 }
@@ -237,9 +220,7 @@ fn others(context: &Context<'_>, findings: &[Finding]) -> Vec<(String, Rc<Commen
     }
     let is_file = |path: &&str| {
         let entry = context.tree.entry(path);
-        path::name(path) != LOCK_NAME
-            && stored::home(path).is_none()
-            && matches!(entry, Ok(Some(Entry::File { .. })))
+        path::name(path) != LOCK_NAME && stored::home(path).is_none() && matches!(entry, Ok(Some(Entry::File { .. })))
     };
     let comments = paths.into_iter().filter(is_file).filter_map(|path| {
         let comments = Comments::of(&context.tree.read(path).ok()?);
@@ -382,10 +363,7 @@ impl Checked {
 
     /// Returns how many findings of this severity count.
     pub fn count(&self, severity: Severity) -> usize {
-        self.findings
-            .iter()
-            .filter(|finding| finding.severity == severity && finding.allowed.is_none())
-            .count()
+        self.findings.iter().filter(|finding| finding.severity == severity && finding.allowed.is_none()).count()
     }
 
     /// Makes errors of warnings, and failures of targets of which it is not known what is built.
@@ -402,11 +380,7 @@ impl Checked {
 
     /// Returns the exit status: 0 clean, 1 findings that fail, 2 something could not be checked.
     pub fn status(&self) -> u8 {
-        if self.failures.is_empty() {
-            u8::from(self.findings.iter().any(Finding::fails))
-        } else {
-            2
-        }
+        if self.failures.is_empty() { u8::from(self.findings.iter().any(Finding::fails)) } else { 2 }
     }
 }
 

@@ -52,7 +52,8 @@ struct Cli {
     help: Option<bool>,
 }
 
-const EXIT_STATUS: &str = "Exit status: 0 done; 1 findings that are errors, or the builds differ; 2 could not do the work.";
+const EXIT_STATUS: &str =
+    "Exit status: 0 done; 1 findings that are errors, or the builds differ; 2 could not do the work.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -110,10 +111,7 @@ enum Command {
 /// TARGET, and clap suggests the options of a copy.
 fn misspelled(error: &clap::Error) -> Option<Failure> {
     use clap::error::ErrorKind;
-    if !matches!(
-        error.kind(),
-        ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand
-    ) {
+    if !matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand) {
         return None;
     }
     let mut words = std::env::args_os().skip(1);
@@ -124,9 +122,8 @@ fn misspelled(error: &clap::Error) -> Option<Failure> {
     let meant = nearest(word, names).filter(|name| *name != word)?;
     let here = std::path::Path::new(word).is_dir();
     (!here).then(|| {
-        Failure::new(format!("there is no command `{word}`")).hint(format!(
-            "did you mean `{meant}`? git kustomize-localize {meant}"
-        ))
+        Failure::new(format!("there is no command `{word}`"))
+            .hint(format!("did you mean `{meant}`? git kustomize-localize {meant}"))
     })
 }
 
@@ -149,18 +146,12 @@ fn point_elsewhere(error: &mut clap::Error) {
         let mut options = command.get_arguments().filter_map(clap::Arg::get_long);
         options.any(|one| one == option)
     };
-    let mut names: Vec<String> = commands
-        .filter(has)
-        .map(|command| format!("`{}`", command.get_name()))
-        .collect();
+    let mut names: Vec<String> = commands.filter(has).map(|command| format!("`{}`", command.get_name())).collect();
     if has(&&command) {
         names.push("a copy".to_owned());
     }
     let tip = match (option, names.is_empty()) {
-        ("in-place", _) => {
-            "`branch` commits the repository, localized; `vendor` localizes the working tree"
-                .to_owned()
-        }
+        ("in-place", _) => "`branch` commits the repository, localized; `vendor` localizes the working tree".to_owned(),
         (_, true) => return,
         (_, false) => format!("it is an option of {}", names.join(", ")),
     };
@@ -168,10 +159,7 @@ fn point_elsewhere(error: &mut clap::Error) {
     if error.remove(ContextKind::SuggestedArg).is_some() {
         error.remove(ContextKind::Usage);
     }
-    error.insert(
-        ContextKind::Suggested,
-        ContextValue::StyledStrs(vec![tip.into()]),
-    );
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
 }
 
 /// Makes what clap quotes of the arguments safe to show: they may come from outside, and hold a secret.
@@ -193,9 +181,7 @@ fn clean(error: &mut clap::Error) {
                 ContextValue::String(one) => ContextValue::String(text(one)),
                 ContextValue::Strings(all) => ContextValue::Strings(all.iter().map(text).collect()),
                 ContextValue::StyledStr(one) => ContextValue::StyledStr(styled(one)),
-                ContextValue::StyledStrs(all) => {
-                    ContextValue::StyledStrs(all.iter().map(styled).collect())
-                }
+                ContextValue::StyledStrs(all) => ContextValue::StyledStrs(all.iter().map(styled).collect()),
                 other => other.clone(),
             };
             (kind, value)
@@ -210,11 +196,7 @@ fn clean(error: &mut clap::Error) {
 fn usage_error(error: &clap::Error) -> String {
     const MORE: &str = "For more information";
     let text = error.render();
-    let text = if console::colors_enabled_stderr() {
-        text.ansi().to_string()
-    } else {
-        text.to_string()
-    };
+    let text = if console::colors_enabled_stderr() { text.ansi().to_string() } else { text.to_string() };
     match text.rsplit_once(MORE) {
         Some((before, after)) => format!("{before}{MORE}{}", after.replace("--help", "-h")),
         None => text,
@@ -274,10 +256,7 @@ mod tests {
     #[test]
     fn the_commands_are_those_that_have_a_name() {
         let command = Cli::command();
-        let mut names: Vec<&str> = command
-            .get_subcommands()
-            .map(clap::Command::get_name)
-            .collect();
+        let mut names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
         let mut known: Vec<&str> = crate::commands::names().collect();
         names.sort_unstable();
         known.sort_unstable();

@@ -39,10 +39,7 @@ pages! {
 
 /// Returns the commands, as users type them.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    PAGES
-        .iter()
-        .map(|(name, _)| *name)
-        .filter(|name| *name != COPY)
+    PAGES.iter().map(|(name, _)| *name).filter(|name| *name != COPY)
 }
 
 /// The subjects of the newest upstream commits in what moved, by the label of its entry.

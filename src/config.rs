@@ -167,12 +167,7 @@ pub enum RefPolicy {
 
 impl RefPolicy {
     /// Every policy, from the weakest.
-    pub const ALL: &[RefPolicy] = &[
-        RefPolicy::Any,
-        RefPolicy::Branch,
-        RefPolicy::Tag,
-        RefPolicy::Commit,
-    ];
+    pub const ALL: &[RefPolicy] = &[RefPolicy::Any, RefPolicy::Branch, RefPolicy::Tag, RefPolicy::Commit];
 
     /// Returns its name, as in the configuration.
     pub fn name(self) -> &'static str {
@@ -240,9 +235,7 @@ pub(crate) fn is_one_version(version: &str) -> bool {
         parts += 1;
         !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
     }) && parts == 3
-        && version
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || ".-+".contains(c))
+        && version.chars().all(|c| c.is_ascii_alphanumeric() || ".-+".contains(c))
 }
 
 impl Config {
@@ -253,10 +246,8 @@ impl Config {
         for wrong in [".yaml", ".yml"].map(|end| format!("{place}{end}")) {
             if tree.entry(&wrong)?.is_some() {
                 let wrong = path::name(&wrong);
-                return Err(Failure::new(format!(
-                    "`{wrong}` is not read: the configuration is `{FILE_NAME}`"
-                ))
-                .hint(format!("git mv -- :/{wrong} :/{FILE_NAME}")));
+                return Err(Failure::new(format!("`{wrong}` is not read: the configuration is `{FILE_NAME}`"))
+                    .hint(format!("git mv -- :/{wrong} :/{FILE_NAME}")));
             }
         }
         match tree.entry(&place)? {

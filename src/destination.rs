@@ -82,20 +82,13 @@ pub(crate) enum Delivered {
 
 impl Destination {
     /// Looks at where a result is to go: a copy that the user named `new_dir`, or the repository where it stands.
-    pub(crate) fn open(
-        workspace: &Workspace,
-        to: &To,
-        new_dir: Option<&str>,
-        overwrite: bool,
-    ) -> Result<Destination> {
+    pub(crate) fn open(workspace: &Workspace, to: &To, new_dir: Option<&str>, overwrite: bool) -> Result<Destination> {
         Ok(match (to, new_dir) {
             (To::Branch(options), new_dir) => {
                 let branch = OnBranch::open(workspace, new_dir, options, overwrite)?;
                 Destination::Branch(Box::new(branch))
             }
-            (To::Disk, Some(new_dir)) => {
-                Destination::Directory(NewDirectory::find(workspace, new_dir)?)
-            }
+            (To::Disk, Some(new_dir)) => Destination::Directory(NewDirectory::find(workspace, new_dir)?),
             (To::Disk, None) => Destination::WorkingTree,
         })
     }
@@ -156,21 +149,12 @@ impl Destination {
     }
 
     /// Begins to look whether files in use have changes that are not committed, where that matters.
-    pub(crate) fn begin_status(
-        &self,
-        workspace: &Workspace,
-        used: &BTreeSet<String>,
-    ) -> Option<Status> {
+    pub(crate) fn begin_status(&self, workspace: &Workspace, used: &BTreeSet<String>) -> Option<Status> {
         self.branch()?.begin_status(workspace, used)
     }
 
     /// Refuses a result of a commit that is not what people see on disk. `begun` may have found that out.
-    pub(crate) fn refuse_changed(
-        &self,
-        workspace: &Workspace,
-        plan: &Plan,
-        begun: Option<Status>,
-    ) -> Result<()> {
+    pub(crate) fn refuse_changed(&self, workspace: &Workspace, plan: &Plan, begun: Option<Status>) -> Result<()> {
         match self.branch() {
             Some(branch) => branch.refuse_changed(workspace, plan, begun),
             None => Ok(()),
@@ -178,12 +162,7 @@ impl Destination {
     }
 
     /// Returns what is known of builds of the same inputs. `held` is the lock from [`Destination::held`].
-    pub(crate) fn earlier(
-        &self,
-        workspace: &Workspace,
-        plan: &Plan,
-        held: Option<&Lock>,
-    ) -> Result<Option<Earlier>> {
+    pub(crate) fn earlier(&self, workspace: &Workspace, plan: &Plan, held: Option<&Lock>) -> Result<Option<Earlier>> {
         match self.branch() {
             Some(branch) => branch.earlier(workspace, plan, held),
             None => Ok(None),
@@ -213,16 +192,11 @@ impl Destination {
             }
             (Destination::WorkingTree, Writes::InPlace { changes, .. }) => {
                 working::write(delivery.workspace, changes)?;
-                Ok(if changes.is_empty() {
-                    Delivered::Unchanged
-                } else {
-                    Delivered::Written
-                })
+                Ok(if changes.is_empty() { Delivered::Unchanged } else { Delivered::Written })
             }
-            (Destination::Directory(_), Writes::InPlace { .. })
-            | (Destination::WorkingTree, Writes::Copy { .. }) => Err(Failure::new(
-                "a copy goes into a directory of its own, and nothing else does",
-            )),
+            (Destination::Directory(_), Writes::InPlace { .. }) | (Destination::WorkingTree, Writes::Copy { .. }) => {
+                Err(Failure::new("a copy goes into a directory of its own, and nothing else does"))
+            }
         }
     }
 }

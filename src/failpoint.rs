@@ -18,15 +18,10 @@ pub(crate) fn before(name: &str) {
 
     static COUNT: Mutex<u64> = Mutex::new(0);
 
-    let mut count = COUNT
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut count = COUNT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     *count += 1;
     if let Some(list) = std::env::var_os(LIST) {
-        let opened = std::fs::File::options()
-            .append(true)
-            .create(true)
-            .open(list);
+        let opened = std::fs::File::options().append(true).create(true).open(list);
         let _ = opened.and_then(|mut list| writeln!(list, "{name}"));
     }
     let stop = std::env::var(STOP).ok().and_then(|stop| stop.parse().ok());

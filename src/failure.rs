@@ -164,17 +164,12 @@ pub(crate) fn short(id: &str) -> &str {
 
 /// Returns a command for a hint: its beginning as it stands, which holds no value, then each word quoted for a shell.
 /// Paths, refs, URLs come into a command here and nowhere else, so that none of them is taken for anything but a word.
-pub(crate) fn command(
-    beginning: &'static str,
-    words: impl IntoIterator<Item = impl AsRef<str>>,
-) -> String {
-    words
-        .into_iter()
-        .fold(beginning.to_owned(), |mut all, word| {
-            all.push(' ');
-            all.push_str(&argument(word.as_ref()));
-            all
-        })
+pub(crate) fn command(beginning: &'static str, words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    words.into_iter().fold(beginning.to_owned(), |mut all, word| {
+        all.push(' ');
+        all.push_str(&argument(word.as_ref()));
+        all
+    })
 }
 
 /// Returns the command that stages files, given from the top of the repository, also those that git ignores.
@@ -189,8 +184,7 @@ pub(crate) fn argument(text: &str) -> String {
     if text.chars().any(is_hidden) || text.contains("##[") {
         return format!("\"$(printf '{}')\"", escaped(text));
     }
-    let plain =
-        |character: char| character.is_ascii_alphanumeric() || "-_./:@%+=,".contains(character);
+    let plain = |character: char| character.is_ascii_alphanumeric() || "-_./:@%+=,".contains(character);
     if !text.is_empty() && text.chars().all(plain) {
         text.to_owned()
     } else {
@@ -225,10 +219,7 @@ const MOST_PATHS: usize = 10;
 /// Returns paths as a message names them.
 pub(crate) fn listed(paths: &[String]) -> String {
     let named = paths.iter().take(MOST_PATHS);
-    let mut text = named
-        .map(|path| format!("`{path}`"))
-        .collect::<Vec<_>>()
-        .join(", ");
+    let mut text = named.map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
     if paths.len() > MOST_PATHS {
         text.push_str(&format!(" and {} more", paths.len() - MOST_PATHS));
     }
@@ -243,9 +234,7 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
         return None;
     }
     let word = word.to_lowercase();
-    let distances = known
-        .into_iter()
-        .map(|known| (levenshtein(&word, &known.to_lowercase()), known));
+    let distances = known.into_iter().map(|known| (levenshtein(&word, &known.to_lowercase()), known));
     let (distance, found) = distances.min_by_key(|(distance, _)| *distance)?;
     (distance <= 3 && distance * 2 <= found.len()).then_some(found)
 }
@@ -278,10 +267,7 @@ mod tests {
             ("it's", "'it'\\''s'"),
             ("$(id)", "'$(id)'"),
             ("a\n::b", "\"$(printf 'a\\012::b')\""),
-            (
-                "\u{202e}it's 1%\\",
-                "\"$(printf '\\342\\200\\256it\\047s 1%%\\\\')\"",
-            ),
+            ("\u{202e}it's 1%\\", "\"$(printf '\\342\\200\\256it\\047s 1%%\\\\')\""),
             ("##[x]", "\"$(printf '##\\133x]')\""),
             ("", "''"),
         ] {
@@ -299,10 +285,7 @@ mod tests {
         };
         for (location, shown) in [
             (place("", "a/x.yaml"), "a/x.yaml:2"),
-            (
-                place("https://h/o/r", "a/x.yaml"),
-                "https://h/o/r: a/x.yaml:2",
-            ),
+            (place("https://h/o/r", "a/x.yaml"), "https://h/o/r: a/x.yaml:2"),
             (place("https://h/x.yaml", ""), "https://h/x.yaml:2"),
         ] {
             assert_eq!(location.to_string(), shown);
@@ -325,14 +308,7 @@ mod tests {
 
     #[test]
     fn the_word_that_was_meant_is_found() {
-        let known = [
-            "rules",
-            "scopes",
-            "trust-exec",
-            "load-restrictor",
-            "url",
-            "NamespaceTransformer",
-        ];
+        let known = ["rules", "scopes", "trust-exec", "load-restrictor", "url", "NamespaceTransformer"];
         for (word, meant) in [
             ("rule", Some("rules")),
             ("trustExec", Some("trust-exec")),

@@ -48,9 +48,7 @@ use crate::record::{Change, Digest, Lock, Remote, sha256_hex};
 use crate::redact::{self, SafeUrl};
 use crate::reference::{self, Pin, RepoRef, RepoSpec};
 use crate::tree::{self, Resolved, SharedTree};
-use crate::walk::{
-    ChartRef, Found, NamedBy, Pulled, RemoteFile, RemoteRef, Remotes, Repository, Wants,
-};
+use crate::walk::{ChartRef, Found, NamedBy, Pulled, RemoteFile, RemoteRef, Remotes, Repository, Wants};
 
 use budget::Budget;
 use checkout::CheckoutTree;
@@ -107,19 +105,10 @@ pub(crate) struct Fetcher {
 
 /// Sets up HTTP with the user's credentials. One file may take as long as `timeout`, and be as large as `budget`
 /// allows.
-fn client(
-    remote_git: &RemoteGit,
-    timeout: Duration,
-    budget: &Budget,
-    reach: &Arc<Reach>,
-) -> Result<Arc<http::Client>> {
+fn client(remote_git: &RemoteGit, timeout: Duration, budget: &Budget, reach: &Arc<Reach>) -> Result<Arc<http::Client>> {
     let asked = remote_git.clone();
     let client = http::Client::new(
-        http::Options {
-            deadline: timeout,
-            max_bytes: budget.largest(),
-            ..http::Options::default()
-        },
+        http::Options { deadline: timeout, max_bytes: budget.largest(), ..http::Options::default() },
         Box::new(move |url| asked.credentials(url)),
         reach.clone(),
     );
@@ -175,12 +164,8 @@ impl Fetcher {
 
     /// Brings in one repository: a remote target.
     pub(crate) fn repository(&mut self, spec: &RepoSpec) -> Result<Rc<Repository>> {
-        let wanted = RemoteRef {
-            text: spec.clone_spec(),
-            wants: Wants::Root,
-            spec: Some(spec.clone()),
-            by: NamedBy::User,
-        };
+        let wanted =
+            RemoteRef { text: spec.clone_spec(), wants: Wants::Root, spec: Some(spec.clone()), by: NamedBy::User };
         match self.bring(&[wanted]).pop() {
             Some(Ok(Found::Root(repository))) => Ok(repository),
             Some(Err(failure)) => Err(failure.failure),
@@ -203,9 +188,7 @@ impl Fetcher {
         let mut moved = Vec::new();
         for (url, file) in &self.files {
             let Ok(file) = file else { continue };
-            let access = self
-                .reach
-                .access(&self.named_by(url.exposed()), url.exposed());
+            let access = self.reach.access(&self.named_by(url.exposed()), url.exposed());
             let Ok(body) = self.client.get(url.exposed(), access, &never) else {
                 continue;
             };
@@ -240,19 +223,14 @@ impl Fetcher {
         }
         moved.sort_by_key(|change| match change {
             Change::Moved { label, .. } => label.clone(),
-            Change::Added { .. } | Change::Removed { .. } | Change::Extended { .. } => {
-                String::new()
-            }
+            Change::Added { .. } | Change::Removed { .. } | Change::Extended { .. } => String::new(),
         });
         moved
     }
 
     /// Returns whose files name a URL that was requested in this run.
     fn named_by(&self, url: &str) -> NamedBy {
-        self.named_by
-            .get(&SafeUrl::from(url))
-            .cloned()
-            .unwrap_or(NamedBy::User)
+        self.named_by.get(&SafeUrl::from(url)).cloned().unwrap_or(NamedBy::User)
     }
 
     fn locked_commit(&self, key: &RepoRef) -> Option<String> {
@@ -265,10 +243,7 @@ impl Fetcher {
 
     fn locked_file(&self, url: &str) -> Option<String> {
         let shown = redact::url(url);
-        self.locks
-            .iter()
-            .find_map(|lock| lock.find_file(&shown))
-            .map(|entry| entry.sha256.clone())
+        self.locks.iter().find_map(|lock| lock.find_file(&shown)).map(|entry| entry.sha256.clone())
     }
 
     /// Returns the ways to bring in what is wanted, in the order in which they decide.
@@ -280,16 +255,12 @@ impl Fetcher {
             (Wants::Either, Some(spec)) => {
                 match self.locks.iter().find_map(|lock| wanted.locked(lock)) {
                     Some(Remote::File(_)) => &[Way::File],
-                    Some(entry @ Remote::Git(_)) if wanted.unlocked_directory(entry).is_none() => {
-                        &[Way::Root]
-                    }
+                    Some(entry @ Remote::Git(_)) if wanted.unlocked_directory(entry).is_none() => &[Way::Root],
                     Some(Remote::Git(_)) => &[Way::Root, Way::File],
                     Some(Remote::Chart(_)) => &[Way::File, Way::Root],
                     None if reference::has_git_marker(text) => &[Way::Root, Way::File],
                     // It was not meant as a repository.
-                    None if reference::looks_like_file(text) && spec.reference.is_none() => {
-                        &[Way::File]
-                    }
+                    None if reference::looks_like_file(text) && spec.reference.is_none() => &[Way::File],
                     None => &[Way::File, Way::Root],
                 }
             }
@@ -305,10 +276,8 @@ impl Fetcher {
             return Ok(());
         }
         if self.options.offline && Pin::of(reference) != Pin::Commit {
-            return Err(
-                Failure::new(format!("{shown}: `{name}` cannot be resolved offline"))
-                    .hint("run once without `--offline`"),
-            );
+            return Err(Failure::new(format!("{shown}: `{name}` cannot be resolved offline"))
+                .hint("run once without `--offline`"));
         }
         Ok(())
     }
@@ -324,11 +293,7 @@ impl Fetcher {
         }
         let spec = wanted.spec.as_ref().filter(|spec| !spec.query_dropped)?;
         let key = spec.repo_ref();
-        let what = if beside {
-            Git::Unless(wanted.text.clone())
-        } else {
-            Git::Fetch
-        };
+        let what = if beside { Git::Unless(wanted.text.clone()) } else { Git::Fetch };
         let locked = self.locked_commit(&key);
         if let Err(failure) = self.refuse(&key) {
             self.repositories.insert(key, Err(failure.into()));
@@ -357,12 +322,7 @@ impl Fetcher {
     /// Takes from tip and cache what needs no network; returns the job if something is left to do.
     fn without_network(&mut self, job: Job) -> Option<Job> {
         match &job {
-            Job::Git {
-                key,
-                request,
-                timeout,
-                ..
-            } => {
+            Job::Git { key, request, timeout, .. } => {
                 if self.repositories.contains_key(key) {
                     return None;
                 }
@@ -406,17 +366,10 @@ impl Fetcher {
         }
     }
 
-    fn held_by_tip(
-        &self,
-        key: &RepoRef,
-        request: &GitRequest,
-        timeout: Option<Duration>,
-    ) -> Option<Rc<Repository>> {
+    fn held_by_tip(&self, key: &RepoRef, request: &GitRequest, timeout: Option<Duration>) -> Option<Rc<Repository>> {
         let tip = self.tip.as_ref()?;
         let url = key.url.shown();
-        let entry = tip
-            .lock
-            .find_git(&url, key.reference.as_deref(), key.submodules)?;
+        let entry = tip.lock.find_git(&url, key.reference.as_deref(), key.submodules)?;
         // The source's own lock may name another commit than the tip was made from.
         if request.commit.as_ref() != Some(&entry.commit) {
             return None;
@@ -426,9 +379,7 @@ impl Fetcher {
         let (git, again, shown) = (self.git.clone(), request.clone(), label.clone());
         let submodules = key.submodules;
         let fallback = Box::new(move || -> Result<SharedTree> {
-            let fetched = git
-                .fetch(&again, timeout, None, Terminal::Detached)
-                .map_err(|failure| failure.failure)?;
+            let fetched = git.fetch(&again, timeout, None, Terminal::Detached).map_err(|failure| failure.failure)?;
             let tree = CheckoutTree::open(&git, fetched, shown.clone(), submodules)?;
             Ok(Rc::new(tree))
         });
@@ -444,25 +395,13 @@ impl Fetcher {
         let tree = CheckoutTree::open(&self.git, fetched, label(key), key.submodules)?;
         let tree = Rc::new(tree);
         self.checkouts.insert(key.clone(), tree.clone());
-        Ok(Rc::new(Repository {
-            tree,
-            version: key.clone(),
-            commit,
-        }))
+        Ok(Rc::new(Repository { tree, version: key.clone(), commit }))
     }
 
     /// Runs the jobs side by side and keeps what they bring.
     fn run(&mut self, mut jobs: Vec<Job>) {
         // The same repository may be a guess for one reference and certain for another.
-        let is_guess = |job: &Job| {
-            matches!(
-                job,
-                Job::Git {
-                    what: Git::Unless(_),
-                    ..
-                }
-            )
-        };
+        let is_guess = |job: &Job| matches!(job, Job::Git { what: Git::Unless(_), .. });
         jobs.sort_by_key(is_guess);
         let mut seen_git = HashSet::new();
         let mut seen_http = HashSet::new();
@@ -476,19 +415,9 @@ impl Fetcher {
         let answers = work(&jobs, &self.git, &self.client, &self.progress);
         for (job, answer) in jobs.into_iter().zip(answers) {
             match (job, answer) {
-                (
-                    Job::Git {
-                        key,
-                        request,
-                        timeout,
-                        ..
-                    },
-                    Some(Done::Git(answer)),
-                ) => {
+                (Job::Git { key, request, timeout, .. }, Some(Done::Git(answer))) => {
                     let answer = match answer {
-                        Err(failure) if failure.trouble == Trouble::Login => {
-                            self.ask(&request, timeout, failure)
-                        }
+                        Err(failure) if failure.trouble == Trouble::Login => self.ask(&request, timeout, failure),
                         answer => answer,
                     };
                     let opened = answer.and_then(|fetched| self.open(&key, fetched));
@@ -514,8 +443,7 @@ impl Fetcher {
         if !self.may_ask(request) {
             return Err(failure);
         }
-        self.progress
-            .suspend(|| self.git.fetch(request, timeout, None, Terminal::Shared))
+        self.progress.suspend(|| self.git.fetch(request, timeout, None, Terminal::Shared))
     }
 
     fn may_ask(&self, request: &GitRequest) -> bool {
@@ -523,11 +451,7 @@ impl Fetcher {
         is_terminal && self.reach.access(&request.by, request.url.exposed()).named
     }
 
-    fn received(
-        &self,
-        url: &str,
-        answer: Result<Vec<u8>, http::HttpError>,
-    ) -> Result<Rc<RemoteFile>, FetchFailure> {
+    fn received(&self, url: &str, answer: Result<Vec<u8>, http::HttpError>) -> Result<Rc<RemoteFile>, FetchFailure> {
         let bytes = answer.map_err(|error| {
             let trouble = match error {
                 http::HttpError::Deadline { .. } => Trouble::NoAnswer,
@@ -569,11 +493,8 @@ impl Fetcher {
                 let spec = wanted.spec.as_ref()?;
                 if spec.query_dropped {
                     let shown = wanted.text.shown();
-                    let message =
-                        format!("{shown}: the query cannot be parsed, so kustomize builds HEAD");
-                    return Some(Err(Failure::new(message)
-                        .hint(reference::PLAIN_QUERY)
-                        .into()));
+                    let message = format!("{shown}: the query cannot be parsed, so kustomize builds HEAD");
+                    return Some(Err(Failure::new(message).hint(reference::PLAIN_QUERY).into()));
                 }
                 let root = self.repositories.get(&spec.repo_ref())?;
                 Some(root.clone().map(Found::Root))
@@ -584,9 +505,7 @@ impl Fetcher {
                     && let Err(what) = kustomization::looks_like_resources(&file.bytes)
                 {
                     let shown = wanted.text.shown();
-                    return Err(
-                        Failure::new(format!("{shown} does not hold resources: {what}")).into(),
-                    );
+                    return Err(Failure::new(format!("{shown} does not hold resources: {what}")).into());
                 }
                 Ok(Found::File(file))
             })),
@@ -601,23 +520,15 @@ impl Fetcher {
             // kustomize would take a file for which its server answers to git as well.
             Ok(Found::Root(repository)) => wanted.spec.as_ref().is_none_or(|spec| {
                 let directory = tree::resolve(&*repository.tree, &spec.directory());
-                !matches!(
-                    directory,
-                    Ok(Resolved::Missing { .. } | Resolved::File { .. })
-                )
+                !matches!(directory, Ok(Resolved::Missing { .. } | Resolved::File { .. }))
             }),
             Err(failure) => failure.trouble == Trouble::NoAnswer,
         }
     }
 
     fn answer(&self, wanted: &RemoteRef, ways: &[Way]) -> Result<Found, FetchFailure> {
-        let outcomes: Vec<_> = ways
-            .iter()
-            .filter_map(|way| Some((*way, self.outcome(wanted, *way)?)))
-            .collect();
-        let settled = outcomes
-            .iter()
-            .find(|(_, outcome)| outcome.is_ok() && self.settles(wanted, outcome));
+        let outcomes: Vec<_> = ways.iter().filter_map(|way| Some((*way, self.outcome(wanted, *way)?))).collect();
+        let settled = outcomes.iter().find(|(_, outcome)| outcome.is_ok() && self.settles(wanted, outcome));
         if let Some((_, outcome)) = settled {
             return outcome.clone();
         }
@@ -633,17 +544,12 @@ impl Fetcher {
         if let Some((_, (_, outcome))) = known {
             return outcome.clone();
         }
-        let mut failures = outcomes
-            .into_iter()
-            .filter_map(|(way, outcome)| Some((way, outcome.err()?)));
+        let mut failures = outcomes.into_iter().filter_map(|(way, outcome)| Some((way, outcome.err()?)));
         let Some((_, first)) = failures.next() else {
             let shown = wanted.text.shown();
             return Err(Failure::new(format!("{shown} was not fetched")).into());
         };
-        let FetchFailure {
-            mut failure,
-            trouble,
-        } = first;
+        let FetchFailure { mut failure, trouble } = first;
         for (way, FetchFailure { failure: other, .. }) in failures {
             let as_what = match way {
                 Way::File => "a file",
@@ -673,10 +579,7 @@ impl Fetcher {
 
     /// Returns a failure with what else can be done about it.
     fn advised(&self, wanted: &RemoteRef, failed: FetchFailure) -> Failure {
-        let FetchFailure {
-            mut failure,
-            trouble,
-        } = failed;
+        let FetchFailure { mut failure, trouble } = failed;
         let exception = Config::exception(Rule::RemoteReference, &wanted.subject(), "");
         let host = || reach::place(wanted.text.exposed());
         failure.upstream = match &exception {
@@ -688,9 +591,7 @@ impl Fetcher {
             // It was there, so neither is the URL mistyped, nor is it to stay remote.
             for hint in &mut failure.hints {
                 if hint == git::CHECK_URL {
-                    *hint =
-                        "it was there when it was locked: ask where it is now, or who may read it"
-                            .to_owned();
+                    *hint = "it was there when it was locked: ask where it is now, or who may read it".to_owned();
                 }
             }
             return failure;
@@ -722,10 +623,9 @@ impl Fetcher {
                 let Some(way) = ways.get(round) else {
                     continue;
                 };
-                let settled = ways[..round].iter().any(|way| {
-                    self.outcome(one, *way)
-                        .is_some_and(|outcome| self.settles(one, &outcome))
-                });
+                let settled = ways[..round]
+                    .iter()
+                    .any(|way| self.outcome(one, *way).is_some_and(|outcome| self.settles(one, &outcome)));
                 if settled {
                     continue;
                 }
@@ -801,9 +701,5 @@ impl Remotes for Fetcher {
 }
 
 fn remote_file(url: SafeUrl, bytes: Vec<u8>) -> Rc<RemoteFile> {
-    Rc::new(RemoteFile {
-        url,
-        sha256: sha256_hex(&bytes),
-        bytes: bytes.into(),
-    })
+    Rc::new(RemoteFile { url, sha256: sha256_hex(&bytes), bytes: bytes.into() })
 }

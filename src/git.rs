@@ -11,9 +11,7 @@ mod local_repo;
 mod remote_git;
 
 pub(crate) use checkout::{Attributes, Checkout};
-pub(crate) use local_repo::{
-    Amid, CommitId, Hooks, Listed, LocalRepo, Ref, Side, Staged, Status, is_branch_name,
-};
+pub(crate) use local_repo::{Amid, CommitId, Hooks, Listed, LocalRepo, Ref, Side, Staged, Status, is_branch_name};
 pub(crate) use remote_git::untied;
 pub(crate) use remote_git::{Asked, Depth, Pinned, RefSpec, RemoteGit, Wanted, init, is_http};
 
@@ -63,10 +61,7 @@ pub(crate) fn said(output: &Output) -> String {
         .filter(|line| !line.is_empty() && !line.starts_with("hint:"))
         .filter(|line| !ADVICE.contains(line))
         .map(|line| {
-            ["fatal: ", "error: ", "remote: "]
-                .iter()
-                .find_map(|prefix| line.strip_prefix(prefix))
-                .unwrap_or(line)
+            ["fatal: ", "error: ", "remote: "].iter().find_map(|prefix| line.strip_prefix(prefix)).unwrap_or(line)
         })
         // Who reports it has named the URL.
         .map(|line| {
@@ -84,10 +79,7 @@ pub(crate) fn said(output: &Output) -> String {
 /// Returns whether `text` is the full id of a git object: 40 (SHA-1) or 64 (SHA-256) lower-case
 /// hex digits.
 pub(crate) fn is_object_id(text: &str) -> bool {
-    matches!(text.len(), 40 | 64)
-        && text
-            .bytes()
-            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 #[cfg(test)]

@@ -24,9 +24,7 @@ pub(crate) fn not_a_source(branch: &str) -> Failure {
 /// Refuses to change what HEAD has checked out where that is a localized branch: the next run would find edits there.
 pub(crate) fn refuse_checked_out(here: &LocalRepo) -> Result<()> {
     match here.ref_of("HEAD")? {
-        Some(name) if is_ours(here, &name)? => Err(instead(not_a_source(
-            name.trim_start_matches("refs/heads/"),
-        ))),
+        Some(name) if is_ours(here, &name)? => Err(instead(not_a_source(name.trim_start_matches("refs/heads/")))),
         Some(_) => Ok(()),
         None => match here.commit("HEAD")? {
             Some(head) => refuse_tip(here, &head.commit, "HEAD"),
@@ -48,13 +46,9 @@ pub(crate) fn refuse_tip(here: &LocalRepo, commit: &str, shown: &str) -> Result<
     if refs.is_empty() {
         return Ok(());
     }
-    Err(instead(Failure::new(format!(
-        "{shown} is a commit of a localized branch, not a source"
-    ))))
+    Err(instead(Failure::new(format!("{shown} is a commit of a localized branch, not a source"))))
 }
 
 fn instead(failure: Failure) -> Failure {
-    failure.hint(
-        "run it on the branch that it was made from (git switch BRANCH), and localize that again",
-    )
+    failure.hint("run it on the branch that it was made from (git switch BRANCH), and localize that again")
 }

@@ -54,10 +54,7 @@ pub(crate) fn signal_group(leader: u32, signal: Signal) {
             Signal::Terminate => rustix::process::Signal::TERM,
             Signal::Kill => rustix::process::Signal::KILL,
         };
-        if let Some(pid) = i32::try_from(leader)
-            .ok()
-            .and_then(rustix::process::Pid::from_raw)
-        {
+        if let Some(pid) = i32::try_from(leader).ok().and_then(rustix::process::Pid::from_raw) {
             let _ = rustix::process::kill_process_group(pid, signal);
         }
     }
@@ -130,10 +127,7 @@ fn remove(directory: &Path) {
 
 /// Starts a child, and with `own_group` keeps the group that it leads registered until the returned
 /// [`Group`] is dropped.
-pub(crate) fn spawn(
-    command: &mut Command,
-    own_group: bool,
-) -> std::io::Result<(Child, Option<Group>)> {
+pub(crate) fn spawn(command: &mut Command, own_group: bool) -> std::io::Result<(Child, Option<Group>)> {
     let mut groups = locked(&GROUPS);
     let child = command.spawn()?;
     let group = own_group.then(|| {
@@ -218,18 +212,13 @@ impl Scratch {
                 continue;
             }
             directories.insert(directory.path().to_owned());
-            return Ok(Scratch {
-                directory: Some(directory),
-                _alive: alive.filter(|_| is_locked),
-            });
+            return Ok(Scratch { directory: Some(directory), _alive: alive.filter(|_| is_locked) });
         }
     }
 
     /// The directory.
     pub(crate) fn path(&self) -> &Path {
-        self.directory
-            .as_ref()
-            .map_or(Path::new(""), tempfile::TempDir::path)
+        self.directory.as_ref().map_or(Path::new(""), tempfile::TempDir::path)
     }
 
     /// Gives up ownership of the directory: it stays where it is.
@@ -303,16 +292,12 @@ pub(crate) fn was_writing(parent: &Path) -> bool {
 
 /// Returns the failure for a temporary directory that cannot be used.
 pub(crate) fn unusable(error: &std::io::Error) -> Failure {
-    Failure::new(format!(
-        "could not write to the temporary directory `{}`: {error}",
-        std::env::temp_dir().display()
-    ))
-    .hint(TEMPORARY_HINT)
+    Failure::new(format!("could not write to the temporary directory `{}`: {error}", std::env::temp_dir().display()))
+        .hint(TEMPORARY_HINT)
 }
 
 /// What to do where the system's temporary directory cannot be used.
-pub(crate) const TEMPORARY_HINT: &str =
-    "set TMPDIR to a directory that can be written and has room";
+pub(crate) const TEMPORARY_HINT: &str = "set TMPDIR to a directory that can be written and has room";
 
 /// Locks a directory against other runs, which wait as long; where directories cannot be locked it does nothing.
 /// Dropping what it returns, and the end of the process, unlock it.
@@ -339,9 +324,7 @@ pub struct Alone(#[allow(dead_code)] Option<File>);
 fn is_marked(directory: &Path) -> bool {
     match std::fs::read(directory.join(MARK)) {
         Ok(bytes) => bytes == MARKED.as_bytes(),
-        Err(_) => directory
-            .read_dir()
-            .is_ok_and(|mut entries| entries.next().is_none()),
+        Err(_) => directory.read_dir().is_ok_and(|mut entries| entries.next().is_none()),
     }
 }
 
@@ -360,9 +343,7 @@ fn sweep_ours(parent: &Path, prefix: &str, is_made_by_us: fn(&Path) -> bool) {
     for entry in parent.read_dir().into_iter().flatten().flatten() {
         let name = entry.file_name();
         let random = name.to_str().and_then(|name| name.strip_prefix(prefix));
-        let is_named = |random: &str| {
-            random.len() == RANDOM && random.chars().all(|one| one.is_ascii_alphanumeric())
-        };
+        let is_named = |random: &str| random.len() == RANDOM && random.chars().all(|one| one.is_ascii_alphanumeric());
         if !random.is_some_and(is_named) || !is_made_by_us(&entry.path()) {
             continue;
         }
@@ -390,10 +371,7 @@ fn sweep_ours(parent: &Path, prefix: &str, is_made_by_us: fn(&Path) -> bool) {
             Some(Err(TryLockError::WouldBlock)) => false,
             // Where directories cannot be locked.
             Some(Err(TryLockError::Error(_))) | None => {
-                let age = metadata
-                    .modified()
-                    .ok()
-                    .and_then(|time| time.elapsed().ok());
+                let age = metadata.modified().ok().and_then(|time| time.elapsed().ok());
                 age.is_some_and(|age| age > ABANDONED)
             }
         };

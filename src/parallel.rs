@@ -12,11 +12,7 @@ pub fn processors() -> usize {
 
 /// Does the jobs on a few threads, `most` at once, and returns their results, in their order. `one` gets the index of
 /// its job.
-pub fn side_by_side<J: Sync, D: Send>(
-    jobs: &[J],
-    most: usize,
-    one: impl Fn(usize, &J) -> D + Sync,
-) -> Vec<D> {
+pub fn side_by_side<J: Sync, D: Send>(jobs: &[J], most: usize, one: impl Fn(usize, &J) -> D + Sync) -> Vec<D> {
     let next = AtomicUsize::new(0);
     let worker = || {
         let mut done = Vec::new();
@@ -30,8 +26,7 @@ pub fn side_by_side<J: Sync, D: Send>(
     };
     let mut done = thread::scope(|scope| {
         // The first one is this one. Where no more threads are to be had, fewer do it.
-        let others = (1..jobs.len().min(most))
-            .map_while(|_| thread::Builder::new().spawn_scoped(scope, worker).ok());
+        let others = (1..jobs.len().min(most)).map_while(|_| thread::Builder::new().spawn_scoped(scope, worker).ok());
         let others: Vec<_> = others.collect();
         let mut done: Vec<(usize, D)> = worker();
         for thread in others {

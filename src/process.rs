@@ -74,9 +74,7 @@ fn own_words(text: &str) -> String {
             };
         }
         unquoted.push_str(rest);
-        let own = unquoted
-            .split_whitespace()
-            .filter(|word| !word.contains('/'));
+        let own = unquoted.split_whitespace().filter(|word| !word.contains('/'));
         words.extend(own.flat_map(|word| [word, " "]));
         words.push('\n');
     }
@@ -110,22 +108,17 @@ pub(crate) fn run(
     let name = command.get_program().to_string_lossy().into_owned();
     let start = Instant::now();
     command
-        .stdin(if input.is_some() {
-            Stdio::piped()
-        } else {
-            Stdio::null()
-        })
+        .stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let own_group = terminal == Terminal::Detached;
     if own_group {
         detach(command);
     }
-    let (mut child, _group) =
-        interrupt::spawn(command, own_group).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Error::NotFound(name.clone()),
-            _ => Error::Io(name.clone(), error),
-        })?;
+    let (mut child, _group) = interrupt::spawn(command, own_group).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Error::NotFound(name.clone()),
+        _ => Error::Io(name.clone(), error),
+    })?;
     if let (Some(mut pipe), Some(bytes)) = (child.stdin.take(), input.map(<[u8]>::to_vec)) {
         std::thread::spawn(move || {
             // A child that reads only part of its input closes the pipe: its status shows whether that was an error.
@@ -159,31 +152,23 @@ impl Conversation {
     /// Starts `command`, without a terminal. Its standard error is discarded.
     pub(crate) fn start(command: &mut Command) -> Result<Self, Error> {
         let name = command.get_program().to_string_lossy().into_owned();
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         detach(command);
-        let (mut child, group) =
-            interrupt::spawn(command, true).map_err(|error| match error.kind() {
-                std::io::ErrorKind::NotFound => Error::NotFound(name.clone()),
-                _ => Error::Io(name.clone(), error),
-            })?;
+        let (mut child, group) = interrupt::spawn(command, true).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Error::NotFound(name.clone()),
+            _ => Error::Io(name.clone(), error),
+        })?;
         match (child.stdin.take(), child.stdout.take()) {
-            (Some(questions), Some(answers)) => Ok(Conversation {
-                child,
-                _group: group,
-                questions,
-                answers: BufReader::new(answers),
-            }),
+            (Some(questions), Some(answers)) => {
+                Ok(Conversation { child, _group: group, questions, answers: BufReader::new(answers) })
+            }
             _ => Err(Error::Io(name, std::io::ErrorKind::BrokenPipe.into())),
         }
     }
 
     /// Asks a question of one line, and returns the first line of the answer, both without their end.
     pub(crate) fn ask(&mut self, question: &str) -> std::io::Result<String> {
-        self.questions
-            .write_all(format!("{question}\n").as_bytes())?;
+        self.questions.write_all(format!("{question}\n").as_bytes())?;
         self.questions.flush()?;
         let mut line = String::new();
         self.answers.read_line(&mut line)?;
@@ -197,11 +182,7 @@ impl Conversation {
     pub(crate) fn read(&mut self, length: u64) -> std::io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         (&mut self.answers).take(length).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 == length {
-            Ok(bytes)
-        } else {
-            Err(std::io::ErrorKind::UnexpectedEof.into())
-        }
+        if bytes.len() as u64 == length { Ok(bytes) } else { Err(std::io::ErrorKind::UnexpectedEof.into()) }
     }
 
     /// Returns everything up to a line, without that line and the end of the one before it.
@@ -335,10 +316,7 @@ impl ReadOnly {
         for (has_it, keeps_it) in kept {
             flags.set(keeps_it, has.contains(has_it));
         }
-        Ok(ReadOnly {
-            directory: std::ffi::CString::new(directory.as_os_str().as_bytes())?,
-            flags,
-        })
+        Ok(ReadOnly { directory: std::ffi::CString::new(directory.as_os_str().as_bytes())?, flags })
     }
 
     /// Mounts it, in a namespace that was just made. Allocates nothing.
@@ -399,9 +377,7 @@ fn wait(
     let mut open = true;
     loop {
         if exited.is_none()
-            && let Some(status) = child
-                .try_wait()
-                .map_err(|error| Error::Io(name.to_owned(), error))?
+            && let Some(status) = child.try_wait().map_err(|error| Error::Io(name.to_owned(), error))?
         {
             exited = Some((status, Instant::now()));
         }
@@ -415,10 +391,7 @@ fn wait(
                 return Ok(status);
             }
         }
-        if limits
-            .cancel
-            .is_some_and(|cancel| cancel.load(Ordering::Relaxed))
-        {
+        if limits.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
             return Err(Error::Cancelled(name.to_owned()));
         }
         if let Some(timeout) = limits.timeout
@@ -467,14 +440,8 @@ mod tests {
     #[test]
     fn what_is_quoted_and_what_holds_a_slash_is_not_said() {
         for (text, words) in [
-            (
-                "fatal: repository 'https://h/o/not found/' not found",
-                "fatal: repository not found ",
-            ),
-            (
-                "fatal: Couldn't find 'a b'; it's \"c d\".",
-                "fatal: couldn't find ; it's . ",
-            ),
+            ("fatal: repository 'https://h/o/not found/' not found", "fatal: repository not found "),
+            ("fatal: Couldn't find 'a b'; it's \"c d\".", "fatal: couldn't find ; it's . "),
             ("ERROR: https://h/x  Not\tFound", "error: not found "),
             ("an 'open end", "an 'open end "),
             ("don't: can't 'x", "don't: can't 'x "),
@@ -485,13 +452,8 @@ mod tests {
 
     #[test]
     fn feeds_input_and_collects_both_outputs() {
-        let output = run(
-            &mut sh("cat; echo oops >&2; exit 3"),
-            Some(b"hello"),
-            Limits::default(),
-            Terminal::Detached,
-        )
-        .unwrap();
+        let output =
+            run(&mut sh("cat; echo oops >&2; exit 3"), Some(b"hello"), Limits::default(), Terminal::Detached).unwrap();
         assert_eq!(output.stdout, b"hello");
         assert_eq!(output.stderr, "oops\n");
         assert_eq!(output.status.code(), Some(3));
@@ -504,19 +466,13 @@ mod tests {
         let output = run(&mut sh(script), None, Limits::default(), Terminal::Detached).unwrap();
         assert!(start.elapsed() < Duration::from_secs(10));
         assert_eq!(output.status.code(), Some(4));
-        assert_eq!(
-            (output.stdout.as_slice(), output.stderr.as_str()),
-            (&b"out\n"[..], "err\n")
-        );
+        assert_eq!((output.stdout.as_slice(), output.stderr.as_str()), (&b"out\n"[..], "err\n"));
     }
 
     #[test]
     fn a_cancelled_run_ends() {
         let cancel = AtomicBool::new(true);
-        let limits = Limits {
-            timeout: None,
-            cancel: Some(&cancel),
-        };
+        let limits = Limits { timeout: None, cancel: Some(&cancel) };
         let error = run(&mut sh("sleep 60"), None, limits, Terminal::Detached).unwrap_err();
         assert!(matches!(error, Error::Cancelled(_)), "{error}");
     }
@@ -545,20 +501,14 @@ mod tests {
             top.path().display()
         );
         let mut command = sh(&script);
-        let isolation = Isolation {
-            network: true,
-            read_only: Some(&input),
-        };
+        let isolation = Isolation { network: true, read_only: Some(&input) };
         isolate(&mut command, isolation).unwrap();
         let Ok(output) = run(&mut command, None, Limits::default(), Terminal::Detached) else {
             // The machine forbids it: then builds are not isolated either.
             return;
         };
         let stdout = String::from_utf8(output.stdout).unwrap();
-        assert!(
-            !stdout.contains("new") && !stdout.contains("changed"),
-            "{stdout}"
-        );
+        assert!(!stdout.contains("new") && !stdout.contains("changed"), "{stdout}");
         assert!(stdout.starts_with("beside\n"), "{stdout}");
         assert_eq!(std::fs::read(input.join("below/file")).unwrap(), b"");
     }
@@ -579,16 +529,8 @@ mod tests {
 
     #[test]
     fn a_missing_program_is_named() {
-        let error = run(
-            &mut Command::new("no-such-program-here"),
-            None,
-            Limits::default(),
-            Terminal::Detached,
-        )
-        .unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "`no-such-program-here` was not found on PATH"
-        );
+        let error =
+            run(&mut Command::new("no-such-program-here"), None, Limits::default(), Terminal::Detached).unwrap_err();
+        assert_eq!(error.to_string(), "`no-such-program-here` was not found on PATH");
     }
 }

@@ -27,8 +27,7 @@ use crate::failure::{Failure, shown};
 pub(crate) use crate::git::is_object_id;
 pub(crate) use added::{Added, added};
 pub(crate) use lock::{
-    Change, ChartRemote, FileRemote, GitRemote, LOCK_NAME, Left, LeftWhat, LoadRestrictor, Remote,
-    chart_label,
+    Change, ChartRemote, FileRemote, GitRemote, LOCK_NAME, Left, LeftWhat, LoadRestrictor, Remote, chart_label,
 };
 pub use lock::{Lock, StoredFile};
 pub(crate) use message::render_message;
@@ -72,10 +71,7 @@ impl Digest {
     /// Returns the hex digits that stand after the colon.
     pub fn hex(&self) -> &str {
         match self {
-            Digest::GitCommit(hex)
-            | Digest::GitTree(hex)
-            | Digest::GitBlob(hex)
-            | Digest::Sha256(hex) => hex,
+            Digest::GitCommit(hex) | Digest::GitTree(hex) | Digest::GitBlob(hex) | Digest::Sha256(hex) => hex,
         }
     }
 
@@ -105,9 +101,7 @@ impl FromStr for Digest {
             "sha256" => Some(Digest::Sha256(hex.to_owned())),
             _ => None,
         });
-        digest
-            .filter(Digest::is_valid)
-            .ok_or_else(|| Failure::new(format!("`{}` is not a digest", shown(text))))
+        digest.filter(Digest::is_valid).ok_or_else(|| Failure::new(format!("`{}` is not a digest", shown(text))))
     }
 }
 
@@ -145,14 +139,8 @@ mod tests {
 
     #[test]
     fn sha256_is_the_one_of_fips_180() {
-        assert_eq!(
-            sha256_hex(b"abc"),
-            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-        );
-        assert_eq!(
-            sha256_hex(b""),
-            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-        );
+        assert_eq!(sha256_hex(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        assert_eq!(sha256_hex(b""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
         let long = vec![7; 200_001];
         assert_eq!(sha256_of(long.as_slice()).unwrap(), sha256_hex(&long));
     }

@@ -148,18 +148,12 @@ impl Shown {
             }
             shown = Shown { secret, ..again };
         }
-        Shown {
-            text: HIDDEN.to_owned(),
-            secret: true,
-        }
+        Shown { text: HIDDEN.to_owned(), secret: true }
     }
 
     fn once(text: &str) -> Self {
         let text: String = text.chars().filter(|c| !c.is_control()).collect();
-        let mut shown = Shown {
-            text: String::with_capacity(text.len()),
-            secret: false,
-        };
+        let mut shown = Shown { text: String::with_capacity(text.len()), secret: false };
         shown.reference(text.trim());
         // Restore the blanks outside if the text before them is hidden.
         shown.text = shown.text.trim().to_owned();
@@ -225,10 +219,7 @@ impl Shown {
         let userinfo = &text[start..end];
         let named = userinfo.strip_suffix('@').unwrap_or(userinfo);
         let named = named.strip_suffix(ENCODED_AT).unwrap_or(named);
-        let colon = named
-            .find([':', '@'])
-            .or(named.find("%3a"))
-            .or(named.find("%3A"));
+        let colon = named.find([':', '@']).or(named.find("%3a")).or(named.find("%3A"));
         let name = &named[..colon.unwrap_or(named.len())];
         // A token is a secret even alone. Elsewhere than over http a name alone opens nothing.
         let is_token = is_known_token(name) || (kind == Kind::Url && is_no_user(name));
@@ -241,11 +232,7 @@ impl Shown {
         self.secret |= is_secret;
         if is_shown {
             self.text.push_str(name);
-            self.text.push_str(if colon.is_some() {
-                "@"
-            } else {
-                &userinfo[name.len()..]
-            });
+            self.text.push_str(if colon.is_some() { "@" } else { &userinfo[name.len()..] });
         }
         end
     }
@@ -266,9 +253,7 @@ fn end_of_last_at(text: &str) -> usize {
 
 /// Returns where the query or fragment begins, from `start` on; the length of the text if there is none.
 fn location_end(text: &str, start: usize) -> usize {
-    text[start..]
-        .find(['?', '#'])
-        .map_or(text.len(), |at| start + at)
+    text[start..].find(['?', '#']).map_or(text.len(), |at| start + at)
 }
 
 /// Finds where the first authority begins: after `scheme://`, after `//` at the front, and after `https:/`
@@ -284,11 +269,7 @@ fn authority_start(text: &str) -> Option<(usize, Kind)> {
         let before = &text[..colon];
         let scheme = &before[before.trim_end_matches(is_scheme).len()..];
         let scheme = scheme.to_ascii_lowercase();
-        let needed = if matches!(scheme.as_str(), "http" | "https" | "ssh") {
-            1
-        } else {
-            2
-        };
+        let needed = if matches!(scheme.as_str(), "http" | "https" | "ssh") { 1 } else { 2 };
         let count = slashes(colon + 1);
         let kind = match scheme.as_str() {
             "ssh" | "git+ssh" | "ssh+git" | "file" => Kind::Named,
@@ -309,9 +290,7 @@ pub(crate) fn is_no_host(text: &str) -> bool {
         },
     };
     let in_name = |c: char| c.is_alphanumeric() || "._-:%".contains(c);
-    text.is_empty()
-        || !host.chars().all(in_name)
-        || port.is_some_and(|port| !port.bytes().all(|b| b.is_ascii_digit()))
+    text.is_empty() || !host.chars().all(in_name) || port.is_some_and(|port| !port.bytes().all(|b| b.is_ascii_digit()))
 }
 
 fn is_digest(text: &str) -> bool {

@@ -19,8 +19,7 @@ use crate::redact;
 use crate::reference::{self, Pin};
 use crate::tree::{Listing, path};
 use crate::walk::{
-    self, CarriedId, Contents, Edge, Explored, FileId, Graph, Origin, Place, RootId, Source,
-    Target, TroubleKind,
+    self, CarriedId, Contents, Edge, Explored, FileId, Graph, Origin, Place, RootId, Source, Target, TroubleKind,
 };
 
 /// Walks a tree without a network, from the roots in `paths` (from the top), or else from all that no other root names.
@@ -38,25 +37,17 @@ pub(crate) fn survey(
         contents: Contents::Configurations,
         ..walk::Options::default()
     };
-    let source = Source {
-        tree,
-        scope: String::new(),
-        repository: None,
-    };
+    let source = Source { tree, scope: String::new(), repository: None };
     let explored = walk::explore(source, &directories, None, &options);
     let flux = check::flux_objects(&explored);
     let roots: Vec<RootId> = explored.starts.iter().copied().flatten().collect();
-    let roots = roots
-        .into_iter()
-        .filter(|root| !flux.contains(&explored.graph.roots[*root].file));
+    let roots = roots.into_iter().filter(|root| !flux.contains(&explored.graph.roots[*root].file));
     let roots: Vec<RootId> = roots.collect();
     // Show the requested nodes, and below them only what nothing else leads to.
     let is_asked_for = |root: &RootId| {
         let root = &explored.graph.roots[*root];
         let file = path::join(&root.directory, root.file_name);
-        paths
-            .iter()
-            .any(|path| [&root.directory, &file].contains(&path))
+        paths.iter().any(|path| [&root.directory, &file].contains(&path))
     };
     let mut starts: BTreeSet<RootId> = roots.iter().copied().filter(is_asked_for).collect();
     let all = 0..explored.graph.roots.len();
@@ -75,19 +66,12 @@ fn locks(tree: &dyn Listing) -> Result<Vec<(String, Lock)>> {
 }
 
 /// Returns the roots to which none of `others` leads but themselves, and one of each ring that is left.
-pub(crate) fn unnamed(
-    graph: &Graph,
-    roots: Vec<RootId>,
-    others: impl IntoIterator<Item = RootId>,
-) -> Vec<RootId> {
+pub(crate) fn unnamed(graph: &Graph, roots: Vec<RootId>, others: impl IntoIterator<Item = RootId>) -> Vec<RootId> {
     let named = |id: RootId| {
-        graph.roots[id]
-            .edges
-            .iter()
-            .filter_map(move |edge| match edge.target {
-                Target::Root { id: other, .. } if other != id => Some(other),
-                _ => None,
-            })
+        graph.roots[id].edges.iter().filter_map(move |edge| match edge.target {
+            Target::Root { id: other, .. } if other != id => Some(other),
+            _ => None,
+        })
     };
     let all: BTreeSet<RootId> = others.into_iter().flat_map(named).collect();
     let mut starts: Vec<RootId> = Vec::new();
@@ -179,25 +163,14 @@ impl Node {
             Some(digest) => format!("locked {}", short(digest.hex())),
             None => "not locked".to_owned(),
         };
-        let from =
-            |localized: &Option<String>| localized.as_ref().map(|label| format!("from {label}"));
+        let from = |localized: &Option<String>| localized.as_ref().map(|label| format!("from {label}"));
         match &self.kind {
-            NodeKind::Root {
-                component,
-                localized,
-                broken,
-            } => {
-                let parts = [
-                    component.then(|| "component".to_owned()),
-                    from(localized),
-                    broken.map(str::to_owned),
-                ];
+            NodeKind::Root { component, localized, broken } => {
+                let parts = [component.then(|| "component".to_owned()), from(localized), broken.map(str::to_owned)];
                 parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
             }
             NodeKind::File { localized } => from(localized).unwrap_or_default(),
-            NodeKind::Git {
-                pin, locked: state, ..
-            } => match pin {
+            NodeKind::Git { pin, locked: state, .. } => match pin {
                 Pin::None => format!("no ref, {}", locked(state)),
                 pin => format!("{}, {}", pin.name(), locked(state)),
             },
@@ -277,22 +250,14 @@ impl ReferenceTree {
                 troubles.entry(edge).or_insert(&trouble.kind);
             }
         }
-        let ids: Vec<usize> = (0..graph.roots.len())
-            .map(|root| maker.root(root))
-            .collect();
+        let ids: Vec<usize> = (0..graph.roots.len()).map(|root| maker.root(root)).collect();
         for (root, node) in graph.roots.iter().enumerate() {
             for (index, edge) in node.edges.iter().enumerate() {
                 let to = match edge.target {
                     // References that kustomize does not follow are not drawn as if it did.
                     Target::Root { id, .. } if cycles.contains(&(root, index)) => {
                         let name = maker.reference_tree.nodes[ids[id]].name.clone();
-                        maker.node(
-                            name,
-                            "broken",
-                            NodeKind::Broken {
-                                why: why(Some(&TroubleKind::Cycle)),
-                            },
-                        )
+                        maker.node(name, "broken", NodeKind::Broken { why: why(Some(&TroubleKind::Cycle)) })
                     }
                     Target::Root { id, .. } => ids[id],
                     Target::File(file) => maker.file(file),
@@ -323,9 +288,7 @@ impl ReferenceTree {
 
     /// Keeps only what is remote, and what leads to it.
     pub(crate) fn only_remote(&mut self) {
-        let remote: Vec<usize> = (0..self.nodes.len())
-            .filter(|node| self.nodes[*node].is_remote())
-            .collect();
+        let remote: Vec<usize> = (0..self.nodes.len()).filter(|node| self.nodes[*node].is_remote()).collect();
         let kept = self.leading_to(&remote);
         self.links.retain(|link| kept.contains(&link.to));
         self.starts.retain(|start| kept.contains(start));
@@ -352,8 +315,7 @@ impl ReferenceTree {
     fn keep(&mut self, kept: &BTreeSet<usize>) {
         let places: HashMap<usize, usize> = kept.iter().copied().zip(0..).collect();
         let mut id = 0..;
-        self.nodes
-            .retain(|_| id.next().is_some_and(|id| kept.contains(&id)));
+        self.nodes.retain(|_| id.next().is_some_and(|id| kept.contains(&id)));
         let place = |id: &mut usize| *id = places.get(id).copied().unwrap_or_default();
         self.starts.iter_mut().for_each(place);
         for link in &mut self.links {
@@ -386,9 +348,7 @@ fn brought(locks: &[(String, Lock)]) -> HashMap<String, String> {
     locks
         .iter()
         .flat_map(|(directory, lock)| lock.files.iter().map(move |file| (directory, file)))
-        .filter_map(|(directory, file)| {
-            Some((path::join(directory, &file.path), file.remote.clone()?))
-        })
+        .filter_map(|(directory, file)| Some((path::join(directory, &file.path), file.remote.clone()?)))
         .collect()
 }
 
@@ -466,25 +426,13 @@ impl Maker<'_> {
                     self.locked.entry(label).or_default().insert(node);
                     node
                 }
-                (Place::Missing(path), None) => {
-                    self.node(path.clone(), "broken", NodeKind::Broken { why: "missing" })
+                (Place::Missing(path), None) => self.node(path.clone(), "broken", NodeKind::Broken { why: "missing" }),
+                (Place::Submodule(path), None) => {
+                    self.node(path.clone(), "broken", NodeKind::Broken { why: "in a submodule" })
                 }
-                (Place::Submodule(path), None) => self.node(
-                    path.clone(),
-                    "broken",
-                    NodeKind::Broken {
-                        why: "in a submodule",
-                    },
-                ),
                 (Place::Outside, None) => {
                     let name = redact::url(chart.name);
-                    self.node(
-                        name,
-                        "broken",
-                        NodeKind::Broken {
-                            why: "out of scope",
-                        },
-                    )
+                    self.node(name, "broken", NodeKind::Broken { why: "out of scope" })
                 }
             };
             let note = &chart.noted.note;
@@ -513,21 +461,13 @@ impl Maker<'_> {
         let shown = redact::url(text);
         if edge.target == Target::Broken {
             let name = match path::resolve(&self.graph.roots[root].directory, text) {
-                Some(path) if !reference::is_remote_file(text) => {
-                    redact::message(&path).into_owned()
-                }
+                Some(path) if !reference::is_remote_file(text) => redact::message(&path).into_owned(),
                 _ => shown,
             };
             return self.node(name, "broken", NodeKind::Broken { why: why(trouble) });
         }
         let Some(wanted) = &edge.remote else {
-            return self.node(
-                shown,
-                "broken",
-                NodeKind::Broken {
-                    why: "left as it is",
-                },
-            );
+            return self.node(shown, "broken", NodeKind::Broken { why: "left as it is" });
         };
         let locked = self.lock.and_then(|lock| wanted.locked(lock));
         let held = locked.filter(|remote| wanted.unlocked_directory(remote).is_none());
@@ -565,10 +505,8 @@ impl Maker<'_> {
             .filter(|remote| !remote.through().is_empty() && !brought.contains(&remote.label()))
             .collect();
         for remote in &named {
-            let nodes: Vec<usize> = entries(remote)
-                .into_iter()
-                .map(|(name, class, kind)| self.node(name, class, kind))
-                .collect();
+            let nodes: Vec<usize> =
+                entries(remote).into_iter().map(|(name, class, kind)| self.node(name, class, kind)).collect();
             self.locked.entry(remote.label()).or_default().extend(nodes);
         }
         let of = |label: &String| self.locked.get(label).into_iter().flatten().copied();
@@ -604,11 +542,7 @@ fn entries(remote: &Remote) -> Vec<(String, &'static str, NodeKind)> {
                     reference: git.reference.clone(),
                     locked: locked.clone(),
                 };
-                (
-                    name.map_or(remote.label(), |(name, _)| name),
-                    "remote",
-                    kind,
-                )
+                (name.map_or(remote.label(), |(name, _)| name), "remote", kind)
             };
             git.paths.iter().map(name).collect()
         }
@@ -630,8 +564,6 @@ fn why(trouble: Option<&TroubleKind>) -> &'static str {
         Some(TroubleKind::Shadowed) => "ambiguous",
         Some(TroubleKind::Unsupported) => "unsupported",
         Some(TroubleKind::Failed | TroubleKind::Chart) => "unreadable",
-        Some(TroubleKind::Problem(_) | TroubleKind::Refused | TroubleKind::Reshaped(_)) | None => {
-            "invalid"
-        }
+        Some(TroubleKind::Problem(_) | TroubleKind::Refused | TroubleKind::Reshaped(_)) | None => "invalid",
     }
 }

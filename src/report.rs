@@ -65,15 +65,8 @@ fn by_id(warnings: &[Warning]) -> BTreeMap<&'static str, usize> {
 
 /// Returns `2 warnings (function 1, remote-chart 1)`.
 pub(crate) fn counted_warnings(warnings: &[Warning]) -> String {
-    let each: Vec<String> = by_id(warnings)
-        .iter()
-        .map(|(id, count)| format!("{id} {count}"))
-        .collect();
-    format!(
-        "{} ({})",
-        counted(warnings.len(), "warning"),
-        each.join(", ")
-    )
+    let each: Vec<String> = by_id(warnings).iter().map(|(id, count)| format!("{id} {count}")).collect();
+    format!("{} ({})", counted(warnings.len(), "warning"), each.join(", "))
 }
 
 /// Writes how many warnings there are, if there are any.

@@ -328,8 +328,7 @@ impl Targets {
     /// all, sorted.
     pub(crate) fn roots(&self, kustomizations: &BTreeSet<&str>) -> BTreeSet<String> {
         let all = self.here();
-        all.flat_map(|(target, here)| target.roots(here, kustomizations))
-            .collect()
+        all.flat_map(|(target, here)| target.roots(here, kustomizations)).collect()
     }
 }
 
@@ -366,10 +365,7 @@ impl Build {
 
     /// Adds what another one adds by name.
     fn join(&mut self, other: Build) {
-        for (all, more) in [
-            (&mut self.components, other.components),
-            (&mut self.patches, other.patches),
-        ] {
+        for (all, more) in [(&mut self.components, other.components), (&mut self.patches, other.patches)] {
             let mut known: HashSet<Text> = all.iter().cloned().collect();
             all.extend(more.into_iter().filter(|one| known.insert(one.clone())));
         }
@@ -464,10 +460,7 @@ fn outermost(directory: &str, kustomizations: &BTreeSet<&str>) -> Vec<String> {
         let mut above = path::and_above(path::parent(place));
         !above.any(|above| above.starts_with(&first) && kustomizations.contains(above))
     };
-    below
-        .filter(is_outermost)
-        .map(|place| (*place).to_owned())
-        .collect()
+    below.filter(is_outermost).map(|place| (*place).to_owned()).collect()
 }
 
 /// Finds what is deployed from a tree. `identity` is asked only where an object names a repository.
@@ -486,12 +479,7 @@ pub(crate) fn find_in(
     candidates: &[String],
     identity: impl FnOnce() -> Result<Identity>,
 ) -> Result<Targets> {
-    of_scan(
-        tree,
-        config,
-        identity,
-        scan::scan_in(tree, config, candidates)?,
-    )
+    of_scan(tree, config, identity, scan::scan_in(tree, config, candidates)?)
 }
 
 /// Finds what the objects of a scan deploy, and what is deployed without one.
@@ -502,11 +490,7 @@ fn of_scan(
     found: scan::Scan,
 ) -> Result<Targets> {
     let files = found.objects.iter().map(|one| one.object.file.clone());
-    let mut targets = Targets {
-        files: files.collect(),
-        unread: found.unread,
-        ..Targets::default()
-    };
+    let mut targets = Targets { files: files.collect(), unread: found.unread, ..Targets::default() };
     if !found.objects.is_empty() {
         let identity = identity()?;
         let objects = &found.objects;

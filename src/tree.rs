@@ -94,12 +94,7 @@ pub trait Tree {
 
 /// Returns a path of a command line, given by a user in `prefix`, as a path of `tree`: an absolute path, one from `top`
 /// as git writes it (`:/a/b`), or a relative one. `None` when it lies outside.
-pub(crate) fn argument_path(
-    tree: &dyn Tree,
-    top: Option<&str>,
-    prefix: &str,
-    text: &str,
-) -> Option<String> {
+pub(crate) fn argument_path(tree: &dyn Tree, top: Option<&str>, prefix: &str, text: &str) -> Option<String> {
     if path::is_absolute(text) {
         return tree.absolute(text);
     }
@@ -118,8 +113,7 @@ pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "K
 pub(crate) const LOCK_NAME: &str = "kustomize-localize.lock";
 
 /// What brings the lock up to date, also where git could not merge its two sides.
-pub(crate) const LOCK_COMMAND: &str =
-    "git kustomize-localize lock && git add -f -- :/kustomize-localize.lock";
+pub(crate) const LOCK_COMMAND: &str = "git kustomize-localize lock && git add -f -- :/kustomize-localize.lock";
 
 /// A tree that knows all of its files.
 pub trait Listing: Tree {
@@ -152,10 +146,7 @@ pub trait Listing: Tree {
         let mut found = Vec::new();
         for place in places {
             let below = self.below(place)?;
-            let below = below
-                .iter()
-                .map(String::as_str)
-                .filter(|path| path != place);
+            let below = below.iter().map(String::as_str).filter(|path| path != place);
             for path in below.chain([place.as_str()]) {
                 if is_wanted(path)
                     && matches!(self.entry(path)?, Some(Entry::File { .. }))
@@ -272,10 +263,7 @@ pub(crate) fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
                 let Ok(target) = String::from_utf8(bytes) else {
                     return missing(&next, &rest);
                 };
-                let leaves = || Resolved::Leaves {
-                    link: next.clone(),
-                    target: target.clone(),
-                };
+                let leaves = || Resolved::Leaves { link: next.clone(), target: target.clone() };
                 let inside = if path::is_absolute(&target) {
                     match tree.absolute(&target) {
                         Some(inside) => {
@@ -290,20 +278,12 @@ pub(crate) fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
                     }
                     target.clone()
                 };
-                rest.extend(
-                    path::components(&inside)
-                        .rev()
-                        .filter(|component| *component != ".")
-                        .map(str::to_owned),
-                );
+                rest.extend(path::components(&inside).rev().filter(|component| *component != ".").map(str::to_owned));
             }
         }
     }
     Ok(match executable {
-        Some(executable) => Resolved::File {
-            path: real,
-            executable,
-        },
+        Some(executable) => Resolved::File { path: real, executable },
         None => Resolved::Directory { path: real },
     })
 }

@@ -42,9 +42,7 @@ pub(crate) struct Request<'a> {
 
 /// Verifies a commit.
 pub(crate) fn verify(here: &Rc<LocalRepo>, request: &Request<'_>) -> Result<Verified, Failures> {
-    let (id, name) = here
-        .named(request.rev)?
-        .ok_or_else(|| no_commit(here, request.rev))?;
+    let (id, name) = here.named(request.rev)?.ok_or_else(|| no_commit(here, request.rev))?;
     let tree = Rc::new(ObjectTree::of_here(here.clone(), object_id(&id.tree)?)?);
     let checked_out: Rc<dyn Listing> = Rc::new(CheckedOut::new(tree.clone(), tree.hash()));
     let mut verifier = Verifier::new(tree, request.paths, request.upstream.is_some());
@@ -65,9 +63,7 @@ pub(crate) fn verify(here: &Rc<LocalRepo>, request: &Request<'_>) -> Result<Veri
         records.push(Record {
             directory: directory.clone(),
             target: lock.target.clone(),
-            files: files(directory, lock)
-                .filter(|place| verifier.is_asked(place))
-                .count(),
+            files: files(directory, lock).filter(|place| verifier.is_asked(place)).count(),
             remotes: lock.remotes.len(),
             recorded_by: record.as_ref().map(|record| record.commit.clone()),
             source: record.as_ref().and_then(|record| {
@@ -86,10 +82,7 @@ pub(crate) fn verify(here: &Rc<LocalRepo>, request: &Request<'_>) -> Result<Veri
     }
     verifier.findings(
         &locks,
-        &Checking::Commit {
-            rev: id.commit.clone(),
-            commit: id.commit.clone(),
-        },
+        &Checking::Commit { rev: id.commit.clone(), commit: id.commit.clone() },
         &checked_out,
         Some(here),
     )?;
@@ -112,10 +105,7 @@ pub(crate) fn verify_directory(
     if !matches!(tree.entry(LOCK_NAME)?, Some(Entry::File { .. })) {
         return Err(Failure::new(format!("`{shown}` holds no `{LOCK_NAME}`"))
             .hint("name a directory that `--no-commit` wrote")
-            .hint(format!(
-                "what a commit holds there: {}",
-                command("git kustomize-localize verify --", [directory])
-            ))
+            .hint(format!("what a commit holds there: {}", command("git kustomize-localize verify --", [directory])))
             .into());
     }
     let mut verifier = Verifier::new(Rc::new(tree), &[], upstream.is_some());
@@ -131,28 +121,22 @@ pub(crate) fn verify_directory(
         });
     }
     if records.is_empty() && upstream.is_none() {
-        return Err(Failure::new(format!(
-            "`{LOCK_NAME}` of `{shown}` lists no localized files"
-        ))
-        .hint("name a directory that `--no-commit` wrote")
-        .into());
+        return Err(Failure::new(format!("`{LOCK_NAME}` of `{shown}` lists no localized files"))
+            .hint("name a directory that `--no-commit` wrote")
+            .into());
     }
     let tree = verifier.tree.clone();
     verifier.findings(&locks, &Checking::WorkingTree, &tree, None)?;
-    Ok(Verified {
-        rev: directory.to_owned(),
-        ..verifier.verified(records, upstream)
-    })
+    Ok(Verified { rev: directory.to_owned(), ..verifier.verified(records, upstream) })
 }
 
 /// Returns the failure for what names no commit.
 fn no_commit(here: &LocalRepo, rev: &str) -> Failure {
     let failure = Failure::new(format!("unknown revision `{rev}`"));
     match at_remotes(here, rev).as_slice() {
-        [] if std::path::Path::new(rev).exists() => failure.hint(format!(
-            "put paths after `--`: {}",
-            command("git kustomize-localize verify --", [rev])
-        )),
+        [] if std::path::Path::new(rev).exists() => {
+            failure.hint(format!("put paths after `--`: {}", command("git kustomize-localize verify --", [rev])))
+        }
         [] if rev == "HEAD" => failure.hint("commit first: nothing is committed yet"),
         [] => failure.hint("fetch it first, or name another one"),
         names => failure.hint(format!("name it as it is here: {}", names.join(", "))),
@@ -165,21 +149,15 @@ fn at_remotes(here: &LocalRepo, rev: &str) -> Vec<String> {
         return Vec::new();
     }
     let patterns = here.at_remotes(rev).unwrap_or_default();
-    let refs = here
-        .refs(&Vec::from_iter(patterns.iter().map(String::as_str)))
-        .unwrap_or_default();
-    let names = refs
-        .keys()
-        .map(|name| name.trim_start_matches("refs/remotes/").to_owned());
+    let refs = here.refs(&Vec::from_iter(patterns.iter().map(String::as_str))).unwrap_or_default();
+    let names = refs.keys().map(|name| name.trim_start_matches("refs/remotes/").to_owned());
     names.collect()
 }
 
 fn asked(ask: &Ask<'_>, listed: Vec<Listed>) -> Vec<Upstream> {
     let answers = ask(&Vec::from_iter(listed.iter().map(|listed| &listed.remote)));
     let answered = listed.into_iter().zip(answers);
-    answered
-        .map(|(listed, answer)| upstream::with(listed, answer))
-        .collect()
+    answered.map(|(listed, answer)| upstream::with(listed, answer)).collect()
 }
 
 fn no_record(request: &Request<'_>) -> Failure {
@@ -189,10 +167,9 @@ fn no_record(request: &Request<'_>) -> Failure {
             "`{rev}` holds no record: no `{LOCK_NAME}` at its top, and none that lists localized files"
         ))
         .hint("lock what it references: git kustomize-localize lock"),
-        [] => Failure::new(format!(
-            "`{rev}` holds no record: no `{LOCK_NAME}` in it lists localized files"
-        ))
-        .hint("name the branch with the localized files, for example: git kustomize-localize verify localized/main"),
+        [] => Failure::new(format!("`{rev}` holds no record: no `{LOCK_NAME}` in it lists localized files")).hint(
+            "name the branch with the localized files, for example: git kustomize-localize verify localized/main",
+        ),
         [path, ..] => Failure::new(format!("`{rev}` holds no record of `{path}`"))
             .hint("see what it holds: git kustomize-localize verify, without PATH"),
     }
@@ -237,14 +214,7 @@ impl<'a> Verifier<'a> {
             key(one).cmp(&key(other))
         });
         differences.dedup();
-        Verified {
-            records,
-            differences,
-            left: self.left,
-            upstream,
-            failures,
-            ..Verified::default()
-        }
+        Verified { records, differences, left: self.left, upstream, failures, ..Verified::default() }
     }
 
     /// Returns the locks that list what was localized, by directory. In place, that is the one at the top, also
@@ -253,16 +223,13 @@ impl<'a> Verifier<'a> {
         let mut locks = Vec::new();
         for place in places {
             let directory = path::parent(place).to_owned();
-            let asked =
-                |path: &String| path::is_in(&directory, path) || path::is_in(path, &directory);
+            let asked = |path: &String| path::is_in(&directory, path) || path::is_in(path, &directory);
             if !self.paths.is_empty() && !self.paths.iter().any(asked) {
                 continue;
             }
             let lock = Lock::parse(&self.tree.read(place)?, place)?;
             // One on main may only hold what URLs are locked to.
-            let is_record = lock.target.is_some()
-                || !lock.files.is_empty()
-                || (is_in_place && directory.is_empty());
+            let is_record = lock.target.is_some() || !lock.files.is_empty() || (is_in_place && directory.is_empty());
             self.is_locked |= directory.is_empty();
             if let Some(listed) = &mut self.listed
                 && (is_record || directory.is_empty())
@@ -283,19 +250,15 @@ impl<'a> Verifier<'a> {
     /// Refuses a path at which there is nothing, and was nothing.
     fn refuse_nothing(&self, request: &Request<'_>, locks: &[(String, Lock)]) -> Result<()> {
         for path in self.paths {
-            let is_listed = |(directory, lock): &(String, Lock)| {
-                files(directory, lock).any(|place| path::is_in(&place, path))
-            };
+            let is_listed =
+                |(directory, lock): &(String, Lock)| files(directory, lock).any(|place| path::is_in(&place, path));
             if self.tree.entry(path)?.is_none() && !locks.iter().any(is_listed) {
                 return Err(Failure::new(format!(
                     "`{}` holds nothing at `{}`, and no lock in it lists that",
                     request.rev,
                     shown(path)
                 ))
-                .hint(format!(
-                    "see what it holds: {}",
-                    command("git ls-tree -r --name-only", [request.rev])
-                )));
+                .hint(format!("see what it holds: {}", command("git ls-tree -r --name-only", [request.rev]))));
             }
         }
         Ok(())
@@ -306,12 +269,7 @@ impl<'a> Verifier<'a> {
     }
 
     fn add(&mut self, kind: Kind, path: &str, message: String) {
-        self.differences.push(Difference {
-            kind,
-            path: path.to_owned(),
-            place: None,
-            message,
-        });
+        self.differences.push(Difference { kind, path: path.to_owned(), place: None, message });
     }
 
     /// Compares every file with the lock.
@@ -349,20 +307,14 @@ impl<'a> Verifier<'a> {
         let kustomizations = self.tree.kustomizations()?;
         for (directory, lock) in locks {
             // If none is left, nothing is remote: that they are gone is reported.
-            if !kustomizations
-                .iter()
-                .any(|place| path::is_in(place, directory))
-            {
+            if !kustomizations.iter().any(|place| path::is_in(place, directory)) {
                 continue;
             }
             let own = match lock.target {
                 // Localizing in place began where the configuration says.
                 None => Config::of(&*self.tree, directory),
                 // What a copy may load was decided where its source is.
-                Some(_) => Ok(Config {
-                    load_restrictor: LoadRestrictor::None,
-                    ..Config::default()
-                }),
+                Some(_) => Ok(Config { load_restrictor: LoadRestrictor::None, ..Config::default() }),
             };
             let own = match own {
                 Ok(own) => own,
@@ -374,15 +326,7 @@ impl<'a> Verifier<'a> {
             let mut config = Config { ..own };
             config.rules.retain(|rule, _| !REMOTE.contains(rule));
             config.rules.insert(Rule::LockedReference, Level::Error);
-            let identity = here.map(|here| {
-                || {
-                    Ok(Identity::new(
-                        here.remote_urls()?,
-                        &config,
-                        here.main_branches()?,
-                    ))
-                }
-            });
+            let identity = here.map(|here| || Ok(Identity::new(here.remote_urls()?, &config, here.main_branches()?)));
             let inside = [directory.clone()];
             let checked = check::check(Input {
                 checking: checking.clone(),
@@ -448,21 +392,13 @@ fn files<'a>(directory: &'a str, lock: &'a Lock) -> impl Iterator<Item = String>
 }
 
 /// The rules about what is remote.
-const REMOTE: [Rule; 4] = [
-    Rule::RemoteReference,
-    Rule::LockedReference,
-    Rule::RemoteChart,
-    Rule::Function,
-];
+const REMOTE: [Rule; 4] = [Rule::RemoteReference, Rule::LockedReference, Rule::RemoteChart, Rule::Function];
 
 /// Returns whether a build reaches out for what a finding is about. Of a function that is an image or a script.
 fn is_remote(finding: &Finding) -> bool {
     match finding.rule {
         Rule::RemoteReference | Rule::LockedReference | Rule::RemoteChart => true,
-        Rule::Function => matches!(
-            finding.subject,
-            Subject::Image { .. } | Subject::Http { .. } | Subject::Git { .. }
-        ),
+        Rule::Function => matches!(finding.subject, Subject::Image { .. } | Subject::Http { .. } | Subject::Git { .. }),
         _ => false,
     }
 }
@@ -470,11 +406,7 @@ fn is_remote(finding: &Finding) -> bool {
 /// Returns whether a finding is about something that a lock lists as left.
 fn is_about_left(finding: &Finding, left: &Left) -> bool {
     match &left.what {
-        LeftWhat::Reference { url } => {
-            *url == finding.reference && !matches!(finding.subject, Subject::Helm { .. })
-        }
-        LeftWhat::Chart { .. } | LeftWhat::Image { .. } => {
-            finding.subject == walk::subject(&left.what)
-        }
+        LeftWhat::Reference { url } => *url == finding.reference && !matches!(finding.subject, Subject::Helm { .. }),
+        LeftWhat::Chart { .. } | LeftWhat::Image { .. } => finding.subject == walk::subject(&left.what),
     }
 }

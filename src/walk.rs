@@ -21,8 +21,8 @@ mod trouble;
 
 pub(crate) use chart::{Archive, CHART_HOME, Chart, ChartHomes, ChartRef, Named, Place, Pulled};
 pub(crate) use graph::{
-    CarriedId, Edge, File, FileId, Graph, Noted, Origin, RemoteFile, Repository, Root, RootId,
-    Source, SourceId, Target, Warning,
+    CarriedId, Edge, File, FileId, Graph, Noted, Origin, RemoteFile, Repository, Root, RootId, Source, SourceId,
+    Target, Warning,
 };
 pub(crate) use remote::no_directory;
 pub(crate) use remote_ref::{Found, NamedBy, RemoteRef, Remotes, Wants, accepted, rules, subject};
@@ -34,9 +34,7 @@ use std::rc::Rc;
 use crate::config::{Comments, Config};
 use crate::failure::{Failure, Failures, Location, Result};
 use crate::finding::Rule;
-use crate::kustomization::{
-    self, Accepts, FunctionRuntime, Kustomization, NoteKind, ProblemKind, Reference, Refused,
-};
+use crate::kustomization::{self, Accepts, FunctionRuntime, Kustomization, NoteKind, ProblemKind, Reference, Refused};
 use crate::limits::{FILE, FINDINGS, RUN};
 use crate::record::{LoadRestrictor, stored};
 use crate::redact::SafeUrl;
@@ -111,11 +109,7 @@ pub(crate) struct Start {
 }
 
 /// Walks everything that the target references.
-pub(crate) fn walk(
-    start: Start,
-    remotes: Option<&mut dyn Remotes>,
-    options: &Options<'_>,
-) -> Result<Graph, Failures> {
+pub(crate) fn walk(start: Start, remotes: Option<&mut dyn Remotes>, options: &Options<'_>) -> Result<Graph, Failures> {
     let explored = explore(start.source, &[start.directory], remotes, options);
     if explored.troubles.is_empty() {
         return Ok(explored.graph);
@@ -195,14 +189,8 @@ fn explored(mut graph: Graph, mut troubles: Vec<Trouble>, starts: Vec<Option<Roo
     // Remote references fail after local ones, but a file is read from its top.
     troubles.sort_by(|one, other| one.failure.location.cmp(&other.failure.location));
     let mut seen = HashSet::new();
-    graph
-        .warnings
-        .retain(|warning| seen.insert(warning.clone()));
-    Explored {
-        graph,
-        troubles,
-        starts,
-    }
+    graph.warnings.retain(|warning| seen.insert(warning.clone()));
+    Explored { graph, troubles, starts }
 }
 
 /// A remote reference that waits for its level to be complete.
@@ -252,9 +240,7 @@ impl Walker<'_> {
     fn has_room(&mut self) -> bool {
         let reports = self.remotes + self.graph.notes.len() + self.troubles.len();
         let counts = [(RUN, self.references_read), (FINDINGS, reports)];
-        let full = counts
-            .into_iter()
-            .find(|(limit, count)| *count >= limit.most);
+        let full = counts.into_iter().find(|(limit, count)| *count >= limit.most);
         if let Some((limit, _)) = full.filter(|_| !self.is_full) {
             self.is_full = true;
             let all = self.graph.sources[0].tree.label("");
@@ -294,10 +280,7 @@ impl Walker<'_> {
 
     /// Reads kustomizations side by side.
     fn read(&mut self, unread: Vec<(RootId, FileId)>) {
-        let texts: Vec<&[u8]> = unread
-            .iter()
-            .map(|(_, file)| &*self.graph.files[*file].bytes)
-            .collect();
+        let texts: Vec<&[u8]> = unread.iter().map(|(_, file)| &*self.graph.files[*file].bytes).collect();
         for ((root, file), read) in unread.into_iter().zip(ahead::read(&texts)) {
             self.fill(root, file, read);
             if self.options.drops_bytes {
@@ -326,9 +309,7 @@ impl Walker<'_> {
         };
         let (file_name, file) = self.kustomization_file(source, directory)?;
         if !self.has_room() {
-            return Err(RUN
-                .exceeded(&self.graph.sources[source].tree.label(directory))
-                .into());
+            return Err(RUN.exceeded(&self.graph.sources[source].tree.label(directory)).into());
         }
         let id = self.graph.roots.len();
         self.graph.roots.push(Root {
@@ -378,25 +359,15 @@ impl Walker<'_> {
                 new
             }
         };
-        self.graph.roots[root].edges.push(Edge {
-            from,
-            reference,
-            remote: None,
-            target: Target::Broken,
-        });
+        self.graph.roots[root].edges.push(Edge { from, reference, remote: None, target: Target::Broken });
     }
 
-    fn kustomization_file(
-        &mut self,
-        source: SourceId,
-        directory: &str,
-    ) -> WalkResult<(&'static str, FileId)> {
+    fn kustomization_file(&mut self, source: SourceId, directory: &str) -> WalkResult<(&'static str, FileId)> {
         let tree = self.graph.sources[source].tree.clone();
         let mut found = Vec::new();
         for name in kustomization::FILE_NAMES {
             // A link that leaves the root counts as absent (kustomize's loader refuses to read it).
-            if let Resolved::File { path, executable } =
-                tree::resolve(&*tree, &path::join(directory, name))?
+            if let Resolved::File { path, executable } = tree::resolve(&*tree, &path::join(directory, name))?
                 && path::is_in(&path, directory)
             {
                 found.push((name, path, executable));
@@ -410,16 +381,12 @@ impl Walker<'_> {
                 Ok((*name, file))
             }
             [] => Err(WalkError::new(
-                TroubleKind::NoKustomization {
-                    directory: directory.to_owned(),
-                },
+                TroubleKind::NoKustomization { directory: directory.to_owned() },
                 format!("no kustomization file in `{shown}`"),
             )
             .hint(format!(
                 "a kustomization root holds one of {}",
-                kustomization::FILE_NAMES
-                    .map(|name| format!("`{name}`"))
-                    .join(", ")
+                kustomization::FILE_NAMES.map(|name| format!("`{name}`")).join(", ")
             ))),
             several => Err(WalkError::new(
                 TroubleKind::SeveralKustomizations {
@@ -428,11 +395,7 @@ impl Walker<'_> {
                 },
                 format!(
                     "several kustomization files in `{shown}`: {}",
-                    several
-                        .iter()
-                        .map(|(name, ..)| *name)
-                        .collect::<Vec<_>>()
-                        .join(", ")
+                    several.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ")
                 ),
             )
             .hint("keep one of them: `kustomize build` refuses more")),
@@ -447,10 +410,7 @@ impl Walker<'_> {
         };
         let id = self.graph.files.len();
         self.graph.files.push(File {
-            origin: Origin::Tree {
-                source,
-                path: path.to_owned(),
-            },
+            origin: Origin::Tree { source, path: path.to_owned() },
             bytes: self.no_bytes.clone(),
             executable,
             comments: None,
@@ -561,13 +521,7 @@ impl Walker<'_> {
             }
             None => stop.failure,
         };
-        self.troubles.push(Trouble {
-            kind: *stop.kind,
-            edge,
-            root: edge.map(|(root, _)| root),
-            file,
-            failure,
-        });
+        self.troubles.push(Trouble { kind: *stop.kind, edge, root: edge.map(|(root, _)| root), file, failure });
     }
 
     fn target(&mut self, root: RootId, edge: usize, reference: &Reference) -> WalkResult<Target> {
@@ -577,10 +531,7 @@ impl Walker<'_> {
             return Ok(Target::Kept);
         }
         if text.chars().any(char::is_control) {
-            return Err(WalkError::new(
-                TroubleKind::Unsafe,
-                "the reference holds control characters",
-            ));
+            return Err(WalkError::new(TroubleKind::Unsafe, "the reference holds control characters"));
         }
         let accepts = reference.accepts;
         let wanted = self.graph.roots[root].edges[edge].remote.clone();
@@ -618,11 +569,7 @@ impl Walker<'_> {
             && self.listed.insert((lister, id))
         {
             let field = reference.field.clone();
-            self.plugin_roots.push(PluginRoot {
-                lister,
-                root: id,
-                field,
-            });
+            self.plugin_roots.push(PluginRoot { lister, root: id, field });
         }
     }
 
@@ -630,12 +577,8 @@ impl Walker<'_> {
         if !self.has_room() {
             return;
         }
-        let location = Location {
-            line: note.line,
-            column: note.column,
-            field: note.field.clone(),
-            ..self.graph.place(file)
-        };
+        let location =
+            Location { line: note.line, column: note.column, field: note.field.clone(), ..self.graph.place(file) };
         if let NoteKind::Misleading { .. } = &note.kind {
             let failure = Failure::new(note.message.clone())
                 .hint("write it again, and check where it came from")

@@ -108,8 +108,9 @@ impl Workspace {
             return Err(match rev {
                 None => Failure::new("this repository has no commit yet")
                     .hint("commit your files first: git add . && git commit"),
-                Some(rev) => Failure::new(format!("unknown revision `{rev}`"))
-                    .hint("list the commits: git log --oneline --all"),
+                Some(rev) => {
+                    Failure::new(format!("unknown revision `{rev}`")).hint("list the commits: git log --oneline --all")
+                }
             }
             .into());
         };
@@ -121,22 +122,11 @@ impl Workspace {
         Workspace::at(repo, id, None, false)
     }
 
-    fn at(
-        repo: Rc<LocalRepo>,
-        id: CommitId,
-        name: Option<String>,
-        is_head: bool,
-    ) -> Result<Workspace, Failures> {
+    fn at(repo: Rc<LocalRepo>, id: CommitId, name: Option<String>, is_head: bool) -> Result<Workspace, Failures> {
         let tree = Rc::new(ObjectTree::of_here(repo.clone(), object_id(&id.tree)?)?);
         let prefix = repo.prefix.trim_end_matches('/').to_owned();
         let shared = tree.clone();
-        let files = Files::Commit {
-            repo,
-            id,
-            name,
-            is_head,
-            tree,
-        };
+        let files = Files::Commit { repo, id, name, is_head, tree };
         Workspace::of(files, shared, prefix, Some(String::new()), None)
     }
 
@@ -144,8 +134,7 @@ impl Workspace {
     /// are brought together.
     pub(crate) fn of_working_tree(merges: bool) -> Result<Workspace, Failures> {
         let repo = Rc::new(LocalRepo::discover()?.ok_or_else(|| {
-            Failure::new("this is not a git repository, so there is no place for a lock")
-                .hint("run it in a repository")
+            Failure::new("this is not a git repository, so there is no place for a lock").hint("run it in a repository")
         })?);
         let top = repo.top.clone().ok_or_else(|| {
             Failure::new("this repository has no working tree to change")
@@ -155,11 +144,7 @@ impl Workspace {
         // Not while another run is writing.
         let _alone = repo.alone()?;
         let tree = Rc::new(WorkingTree::open(repo.clone())?);
-        let merged = if merges {
-            conflict::merged(&repo, &*tree)?
-        } else {
-            None
-        };
+        let merged = if merges { conflict::merged(&repo, &*tree)? } else { None };
         let conflict = match (&merged, tree.entry(LOCK_NAME)?) {
             (None, _) => None,
             (Some(_), Some(_)) => Some(tree.read(LOCK_NAME)?),
@@ -167,12 +152,7 @@ impl Workspace {
         };
         let prefix = repo.prefix.trim_end_matches('/').to_owned();
         let shared = tree.clone();
-        let files = Files::WorkingTree {
-            repo,
-            top,
-            tree,
-            conflict,
-        };
+        let files = Files::WorkingTree { repo, top, tree, conflict };
         let workspace = Workspace::of(files, shared, prefix, Some(String::new()), merged)?;
         workspace.refuse_foreign_lock()?;
         workspace.kustomizations()?;
@@ -185,9 +165,7 @@ impl Workspace {
         let repo = LocalRepo::discover()?.map(Rc::new);
         let cwd = std::env::current_dir()
             .and_then(|cwd| cwd.canonicalize())
-            .map_err(|error| {
-                Failure::new(format!("the current directory cannot be read: {error}"))
-            })?;
+            .map_err(|error| Failure::new(format!("the current directory cannot be read: {error}")))?;
         let tree = Rc::new(DiskTree::new(&cwd)?);
         let prefix = tree.path(&cwd)?;
         let top = repo.as_ref().and_then(|repo| repo.top.as_ref());
@@ -229,17 +207,7 @@ impl Workspace {
                 directory = path::parent(directory);
             }
         }
-        Ok(Workspace {
-            files,
-            tree,
-            prefix,
-            top,
-            config,
-            lock,
-            both,
-            kustomizations: OnceCell::new(),
-            owned,
-        })
+        Ok(Workspace { files, tree, prefix, top, config, lock, both, kustomizations: OnceCell::new(), owned })
     }
 
     /// Refuses to change what was localized as a copy, and a lock that could not be written.
@@ -311,25 +279,17 @@ impl Workspace {
     /// Returns where a walk starts, in or below `paths`, or of the whole tree when there are none.
     pub(crate) fn starts(&self, paths: &[String]) -> Result<Vec<String>> {
         let kustomizations = &self.kustomizations()?.all;
-        self.config
-            .starting_points(&*self.tree, paths, kustomizations)
+        self.config.starting_points(&*self.tree, paths, kustomizations)
     }
 
     /// Returns the tree as a walk takes it: the whole repository bounds what is reached.
     pub(crate) fn source(&self) -> Source {
-        Source {
-            tree: self.tree.clone(),
-            scope: String::new(),
-            repository: None,
-        }
+        Source { tree: self.tree.clone(), scope: String::new(), repository: None }
     }
 
     /// Returns whether the lock holds something below a directory of `tree`.
     pub(crate) fn owns(&self, directory: &str) -> bool {
-        let from_top = self
-            .top
-            .as_deref()
-            .and_then(|top| path::below(directory, top));
+        let from_top = self.top.as_deref().and_then(|top| path::below(directory, top));
         from_top.is_some_and(|directory| self.owned.contains(directory))
     }
 
@@ -348,25 +308,14 @@ impl Workspace {
     /// Returns what explains why a path of a commit is missing.
     pub(crate) fn absences(&self) -> Option<Absences> {
         match &self.files {
-            Files::Commit {
-                repo,
-                tree,
-                is_head,
-                ..
-            } => Some(Absences::new(repo.clone(), tree.clone(), *is_head)),
+            Files::Commit { repo, tree, is_head, .. } => Some(Absences::new(repo.clone(), tree.clone(), *is_head)),
             Files::WorkingTree { .. } | Files::Disk { .. } | Files::Tree(_) => None,
         }
     }
 
     /// Returns whether the lock is in conflict on disk.
     pub(crate) fn is_in_conflict(&self) -> bool {
-        matches!(
-            &self.files,
-            Files::WorkingTree {
-                conflict: Some(_),
-                ..
-            }
-        )
+        matches!(&self.files, Files::WorkingTree { conflict: Some(_), .. })
     }
 
     /// Returns whether the lock on disk is the one that was read. What is not on disk does not change.
@@ -378,20 +327,14 @@ impl Workspace {
         match (conflict, now, &self.lock) {
             (Some(conflict), now, _) => now.unwrap_or_default() == *conflict,
             (None, None, None) => true,
-            (None, Some(now), Some(lock)) => {
-                Lock::parse(&now, LOCK_NAME).is_ok_and(|now| now == **lock)
-            }
+            (None, Some(now), Some(lock)) => Lock::parse(&now, LOCK_NAME).is_ok_and(|now| now == **lock),
             (None, ..) => false,
         }
     }
 
     /// Replaces the failures if another run may have changed the files that were read.
     pub(crate) fn explain(&self, failures: Failures) -> Failures {
-        if self.has_lock_as_read() {
-            failures
-        } else {
-            changed_meanwhile().into()
-        }
+        if self.has_lock_as_read() { failures } else { changed_meanwhile().into() }
     }
 
     /// Returns whether a file that is named like a kustomization is an object of Flux.
@@ -405,8 +348,7 @@ impl Workspace {
 
 /// Returns what to say where another run has written the lock since it was read.
 pub(crate) fn changed_meanwhile() -> Failure {
-    Failure::new(format!("`{LOCK_NAME}` was changed by another process"))
-        .hint("run the same command again")
+    Failure::new(format!("`{LOCK_NAME}` was changed by another process")).hint("run the same command again")
 }
 
 /// Finds the repository, for work that must not reach the network.
@@ -450,11 +392,11 @@ pub(crate) fn merge_base(here: &LocalRepo, base: &str, of: Option<&str>) -> Resu
 pub(crate) fn from_top(repo: &LocalRepo, tree: &dyn Tree, text: &str) -> Result<String> {
     // A variable that is not set would otherwise narrow the check, or widen it.
     if text.is_empty() {
-        return Err(Failure::new("a PATH is empty")
-            .hint("name a directory of this repository, or leave PATH out to check all"));
+        return Err(
+            Failure::new("a PATH is empty").hint("name a directory of this repository, or leave PATH out to check all")
+        );
     }
     tree::argument_path(tree, Some(""), &repo.prefix, text).ok_or_else(|| {
-        Failure::new(format!("`{text}` lies outside of the repository"))
-            .hint("name a directory of this repository")
+        Failure::new(format!("`{text}` lies outside of the repository")).hint("name a directory of this repository")
     })
 }

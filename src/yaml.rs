@@ -12,8 +12,7 @@ use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, StrInput};
 
 use serde::de::value::StrDeserializer;
 use serde::de::{
-    self, DeserializeOwned, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess,
-    Visitor,
+    self, DeserializeOwned, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor,
 };
 
 use crate::failure::{Failure, Location, Result, nearest, shown};
@@ -31,10 +30,7 @@ pub(crate) struct Mark {
 
 impl From<Marker> for Mark {
     fn from(marker: Marker) -> Self {
-        Mark {
-            line: marker.line(),
-            column: marker.col() + 1,
-        }
+        Mark { line: marker.line(), column: marker.col() + 1 }
     }
 }
 
@@ -67,11 +63,7 @@ pub(crate) fn text<'a>(bytes: &'a [u8], file: &str, limit: Limit, hint: &str) ->
 
 /// Returns a line of a file; 0 for the whole of it.
 pub(crate) fn at_line(file: &str, line: usize) -> Location {
-    Location {
-        file: file.to_owned(),
-        line,
-        ..Location::default()
-    }
+    Location { file: file.to_owned(), line, ..Location::default() }
 }
 
 /// Reads a text, which is one document.
@@ -176,11 +168,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'_> {
         visitor.visit_some(self)
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -203,10 +191,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'_> {
         if !matches!(event, Event::SequenceStart(..)) {
             return Err(self.unexpected(&event, mark, "a list"));
         }
-        visitor.visit_seq(Items {
-            reader: self,
-            index: 0,
-        })
+        visitor.visit_seq(Items { reader: self, index: 0 })
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
@@ -214,10 +199,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'_> {
         if !matches!(event, Event::MappingStart(..)) {
             return Err(self.unexpected(&event, mark, "a mapping"));
         }
-        visitor.visit_map(Entries {
-            reader: self,
-            seen: BTreeSet::new(),
-        })
+        visitor.visit_map(Entries { reader: self, seen: BTreeSet::new() })
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -273,22 +255,14 @@ impl<'de> MapAccess<'de> for Entries<'_, '_> {
             Event::Scalar(text, ..) => text,
             _ => return Err(self.reader.unexpected(&event, mark, "a key")),
         };
-        let separator = if self.reader.field.is_empty() {
-            ""
-        } else {
-            "."
-        };
+        let separator = if self.reader.field.is_empty() { "" } else { "." };
         if !self.seen.insert(key.clone()) {
             let failure = Failure::new(format!("the key `{}` is there twice", shown(&key)));
             return Err(failure.at(self.reader.location(mark)));
         }
         let text = StrDeserializer::<Failure>::new(&key);
-        let value = seed
-            .deserialize(text)
-            .map_err(|failure| failure.at(self.reader.location(mark)))?;
-        self.reader
-            .field
-            .push(format!("{separator}{}", shown(&key)));
+        let value = seed.deserialize(text).map_err(|failure| failure.at(self.reader.location(mark)))?;
+        self.reader.field.push(format!("{separator}{}", shown(&key)));
         Ok(Some(value))
     }
 
@@ -308,11 +282,7 @@ impl<'a> Reader<'a> {
             flow_nesting_limit: MAX_DEPTH,
             block_nesting_limit: MAX_DEPTH,
         };
-        Reader {
-            parser: Parser::new_from_str_with_options(text, options),
-            file,
-            field: Vec::new(),
-        }
+        Reader { parser: Parser::new_from_str_with_options(text, options), file, field: Vec::new() }
     }
 
     /// Reads a value. What is wrong with it and has no place yet is wrong where it begins.
@@ -321,8 +291,7 @@ impl<'a> Reader<'a> {
             Some(Ok((_, span))) => Mark::from(span.start),
             _ => Mark { line: 0, column: 0 },
         };
-        seed.deserialize(&mut *self)
-            .map_err(|failure| failure.at(self.location(mark)))
+        seed.deserialize(&mut *self).map_err(|failure| failure.at(self.location(mark)))
     }
 
     /// Reads a text. One that stands without quotes is taken as it stands, whatever YAML makes of
@@ -353,10 +322,7 @@ impl<'a> Reader<'a> {
         if !is_canonical || !scalar.is_plain {
             return Err(self.failure(scalar.mark, "is not a whole number"));
         }
-        scalar
-            .text
-            .parse()
-            .map_err(|_| self.failure(scalar.mark, "is too large"))
+        scalar.text.parse().map_err(|_| self.failure(scalar.mark, "is too large"))
     }
 
     /// Returns a failure at a place in the field that is being read.
@@ -366,32 +332,19 @@ impl<'a> Reader<'a> {
 
     /// Returns a place in the field that is being read.
     fn location(&self, mark: Mark) -> Location {
-        Location {
-            line: mark.line,
-            column: mark.column,
-            field: self.field.concat(),
-            ..self.whole_file()
-        }
+        Location { line: mark.line, column: mark.column, field: self.field.concat(), ..self.whole_file() }
     }
 
     fn scalar(&mut self, expected: &str) -> Result<Scalar<'a>> {
         match self.next()? {
-            (Event::Scalar(text, style, ..), mark) => Ok(Scalar {
-                text,
-                mark,
-                is_plain: style == ScalarStyle::Plain,
-            }),
+            (Event::Scalar(text, style, ..), mark) => Ok(Scalar { text, mark, is_plain: style == ScalarStyle::Plain }),
             (event, mark) => Err(self.unexpected(&event, mark, expected)),
         }
     }
 
     fn expect(&mut self, expected: &str, is: impl Fn(&Event<'_>) -> bool) -> Result<()> {
         let (event, mark) = self.next()?;
-        if is(&event) {
-            Ok(())
-        } else {
-            Err(self.unexpected(&event, mark, expected))
-        }
+        if is(&event) { Ok(()) } else { Err(self.unexpected(&event, mark, expected)) }
     }
 
     /// Returns the next event, which is nothing that YAML adds to plain data.
@@ -421,9 +374,7 @@ impl<'a> Reader<'a> {
     fn unexpected(&self, event: &Event<'_>, mark: Mark, expected: &str) -> Failure {
         let found = match event {
             // The parser writes `~` for a value that is not there.
-            Event::Scalar(text, ScalarStyle::Plain, ..) if matches!(&**text, "" | "~" | "null") => {
-                "nothing"
-            }
+            Event::Scalar(text, ScalarStyle::Plain, ..) if matches!(&**text, "" | "~" | "null") => "nothing",
             Event::Scalar(..) => "a string",
             Event::SequenceStart(..) => "a list",
             Event::MappingStart(..) => "a mapping",

@@ -31,21 +31,13 @@ pub(crate) struct Changes {
 
 impl Changes {
     /// Compares two trees, which differ at `paths`: each as deep as both have directories.
-    pub(crate) fn of(
-        old: Rc<dyn Listing>,
-        new: Rc<dyn Listing>,
-        paths: BTreeSet<String>,
-    ) -> Result<Changes> {
-        let lock = |tree: &dyn Listing| -> Result<_> {
-            Ok(Lock::at(tree, LOCK_NAME)?.unwrap_or_default())
-        };
+    pub(crate) fn of(old: Rc<dyn Listing>, new: Rc<dyn Listing>, paths: BTreeSet<String>) -> Result<Changes> {
+        let lock = |tree: &dyn Listing| -> Result<_> { Ok(Lock::at(tree, LOCK_NAME)?.unwrap_or_default()) };
         let is_attributes = |place: &&String| path::name(place) == ".gitattributes";
         let attributes = paths.iter().filter(is_attributes);
         Ok(Changes {
             ignores: ignores(&[&*old, &*new], &paths)?,
-            attributes: attributes
-                .map(|place| path::parent(place).to_owned())
-                .collect(),
+            attributes: attributes.map(|place| path::parent(place).to_owned()).collect(),
             moved: moved(&*lock(&*old)?, &*lock(&*new)?),
             old,
             new,
@@ -109,9 +101,10 @@ impl Changes {
         let mut all = BTreeSet::new();
         for place in &self.paths {
             let below = self.old.below(place)?;
-            let gone = below.iter().chain([place]).filter(|place| {
-                FILE_NAMES.contains(&path::name(place)) && !here.contains(path::parent(place))
-            });
+            let gone = below
+                .iter()
+                .chain([place])
+                .filter(|place| FILE_NAMES.contains(&path::name(place)) && !here.contains(path::parent(place)));
             for place in gone {
                 if let Some(Entry::File { .. } | Entry::Link) = self.old.entry(place)? {
                     all.insert(path::parent(place).to_owned());
@@ -143,11 +136,7 @@ impl Changes {
     }
 
     /// Returns where the trees differ at or below a directory, other than where `is_left_out`.
-    pub(crate) fn below_but(
-        &self,
-        directory: &str,
-        is_left_out: impl Fn(&str) -> bool,
-    ) -> Result<Option<String>> {
+    pub(crate) fn below_but(&self, directory: &str, is_left_out: impl Fn(&str) -> bool) -> Result<Option<String>> {
         if let Some(changed) = self.at(directory)? {
             return Ok(Some(changed));
         }
@@ -161,9 +150,8 @@ impl Changes {
         if let Some(changed) = inside.find(|changed| !is_left_out(changed)) {
             return Ok(Some(changed.clone()));
         }
-        let may_convert = |attributes: &String| {
-            path::is_in(attributes, directory) || path::is_in(directory, attributes)
-        };
+        let may_convert =
+            |attributes: &String| path::is_in(attributes, directory) || path::is_in(directory, attributes);
         if self.attributes.iter().any(may_convert) {
             for place in self.new.below(directory)? {
                 if !is_left_out(&place) && self.is_converted(&place)? {
@@ -177,8 +165,7 @@ impl Changes {
     /// Returns whether other attributes may apply to a path.
     fn converts(&self, place: &str) -> bool {
         !self.attributes.is_empty()
-            && (self.attributes.contains("")
-                || path::and_above(place).any(|above| self.attributes.contains(above)))
+            && (self.attributes.contains("") || path::and_above(place).any(|above| self.attributes.contains(above)))
     }
 
     /// Returns whether a checkout gives a file other bytes, although the same are stored.
@@ -209,9 +196,7 @@ fn moved(old: &Lock, new: &Lock) -> Lock {
     let changes = Lock::changes(old, new).into_iter();
     let mut todo: Vec<String> = changes
         .filter_map(|change| match change {
-            Change::Added { label, .. }
-            | Change::Removed { label, .. }
-            | Change::Moved { label, .. } => Some(label),
+            Change::Added { label, .. } | Change::Removed { label, .. } | Change::Moved { label, .. } => Some(label),
             // What was there is the same.
             Change::Extended { .. } => None,
         })

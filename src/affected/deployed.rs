@@ -17,12 +17,7 @@ use crate::walk::{Graph, RootId, Target as Leads};
 type Name<'a> = (Engine, &'a str, &'a str, &'a str);
 
 fn name(target: &Target) -> Name<'_> {
-    let Object {
-        kind,
-        namespace,
-        name,
-        ..
-    } = &target.object;
+    let Object { kind, namespace, name, .. } = &target.object;
     (target.engine, kind, namespace, name)
 }
 
@@ -63,21 +58,10 @@ impl Deployed<'_> {
                 [] => Status::Added,
                 _ => Status::Changed,
             };
-            let cause = if is_same {
-                self.cause(target)?
-            } else {
-                Some(self.declared(target, old, &builders)?)
-            };
-            affected.extend(cause.map(|cause| AffectedTarget {
-                target: target.clone(),
-                status,
-                cause,
-            }));
+            let cause = if is_same { self.cause(target)? } else { Some(self.declared(target, old, &builders)?) };
+            affected.extend(cause.map(|cause| AffectedTarget { target: target.clone(), status, cause }));
         }
-        let gone = old
-            .targets
-            .iter()
-            .filter(|target| !is.contains_key(&name(target)));
+        let gone = old.targets.iter().filter(|target| !is.contains_key(&name(target)));
         affected.extend(gone.map(|target| AffectedTarget {
             cause: Cause::Path(target.object.file.clone()),
             target: target.clone(),
@@ -91,9 +75,7 @@ impl Deployed<'_> {
     fn builders<'t>(&self, targets: &'t Targets) -> HashMap<String, Builder<'t>> {
         let mut builders = HashMap::new();
         let built = targets.targets.iter();
-        let wanted: HashSet<String> = built
-            .filter_map(|target| target.object.built_by.clone())
-            .collect();
+        let wanted: HashSet<String> = built.filter_map(|target| target.object.built_by.clone()).collect();
         if wanted.is_empty() {
             return builders;
         }
@@ -114,12 +96,7 @@ impl Deployed<'_> {
     }
 
     /// Returns what differs for a target of which something else is said than before.
-    fn declared(
-        &self,
-        target: &Target,
-        old: &[&Target],
-        builders: &HashMap<String, Builder<'_>>,
-    ) -> Result<Cause> {
+    fn declared(&self, target: &Target, old: &[&Target], builders: &HashMap<String, Builder<'_>>) -> Result<Cause> {
         let mut files: Vec<&str> = target.object_files();
         files.extend(old.iter().flat_map(|old| old.object_files()));
         let Object { name, built_by, .. } = &target.object;
@@ -136,11 +113,7 @@ impl Deployed<'_> {
         // A kustomization that built it, or might have, may be gone.
         for old in old {
             let changed_by = old.changed_by.as_ref().map(|changer| &changer.name);
-            files.extend(
-                changed_by
-                    .or(old.object.built_by.as_ref())
-                    .map(String::as_str),
-            );
+            files.extend(changed_by.or(old.object.built_by.as_ref()).map(String::as_str));
         }
         files.push(&self.config.file);
         for file in files.into_iter().filter(|file| !file.is_empty()) {
@@ -196,14 +169,10 @@ impl Deployed<'_> {
         // A root below the directory in which a place lies.
         let root_above = |place: &str| -> Option<RootId> {
             let mut above = path::and_above(path::parent(place));
-            let root = above.find(|above| {
-                *above != directory && path::is_in(above, directory) && is_root(above)
-            })?;
+            let root = above.find(|above| *above != directory && path::is_in(above, directory) && is_root(above))?;
             self.roots.get(root).copied()
         };
-        let beside = self
-            .changes
-            .below_but(directory, |place| root_above(place).is_some())?;
+        let beside = self.changes.below_but(directory, |place| root_above(place).is_some())?;
         if let Some(place) = beside {
             return Ok(Some(Cause::Path(place)));
         }
@@ -220,9 +189,8 @@ impl Deployed<'_> {
     fn of_readers(&self, target: &Target) -> Option<Cause> {
         let read = self.read.get_or_init(|| {
             let roots = self.causes.found.iter().enumerate();
-            let mut todo: Vec<(RootId, &Cause)> = roots
-                .filter_map(|(root, cause)| Some((root, cause.as_ref()?)))
-                .collect();
+            let mut todo: Vec<(RootId, &Cause)> =
+                roots.filter_map(|(root, cause)| Some((root, cause.as_ref()?))).collect();
             let mut seen = HashSet::new();
             let mut read = HashMap::new();
             while let Some((root, cause)) = todo.pop() {

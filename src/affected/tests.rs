@@ -89,10 +89,7 @@ const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\n";
 fn a_moved_entry_of_the_lock_touches_what_leads_there() {
     let lock = |one: char, two: char| {
         let file = |url: &str, digit: char| {
-            format!(
-                "  - url: {url}\n    sha256: {}\n    size: 1\n",
-                digit.to_string().repeat(64)
-            )
+            format!("  - url: {url}\n    sha256: {}\n    size: 1\n", digit.to_string().repeat(64))
         };
         format!(
             "version: 1\nremotes:\n  - url: https://h/o/a\n    ref: v1\n    commit: {}\n    paths: [web]\n{}    through: [\"https://h/o/a?ref=v1\"]\n{}",
@@ -103,37 +100,19 @@ fn a_moved_entry_of_the_lock_touches_what_leads_there() {
     };
     let with = |lock: &str| {
         world(&[
-            (
-                "through/kustomization.yaml",
-                "resources: ['https://h/o/a//web?ref=v1']\n",
-            ),
-            (
-                "two/kustomization.yaml",
-                "resources: ['https://h/two.yaml']\n",
-            ),
-            (
-                "none/kustomization.yaml",
-                "resources: ['https://h/none.yaml']\n",
-            ),
+            ("through/kustomization.yaml", "resources: ['https://h/o/a//web?ref=v1']\n"),
+            ("two/kustomization.yaml", "resources: ['https://h/two.yaml']\n"),
+            ("none/kustomization.yaml", "resources: ['https://h/none.yaml']\n"),
             (LOCK_NAME, lock),
         ])
     };
     let old = with(&lock('1', '2'));
     assert_eq!(compared(&old, &old).roots, []);
-    assert_eq!(
-        told(&compared(&old, &with(&lock('1', '3')))),
-        ["Changed two https://h/two.yaml"]
-    );
-    assert_eq!(
-        told(&compared(&old, &with(&lock('3', '2')))),
-        ["Changed through https://h/o/a?ref=v1"]
-    );
+    assert_eq!(told(&compared(&old, &with(&lock('1', '3')))), ["Changed two https://h/two.yaml"]);
+    assert_eq!(told(&compared(&old, &with(&lock('3', '2')))), ["Changed through https://h/o/a?ref=v1"]);
     assert_eq!(
         told(&compared(&old, &with("version: 1\n"))),
-        [
-            "Changed through https://h/o/a?ref=v1",
-            "Changed two https://h/two.yaml"
-        ]
+        ["Changed through https://h/o/a?ref=v1", "Changed two https://h/two.yaml"]
     );
 }
 
@@ -181,14 +160,8 @@ fn targets_are_touched_by_what_they_build_and_by_how() {
         ("base/kustomization.yaml", "resources: [map.yaml]\n"),
         ("base/map.yaml", MAP),
         ("plain/map.yaml", MAP),
-        (
-            "plain/inner/kustomization.yaml",
-            "resources: [../../shared/map.yaml]\n",
-        ),
-        (
-            "plain/inner/app/kustomization.yaml",
-            "resources: [map.yaml]\n",
-        ),
+        ("plain/inner/kustomization.yaml", "resources: [../../shared/map.yaml]\n"),
+        ("plain/inner/app/kustomization.yaml", "resources: [map.yaml]\n"),
         ("plain/inner/app/map.yaml", MAP),
         ("plain/beside/map.yaml", MAP),
         ("shared/map.yaml", MAP),
@@ -202,10 +175,7 @@ fn targets_are_touched_by_what_they_build_and_by_how() {
     ]);
     let changed = |place: &str, from: &str, to: &str| -> Vec<String> {
         let mut new = old.clone();
-        let (text, mode) = old
-            .get(place)
-            .cloned()
-            .unwrap_or((String::new(), Some(false)));
+        let (text, mode) = old.get(place).cloned().unwrap_or((String::new(), Some(false)));
         assert!(text.contains(from), "{place}: {from}");
         match to {
             "gone" => new.remove(place),
@@ -217,11 +187,7 @@ fn targets_are_touched_by_what_they_build_and_by_how() {
                 Cause::Remote(label) => label,
             };
             let name = &one.target.object.name;
-            format!(
-                "{:?} {} {name}: {cause}",
-                one.status,
-                one.target.engine.name()
-            )
+            format!("{:?} {} {name}: {cause}", one.status, one.target.engine.name())
         });
         found.collect()
     };
@@ -231,31 +197,13 @@ fn targets_are_touched_by_what_they_build_and_by_how() {
     assert_eq!(changed("README.md", "", "x"), none);
     assert_eq!(
         changed("base/map.yaml", "map", "pam"),
-        [
-            "Changed Argo CD web: base/map.yaml",
-            "Changed Flux web: base/map.yaml"
-        ]
+        ["Changed Argo CD web: base/map.yaml", "Changed Flux web: base/map.yaml"]
     );
-    assert_eq!(
-        changed("mixin/p.yaml", "map", "pam"),
-        ["Changed Flux web: mixin/p.yaml"]
-    );
-    assert_eq!(
-        changed("plain/map.yaml", "map", "pam"),
-        ["Changed Flux plain: plain/map.yaml"]
-    );
-    assert_eq!(
-        changed("plain/new/x.yaml", "", MAP),
-        ["Changed Flux plain: plain/new"]
-    );
-    assert_eq!(
-        changed("plain/beside/map.yaml", "map", "pam"),
-        ["Changed Flux plain: plain/beside/map.yaml"]
-    );
-    assert_eq!(
-        changed("shared/map.yaml", "map", "pam"),
-        ["Changed Flux plain: shared/map.yaml"]
-    );
+    assert_eq!(changed("mixin/p.yaml", "map", "pam"), ["Changed Flux web: mixin/p.yaml"]);
+    assert_eq!(changed("plain/map.yaml", "map", "pam"), ["Changed Flux plain: plain/map.yaml"]);
+    assert_eq!(changed("plain/new/x.yaml", "", MAP), ["Changed Flux plain: plain/new"]);
+    assert_eq!(changed("plain/beside/map.yaml", "map", "pam"), ["Changed Flux plain: plain/beside/map.yaml"]);
+    assert_eq!(changed("shared/map.yaml", "map", "pam"), ["Changed Flux plain: shared/map.yaml"]);
     // Flux does not enter a root.
     assert_eq!(changed("plain/inner/app/map.yaml", "map", "pam"), none);
     assert_eq!(changed("plain/inner/README.md", "", "x"), none);
@@ -267,67 +215,30 @@ fn targets_are_touched_by_what_they_build_and_by_how() {
         changed("plain/beside/kustomization.yaml", "", "namePrefix: a-\n"),
         ["Changed Flux plain: plain/beside/kustomization.yaml"]
     );
-    assert_eq!(
-        changed("bundle/map.yaml", "map", "pam"),
-        ["Changed Fleet bundle: bundle/map.yaml"]
-    );
+    assert_eq!(changed("bundle/map.yaml", "map", "pam"), ["Changed Fleet bundle: bundle/map.yaml"]);
     let flux = |from: &str, to: &str| changed("clusters/flux.yaml", from, to);
-    assert_eq!(
-        flux("{a: b}", "{a: c}"),
-        ["Changed Flux plain: clusters/flux.yaml"]
-    );
-    assert_eq!(
-        flux("[../mixin]", "[]"),
-        ["Changed Flux web: clusters/flux.yaml"]
-    );
-    assert_eq!(
-        flux("tag: v1", "tag: v2"),
-        ["Changed Flux other: clusters/flux.yaml"]
-    );
+    assert_eq!(flux("{a: b}", "{a: c}"), ["Changed Flux plain: clusters/flux.yaml"]);
+    assert_eq!(flux("[../mixin]", "[]"), ["Changed Flux web: clusters/flux.yaml"]);
+    assert_eq!(flux("tag: v1", "tag: v2"), ["Changed Flux other: clusters/flux.yaml"]);
     assert_eq!(
         flux("branch: main", "branch: next"),
-        [
-            "Changed Flux web: clusters/flux.yaml",
-            "Changed Flux plain: clusters/flux.yaml"
-        ]
+        ["Changed Flux web: clusters/flux.yaml", "Changed Flux plain: clusters/flux.yaml"]
     );
-    assert_eq!(
-        flux("{name: other}\nspec: {path", "{name: moved}\nspec: {path").len(),
-        2
-    );
+    assert_eq!(flux("{name: other}\nspec: {path", "{name: moved}\nspec: {path").len(), 2);
     let argo = changed("clusters/argo.yaml", "a-", "b-");
     assert_eq!(argo, ["Changed Argo CD web: clusters/argo.yaml"]);
     assert_eq!(
-        changed(
-            "web/.argocd-source.yaml",
-            "",
-            "kustomize: {nameSuffix: -x}\n"
-        ),
+        changed("web/.argocd-source.yaml", "", "kustomize: {nameSuffix: -x}\n"),
         ["Changed Argo CD web: web/.argocd-source.yaml"]
     );
-    assert_eq!(
-        changed("clusters/argo.yaml", "", "gone"),
-        ["Removed Argo CD web: clusters/argo.yaml"]
-    );
+    assert_eq!(changed("clusters/argo.yaml", "", "gone"), ["Removed Argo CD web: clusters/argo.yaml"]);
     assert_eq!(
         changed("web/.sourceignore", "", "x"),
-        [
-            "Changed Flux web: web/.sourceignore",
-            "Changed Flux plain: web/.sourceignore"
-        ]
+        ["Changed Flux web: web/.sourceignore", "Changed Flux plain: web/.sourceignore"]
     );
     let new = "docs/new/.sourceignore";
-    assert_eq!(
-        changed(new, "", "x"),
-        [
-            format!("Changed Flux web: {new}"),
-            format!("Changed Flux plain: {new}")
-        ]
-    );
-    assert_eq!(
-        changed("web/kustomization.yaml", "", "gone"),
-        ["Changed Argo CD web: web", "Changed Flux web: web"]
-    );
+    assert_eq!(changed(new, "", "x"), [format!("Changed Flux web: {new}"), format!("Changed Flux plain: {new}")]);
+    assert_eq!(changed("web/kustomization.yaml", "", "gone"), ["Changed Argo CD web: web", "Changed Flux web: web"]);
 }
 
 /// Returns the affected targets, with what differs.
@@ -335,10 +246,7 @@ fn touched(old: &World, new: &World) -> Vec<String> {
     let targets = compared(old, new).targets.into_iter();
     let tell = targets.map(|one| match one.cause {
         Cause::Path(what) | Cause::Remote(what) => {
-            format!(
-                "{} {}: {what}",
-                one.target.object.name, one.target.object.line
-            )
+            format!("{} {}: {what}", one.target.object.name, one.target.object.line)
         }
     });
     tell.collect()
@@ -350,10 +258,7 @@ fn what_differs_for_a_target_is_where_it_is_said() {
     let old = world(&[("source.yaml", source), ("apps.yaml", apps)]);
     let new = source.replace("main", "next");
     let new = world(&[("source.yaml", &new), ("apps.yaml", apps)]);
-    assert_eq!(
-        touched(&old, &new),
-        ["web 1: source.yaml", "plain 6: source.yaml"]
-    );
+    assert_eq!(touched(&old, &new), ["web 1: source.yaml", "plain 6: source.yaml"]);
     // Only a comment, and only another place.
     let moved = format!("# One\n{apps}");
     let new = world(&[("source.yaml", source), ("apps.yaml", &moved)]);
@@ -375,18 +280,13 @@ fn of_many_roots_that_differ_the_first_is_named() {
         all
     };
     let other = MAP.replace("map", "pam");
-    assert_eq!(
-        touched(&with(MAP), &with(&other)),
-        ["plain 11: plain/a/patch.yaml"]
-    );
+    assert_eq!(touched(&with(MAP), &with(&other)), ["plain 11: plain/a/patch.yaml"]);
 }
 
 #[test]
 fn each_of_several_targets_of_one_object_counts() {
     let sources = |one: &str, two: &str| {
-        let source = |path: &str| {
-            format!("  - {{repoURL: 'https://github.com/acme/fleet', path: {path}}}\n")
-        };
+        let source = |path: &str| format!("  - {{repoURL: 'https://github.com/acme/fleet', path: {path}}}\n");
         let text = format!(
             "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: web}}\nspec:\n  sources:\n{}{}",
             source(one),
@@ -403,10 +303,7 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, end: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap() % end
     }
 
@@ -415,26 +312,9 @@ impl Random {
     }
 }
 
-const DIRECTORIES: [&str; 9] = [
-    "a",
-    "b",
-    "c",
-    "a/x",
-    "b/y",
-    "c/z",
-    "a/charts/web",
-    "l",
-    "gone",
-];
-const FILES: [&str; 7] = [
-    "one.yaml",
-    "two.yaml",
-    "kustomization.yaml",
-    "kustomization.yml",
-    "run.sh",
-    "values.yaml",
-    "x",
-];
+const DIRECTORIES: [&str; 9] = ["a", "b", "c", "a/x", "b/y", "c/z", "a/charts/web", "l", "gone"];
+const FILES: [&str; 7] =
+    ["one.yaml", "two.yaml", "kustomization.yaml", "kustomization.yml", "run.sh", "values.yaml", "x"];
 const ENTRIES: [&str; 12] = [
     "resources: [one.yaml, ../a]",
     "resources: [x, two.yaml]",
@@ -481,12 +361,7 @@ fn write(random: &mut Random, world: &mut World) {
     };
     let place = path::join(directory, name);
     let entry = match random.below(12) {
-        0 => (
-            random
-                .one(&["one.yaml", "../b/one.yaml", "../c", "x"])
-                .to_owned(),
-            None,
-        ),
+        0 => (random.one(&["one.yaml", "../b/one.yaml", "../c", "x"]).to_owned(), None),
         1 => (text(random, name), Some(true)),
         _ => (text(random, name), Some(false)),
     };
@@ -496,9 +371,7 @@ fn write(random: &mut Random, world: &mut World) {
 /// Takes away what a tree cannot hold: something below a file or a link.
 fn tidy(world: &mut World) {
     let places: BTreeSet<String> = world.keys().cloned().collect();
-    world.retain(|place, _| {
-        !path::and_above(path::parent(place)).any(|above| places.contains(above))
-    });
+    world.retain(|place, _| !path::and_above(path::parent(place)).any(|above| places.contains(above)));
 }
 
 fn change(random: &mut Random, world: &mut World) {
@@ -511,10 +384,7 @@ fn change(random: &mut Random, world: &mut World) {
         1 => world.retain(|other, _| path::parent(other) != path::parent(&place)),
         2 => {
             let entry = world.remove(&place).unwrap();
-            world.insert(
-                path::join(random.one(&DIRECTORIES), path::name(&place)),
-                entry,
-            );
+            world.insert(path::join(random.one(&DIRECTORIES), path::name(&place)), entry);
         }
         3 => {
             // A directory becomes a link to another one.
@@ -546,11 +416,7 @@ fn fingerprint(tree: &Rc<dyn Listing>, directory: &str) -> Vec<String> {
             read(path);
         }
     }
-    let mut whole: Vec<String> = graph
-        .carried
-        .iter()
-        .map(|carried| carried.path.clone())
-        .collect();
+    let mut whole: Vec<String> = graph.carried.iter().map(|carried| carried.path.clone()).collect();
     for chart in graph.named_charts() {
         if let crate::walk::Place::There(path) = chart.place {
             whole.push(path);
@@ -564,18 +430,10 @@ fn fingerprint(tree: &Rc<dyn Listing>, directory: &str) -> Vec<String> {
     }
     for root in &graph.roots {
         for edge in &root.edges {
-            all.push(format!(
-                "{} {:?} {:?}",
-                root.directory, edge.reference.text, edge.target
-            ));
+            all.push(format!("{} {:?} {:?}", root.directory, edge.reference.text, edge.target));
         }
     }
-    all.extend(
-        explored
-            .troubles
-            .iter()
-            .map(|trouble| format!("{:?}", trouble.kind)),
-    );
+    all.extend(explored.troubles.iter().map(|trouble| format!("{:?}", trouble.kind)));
     all.sort();
     all
 }
@@ -599,18 +457,12 @@ fn random_worlds_are_compared_exactly() {
         }
         tidy(&mut new);
         let named = compared(&old, &new);
-        let named: BTreeMap<&str, Status> = named
-            .roots
-            .iter()
-            .map(|root| (root.directory.as_str(), root.status))
-            .collect();
+        let named: BTreeMap<&str, Status> =
+            named.roots.iter().map(|root| (root.directory.as_str(), root.status)).collect();
         let (old_tree, new_tree) = (tree(&old), tree(&new));
         let of = |tree: &Rc<dyn Listing>| -> BTreeSet<String> {
             let places = tree.kustomizations().unwrap();
-            places
-                .iter()
-                .map(|place| path::parent(place).to_owned())
-                .collect()
+            places.iter().map(|place| path::parent(place).to_owned()).collect()
         };
         let (was, is) = (of(&old_tree), of(&new_tree));
         for directory in was.union(&is) {
@@ -621,10 +473,7 @@ fn random_worlds_are_compared_exactly() {
                 too_many += usize::from(is_named);
             } else {
                 different += 1;
-                assert!(
-                    is_named,
-                    "seed {seed}: `{directory}` is missed\n{old:#?}\n{new:#?}\n{before:#?}\n{after:#?}"
-                );
+                assert!(is_named, "seed {seed}: `{directory}` is missed\n{old:#?}\n{new:#?}\n{before:#?}\n{after:#?}");
             }
         }
         for (directory, status) in named {
@@ -633,8 +482,5 @@ fn random_worlds_are_compared_exactly() {
         }
     }
     assert!(different > 80 && same > 80, "{different} {same}");
-    assert!(
-        too_many * 20 < same,
-        "{too_many} of {same} are named for nothing"
-    );
+    assert!(too_many * 20 < same, "{too_many} of {same} are named for nothing");
 }

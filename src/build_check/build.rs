@@ -56,11 +56,8 @@ pub(super) struct BuildEnv<'a> {
 }
 
 /// What a build sees of our environment: where programs are, and the locale.
-const VARIABLES: &[&str] = if cfg!(windows) {
-    &["PATH", "PATHEXT", "SystemRoot", "ComSpec"]
-} else {
-    &["PATH", "LANG", "LANGUAGE"]
-};
+const VARIABLES: &[&str] =
+    if cfg!(windows) { &["PATH", "PATHEXT", "SystemRoot", "ComSpec"] } else { &["PATH", "LANG", "LANGUAGE"] };
 
 /// What it also sees where it asks upstream itself.
 const CONNECTION: [&str; 4] = ["NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"];
@@ -91,11 +88,8 @@ pub(super) fn build(
             see(&mut command, is_open);
             command.env("HOME", &home);
             let bin = private.join("bin");
-            fake_git::link(&bin)
-                .map_err(|error| Failure::new(format!("git could not be stood in for: {error}")))?;
-            command
-                .env("PATH", first_on_path(&bin))
-                .env(fake_git::VARIABLE, manifest);
+            fake_git::link(&bin).map_err(|error| Failure::new(format!("git could not be stood in for: {error}")))?;
+            command.env("PATH", first_on_path(&bin)).env(fake_git::VARIABLE, manifest);
         }
     }
     command
@@ -119,10 +113,7 @@ pub(super) fn build(
     };
     process::isolate(&mut command, isolation)
         .map_err(|error| Failure::new(format!("no directory to build in: {error}")))?;
-    let limits = Limits {
-        timeout: Some(timeout),
-        cancel: None,
-    };
+    let limits = Limits { timeout: Some(timeout), cancel: None };
     match process::run(&mut command, None, limits, Terminal::Detached) {
         Ok(output) => Ok(Build {
             said: redact::text(&output.stderr),
@@ -130,12 +121,9 @@ pub(super) fn build(
             is_late: false,
             stdout: output.stdout,
         }),
-        Err(error @ process::Error::Deadline(..)) => Ok(Build {
-            stdout: Vec::new(),
-            said: error.to_string(),
-            success: false,
-            is_late: true,
-        }),
+        Err(error @ process::Error::Deadline(..)) => {
+            Ok(Build { stdout: Vec::new(), said: error.to_string(), success: false, is_late: true })
+        }
         Err(error) => Err(Failure::new(error.to_string())),
     }
 }

@@ -16,8 +16,7 @@ use crate::plan::{Original, Writes};
 use crate::reference::RepoSpec;
 use crate::tree::{Entry, Tree, path};
 use crate::walk::{
-    CarriedId, FileId, Graph, Named, Origin, Place, RemoteFile, Root, RootId, Source, SourceId,
-    Target as Leads,
+    CarriedId, FileId, Graph, Named, Origin, Place, RemoteFile, Root, RootId, Source, SourceId, Target as Leads,
 };
 
 /// Original and result on disk, for all targets.
@@ -91,10 +90,7 @@ impl BuildInputs {
             })
         };
         let proxy = if proxy::IS_TRUSTED && remote().next().is_some() {
-            Some(Proxy::start(
-                remote().map(|file| (file.url.exposed(), &*file.bytes)),
-                top,
-            )?)
+            Some(Proxy::start(remote().map(|file| (file.url.exposed(), &*file.bytes)), top)?)
         } else {
             None
         };
@@ -154,10 +150,7 @@ impl BuildInputs {
 
 /// Returns what went wrong, and in which root: kustomize first lists everything else that it took the root for.
 fn cause(text: &str) -> String {
-    let nested = [
-        "recursed accumulation of path '",
-        "recursed merging from path '",
-    ];
+    let nested = ["recursed accumulation of path '", "recursed merging from path '"];
     let innermost = nested.iter().filter_map(|words| {
         let start = text.rfind(words)? + words.len();
         let (path, cause) = text.get(start..)?.split_once("': ")?;
@@ -213,9 +206,7 @@ impl LeftOut {
             one.carried.extend(carried);
         }
         left_out.files.retain(|file| !read.files.contains(file));
-        left_out
-            .carried
-            .retain(|carried| !read.carried.contains(carried));
+        left_out.carried.retain(|carried| !read.carried.contains(carried));
         left_out
     }
 }
@@ -240,8 +231,7 @@ fn put_result(job: &Job<'_>, built: Option<&HashSet<&str>>, input: &Path) -> Res
             let mut stored = Stored::new();
             for (place, file) in files {
                 let put = localized.join(place);
-                write(&put, file.content.bytes(), file.executable)
-                    .map_err(|error| not_put(&error))?;
+                write(&put, file.content.bytes(), file.executable).map_err(|error| not_put(&error))?;
                 stored.insert(path::join(into, place), put);
             }
             let Some(checkout) = job.checkout else {
@@ -330,11 +320,7 @@ fn write_inputs(
             let (source, named, real) = match edge.target {
                 Leads::Root { id, remote } => {
                     let target = &graph.roots[id];
-                    let named = if remote {
-                        directory(text)
-                    } else {
-                        lexical(root, text)
-                    };
+                    let named = if remote { directory(text) } else { lexical(root, text) };
                     (target.source, named, Some(target.directory.as_str()))
                 }
                 Leads::File(file) => match real(file) {
@@ -365,9 +351,7 @@ fn write_inputs(
     }
     for chart in graph.named_charts() {
         let (root, source) = (chart.noted.root, graph.roots[chart.noted.root].source);
-        let Source {
-            tree, repository, ..
-        } = &graph.sources[source];
+        let Source { tree, repository, .. } = &graph.sources[source];
         match &chart.place {
             // A walk without a network looks for it, and not into it.
             Place::There(directory) if repository.is_none() && !left_out.roots.contains(&root) => {
@@ -437,10 +421,10 @@ fn move_absolute(graph: &Graph, top: &Path) -> Result<()> {
                 _ => continue,
             };
             let text = path::join(top, graph.in_scope(source, real));
-            edits.entry(edge.from).or_default().push(Edit {
-                spot: &reference.spot,
-                value: Some(plan::value(reference, &text)),
-            });
+            edits
+                .entry(edge.from)
+                .or_default()
+                .push(Edit { spot: &reference.spot, value: Some(plan::value(reference, &text)) });
         }
     }
     for noted in &graph.notes {
@@ -451,10 +435,10 @@ fn move_absolute(graph: &Graph, top: &Path) -> Result<()> {
             && let Some(home) = graph.local_path(noted.root, text)
         {
             let source = graph.roots[noted.root].source;
-            edits.entry(noted.file).or_default().push(Edit {
-                spot,
-                value: Some(path::join(top, graph.in_scope(source, &home))),
-            });
+            edits
+                .entry(noted.file)
+                .or_default()
+                .push(Edit { spot, value: Some(path::join(top, graph.in_scope(source, &home))) });
         }
     }
     for (file, edits) in edits {
@@ -535,8 +519,7 @@ impl<'a> Out<'a> {
                     let Some(place) = place else { return Ok(()) };
                     if place.symlink_metadata().is_err() {
                         let executable = executable && !self.is_foreign;
-                        write(&place, &self.tree.read(&next)?, executable)
-                            .map_err(|error| not_put(&error))?;
+                        write(&place, &self.tree.read(&next)?, executable).map_err(|error| not_put(&error))?;
                         self.stored.insert(next, place);
                     }
                     return Ok(());
@@ -559,10 +542,7 @@ impl<'a> Out<'a> {
                         real.clear();
                     }
                     rest.extend(
-                        path::components(&inside)
-                            .rev()
-                            .filter(|component| *component != ".")
-                            .map(str::to_owned),
+                        path::components(&inside).rev().filter(|component| *component != ".").map(str::to_owned),
                     );
                 }
             }

@@ -28,15 +28,10 @@ pub(super) fn attributes_of(tree: &dyn Tree, place: &str) -> Result<Option<Vec<u
 
 /// Makes `files` what a checkout gives, and returns those that became something else. `attributes` says what the
 /// `.gitattributes` at a path of the commit holds.
-pub(super) fn convert(
-    files: &Stored,
-    attributes: &dyn Fn(&str) -> Result<Option<Vec<u8>>>,
-) -> Result<Converted> {
+pub(super) fn convert(files: &Stored, attributes: &dyn Fn(&str) -> Result<Option<Vec<u8>>>) -> Result<Converted> {
     let mut tree = MemoryTree::default();
-    let directories: BTreeSet<&str> = files
-        .keys()
-        .flat_map(|place| path::and_above(path::parent(place)).chain([""]))
-        .collect();
+    let directories: BTreeSet<&str> =
+        files.keys().flat_map(|place| path::and_above(path::parent(place)).chain([""])).collect();
     let mut is_plain = true;
     for directory in directories {
         let place = path::join(directory, ".gitattributes");

@@ -27,14 +27,8 @@ impl fmt::Display for Network {
 }
 
 /// The variables that set a program's proxy.
-pub(super) const PROXIES: [&str; 6] = [
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "ALL_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "all_proxy",
-];
+pub(super) const PROXIES: [&str; 6] =
+    ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
 
 impl Network {
     /// Makes `command` see no network. In a [namespace](Network::Namespace) there is none.
@@ -43,10 +37,7 @@ impl Network {
             // Port 9 discards, and nothing has listened there for decades.
             command.env(name, "http://127.0.0.1:9");
         }
-        command
-            .env_remove("NO_PROXY")
-            .env_remove("no_proxy")
-            .env("GIT_ALLOW_PROTOCOL", "none");
+        command.env_remove("NO_PROXY").env_remove("no_proxy").env("GIT_ALLOW_PROTOCOL", "none");
     }
 }
 
@@ -65,23 +56,14 @@ pub(super) fn first(
 ) -> Result<(Walls, Output), process::Error> {
     let directory = std::env::temp_dir();
     for read_only in [Some(directory.as_path()), None] {
-        let isolation = Isolation {
-            network: true,
-            read_only,
-        };
+        let isolation = Isolation { network: true, read_only };
         if process::CAN_ISOLATE
             && let Ok(output) = run(isolation)
         {
-            let walls = Walls {
-                network: Network::Namespace,
-                read_only: read_only.is_some(),
-            };
+            let walls = Walls { network: Network::Namespace, read_only: read_only.is_some() };
             return Ok((walls, output));
         }
     }
-    let walls = Walls {
-        network: Network::Proxies,
-        read_only: false,
-    };
+    let walls = Walls { network: Network::Proxies, read_only: false };
     Ok((walls, run(Isolation::default())?))
 }

@@ -51,10 +51,7 @@ impl Verdict {
     pub(crate) fn differs(&self) -> bool {
         match self {
             Verdict::Differs(_) | Verdict::Unsteady(_) | Verdict::Broken { .. } => true,
-            Verdict::Identical
-            | Verdict::VerifiedBefore
-            | Verdict::NotBuilt { .. }
-            | Verdict::Skipped { .. } => false,
+            Verdict::Identical | Verdict::VerifiedBefore | Verdict::NotBuilt { .. } | Verdict::Skipped { .. } => false,
         }
     }
 }
@@ -110,10 +107,7 @@ pub(crate) fn compare(original: &[u8], localized: &[u8]) -> Verdict {
     let before = objects::split(&String::from_utf8_lossy(original));
     let after = objects::split(&String::from_utf8_lossy(localized));
     let is_same = |(one, other): (&Object, &Object)| one.compared() == other.compared();
-    if before.len() == after.len()
-        && matches!(text, (Ok(_), Ok(_)))
-        && before.iter().zip(&after).all(is_same)
-    {
+    if before.len() == after.len() && matches!(text, (Ok(_), Ok(_))) && before.iter().zip(&after).all(is_same) {
         return Verdict::Identical;
     }
     let mut objects = Vec::new();
@@ -128,10 +122,7 @@ pub(crate) fn compare(original: &[u8], localized: &[u8]) -> Verdict {
         };
         let shown = |object: Option<&Object>| object.map_or(String::new(), Object::shown);
         diff.add(id, &shown(one), &shown(other));
-        objects.push(ObjectChange {
-            id: id.clone(),
-            change,
-        });
+        objects.push(ObjectChange { id: id.clone(), change });
     }
     if objects.is_empty() {
         let ids = |objects: &[Object]| {

@@ -37,14 +37,10 @@ impl Limited {
             self.line(&format!("--- {what}: too large to show"));
             return;
         }
-        let diff = TextDiff::configure()
-            .timeout(PATIENCE)
-            .diff_lines(before, after);
+        let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
         let mut unified = diff.unified_diff();
-        let unified = unified
-            .context_radius(2)
-            .header(&format!("original: {what}"), &format!("localized: {what}"))
-            .to_string();
+        let unified =
+            unified.context_radius(2).header(&format!("original: {what}"), &format!("localized: {what}")).to_string();
         for line in unified.lines() {
             self.line(line);
         }
@@ -58,11 +54,7 @@ impl Limited {
         self.lines += 1;
         let mut characters = line.chars();
         let shown: String = characters.by_ref().take(WIDTH).collect();
-        let more = if characters.next().is_some() {
-            "…"
-        } else {
-            ""
-        };
+        let more = if characters.next().is_some() { "…" } else { "" };
         // Writing to a string cannot fail.
         let _ = writeln!(self.text, "{shown}{more}");
     }
@@ -74,13 +66,11 @@ impl Limited {
             1 => Some(format!("1 {what}")),
             count => Some(format!("{count} {what}s")),
         };
-        let more: Vec<String> = [
-            counted(self.lines_left_out, "more line"),
-            counted(self.texts_left_out, "more object"),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
+        let more: Vec<String> =
+            [counted(self.lines_left_out, "more line"), counted(self.texts_left_out, "more object")]
+                .into_iter()
+                .flatten()
+                .collect();
         if !more.is_empty() {
             // Writing to a string cannot fail.
             let _ = writeln!(self.text, "({} not shown)", more.join(" and "));

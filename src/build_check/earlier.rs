@@ -30,9 +30,7 @@ impl Earlier {
     pub(super) fn covered(&self, job: &Job<'_>, by: &Builder) -> Vec<bool> {
         let covered = self.covers(job, by, &job.targets);
         let covered = covered.into_iter().zip(&job.targets);
-        covered
-            .map(|(is_covered, target)| is_covered && self.is_verified(target))
-            .collect()
+        covered.map(|(is_covered, target)| is_covered && self.is_verified(target)).collect()
     }
 
     fn is_verified(&self, target: &Target) -> bool {
@@ -55,9 +53,9 @@ impl Earlier {
             };
             let original = before.inputs(root);
             let is_result_known = match &after {
-                Some(after) => after
-                    .root(&target.localized)
-                    .is_some_and(|root| !after.inputs(root).are_among(&self.result)),
+                Some(after) => {
+                    after.root(&target.localized).is_some_and(|root| !after.inputs(root).are_among(&self.result))
+                }
                 // A copy is one unit, and attributes above it decide how it is checked out.
                 None => {
                     let into = job.into();
@@ -100,11 +98,7 @@ struct Inputs {
 
 impl<'a> Reach<'a> {
     fn new(graph: &'a Graph) -> Self {
-        Reach {
-            graph,
-            charts: graph.named_charts(),
-            roots: graph.own_roots(),
-        }
+        Reach { graph, charts: graph.named_charts(), roots: graph.own_roots() }
     }
 
     /// Returns the root of a directory of the user's tree.
@@ -179,10 +173,9 @@ impl<'a> Reach<'a> {
                 }
             }
             Origin::Remote(file) => {
-                inputs.remotes.insert(RemoteTrailer {
-                    label: file.url.shown(),
-                    digest: Digest::Sha256(file.sha256.clone()),
-                });
+                inputs
+                    .remotes
+                    .insert(RemoteTrailer { label: file.url.shown(), digest: Digest::Sha256(file.sha256.clone()) });
             }
             // It is added with its chart.
             Origin::Archive { .. } => {}
@@ -204,10 +197,7 @@ impl Inputs {
         let is_changed_below = |place: &String| {
             let inside = |other: &String| path::is_in(other, place);
             changed.range(place.clone()..).next().is_some_and(inside)
-                || changed
-                    .range(format!("{place}/")..)
-                    .next()
-                    .is_some_and(inside)
+                || changed.range(format!("{place}/")..).next().is_some_and(inside)
         };
         let mut whole = self.whole.iter();
         self.files.iter().chain(&self.whole).any(is_changed) || whole.any(is_changed_below)
@@ -243,10 +233,7 @@ mod tests {
         ] {
             assert_eq!(inputs.are_among(&set(changed)), expected, "{changed:?}");
         }
-        let top = Inputs {
-            whole: set(&[""]),
-            ..Inputs::default()
-        };
+        let top = Inputs { whole: set(&[""]), ..Inputs::default() };
         assert!(top.are_among(&set(&["README.md"])));
     }
 }

@@ -90,9 +90,7 @@ pub(crate) fn run() -> Option<ExitCode> {
     if name.file_stem()? != "git" {
         return None;
     }
-    let arguments: Vec<String> = arguments
-        .map(|argument| argument.to_string_lossy().into_owned())
-        .collect();
+    let arguments: Vec<String> = arguments.map(|argument| argument.to_string_lossy().into_owned()).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match answer(&manifest, Path::new("."), &arguments) {
         Ok(()) => Some(ExitCode::SUCCESS),
@@ -118,10 +116,7 @@ fn answer(manifest: &Path, clone: &Path, arguments: &[&str]) -> Result<(), Strin
     match arguments {
         ["init"] => fs::create_dir_all(&git).map_err(|error| error.to_string()),
         ["remote", "add", "origin", url] => {
-            let state = State {
-                url: Some((*url).to_owned()),
-                fetched: None,
-            };
+            let state = State { url: Some((*url).to_owned()), fetched: None };
             store(&git, &state)
         }
         ["fetch", "--depth=1", url, reference] => {
@@ -161,8 +156,7 @@ fn check_out(manifest: &Path, clone: &Path, git: &Path, submodules: bool) -> Res
 /// no ref is named, and where that one is.
 fn found(manifest: &Path, url: &str, reference: &str) -> Result<Vec<Upstream>, String> {
     let text = fs::read(manifest).map_err(|error| format!("no manifest: {error}"))?;
-    let manifest: Manifest =
-        serde_json::from_slice(&text).map_err(|error| format!("no manifest: {error}"))?;
+    let manifest: Manifest = serde_json::from_slice(&text).map_err(|error| format!("no manifest: {error}"))?;
     let url = redact::url(url);
     let found: Vec<Upstream> = manifest
         .upstreams
@@ -229,9 +223,7 @@ mod tests {
         };
         for (name, commits) in [("manifest.json", &["1"][..]), ("two.json", &["1", "2"])] {
             let upstreams = commits.iter().map(|commit| upstream(commit)).collect();
-            Manifest { upstreams }
-                .write(&top.path().join(name))
-                .unwrap();
+            Manifest { upstreams }.write(&top.path().join(name)).unwrap();
         }
         top
     }
@@ -252,14 +244,8 @@ mod tests {
         let begin = ["init", "remote add origin https://h/o/r"];
         for (call, reason) in [
             ("fetch --depth=1 https://h/o/r v2", "at v2 was not fetched"),
-            (
-                "fetch --depth=1 https://h/o/r HEAD",
-                "at HEAD was not fetched",
-            ),
-            (
-                "fetch --depth=1 https://u:secret@h/o/x v1",
-                "https://h/o/x at v1",
-            ),
+            ("fetch --depth=1 https://h/o/r HEAD", "at HEAD was not fetched"),
+            ("fetch --depth=1 https://u:secret@h/o/x v1", "https://h/o/x at v1"),
             ("fetch https://h/o/r v1", "not answered here"),
             ("checkout FETCH_HEAD", "nothing was fetched"),
             ("clone https://h/o/r", "not answered here"),

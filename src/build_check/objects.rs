@@ -7,10 +7,7 @@ use serde_yaml::Value;
 use crate::record::sha256_hex;
 
 /// The annotations of `buildMetadata`, which name paths of what is built.
-const ABOUT_BUILD: [&str; 2] = [
-    "config.kubernetes.io/origin",
-    "alpha.config.kubernetes.io/transformations",
-];
+const ABOUT_BUILD: [&str; 2] = ["config.kubernetes.io/origin", "alpha.config.kubernetes.io/transformations"];
 /// The fields of a Secret whose values are never shown.
 const SECRET: [&str; 2] = ["data", "stringData"];
 /// Where `kubectl apply` keeps all that it was given.
@@ -35,10 +32,7 @@ pub(super) fn split(text: &str) -> Vec<Object> {
         if line.trim_end() == "---" {
             documents.push(String::new())
         } else {
-            documents
-                .last_mut()
-                .into_iter()
-                .for_each(|document| document.push_str(line))
+            documents.last_mut().into_iter().for_each(|document| document.push_str(line))
         }
     }
     let is_filled = |document: &String| !document.trim().is_empty();
@@ -46,17 +40,9 @@ pub(super) fn split(text: &str) -> Vec<Object> {
     documents
         .enumerate()
         .map(|(number, text)| {
-            let value: Option<Value> = if is_too_deep(&text) {
-                None
-            } else {
-                serde_yaml::from_str(&text).ok()
-            };
+            let value: Option<Value> = if is_too_deep(&text) { None } else { serde_yaml::from_str(&text).ok() };
             let id = value.as_ref().and_then(id);
-            Object {
-                id: id.unwrap_or_else(|| format!("document {}", number + 1)),
-                text,
-                value,
-            }
+            Object { id: id.unwrap_or_else(|| format!("document {}", number + 1)), text, value }
         })
         .collect()
 }
@@ -112,8 +98,7 @@ impl Object {
                 continue;
             }
             // Nothing is left of the annotations.
-            if indent <= 2 && std::mem::take(&mut dropped) && kept.last() == Some(&"  annotations:")
-            {
+            if indent <= 2 && std::mem::take(&mut dropped) && kept.last() == Some(&"  annotations:") {
                 kept.pop();
             }
             kept.push(line);
@@ -140,9 +125,7 @@ impl Object {
         let is_generated = self.id.contains(" ConfigMap ") || self.id.contains(" Secret ");
         match self.id.rsplit_once('-') {
             Some((stem, hash))
-                if is_generated
-                    && hash.len() == HASH
-                    && hash.chars().all(|one| one.is_ascii_alphanumeric()) =>
+                if is_generated && hash.len() == HASH && hash.chars().all(|one| one.is_ascii_alphanumeric()) =>
             {
                 stem
             }
@@ -165,14 +148,11 @@ fn mask(value: &mut Value) -> bool {
             }
             let metadata = object.get_mut("metadata").map(untagged);
             let annotations = metadata.and_then(|metadata| metadata.get_mut("annotations"));
-            let applied =
-                annotations.and_then(|annotations| untagged(annotations).get_mut(APPLIED));
+            let applied = annotations.and_then(|annotations| untagged(annotations).get_mut(APPLIED));
             applied.into_iter().for_each(hide);
             true
         }
-        Value::Mapping(object) => object
-            .values_mut()
-            .fold(false, |any, value| mask(value) | any),
+        Value::Mapping(object) => object.values_mut().fold(false, |any, value| mask(value) | any),
         _ => false,
     }
 }
@@ -195,19 +175,12 @@ fn hide(value: &mut Value) {
 /// Returns what two values can be told apart by, without what they are.
 fn digest(bytes: &[u8]) -> String {
     const DIGITS: usize = 8;
-    format!(
-        "{} bytes, sha256 {}…",
-        bytes.len(),
-        &sha256_hex(bytes)[..DIGITS]
-    )
+    format!("{} bytes, sha256 {}…", bytes.len(), &sha256_hex(bytes)[..DIGITS])
 }
 
 /// Pairs the objects of the two outputs: by name, else by name without a generator's hash. In the order of the first,
 /// then those that only the second has.
-pub(super) fn pairs<'a>(
-    before: &'a [Object],
-    after: &'a [Object],
-) -> Vec<(Option<&'a Object>, Option<&'a Object>)> {
+pub(super) fn pairs<'a>(before: &'a [Object], after: &'a [Object]) -> Vec<(Option<&'a Object>, Option<&'a Object>)> {
     let mut partners: Vec<Option<usize>> = vec![None; before.len()];
     let mut taken = vec![false; after.len()];
     let names: [fn(&Object) -> &str; 2] = [|object| &object.id, Object::stem];
@@ -230,7 +203,5 @@ pub(super) fn pairs<'a>(
     let first = before.iter().zip(&partners);
     let first = first.map(|(object, partner)| (Some(object), partner.map(|other| &after[other])));
     let rest = after.iter().zip(&taken).filter(|(_, taken)| !**taken);
-    first
-        .chain(rest.map(|(object, _)| (None, Some(object))))
-        .collect()
+    first.chain(rest.map(|(object, _)| (None, Some(object)))).collect()
 }

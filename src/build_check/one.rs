@@ -18,19 +18,8 @@ use crate::tree::path;
 pub(crate) fn build_one(input: &Path, directory: &Path, arguments: &[String]) -> Result<Vec<u8>> {
     let program = program()?;
     let private = Scratch::new().map_err(|error| unusable(&error))?;
-    let env = BuildEnv {
-        git: Git::Real,
-        network: Network::Open,
-        input,
-    };
-    let built = build::build(
-        &program,
-        directory.as_os_str(),
-        arguments,
-        private.path(),
-        env,
-        super::runner::TIMEOUT,
-    )?;
+    let env = BuildEnv { git: Git::Real, network: Network::Open, input };
+    let built = build::build(&program, directory.as_os_str(), arguments, private.path(), env, super::runner::TIMEOUT)?;
     output(built, input)
 }
 
@@ -41,16 +30,8 @@ pub(crate) fn build_all(input: &Path, all: &[&Generated]) -> Result<Vec<Result<V
     let nothing = private.path().join("nothing.json");
     Manifest::default().write(&nothing)?;
     let one = |(number, made): (usize, &&Generated)| {
-        let _in_place = if made.is_changed {
-            Some(InPlace::of(input, made)?)
-        } else {
-            None
-        };
-        let env = BuildEnv {
-            git: Git::StandIn(&nothing),
-            network: Network::Closed,
-            input,
-        };
+        let _in_place = if made.is_changed { Some(InPlace::of(input, made)?) } else { None };
+        let env = BuildEnv { git: Git::StandIn(&nothing), network: Network::Closed, input };
         let built = build::build(
             &program,
             input.join(&made.directory).as_os_str(),
@@ -62,8 +43,7 @@ pub(crate) fn build_all(input: &Path, all: &[&Generated]) -> Result<Vec<Result<V
         output(built, input)
     };
     // What stands in another one's place for as long is alone.
-    let (alone, together): (Vec<_>, Vec<_>) =
-        all.iter().enumerate().partition(|one| one.1.is_changed);
+    let (alone, together): (Vec<_>, Vec<_>) = all.iter().enumerate().partition(|one| one.1.is_changed);
     let together = side_by_side(&together, processors(), |_, job| (job.0, one(*job)));
     let alone = alone.into_iter().map(|job| (job.0, one(job)));
     let outputs: BTreeMap<usize, Result<Vec<u8>>> = together.into_iter().chain(alone).collect();
@@ -73,8 +53,9 @@ pub(crate) fn build_all(input: &Path, all: &[&Generated]) -> Result<Vec<Result<V
 fn program() -> Result<Program> {
     match program::find(None)? {
         Search::Found(program) => Ok(program),
-        Search::Nothing(reason) => Err(Failure::new(reason)
-            .hint("install kustomize, or name it in the environment variable KUSTOMIZE")),
+        Search::Nothing(reason) => {
+            Err(Failure::new(reason).hint("install kustomize, or name it in the environment variable KUSTOMIZE"))
+        }
     }
 }
 

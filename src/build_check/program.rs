@@ -149,10 +149,7 @@ fn said(path: &Path, kind: Kind) -> Result<Program, String> {
         });
         process::isolate(&mut command, isolation)
             .map_err(|error| process::Error::Io(path.display().to_string(), error))?;
-        let limits = Limits {
-            timeout: Some(TIMEOUT),
-            cancel: None,
-        };
+        let limits = Limits { timeout: Some(TIMEOUT), cancel: None };
         process::run(&mut command, None, limits, Terminal::Detached)
     })
     .map_err(|error| match error {
@@ -165,12 +162,9 @@ fn said(path: &Path, kind: Kind) -> Result<Program, String> {
         Kind::Kubectl => kubectl_version(&stdout),
     };
     match version {
-        Some(version) if output.status.success() => Ok(Program {
-            path: path.to_owned(),
-            kind,
-            version: identified(version, path),
-            walls,
-        }),
+        Some(version) if output.status.success() => {
+            Ok(Program { path: path.to_owned(), kind, version: identified(version, path), walls })
+        }
         _ => Err(match output.stderr.lines().find(|line| !line.is_empty()) {
             Some(line) if !output.status.success() => format!("does not say its version: {line}"),
             _ => "does not say its version as kustomize does".to_owned(),
@@ -206,12 +200,8 @@ fn kubectl_version(text: &str) -> Option<String> {
 }
 
 fn is_version(word: &str) -> bool {
-    let plain = |character: char| {
-        character.is_ascii_alphanumeric() || matches!(character, '.' | '-' | '+' | '_')
-    };
-    let numbered = word
-        .strip_prefix('v')
-        .is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()));
+    let plain = |character: char| character.is_ascii_alphanumeric() || matches!(character, '.' | '-' | '+' | '_');
+    let numbered = word.strip_prefix('v').is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()));
     word == UNVERSIONED || (numbered && word.chars().all(plain))
 }
 
@@ -224,10 +214,7 @@ mod tests {
         for (text, expected) in [
             ("v5.8.1\n", Some("v5.8.1")),
             ("(devel)\n", Some("(devel)")),
-            (
-                "{Version:kustomize/v4.5.7 GitCommit:56d8 BuildDate:x GoOs:linux}\n",
-                Some("v4.5.7"),
-            ),
+            ("{Version:kustomize/v4.5.7 GitCommit:56d8 BuildDate:x GoOs:linux}\n", Some("v4.5.7")),
             ("git version 2.47\n", None),
             ("", None),
             ("very good", None),

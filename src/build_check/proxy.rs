@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
-    KeyPair, KeyUsagePurpose,
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+    KeyUsagePurpose,
 };
 use rustls::crypto::ring;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -81,9 +81,7 @@ impl Key {
             segments.collect::<Vec<_>>().join("/")
         };
         let path = one_spelling(url.path());
-        let query = url.query().map_or(String::new(), |query| {
-            format!("?{}", one_spelling(query).replace('+', "%20"))
-        });
+        let query = url.query().map_or(String::new(), |query| format!("?{}", one_spelling(query).replace('+', "%20")));
         Some(Key(format!("{scheme}://{host}:{port}{path}{query}")))
     }
 }
@@ -94,9 +92,7 @@ pub(super) fn is_direct(url: &str) -> bool {
 }
 
 fn not_started(error: impl std::fmt::Display) -> Failure {
-    Failure::new(format!(
-        "what was fetched cannot be served to the build: {error}"
-    ))
+    Failure::new(format!("what was fetched cannot be served to the build: {error}"))
 }
 
 impl Proxy {
@@ -104,10 +100,7 @@ impl Proxy {
     /// stays in memory.
     ///
     /// Fails when no port can be listened at, or the certificate cannot be made or written.
-    pub(super) fn start<'a>(
-        files: impl IntoIterator<Item = (&'a str, &'a [u8])>,
-        directory: &Path,
-    ) -> Result<Proxy> {
+    pub(super) fn start<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>, directory: &Path) -> Result<Proxy> {
         let authority = Authority::new().map_err(not_started)?;
         let mut by_key: HashMap<Key, Arc<[u8]>> = HashMap::new();
         let mut hosts = HashMap::new();
@@ -142,16 +135,9 @@ impl Proxy {
         });
         let acceptor = {
             let shared = Arc::clone(&shared);
-            std::thread::Builder::new()
-                .spawn(move || accept(&listener, &shared))
-                .map_err(not_started)?
+            std::thread::Builder::new().spawn(move || accept(&listener, &shared)).map_err(not_started)?
         };
-        Ok(Proxy {
-            address,
-            certificate,
-            shared,
-            acceptor: Some(acceptor),
-        })
+        Ok(Proxy { address, certificate, shared, acceptor: Some(acceptor) })
     }
 
     /// Sends everything that `command` is going to request over http and https here.
@@ -178,8 +164,7 @@ impl Proxy {
         };
         let refused = locked(&self.shared.refused);
         let url = refused.iter().find(|url| is_named(url));
-        url.filter(|_| said.contains("Forbidden"))
-            .map(|url| format!("`{url}`: it was not fetched"))
+        url.filter(|_| said.contains("Forbidden")).map(|url| format!("`{url}`: it was not fetched"))
     }
 }
 
@@ -260,10 +245,7 @@ fn request(stream: &mut impl Read) -> io::Result<Option<Request>> {
     let (Some(method), Some(target), Some(_)) = (words.next(), words.next(), words.next()) else {
         return Ok(None);
     };
-    Ok(Some(Request {
-        method: method.to_owned(),
-        target: target.to_owned(),
-    }))
+    Ok(Some(Request { method: method.to_owned(), target: target.to_owned() }))
 }
 
 /// Writes an answer, after which the connection ends.
@@ -293,15 +275,13 @@ impl Shared {
         // Only its host and port are said here. What is asked there comes when TLS has begun.
         let url = Url::parse(&format!("https://{}/", request.target)).ok();
         let host = url.as_ref().and_then(Url::host_str);
-        let Some((url, configuration)) = host
-            .and_then(|host| self.hosts.get(host))
-            .and_then(|configuration| Some((url.clone()?, configuration)))
+        let Some((url, configuration)) =
+            host.and_then(|host| self.hosts.get(host)).and_then(|configuration| Some((url.clone()?, configuration)))
         else {
             return self.refuse(&mut stream, &format!("https://{}", request.target));
         };
         stream.write_all(b"HTTP/1.1 200 Connection Established\r\n\r\n")?;
-        let connection =
-            ServerConnection::new(Arc::clone(configuration)).map_err(io::Error::other)?;
+        let connection = ServerConnection::new(Arc::clone(configuration)).map_err(io::Error::other)?;
         let mut stream = StreamOwned::new(connection, stream);
         if let Some(request) = self::request(&mut stream)? {
             // `join` would take `//host` for another host.
@@ -323,10 +303,7 @@ impl Shared {
         let file = key.and_then(|key| self.files.get(&key));
         match (file, request.method.as_str()) {
             (Some(file), "GET" | "HEAD") => answer(stream, "200 OK", file, request.method == "GET"),
-            _ => self.refuse(
-                stream,
-                url.as_ref().map_or(request.target.as_str(), Url::as_str),
-            ),
+            _ => self.refuse(stream, url.as_ref().map_or(request.target.as_str(), Url::as_str)),
         }
     }
 
@@ -351,9 +328,7 @@ impl Authority {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
-        params
-            .distinguished_name
-            .push(DnType::CommonName, "git-kustomize-localize, for one run");
+        params.distinguished_name.push(DnType::CommonName, "git-kustomize-localize, for one run");
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
         Ok(Authority { issuer })
     }
@@ -366,9 +341,7 @@ impl Authority {
         let mut params = CertificateParams::new(vec![name.to_owned()]).map_err(io::Error::other)?;
         params.distinguished_name.push(DnType::CommonName, "host");
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        let certificate = params
-            .signed_by(&key, &self.issuer)
-            .map_err(io::Error::other)?;
+        let certificate = params.signed_by(&key, &self.issuer).map_err(io::Error::other)?;
         let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
         let configuration = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()

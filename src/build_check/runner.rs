@@ -23,11 +23,8 @@ pub(super) const TIMEOUT: Duration = Duration::from_secs(300);
 /// Builds original and result of each target that no earlier run has checked, and compares what comes out.
 pub(crate) fn check_builds(mut job: Job<'_>, options: &Options) -> Result<BuildCheck> {
     let mut skipped = std::mem::take(&mut job.skipped);
-    let mut checked = if job.targets.is_empty() && !skipped.is_empty() {
-        BuildCheck::default()
-    } else {
-        checked(&job, options)?
-    };
+    let mut checked =
+        if job.targets.is_empty() && !skipped.is_empty() { BuildCheck::default() } else { checked(&job, options)? };
     checked.targets.append(&mut skipped);
     Ok(checked)
 }
@@ -42,10 +39,7 @@ fn checked(job: &Job<'_>, options: &Options) -> Result<BuildCheck> {
     if job.plan.load_restrictor == LoadRestrictor::None {
         arguments.push("--load-restrictor=LoadRestrictionsNone".to_owned());
     }
-    let by = Builder {
-        program: program.name(),
-        arguments: arguments.clone(),
-    };
+    let by = Builder { program: program.name(), arguments: arguments.clone() };
     let covered = match &job.earlier {
         Some(earlier) => earlier.covered(job, &by),
         None => vec![false; job.targets.len()],
@@ -53,9 +47,7 @@ fn checked(job: &Job<'_>, options: &Options) -> Result<BuildCheck> {
     let mut checked = BuildCheck::default();
     let verdict_of_all = |verdict: Verdict| {
         let targets = job.targets.iter();
-        targets
-            .map(|target| TargetCheck::new(target, verdict.clone()))
-            .collect()
+        targets.map(|target| TargetCheck::new(target, verdict.clone())).collect()
     };
     if covered.iter().all(|covered| *covered) {
         checked.targets = verdict_of_all(Verdict::VerifiedBefore);
@@ -67,9 +59,7 @@ fn checked(job: &Job<'_>, options: &Options) -> Result<BuildCheck> {
         let on = [name.to_owned(), format!("{name}=true")];
         arguments.iter().any(|argument| on.contains(argument))
     };
-    let runs = has("--enable-alpha-plugins")
-        && has("--enable-exec")
-        && program.kind == program::Kind::Kustomize;
+    let runs = has("--enable-alpha-plugins") && has("--enable-exec") && program.kind == program::Kind::Kustomize;
     let graph = &job.plan.before;
     let skips = has("--enable-alpha-plugins") && !runs && runs_programs(graph);
     if let Some(reason) = untrusted(graph).filter(|_| runs) {
@@ -78,10 +68,8 @@ fn checked(job: &Job<'_>, options: &Options) -> Result<BuildCheck> {
         return Ok(checked);
     }
     let scratch = Scratch::new().map_err(|error| unusable(&error))?;
-    let todo: Vec<&Target> = (job.targets.iter().zip(&covered))
-        .filter(|(_, covered)| !**covered)
-        .map(|(target, _)| target)
-        .collect();
+    let todo: Vec<&Target> =
+        (job.targets.iter().zip(&covered)).filter(|(_, covered)| !**covered).map(|(target, _)| target).collect();
     let inputs = BuildInputs::put(job, &todo, scratch.path())?;
     let runner = Runner {
         skips,
@@ -120,29 +108,17 @@ struct Runner<'a> {
 
 impl Runner<'_> {
     /// Builds the targets that are not `covered`, and notes all results.
-    fn run(
-        self,
-        job: &Job<'_>,
-        todo: &[&Target],
-        covered: &[bool],
-        mut checked: BuildCheck,
-    ) -> Result<BuildCheck> {
+    fn run(self, job: &Job<'_>, todo: &[&Target], covered: &[bool], mut checked: BuildCheck) -> Result<BuildCheck> {
         let mut built = self.all(todo)?.into_iter();
         self.progress.clear();
         let targets = job.targets.iter().zip(covered);
         let targets = targets.filter_map(|(target, covered)| {
-            if *covered {
-                Some(TargetCheck::new(target, Verdict::VerifiedBefore))
-            } else {
-                built.next()
-            }
+            if *covered { Some(TargetCheck::new(target, Verdict::VerifiedBefore)) } else { built.next() }
         });
         checked.targets = targets.collect();
         checked.network = Some(self.program.walls.network);
         let kept = self.kept.into_inner();
-        checked.kept = kept
-            .unwrap_or_else(PoisonError::into_inner)
-            .map(|scratch| scratch.keep().display().to_string());
+        checked.kept = kept.unwrap_or_else(PoisonError::into_inner).map(|scratch| scratch.keep().display().to_string());
         let live = checked.targets.iter().any(|target| target.live.is_some());
         if checked.differs() {
             checked.converted.clone_from(&self.inputs.converted);
@@ -171,21 +147,10 @@ impl Runner<'_> {
         let private = inputs.private(number);
         let build = |what: &str, target: &OsStr, env: BuildEnv<'_>| {
             let private = private.join(what);
-            build::build(
-                self.program,
-                target,
-                &self.arguments,
-                &private,
-                env,
-                TIMEOUT,
-            )
+            build::build(self.program, target, &self.arguments, &private, env, TIMEOUT)
         };
         let source = inputs.original(&target.original);
-        let env = |git, network| BuildEnv {
-            git,
-            network,
-            input: &inputs.input,
-        };
+        let env = |git, network| BuildEnv { git, network, input: &inputs.input };
         let fetched = || {
             let network = match &inputs.proxy {
                 Some(proxy) if inputs.is_complete || !self.offline => Network::Fetched(proxy),
@@ -195,11 +160,7 @@ impl Runner<'_> {
             env(Git::StandIn(&inputs.manifest), network)
         };
         let original = |what: &str, live: bool| {
-            let env = if live {
-                env(Git::Real, Network::Open)
-            } else {
-                fetched()
-            };
+            let env = if live { env(Git::Real, Network::Open) } else { fetched() };
             build(what, source.as_os_str(), env)
         };
         let localized = || {
@@ -218,18 +179,15 @@ impl Runner<'_> {
         // Files that the real git checks out may be executable.
         if !first.success && !self.offline && !self.runs {
             let proxy = inputs.proxy.as_ref();
-            unknown = fake_git::unknown(&inputs.manifest)
-                .or_else(|| proxy.and_then(|proxy| proxy.unknown(&first.said)));
+            unknown =
+                fake_git::unknown(&inputs.manifest).or_else(|| proxy.and_then(|proxy| proxy.unknown(&first.said)));
             if unknown.is_some() {
                 first = original("live", true)?;
             }
         }
         if first.is_late {
-            return Err(Failure::new(format!(
-                "{}: the original could not be built: {}",
-                target.name, first.said
-            ))
-            .hint("to do without the proof: --no-verify"));
+            return Err(Failure::new(format!("{}: the original could not be built: {}", target.name, first.said))
+                .hint("to do without the proof: --no-verify"));
         }
         let mut verdict = self.verdict(&first, &localized);
         if let Verdict::Differs(difference) = &verdict {
@@ -238,14 +196,14 @@ impl Runner<'_> {
                 verdict = Verdict::Unsteady(difference.clone());
             }
         }
-        let kept =
-            if verdict.differs() {
-                Some(self.keep(target, &first, &localized).map_err(|error| {
-                    Failure::new(format!("the outputs could not be kept: {error}"))
-                })?)
-            } else {
-                None
-            };
+        let kept = if verdict.differs() {
+            Some(
+                self.keep(target, &first, &localized)
+                    .map_err(|error| Failure::new(format!("the outputs could not be kept: {error}")))?,
+            )
+        } else {
+            None
+        };
         Ok(TargetCheck {
             size: first.stdout.len() as u64,
             live: unknown,
@@ -257,29 +215,18 @@ impl Runner<'_> {
     /// Compares two builds of a target.
     fn verdict(&self, original: &Build, localized: &Build) -> Verdict {
         let verdict = match (original.success, localized.success) {
-            (false, _) => Verdict::NotBuilt {
-                reason: self.inputs.plain(&original.said),
-            },
-            (true, false) => Verdict::Broken {
-                reason: self.inputs.plain(&localized.said),
-            },
+            (false, _) => Verdict::NotBuilt { reason: self.inputs.plain(&original.said) },
+            (true, false) => Verdict::Broken { reason: self.inputs.plain(&localized.said) },
             (true, true) => compare::compare(&original.stdout, &localized.stdout),
         };
         if self.skips && verdict.is_same() {
-            return Verdict::NotBuilt {
-                reason: SKIPPED.to_owned(),
-            };
+            return Verdict::NotBuilt { reason: SKIPPED.to_owned() };
         }
         verdict
     }
 
     /// Keeps what was built, for the user to look at. Only the user can: it may hold secrets.
-    fn keep(
-        &self,
-        target: &Target,
-        original: &Build,
-        localized: &Build,
-    ) -> std::io::Result<PathBuf> {
+    fn keep(&self, target: &Target, original: &Build, localized: &Build) -> std::io::Result<PathBuf> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let scratch = match kept.take() {
             Some(scratch) => scratch,
@@ -304,15 +251,10 @@ impl Runner<'_> {
 
 /// Returns whether a function of the graph is a program.
 fn runs_programs(graph: &Graph) -> bool {
-    graph.notes.iter().any(|noted| {
-        matches!(
-            noted.note.kind,
-            NoteKind::KrmFunction {
-                runtime: FunctionRuntime::Exec { .. },
-                ..
-            }
-        )
-    })
+    graph
+        .notes
+        .iter()
+        .any(|noted| matches!(noted.note.kind, NoteKind::KrmFunction { runtime: FunctionRuntime::Exec { .. }, .. }))
 }
 
 /// Returns which program from elsewhere would run although it has no execute bit that could be taken off, if there is
@@ -323,13 +265,14 @@ fn untrusted(graph: &Graph) -> Option<String> {
         Origin::Remote(_) | Origin::Archive { .. } => true,
     };
     graph.notes.iter().find_map(|noted| match &noted.note.kind {
-        NoteKind::KrmFunction {
-            runtime: FunctionRuntime::Exec { path },
-            ..
-        } if !path.contains('/') && is_foreign(noted.file) => Some(format!(
-            "{} runs the program `{path}` of this machine, which cannot be trusted with input from others",
-            graph.label(noted.file)
-        )),
+        NoteKind::KrmFunction { runtime: FunctionRuntime::Exec { path }, .. }
+            if !path.contains('/') && is_foreign(noted.file) =>
+        {
+            Some(format!(
+                "{} runs the program `{path}` of this machine, which cannot be trusted with input from others",
+                graph.label(noted.file)
+            ))
+        }
         _ => None,
     })
 }
@@ -340,10 +283,9 @@ fn refuse_arguments(arguments: &[String]) -> Result<()> {
         let name = argument.split('=').next().unwrap_or_default();
         let short = argument.starts_with("-o") || argument.starts_with("-h");
         if matches!(name, "--output" | "--help" | "--") || short {
-            return Err(Failure::new(format!(
-                "`--build-arg {argument}` would leave nothing to compare"
-            ))
-            .hint("leave it out"));
+            return Err(
+                Failure::new(format!("`--build-arg {argument}` would leave nothing to compare")).hint("leave it out")
+            );
         }
     }
     Ok(())

@@ -70,11 +70,7 @@ impl<'a> Context<'a> {
     ) -> Self {
         let mut homes = HashSet::new();
         for (directory, lock) in locks {
-            for home in lock
-                .files
-                .iter()
-                .filter_map(|file| stored::home(&file.path))
-            {
+            for home in lock.files.iter().filter_map(|file| stored::home(&file.path)) {
                 let home = path::join(directory, home);
                 if !homes.contains(&home) {
                     homes.insert(home);
@@ -84,9 +80,7 @@ impl<'a> Context<'a> {
         let top = locks.iter().find(|(directory, _)| directory.is_empty());
         // From the end, so that the first one in a directory stays.
         let roots = explored.graph.roots.iter().enumerate().rev();
-        let directories = roots
-            .map(|(id, root)| (root.directory.as_str(), id))
-            .collect();
+        let directories = roots.map(|(id, root)| (root.directory.as_str(), id)).collect();
         let remotes = remotes::all(&explored.graph, top.map(|(_, lock)| lock));
         Context {
             graph: &explored.graph,
@@ -113,10 +107,7 @@ impl<'a> Context<'a> {
 
     /// Returns the lock at the top of the tree.
     pub(super) fn lock(&self) -> Option<&'a Lock> {
-        self.locks
-            .iter()
-            .find(|(directory, _)| directory.is_empty())
-            .map(|(_, lock)| lock)
+        self.locks.iter().find(|(directory, _)| directory.is_empty()).map(|(_, lock)| lock)
     }
 
     /// Returns whether the file lies below a `localized-files` directory and is listed in a lock: such files are not
@@ -152,10 +143,7 @@ impl<'a> Context<'a> {
 
     /// Returns every reference of the tree with the root that it is relative to.
     pub(super) fn edges(&self) -> impl Iterator<Item = (&'a Root, &'a Edge)> {
-        self.graph
-            .roots
-            .iter()
-            .flat_map(|root| root.edges.iter().map(move |edge| (root, edge)))
+        self.graph.roots.iter().flat_map(|root| root.edges.iter().map(move |edge| (root, edge)))
     }
 
     /// Returns the path of a file from the top.
@@ -168,13 +156,7 @@ impl<'a> Context<'a> {
     }
 
     /// Makes a finding about a reference.
-    pub(super) fn at_reference(
-        &self,
-        rule: Rule,
-        edge: &Edge,
-        message: String,
-        help: Vec<String>,
-    ) -> Finding {
+    pub(super) fn at_reference(&self, rule: Rule, edge: &Edge, message: String, help: Vec<String>) -> Finding {
         let reference = &edge.reference;
         let span = Span {
             line: reference.line,
@@ -185,28 +167,16 @@ impl<'a> Context<'a> {
         Finding {
             field: reference.field.clone(),
             reference: redact::url(&reference.text),
-            subject: edge
-                .remote
-                .as_ref()
-                .map_or(Subject::Local, |remote| remote.subject()),
+            subject: edge.remote.as_ref().map_or(Subject::Local, |remote| remote.subject()),
             ..self.at_span(rule, edge.from, Some(span), message, help)
         }
     }
 
     /// Makes a finding about what was noted: from where it begins to the end of that line.
-    pub(super) fn at_note(
-        &self,
-        rule: Rule,
-        noted: &Noted,
-        message: String,
-        help: Vec<String>,
-    ) -> Finding {
+    pub(super) fn at_note(&self, rule: Rule, noted: &Noted, message: String, help: Vec<String>) -> Finding {
         let note = &noted.note;
         let place = (note.line, note.column);
-        Finding {
-            field: note.field.clone(),
-            ..self.at_place(rule, noted.file, place, message, help)
-        }
+        Finding { field: note.field.clone(), ..self.at_place(rule, noted.file, place, message, help) }
     }
 
     /// Makes a finding about a place of a file, or about the whole file.
@@ -237,21 +207,11 @@ impl<'a> Context<'a> {
     ) -> Finding {
         let text = self.deployed.line(file, line);
         let span = value_at(&text, (line, column));
-        Finding {
-            span: Some(span),
-            line_text: text,
-            ..self.at_path(rule, file, message, help)
-        }
+        Finding { span: Some(span), line_text: text, ..self.at_path(rule, file, message, help) }
     }
 
     /// Creates a finding about a path that has no file in the graph.
-    pub(super) fn at_path(
-        &self,
-        rule: Rule,
-        path: &str,
-        message: String,
-        help: Vec<String>,
-    ) -> Finding {
+    pub(super) fn at_path(&self, rule: Rule, path: &str, message: String, help: Vec<String>) -> Finding {
         Finding {
             rule,
             severity: rule.default_severity(),
@@ -318,33 +278,22 @@ impl<'a> Context<'a> {
 
     /// Makes a warning of a finding that would be an error by default.
     pub(super) fn warning(finding: Finding) -> Finding {
-        Finding {
-            severity: Severity::Warning,
-            ..finding
-        }
+        Finding { severity: Severity::Warning, ..finding }
     }
 }
 
 /// Returns the span of what stands at a place of a line: a quoted value, or the rest of the line without a comment.
 fn value_at(text: &str, (line, column): (usize, usize)) -> Span {
     // The rest of an overlong line is skipped: it may hold thousands of such places.
-    let rest: String = if text.len() > LONGEST_LINE {
-        String::new()
-    } else {
-        text.chars().skip(column.saturating_sub(1)).collect()
-    };
+    let rest: String =
+        if text.len() > LONGEST_LINE { String::new() } else { text.chars().skip(column.saturating_sub(1)).collect() };
     let quoted = ['"', '\'']
         .into_iter()
         .find_map(|quote| rest.strip_prefix(quote)?.find(quote))
         .and_then(|at| rest.get(..at + 2));
     let plain = || rest.find(" #").map_or(rest.as_str(), |at| &rest[..at]);
     let value = quoted.unwrap_or_else(plain);
-    Span {
-        line,
-        column,
-        end_line: line,
-        end_column: column + value.trim_end().chars().count().max(1),
-    }
+    Span { line, column, end_line: line, end_column: column + value.trim_end().chars().count().max(1) }
 }
 
 /// Returns the help of a finding, where each way but the first may begin with "or".

@@ -26,9 +26,7 @@ pub(super) fn walk(
         let search = targets::candidates(&*input.tree);
         (identity, search)
     });
-    let own = input
-        .config
-        .starting_points(&*input.tree, input.paths, kustomizations);
+    let own = input.config.starting_points(&*input.tree, input.paths, kustomizations);
     let all = kustomizations.iter().map(|place| path::parent(place));
     let all: BTreeSet<&str> = all.collect();
     // What any kustomization lists or changes, also where this walk does not start there.
@@ -37,10 +35,7 @@ pub(super) fn walk(
         walk::inputs::explore(input.tree.clone(), &all)
     });
     // The walk goes on while the search does. Rarely, what is found starts it elsewhere.
-    let walked = own
-        .as_ref()
-        .ok()
-        .map(|own| (own.len(), explore(input, own, options)));
+    let walked = own.as_ref().ok().map(|own| (own.len(), explore(input, own, options)));
     let found = search.map(|(identity, search)| {
         let mut found = search.and_then(|search| search())?;
         let explored = walked.as_ref().map(|(_, explored)| explored);
@@ -58,11 +53,7 @@ pub(super) fn walk(
         _ => explore(input, &starts, options),
     };
     let explored = unrestricted(input, &targets, &starts, options, explored);
-    let changes = if targets.targets.is_empty() || starts.len() >= all.len() {
-        &explored
-    } else {
-        &*every
-    };
+    let changes = if targets.targets.is_empty() || starts.len() >= all.len() { &explored } else { &*every };
     targets.settle(&changes.graph, &*input.tree);
     Ok((targets, explored))
 }
@@ -102,11 +93,7 @@ fn starting_points(
 
 /// Walks the tree from some directories.
 fn explore(input: &Input<'_>, starts: &[String], options: &walk::Options<'_>) -> Explored {
-    let source = Source {
-        tree: input.tree.clone(),
-        scope: String::new(),
-        repository: None,
-    };
+    let source = Source { tree: input.tree.clone(), scope: String::new(), repository: None };
     walk::explore(source, starts, None, options)
 }
 
@@ -125,9 +112,7 @@ fn unrestricted(
     loop {
         let is_bound = |trouble: &walk::Trouble| {
             trouble.kind == TroubleKind::OutOfScope(Beyond::Root)
-                && trouble
-                    .root
-                    .is_some_and(|root| !known.contains(&explored.graph.roots[root].directory))
+                && trouble.root.is_some_and(|root| !known.contains(&explored.graph.roots[root].directory))
         };
         if !explored.troubles.iter().any(is_bound) {
             return explored;
@@ -180,20 +165,8 @@ pub(super) struct Deployed<'a> {
 }
 
 impl<'a> Deployed<'a> {
-    pub(super) fn new(
-        targets: &'a Targets,
-        graph: &'a Graph,
-        tree: &'a dyn Listing,
-        paths: &'a [String],
-    ) -> Self {
-        Deployed {
-            targets,
-            graph,
-            tree,
-            paths,
-            all: OnceCell::new(),
-            lines: Lines::default(),
-        }
+    pub(super) fn new(targets: &'a Targets, graph: &'a Graph, tree: &'a dyn Listing, paths: &'a [String]) -> Self {
+        Deployed { targets, graph, tree, paths, all: OnceCell::new(), lines: Lines::default() }
     }
 
     /// Returns every target that lies here. With paths, those whose object or directory lies in one of them.
@@ -204,12 +177,7 @@ impl<'a> Deployed<'a> {
             let Place::Here(here) = &target.place else {
                 return None;
             };
-            Some(One {
-                target,
-                here,
-                starts: &reached.starts,
-                roots: &reached.roots,
-            })
+            Some(One { target, here, starts: &reached.starts, roots: &reached.roots })
         })
     }
 
@@ -227,21 +195,14 @@ impl<'a> Deployed<'a> {
         targets.filter(|target| {
             let mut paths = self.paths.iter();
             (matches!(target.place, Place::Templated(_)) || target.changed_by.is_some())
-                && (self.paths.is_empty()
-                    || paths.any(|path| path::is_in(&target.object.file, path)))
+                && (self.paths.is_empty() || paths.any(|path| path::is_in(&target.object.file, path)))
         })
     }
 
     /// Returns the objects that cannot be read. With paths, those in one of them.
     pub(super) fn unread(&self) -> impl Iterator<Item = &Unread> {
         let unread = self.targets.unread_objects(self.graph);
-        unread.filter(|unread| {
-            self.paths.is_empty()
-                || self
-                    .paths
-                    .iter()
-                    .any(|path| path::is_in(&unread.file, path))
-        })
+        unread.filter(|unread| self.paths.is_empty() || self.paths.iter().any(|path| path::is_in(&unread.file, path)))
     }
 
     fn reached(&self) -> Vec<Reached> {
@@ -252,9 +213,7 @@ impl<'a> Deployed<'a> {
         let all: BTreeSet<&str> = by_directory.keys().copied().collect();
         let is_wanted = |target: &Target, here: &Here| {
             self.paths.is_empty()
-                || self.paths.iter().any(|path| {
-                    path::is_in(&target.object.file, path) || path::is_in(&here.path, path)
-                })
+                || self.paths.iter().any(|path| path::is_in(&target.object.file, path) || path::is_in(&here.path, path))
         };
         let mut reached = Vec::new();
         for (index, target) in self.targets.targets.iter().enumerate() {
@@ -262,18 +221,12 @@ impl<'a> Deployed<'a> {
                 continue;
             };
             let starts = target.roots(here, &all);
-            let starts = starts
-                .iter()
-                .filter_map(|root| by_directory.get(root.as_str()));
+            let starts = starts.iter().filter_map(|root| by_directory.get(root.as_str()));
             let starts: Vec<RootId> = starts.copied().collect();
             let roots = self.graph.insisted(starts.iter().copied());
             let mut roots: Vec<RootId> = roots.into_iter().collect();
             roots.sort_unstable();
-            reached.push(Reached {
-                target: index,
-                starts,
-                roots,
-            });
+            reached.push(Reached { target: index, starts, roots });
         }
         reached
     }
@@ -281,11 +234,8 @@ impl<'a> Deployed<'a> {
     /// Returns the directories of the roots that some engine lets load any file.
     fn unrestricted(&self) -> HashSet<String> {
         let here = self.here();
-        let none =
-            here.filter(|one| one.target.build.load_restrictor == Some(LoadRestrictor::None));
-        let roots = none
-            .flat_map(|one| one.roots)
-            .map(|root| &self.graph.roots[*root]);
+        let none = here.filter(|one| one.target.build.load_restrictor == Some(LoadRestrictor::None));
+        let roots = none.flat_map(|one| one.roots).map(|root| &self.graph.roots[*root]);
         let own = roots.filter(|root| root.source == 0);
         own.map(|root| root.directory.clone()).collect()
     }
@@ -300,9 +250,7 @@ impl<'a> Deployed<'a> {
             edges.chain([root.file])
         });
         let files: BTreeSet<FileId> = files.filter(|file| self.graph.is_start(*file)).collect();
-        let without_returns = |bytes: Vec<u8>| -> Vec<u8> {
-            bytes.into_iter().filter(|byte| *byte != b'\r').collect()
-        };
+        let without_returns = |bytes: Vec<u8>| -> Vec<u8> { bytes.into_iter().filter(|byte| *byte != b'\r').collect() };
         let look = |file: FileId| -> Result<()> {
             let path = self.graph.label(file);
             let Some(raw) = self.tree.raw(&path)? else {
@@ -311,17 +259,10 @@ impl<'a> Deployed<'a> {
             if without_returns(raw) == without_returns(self.tree.read(&path)?) {
                 return Ok(());
             }
-            Err(Failure::new(format!(
-                "a checkout makes another text of `{path}`, which Flux reads as it is stored"
-            ))
-            .hint(format!(
-                "add a line in `.gitattributes`: /{path} -ident -working-tree-encoding"
-            )))
+            Err(Failure::new(format!("a checkout makes another text of `{path}`, which Flux reads as it is stored"))
+                .hint(format!("add a line in `.gitattributes`: /{path} -ident -working-tree-encoding")))
         };
-        files
-            .into_iter()
-            .filter_map(|file| look(file).err())
-            .collect()
+        files.into_iter().filter_map(|file| look(file).err()).collect()
     }
 
     /// Says of each finding what deploys it.
@@ -475,7 +416,10 @@ mod tests {
                 .file("apps/kustomization.yaml", "resources: [../other/base]\n")
                 .file("other/base/kustomization.yaml", "resources: [../x.yaml]\ngenerators: [../g.yaml]\n")
                 .file("other/x.yaml", "")
-                .file("other/g.yaml", "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: a}\nfiles: [missing.txt]\n")
+                .file(
+                    "other/g.yaml",
+                    "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: a}\nfiles: [missing.txt]\n",
+                )
         };
         let options = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm}\ndata: {kustomize.buildOptions: --load-restrictor LoadRestrictionsNone}\n";
         for (scene, expected) in [

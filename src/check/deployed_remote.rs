@@ -55,18 +55,9 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
             one.here.revision.shown(),
             if count == 1 { "" } else { "s" },
         );
-        let help = format!(
-            "deploy a localized branch: git kustomize-localize explain {}",
-            Rule::DeployedRemote
-        );
+        let help = format!("deploy a localized branch: git kustomize-localize explain {}", Rule::DeployedRemote);
         let file = &one.target.object.file;
-        Some(context.at_object(
-            Rule::DeployedRemote,
-            file,
-            one.target.spot,
-            message,
-            vec![help],
-        ))
+        Some(context.at_object(Rule::DeployedRemote, file, one.target.spot, message, vec![help]))
     });
     findings.collect()
 }
@@ -81,10 +72,7 @@ mod tests {
     fn scene(object: &str, resource: &str) -> Scene {
         Scene::default()
             .file("root.yaml", object)
-            .file(
-                "web/kustomization.yaml",
-                &format!("resources: [{resource}]\n"),
-            )
+            .file("web/kustomization.yaml", &format!("resources: [{resource}]\n"))
             .file("web/x.yaml", "")
             .git("https://github.com/acme/bases", Some("v1"))
     }
@@ -113,10 +101,7 @@ mod tests {
     fn it_counts_what_the_build_reaches() {
         let findings = scene(&source(""), REMOTE)
             .file("apps.yaml", &flux("./apps"))
-            .file(
-                "apps/kustomization.yaml",
-                &format!("resources: [../web, {}]\n", REMOTE.replace("base?", "dir?")),
-            )
+            .file("apps/kustomization.yaml", &format!("resources: [../web, {}]\n", REMOTE.replace("base?", "dir?")))
             .find(Rule::DeployedRemote);
         let message = &findings[0].message;
         assert!(

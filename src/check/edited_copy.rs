@@ -48,9 +48,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
             HashMap::new()
         } else {
             let files = lock.files.iter();
-            files
-                .map(|file| (path::join(directory, &file.path), file))
-                .collect()
+            files.map(|file| (path::join(directory, &file.path), file)).collect()
         };
         for (place, difference) in &differences {
             let file = listed.get(place).copied();
@@ -71,48 +69,25 @@ fn finding(
     let again = again(context, directory, lock, place);
     let (message, help) = match difference {
         Difference::Missing => {
-            let on_disk = context
-                .absences
-                .is_some_and(|absences| absences.is_on_disk(place));
+            let on_disk = context.absences.is_some_and(|absences| absences.is_on_disk(place));
             if on_disk {
-                (
-                    format!("`{place}` is on disk, but not staged, although `{name}` lists it"),
-                    vec![stage([place])],
-                )
+                (format!("`{place}` is on disk, but not staged, although `{name}` lists it"), vec![stage([place])])
             } else {
-                (
-                    format!("`{place}` is missing, although `{name}` lists it"),
-                    vec![again],
-                )
+                (format!("`{place}` is missing, although `{name}` lists it"), vec![again])
             }
         }
-        Difference::NoFile => (
-            format!("`{place}` is not a file, although `{name}` lists it as one"),
-            vec![again],
-        ),
+        Difference::NoFile => (format!("`{place}` is not a file, although `{name}` lists it as one"), vec![again]),
         Difference::Edited { sha256 } => {
             let wanted = listed.map_or("", |file| short(&file.sha256));
             (
-                format!(
-                    "`{place}` was edited: its sha256 is {}…, in `{name}` it is {wanted}…",
-                    short(sha256)
-                ),
-                vec![
-                    again,
-                    "what should be different belongs in an overlay".to_owned(),
-                ],
+                format!("`{place}` was edited: its sha256 is {}…, in `{name}` it is {wanted}…", short(sha256)),
+                vec![again, "what should be different belongs in an overlay".to_owned()],
             )
         }
         Difference::Mode => {
-            let (is, was) = if listed.is_some_and(|file| file.executable) {
-                ("100644", "100755")
-            } else {
-                ("100755", "100644")
-            };
-            (
-                format!("the mode of `{place}` is {is}, in `{name}` it is {was}"),
-                vec![again],
-            )
+            let (is, was) =
+                if listed.is_some_and(|file| file.executable) { ("100644", "100755") } else { ("100755", "100644") };
+            (format!("the mode of `{place}` is {is}, in `{name}` it is {was}"), vec![again])
         }
         Difference::Unlisted { remote } => (
             format!("`{name}` says that `{place}` is from `{remote}`, which it does not list"),
@@ -122,13 +97,10 @@ fn finding(
             )],
         ),
         Difference::Added => (
-            format!(
-                "`{name}` does not list `{place}`: it was added by hand, or is left of a run that was undone"
-            ),
+            format!("`{name}` does not list `{place}`: it was added by hand, or is left of a run that was undone"),
             vec![
                 command("git rm -f --", [pathspec(place)]),
-                "what you need beside the localized files belongs in a directory of your own"
-                    .to_owned(),
+                "what you need beside the localized files belongs in a directory of your own".to_owned(),
             ],
         ),
     };
@@ -143,10 +115,7 @@ fn again_in_place(context: &Context<'_>, home: &str) -> String {
         let start = if start.is_empty() { "." } else { start };
         return format!("bring back the kustomization in `{start}`, which these files belong to");
     };
-    let command = command(
-        "git kustomize-localize vendor --overwrite",
-        [format!(":/{start}")],
-    );
+    let command = command("git kustomize-localize vendor --overwrite", [format!(":/{start}")]);
     match remotes::stage_in_place(context, root, &[home]) {
         Some(stage) => format!("{command} && {stage}"),
         None => format!("write it again, and stage what that changes, as it says: {command}"),
@@ -185,10 +154,7 @@ mod tests {
 
     fn in_place() -> Scene {
         Scene::default()
-            .file(
-                "a/kustomization.yaml",
-                "resources: [localized-files/h/x.yaml]\n",
-            )
+            .file("a/kustomization.yaml", "resources: [localized-files/h/x.yaml]\n")
             .stored("a/localized-files/h/x.yaml", "x")
     }
 
@@ -228,10 +194,7 @@ mod tests {
                 "`kustomize-localize.lock` does not list `a/localized-files/new.yaml`: it was added by hand, or is left of a run that was undone",
             ]
         );
-        assert_eq!(
-            findings[1].help[0],
-            "git rm -f -- :/a/localized-files/new.yaml"
-        );
+        assert_eq!(findings[1].help[0], "git rm -f -- :/a/localized-files/new.yaml");
     }
 
     #[test]
@@ -242,9 +205,8 @@ mod tests {
             ..Lock::default()
         };
         lock.scope = Some(".".to_owned());
-        let scene = Scene::default()
-            .file("copy/x.yaml", "y")
-            .file("copy/kustomize-localize.lock", &lock.render().unwrap());
+        let scene =
+            Scene::default().file("copy/x.yaml", "y").file("copy/kustomize-localize.lock", &lock.render().unwrap());
         assert_eq!(
             found(scene)[0].help[0],
             "git kustomize-localize --no-commit --overwrite --scope :/ -- :/app :/copy && git add -f -- :/copy"

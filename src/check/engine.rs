@@ -71,14 +71,12 @@ fn plugins(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
                 format!("{engine} inflates no charts, and `{name}` is one"),
                 "deploy it with a HelmRelease, or commit what `helm template` prints",
             ),
-            NoteKind::KrmFunction { kind, .. } => (
-                format!("{engine} runs no functions, and `{kind}` is one"),
-                "run it before, and commit what it prints",
-            ),
-            NoteKind::LegacyPlugin { kind, .. } => (
-                format!("{engine} runs no plugins, and `{kind}` is one"),
-                "run it before, and commit what it prints",
-            ),
+            NoteKind::KrmFunction { kind, .. } => {
+                (format!("{engine} runs no functions, and `{kind}` is one"), "run it before, and commit what it prints")
+            }
+            NoteKind::LegacyPlugin { kind, .. } => {
+                (format!("{engine} runs no plugins, and `{kind}` is one"), "run it before, and commit what it prints")
+            }
             NoteKind::ExtraDocument | NoteKind::Misleading { .. } | NoteKind::ChartHome { .. } => {
                 continue;
             }
@@ -93,10 +91,8 @@ fn links(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
         let Some(link) = link(context, root, edge) else {
             continue;
         };
-        let message = format!(
-            "`{}` follows the link `{link}`, which Flux leaves out of its artifact",
-            edge.reference.text
-        );
+        let message =
+            format!("`{}` follows the link `{link}`, which Flux leaves out of its artifact", edge.reference.text);
         let help = vec!["name what the link leads to, or replace the link by it".to_owned()];
         findings.push(context.at_reference(Rule::Engine, edge, message, help));
     }
@@ -124,17 +120,12 @@ fn link(context: &Context<'_>, root: &Root, edge: &Edge) -> Option<String> {
 /// Finds what Fleet would have to fetch from git.
 fn remotes(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
     for (_, edge) in edges(context, one) {
-        let is_git = edge
-            .remote
-            .as_ref()
-            .is_some_and(|remote| matches!(remote.subject(), Subject::Git { .. }));
+        let is_git = edge.remote.as_ref().is_some_and(|remote| matches!(remote.subject(), Subject::Git { .. }));
         if !is_git || edge.target != Target::Remote {
             continue;
         }
-        let message = format!(
-            "Fleet fetches no git repository, and `{}` is one",
-            crate::redact::url(&edge.reference.text)
-        );
+        let message =
+            format!("Fleet fetches no git repository, and `{}` is one", crate::redact::url(&edge.reference.text));
         let help = vec!["localize it: Fleet builds a localized branch".to_owned()];
         findings.push(context.at_reference(Rule::Engine, edge, message, help));
     }
@@ -153,13 +144,10 @@ mod tests {
     use super::super::testing::{Scene, argo, flux, source};
     use super::*;
 
-    const CHART: &str =
-        "helmCharts: [{name: web, repo: https://charts.example.com, version: 1.0.0}]\n";
+    const CHART: &str = "helmCharts: [{name: web, repo: https://charts.example.com, version: 1.0.0}]\n";
 
     fn found(files: &[(&str, &str)]) -> Vec<String> {
-        let mut scene = Scene::default()
-            .file("clusters/source.yaml", &source(""))
-            .file("apps/x.yaml", "");
+        let mut scene = Scene::default().file("clusters/source.yaml", &source("")).file("apps/x.yaml", "");
         for (path, text) in files {
             scene = scene.file(path, text);
         }
@@ -171,26 +159,15 @@ mod tests {
     fn what_the_engine_does_not_do_is_found() {
         let flux = flux("apps");
         let argo = argo("path: apps");
-        let git =
-            "resources: ['https://github.com/acme/base//x?ref=v1', 'https://example.com/x.yaml']\n";
+        let git = "resources: ['https://github.com/acme/base//x?ref=v1', 'https://example.com/x.yaml']\n";
         for (object, text, expected) in [
-            (
-                ("a.yaml", flux.as_str()),
-                CHART,
-                Some("Flux inflates no charts, and `web` is one"),
-            ),
+            (("a.yaml", flux.as_str()), CHART, Some("Flux inflates no charts, and `web` is one")),
             (("a.yaml", argo.as_str()), CHART, None),
-            (
-                ("apps/fleet.yaml", "namespace: a\n"),
-                CHART,
-                Some("Fleet inflates no charts, and `web` is one"),
-            ),
+            (("apps/fleet.yaml", "namespace: a\n"), CHART, Some("Fleet inflates no charts, and `web` is one")),
             (
                 ("apps/fleet.yaml", "namespace: a\n"),
                 git,
-                Some(
-                    "Fleet fetches no git repository, and `https://github.com/acme/base//x?ref=v1` is one",
-                ),
+                Some("Fleet fetches no git repository, and `https://github.com/acme/base//x?ref=v1` is one"),
             ),
             (("a.yaml", flux.as_str()), git, None),
             (("other/fleet.yaml", "namespace: a\n"), CHART, None),
@@ -214,10 +191,7 @@ mod tests {
         scene.tree.link("apps/linked.yaml", "x.yaml");
         scene.tree.link("also", "real");
         let findings = scene.find(Rule::Engine);
-        let found: Vec<&str> = findings
-            .iter()
-            .map(|finding| finding.message.as_str())
-            .collect();
+        let found: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
         assert_eq!(
             found,
             [

@@ -71,9 +71,7 @@ pub(super) fn leave_out_remote(findings: &mut Vec<Finding>) {
     let remote: HashMap<_, _> = remote.map(|one| (place(one), one.severity)).collect();
     findings.retain(|finding| {
         finding.rule != Rule::FloatingRef
-            || remote
-                .get(&place(finding))
-                .is_none_or(|severity| finding.severity < *severity)
+            || remote.get(&place(finding)).is_none_or(|severity| finding.severity < *severity)
     });
 }
 
@@ -105,22 +103,16 @@ fn tell(one: &RemoteUse<'_>) -> Option<(String, &'static str)> {
     };
     let reference = redact::url(spec.reference.as_deref().unwrap_or_default());
     Some(match pin {
-        Pin::None if spec.query_dropped => (
-            format!(
-                "kustomize cannot parse the query of `{shown}`, ignores all of it and builds HEAD"
-            ),
-            PLAIN_QUERY,
-        ),
+        Pin::None if spec.query_dropped => {
+            (format!("kustomize cannot parse the query of `{shown}`, ignores all of it and builds HEAD"), PLAIN_QUERY)
+        }
         Pin::None => (
             format!("`{shown}` names no ref: it is whatever HEAD is today"),
             "add `?ref=TAG-OR-COMMIT`, or take the exception away and lock it",
         ),
-        Pin::ShortCommit => (
-            format!(
-                "`{reference}` of `{shown}` looks like a short commit id, which git does not fetch"
-            ),
-            FULL_ID,
-        ),
+        Pin::ShortCommit => {
+            (format!("`{reference}` of `{shown}` looks like a short commit id, which git does not fetch"), FULL_ID)
+        }
         _ => (
             format!("`{reference}` of `{shown}` looks like a branch: it can change at any time"),
             "name a tag or a full commit id, or take the exception away and lock it",
@@ -217,9 +209,7 @@ mod tests {
             "main",
             "x.yaml",
         ] {
-            let scene = resource(text)
-                .file("main/kustomization.yaml", "namePrefix: a-\n")
-                .file("x.yaml", "");
+            let scene = resource(text).file("main/kustomization.yaml", "namePrefix: a-\n").file("x.yaml", "");
             assert_eq!(find(scene), [], "{text}");
         }
     }
@@ -241,20 +231,13 @@ mod tests {
 
     #[test]
     fn a_locked_ref_does_not_float() {
-        let both =
-            "resources: ['https://github.com/o/r?ref=main', 'https://example.com/latest/x.yaml']\n";
+        let both = "resources: ['https://github.com/o/r?ref=main', 'https://example.com/latest/x.yaml']\n";
         let of = |text: &str| Scene::of(text).config(REMOTE);
-        let locked = |text: &str| {
-            of(text)
-                .git("https://github.com/o/r", Some("main"))
-                .http("https://example.com/latest/x.yaml")
-        };
+        let locked =
+            |text: &str| of(text).git("https://github.com/o/r", Some("main")).http("https://example.com/latest/x.yaml");
         assert_eq!(find(of(both)).len(), 2);
         assert_eq!(find(locked(both)), []);
-        assert_eq!(
-            find(locked(both).config("rules: {locked-reference: error}\n")),
-            []
-        );
+        assert_eq!(find(locked(both).config("rules: {locked-reference: error}\n")), []);
         let other = "resources: ['https://github.com/o/r?ref=master']\n";
         assert_eq!(find(locked(other)).len(), 1);
         let broken = of(both).file("kustomize-localize.lock", "version: 1\nremotes: x\n");
@@ -266,9 +249,7 @@ mod tests {
         let counting = |scene: Scene| -> Vec<(&'static str, Severity)> {
             let findings = scene.check().findings;
             let counting = findings.iter().filter(|finding| finding.allowed.is_none());
-            counting
-                .map(|finding| (finding.rule.id(), finding.severity))
-                .collect()
+            counting.map(|finding| (finding.rule.id(), finding.severity)).collect()
         };
         let floats = [("floating-ref", Severity::Warning)];
         let remote = [("remote-reference", Severity::Error)];
@@ -288,10 +269,7 @@ mod tests {
             assert_eq!(counting(of(reference)), remote);
             // What matters less does not stand for what matters more.
             let rules = "rules: {remote-reference: warning, floating-ref: error}\n";
-            let both = [
-                ("floating-ref", Severity::Error),
-                ("remote-reference", Severity::Warning),
-            ];
+            let both = [("floating-ref", Severity::Error), ("remote-reference", Severity::Warning)];
             let mut found = counting(of(reference).config(rules));
             found.sort();
             assert_eq!(found, both);

@@ -55,11 +55,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
                 trouble.failure.message.clone(),
                 trouble.failure.hints.clone(),
             );
-            found.push(Finding {
-                field: reshaping.field.to_owned(),
-                unread: true,
-                ..finding
-            });
+            found.push(Finding { field: reshaping.field.to_owned(), unread: true, ..finding });
         }
     }
     for noted in &context.graph.notes {
@@ -67,9 +63,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         let one = One { context, noted };
         match &noted.note.kind {
             NoteKind::KrmFunction { runtime, kind, .. } => one.function(runtime, kind, &mut found),
-            NoteKind::LegacyPlugin {
-                api_version, kind, ..
-            } => found.push(one.plugin(api_version, kind)),
+            NoteKind::LegacyPlugin { api_version, kind, .. } => found.push(one.plugin(api_version, kind)),
             _ => {}
         }
         // Localized files are not edited here.
@@ -104,10 +98,10 @@ impl One<'_> {
             FunctionRuntime::Exec { path } if !path.contains('/') => {
                 found.push(self.finding(
                     path,
-                    format!("the function `{kind}` runs `{path}`, whatever that is on the PATH of the machine that builds"),
-                    vec![format!(
-                        "put the program into this repository, and name it by its path: `./{path}`"
-                    )],
+                    format!(
+                        "the function `{kind}` runs `{path}`, whatever that is on the PATH of the machine that builds"
+                    ),
+                    vec![format!("put the program into this repository, and name it by its path: `./{path}`")],
                 ));
             }
             FunctionRuntime::Exec { .. } => {}
@@ -153,22 +147,13 @@ impl One<'_> {
     }
 
     fn image(&self, image: &str, message: String, help: Vec<String>) -> Finding {
-        Finding {
-            subject: Subject::Image {
-                image: redact::url(image),
-            },
-            ..self.finding(image, message, help)
-        }
+        Finding { subject: Subject::Image { image: redact::url(image) }, ..self.finding(image, message, help) }
     }
 
     fn finding(&self, reference: &str, message: String, help: Vec<String>) -> Finding {
-        let finding = self
-            .context
-            .at_note(Rule::Function, self.noted, message, help);
+        let finding = self.context.at_note(Rule::Function, self.noted, message, help);
         Finding {
-            subject: Subject::Program {
-                program: redact::url(reference),
-            },
+            subject: Subject::Program { program: redact::url(reference) },
             reference: redact::url(reference),
             ..finding
         }
@@ -202,15 +187,8 @@ mod tests {
 
     fn find(scene: Scene) -> Vec<(Severity, String)> {
         let findings = scene.find(Rule::Function);
-        assert!(
-            findings
-                .iter()
-                .all(|finding| !finding.help.is_empty() && finding.span.is_some())
-        );
-        findings
-            .into_iter()
-            .map(|finding| (finding.severity, finding.message))
-            .collect()
+        assert!(findings.iter().all(|finding| !finding.help.is_empty() && finding.span.is_some()));
+        findings.into_iter().map(|finding| (finding.severity, finding.message)).collect()
     }
 
     const DIGEST: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
@@ -224,19 +202,13 @@ mod tests {
                 Warning,
                 "the function `Gen` runs `https://example.com/run.sh`, which kustomize does not download: only a localized copy has it",
             ),
-            (
-                "sed",
-                Error,
-                "the function `Gen` runs `sed`, whatever that is on the PATH of the machine that builds",
-            ),
+            ("sed", Error, "the function `Gen` runs `sed`, whatever that is on the PATH of the machine that builds"),
         ] {
             let found = find(function(&format!("exec: {{path: '{path}'}}")));
             assert_eq!(found, [(severity, message.to_owned())]);
         }
         for path in ["./run.sh", "../b/run.sh", ".././b/run.sh"] {
-            let found = function(&format!("exec: {{path: '{path}'}}"))
-                .check()
-                .findings;
+            let found = function(&format!("exec: {{path: '{path}'}}")).check().findings;
             assert_eq!(found, [], "{path}");
         }
     }
@@ -244,10 +216,7 @@ mod tests {
     /// What other rules say of a function with this spec.
     fn others(scene: Scene) -> Vec<(Rule, String)> {
         let findings = scene.check().findings;
-        findings
-            .into_iter()
-            .map(|finding| (finding.rule, finding.message))
-            .collect()
+        findings.into_iter().map(|finding| (finding.rule, finding.message)).collect()
     }
 
     #[test]
@@ -259,35 +228,22 @@ mod tests {
                 Rule::OutOfScope,
                 "`/usr/bin/run` is an absolute path, which names nothing in another checkout",
             ),
-            (
-                "../../run.sh",
-                Rule::OutOfScope,
-                "`../../run.sh` leads out of the repository",
-            ),
+            ("../../run.sh", Rule::OutOfScope, "`../../run.sh` leads out of the repository"),
             (
                 "data/../run.sh",
                 Rule::InvalidKustomization,
                 "`data/../run.sh` climbs with `..` after a name, which may be a link",
             ),
             ("./gone.sh", Rule::MissingPath, "there is no `a/gone.sh`"),
-            (
-                "./data",
-                Rule::InvalidKustomization,
-                "`./data` is a directory, not a program",
-            ),
+            ("./data", Rule::InvalidKustomization, "`./data` is a directory, not a program"),
         ] {
             assert_eq!(others(exec(path)), [(rule, message.to_owned())]);
         }
         let scoped = "`../b/run.sh` names `b/run.sh`, outside of the scope `a` that .kustomize-localize sets";
-        assert_eq!(
-            others(exec("../b/run.sh").config("scopes: [a]\n")),
-            [(Rule::OutOfScope, scoped.to_owned())]
-        );
-        for (target, config, count) in [
-            ("../../run.sh", "", 1),
-            ("../b/run.sh", "scopes: [a]\n", 1),
-            ("../b/run.sh", "", 0),
-        ] {
+        assert_eq!(others(exec("../b/run.sh").config("scopes: [a]\n")), [(Rule::OutOfScope, scoped.to_owned())]);
+        for (target, config, count) in
+            [("../../run.sh", "", 1), ("../b/run.sh", "scopes: [a]\n", 1), ("../b/run.sh", "", 0)]
+        {
             let mut linked = exec("./link.sh");
             linked.tree.link("a/link.sh", target);
             let linked = match config {
@@ -297,38 +253,22 @@ mod tests {
             assert_eq!(others(linked).len(), count, "{target} {config}");
         }
         let url = others(exec("https://example.com/v1.2.3/run.sh"));
-        assert_eq!(
-            url.iter().map(|(rule, _)| *rule).collect::<Vec<_>>(),
-            [Rule::Function, Rule::RemoteReference]
-        );
+        assert_eq!(url.iter().map(|(rule, _)| *rule).collect::<Vec<_>>(), [Rule::Function, Rule::RemoteReference]);
     }
 
     #[test]
     fn configurations_that_are_changed_before_they_are_used() {
         let scene = |kind: &str, more: &str| {
-            let list = if kind.ends_with("Generator") {
-                "generators"
-            } else {
-                "transformers"
-            };
+            let list = if kind.ends_with("Generator") { "generators" } else { "transformers" };
             Scene::of(&format!("{list}: [gens]\n"))
-                .file(
-                    "gens/kustomization.yaml",
-                    &format!("resources: [g.yaml]\n{more}"),
-                )
-                .file(
-                    "gens/g.yaml",
-                    &format!("apiVersion: builtin\nkind: {kind}\nmetadata: {{name: a}}\n"),
-                )
+                .file("gens/kustomization.yaml", &format!("resources: [g.yaml]\n{more}"))
+                .file("gens/g.yaml", &format!("apiVersion: builtin\nkind: {kind}\nmetadata: {{name: a}}\n"))
         };
         let patch = "patches: [{patch: '[]', target: {kind: A}}]\n";
         let found = scene("ConfigMapGenerator", patch).find(Rule::Function);
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].severity, Severity::Error);
-        assert_eq!(
-            (&*found[0].path, &*found[0].field),
-            ("gens/kustomization.yaml", "patches")
-        );
+        assert_eq!((&*found[0].path, &*found[0].field), ("gens/kustomization.yaml", "patches"));
         for (kind, more, count) in [
             // A patch makes of what is built in what is not.
             ("PrefixTransformer", patch, 1),
@@ -337,11 +277,7 @@ mod tests {
             ("PrefixTransformer", "commonAnnotations: {a: b}\n", 0),
             ("ConfigMapGenerator", "CommonAnnotations: {a: b}\n", 0),
             ("ConfigMapGenerator", "labels: [{pairs: {a: b}}]\n", 0),
-            (
-                "ConfigMapGenerator",
-                "labels: [{pairs: {a: b}, Fields: [{path: c}]}]\n",
-                1,
-            ),
+            ("ConfigMapGenerator", "labels: [{pairs: {a: b}, Fields: [{path: c}]}]\n", 1),
             ("PrefixTransformer", "Generators: [g.yaml]\n", 1),
             ("ConfigMapGenerator", "namePrefix: a-\nlabels: []\n", 0),
             ("ConfigMapGenerator", "replacements: [{path: g.yaml}]\n", 1),
@@ -378,25 +314,17 @@ mod tests {
             ("container: {PINNED, networK: ON}", &[Function]),
             ("Container: {Image: x}", &[Function]),
             ("container: {PINNED, network: 'true'}", &[Function]),
-            (
-                "container: {PINNED}\nContainer: {network: true}",
-                &[InvalidKustomization],
-            ),
+            ("container: {PINNED}\nContainer: {network: true}", &[InvalidKustomization]),
             ("container: {PINNED, Image: x}", &[InvalidKustomization]),
             // The image is what runs.
             ("exec: {path: ./run.sh}\ncontainer: {image: x}", &[Function]),
             ("exec: {path: sed}\ncontainer: {PINNED}", &[]),
             ("Exec: {PATH: sed}", &[Function]),
             ("container: {image: '-x'}", &[Function, UnsafeReference]),
-            (
-                "container: {PINNED, Mounts: [{src: data}]}",
-                &[InvalidKustomization],
-            ),
+            ("container: {PINNED, Mounts: [{src: data}]}", &[InvalidKustomization]),
         ] {
-            let mut found: Vec<Rule> = others(function(&spec.replace("PINNED", &pinned)))
-                .into_iter()
-                .map(|(rule, _)| rule)
-                .collect();
+            let mut found: Vec<Rule> =
+                others(function(&spec.replace("PINNED", &pinned))).into_iter().map(|(rule, _)| rule).collect();
             found.sort();
             let mut expected = rules.to_vec();
             expected.sort();
@@ -408,63 +336,37 @@ mod tests {
     #[test]
     fn where_a_specification_stands() {
         for (metadata, count) in [
-            (
-                "annotations: {config.kubernetes.io/function: '', config.k8s.io/function: 'container: {image: x}'}",
-                1,
-            ),
-            (
-                "annotations: {config.kubernetes.io/function: , config.k8s.io/function: 'container: {image: x}'}",
-                1,
-            ),
-            (
-                "annotations: {config.kubernetes.io/function: {container: {image: x}}}",
-                1,
-            ),
+            ("annotations: {config.kubernetes.io/function: '', config.k8s.io/function: 'container: {image: x}'}", 1),
+            ("annotations: {config.kubernetes.io/function: , config.k8s.io/function: 'container: {image: x}'}", 1),
+            ("annotations: {config.kubernetes.io/function: {container: {image: x}}}", 1),
             (
                 "annotations: {config.kubernetes.io/function: 'exec: {path: ./run}', config.k8s.io/function: 'container: {image: x}'}",
                 0,
             ),
-            (
-                "annotations: {config.kubernetes.io/function: ''}, configFn: {Container: {image: x}}",
-                1,
-            ),
-            (
-                "annotations: {config.kubernetes.io/function: '', config.kubernetes.io/container: x}",
-                1,
-            ),
+            ("annotations: {config.kubernetes.io/function: ''}, configFn: {Container: {image: x}}", 1),
+            ("annotations: {config.kubernetes.io/function: '', config.kubernetes.io/container: x}", 1),
         ] {
-            let scene = Scene::of("transformers: [fn.yaml]\n").file("run", "").file(
-                "fn.yaml",
-                &format!("apiVersion: a/v1\nkind: A\nmetadata: {{name: a, {metadata}}}\n"),
-            );
+            let scene = Scene::of("transformers: [fn.yaml]\n")
+                .file("run", "")
+                .file("fn.yaml", &format!("apiVersion: a/v1\nkind: A\nmetadata: {{name: a, {metadata}}}\n"));
             assert_eq!(find(scene).len(), count, "{metadata}");
         }
     }
 
     #[test]
     fn containers() {
-        let found = find(function(
-            "container: {image: 'gcr.io/x/gen:v1', network: true}",
-        ));
+        let found = find(function("container: {image: 'gcr.io/x/gen:v1', network: true}"));
         assert_eq!(
             found,
             [
                 (
                     Severity::Error,
-                    "the image `gcr.io/x/gen:v1` of the function `Gen` is not pinned by its digest"
-                        .to_owned()
+                    "the image `gcr.io/x/gen:v1` of the function `Gen` is not pinned by its digest".to_owned()
                 ),
-                (
-                    Severity::Error,
-                    "the function `Gen` asks for the network".to_owned()
-                ),
+                (Severity::Error, "the function `Gen` asks for the network".to_owned()),
             ]
         );
-        let pinned = |more: &str| {
-            function(&format!(
-                "container:\n  image: gcr.io/x/gen@sha256:{DIGEST}\n{more}"
-            ))
-        };
+        let pinned = |more: &str| function(&format!("container:\n  image: gcr.io/x/gen@sha256:{DIGEST}\n{more}"));
         assert_eq!(find(pinned("")), []);
         assert_eq!(find(pinned("  network: false\n")), []);
         for image in ["x@sha256:abc", &format!("@sha256:{DIGEST}"), "x"] {
@@ -483,10 +385,7 @@ mod tests {
         assert_eq!(find(function("{}"))[0].0, Error);
         assert_eq!(
             others(function("other: {}")),
-            [(
-                Rule::Function,
-                "the function `Gen` says neither a program nor an image".to_owned()
-            )]
+            [(Rule::Function, "the function `Gen` says neither a program nor an image".to_owned())]
         );
         let plugin = "apiVersion: example.com/v1\nkind: DatePrefixer\nmetadata: {name: a}\n";
         let plugin = Scene::of("validators: [v.yaml]\n").file("v.yaml", plugin);

@@ -55,9 +55,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
     for trouble in context.troubles {
         match &trouble.kind {
             TroubleKind::Problem(kind) => findings.extend(problem(context, trouble, *kind)),
-            TroubleKind::SeveralKustomizations { directory, names }
-                if told.insert(directory.as_str()) =>
-            {
+            TroubleKind::SeveralKustomizations { directory, names } if told.insert(directory.as_str()) => {
                 findings.extend(several(context, directory, names));
             }
             TroubleKind::NoKustomization { directory } if told.insert(directory.as_str()) => {
@@ -97,10 +95,7 @@ fn problem(context: &Context<'_>, trouble: &Trouble, kind: ProblemKind) -> Optio
             context.at_place(RULE, file, place, failure.message.clone(), help)
         }
     };
-    Some(Finding {
-        field: location.field.clone(),
-        ..finding
-    })
+    Some(Finding { field: location.field.clone(), ..finding })
 }
 
 fn refused(context: &Context<'_>, trouble: &Trouble) -> Option<Finding> {
@@ -120,9 +115,7 @@ fn several(context: &Context<'_>, directory: &str, names: &[&str]) -> Option<Fin
         let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
         names.join(" and ")
     };
-    let specs = rest
-        .iter()
-        .map(|name| pathspec(&path::join(directory, name)));
+    let specs = rest.iter().map(|name| pathspec(&path::join(directory, name)));
     Some(context.at_path(
         RULE,
         &path::join(directory, first),
@@ -131,10 +124,7 @@ fn several(context: &Context<'_>, directory: &str, names: &[&str]) -> Option<Fin
             if directory.is_empty() { "." } else { directory },
             shown(names)
         ),
-        vec![format!(
-            "keep one of them, as `{first}`: {}",
-            command("git rm --cached --", specs)
-        )],
+        vec![format!("keep one of them, as `{first}`: {}", command("git rm --cached --", specs))],
     ))
 }
 
@@ -164,11 +154,7 @@ fn no_files(context: &Context<'_>, directory: &str) -> Vec<Finding> {
             Ok(Resolved::Submodule { .. }) => "in a submodule",
             _ => "which is not there",
         };
-        let shown = if target.is_empty() {
-            "nothing".to_owned()
-        } else {
-            format!("`{target}`")
-        };
+        let shown = if target.is_empty() { "nothing".to_owned() } else { format!("`{target}`") };
         findings.push(context.at_path(
             RULE,
             &place,
@@ -181,18 +167,11 @@ fn no_files(context: &Context<'_>, directory: &str) -> Vec<Finding> {
 
 fn note(context: &Context<'_>, noted: &Noted) -> Option<Finding> {
     let help = match &noted.note.kind {
-        NoteKind::ExtraDocument => {
-            "remove it, or put it into a kustomization of its own".to_owned()
-        }
+        NoteKind::ExtraDocument => "remove it, or put it into a kustomization of its own".to_owned(),
         _ => return None,
     };
     let message = noted.note.message.clone();
-    Some(Context::warning(context.at_note(
-        RULE,
-        noted,
-        message,
-        vec![help],
-    )))
+    Some(Context::warning(context.at_note(RULE, noted, message, vec![help])))
 }
 
 #[cfg(test)]
@@ -203,14 +182,8 @@ mod tests {
 
     fn told(scene: Scene) -> Vec<(String, usize, String)> {
         let findings = scene.check().findings;
-        assert!(
-            findings.iter().all(|finding| finding.rule == RULE),
-            "{findings:?}"
-        );
-        findings
-            .into_iter()
-            .map(|one| (one.path, one.span.map_or(0, |span| span.line), one.message))
-            .collect()
+        assert!(findings.iter().all(|finding| finding.rule == RULE), "{findings:?}");
+        findings.into_iter().map(|one| (one.path, one.span.map_or(0, |span| span.line), one.message)).collect()
     }
 
     #[track_caller]
@@ -226,16 +199,8 @@ mod tests {
     #[test]
     fn an_error_in_a_file_is_reported_at_its_place() {
         for (text, caret, message) in [
-            (
-                "# x\nresource: [x.yaml] # y\n",
-                "resource: [x.yaml]",
-                "unknown field `resource`",
-            ),
-            (
-                "resources:\n- 7 # y\n",
-                "7",
-                "expected a string, found the number `7`",
-            ),
+            ("# x\nresource: [x.yaml] # y\n", "resource: [x.yaml]", "unknown field `resource`"),
+            ("resources:\n- 7 # y\n", "7", "expected a string, found the number `7`"),
             (
                 "kind: Deployment\nnamePrefix: a-\n",
                 "Deployment",
@@ -258,9 +223,7 @@ mod tests {
         assert!(broken.message.starts_with("not valid YAML: "), "{broken:?}");
         assert!(broken.span.is_some());
         assert_eq!(broken.help, ["fix it: `kustomize build` refuses the file"]);
-        let template = one(Scene::of(
-            "resources:\n{{- range .all }}\n- {{ . }}\n{{- end }}\n",
-        ));
+        let template = one(Scene::of("resources:\n{{- range .all }}\n- {{ . }}\n{{- end }}\n"));
         assert_eq!(
             template.help,
             [
@@ -291,16 +254,11 @@ mod tests {
         assert_eq!(
             told(scene),
             [
-                (
-                    "base/kustomization.yaml".into(),
-                    1,
-                    "unknown field `resource`".into()
-                ),
+                ("base/kustomization.yaml".into(), 1, "unknown field `resource`".into()),
                 (
                     "two/kustomization.yaml".into(),
                     0,
-                    "`two` holds several kustomizations: `kustomization.yaml` and `Kustomization`"
-                        .into()
+                    "`two` holds several kustomizations: `kustomization.yaml` and `Kustomization`".into()
                 ),
             ]
         );
@@ -328,9 +286,7 @@ mod tests {
             .file("Kustomization", "namePrefix: a-\n");
         assert_eq!(
             one(scene).help,
-            [
-                "keep one of them, as `kustomization.yaml`: git rm --cached -- :/kustomization.yml :/Kustomization"
-            ]
+            ["keep one of them, as `kustomization.yaml`: git rm --cached -- :/kustomization.yml :/Kustomization"]
         );
         // Only reached by a reference.
         let mut part = Scene::default()
@@ -349,10 +305,7 @@ mod tests {
                 .file("a/x.yaml", "")
                 .file("a/dir/y.yaml", "")
                 .file("base/kustomization.yaml", "namePrefix: a-\n")
-                .file(
-                    "component/kustomization.yaml",
-                    "kind: Component\nnamePrefix: a-\n",
-                )
+                .file("component/kustomization.yaml", "kind: Component\nnamePrefix: a-\n")
         };
         for (text, caret) in [
             ("resources: [../component]", "../component"),
@@ -389,9 +342,7 @@ mod tests {
             assert_eq!(finding.path, "b/kustomization.yaml");
             assert_eq!(
                 finding.message,
-                format!(
-                    "`b/kustomization.yaml` is a link to `{target}`, {what}: kustomize sees no kustomization"
-                )
+                format!("`b/kustomization.yaml` is a link to `{target}`, {what}: kustomize sees no kustomization")
             );
         }
         let mut inside = Scene::default().file("b/k.yaml", "namePrefix: a-\n");
@@ -404,36 +355,22 @@ mod tests {
 
     #[test]
     fn an_object_of_flux_is_refused_where_a_root_is_meant() {
-        let flux =
-            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nspec: {path: ./x}\n";
+        let flux = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nspec: {path: ./x}\n";
         let scene = || Scene::default().file("flux/kustomization.yaml", flux);
         assert_eq!(told(scene()), []);
-        let listed = scene().file(
-            "kustomization.yaml",
-            "resources: [flux/kustomization.yaml]\n",
-        );
+        let listed = scene().file("kustomization.yaml", "resources: [flux/kustomization.yaml]\n");
         assert_eq!(told(listed), []);
         let meant = scene().file("kustomization.yaml", "resources: [flux]\n");
         let findings = meant.check().findings;
         assert!(!findings.is_empty());
-        assert!(
-            findings
-                .iter()
-                .all(|one| one.rule == RULE && one.path == "flux/kustomization.yaml")
-        );
-        assert!(
-            findings.iter().any(|one| one.help[0].contains("Flux")),
-            "{findings:?}"
-        );
+        assert!(findings.iter().all(|one| one.rule == RULE && one.path == "flux/kustomization.yaml"));
+        assert!(findings.iter().any(|one| one.help[0].contains("Flux")), "{findings:?}");
     }
 
     #[test]
     fn misleading_yaml_is_a_warning() {
         let second = one(Scene::of("namePrefix: a-\n---\nnamePrefix: b-\n"));
         assert_eq!(second.severity, Severity::Warning);
-        assert_eq!(
-            second.message,
-            "kustomize reads the first document only, not this one"
-        );
+        assert_eq!(second.message, "kustomize reads the first document only, not this one");
     }
 }

@@ -59,11 +59,7 @@ fn missing(away: &[(&Unread, &Vec<String>)]) -> Option<Failure> {
     let ((first, hints), rest) = away.split_first()?;
     if rest.is_empty() {
         let failure = Failure::new(first.message.clone());
-        return Some(
-            hints
-                .iter()
-                .fold(failure, |failure, hint| failure.hint(hint)),
-        );
+        return Some(hints.iter().fold(failure, |failure, hint| failure.hint(hint)));
     }
     let message = format!(
         "{} and {} more may say what is deployed, and cannot be read: {}",
@@ -71,47 +67,30 @@ fn missing(away: &[(&Unread, &Vec<String>)]) -> Option<Failure> {
         rest.len(),
         first.message
     );
-    Some(
-        Failure::new(message)
-            .hint("check only directories whose files are here: git kustomize-localize check PATH"),
-    )
+    Some(Failure::new(message).hint("check only directories whose files are here: git kustomize-localize check PATH"))
 }
 
 fn too_much(unread: &Unread) -> Failure {
     Failure::new(format!("cannot read what is deployed: {}", unread.message))
-        .at(Location {
-            file: unread.file.clone(),
-            line: unread.line.max(1),
-            column: 1,
-            ..Location::default()
-        })
+        .at(Location { file: unread.file.clone(), line: unread.line.max(1), column: 1, ..Location::default() })
         .hint("split it, or, if nothing deploys it, move it to a directory that is in `exclude` of .kustomize-localize")
 }
 
 fn finding(context: &Context<'_>, unread: &Unread) -> Finding {
-    let Unread {
-        file,
-        line,
-        message,
-        why,
-    } = unread;
+    let Unread { file, line, message, why } = unread;
     let message = match why {
         Why::Template => "a kustomization deploys this template as it is".to_owned(),
         _ => format!("cannot read what is deployed: {message}"),
     };
     let help = vec![
         "fix it: what cannot be read is not checked".to_owned(),
-        "or, if nothing deploys it, move it to a directory that is in `exclude` of .kustomize-localize"
-            .to_owned(),
+        "or, if nothing deploys it, move it to a directory that is in `exclude` of .kustomize-localize".to_owned(),
     ];
     let finding = match line {
         0 => context.at_path(Rule::InvalidTarget, file, message, help),
         line => context.at_object(Rule::InvalidTarget, file, (*line, 1), message, help),
     };
-    Finding {
-        unread: true,
-        ..finding
-    }
+    Finding { unread: true, ..finding }
 }
 
 #[cfg(test)]
@@ -122,16 +101,11 @@ mod tests {
     /// Returns the places and messages of what is found.
     fn found(files: &[(&str, &str)]) -> Vec<String> {
         let scene = Scene::default().file("clusters/source.yaml", &source(""));
-        let scene = files
-            .iter()
-            .fold(scene, |scene, (path, text)| scene.file(path, text));
+        let scene = files.iter().fold(scene, |scene, (path, text)| scene.file(path, text));
         let findings = scene.find(Rule::InvalidTarget);
         let shown = findings.iter().map(|one| {
             let line = one.span.map_or(0, |span| span.line);
-            let message = one
-                .message
-                .split_once(": ")
-                .map_or(&*one.message, |(_, why)| why);
+            let message = one.message.split_once(": ").map_or(&*one.message, |(_, why)| why);
             let message = message.split(" at ").next().unwrap();
             format!("{}:{line}: {message}", one.path)
         });
@@ -156,15 +130,9 @@ mod tests {
         ]);
         assert_eq!(found.len(), 4, "{found:?}");
         assert!(found[0].starts_with("a.yaml:6: not YAML: "), "{found:?}");
-        assert_eq!(
-            found[1],
-            "b.yaml:5: Kustomization flux-system/apps: `spec.path` is a list where a text should be"
-        );
+        assert_eq!(found[1], "b.yaml:5: Kustomization flux-system/apps: `spec.path` is a list where a text should be");
         assert!(found[2].starts_with("c/fleet.yaml:"), "{found:?}");
-        assert_eq!(
-            found[3],
-            "d.yaml:5: Application argocd/web: `path` is a mapping where a text should be"
-        );
+        assert_eq!(found[3], "d.yaml:5: Application argocd/web: `path` is a mapping where a text should be");
     }
 
     #[test]
@@ -185,10 +153,7 @@ mod tests {
             }
             for text in texts {
                 let found = found(&[("x.yaml", &text)]);
-                assert!(
-                    found.len() == 1 && found[0].contains(what),
-                    "{text}\n{found:?}"
-                );
+                assert!(found.len() == 1 && found[0].contains(what), "{text}\n{found:?}");
             }
         }
         let text = flux("apps").replace("spec:", "---x: y\nspec:");
@@ -217,25 +182,20 @@ mod tests {
                 format!("apiVersion: {version}\nkind: {kind}\nspec: [\n"),
                 format!("kind: '{kind}' # one\nspec: [\napiVersion: \"{version}\"\n"),
                 format!("{{\n  \"apiVersion\": \"{version}\",\n  \"kind\": \"{kind}\",\n"),
-                format!(
-                    "kind: List # all\nitems:\n  - apiVersion: {version}\n    kind: {kind}\n    spec: [\n"
-                ),
-                format!(
-                    "---\n{{\"apiVersion\": \"{version}\", \"kind\": \"{kind}\", \"spec\": [}}\n"
-                ),
+                format!("kind: List # all\nitems:\n  - apiVersion: {version}\n    kind: {kind}\n    spec: [\n"),
+                format!("---\n{{\"apiVersion\": \"{version}\", \"kind\": \"{kind}\", \"spec\": [}}\n"),
                 format!("  'apiVersion': {version}\n  \"kind\": {kind} # one\n  spec: [\n"),
             ] {
                 assert_eq!(is_found(&text), expected, "{text}");
             }
         }
-        assert!(is_found(
-            "apiVersion: argoproj.io/v1alpha1\nkind Application\n"
-        ));
+        assert!(is_found("apiVersion: argoproj.io/v1alpha1\nkind Application\n"));
         let options = "kind: ConfigMap\nmetadata: {name: argocd-cm\n";
         assert!(is_found(options));
         assert!(!is_found(&options.replace("-cm", "-rbac-cm")));
         // Only mentioned.
-        let inside = "kind: ConfigMap\ndata:\n  a: |\n    apiVersion: argoproj.io/v1alpha1\n    kind: Application\n  b: [\n";
+        let inside =
+            "kind: ConfigMap\ndata:\n  a: |\n    apiVersion: argoproj.io/v1alpha1\n    kind: Application\n  b: [\n";
         assert!(!is_found(inside));
     }
 
@@ -256,15 +216,7 @@ mod tests {
             assert!(!is_found(&template(action)), "{action}");
         }
         // Fields in the patterns of Logstash and grok.
-        for field in [
-            "+YYYY.MM.dd",
-            "IP:for",
-            "[a][if]",
-            "if",
-            "iface",
-            "for-a",
-            "else.b",
-        ] {
+        for field in ["+YYYY.MM.dd", "IP:for", "[a][if]", "if", "iface", "for-a", "else.b"] {
             assert!(is_found(&template(&format!("[\n%{{{field}}}"))), "{field}");
         }
         // Of the wrong type, and not broken.
@@ -288,22 +240,10 @@ mod tests {
             assert_eq!(found(&[("charts/a/x.yaml", text), chart]).len(), 1);
         }
         let text = template("{{ path }}");
-        let scene =
-            |kustomization| found(&[("a/x.yaml", &text), ("a/kustomization.yaml", kustomization)]);
-        assert_eq!(
-            scene("resources: [x.yaml]\n"),
-            ["a/x.yaml:5: a kustomization deploys this template as it is"]
-        );
-        assert_eq!(
-            scene("configMapGenerator: [{name: a, files: [x.yaml]}]\n").len(),
-            0
-        );
-        let patch = |kustomization| {
-            found(&[
-                ("a/x.yaml", &broken),
-                ("a/kustomization.yaml", kustomization),
-            ])
-        };
+        let scene = |kustomization| found(&[("a/x.yaml", &text), ("a/kustomization.yaml", kustomization)]);
+        assert_eq!(scene("resources: [x.yaml]\n"), ["a/x.yaml:5: a kustomization deploys this template as it is"]);
+        assert_eq!(scene("configMapGenerator: [{name: a, files: [x.yaml]}]\n").len(), 0);
+        let patch = |kustomization| found(&[("a/x.yaml", &broken), ("a/kustomization.yaml", kustomization)]);
         assert_eq!(patch("patches: [{path: x.yaml}]\n").len(), 0);
         assert_eq!(patch("resources: []\n").len(), 1);
     }
@@ -327,10 +267,7 @@ mod tests {
     #[test]
     fn much_that_is_wrong_is_read_once() {
         // Each of these took minutes when every line was looked at again for every other one.
-        let kinds = format!(
-            "# argoproj.io/v1\n{}a: [",
-            "kind: Application\n".repeat(100_000)
-        );
+        let kinds = format!("# argoproj.io/v1\n{}a: [", "kind: Application\n".repeat(100_000));
         assert_eq!(found(&[("x.yaml", &kinds)]).len(), 0);
         let item = "- {apiVersion: argoproj.io/v1alpha1, kind: Application, spec: {sources: {}}}\n";
         let list = format!("---\nkind: List\nitems:\n{}", item.repeat(100));
@@ -340,19 +277,13 @@ mod tests {
     #[test]
     fn what_is_left_out_or_not_asked_for_is_no_finding() {
         let broken = flux("[");
-        let scene = || {
-            Scene::default()
-                .file("a/x.yaml", &broken)
-                .file("b/kustomization.yaml", "resources: []\n")
-        };
+        let scene = || Scene::default().file("a/x.yaml", &broken).file("b/kustomization.yaml", "resources: []\n");
         assert_eq!(scene().find(Rule::InvalidTarget).len(), 1);
         let config = "exclude: [a]\n";
         assert_eq!(scene().config(config).find(Rule::InvalidTarget).len(), 0);
         for (path, expected) in [("a", 1), ("b", 0)] {
-            let scene = Scene {
-                paths: vec![path.to_owned()],
-                ..scene().file("a/kustomization.yaml", "resources: []\n")
-            };
+            let scene =
+                Scene { paths: vec![path.to_owned()], ..scene().file("a/kustomization.yaml", "resources: []\n") };
             assert_eq!(scene.find(Rule::InvalidTarget).len(), expected, "{path}");
         }
     }

@@ -24,9 +24,7 @@ impl Renames {
     pub(crate) fn new(files: HashMap<String, String>) -> Self {
         let mut to: HashMap<&str, HashSet<&str>> = HashMap::new();
         for (old, new) in &files {
-            to.entry(path::parent(old))
-                .or_default()
-                .insert(path::parent(new));
+            to.entry(path::parent(old)).or_default().insert(path::parent(new));
         }
         let directories = to
             .into_iter()
@@ -56,10 +54,9 @@ impl Renames {
             .flat_map(|finding| {
                 let moved = self.now(&finding.path).map(|now| Finding {
                     // Messages about whole files name them.
-                    message: finding.message.replace(
-                        &format!("`{}", path::parent(&finding.path)),
-                        &format!("`{}", path::parent(&now)),
-                    ),
+                    message: finding
+                        .message
+                        .replace(&format!("`{}", path::parent(&finding.path)), &format!("`{}", path::parent(&now))),
                     path: now,
                     ..finding.clone()
                 });
@@ -76,27 +73,14 @@ fn versionless(finding: &Finding) -> (String, Pin) {
         Subject::Local | Subject::Path { .. } | Subject::Program { .. } | Subject::Image { .. } => {
             (finding.identity().2, Pin::None)
         }
-        Subject::Git {
-            url,
-            path,
-            reference,
-            ..
-        } => (format!("{url}\0{path}"), Pin::of(reference.as_deref())),
+        Subject::Git { url, path, reference, .. } => (format!("{url}\0{path}"), Pin::of(reference.as_deref())),
         Subject::Http { url } => match file_pin(url) {
             Some((pin, version)) => (without(url, &version), pin),
             None => (url.clone(), Pin::None),
         },
-        Subject::Helm {
-            url,
-            chart,
-            version,
-        } => {
+        Subject::Helm { url, chart, version } => {
             let is_range = version.contains(['^', '~', '*', '<', '>', '|', ' ']);
-            let pin = if is_range {
-                Pin::Branch
-            } else {
-                Pin::of(Some(version))
-            };
+            let pin = if is_range { Pin::Branch } else { Pin::of(Some(version)) };
             (format!("{url}\0{chart}"), pin)
         }
     }
@@ -186,11 +170,7 @@ mod tests {
 
     /// Returns the rules and references that are new in `new`.
     fn new(old: &str, new: &str) -> Vec<String> {
-        renamed(
-            ("kustomization.yaml", old),
-            ("kustomization.yaml", new),
-            &[],
-        )
+        renamed(("kustomization.yaml", old), ("kustomization.yaml", new), &[])
     }
 
     fn renamed(old: (&str, &str), new: (&str, &str), files: &[(&str, &str)]) -> Vec<String> {
@@ -201,9 +181,7 @@ mod tests {
         let old = check(old).findings;
         checked.leave_out(&renames.apply(old), "HEAD");
         let findings = checked.findings.iter();
-        findings
-            .map(|one| format!("{} {}", one.rule, one.reference))
-            .collect()
+        findings.map(|one| format!("{} {}", one.rule, one.reference)).collect()
     }
 
     /// Returns a kustomization of one repository at this ref.
@@ -229,16 +207,13 @@ mod tests {
 
     #[test]
     fn versions_of_files_and_charts_are_recognized_as_well() {
-        let file = |version: &str| {
-            format!("resources: ['https://raw.githubusercontent.com/o/r/{version}/x.yaml']\n")
-        };
+        let file = |version: &str| format!("resources: ['https://raw.githubusercontent.com/o/r/{version}/x.yaml']\n");
         assert_eq!(new(&file("main"), &file("v1.0.0")), [""; 0]);
         assert_eq!(new(&file("v1.0.0"), &file(ID)), [""; 0]);
         assert!(!new(&file("v1.0.0"), &file("main")).is_empty());
         assert!(!new(&file("main"), &file("main/deep")).is_empty());
-        let chart = |version: &str| {
-            format!("helmCharts: [{{name: a, repo: 'https://c.example', version: {version}}}]\n")
-        };
+        let chart =
+            |version: &str| format!("helmCharts: [{{name: a, repo: 'https://c.example', version: {version}}}]\n");
         assert_eq!(new(&chart("1.2.3"), &chart("1.2.4")), [""; 0]);
         assert_eq!(new(&chart("^1.2.3"), &chart("1.2.4")), [""; 0]);
         assert!(!new(&chart("1.2.3"), &chart("^1.2.3")).is_empty());
@@ -248,15 +223,9 @@ mod tests {
     fn one_that_is_gone_stands_for_one_that_came() {
         let two = "resources:\n- https://github.com/o/r?ref=v1\n- https://github.com/o/r?ref=v2\n";
         let one = "resources:\n- https://github.com/o/r?ref=v1\n";
-        assert_eq!(
-            new(one, two),
-            ["remote-reference https://github.com/o/r?ref=v2"]
-        );
+        assert_eq!(new(one, two), ["remote-reference https://github.com/o/r?ref=v2"]);
         let three = two.replace("v1", "v3").replace("v2", "main");
-        assert_eq!(
-            new(two, &three),
-            ["remote-reference https://github.com/o/r?ref=main"]
-        );
+        assert_eq!(new(two, &three), ["remote-reference https://github.com/o/r?ref=main"]);
         let better = two.replace("v1", "main");
         assert_eq!(new(&better, &two.replace("v2", ID)), [""; 0]);
     }

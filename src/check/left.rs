@@ -24,9 +24,8 @@ pub(super) fn find(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
         return Vec::new();
     };
     let left = lock.left.iter().filter(|left| rule_of(left) == rule);
-    let left: Vec<&Left> = left
-        .filter(|left| !left.through.is_empty() && covered(context.config, left).is_none())
-        .collect();
+    let left: Vec<&Left> =
+        left.filter(|left| !left.through.is_empty() && covered(context.config, left).is_none()).collect();
     if left.is_empty() {
         return Vec::new();
     }
@@ -58,10 +57,7 @@ fn by_name<'a>(left: &[&'a Left]) -> HashMap<&'a str, Vec<(&'a Left, &'a [String
             for (at, name) in chain.iter().enumerate() {
                 let known = behind.entry(name).or_default();
                 // All of one are added before any of the next.
-                if known
-                    .last()
-                    .is_none_or(|(last, _)| !std::ptr::eq(*last, *left))
-                {
+                if known.last().is_none_or(|(last, _)| !std::ptr::eq(*last, *left)) {
                     known.push((left, &chain[at..]));
                 }
             }
@@ -92,43 +88,27 @@ fn covered(config: &Config, left: &Left) -> Option<usize> {
 }
 
 /// Makes a finding of something that a reference leads to.
-fn finding(
-    context: &Context<'_>,
-    rule: Rule,
-    one: &RemoteUse<'_>,
-    left: &Left,
-    chain: &[String],
-) -> Finding {
+fn finding(context: &Context<'_>, rule: Rule, one: &RemoteUse<'_>, left: &Left, chain: &[String]) -> Finding {
     let label = left.what.label();
     let (what, help) = match left.what {
         LeftWhat::Chart { .. } => ("the chart", remote_chart::lock_charts(context.config)),
         LeftWhat::Image { .. } => (
             "the image",
-            "name a version of it whose functions are pinned by their digests and need no network"
-                .to_owned(),
+            "name a version of it whose functions are pinned by their digests and need no network".to_owned(),
         ),
-        LeftWhat::Reference { .. } => (
-            "what is at",
-            "bring the lock up to date: git kustomize-localize lock".to_owned(),
-        ),
+        LeftWhat::Reference { .. } => {
+            ("what is at", "bring the lock up to date: git kustomize-localize lock".to_owned())
+        }
     };
     let subject = walk::subject(&left.what);
     let message = format!(
         "`{}` is locked, but {what} {label} behind it {}: {} > {label}",
         one.shown(),
-        if left.reason == plan::UNRESOLVED {
-            plan::UNRESOLVED
-        } else {
-            "stays remote"
-        },
+        if left.reason == plan::UNRESOLVED { plan::UNRESOLVED } else { "stays remote" },
         chain.join(" > ")
     );
     let help = vec![help, ADD_ALLOW.to_owned()];
-    Finding {
-        reference: label,
-        subject,
-        ..context.at_reference(rule, one.edge, message, help)
-    }
+    Finding { reference: label, subject, ..context.at_reference(rule, one.edge, message, help) }
 }
 
 #[cfg(test)]
@@ -161,9 +141,7 @@ mod tests {
 
     #[test]
     fn it_is_reported_at_the_users_reference_with_the_chain() {
-        let findings = scene(chart(), &[OWN, "https://h/gen.yaml"])
-            .check()
-            .findings;
+        let findings = scene(chart(), &[OWN, "https://h/gen.yaml"]).check().findings;
         let [finding] = findings.as_slice() else {
             panic!("{findings:?}");
         };
@@ -180,10 +158,7 @@ mod tests {
         let chain = ["https://h/x", "https://github.com/o/r//base?ref=v1"];
         let findings = scene(chart(), &chain).check().findings;
         assert_eq!(findings.len(), 1, "{findings:?}");
-        assert_eq!(
-            under_caret(&findings[0]),
-            "https://github.com/o/r/base?ref=v1"
-        );
+        assert_eq!(under_caret(&findings[0]), "https://github.com/o/r/base?ref=v1");
         let findings = scene(chart(), &["https://github.com/o/r//other?ref=v1"]).check();
         assert_eq!(findings.findings, []);
     }
@@ -204,11 +179,7 @@ mod tests {
         let findings = scene.find(Rule::RemoteChart);
         assert_eq!(findings.len(), MOST + 1);
         let last = format!("5 more behind `{OWN}` stay remote");
-        assert!(
-            findings
-                .iter()
-                .any(|one| one.message == last && one.fails())
-        );
+        assert!(findings.iter().any(|one| one.message == last && one.fails()));
     }
 
     #[test]
@@ -225,9 +196,7 @@ mod tests {
             let stale = findings.iter().any(|one| one.rule == Rule::StaleAllow);
             assert_eq!(stale, count == 1, "{entry} {findings:?}");
         }
-        let image = || LeftWhat::Image {
-            image: "gcr.io/x/fn:v1".to_owned(),
-        };
+        let image = || LeftWhat::Image { image: "gcr.io/x/fn:v1".to_owned() };
         for (rules, count) in [("", 1), (", rules: [function]", 0)] {
             let entry = format!("allow:\n- {{image: gcr.io/x{rules}, reason: r}}\n");
             let findings = scene(image(), &[OWN]).config(&entry).find(Rule::Function);
@@ -244,22 +213,10 @@ mod tests {
             .stored("localized-files/a/fn.yaml", function);
         let findings = scene.check().findings;
         let rules: Vec<Rule> = findings.iter().map(|finding| finding.rule).collect();
-        assert_eq!(
-            rules,
-            [
-                Rule::Function,
-                Rule::Function,
-                Rule::RemoteChart,
-                Rule::MissingPath
-            ],
-            "{findings:?}"
-        );
+        assert_eq!(rules, [Rule::Function, Rule::Function, Rule::RemoteChart, Rule::MissingPath], "{findings:?}");
         for finding in &findings[..3] {
             let help = finding.help.join("\n");
-            assert!(
-                !help.contains("git add") && help.contains("--add-allow"),
-                "{help}"
-            );
+            assert!(!help.contains("git add") && help.contains("--add-allow"), "{help}");
         }
     }
 }

@@ -24,11 +24,7 @@ impl<K: Eq + Hash> Lines<K> {
         let mut files = self.0.borrow_mut();
         let file = files.entry(id).or_insert_with(|| {
             let bytes = read();
-            File {
-                starts: starts(&bytes),
-                bytes,
-                lines: HashMap::new(),
-            }
+            File { starts: starts(&bytes), bytes, lines: HashMap::new() }
         });
         let (bytes, starts) = (&file.bytes, &file.starts);
         let line = file.lines.entry(number).or_insert_with(|| {
@@ -45,7 +41,5 @@ impl<K: Eq + Hash> Lines<K> {
 
 fn starts(bytes: &[u8]) -> Vec<usize> {
     let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-    std::iter::once(0)
-        .chain(ends.map(|(at, _)| at + 1))
-        .collect()
+    std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect()
 }

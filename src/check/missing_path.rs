@@ -39,9 +39,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         .map(|absent| {
             let (message, help) = words(context, absent);
             Finding {
-                subject: Subject::Path {
-                    path: absent.place.clone(),
-                },
+                subject: Subject::Path { path: absent.place.clone() },
                 ..context.at_reference(Rule::MissingPath, absent.edge, message, help)
             }
         })
@@ -82,26 +80,15 @@ pub(super) fn absent<'a>(context: &Context<'a>) -> Vec<Absent<'a>> {
                 let on_disk = names(directory).find(|name| is_on_disk(context, name));
                 let name = on_disk.or_else(|| names(directory).next());
                 let Some(name) = name else { continue };
-                let why = context
-                    .absences
-                    .map_or(Absence::Nowhere, |absences| absences.of(&name));
+                let why = context.absences.map_or(Absence::Nowhere, |absences| absences.of(&name));
                 (name, Some(directory.as_str()), why)
             }
             _ => continue,
         };
-        absent.push(Absent {
-            root,
-            edge,
-            on_disk: is_on_disk(context, &place),
-            place,
-            directory,
-            why,
-        });
+        absent.push(Absent { root, edge, on_disk: is_on_disk(context, &place), place, directory, why });
     }
     let is_root = |absent: &&mut Absent<'_>| {
-        absent.why == Absence::Nowhere
-            && absent.directory.is_none()
-            && may_be_root(absent.edge.reference.accepts)
+        absent.why == Absence::Nowhere && absent.directory.is_none() && may_be_root(absent.edge.reference.accepts)
     };
     // A rule for directories (`build/`) does not match the missing path itself, but would match its contents.
     if let Some(absences) = context.absences {
@@ -116,32 +103,22 @@ pub(super) fn absent<'a>(context: &Context<'a>) -> Vec<Absent<'a>> {
 }
 
 fn may_be_root(accepts: Accepts) -> bool {
-    matches!(
-        accepts,
-        Accepts::Component | Accepts::Either | Accepts::Plugin
-    )
+    matches!(accepts, Accepts::Component | Accepts::Either | Accepts::Plugin)
 }
 
 fn names(directory: &str) -> impl Iterator<Item = String> {
-    FILE_NAMES
-        .into_iter()
-        .map(move |name| path::join(directory, name))
+    FILE_NAMES.into_iter().map(move |name| path::join(directory, name))
 }
 
 fn is_on_disk(context: &Context<'_>, place: &str) -> bool {
-    context
-        .absences
-        .is_some_and(|absences| absences.is_on_disk(place))
+    context.absences.is_some_and(|absences| absences.is_on_disk(place))
 }
 
 fn words(context: &Context<'_>, absent: &Absent<'_>) -> (String, Vec<String>) {
     let place = &absent.place;
     if absent.why == Absence::Untracked {
         // A directory may hold what is ignored for good reason: only a file is added by force.
-        let is_file = matches!(
-            absent.edge.reference.accepts,
-            Accepts::File | Accepts::Program
-        );
+        let is_file = matches!(absent.edge.reference.accepts, Accepts::File | Accepts::Program);
         let add = if is_file || absent.directory.is_some() || path::name(place).contains('.') {
             stage([place])
         } else {
@@ -163,21 +140,14 @@ fn words(context: &Context<'_>, absent: &Absent<'_>) -> (String, Vec<String>) {
         return (format!("`{shown}` holds no kustomization"), help);
     }
     let message = format!("there is no `{place}`");
-    let mut help: Vec<String> = near(context, absent)
-        .map(|text| format!("did you mean `{text}`?"))
-        .into_iter()
-        .collect();
+    let mut help: Vec<String> =
+        near(context, absent).map(|text| format!("did you mean `{text}`?")).into_iter().collect();
     // In a commit there is nothing to restore.
     let is_deleted = !matches!(context.checking, Checking::Commit { .. })
-        && context
-            .absences
-            .is_some_and(|absences| absences.is_in_head(place));
+        && context.absences.is_some_and(|absences| absences.is_in_head(place));
     if is_deleted {
         let or = if help.is_empty() { "" } else { "or " };
-        help.push(format!(
-            "{or}bring it back: {}",
-            command("git restore --staged --worktree --", [pathspec(place)])
-        ));
+        help.push(format!("{or}bring it back: {}", command("git restore --staged --worktree --", [pathspec(place)])));
     }
     if help.is_empty() {
         help.push("add it, or take the reference out".to_owned());
@@ -207,9 +177,7 @@ fn near(context: &Context<'_>, absent: &Absent<'_>) -> Option<String> {
             return false;
         };
         match tree::resolve(context.tree, &place) {
-            Ok(Resolved::File { path, .. }) => {
-                accepts != Accepts::Component && path::is_in(&path, directory)
-            }
+            Ok(Resolved::File { path, .. }) => accepts != Accepts::Component && path::is_in(&path, directory),
             Ok(Resolved::Directory { path }) => {
                 may_be_root(accepts)
                     && !path::is_in(directory, &path)
@@ -317,7 +285,8 @@ mod tests {
 
     #[test]
     fn paths_listed_in_the_configuration_may_be_missing() {
-        let plugin = "transformers:\n- |\n  apiVersion: builtin\n  kind: PatchTransformer\n  metadata: {name: a}\n  path: gone";
+        let plugin =
+            "transformers:\n- |\n  apiVersion: builtin\n  kind: PatchTransformer\n  metadata: {name: a}\n  path: gone";
         for field in [
             "resources: [gone]",
             "components: [../app/gone]",
@@ -338,18 +307,14 @@ mod tests {
             let findings = listed("gone").check().findings;
             let rules: Vec<Rule> = findings.iter().map(|finding| finding.rule).collect();
             assert_eq!(rules, [Rule::StaleAllow, Rule::MissingPath], "{field}");
-            assert_eq!(
-                findings[0].message,
-                "nothing is covered by the entry for `gone`"
-            );
+            assert_eq!(findings[0].message, "nothing is covered by the entry for `gone`");
             assert_eq!(under_caret(&findings[0]), "{path: gone, reason: r}");
         }
     }
 
     #[test]
     fn a_missing_path_of_a_plugin_configuration_is_reported_once() {
-        let plugin =
-            "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: a}\npath: gone.yaml\n";
+        let plugin = "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: a}\npath: gone.yaml\n";
         let mut scene = Scene::default();
         // Both name the same file, which is relative to each of them.
         for root in ["one", "two"] {
@@ -358,16 +323,10 @@ mod tests {
             scene = scene.file(&format!("{root}/t.yaml"), plugin);
         }
         let findings = scene.check().findings;
-        let told: Vec<(&str, &str)> = findings
-            .iter()
-            .map(|one| (one.path.as_str(), one.message.as_str()))
-            .collect();
+        let told: Vec<(&str, &str)> = findings.iter().map(|one| (one.path.as_str(), one.message.as_str())).collect();
         assert_eq!(
             told,
-            [
-                ("one/t.yaml", "there is no `one/gone.yaml`"),
-                ("two/t.yaml", "there is no `two/gone.yaml`")
-            ]
+            [("one/t.yaml", "there is no `one/gone.yaml`"), ("two/t.yaml", "there is no `two/gone.yaml`")]
         );
     }
 
@@ -382,10 +341,7 @@ mod tests {
                 "or name its files one by one"
             ]
         );
-        assert_eq!(
-            one(scene("components: [..]\n")).message,
-            "`.` holds no kustomization"
-        );
+        assert_eq!(one(scene("components: [..]\n")).message, "`.` holds no kustomization");
     }
 
     #[test]
@@ -421,15 +377,8 @@ mod tests {
         let mut scene = scene("resources: [link.yaml, dir/x.yaml]\n");
         scene.tree.link("app/link.yaml", "gone.yaml");
         scene.tree.link("app/dir", "../gone");
-        let told: Vec<String> = scene
-            .find(Rule::MissingPath)
-            .into_iter()
-            .map(|one| one.message)
-            .collect();
-        assert_eq!(
-            told,
-            ["there is no `app/gone.yaml`", "there is no `gone/x.yaml`"]
-        );
+        let told: Vec<String> = scene.find(Rule::MissingPath).into_iter().map(|one| one.message).collect();
+        assert_eq!(told, ["there is no `app/gone.yaml`", "there is no `gone/x.yaml`"]);
     }
 
     #[test]
@@ -441,11 +390,7 @@ mod tests {
             "patchesStrategicMerge: ['{kind: A, apiVersion: b, metadata: {name: gone.yaml}}']",
             "resources: []\n---\nresources: [gone.yaml]",
         ] {
-            assert_eq!(
-                scene(&format!("{text}\n")).find(Rule::MissingPath),
-                [],
-                "{text}"
-            );
+            assert_eq!(scene(&format!("{text}\n")).find(Rule::MissingPath), [], "{text}");
         }
     }
 }

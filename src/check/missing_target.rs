@@ -71,10 +71,7 @@ fn undeployed_object(finding: Finding, directory: &str) -> Finding {
         "nothing here deploys what is in `{directory}`: if it is kept for later, add `{}` to `exclude` in .kustomize-localize",
         globset::escape(directory)
     );
-    Finding {
-        help: vec![help],
-        ..Context::warning(finding)
-    }
+    Finding { help: vec![help], ..Context::warning(finding) }
 }
 
 fn absent(context: &Context<'_>, one: &One<'_>, why: &str) -> Finding {
@@ -91,9 +88,7 @@ fn absent(context: &Context<'_>, one: &One<'_>, why: &str) -> Finding {
     );
     let file = &target.object.file;
     Finding {
-        subject: Subject::Path {
-            path: one.here.path.clone(),
-        },
+        subject: Subject::Path { path: one.here.path.clone() },
         ..context.at_object(Rule::MissingTarget, file, target.spot, message, help)
     }
 }
@@ -121,10 +116,7 @@ fn components(context: &Context<'_>, one: &One<'_>) -> Vec<Finding> {
     for component in &target.build.components {
         let text = &component.text;
         // Argo CD expands patterns, and what is remote is another rule's.
-        if is_remote_file(text)
-            || RepoSpec::parse(text).is_ok()
-            || text.contains(['*', '?', '[', '\\', '{', '$'])
-        {
+        if is_remote_file(text) || RepoSpec::parse(text).is_ok() || text.contains(['*', '?', '[', '\\', '{', '$']) {
             continue;
         }
         let why = match path::resolve(&here.path, text) {
@@ -156,8 +148,7 @@ mod tests {
     use super::super::testing::{Scene, flux, source, under_caret};
     use super::*;
 
-    const PART: &str =
-        "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamePrefix: a-\n";
+    const PART: &str = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamePrefix: a-\n";
 
     fn apps(path: &str, more: &str) -> String {
         flux(&format!("{path} # where it is")) + more
@@ -175,9 +166,7 @@ mod tests {
     #[test]
     fn a_path_that_is_not_there_is_found() {
         let findings = scene("./apps/prdo", "").find(Rule::MissingTarget);
-        let [finding] = &findings[..] else {
-            panic!("{findings:?}")
-        };
+        let [finding] = &findings[..] else { panic!("{findings:?}") };
         assert_eq!(
             finding.message,
             "Flux Kustomization apps (clusters/prod/apps.yaml:1) deploys `./apps/prdo`: there is no `apps/prdo`"
@@ -188,10 +177,7 @@ mod tests {
         let carets: Vec<String> = quoted.iter().map(under_caret).collect();
         assert_eq!(carets, ["'../gone #1'", "\"../none\"", "../nowhere]"]);
         let file = scene("./apps/prod/x.yaml", "").find(Rule::MissingTarget);
-        assert!(
-            file[0].message.ends_with("`apps/prod/x.yaml` is a file"),
-            "{file:?}"
-        );
+        assert!(file[0].message.ends_with("`apps/prod/x.yaml` is a file"), "{file:?}");
         assert_eq!(file[0].help.len(), 1, "{file:?}");
         assert_eq!(under_caret(finding), "./apps/prdo");
         assert_eq!(finding.path, "clusters/prod/apps.yaml");
@@ -199,19 +185,10 @@ mod tests {
 
     #[test]
     fn what_the_tree_does_not_tell_is_no_finding() {
-        let allowed = apps("nowhere", "").replace(
-            "# where it is",
-            "# kustomize-localize: allow[missing-target] made by CI",
-        );
-        let found = scene("x", "")
-            .file("clusters/prod/apps.yaml", &allowed)
-            .check();
-        assert!(
-            found
-                .findings
-                .iter()
-                .all(|finding| finding.allowed.is_some())
-        );
+        let allowed =
+            apps("nowhere", "").replace("# where it is", "# kustomize-localize: allow[missing-target] made by CI");
+        let found = scene("x", "").file("clusters/prod/apps.yaml", &allowed).check();
+        assert!(found.findings.iter().all(|finding| finding.allowed.is_some()));
         assert_eq!(found.findings.len(), 1);
         for scene in [
             scene("./apps/prod", ""),
@@ -267,11 +244,7 @@ mod tests {
             assert_eq!(found, expected);
         }
         let more = "  components: [../../parts/tsl]\n  ignoreMissingComponents: true\n";
-        assert!(
-            scene("./apps/prod", more)
-                .find(Rule::MissingTarget)
-                .is_empty()
-        );
+        assert!(scene("./apps/prod", more).find(Rule::MissingTarget).is_empty());
     }
 
     #[test]

@@ -42,19 +42,14 @@ pub(super) fn find(findings: &[Finding], config: &Config) -> Vec<Finding> {
             covered.entry(place).or_default().push((allowed, finding));
         }
     }
-    covered
-        .into_values()
-        .map(|all| new(&all, severity))
-        .collect()
+    covered.into_values().map(|all| new(&all, severity)).collect()
 }
 
 fn new(covered: &[(&Allowed, &Finding)], severity: Severity) -> Finding {
     let (allowed, first) = covered[0];
     // It matters no more than what it covers.
     let worst = covered.iter().map(|(_, finding)| finding.severity).min();
-    let line = first
-        .span
-        .map_or(String::new(), |span| format!(":{}", span.line));
+    let line = first.span.map_or(String::new(), |span| format!(":{}", span.line));
     let place = format!("{}{line}", first.path);
     let what = match &*first.reference {
         "" => format!("{} at {place}", first.rule),
@@ -148,11 +143,7 @@ mod tests {
 
         /// Checks the files by this configuration, with or without their comments.
         fn check(&self, config: Config, own: Option<Config>, has_comments: bool) -> Checked {
-            let mut scene = Scene {
-                config,
-                own,
-                ..Scene::default()
-            };
+            let mut scene = Scene { config, own, ..Scene::default() };
             for (name, references) in ["a", "b"].into_iter().zip(&self.references) {
                 let lines = references.iter().map(|(text, is_allowed)| {
                     let comment = format!(" # kustomize-localize: allow[{RULES}] r");
@@ -244,16 +235,8 @@ mod tests {
             (ENTRIES[0], "", MORE[2]),
             (ENTRIES[1], "", ""),
         ] {
-            let change = Side {
-                references: [both.to_vec(), Vec::new()],
-                allow: vec![allow],
-                more: "",
-            };
-            let base = Side {
-                references: [Vec::new(), Vec::new()],
-                allow: none.to_vec(),
-                more,
-            };
+            let change = Side { references: [both.to_vec(), Vec::new()], allow: vec![allow], more: "" };
+            let base = Side { references: [Vec::new(), Vec::new()], allow: none.to_vec(), more };
             let mut judged = change.check(base.config(), Some(change.config()), true);
             judged.judge(&[], "", &base.config());
             let new = judged.findings.iter();

@@ -45,11 +45,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         let Some((root, edge)) = context.edge_of(trouble) else {
             continue;
         };
-        let one = One {
-            context,
-            root,
-            edge,
-        };
+        let one = One { context, root, edge };
         let (message, help) = match beyond {
             _ if path::is_absolute(one.text()) => one.absolute(),
             Beyond::Absolute => one.absolute(),
@@ -60,14 +56,8 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         findings.push(one.finding(message, help));
     }
     for (root, edge) in context.edges() {
-        let one = One {
-            context,
-            root,
-            edge,
-        };
-        if matches!(edge.target, Target::File(_) | Target::Carried(_))
-            && path::is_absolute(one.text())
-        {
+        let one = One { context, root, edge };
+        if matches!(edge.target, Target::File(_) | Target::Carried(_)) && path::is_absolute(one.text()) {
             let (message, help) = one.absolute();
             findings.push(one.finding(message, help));
         } else if let Some((message, help)) = one.absolute_link() {
@@ -142,12 +132,12 @@ impl One<'_> {
             _ => None,
         };
         let message = match &real {
-            Some(real) if path::is_in(&local, &self.root.directory) => format!(
-                "`{text}` is a link to `{real}`, outside of its kustomization root `{root}`"
-            ),
-            _ => format!(
-                "`{text}` is a file outside of its kustomization root `{root}`, which kustomize does not read"
-            ),
+            Some(real) if path::is_in(&local, &self.root.directory) => {
+                format!("`{text}` is a link to `{real}`, outside of its kustomization root `{root}`")
+            }
+            _ => {
+                format!("`{text}` is a file outside of its kustomization root `{root}`, which kustomize does not read")
+            }
         };
         let mut help = Vec::new();
         if let Some(real) = &real {
@@ -212,26 +202,14 @@ impl One<'_> {
     /// Returns how the load restrictor is switched off.
     fn allow_any(&self) -> String {
         let why = "if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does";
-        let file = if self.context.config.file.is_empty() {
-            FILE_NAME
-        } else {
-            &self.context.config.file
-        };
+        let file = if self.context.config.file.is_empty() { FILE_NAME } else { &self.context.config.file };
         let text = self.context.tree.read(FILE_NAME).unwrap_or_default();
         let is_said = String::from_utf8_lossy(&text).contains("load-restrictor");
-        if file != FILE_NAME || is_said || matches!(self.context.checking, Checking::Commit { .. })
-        {
+        if file != FILE_NAME || is_said || matches!(self.context.checking, Checking::Commit { .. }) {
             return format!("{why}: write `load-restrictor: none` into {file}");
         }
-        let newline = if text.is_empty() || text.ends_with(b"\n") {
-            ""
-        } else {
-            "\\n"
-        };
-        format!(
-            "{why}: printf '{newline}load-restrictor: none\\n' >> {TOP}/{FILE_NAME} && {}",
-            stage([FILE_NAME])
-        )
+        let newline = if text.is_empty() || text.ends_with(b"\n") { "" } else { "\\n" };
+        format!("{why}: printf '{newline}load-restrictor: none\\n' >> {TOP}/{FILE_NAME} && {}", stage([FILE_NAME]))
     }
 
     fn beyond_repository(&self) -> (String, Vec<String>) {
@@ -247,15 +225,10 @@ impl One<'_> {
     }
 
     fn absolute(&self) -> (String, Vec<String>) {
-        let message = format!(
-            "`{}` is an absolute path, which names nothing in another checkout",
-            self.text()
-        );
+        let message = format!("`{}` is an absolute path, which names nothing in another checkout", self.text());
         let help = match self.local() {
             Some(local) => format!("write `{}`", path::relative(&self.root.directory, &local)),
-            None => {
-                "bring what it names into this repository, and write a relative path".to_owned()
-            }
+            None => "bring what it names into this repository, and write a relative path".to_owned(),
         };
         (message, vec![help])
     }
@@ -312,22 +285,16 @@ impl One<'_> {
                 Origin::Tree { path, .. } => path.clone(),
                 Origin::Remote(_) | Origin::Archive { .. } => return None,
             },
-            Target::Carried(id) => {
-                match tree::resolve(context.tree, &context.graph.carried[id].path) {
-                    Ok(Resolved::File { path, .. } | Resolved::Directory { path }) => path,
-                    _ => return None,
-                }
-            }
+            Target::Carried(id) => match tree::resolve(context.tree, &context.graph.carried[id].path) {
+                Ok(Resolved::File { path, .. } | Resolved::Directory { path }) => path,
+                _ => return None,
+            },
             _ => return None,
         };
         if path::is_in(&real, &scope) {
             return None;
         }
-        let file = if context.config.file.is_empty() {
-            FILE_NAME
-        } else {
-            &context.config.file
-        };
+        let file = if context.config.file.is_empty() { FILE_NAME } else { &context.config.file };
         let message = format!(
             "`{}` names `{}`, outside of the scope `{}` that {file} sets",
             self.text(),
@@ -336,10 +303,7 @@ impl One<'_> {
         );
         let help = vec![
             format!("bring what it names below `{}`", shown(&scope)),
-            format!(
-                "or say why it may: # kustomize-localize: allow[{}] {PLACEHOLDER}",
-                Rule::OutOfScope
-            ),
+            format!("or say why it may: # kustomize-localize: allow[{}] {PLACEHOLDER}", Rule::OutOfScope),
         ];
         Some((message, help))
     }
@@ -353,9 +317,7 @@ fn shown(directory: &str) -> &str {
 }
 
 fn is_root(tree: &dyn Tree, directory: &str) -> bool {
-    FILE_NAMES
-        .iter()
-        .any(|name| matches!(tree.entry(&path::join(directory, name)), Ok(Some(_))))
+    FILE_NAMES.iter().any(|name| matches!(tree.entry(&path::join(directory, name)), Ok(Some(_))))
 }
 
 #[cfg(test)]
@@ -399,16 +361,10 @@ mod tests {
             ]
         );
         assert_eq!(under_caret(&finding), "../shared/x.yaml");
-        assert_eq!(
-            (finding.field.as_str(), finding.span.unwrap().line),
-            ("resources[0]", 2)
-        );
+        assert_eq!((finding.field.as_str(), finding.span.unwrap().line), ("resources[0]", 2));
         assert!(finding.fails());
         let rooted = one(scene("resources: [../base/y.yaml]\n"));
-        assert_eq!(
-            rooted.help[1],
-            "or name the root that it lies in: `../base`"
-        );
+        assert_eq!(rooted.help[1], "or name the root that it lies in: `../base`");
         // Only a field that takes roots.
         let patch = one(scene("patches: [{path: ../base/y.yaml}]\n"));
         assert_eq!(patch.help.len(), 2);
@@ -465,15 +421,10 @@ mod tests {
     fn a_root_outside_of_the_repository() {
         for text in ["../../other", "../../app"] {
             let finding = one(scene(&format!("resources: [{text}]\n")));
-            assert_eq!(
-                finding.message,
-                format!("`{text}` leads out of the repository")
-            );
+            assert_eq!(finding.message, format!("`{text}` leads out of the repository"));
             assert_eq!(
                 finding.help,
-                [
-                    "bring what it names into this repository, or name it by its URL, with `?ref=TAG-OR-COMMIT`"
-                ]
+                ["bring what it names into this repository, or name it by its URL, with `?ref=TAG-OR-COMMIT`"]
             );
         }
         one(scene("components: [../../other]\n"));
@@ -485,17 +436,9 @@ mod tests {
 
     #[test]
     fn an_absolute_path() {
-        for text in [
-            "resources: [/srv/base]",
-            "components: [/srv/base]",
-            "patches: [{path: /srv/x.yaml}]",
-        ] {
+        for text in ["resources: [/srv/base]", "components: [/srv/base]", "patches: [{path: /srv/x.yaml}]"] {
             let finding = one(scene(&format!("{text}\n")));
-            assert!(
-                finding
-                    .message
-                    .ends_with("` is an absolute path, which names nothing in another checkout")
-            );
+            assert!(finding.message.ends_with("` is an absolute path, which names nothing in another checkout"));
         }
     }
 
@@ -504,10 +447,7 @@ mod tests {
         let mut link = scene("resources: [x.yaml]\n");
         link.tree.link("app/x.yaml", "../shared/x.yaml");
         let finding = one(link);
-        assert_eq!(
-            finding.message,
-            "`x.yaml` is a link to `shared/x.yaml`, outside of its kustomization root `app`"
-        );
+        assert_eq!(finding.message, "`x.yaml` is a link to `shared/x.yaml`, outside of its kustomization root `app`");
         assert_eq!(
             finding.help[0],
             "copy it into its root: (cd \"$(git rev-parse --show-toplevel)\" && rm -f -- app/x.yaml && cp -- shared/x.yaml app/x.yaml) && git add -f -- :/app/x.yaml"
@@ -515,10 +455,7 @@ mod tests {
         let mut out = scene("resources: [x.yaml]\n");
         out.tree.link("app/x.yaml", "/etc/x.yaml");
         let finding = one(out);
-        assert_eq!(
-            finding.message,
-            "`x.yaml` follows the link `app/x.yaml` to `/etc/x.yaml`, out of the repository"
-        );
+        assert_eq!(finding.message, "`x.yaml` follows the link `app/x.yaml` to `/etc/x.yaml`, out of the repository");
         assert_eq!(
             finding.help,
             [
@@ -559,14 +496,12 @@ mod tests {
 
     #[test]
     fn a_configuration_that_speaks_of_it_is_not_added_to() {
-        let said = scene("resources: [../shared/x.yaml]\n")
-            .file(".kustomize-localize", "load-restrictor: root-only\n");
+        let said = scene("resources: [../shared/x.yaml]\n").file(".kustomize-localize", "load-restrictor: root-only\n");
         assert_eq!(
             one(said).help[2],
             "if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: write `load-restrictor: none` into .kustomize-localize"
         );
-        let other =
-            scene("resources: [../shared/x.yaml]\n").file(".kustomize-localize", "new-only: true");
+        let other = scene("resources: [../shared/x.yaml]\n").file(".kustomize-localize", "new-only: true");
         assert!(one(other).help[2].contains("printf '\\nload-restrictor: none\\n'"));
     }
 }

@@ -128,9 +128,7 @@ pub(super) fn find_missing(context: &Context<'_>) -> Vec<Finding> {
                 chart.name
             );
             Some(Finding {
-                subject: Subject::Path {
-                    path: directory.clone(),
-                },
+                subject: Subject::Path { path: directory.clone() },
                 ..chart.local(context, Rule::MissingPath, message, chart.help(context))
             })
         })
@@ -147,10 +145,7 @@ pub(super) fn find_refused(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
             let (wrong, message, help) = match &chart.place {
                 Place::NoValues(path) => (
                     Rule::MissingPath,
-                    format!(
-                        "there is no `{path}`, which kustomize reads for the chart `{}`",
-                        chart.name
-                    ),
+                    format!("there is no `{path}`, which kustomize reads for the chart `{}`", chart.name),
                     vec![
                         format!(
                             "add it, be it empty: touch -- \"$(git rev-parse --show-toplevel)\"/{} && {}",
@@ -173,10 +168,7 @@ pub(super) fn find_refused(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
                 ),
                 Place::Outside(home) if chart.repo.is_none() => (
                     Rule::OutOfScope,
-                    format!(
-                        "the chart `{}` is looked for in `{home}`, out of the repository",
-                        chart.name
-                    ),
+                    format!("the chart `{}` is looked for in `{home}`, out of the repository", chart.name),
                     chart.help(context),
                 ),
                 _ => return None,
@@ -233,9 +225,8 @@ fn all<'a>(context: &Context<'a>) -> Vec<Chart<'a>> {
         .into_iter()
         .filter_map(|chart| {
             let wanted = chart.wanted();
-            let is_locked = wanted
-                .filter(|wanted| lock.is_some_and(|lock| wanted.locked(lock).is_some()))
-                .is_some_and(|wanted| {
+            let is_locked =
+                wanted.filter(|wanted| lock.is_some_and(|lock| wanted.locked(lock).is_some())).is_some_and(|wanted| {
                     let (subject, lines) = (wanted.subject(), context.graph.lines_of(chart.note));
                     let graph = context.graph;
                     let left = graph.exception(context.config, Rule::RemoteChart, &subject, lines);
@@ -265,12 +256,8 @@ fn all<'a>(context: &Context<'a>) -> Vec<Chart<'a>> {
 
 /// Returns what is wrong with the values of a chart that is there.
 fn values(context: &Context<'_>, noted: &Noted, chart: &str) -> Option<Place> {
-    if let NoteKind::RemoteChart {
-        values_file: true, ..
-    }
-    | NoteKind::LocalChart {
-        values_file: true, ..
-    } = &noted.note.kind
+    if let NoteKind::RemoteChart { values_file: true, .. } | NoteKind::LocalChart { values_file: true, .. } =
+        &noted.note.kind
     {
         return None;
     }
@@ -295,17 +282,8 @@ impl Chart<'_> {
     }
 
     /// Makes a finding about a chart in the tree.
-    fn local(
-        &self,
-        context: &Context<'_>,
-        rule: Rule,
-        message: String,
-        help: Vec<String>,
-    ) -> Finding {
-        Finding {
-            reference: self.name.to_owned(),
-            ..context.at_note(rule, self.noted, message, help)
-        }
+    fn local(&self, context: &Context<'_>, rule: Rule, message: String, help: Vec<String>) -> Finding {
+        Finding { reference: self.name.to_owned(), ..context.at_note(rule, self.noted, message, help) }
     }
 
     fn help(&self, context: &Context<'_>) -> Vec<String> {
@@ -314,17 +292,12 @@ impl Chart<'_> {
             return vec![bring, ADD_ALLOW.to_owned()];
         }
         let directory = match &self.place {
-            Place::Missing(directory)
-            | Place::NoValues(directory)
-            | Place::ValuesBeyond(directory) => directory,
+            Place::Missing(directory) | Place::NoValues(directory) | Place::ValuesBeyond(directory) => directory,
             Place::Submodule(_) => {
                 return vec!["copy the chart into this repository".to_owned()];
             }
             Place::Outside(_) => {
-                return vec![
-                    "name a directory of this repository in `chartHome`, and put the chart there"
-                        .to_owned(),
-                ];
+                return vec!["name a directory of this repository in `chartHome`, and put the chart there".to_owned()];
             }
         };
         let add = stage([directory]);
@@ -351,10 +324,7 @@ impl Chart<'_> {
 pub(super) fn lock_charts(config: &Config) -> String {
     let first = configure(config);
     let stage = stage(first.map(|_| FILE_NAME).into_iter().chain([LOCK_NAME]));
-    format!(
-        "{}lock it: git kustomize-localize lock && {stage}",
-        first.unwrap_or_default()
-    )
+    format!("{}lock it: git kustomize-localize lock && {stage}", first.unwrap_or_default())
 }
 
 /// Returns what has to be done first, so that charts are brought in.
@@ -371,8 +341,7 @@ mod tests {
         scene.find(Rule::RemoteChart)
     }
 
-    const CHART: &str =
-        "helmCharts:\n- name: nginx\n  repo: https://charts.example # ours\n  version: 1.2.3\n";
+    const CHART: &str = "helmCharts:\n- name: nginx\n  repo: https://charts.example # ours\n  version: 1.2.3\n";
 
     #[test]
     fn a_finding_names_the_download_and_the_fix() {
@@ -400,20 +369,13 @@ mod tests {
             let scene = Scene::default().file("apps/web/kustomization.yaml", CHART);
             find(scene.config(config)).remove(0).help
         };
-        assert_eq!(
-            help("helm: true\n"),
-            [&format!("{lock}:/kustomize-localize.lock"), leave]
-        );
+        assert_eq!(help("helm: true\n"), [&format!("{lock}:/kustomize-localize.lock"), leave]);
         assert_eq!(finding.field, "helmCharts[0]");
         assert_eq!(finding.reference, "https://charts.example nginx 1.2.3");
         assert_eq!(under_caret(finding), "https://charts.example");
         assert_eq!(
             finding.subject,
-            Subject::Helm {
-                url: "https://charts.example".into(),
-                chart: "nginx".into(),
-                version: "1.2.3".into(),
-            }
+            Subject::Helm { url: "https://charts.example".into(), chart: "nginx".into(), version: "1.2.3".into() }
         );
     }
 
@@ -423,18 +385,14 @@ mod tests {
             "version: 1\nfiles:\n  - path: kustomization.yaml\n    mode: \"100644\"\n    sha256: {}\n",
             crate::record::sha256_hex(CHART.as_bytes())
         );
-        let scene = Scene::default()
-            .file("app/kustomization.yaml", CHART)
-            .file("app/kustomize-localize.lock", &lock);
+        let scene = Scene::default().file("app/kustomization.yaml", CHART).file("app/kustomize-localize.lock", &lock);
         assert!(find(scene)[0].fails());
     }
 
     #[test]
     fn the_chart_is_looked_for_where_kustomize_looks() {
         let with = |globals: &str, place: &str| {
-            Scene::default()
-                .file("a/kustomization.yaml", &format!("{CHART}{globals}"))
-                .file(place, "")
+            Scene::default().file("a/kustomization.yaml", &format!("{CHART}{globals}")).file(place, "")
         };
         for (globals, place) in [
             ("", "a/charts/nginx-1.2.3/nginx/Chart.yaml"),
@@ -448,10 +406,7 @@ mod tests {
             ("", "charts/nginx-1.2.3/nginx/Chart.yaml"),
             ("", "a/charts/nginx/Chart.yaml"),
             ("", "a/charts/nginx-1.2.3/nginx-1.2.3.tgz"),
-            (
-                "helmGlobals: {chartHome: c}\n",
-                "a/charts/nginx-1.2.3/nginx/x",
-            ),
+            ("helmGlobals: {chartHome: c}\n", "a/charts/nginx-1.2.3/nginx/x"),
             ("helmGlobals: {chartHome: ''}\n", "a/nginx-1.2.3/nginx/x"),
         ] {
             assert_eq!(find(with(globals, place)).len(), 1, "{globals}{place}");
@@ -478,10 +433,7 @@ mod tests {
             let scene = || Scene::of(text).file("plugins/gen.yaml", plugin);
             let found = find(scene());
             assert_eq!(found.len(), 1, "{found:?}");
-            assert!(
-                found[0].message.ends_with("to `own/nginx-1.2.3/nginx`"),
-                "{found:?}"
-            );
+            assert!(found[0].message.ends_with("to `own/nginx-1.2.3/nginx`"), "{found:?}");
             assert_eq!(under_caret(&found[0]), "https://charts.example");
             let there = scene().file("own/nginx-1.2.3/nginx/Chart.yaml", "");
             assert_eq!(find(there), []);
@@ -534,10 +486,7 @@ mod tests {
     fn the_values_of_a_chart_are_a_file_of_the_root() {
         let scene = |fields: &str, globals: &str, place: &str| {
             let text = format!("helmCharts: [{{name: nginx{fields}}}]\n{globals}");
-            Scene::default()
-                .file("a/kustomization.yaml", &text)
-                .file("a/v.yaml", "")
-                .file(place, "")
+            Scene::default().file("a/kustomization.yaml", &text).file("a/v.yaml", "").file(place, "")
         };
         let told = |scene: Scene| -> Vec<(Rule, String)> {
             let findings = scene.check().findings.into_iter();
@@ -546,42 +495,27 @@ mod tests {
         let chart = "a/charts/nginx/Chart.yaml";
         let missing = (
             Rule::MissingPath,
-            "there is no `a/charts/nginx/values.yaml`, which kustomize reads for the chart `nginx`"
-                .to_owned(),
+            "there is no `a/charts/nginx/values.yaml`, which kustomize reads for the chart `nginx`".to_owned(),
         );
         for fields in ["", ", valuesInline: {a: b}", ", repo: 'https://h'"] {
-            assert_eq!(
-                told(scene(fields, "", chart)),
-                std::slice::from_ref(&missing),
-                "{fields}"
-            );
+            assert_eq!(told(scene(fields, "", chart)), std::slice::from_ref(&missing), "{fields}");
         }
-        for fields in [
-            ", valuesFile: v.yaml",
-            ", valuesInline: {a: b}, valuesMerge: replace",
-        ] {
+        for fields in [", valuesFile: v.yaml", ", valuesInline: {a: b}, valuesMerge: replace"] {
             assert_eq!(told(scene(fields, "", chart)), [], "{fields}");
         }
         let up = "helmGlobals: {chartHome: ../c}\n";
         let beyond = (
             Rule::OutOfScope,
-            "`c/nginx/values.yaml`, the values of the chart `nginx`, lies outside of its kustomization root"
-                .to_owned(),
+            "`c/nginx/values.yaml`, the values of the chart `nginx`, lies outside of its kustomization root".to_owned(),
         );
         assert_eq!(told(scene("", up, "c/nginx/values.yaml")), [beyond]);
         let any = scene("", up, "c/nginx/values.yaml").config("load-restrictor: none\n");
         assert_eq!(told(any), []);
-        assert_eq!(
-            told(scene(", valuesFile: v.yaml", up, "c/nginx/Chart.yaml")),
-            []
-        );
+        assert_eq!(told(scene(", valuesFile: v.yaml", up, "c/nginx/Chart.yaml")), []);
         let abroad = "helmGlobals: {chartHome: /opt/charts}\n";
         assert_eq!(
             told(scene(", valuesFile: v.yaml", abroad, "x")),
-            [(
-                Rule::OutOfScope,
-                "the chart `nginx` is looked for in `/opt/charts`, out of the repository".into()
-            )]
+            [(Rule::OutOfScope, "the chart `nginx` is looked for in `/opt/charts`, out of the repository".into())]
         );
     }
 }

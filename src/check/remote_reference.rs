@@ -67,22 +67,13 @@ fn message(one: &RemoteUse<'_>) -> (String, Vec<String>) {
     let shown = one.shown();
     match one.wanted.unlocked(one.locked) {
         Some(failure) => (failure.message, failure.hints),
-        None => (
-            format!("`{shown}` is locked, and an exception leaves it remote"),
-            Vec::new(),
-        ),
+        None => (format!("`{shown}` is locked, and an exception leaves it remote"), Vec::new()),
     }
 }
 
-pub(super) fn help(
-    context: &Context<'_>,
-    one: &RemoteUse<'_>,
-    mut help: Vec<String>,
-) -> Vec<String> {
+pub(super) fn help(context: &Context<'_>, one: &RemoteUse<'_>, mut help: Vec<String>) -> Vec<String> {
     let spec = one.repository();
-    if spec.is_some_and(|spec| spec.query_dropped)
-        || reference::web_page(one.wanted.text.exposed()).is_some()
-    {
+    if spec.is_some_and(|spec| spec.query_dropped) || reference::web_page(one.wanted.text.exposed()).is_some() {
         return help;
     }
     help.extend(one.lock_command());
@@ -112,7 +103,8 @@ mod tests {
         find(Scene::of(&format!("resources:\n- {text}\n")))
     }
 
-    const LOCK: &str = "keep the URL, and lock what it is now: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock";
+    const LOCK: &str =
+        "keep the URL, and lock what it is now: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock";
     const HERE: &str = "or bring it in, here: git kustomize-localize vendor :/ && git add -f -- :/kustomization.yaml :/kustomize-localize.lock :/localized-files";
 
     #[test]
@@ -126,10 +118,7 @@ mod tests {
             "`https://github.com/o/r//base?ref=v1` is a git repository at `v1`, neither localized nor locked"
         );
         assert_eq!(finding.help, [LOCK, HERE]);
-        assert_eq!(
-            (finding.path.as_str(), finding.field.as_str()),
-            ("kustomization.yaml", "resources[0]")
-        );
+        assert_eq!((finding.path.as_str(), finding.field.as_str()), ("kustomization.yaml", "resources[0]"));
         assert_eq!(finding.severity, Severity::Error);
         assert_eq!(under_caret(finding), "https://github.com/o/r//base?ref=v1");
         assert_eq!(
@@ -195,33 +184,18 @@ mod tests {
     fn messages_name_what_it_is() {
         for (text, what) in [
             ("https://github.com/o/r", "a git repository without a ref"),
-            (
-                "git@github.com:o/r.git?ref=main",
-                "a git repository at `main`",
-            ),
+            ("git@github.com:o/r.git?ref=main", "a git repository at `main`"),
             ("ssh://git@host/o/r?ref=v1", "a git repository at `v1`"),
             ("github.com/o/r/dir?ref=v1", "a git repository at `v1`"),
-            (
-                "file:///srv/repo//x?ref=v1",
-                "a git repository of this machine at `v1`",
-            ),
-            (
-                "https://github.com/o/r?ref=v1;x",
-                "a git repository with a query that kustomize ignores",
-            ),
+            ("file:///srv/repo//x?ref=v1", "a git repository of this machine at `v1`"),
+            ("https://github.com/o/r?ref=v1;x", "a git repository with a query that kustomize ignores"),
             ("https://example.com/a/b/x.yaml", "a remote file"),
             ("HTTP://example.com/x.yaml", "a remote file"),
-            (
-                "https://raw.githubusercontent.com/o/r/v1/x",
-                "a remote file",
-            ),
+            ("https://raw.githubusercontent.com/o/r/v1/x", "a remote file"),
         ] {
             let findings = resource(text);
             assert_eq!(findings.len(), 1, "{text}");
-            assert_eq!(
-                findings[0].message,
-                format!("`{text}` is {what}, neither localized nor locked")
-            );
+            assert_eq!(findings[0].message, format!("`{text}` is {what}, neither localized nor locked"));
         }
     }
 
@@ -304,8 +278,7 @@ mod tests {
         assert_eq!(find(Scene::of(text)).len(), 3);
         assert_eq!(find(locked(Scene::of(text))), []);
         // What an exception leaves remote is not what the lock is for.
-        let allow =
-            "allow: [{url: github.com/o, reason: r}, {url: example.com, refs: any, reason: r}]\n";
+        let allow = "allow: [{url: github.com/o, reason: r}, {url: example.com, refs: any, reason: r}]\n";
         let left = locked(Scene::of(text).config(allow)).check().findings;
         assert_eq!(left.iter().filter(|one| one.allowed.is_some()).count(), 3);
         assert!(left.iter().all(|one| one.rule != Rule::StaleAllow));
@@ -319,18 +292,14 @@ mod tests {
             "https://github.com/o/other?ref=v1",
             "https://github.com/o/r?ref=v1&submodules=false",
         ] {
-            let scene = Scene::of(&format!("resources: ['{text}']\n"))
-                .git("https://github.com/o/r", Some("v1"));
+            let scene = Scene::of(&format!("resources: ['{text}']\n")).git("https://github.com/o/r", Some("v1"));
             assert_eq!(find(scene).len(), 1, "{text}");
         }
         // A file field takes no repository.
-        let scene = Scene::of("patches: [{path: https://github.com/o/r}]\n")
-            .git("https://github.com/o/r", None);
+        let scene = Scene::of("patches: [{path: https://github.com/o/r}]\n").git("https://github.com/o/r", None);
         assert_eq!(find(scene).len(), 1);
         // Only the lock at the top counts.
-        let elsewhere = format!(
-            "version: 1\nremotes:\n- {{url: https://github.com/o/r, ref: v1, commit: {COMMIT}}}\n"
-        );
+        let elsewhere = format!("version: 1\nremotes:\n- {{url: https://github.com/o/r, ref: v1, commit: {COMMIT}}}\n");
         let scene = Scene::of("resources: ['https://github.com/o/r?ref=v1']\n")
             .file("copy/kustomize-localize.lock", &elsewhere);
         assert_eq!(find(scene).len(), 1);
@@ -338,8 +307,8 @@ mod tests {
 
     #[test]
     fn another_directory_of_the_same_commit_was_never_looked_at() {
-        let scene = Scene::of("resources: ['https://github.com/o/r//x?ref=v1']\n")
-            .git("https://github.com/o/r", Some("v1"));
+        let scene =
+            Scene::of("resources: ['https://github.com/o/r//x?ref=v1']\n").git("https://github.com/o/r", Some("v1"));
         let findings = find(scene);
         assert_eq!(findings.len(), 1, "{findings:?}");
         assert_eq!(
@@ -362,10 +331,8 @@ mod tests {
 
     #[test]
     fn localized_files_are_not_among_the_suggested_paths() {
-        let scene = Scene::of("resources: [localized-files/a, https://h/y.yaml]\n").stored(
-            "localized-files/a/kustomization.yaml",
-            "resources: [https://h/x.yaml]\n",
-        );
+        let scene = Scene::of("resources: [localized-files/a, https://h/y.yaml]\n")
+            .stored("localized-files/a/kustomization.yaml", "resources: [https://h/x.yaml]\n");
         let findings = find(scene);
         assert_eq!(findings.len(), 2);
         assert_eq!(findings[0].help, [LOCK, HERE]);
@@ -375,21 +342,13 @@ mod tests {
     #[test]
     fn a_repository_of_plugins_is_remote_locked_or_not() {
         for field in ["generators", "transformers", "validators"] {
-            for (text, url) in [
-                (
-                    "https://github.com/o/r//gen?ref=v1",
-                    "https://github.com/o/r",
-                ),
-                ("git@h:o/r?ref=v1", "git@h:o/r"),
-            ] {
+            for (text, url) in
+                [("https://github.com/o/r//gen?ref=v1", "https://github.com/o/r"), ("git@h:o/r?ref=v1", "git@h:o/r")]
+            {
                 let scene = || Scene::of(&format!("{field}: ['{text}']\n"));
                 let findings = find(scene());
                 assert_eq!(findings.len(), 1, "{field} {text}");
-                assert!(
-                    findings[0]
-                        .message
-                        .ends_with("neither localized nor locked")
-                );
+                assert!(findings[0].message.ends_with("neither localized nor locked"));
                 assert_eq!(findings[0].help, [LOCK, HERE]);
                 let mut locked = scene().git(url, Some("v1"));
                 if let Some(crate::record::Remote::Git(git)) = locked.lock.remotes.first_mut() {

@@ -93,8 +93,7 @@ impl RemoteUse<'_> {
 
     /// Returns the commands that lock it, after a phrase; `None` when that cannot be.
     pub(super) fn lock_command(&self) -> Option<String> {
-        (!self.is_short_commit())
-            .then(|| format!("keep the URL, and lock what it is now: {}", LOCK_COMMAND))
+        (!self.is_short_commit()).then(|| format!("keep the URL, and lock what it is now: {}", LOCK_COMMAND))
     }
 
     /// Returns the commands that bring it in, after a phrase, and everything that comes with it.
@@ -108,17 +107,9 @@ impl RemoteUse<'_> {
 }
 
 /// Returns the commands that localize a root in place, which also changes `more`, after the phrase `what`.
-pub(super) fn in_place_command(
-    context: &Context<'_>,
-    root: RootId,
-    what: &str,
-    more: &[&str],
-) -> String {
+pub(super) fn in_place_command(context: &Context<'_>, root: RootId, what: &str, more: &[&str]) -> String {
     // Must work from any directory: git starts a hook at the top, the person who commits may be elsewhere.
-    let command = command(
-        "git kustomize-localize vendor",
-        [format!(":/{}", context.graph.roots[root].directory)],
-    );
+    let command = command("git kustomize-localize vendor", [format!(":/{}", context.graph.roots[root].directory)]);
     match stage_in_place(context, root, more) {
         Some(stage) => format!("{what}: {command} && {stage}"),
         None => format!("{what}, and stage what that changes, as it says: {command}"),

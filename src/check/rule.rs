@@ -76,11 +76,7 @@ impl Rule {
 
     /// Returns what applies unless the configuration overrides it, as the configuration names it.
     pub fn default_level(self) -> &'static str {
-        if self.is_off_by_default() {
-            "off"
-        } else {
-            self.default_severity().name()
-        }
+        if self.is_off_by_default() { "off" } else { self.default_severity().name() }
     }
 
     /// Returns what the rule finds, in one phrase.
@@ -126,11 +122,7 @@ mod tests {
     fn every_rule_is_found_by_its_id() {
         for rule in Rule::ALL {
             assert_eq!(Rule::from_id(rule.id()), Some(*rule));
-            assert!(
-                rule.id()
-                    .chars()
-                    .all(|character| character.is_ascii_lowercase() || character == '-')
-            );
+            assert!(rule.id().chars().all(|character| character.is_ascii_lowercase() || character == '-'));
         }
         assert_eq!(Rule::from_id("remote"), None);
     }

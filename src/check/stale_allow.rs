@@ -83,22 +83,14 @@ pub(super) fn stale_comment(
     is_used: impl Fn(Rule) -> bool,
 ) -> Option<Finding> {
     let (message, help) = match &comment.said {
-        Err(why) => (
-            format!("this comment allows nothing: {why}"),
-            FORM.to_owned(),
-        ),
+        Err(why) => (format!("this comment allows nothing: {why}"), FORM.to_owned()),
         Ok(said) if is_placeholder(&said.reason) => (
             format!("`{}` is a placeholder, not a reason", shown(&said.reason)),
             "say why this stays, for those who review it".to_owned(),
         ),
         Ok(_) if !complete => return None,
         Ok(said) => {
-            let unused: Vec<&str> = said
-                .rules
-                .iter()
-                .filter(|rule| !is_used(**rule))
-                .map(|rule| rule.id())
-                .collect();
+            let unused: Vec<&str> = said.rules.iter().filter(|rule| !is_used(**rule)).map(|rule| rule.id()).collect();
             if unused.is_empty() {
                 return None;
             }
@@ -111,13 +103,7 @@ pub(super) fn stale_comment(
             (message, help)
         }
     };
-    Some(stale(
-        path,
-        comment.span,
-        comment.line_text.clone(),
-        message,
-        help,
-    ))
+    Some(stale(path, comment.span, comment.line_text.clone(), message, help))
 }
 
 fn quoted(ids: &[&str]) -> String {
@@ -125,13 +111,7 @@ fn quoted(ids: &[&str]) -> String {
     ids.join(", ")
 }
 
-pub(super) fn stale(
-    path: &str,
-    span: Span,
-    line_text: String,
-    message: String,
-    help: String,
-) -> Finding {
+pub(super) fn stale(path: &str, span: Span, line_text: String, message: String, help: String) -> Finding {
     Finding {
         rule: Rule::StaleAllow,
         severity: Rule::StaleAllow.default_severity(),

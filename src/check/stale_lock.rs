@@ -39,20 +39,11 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
     if !complete || troubles.any(|trouble| trouble.kind.hides_references()) {
         return Vec::new();
     }
-    let named: HashSet<*const Remote> = context
-        .remotes
-        .iter()
-        .filter_map(|one| one.locked)
-        .map(std::ptr::from_ref)
-        .collect();
-    let charts: HashSet<String> = context
-        .graph
-        .named_charts()
-        .iter()
-        .filter_map(|chart| Some(chart.wanted()?.label()))
-        .collect();
-    let is_chart =
-        |remote: &Remote| matches!(remote, Remote::Chart(_)) && charts.contains(&remote.label());
+    let named: HashSet<*const Remote> =
+        context.remotes.iter().filter_map(|one| one.locked).map(std::ptr::from_ref).collect();
+    let charts: HashSet<String> =
+        context.graph.named_charts().iter().filter_map(|chart| Some(chart.wanted()?.label())).collect();
+    let is_chart = |remote: &Remote| matches!(remote, Remote::Chart(_)) && charts.contains(&remote.label());
     let stale: HashSet<*const Remote> = lock
         .stale(|remote| named.contains(&std::ptr::from_ref(remote)) || is_chart(remote))
         .into_iter()
@@ -70,9 +61,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         .map(|(index, remote)| {
             let label = remote.label();
             let message = format!("nothing references `{label}`");
-            let help = vec![format!(
-                "drop it: git kustomize-localize lock && git add -f -- :/{LOCK_NAME}"
-            )];
+            let help = vec![format!("drop it: git kustomize-localize lock && git add -f -- :/{LOCK_NAME}")];
             let finding = match lines.get(index) {
                 None => context.at_path(Rule::StaleLock, LOCK_NAME, message, help),
                 Some(&line) => {
@@ -82,12 +71,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
                     context.at_object(Rule::StaleLock, LOCK_NAME, place, message, help)
                 }
             };
-            Finding {
-                field: "remotes".to_owned(),
-                reference: label,
-                subject: subject(remote),
-                ..finding
-            }
+            Finding { field: "remotes".to_owned(), reference: label, subject: subject(remote), ..finding }
         })
         .collect()
 }
@@ -100,9 +84,7 @@ fn subject(remote: &Remote) -> Subject {
             reference: git.reference.clone(),
             pin: Pin::of(git.reference.as_deref()).name(),
         },
-        Remote::File(file) => Subject::Http {
-            url: file.url.clone(),
-        },
+        Remote::File(file) => Subject::Http { url: file.url.clone() },
         Remote::Chart(chart) => Subject::Helm {
             url: chart.url.clone(),
             chart: chart.chart.clone(),
@@ -144,14 +126,8 @@ mod tests {
         let [file, git] = findings.as_slice() else {
             panic!("{findings:?}");
         };
-        assert_eq!(
-            git.message,
-            "nothing references `https://github.com/o/r?ref=v2`"
-        );
-        assert_eq!(
-            git.help,
-            ["drop it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock"]
-        );
+        assert_eq!(git.message, "nothing references `https://github.com/o/r?ref=v2`");
+        assert_eq!(git.help, ["drop it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock"]);
         assert_eq!(git.severity, Severity::Warning);
         assert_eq!(under_caret(git), "url: https://github.com/o/r");
         assert_eq!(git.span.map(|span| span.line), Some(11));
@@ -168,14 +144,8 @@ mod tests {
                 .remote(through("https://h/o/b", &["https://h/o/a"]))
                 .remote(through("https://h/o/c", &["https://h/o/b"]))
         };
-        assert_eq!(
-            find(lock(Scene::of("resources: [https://h/o/a]\n"))),
-            [""; 0]
-        );
-        assert_eq!(
-            find(lock(Scene::of("resources: [https://h/o/b]\n"))),
-            ["https://h/o/a"]
-        );
+        assert_eq!(find(lock(Scene::of("resources: [https://h/o/a]\n"))), [""; 0]);
+        assert_eq!(find(lock(Scene::of("resources: [https://h/o/b]\n"))), ["https://h/o/a"]);
         assert_eq!(find(lock(Scene::of("namePrefix: a-\n"))).len(), 3);
     }
 
@@ -211,8 +181,7 @@ mod tests {
 
     #[test]
     fn repositories_of_plugins_need_an_entry() {
-        let scene =
-            Scene::of("generators: ['https://h/o/r//x?ref=v1']\n").git("https://h/o/r", Some("v1"));
+        let scene = Scene::of("generators: ['https://h/o/r//x?ref=v1']\n").git("https://h/o/r", Some("v1"));
         assert_eq!(find(scene), [""; 0]);
     }
 
@@ -239,10 +208,7 @@ mod tests {
     fn only_the_lock_of_the_tree_itself_is_looked_at() {
         let lock = "version: 1\ntarget: a\nremotes:\n- {url: https://h/x.yaml, sha256: 0000000000000000000000000000000000000000000000000000000000000000, size: 1}\n";
         let scene = || Scene::of("namePrefix: a-\n");
-        assert_eq!(
-            find(scene().file("copy/kustomize-localize.lock", lock)),
-            [""; 0]
-        );
+        assert_eq!(find(scene().file("copy/kustomize-localize.lock", lock)), [""; 0]);
         assert_eq!(find(scene().file("kustomize-localize.lock", lock)), [""; 0]);
     }
 }

@@ -37,12 +37,7 @@ pub(super) fn apply<'a>(
     });
 }
 
-fn allow(
-    findings: &mut Vec<Finding>,
-    files: &HashMap<&str, Rc<Comments>>,
-    config: &Config,
-    how: &Apply<'_>,
-) {
+fn allow(findings: &mut Vec<Finding>, files: &HashMap<&str, Rc<Comments>>, config: &Config, how: &Apply<'_>) {
     let complete = how.complete;
     let said = how.own.unwrap_or(config);
     let mut used: HashMap<&str, BTreeSet<(usize, Rule)>> = HashMap::new();
@@ -72,9 +67,7 @@ fn allow(
     for (path, comments) in files {
         let used = used.remove(path).unwrap_or_default();
         for (index, comment) in comments.comments.iter().enumerate() {
-            findings.extend(stale_comment(path, comment, complete, |rule| {
-                used.contains(&(index, rule))
-            }));
+            findings.extend(stale_comment(path, comment, complete, |rule| used.contains(&(index, rule))));
         }
     }
     findings.extend(stale_reasons(said));
@@ -89,10 +82,7 @@ fn allow(
                 &said.file,
                 entry.span,
                 redact::text(&entry.line_text),
-                format!(
-                    "nothing is covered by the entry for `{}`",
-                    shown(&redact::url(entry.what.text()))
-                ),
+                format!("nothing is covered by the entry for `{}`", shown(&redact::url(entry.what.text()))),
                 "remove the entry, or correct what it names, its `refs` or `rules`".to_owned(),
             ));
         }

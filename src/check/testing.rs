@@ -126,11 +126,7 @@ pub(super) fn under_caret(finding: &Finding) -> String {
     };
     let line = finding.line_text.chars();
     let line = line.skip(span.column - 1);
-    if span.line == span.end_line {
-        line.take(span.end_column - span.column).collect()
-    } else {
-        line.collect()
-    }
+    if span.line == span.end_line { line.take(span.end_column - span.column).collect() } else { line.collect() }
 }
 
 /// Returns the GitRepository `flux-system` of `acme/fleet`, with more in its `spec`.

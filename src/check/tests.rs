@@ -42,10 +42,7 @@ fn every_kustomization_is_checked_each_once() {
         ("b/other.yaml", "resources: [https://github.com/o/r]\n"),
     ];
     let checked = checked(&files, &[]);
-    assert_eq!(
-        found(&checked),
-        [("remote-reference", "base/kustomization.yaml", 2)]
-    );
+    assert_eq!(found(&checked), [("remote-reference", "base/kustomization.yaml", 2)]);
     assert_eq!((checked.kustomizations, checked.references), (3, 3));
     assert_eq!(checked.status(), 1);
 }
@@ -56,18 +53,11 @@ fn a_path_bounds_where_the_walk_starts() {
     let files = [
         ("base/kustomization.yaml", remote.as_str()),
         ("a/one/kustomization.yml", "resources:\n- ../../base\n"),
-        (
-            "ab/kustomization.yaml",
-            "resources: [https://github.com/o/r]\n",
-        ),
+        ("ab/kustomization.yaml", "resources: [https://github.com/o/r]\n"),
     ];
     for paths in [["a"], ["a/one"], ["a/one/kustomization.yml"]] {
         let checked = checked(&files, &paths);
-        assert_eq!(
-            found(&checked),
-            [("remote-reference", "base/kustomization.yaml", 2)],
-            "{paths:?}"
-        );
+        assert_eq!(found(&checked), [("remote-reference", "base/kustomization.yaml", 2)], "{paths:?}");
         assert_eq!(checked.kustomizations, 2);
     }
 }
@@ -110,20 +100,10 @@ fn comments_in_localized_files_allow_nothing() {
         "version: 1\nfiles:\n  - path: localized-files/x/kustomization.yaml\n    mode: \"100644\"\n    sha256: {}\n",
         crate::record::sha256_hex(file.as_bytes())
     );
-    let files = [
-        (LOCK_NAME, lock.as_str()),
-        ("localized-files/x/kustomization.yaml", file.as_str()),
-    ];
+    let files = [(LOCK_NAME, lock.as_str()), ("localized-files/x/kustomization.yaml", file.as_str())];
     let checked = checked(&files, &[]);
     assert!(checked.failures.is_empty(), "{:?}", checked.failures);
-    assert_eq!(
-        found(&checked),
-        [(
-            "remote-reference",
-            "localized-files/x/kustomization.yaml",
-            2
-        )]
-    );
+    assert_eq!(found(&checked), [("remote-reference", "localized-files/x/kustomization.yaml", 2)]);
     assert_eq!(checked.status(), 1);
 }
 
@@ -136,45 +116,24 @@ fn a_file_added_to_localized_files_is_checked_as_any_other() {
     let files = [
         (LOCK_NAME, lock.as_str()),
         ("localized-files/x.yaml", ""),
-        (
-            "localized-files/new/kustomization.yaml",
-            "resources: [gone.yaml, ../x.yaml]\n",
-        ),
+        ("localized-files/new/kustomization.yaml", "resources: [gone.yaml, ../x.yaml]\n"),
     ];
     let checked = checked(&files, &[]);
     let path = "localized-files/new/kustomization.yaml";
-    assert_eq!(
-        found(&checked),
-        [
-            ("edited-copy", path, 0),
-            ("missing-path", path, 1),
-            ("out-of-scope", path, 1)
-        ]
-    );
+    assert_eq!(found(&checked), [("edited-copy", path, 0), ("missing-path", path, 1), ("out-of-scope", path, 1)]);
 }
 
 #[test]
 fn a_file_that_is_too_large_is_a_failure() {
     const PLUGINS: &str = "generators: [g.yaml]\n";
-    let large = format!(
-        "# kustomize-localize: allow[invalid-kustomization] x\n{}",
-        "# \n".repeat(3_400_000)
-    );
-    for (path, text) in [
-        ("base/kustomization.yaml", "resources: [base]\n"),
-        ("g.yaml", PLUGINS),
-    ] {
-        let scene = Scene::of(text)
-            .file(path, &large)
-            .config("rules: {invalid-kustomization: off}\n");
+    let large = format!("# kustomize-localize: allow[invalid-kustomization] x\n{}", "# \n".repeat(3_400_000));
+    for (path, text) in [("base/kustomization.yaml", "resources: [base]\n"), ("g.yaml", PLUGINS)] {
+        let scene = Scene::of(text).file(path, &large).config("rules: {invalid-kustomization: off}\n");
         let checked = scene.check();
         assert_eq!(checked.status(), 2, "{path}");
         assert_eq!(checked.failures.len(), 1, "{path}");
         let failure = &checked.failures[0];
-        assert_eq!(
-            failure.message,
-            format!("`{path}` has more than 10000000 bytes")
-        );
+        assert_eq!(failure.message, format!("`{path}` has more than 10000000 bytes"));
         assert!(failure.hints[0].starts_with("split it"), "{failure:?}");
     }
 }
@@ -187,26 +146,11 @@ fn localized_files_are_checked_as_far_as_they_can_be_mended() {
     let unsafe_ones = "resources: ['https://github.com/o/r?ref=-x', 'https://me:hunter2@h/x.yaml']\nhelmCharts: [{name: a, repo: 'https://me:hunter2@h'}]\n";
     for (text, config, rule, count) in [
         ("resources: [https://h/x.yaml]\n", "", RemoteReference, 1),
-        (
-            "helmCharts: [{name: a, repo: 'https://h'}]\n",
-            "",
-            RemoteChart,
-            1,
-        ),
+        ("helmCharts: [{name: a, repo: 'https://h'}]\n", "", RemoteChart, 1),
         (unsafe_ones, "", UnsafeReference, 3),
-        (
-            "resources: ['https://github.com/o/r?ref=main']\n",
-            remote,
-            FloatingRef,
-            0,
-        ),
+        ("resources: ['https://github.com/o/r?ref=main']\n", remote, FloatingRef, 0),
         ("resource: []\n", "", InvalidKustomization, 1),
-        (
-            "namePrefix: a\n---\nnamePrefix: b\n",
-            "",
-            InvalidKustomization,
-            0,
-        ),
+        ("namePrefix: a\n---\nnamePrefix: b\n", "", InvalidKustomization, 0),
     ] {
         let scene = || Scene::of("resources: [localized-files/a]\n").config(config);
         let found = scene().stored(place, text).find(rule);
@@ -222,51 +166,19 @@ fn no_rule_shows_a_secret() {
     let function = "apiVersion: a/v1\nkind: A\nmetadata:\n  name: a\n  annotations:\n    config.kubernetes.io/function: |\n      exec: {path: 'https://me:hunter2@example.com/run'}\n";
     let remote = "rules: {remote-reference: off}\n";
     for (text, config, rule) in [
-        (
-            "resources: ['https://a:hunter2@example.com/x.yaml']",
-            "",
-            Rule::RemoteReference,
-        ),
-        (
-            "resources: ['https://b:hunter2@github.com/o/r?sig=hunter2']",
-            "",
-            Rule::RemoteReference,
-        ),
-        (
-            "helmCharts: [{name: a, repo: 'https://me:hunter2@h.example'}]",
-            "",
-            Rule::RemoteChart,
-        ),
-        (
-            "resources: ['https://u:hunter2@github.com/o/r?ref=main']",
-            remote,
-            Rule::FloatingRef,
-        ),
-        (
-            "resources: ['https://u:hunter2@h.example/latest/x.yaml?token=hunter2']",
-            remote,
-            Rule::FloatingRef,
-        ),
-        (
-            "resources: ['https://u:hunter2@github.com/o/r?token=hunter2;']",
-            remote,
-            Rule::FloatingRef,
-        ),
+        ("resources: ['https://a:hunter2@example.com/x.yaml']", "", Rule::RemoteReference),
+        ("resources: ['https://b:hunter2@github.com/o/r?sig=hunter2']", "", Rule::RemoteReference),
+        ("helmCharts: [{name: a, repo: 'https://me:hunter2@h.example'}]", "", Rule::RemoteChart),
+        ("resources: ['https://u:hunter2@github.com/o/r?ref=main']", remote, Rule::FloatingRef),
+        ("resources: ['https://u:hunter2@h.example/latest/x.yaml?token=hunter2']", remote, Rule::FloatingRef),
+        ("resources: ['https://u:hunter2@github.com/o/r?token=hunter2;']", remote, Rule::FloatingRef),
         ("generators: [fn.yaml]", "", Rule::Function),
     ] {
-        let scene = Scene::of(&format!("{text}\n"))
-            .file("fn.yaml", function)
-            .config(config);
+        let scene = Scene::of(&format!("{text}\n")).file("fn.yaml", function).config(config);
         let findings = scene.check().findings;
-        let count = findings
-            .iter()
-            .filter(|finding| finding.rule == rule)
-            .count();
+        let count = findings.iter().filter(|finding| finding.rule == rule).count();
         assert_eq!(count, 1, "{text}");
-        assert!(
-            !testing::shown(&findings).contains("hunter2"),
-            "{findings:?}"
-        );
+        assert!(!testing::shown(&findings).contains("hunter2"), "{findings:?}");
     }
 }
 
@@ -275,18 +187,9 @@ fn what_two_roots_list_is_reported_once() {
     use Rule::{InvalidKustomization, MissingPath, RemoteReference};
     let plugin = |rest: &str| format!("apiVersion: builtin\n{rest}\nmetadata: {{name: a}}\n");
     for (text, rule) in [
-        (
-            plugin("kind: PatchTransformer\npath: https://example.com/x.yaml"),
-            RemoteReference,
-        ),
-        (
-            plugin("kind: PatchTransformer\npath: gone.yaml"),
-            MissingPath,
-        ),
-        (
-            plugin("kind: PatchTransformer\npath: [a]"),
-            InvalidKustomization,
-        ),
+        (plugin("kind: PatchTransformer\npath: https://example.com/x.yaml"), RemoteReference),
+        (plugin("kind: PatchTransformer\npath: gone.yaml"), MissingPath),
+        (plugin("kind: PatchTransformer\npath: [a]"), InvalidKustomization),
     ] {
         let checked = Scene::default()
             .file("p/t.yaml", &text)
@@ -294,11 +197,7 @@ fn what_two_roots_list_is_reported_once() {
             .file("b/kustomization.yaml", "transformers: [../p/t.yaml]\n")
             .config("load-restrictor: none\n")
             .check();
-        let found: Vec<_> = checked
-            .findings
-            .iter()
-            .map(|one| (one.rule, &*one.path))
-            .collect();
+        let found: Vec<_> = checked.findings.iter().map(|one| (one.rule, &*one.path)).collect();
         assert_eq!(found, [(rule, "p/t.yaml")], "{text}");
         assert_eq!(checked.kustomizations, 2);
     }

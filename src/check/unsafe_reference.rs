@@ -49,9 +49,7 @@ chart), and to docker: an image that begins with `-`.
 fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for trouble in context.troubles {
-        let (Some((root, edge)), TroubleKind::Unsafe | TroubleKind::Unsupported) =
-            (trouble.edge, &trouble.kind)
-        else {
+        let (Some((root, edge)), TroubleKind::Unsafe | TroubleKind::Unsupported) = (trouble.edge, &trouble.kind) else {
             continue;
         };
         let edge = &context.graph.roots[root].edges[edge];
@@ -59,12 +57,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
             TroubleKind::Unsafe => anew(),
             _ => trouble.failure.hints.clone(),
         };
-        findings.push(context.at_reference(
-            Rule::UnsafeReference,
-            edge,
-            trouble.failure.message.clone(),
-            help,
-        ));
+        findings.push(context.at_reference(Rule::UnsafeReference, edge, trouble.failure.message.clone(), help));
     }
     for (_, edge) in context.edges() {
         // A reference to something in the tree is a path, and its name is not a secret.
@@ -152,10 +145,7 @@ mod tests {
                 "patches: [{path: 'https://-host/x.yaml'}]",
                 "`https://-host/x.yaml` is refused: its host begins with `-`",
             ),
-            (
-                "resources: [\"https://github.com/o/r\\e[31m?ref=v1\"]",
-                "the reference holds control characters",
-            ),
+            ("resources: [\"https://github.com/o/r\\e[31m?ref=v1\"]", "the reference holds control characters"),
             (
                 "resources: ['https://github.com/o/r?ref=a..b']",
                 "`https://github.com/o/r?ref=a..b` is refused: git takes no such ref: it holds `..`",
@@ -190,11 +180,7 @@ mod tests {
             "RepO: -x",
         ] {
             for text in [list(field), generator(field)] {
-                let text = if text.starts_with("generators") {
-                    text.replace("RepO", "repo")
-                } else {
-                    text
-                };
+                let text = if text.starts_with("generators") { text.replace("RepO", "repo") } else { text };
                 let found = find(&text);
                 assert_eq!(found.len(), 1, "{text}: {found:?}");
                 assert!(found[0].message.contains("helm would take `-"), "{text}");
@@ -212,10 +198,7 @@ mod tests {
         ] {
             assert_eq!(find(text).len(), 1, "{text}");
         }
-        assert_eq!(
-            find(&list("releaseName: a-b, valuesInline: {a: -x}")).len(),
-            0
-        );
+        assert_eq!(find(&list("releaseName: a-b, valuesInline: {a: -x}")).len(), 0);
         let secret = find("helmCharts: [{name: a, repo: '-https://me:hunter2@h.example'}]\n");
         assert!(!shown(&secret).contains("hunter2"), "{secret:?}");
     }
@@ -234,9 +217,7 @@ mod tests {
             let scene = Scene::of(text).config(allow);
             let checked = scene.check();
             let malformed = checked.findings.iter().any(|finding| {
-                finding.fails()
-                    && finding.rule == Rule::UnsafeReference
-                    && finding.message.contains(" is malformed")
+                finding.fails() && finding.rule == Rule::UnsafeReference && finding.message.contains(" is malformed")
             });
             assert!(malformed, "{text}: {:?}", checked.findings);
             assert_eq!(checked.status(), 1);
@@ -246,14 +227,8 @@ mod tests {
     #[test]
     fn references_that_kustomize_cannot_read() {
         for (text, message) in [
-            (
-                "resources: ['oci://ghcr.io/o/r:v1']",
-                "`oci://ghcr.io/o/r:v1`: kustomize cannot read `oci://`",
-            ),
-            (
-                "components: ['git://host/o/r']",
-                "`git://host/o/r`: kustomize cannot read `git://`",
-            ),
+            ("resources: ['oci://ghcr.io/o/r:v1']", "`oci://ghcr.io/o/r:v1`: kustomize cannot read `oci://`"),
+            ("components: ['git://host/o/r']", "`git://host/o/r`: kustomize cannot read `git://`"),
             (
                 "patches: [{path: 's3::https://s3.amazonaws.com/b/x'}]",
                 "`s3::https://s3.amazonaws.com/b/x`: kustomize cannot read `s3::`",
@@ -262,10 +237,7 @@ mod tests {
                 "patches: [{path: 'git@github.com:o/r'}]",
                 "`git@github.com:o/r` names a git repository, but this field takes a file",
             ),
-            (
-                "resources: ['ssh://host']",
-                "`ssh://host` is not the URL of a git repository: it names no repository",
-            ),
+            ("resources: ['ssh://host']", "`ssh://host` is not the URL of a git repository: it names no repository"),
         ] {
             let findings = Scene::of(text).check().findings;
             assert_eq!(findings.len(), 1, "{text}: {findings:?}");
@@ -291,10 +263,7 @@ mod tests {
         ] {
             let findings = find(text);
             let told = "is written with a login or a token in it";
-            let told: Vec<_> = findings
-                .iter()
-                .filter(|finding| finding.message.ends_with(told))
-                .collect();
+            let told: Vec<_> = findings.iter().filter(|finding| finding.message.ends_with(told)).collect();
             assert_eq!(told.len(), 1, "{text}: {findings:?}");
             assert!(!shown(&findings).contains("hunter2"), "{findings:?}");
         }

@@ -30,25 +30,16 @@ reason. Only the `.gitignore` files of what is checked count, so that every clon
 };
 
 fn find(context: &Context<'_>) -> Vec<Finding> {
-    let ignored = missing_path::absent(context)
-        .into_iter()
-        .filter_map(|absent| {
-            let Absent {
-                edge,
-                place,
-                why: Absence::Ignored(rule, pattern),
-                on_disk,
-                ..
-            } = absent
-            else {
-                return None;
-            };
-            let message = format!("git ignores `{place}`: by `{pattern}` in {rule}");
-            let commit = format!("if it holds no secret, commit it: {}", stage([&place]));
-            let help = on_disk.then_some(commit).into_iter();
-            let help = help.chain([ADD_ALLOW.to_owned()]).collect();
-            Some((edge, place, message, help))
-        });
+    let ignored = missing_path::absent(context).into_iter().filter_map(|absent| {
+        let Absent { edge, place, why: Absence::Ignored(rule, pattern), on_disk, .. } = absent else {
+            return None;
+        };
+        let message = format!("git ignores `{place}`: by `{pattern}` in {rule}");
+        let commit = format!("if it holds no secret, commit it: {}", stage([&place]));
+        let help = on_disk.then_some(commit).into_iter();
+        let help = help.chain([ADD_ALLOW.to_owned()]).collect();
+        Some((edge, place, message, help))
+    });
     let submodules = context.troubles.iter().filter_map(|trouble| {
         let TroubleKind::Submodule { path } = &trouble.kind else {
             return None;
@@ -59,7 +50,8 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
             edge.reference.text
         );
         let help = vec![
-            "copy the files into this repository, or name the submodule's repository by URL, with its commit".to_owned(),
+            "copy the files into this repository, or name the submodule's repository by URL, with its commit"
+                .to_owned(),
             ADD_ALLOW.to_owned(),
         ];
         Some((edge, path.clone(), message, help))

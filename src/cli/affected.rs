@@ -37,10 +37,7 @@ enum Format {
 
 /// Shows what the arguments ask for.
 pub(super) fn run(args: &AffectedArgs) -> ExitCode {
-    let request = Request {
-        base: args.base.clone(),
-        rev: args.rev.clone(),
-    };
+    let request = Request { base: args.base.clone(), rev: args.rev.clone() };
     match affected(&request) {
         Ok(outcome) => {
             match args.format {

@@ -27,9 +27,7 @@ pub(super) struct BranchArgs {
 
 /// Commits the repository, localized, and prints the result.
 pub(super) fn run(args: &BranchArgs) -> ExitCode {
-    let what = What::InPlace {
-        targets: Vec::new(),
-    };
+    let what = What::InPlace { targets: Vec::new() };
     let mut request = args.commit.request(&args.how, what);
     if let To::Branch(options) = &mut request.to {
         options.push.clone_from(&args.push);

@@ -128,11 +128,7 @@ fn checked(args: &CheckArgs) -> Result<Checked, Failures> {
 pub(super) fn added(count: usize) -> String {
     format!(
         "added {} to `allow` in {FILE_NAME}: write the reason in place of `TODO`, then: {}\n",
-        if count == 1 {
-            "1 entry".to_owned()
-        } else {
-            format!("{count} entries")
-        },
+        if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") },
         stage([FILE_NAME])
     )
 }
@@ -146,11 +142,7 @@ fn what(args: &CheckArgs) -> What {
 }
 
 fn request(args: &CheckArgs) -> Request {
-    Request {
-        what: what(args),
-        paths: args.paths.clone(),
-        base: args.base.clone().map_or(Base::Own, Base::Of),
-    }
+    Request { what: what(args), paths: args.paths.clone(), base: args.base.clone().map_or(Base::Own, Base::Of) }
 }
 
 fn print(checked: &Checked, args: &CheckArgs) -> Result<()> {
@@ -198,10 +190,5 @@ fn summarize(checked: &Checked, all: bool) -> Result<()> {
         .create(true)
         .open(&file)
         .and_then(|mut summary| summary.write_all(report::github_summary(checked, all).as_bytes()))
-        .map_err(|error| {
-            Failure::new(format!(
-                "could not write the summary to `{}`: {error}",
-                file.to_string_lossy()
-            ))
-        })
+        .map_err(|error| Failure::new(format!("could not write the summary to `{}`: {error}", file.to_string_lossy())))
 }

@@ -80,8 +80,6 @@ fn nothing_named() -> Failure {
         .hint("keep the URLs, and lock what they mean now: git kustomize-localize lock")
         .hint("commit the repository without URLs, on a branch: git kustomize-localize branch")
         .hint("vendor remote references in the working tree: git kustomize-localize vendor")
-        .hint(
-            "copy one kustomization with all it needs, on a branch: git kustomize-localize TARGET",
-        )
+        .hint("copy one kustomization with all it needs, on a branch: git kustomize-localize TARGET")
         .hint("see all commands and options: git kustomize-localize -h")
 }

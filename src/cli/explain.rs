@@ -26,11 +26,7 @@ pub(super) fn run(args: &ExplainArgs) -> ExitCode {
     }
     let text = match args.ids.as_slice() {
         [] => manual::ids(),
-        ids => ids
-            .iter()
-            .filter_map(|id| Rule::from_id(id))
-            .map(manual::rule)
-            .collect(),
+        ids => ids.iter().filter_map(|id| Rule::from_id(id)).map(manual::rule).collect(),
     };
     output::print(&manual::unlinked(&text));
     ExitCode::SUCCESS
@@ -44,9 +40,7 @@ fn unknown(id: &str) -> Option<Failure> {
     let known = Rule::ALL.iter().map(|rule| rule.id());
     let failure = Failure::new(format!("there is no rule `{}`", redact::text(id)));
     Some(match nearest(id, known) {
-        Some(meant) => failure.hint(format!(
-            "did you mean `{meant}`? git kustomize-localize explain {meant}"
-        )),
+        Some(meant) => failure.hint(format!("did you mean `{meant}`? git kustomize-localize explain {meant}")),
         None => failure.hint("to list them: git kustomize-localize explain"),
     })
 }

@@ -55,8 +55,7 @@ pub(super) fn run(command: &GenerateCommand) -> ExitCode {
 /// Writes a page for each command. Returns the text to print.
 fn write(directory: &Path) -> Result<String> {
     let name = shown(&directory.to_string_lossy());
-    let failure =
-        |error: io::Error| Failure::new(format!("cannot write pages to `{name}`: {error}"));
+    let failure = |error: io::Error| Failure::new(format!("cannot write pages to `{name}`: {error}"));
     let section = directory.join("man1");
     fs::create_dir_all(&section).map_err(failure)?;
     clap_mangen::generate_to(super::documented(), &section).map_err(failure)?;

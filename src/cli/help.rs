@@ -41,17 +41,12 @@ fn page(words: &[String]) -> Option<String> {
         [word] if [COPY, "copy"].contains(&word.as_str()) => (&command, COPY.to_owned()),
         words => {
             let mut words_left = words.iter();
-            let found =
-                words_left.try_fold(&command, |command, word| command.find_subcommand(word))?;
+            let found = words_left.try_fold(&command, |command, word| command.find_subcommand(word))?;
             (found, words.join(" "))
         }
     };
     let help = command.clone().render_long_help();
-    let help = if console::colors_enabled() {
-        help.ansi().to_string()
-    } else {
-        help.to_string()
-    };
+    let help = if console::colors_enabled() { help.ansi().to_string() } else { help.to_string() };
     let text = manual::page(&name).map(|text| format!("\n{text}"));
     Some(help + &text.unwrap_or_default())
 }
@@ -84,9 +79,7 @@ fn unknown(name: &str) -> Failure {
     let names = commands.chain(manual::guides().map(|(name, _)| name));
     let failure = Failure::new(format!("there is no page `{}`", redact::text(name)));
     match nearest(name, names) {
-        Some(meant) => failure.hint(format!(
-            "did you mean `{meant}`? git kustomize-localize help {meant}"
-        )),
+        Some(meant) => failure.hint(format!("did you mean `{meant}`? git kustomize-localize help {meant}")),
         None => failure.hint("to list them: git kustomize-localize help"),
     }
 }

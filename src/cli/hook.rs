@@ -60,11 +60,7 @@ pub(super) struct RunArgs {
     hook: Running,
 
     /// What git gives to that hook
-    #[arg(
-        value_name = "ARG",
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
+    #[arg(value_name = "ARG", trailing_var_arg = true, allow_hyphen_values = true)]
     args: Vec<String>,
 }
 
@@ -103,11 +99,7 @@ pub(super) fn run(command: &HookCommand) -> ExitCode {
 fn run_hook(args: &RunArgs) -> Result<u8, Failures> {
     let mut status = 0;
     for judgement in hook::run(args.hook, &variables(), refs)? {
-        output::say(&report::judged(
-            &judgement,
-            args.hook,
-            check::shown_by_hook(),
-        ));
+        output::say(&report::judged(&judgement, args.hook, check::shown_by_hook()));
         status = status.max(match &judgement.checked {
             Ok(checked) => checked.status(),
             Err(_) => FAILED,
@@ -118,13 +110,7 @@ fn run_hook(args: &RunArgs) -> Result<u8, Failures> {
 
 /// Brings the lock up to date, and fails when that changed it: it is not part of the commit then.
 fn relock() -> ExitCode {
-    let args = OutputArgs {
-        format: Format::Human,
-        strict: false,
-        quiet: false,
-        verbose: false,
-        color: Color::Auto,
-    };
+    let args = OutputArgs { format: Format::Human, strict: false, quiet: false, verbose: false, color: Color::Auto };
     let Some(outcome) = hook::relock().transpose() else {
         return ExitCode::SUCCESS;
     };
@@ -138,14 +124,11 @@ fn refs() -> Result<String> {
     let mut stdin = std::io::stdin();
     if stdin.is_terminal() {
         return Err(
-            Failure::new("this hook reads from standard input which refs it is about")
-                .hint("git runs it: git push"),
+            Failure::new("this hook reads from standard input which refs it is about").hint("git runs it: git push")
         );
     }
     let mut text = String::new();
-    stdin
-        .read_to_string(&mut text)
-        .map_err(|error| Failure::new(format!("could not read standard input: {error}")))?;
+    stdin.read_to_string(&mut text).map_err(|error| Failure::new(format!("could not read standard input: {error}")))?;
     Ok(text)
 }
 

@@ -71,32 +71,17 @@ struct VerifyArgs {
 
     /// The kustomize that builds [default: the environment variable KUSTOMIZE, else `kustomize` on
     /// PATH, else `kubectl`]
-    #[arg(
-        long,
-        value_name = "FILE",
-        conflicts_with = "no_verify",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_verify", hide_short_help = true)]
     kustomize: Option<PathBuf>,
 
     /// Another argument for both builds, as `--build-arg=--enable-helm`; may be given several times
-    #[arg(
-        long,
-        value_name = "ARG",
-        allow_hyphen_values = true,
-        conflicts_with = "no_verify",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true, conflicts_with = "no_verify", hide_short_help = true)]
     build_arg: Vec<String>,
 }
 
 impl VerifyArgs {
     fn builds(&self) -> Builds {
-        Builds {
-            skip: self.no_verify,
-            program: self.kustomize.clone(),
-            arguments: self.build_arg.clone(),
-        }
+        Builds { skip: self.no_verify, program: self.kustomize.clone(), arguments: self.build_arg.clone() }
     }
 }
 
@@ -115,10 +100,7 @@ impl HowArgs {
             rev: None,
             overwrite: self.overwrite,
             dry_run: self.fetch.dry_run,
-            fetch: Fetching {
-                offline: self.offline,
-                quiet: self.output.quiet,
-            },
+            fetch: Fetching { offline: self.offline, quiet: self.output.quiet },
             builds: self.verify.builds(),
             strict: self.output.strict,
         }
@@ -134,19 +116,12 @@ impl CommitArgs {
             message: self.message.clone(),
             push: None,
         });
-        Request {
-            rev: self.rev.clone(),
-            ..how.request(what, to)
-        }
+        Request { rev: self.rev.clone(), ..how.request(what, to) }
     }
 }
 
 /// Returns a path of the command line as text.
 pub(super) fn text(given: &Path, what: &str) -> Result<String> {
     let text = given.to_str().map(str::to_owned);
-    text.ok_or_else(|| {
-        Failure::new(format!(
-            "{what} is not UTF-8, so no reference could name it"
-        ))
-    })
+    text.ok_or_else(|| Failure::new(format!("{what} is not UTF-8, so no reference could name it")))
 }

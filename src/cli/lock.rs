@@ -42,10 +42,7 @@ pub(super) struct LockArgs {
 pub(super) fn run(args: &LockArgs) -> ExitCode {
     let request = Request {
         paths: args.paths.clone(),
-        fetch: Fetching {
-            offline: args.offline,
-            quiet: args.output.quiet,
-        },
+        fetch: Fetching { offline: args.offline, quiet: args.output.quiet },
         dry_run: args.fetch.dry_run,
     };
     let outcome = lock(&request).and_then(|outcome| {

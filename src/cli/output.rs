@@ -37,9 +37,7 @@ impl Color {
         let wanted = |terminal: bool| match self {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => {
-                terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-            }
+            Color::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
         };
         console::set_colors_enabled(wanted(std::io::stdout().is_terminal()));
         console::set_colors_enabled_stderr(wanted(std::io::stderr().is_terminal()));
@@ -58,9 +56,7 @@ pub(super) fn print(text: &str) {
 /// not an error.
 pub(super) fn print_verbatim(text: &str) {
     let mut stdout = std::io::stdout().lock();
-    let written = stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush());
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     if let Err(error) = written {
         lost(&error);
     }
@@ -77,11 +73,7 @@ pub(super) fn lost(error: &std::io::Error) {
 
 /// Returns the exit status of a command that came to `status`, now that its result was written or not.
 pub(super) fn ended(status: ExitCode) -> ExitCode {
-    if IS_LOST.load(Ordering::Relaxed) {
-        ExitCode::from(FAILED)
-    } else {
-        status
-    }
+    if IS_LOST.load(Ordering::Relaxed) { ExitCode::from(FAILED) } else { status }
 }
 
 /// Writes text to standard error, in which no line is a command for GitHub Actions.

@@ -41,9 +41,7 @@ enum Format {
 
 /// Shows what the arguments say.
 pub(super) fn run(args: &TargetsArgs) -> ExitCode {
-    let request = Request {
-        what: What::of(args.rev.as_deref()),
-    };
+    let request = Request { what: What::of(args.rev.as_deref()) };
     if args.manifest_generate_paths {
         return match generate_paths(&request) {
             Ok(paths) => {

@@ -35,9 +35,5 @@ pub(super) fn tell<T: Tell>(args: &OutputArgs, outcome: Result<T, Failures>) -> 
     if let Some(differs) = differs {
         failures(&differs.into());
     }
-    if report.is_done() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if report.is_done() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -82,8 +82,5 @@ pub(super) fn run(args: &TreeArgs) -> ExitCode {
 /// Returns how the tree is shown. What is read on is not cut.
 fn look() -> report::Look {
     let terminal = console::Term::stdout();
-    report::Look {
-        color: console::colors_enabled(),
-        width: terminal.size_checked().map(|(_, columns)| columns.into()),
-    }
+    report::Look { color: console::colors_enabled(), width: terminal.size_checked().map(|(_, columns)| columns.into()) }
 }

@@ -34,10 +34,7 @@ pub(super) fn run(args: &UpdateArgs) -> ExitCode {
     let request = Request {
         urls: args.url.clone(),
         to: args.to.clone(),
-        fetch: Fetching {
-            quiet: args.output.quiet,
-            ..Fetching::default()
-        },
+        fetch: Fetching { quiet: args.output.quiet, ..Fetching::default() },
         dry_run: args.fetch.dry_run,
         strict: args.output.strict,
     };

@@ -30,8 +30,6 @@ pub(super) fn run(args: &VendorArgs) -> ExitCode {
 
 fn request(args: &VendorArgs) -> Result<Request> {
     let paths = args.paths.iter().map(|given| text(given, "a path"));
-    let what = What::InPlace {
-        targets: paths.collect::<Result<Vec<String>>>()?,
-    };
+    let what = What::InPlace { targets: paths.collect::<Result<Vec<String>>>()? };
     Ok(args.how.request(what, To::Disk))
 }

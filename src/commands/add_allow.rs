@@ -28,10 +28,7 @@ pub(crate) fn add_allow(exceptions: &[Exception]) -> Result<usize, Failures> {
     let text = String::from_utf8_lossy(&text);
     let new = Config::append(&text, &entries)
         .ok_or_else(|| refused("its list `allow` is not written as one entry a line"))?;
-    let change = Change {
-        path: FILE_NAME.to_owned(),
-        to: Some((new.into_bytes().into(), false)),
-    };
+    let change = Change { path: FILE_NAME.to_owned(), to: Some((new.into_bytes().into(), false)) };
     working::write(&workspace, &[change])?;
     Ok(entries.len())
 }

@@ -56,9 +56,5 @@ pub(crate) fn affected(request: &Request) -> Result<Outcome, Failures> {
     let build = |survey: &Survey, found| as_built(&here, survey, &config, found);
     let mut affected = affected::affected(&changes, &config, was, is, &build)?;
     affected.roots.retain(|root| !root.is_named);
-    Ok(Outcome {
-        since: old.commit,
-        commit: new.commit,
-        affected,
-    })
+    Ok(Outcome { since: old.commit, commit: new.commit, affected })
 }

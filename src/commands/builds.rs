@@ -23,11 +23,7 @@ pub(crate) struct Builds {
 
 impl Builds {
     /// Returns the options of the builds.
-    pub(super) fn options(
-        &self,
-        fetch: &Fetching,
-        repo: Option<&LocalRepo>,
-    ) -> build_check::Options {
+    pub(super) fn options(&self, fetch: &Fetching, repo: Option<&LocalRepo>) -> build_check::Options {
         build_check::Options {
             program: self.program.clone(),
             arguments: self.arguments.clone(),

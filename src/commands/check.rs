@@ -52,10 +52,7 @@ impl What {
         match self {
             What::Index => Checking::Index,
             What::WorkingTree => Checking::WorkingTree,
-            What::Commit(rev) => Checking::Commit {
-                rev: rev.clone(),
-                commit: String::new(),
-            },
+            What::Commit(rev) => Checking::Commit { rev: rev.clone(), commit: String::new() },
         }
     }
 }
@@ -65,38 +62,25 @@ pub(crate) fn check(here: &Rc<LocalRepo>, request: &Request) -> Result<Checked, 
     let opened = open(here, &request.what)?;
     // A change that breaks it would stop every change after it.
     let own = Config::of(&*opened.tree, "")?;
-    let base = match &request.base {
-        Base::Own => None,
-        Base::Nothing => Some(Config::default()),
-        Base::Of(rev) => Some(policy(here, rev).map_err(|failures| {
-            failures.context(format_args!(
-                "cannot read the configuration of `{}`",
-                shown(rev)
-            ))
-        })?),
-    };
-    let paths = request
-        .paths
-        .iter()
-        .map(|text| from_top(here, &*opened.tree, text))
-        .collect::<Result<Vec<String>>>()?;
-    let looks = Looks {
-        here,
-        config: base.as_ref().unwrap_or(&own),
-        own: base.is_some().then_some(&own),
-    };
+    let base =
+        match &request.base {
+            Base::Own => None,
+            Base::Nothing => Some(Config::default()),
+            Base::Of(rev) => Some(policy(here, rev).map_err(|failures| {
+                failures.context(format_args!("cannot read the configuration of `{}`", shown(rev)))
+            })?),
+        };
+    let paths =
+        request.paths.iter().map(|text| from_top(here, &*opened.tree, text)).collect::<Result<Vec<String>>>()?;
+    let looks = Looks { here, config: base.as_ref().unwrap_or(&own), own: base.is_some().then_some(&own) };
     let unseen = || match opened.checking {
         Checking::Index | Checking::WorkingTree => unseen(here, &paths),
         Checking::Commit { .. } => 0,
     };
-    let mut checked = looks
-        .at(&opened, &paths)
-        .map_err(|failure| match unseen() {
-            0 => failure,
-            count => failure.hint(format!(
-                "untracked or ignored kustomizations there: {count}; git add them"
-            )),
-        })?;
+    let mut checked = looks.at(&opened, &paths).map_err(|failure| match unseen() {
+        0 => failure,
+        count => failure.hint(format!("untracked or ignored kustomizations there: {count}; git add them")),
+    })?;
     if checked.kustomizations == 0 {
         checked.unseen = unseen();
     }
@@ -120,12 +104,8 @@ fn policy(here: &Rc<LocalRepo>, rev: &str) -> Result<Config, Failures> {
 
 /// Returns how many kustomizations in or below `paths` are on disk and not known to git.
 fn unseen(here: &LocalRepo, paths: &[String]) -> usize {
-    let is_asked = |place: &&String| {
-        paths.is_empty()
-            || paths
-                .iter()
-                .any(|path| path::is_in(path::parent(place), path))
-    };
+    let is_asked =
+        |place: &&String| paths.is_empty() || paths.iter().any(|path| path::is_in(path::parent(place), path));
     let untracked = here.untracked(&FILE_NAMES).unwrap_or_default();
     untracked.iter().filter(is_asked).count()
 }
@@ -137,10 +117,7 @@ pub(super) fn before(workspace: &Workspace, paths: &[String]) -> Result<Vec<Find
             // Links that the check follows are none that the result depends on.
             let tree = tree.beside(object_id(&id.tree)?);
             let commit = id.commit.clone();
-            (
-                repo,
-                Opened::commit(repo, &id.commit, commit, Rc::new(tree)),
-            )
+            (repo, Opened::commit(repo, &id.commit, commit, Rc::new(tree)))
         }
         Files::WorkingTree { repo, tree, .. } => (repo, Opened::working_tree(repo, tree.clone())),
         Files::Disk { .. } | Files::Tree(_) => return Ok(Vec::new()),
@@ -151,29 +128,18 @@ pub(super) fn before(workspace: &Workspace, paths: &[String]) -> Result<Vec<Find
         config.include.clear();
         config.exclude.clear();
     }
-    let looks = Looks {
-        here,
-        config: &config,
-        own: None,
-    };
+    let looks = Looks { here, config: &config, own: None };
     let checked = looks.at(&opened, paths)?;
     if !checked.failures.is_empty() {
         return Err(Failures(checked.failures));
     }
     let counting = checked.findings.into_iter();
-    Ok(counting
-        .filter(|finding| finding.allowed.is_none())
-        .collect())
+    Ok(counting.filter(|finding| finding.allowed.is_none()).collect())
 }
 
 /// Leaves out what the commit has, too, from which the change to `base` begins, and finds what is new in its
 /// configuration and its locks.
-fn judge(
-    looks: &Looks<'_>,
-    opened: &Opened,
-    checked: &mut Checked,
-    base: &str,
-) -> Result<(), Failures> {
+fn judge(looks: &Looks<'_>, opened: &Opened, checked: &mut Checked, base: &str) -> Result<(), Failures> {
     let here = looks.here;
     let of = match &opened.checking {
         Checking::Commit { commit, .. } => Some(commit.as_str()),
@@ -255,10 +221,7 @@ impl Opened {
         let hash = tree.hash();
         let tree = Rc::new(CheckedOut::new(tree, hash));
         Opened {
-            checking: Checking::Commit {
-                rev: rev.to_owned(),
-                commit,
-            },
+            checking: Checking::Commit { rev: rev.to_owned(), commit },
             absences: Absences::new(here.clone(), tree.clone(), false),
             tree,
             index: None,
@@ -280,10 +243,8 @@ pub(crate) fn open(here: &Rc<LocalRepo>, what: &What) -> Result<Opened> {
     Ok(match what {
         // No index is what an empty repository has, too.
         What::Index if here.top.is_none() && !here.index.exists() => {
-            return Err(
-                Failure::new("this repository has no working tree, and no index to check")
-                    .hint("check a commit instead: --rev REV"),
-            );
+            return Err(Failure::new("this repository has no working tree, and no index to check")
+                .hint("check a commit instead: --rev REV"));
         }
         What::Index => {
             let index = Rc::new(IndexTree::open(here.clone())?);

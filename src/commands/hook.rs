@@ -34,12 +34,7 @@ pub(crate) fn install(hooks: &[Hook]) -> Result<Installed, Failures> {
     let here = repository_offline()?;
     let changes = hook::install(&here, hooks)?;
     let directory = Directory::find(&here)?;
-    Ok(Installed {
-        changes,
-        in_tree: directory.in_tree,
-        is_shared: directory.is_shared(&here),
-        is_off: is_off(&here)?,
-    })
+    Ok(Installed { changes, in_tree: directory.in_tree, is_shared: directory.is_shared(&here), is_off: is_off(&here)? })
 }
 
 /// Uninstalls our hooks, and returns what was done.
@@ -67,10 +62,8 @@ pub(crate) fn run(
         Running::Framework => vec![hook::framework(&here, framework)?],
         Running::Lock => Vec::new(),
     };
-    let judged = all.into_iter().map(|judged| Judgement {
-        checked: check::check(&here, &request(&judged)),
-        refs: judged.refs,
-    });
+    let judged =
+        all.into_iter().map(|judged| Judgement { checked: check::check(&here, &request(&judged)), refs: judged.refs });
     Ok(judged.collect())
 }
 

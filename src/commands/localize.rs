@@ -174,11 +174,9 @@ pub(crate) fn localize(request: &Request) -> Result<Outcome, Failures> {
             return Ok(outcome);
         }
     }
-    Err(Failure::new(format!(
-        "the remote branch moved {PUSHES} times while this was made"
-    ))
-    .hint("run the same command again")
-    .into())
+    Err(Failure::new(format!("the remote branch moved {PUSHES} times while this was made"))
+        .hint("run the same command again")
+        .into())
 }
 
 /// One run: where it starts and where it ends.
@@ -206,16 +204,7 @@ impl<'a> Run<'a> {
             trailers: destination.branch().is_some(),
         };
         let fetcher = fetcher(request, &workspace, &destination, &held)?;
-        Ok(Run {
-            deployed: None,
-            request,
-            workspace,
-            subject,
-            destination,
-            held,
-            options,
-            fetcher,
-        })
+        Ok(Run { deployed: None, request, workspace, subject, destination, held, options, fetcher })
     }
 
     /// Returns what `check` finds in what is localized where it stands, but for what localizing mends.
@@ -231,10 +220,7 @@ impl<'a> Run<'a> {
         };
         let brings_back = self.options.overwrite || is_left;
         let is_mended = |finding: &Finding| match finding.rule {
-            Rule::RemoteReference
-            | Rule::LockedReference
-            | Rule::StaleLock
-            | Rule::DeployedRemote => true,
+            Rule::RemoteReference | Rule::LockedReference | Rule::StaleLock | Rule::DeployedRemote => true,
             Rule::RemoteChart => self.workspace.config.helm,
             Rule::EditedCopy => brings_back,
             // What was brought in, and is brought in again.
@@ -326,20 +312,10 @@ impl<'a> Run<'a> {
     }
 
     /// Writes the result, unless something stands against it. None where the branch at the remote has moved meanwhile.
-    fn deliver(
-        self,
-        mut plan: Plan,
-        builds: Option<BuildCheck>,
-    ) -> Result<Option<Outcome>, Failures> {
-        let Run {
-            request,
-            workspace,
-            destination,
-            ..
-        } = &self;
+    fn deliver(self, mut plan: Plan, builds: Option<BuildCheck>) -> Result<Option<Outcome>, Failures> {
+        let Run { request, workspace, destination, .. } = &self;
         if let Some(builds) = &builds {
-            plan.warnings
-                .extend(request.builds.warnings(request.strict, builds));
+            plan.warnings.extend(request.builds.warnings(request.strict, builds));
         }
         plan.warnings.extend(destination.warning(workspace)?);
         Warning::judge(&mut plan.warnings, &workspace.config, request.strict);
@@ -361,19 +337,14 @@ impl<'a> Run<'a> {
             Ok(delivered) => {
                 let status = Status::of(&delivered);
                 match delivered {
-                    Delivered::Committed(committed) => {
-                        (status, Some(committed.commit), Some(committed.tree))
-                    }
+                    Delivered::Committed(committed) => (status, Some(committed.commit), Some(committed.tree)),
                     _ => (status, None, None),
                 }
             }
         };
         let branch = destination.branch().map(|branch| BranchOutcome {
             name: branch.name().to_owned(),
-            pushed: branch
-                .remote()
-                .filter(|_| commit.is_some())
-                .map(str::to_owned),
+            pushed: branch.remote().filter(|_| commit.is_some()).map(str::to_owned),
             commit,
             tree,
             source: branch.source().to_owned(),
@@ -385,11 +356,7 @@ impl<'a> Run<'a> {
         });
         let changes = Lock::changes(&before, &plan.lock);
         let result = Localized::of(&plan, destination.shown(), self.subject.targets(), false);
-        Ok(Some(Outcome {
-            branch,
-            builds,
-            ..outcome(status, result, plan, changes)
-        }))
+        Ok(Some(Outcome { branch, builds, ..outcome(status, result, plan, changes) }))
     }
 
     /// Returns why a result is not written; none if it is.
@@ -413,9 +380,7 @@ impl<'a> Run<'a> {
             // the commit message holds the record.
             Writes::InPlace { changes, .. }
                 if self.destination.branch().is_some_and(OnBranch::is_new)
-                    && changes.iter().all(|change| {
-                        [LOCK_NAME, HYDRATOR_METADATA].contains(&change.path.as_str())
-                    }) =>
+                    && changes.iter().all(|change| [LOCK_NAME, HYDRATOR_METADATA].contains(&change.path.as_str())) =>
             {
                 plan.lock.clone()
             }
@@ -435,22 +400,14 @@ fn workspace(request: &Request) -> Result<Workspace, Failures> {
 fn opened(request: &Request) -> Result<Workspace, Failures> {
     match (&request.to, &request.what) {
         (To::Branch(_), what) => {
-            let repo = if request.fetch.offline {
-                LocalRepo::discover_offline()?
-            } else {
-                LocalRepo::discover()?
-            };
+            let repo = if request.fetch.offline { LocalRepo::discover_offline()? } else { LocalRepo::discover()? };
             let Some(repo) = repo else {
-                return Err(Failure::new(
-                    "this is not a git repository, so there is nowhere to commit to",
-                )
-                .hint(match what {
-                    What::Copy { .. } => {
-                        "run it in a repository, or write plain files: `--no-commit`"
-                    }
-                    What::InPlace { .. } => "run it in a repository",
-                })
-                .into());
+                return Err(Failure::new("this is not a git repository, so there is nowhere to commit to")
+                    .hint(match what {
+                        What::Copy { .. } => "run it in a repository, or write plain files: `--no-commit`",
+                        What::InPlace { .. } => "run it in a repository",
+                    })
+                    .into());
             };
             repo.begin_settings();
             Workspace::of_rev(Rc::new(repo), request.rev.as_deref())
@@ -462,12 +419,7 @@ fn opened(request: &Request) -> Result<Workspace, Failures> {
 
 /// Sets up fetching. The lock of the source decides; on disk and in a copy the rest is resolved, where the lock of what
 /// was localized before does not hold it.
-fn fetcher(
-    request: &Request,
-    workspace: &Workspace,
-    destination: &Destination,
-    held: &Held,
-) -> Result<Fetcher> {
+fn fetcher(request: &Request, workspace: &Workspace, destination: &Destination, held: &Held) -> Result<Fetcher> {
     let files = held.files.clone();
     let is_in_place = matches!(request.what, What::InPlace { .. });
     let own = files.as_ref().filter(|_| !is_in_place);
@@ -500,12 +452,7 @@ pub(super) fn withheld(plan: &Plan, dry_run: bool) -> Option<Status> {
 }
 
 /// Returns the result of a plan on disk, without builds. `changes` are those of the lock.
-pub(super) fn outcome(
-    status: Status,
-    result: Localized,
-    plan: Plan,
-    changes: Vec<Change>,
-) -> Outcome {
+pub(super) fn outcome(status: Status, result: Localized, plan: Plan, changes: Vec<Change>) -> Outcome {
     let mut graphs = vec![plan.before];
     if let Writes::InPlace { after, .. } = plan.writes {
         graphs.push(*after);
@@ -548,10 +495,7 @@ impl Localized {
             Writes::Copy { files, .. } => Localized::Copy(CopyOutcome {
                 target: plan.lock.target.clone().unwrap_or_default(),
                 new_dir: new_dir.to_owned(),
-                files: files
-                    .iter()
-                    .map(|(path, file)| (path.clone(), file.content.bytes().len() as u64))
-                    .collect(),
+                files: files.iter().map(|(path, file)| (path.clone(), file.content.bytes().len() as u64)).collect(),
             }),
             Writes::InPlace { changes, stage, .. } => Localized::InPlace(InPlaceOutcome {
                 targets: targets.to_vec(),

@@ -66,23 +66,11 @@ pub(crate) fn lock(request: &Request) -> Result<Outcome, Failures> {
         Some(relocked) => relocked,
         None => {
             let held = Rc::new(without_charts(&before, config.helm));
-            let mut fetcher = fetching::fetcher(
-                Some(repo),
-                request.fetch.options(config),
-                vec![held.clone()],
-                None,
-            )?;
+            let mut fetcher = fetching::fetcher(Some(repo), request.fetch.options(config), vec![held.clone()], None)?;
             relock(&workspace, &paths, &held, &mut fetcher)?
         }
     };
-    finish(
-        &workspace,
-        request.dry_run,
-        Vec::new(),
-        &before,
-        relocked,
-        Vec::new(),
-    )
+    finish(&workspace, request.dry_run, Vec::new(), &before, relocked, Vec::new())
 }
 
 /// Writes a lock if it is another one.
@@ -98,9 +86,8 @@ pub(super) fn finish(
     let is_same = relocked.lock == **before && !workspace.is_in_conflict();
     let edited = edits.iter().map(|edit| edit.path.clone()).collect();
     // A first lock that holds nothing tells nothing.
-    let is_nothing = workspace.lock.is_none()
-        && relocked.lock.remotes.is_empty()
-        && !relocked.unresolved.failures.is_empty();
+    let is_nothing =
+        workspace.lock.is_none() && relocked.lock.remotes.is_empty() && !relocked.unresolved.failures.is_empty();
     let is_same = (is_same || is_nothing) && edits.is_empty();
     let is_refused = warnings.iter().any(Warning::fails);
     let status = match (is_same, dry_run) {
@@ -112,10 +99,8 @@ pub(super) fn finish(
         }
         (false, true) => Status::DryRun,
         (false, false) => {
-            let change = Change {
-                path: LOCK_NAME.to_owned(),
-                to: Some((relocked.lock.render()?.into_bytes().into(), false)),
-            };
+            let change =
+                Change { path: LOCK_NAME.to_owned(), to: Some((relocked.lock.render()?.into_bytes().into(), false)) };
             let changes: Vec<Change> = edits.into_iter().chain([change]).collect();
             working::write(workspace, &changes)?;
             Status::Written

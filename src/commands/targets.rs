@@ -50,19 +50,12 @@ fn find(here: &Rc<LocalRepo>, tree: &Rc<dyn Listing>) -> Result<(Survey, Targets
 
 /// Returns what is deployed with objects as the builds that change them make them; where this program does not build, with
 /// what may change them.
-pub(super) fn as_built(
-    here: &Rc<LocalRepo>,
-    survey: &Survey,
-    config: &Config,
-    mut found: Targets,
-) -> Result<Targets> {
+pub(super) fn as_built(here: &Rc<LocalRepo>, survey: &Survey, config: &Config, mut found: Targets) -> Result<Targets> {
     survey.settle(&mut found);
     let tree = &**survey.tree();
     let mut builds = ObjectBuilds::default();
     let run = |builders: &[&Builder]| builds.run(survey, builders);
-    let find = |before: &Targets, built: &[_]| {
-        find_built(tree, config, || Identity::of(here, config), before, built)
-    };
+    let find = |before: &Targets, built: &[_]| find_built(tree, config, || Identity::of(here, config), before, built);
     survey.built(found, config.load_restrictor, run, find)
 }
 
@@ -81,8 +74,7 @@ pub(crate) fn build(request: &Request, name: &str) -> Result<Vec<u8>, Failures> 
     let tree = &*opened.tree;
     let (_, found) = find(&here, &opened.tree)?;
     let target = named(&found, name)?;
-    let not_built =
-        |why: &str| Failure::new(format!("{} cannot be built here: {why}", target.by()));
+    let not_built = |why: &str| Failure::new(format!("{} cannot be built here: {why}", target.by()));
     let there = match &target.place {
         Place::Here(there) => there,
         Place::External(why) | Place::Templated(why) => return Err(not_built(why).into()),
@@ -99,11 +91,7 @@ pub(crate) fn build(request: &Request, name: &str) -> Result<Vec<u8>, Failures> 
     let directory = scratch.path().join(&generated.directory);
     std::fs::create_dir_all(&directory).map_err(put)?;
     std::fs::write(directory.join(generated.file_name), &generated.text).map_err(put)?;
-    Ok(build_check::build_one(
-        scratch.path(),
-        &directory,
-        &generated.arguments,
-    )?)
+    Ok(build_check::build_one(scratch.path(), &directory, &generated.arguments)?)
 }
 
 /// Returns the target that a name means: that of its object, with or without its namespace, else its directory, which
@@ -129,27 +117,21 @@ fn named<'a>(found: &'a Targets, name: &str) -> Result<&'a Target> {
         [] => {
             let failure = Failure::new(format!("no target has the name `{}`", shown(name)));
             let known = found.targets.iter().map(|target| &target.object);
-            let known: Vec<String> = known
-                .flat_map(|object| [object.name.clone(), object.full_name()])
-                .collect();
+            let known: Vec<String> = known.flat_map(|object| [object.name.clone(), object.full_name()]).collect();
             Err(match nearest(name, known.iter().map(String::as_str)) {
                 Some(meant) => failure.hint(format!("did you mean `{}`?", shown(meant))),
                 None => failure.hint("list them: git kustomize-localize targets"),
             })
         }
         [one, other, ..] if one.by() == other.by() => {
-            let [one_path, other_path] =
-                [one, other].map(|target| shown(directory(target).unwrap_or_default()));
+            let [one_path, other_path] = [one, other].map(|target| shown(directory(target).unwrap_or_default()));
             let message = format!("{} deploys `{one_path}` and `{other_path}`", one.by());
             Err(Failure::new(message).hint("name one of the directories"))
         }
-        [one, other, ..] => Err(Failure::new(format!(
-            "`{}` is the name of {} and of {}",
-            shown(name),
-            one.by(),
-            other.by()
-        ))
-        .hint("name one of them in full, as these are")),
+        [one, other, ..] => {
+            Err(Failure::new(format!("`{}` is the name of {} and of {}", shown(name), one.by(), other.by()))
+                .hint("name one of them in full, as these are"))
+        }
     }
 }
 

@@ -33,11 +33,9 @@ pub(crate) fn tree(request: &Request) -> Result<ReferenceTree, Failures> {
     if let Some(url) = &request.invert {
         let name = update::Name::of(url);
         if !reference_tree.invert(|node| is_named(&name, node) && is_there(url, node)) {
-            return Err(
-                Failure::new(format!("nothing names `{}`", redact::url(url)))
-                    .hint("list the remote references: git kustomize-localize tree --remote")
-                    .into(),
-            );
+            return Err(Failure::new(format!("nothing names `{}`", redact::url(url)))
+                .hint("list the remote references: git kustomize-localize tree --remote")
+                .into());
         }
     }
     Ok(reference_tree)
@@ -51,18 +49,14 @@ fn of(here: &Rc<LocalRepo>, what: &What, request: &Request) -> Result<ReferenceT
         .iter()
         .map(|text| {
             if text.contains("://") {
-                Err(Failure::new(format!(
-                    "`{}` is not a directory of this repository",
-                    redact::url(text)
-                ))
-                .hint("to see what references it: --invert URL"))
+                Err(Failure::new(format!("`{}` is not a directory of this repository", redact::url(text)))
+                    .hint("to see what references it: --invert URL"))
             } else {
                 from_top(here, &*opened.tree, text)
             }
         })
         .collect::<Result<Vec<String>>>()?;
-    let mut reference_tree =
-        reference_tree::survey(opened.tree, &config, &targets, request.invert.is_some())?;
+    let mut reference_tree = reference_tree::survey(opened.tree, &config, &targets, request.invert.is_some())?;
     if request.remote {
         reference_tree.only_remote();
     }
@@ -80,12 +74,10 @@ fn is_there(url: &str, node: &Node) -> bool {
 /// Returns whether a URL of the command line means a node, by its own URL or by what it was brought in from.
 fn is_named(name: &update::Name, node: &Node) -> bool {
     match &node.kind {
-        NodeKind::Root { localized, .. } | NodeKind::File { localized } => localized
-            .as_ref()
-            .is_some_and(|label| name.is_of_reference(label)),
-        NodeKind::Git { .. } | NodeKind::Http { .. } | NodeKind::Chart { .. } => {
-            name.is_of_reference(&node.name)
+        NodeKind::Root { localized, .. } | NodeKind::File { localized } => {
+            localized.as_ref().is_some_and(|label| name.is_of_reference(label))
         }
+        NodeKind::Git { .. } | NodeKind::Http { .. } | NodeKind::Chart { .. } => name.is_of_reference(&node.name),
         NodeKind::Broken { .. } => false,
     }
 }

@@ -46,16 +46,10 @@ pub(crate) enum Outcome {
 pub(crate) fn update(request: &Request) -> Result<Outcome, Failures> {
     let mut workspace = Workspace::of_working_tree(false)?;
     let before = workspace.lock.clone().ok_or_else(|| {
-        Failure::new("there is no lock at the top of this repository")
-            .hint("git kustomize-localize lock")
+        Failure::new("there is no lock at the top of this repository").hint("git kustomize-localize lock")
     })?;
     let mut selected = update::select(&before, &request.urls)?;
-    let tip = Tip {
-        tree: workspace.tree.clone(),
-        directory: String::new(),
-        lock: before.clone(),
-        has_licenses: false,
-    };
+    let tip = Tip { tree: workspace.tree.clone(), directory: String::new(), lock: before.clone(), has_licenses: false };
     let edits = match &request.to {
         Some(to) => Some(edit(&mut workspace, &before, &selected, &request.urls, to)?),
         None => None,
@@ -64,10 +58,7 @@ pub(crate) fn update(request: &Request) -> Result<Outcome, Failures> {
     loop {
         let mut fetcher = fetching::fetcher(
             workspace.repo(),
-            fetch::Options {
-                before: Some(before.clone()),
-                ..request.fetch.options(&workspace.config)
-            },
+            fetch::Options { before: Some(before.clone()), ..request.fetch.options(&workspace.config) },
             vec![Rc::new(update::without(&before, &selected))],
             Some(tip.clone()),
         )?;
@@ -104,21 +95,13 @@ fn resolved(
     if again.is_empty() {
         let relocked = relock(workspace, &[], before, fetcher)?;
         return match edits {
-            Some(_) if !relocked.unresolved.failures.is_empty() => {
-                Err(Failures(relocked.unresolved.failures))
-            }
+            Some(_) if !relocked.unresolved.failures.is_empty() => Err(Failures(relocked.unresolved.failures)),
             _ => Ok(Resolved::Lock(Box::new(relocked))),
         };
     }
     let request = match edits {
-        Some(edits) => in_place::Request {
-            targets: edits.roots.clone(),
-            ..in_place::Request::default()
-        },
-        None => in_place::Request {
-            again,
-            ..in_place::Request::default()
-        },
+        Some(edits) => in_place::Request { targets: edits.roots.clone(), ..in_place::Request::default() },
+        None => in_place::Request { again, ..in_place::Request::default() },
     };
     let plan = in_place::plan(workspace, &request, &Options::default(), fetcher)?;
     Ok(Resolved::Files(Box::new(plan)))
@@ -157,8 +140,7 @@ fn edit(
     urls: &[String],
     to: &str,
 ) -> Result<Edits, Failures> {
-    let (tree, roots) =
-        in_place::turned_back(workspace, before, &update::stored(before, selected))?;
+    let (tree, roots) = in_place::turned_back(workspace, before, &update::stored(before, selected))?;
     workspace.tree = tree;
     let names: Vec<update::Name> = urls.iter().map(|url| update::Name::of(url)).collect();
     let changes = update::retargeted(workspace, &names, to)?;
@@ -173,11 +155,7 @@ fn edit(
 }
 
 /// Takes entries out of those that are resolved again; returns whether there were any.
-fn leave_out(
-    selected: &mut Vec<Remote>,
-    out: Vec<(String, Failure)>,
-    kept: &mut Vec<Failure>,
-) -> bool {
+fn leave_out(selected: &mut Vec<Remote>, out: Vec<(String, Failure)>, kept: &mut Vec<Failure>) -> bool {
     selected.retain(|remote| !out.iter().any(|(label, _)| *label == remote.label()));
     let is_any = !out.is_empty();
     kept.extend(out.into_iter().map(|(_, failure)| failure));
@@ -188,14 +166,11 @@ fn leave_out(
 /// who names them, and so who may be asked with which login.
 fn unanswered(fetcher: &mut Fetcher, selected: &[Remote]) -> Vec<(String, Failure)> {
     let own = selected.iter().filter(|remote| remote.through().is_empty());
-    let wanted: Vec<(String, RemoteRef)> = own
-        .filter_map(|remote| Some((remote.label(), update::wanted(remote)?)))
-        .collect();
+    let wanted: Vec<(String, RemoteRef)> =
+        own.filter_map(|remote| Some((remote.label(), update::wanted(remote)?))).collect();
     let references: Vec<RemoteRef> = wanted.iter().map(|(_, wanted)| wanted.clone()).collect();
     let answers = fetcher.resolve(&references).into_iter().zip(wanted);
-    answers
-        .filter_map(|(answer, (label, _))| Some((label, answer.err()?)))
-        .collect()
+    answers.filter_map(|(answer, (label, _))| Some((label, answer.err()?))).collect()
 }
 
 /// Writes what was resolved.
@@ -214,18 +189,13 @@ fn finish(
         Resolved::Lock(relocked) => {
             let dry_run = request.dry_run;
             let outcome = lock::finish(workspace, dry_run, rewritten, before, *relocked, edits)?;
-            Ok(Outcome::Locked(Box::new(lock::Outcome {
-                both: kept,
-                news,
-                ..outcome
-            })))
+            Ok(Outcome::Locked(Box::new(lock::Outcome { both: kept, news, ..outcome })))
         }
         Resolved::Files(mut plan) => {
             plan.warnings.extend(rewritten);
             Warning::judge(&mut plan.warnings, &workspace.config, request.strict);
             if let Writes::InPlace { changes, .. } = &mut plan.writes {
-                let known: BTreeSet<String> =
-                    changes.iter().map(|change| change.path.clone()).collect();
+                let known: BTreeSet<String> = changes.iter().map(|change| change.path.clone()).collect();
                 changes.extend(edits.into_iter().filter(|edit| !known.contains(&edit.path)));
             }
             if let Some(deployed) = Deployed::of(workspace, &plan, None)? {
@@ -243,10 +213,7 @@ fn finish(
             };
             let changes = Lock::changes(before, &plan.lock);
             let result = Localized::of(&plan, "", &[], true);
-            let outcome = localize::Outcome {
-                news,
-                ..localize::outcome(status, result, *plan, changes)
-            };
+            let outcome = localize::Outcome { news, ..localize::outcome(status, result, *plan, changes) };
             Ok(Outcome::Localized(Box::new(outcome), kept))
         }
     }
@@ -256,20 +223,11 @@ fn finish(
 /// far as the remotes tell.
 fn histories(fetcher: &Fetcher, before: &Lock, after: &Lock) -> (Vec<Warning>, News) {
     let pairs = message::pairs(before, after);
-    let moves: Vec<Move> = pairs
-        .iter()
-        .map(|(old, new)| message::between(old, new))
-        .collect();
+    let moves: Vec<Move> = pairs.iter().map(|(old, new)| message::between(old, new)).collect();
     let (mut warnings, mut news) = (Vec::new(), News::new());
-    for (moved, ((_, new), history)) in moves
-        .iter()
-        .zip(pairs.iter().zip(fetcher.histories(&moves)))
-    {
+    for (moved, ((_, new), history)) in moves.iter().zip(pairs.iter().zip(fetcher.histories(&moves))) {
         let Some(history) = history else { continue };
-        news.insert(
-            Remote::Git((*new).clone()).label(),
-            message::subjects(&history),
-        );
+        news.insert(Remote::Git((*new).clone()).label(), message::subjects(&history));
         let was = short(&moved.old);
         let what = match history.course {
             Course::Back => format!("was set back: it is older than {was}, which was locked"),
@@ -278,10 +236,7 @@ fn histories(fetcher: &Fetcher, before: &Lock, after: &Lock) -> (Vec<Warning>, N
         };
         let name = moved.to.as_deref().unwrap_or("HEAD");
         if moved.from == moved.to && !fetcher.is_tag(&moved.url, name) {
-            let location = Location {
-                file: LOCK_NAME.to_owned(),
-                ..Location::default()
-            };
+            let location = Location { file: LOCK_NAME.to_owned(), ..Location::default() };
             let message = format!("`{name}` of {} {what}", moved.url);
             warnings.push(Warning::new(Rule::RewrittenBranch, location, message));
         }

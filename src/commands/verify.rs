@@ -32,13 +32,8 @@ pub(crate) struct Request {
 pub(crate) fn verify(request: &Request) -> Result<Verified, Failures> {
     let here = LocalRepo::discover_offline()?.map(Rc::new);
     let directory = directory(request, here.as_deref())?;
-    let upstream = request
-        .upstream
-        .then(|| asker(here.as_deref(), request))
-        .transpose()?;
-    let ask = upstream
-        .as_ref()
-        .map(|upstream| |remotes: &[&crate::record::Remote]| upstream.ask(remotes));
+    let upstream = request.upstream.then(|| asker(here.as_deref(), request)).transpose()?;
+    let ask = upstream.as_ref().map(|upstream| |remotes: &[&crate::record::Remote]| upstream.ask(remotes));
     let ask = ask.as_ref().map(|ask| ask as &Ask<'_>);
     if let Some(directory) = directory {
         return verify_directory(directory, here.is_some(), ask);
@@ -57,11 +52,7 @@ pub(crate) fn verify(request: &Request) -> Result<Verified, Failures> {
             paths.push(from_top(&here, &tree, text)?);
         }
     }
-    let asked = verify::Request {
-        rev,
-        paths: &paths,
-        upstream: ask,
-    };
+    let asked = verify::Request { rev, paths: &paths, upstream: ask };
     let mut verified = verify::verify(&here, &asked)?;
     if request.rebuild {
         rebuilt::compare(&mut verified)?;
@@ -72,10 +63,7 @@ pub(crate) fn verify(request: &Request) -> Result<Verified, Failures> {
 /// Sets up asking with the connection settings of the repository, if there is one.
 fn asker(here: Option<&LocalRepo>, request: &Request) -> Result<crate::fetch::Upstream> {
     let settings = here.map(LocalRepo::connection_config).transpose()?;
-    let options = crate::fetch::Options {
-        quiet: request.quiet,
-        ..crate::fetch::Options::default()
-    };
+    let options = crate::fetch::Options { quiet: request.quiet, ..crate::fetch::Options::default() };
     let git = crate::git::RemoteGit::new(settings.unwrap_or_default());
     crate::fetch::Upstream::new(git, &options)
 }
@@ -94,27 +82,14 @@ fn directory<'a>(request: &'a Request, here: Option<&LocalRepo>) -> Result<Optio
         if !Path::new(text).join(LOCK_NAME).is_file() {
             return Ok(None);
         }
-        return Err(Failure::new(format!(
-            "`{text}` names both a commit and a directory with a `{LOCK_NAME}`"
-        ))
-        .hint(format!(
-            "the directory: {}",
-            command("git kustomize-localize verify", [format!("./{text}")])
-        ))
-        .hint(format!(
-            "the commit: git kustomize-localize verify {}",
-            id.commit
-        )));
+        return Err(Failure::new(format!("`{text}` names both a commit and a directory with a `{LOCK_NAME}`"))
+            .hint(format!("the directory: {}", command("git kustomize-localize verify", [format!("./{text}")])))
+            .hint(format!("the commit: git kustomize-localize verify {}", id.commit)));
     }
-    for (option, is_given) in [
-        ("--rebuild", request.rebuild),
-        ("PATH", !request.paths.is_empty()),
-    ] {
+    for (option, is_given) in [("--rebuild", request.rebuild), ("PATH", !request.paths.is_empty())] {
         if is_given {
-            return Err(Failure::new(format!(
-                "{option} is for a commit, and `{text}` is a directory"
-            ))
-            .hint("leave it out, or name a commit"));
+            return Err(Failure::new(format!("{option} is for a commit, and `{text}` is a directory"))
+                .hint("leave it out, or name a commit"));
         }
     }
     Ok(Some(text))

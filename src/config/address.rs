@@ -15,13 +15,7 @@ use crate::redact;
 use crate::tree::path;
 
 /// The schemes that a glob can name, and the port that need not be written.
-const SCHEMES: [(&str, &str); 5] = [
-    ("https", ":443"),
-    ("ssh", ":22"),
-    ("http", ":80"),
-    ("oci", ":443"),
-    ("file", ""),
-];
+const SCHEMES: [(&str, &str); 5] = [("https", ":443"), ("ssh", ":22"), ("http", ":80"), ("oci", ":443"), ("file", "")];
 
 /// A glob of URLs: `HOST`, `HOST/PATH` or `SCHEME://HOST/PATH`.
 ///
@@ -93,11 +87,7 @@ fn split(text: &str) -> Parts<'_> {
     if let Some((scp_host, _)) = host.split_once(':')
         && host.contains('@')
     {
-        return (
-            Some("ssh"),
-            without_user(scp_host),
-            &text[scp_host.len() + 1..],
-        );
+        return (Some("ssh"), without_user(scp_host), &text[scp_host.len() + 1..]);
     }
     (None, host, path)
 }
@@ -107,9 +97,7 @@ fn without_user(host: &str) -> &str {
 }
 
 fn scheme(text: &str) -> Option<(&'static str, &'static str)> {
-    SCHEMES
-        .into_iter()
-        .find(|(scheme, _)| scheme.eq_ignore_ascii_case(text))
+    SCHEMES.into_iter().find(|(scheme, _)| scheme.eq_ignore_ascii_case(text))
 }
 
 /// Returns the names of a path.
@@ -135,10 +123,7 @@ fn is_host(text: &str) -> bool {
         let allowed = |c: char| c.is_ascii_alphanumeric() || others.contains(c);
         !text.is_empty() && text.chars().all(allowed)
     };
-    let is_host = match host
-        .strip_prefix('[')
-        .and_then(|host| host.strip_suffix(']'))
-    {
+    let is_host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
         Some(address) => name(address, ":."),
         None => name(host, ".-_"),
     };
@@ -151,9 +136,7 @@ fn is_plain(name: &str) -> bool {
     !matches!(name, "." | "..")
         && !name.contains(['\\', '?', '#'])
         && !name.contains(char::is_control)
-        && !["%2e", "%2f", "%5c", "%00"]
-            .iter()
-            .any(|encoded| lower.contains(encoded))
+        && !["%2e", "%2f", "%5c", "%00"].iter().any(|encoded| lower.contains(encoded))
 }
 
 impl Address {
@@ -223,13 +206,9 @@ impl UrlGlob {
                 Some((scheme, port)) => Some((scheme, port)),
                 None => {
                     let known = SCHEMES.map(|(scheme, _)| scheme);
-                    let hint = nearest(written, known)
-                        .map(|meant| format!(" (did you mean `{meant}`?)"))
-                        .unwrap_or_default();
-                    return Err(format!(
-                        "has the scheme `{written}`, which is none of {}{hint}",
-                        known.join(", ")
-                    ));
+                    let hint =
+                        nearest(written, known).map(|meant| format!(" (did you mean `{meant}`?)")).unwrap_or_default();
+                    return Err(format!("has the scheme `{written}`, which is none of {}{hint}", known.join(", ")));
                 }
             },
         };
@@ -243,9 +222,7 @@ impl UrlGlob {
             "." | ".." => return refused("is a path of this repository, not a URL"),
             "*" | "**" => Host::Any,
             host => match host.strip_prefix('*') {
-                Some(domain) if domain.starts_with('.') && is_host(domain) => {
-                    Host::Below(domain.to_owned())
-                }
+                Some(domain) if domain.starts_with('.') && is_host(domain) => Host::Below(domain.to_owned()),
                 None if is_host(host) => Host::Is(host.to_owned()),
                 _ if host.contains('*') => {
                     return Err(format!(
@@ -257,25 +234,13 @@ impl UrlGlob {
         };
         let names: Vec<&str> = names(path).collect();
         if let Some(name) = names.iter().find(|name| !is_plain(name)) {
-            return Err(format!(
-                "holds `{name}`, which no URL that is accepted holds"
-            ));
+            return Err(format!("holds `{name}`, which no URL that is accepted holds"));
         }
         // Whatever follows is covered anyway.
-        let end = names
-            .iter()
-            .rposition(|name| *name != "**")
-            .map_or(0, |last| last + 1);
+        let end = names.iter().rposition(|name| *name != "**").map_or(0, |last| last + 1);
         let names = names[..end].join("/");
-        let path = (!names.is_empty())
-            .then(|| glob::compile(&names))
-            .transpose()?;
-        Ok(UrlGlob {
-            text: text.to_owned(),
-            scheme,
-            host,
-            path,
-        })
+        let path = (!names.is_empty()).then(|| glob::compile(&names)).transpose()?;
+        Ok(UrlGlob { text: text.to_owned(), scheme, host, path })
     }
 
     /// Returns the text of a glob that matches what a finding is about, and as little else as can be; none where no
@@ -303,9 +268,7 @@ impl UrlGlob {
         let host = match &self.host {
             Host::Any => true,
             Host::Is(host) => *host == address.host,
-            Host::Below(domain) => {
-                address.host.len() > domain.len() && address.host.ends_with(domain.as_str())
-            }
+            Host::Below(domain) => address.host.len() > domain.len() && address.host.ends_with(domain.as_str()),
         };
         let path = address.path.join("/");
         let begins = |glob: &GlobMatcher| path::and_above(&path).any(|path| glob.is_match(path));

@@ -94,9 +94,9 @@ impl Config {
             return None;
         }
         let refs = RefPolicy::of(rule, subject);
-        self.allow.iter().position(|allow| {
-            allow.rules.contains(&rule) && allow.refs <= refs && allow.what.covers(subject, file)
-        })
+        self.allow
+            .iter()
+            .position(|allow| allow.rules.contains(&rule) && allow.refs <= refs && allow.what.covers(subject, file))
     }
 
     /// Returns why something that a rule is about stays as it is; none if no entry of `allow` covers it.
@@ -147,11 +147,7 @@ impl Config {
         Some(Exception {
             key,
             refs: RefPolicy::of(rule, subject).name(),
-            rule: if rule.is_allowed_by_default() {
-                ""
-            } else {
-                rule.id()
-            },
+            rule: if rule.is_allowed_by_default() { "" } else { rule.id() },
             repository: repository.to_owned(),
             glob,
         })
@@ -210,23 +206,15 @@ mod tests {
             reference: Some("x".to_owned()),
             pin,
         };
-        let http = |url: &str| Subject::Http {
-            url: url.to_owned(),
-        };
+        let http = |url: &str| Subject::Http { url: url.to_owned() };
         let helm = |url: &str, version: &str| Subject::Helm {
             url: url.to_owned(),
             chart: "web".to_owned(),
             version: version.to_owned(),
         };
-        let image = |image: &str| Subject::Image {
-            image: image.to_owned(),
-        };
-        let path = |path: &str| Subject::Path {
-            path: path.to_owned(),
-        };
-        let program = |program: &str| Subject::Program {
-            program: program.to_owned(),
-        };
+        let image = |image: &str| Subject::Image { image: image.to_owned() };
+        let path = |path: &str| Subject::Path { path: path.to_owned() };
+        let program = |program: &str| Subject::Program { program: program.to_owned() };
         use Rule::{Function, MissingPath, OutOfScope, RemoteChart, RemoteReference};
         for (rule, subject) in [
             (RemoteReference, git("https://github.com/o/r.git", "tag")),
@@ -259,10 +247,7 @@ mod tests {
             let other = path("app/other.env");
             assert_eq!(config.allowed_by(rule, &other, "other.yaml"), None);
         }
-        assert_eq!(
-            Config::exception(Rule::StaleAllow, &Subject::Local, "x"),
-            None
-        );
+        assert_eq!(Config::exception(Rule::StaleAllow, &Subject::Local, "x"), None);
     }
 
     #[test]

@@ -11,9 +11,7 @@ impl Config {
         let is_key = |line: &&str| line.strip_prefix("allow:").is_some_and(is_blank);
         let is_empty = |line: &&str| {
             let value = line.strip_prefix("allow:").map(str::trim_start);
-            value
-                .and_then(|value| value.strip_prefix("[]"))
-                .is_some_and(is_blank)
+            value.and_then(|value| value.strip_prefix("[]")).is_some_and(is_blank)
         };
         let (at, indent) = match lines.iter().position(|line| is_key(line) || is_empty(line)) {
             Some(key) => {
@@ -33,25 +31,15 @@ impl Config {
                 (lines.len(), 0)
             }
         };
-        let entries: Vec<String> = entries
-            .iter()
-            .map(|entry| " ".repeat(indent) + entry)
-            .collect();
+        let entries: Vec<String> = entries.iter().map(|entry| " ".repeat(indent) + entry).collect();
         lines.splice(at..at, entries.iter().map(String::as_str));
         let new = lines.join(end) + end;
         // Read again: what could not be told from the lines is not written.
-        let (before, after) = (
-            Config::parse(text.as_bytes(), ""),
-            Config::parse(new.as_bytes(), ""),
-        );
+        let (before, after) = (Config::parse(text.as_bytes(), ""), Config::parse(new.as_bytes(), ""));
         let (mut before, mut after) = (before.ok()?, after.ok()?);
         let kept = before.allow.len();
         let is_same = after.allow.len() == kept + entries.len()
-            && before
-                .allow
-                .iter()
-                .zip(&after.allow)
-                .all(|(old, new)| old.says(new) && old.reason == new.reason);
+            && before.allow.iter().zip(&after.allow).all(|(old, new)| old.says(new) && old.reason == new.reason);
         before.allow.clear();
         after.allow.clear();
         (is_same && format!("{before:?}") == format!("{after:?}")).then_some(new)
@@ -85,10 +73,7 @@ mod tests {
                 "allow: # ours\n  # first\n  - url: a.example\n    reason: >-\n      r\n      # s\n",
                 "allow: # ours\n  # first\n  - url: a.example\n    reason: >-\n      r\n  @\n      # s\n",
             ),
-            (
-                "allow:\r\n- {url: a.example, reason: r}\r\n",
-                "allow:\r\n- {url: a.example, reason: r}\r\n@\r\n",
-            ),
+            ("allow:\r\n- {url: a.example, reason: r}\r\n", "allow:\r\n- {url: a.example, reason: r}\r\n@\r\n"),
         ] {
             let found = Config::append(text, &[ENTRY.to_owned()]);
             // What looks like a comment is text.

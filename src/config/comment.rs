@@ -68,18 +68,13 @@ impl Comments {
 
     /// Returns the indexes of the comments that allow what a rule finds at a place: at the whole file where there is
     /// none.
-    pub(crate) fn allowing(
-        &self,
-        rule: Rule,
-        span: Option<Span>,
-    ) -> impl Iterator<Item = (usize, &Said)> {
+    pub(crate) fn allowing(&self, rule: Rule, span: Option<Span>) -> impl Iterator<Item = (usize, &Said)> {
         let on = |line: usize| self.by_line.get(&line).into_iter().flatten().copied();
         let indexes: BTreeSet<usize> = match span {
             None => self.first.iter().copied().collect(),
             Some(span) => {
                 // On the last line, only those that stand on it.
-                let on_last = on(span.end_line)
-                    .filter(|index| self.comments[*index].span.line == span.end_line);
+                let on_last = on(span.end_line).filter(|index| self.comments[*index].span.line == span.end_line);
                 on(span.line).chain(on_last).collect()
             }
         };
@@ -99,11 +94,7 @@ impl From<Vec<Comment>> for Comments {
             }
         }
         let is_first = |index: &usize| comments[*index].is_first;
-        Comments {
-            first: (0..comments.len()).filter(is_first).collect(),
-            by_line,
-            comments,
-        }
+        Comments { first: (0..comments.len()).filter(is_first).collect(), by_line, comments }
     }
 }
 
@@ -125,10 +116,7 @@ fn comments(text: &str) -> Vec<Comment> {
         let line = span.start.line();
         let comment = match event {
             Event::Comment(comment, _) => comment,
-            Event::Scalar(..)
-            | Event::SequenceStart(..)
-            | Event::MappingStart(..)
-            | Event::Alias(..) => {
+            Event::Scalar(..) | Event::SequenceStart(..) | Event::MappingStart(..) | Event::Alias(..) => {
                 first_content = first_content.min(line);
                 continue;
             }
@@ -158,12 +146,7 @@ fn comments(text: &str) -> Vec<Comment> {
     let comment = |(line, column, line_text, is_alone, said): (usize, usize, String, bool, _)| {
         let length = line_text.trim_start_matches('\u{feff}').chars().count();
         Comment {
-            span: Span {
-                line,
-                column,
-                end_line: line,
-                end_column: length + 1,
-            },
+            span: Span { line, column, end_line: line, end_column: length + 1 },
             line_text: redact::text(&line_text),
             about: below.get(&line).copied().unwrap_or(line),
             is_first: is_alone && line < first_content,
@@ -206,9 +189,7 @@ fn said(text: &str) -> Result<Said, String> {
             None if id.is_empty() => return Err("a rule is missing in the brackets".to_owned()),
             None => {
                 let known = Rule::ALL.iter().map(|rule| rule.id());
-                let meant = nearest(id, known)
-                    .map(|meant| format!(" (did you mean `{meant}`?)"))
-                    .unwrap_or_default();
+                let meant = nearest(id, known).map(|meant| format!(" (did you mean `{meant}`?)")).unwrap_or_default();
                 return Err(format!("there is no rule `{}`{meant}", shown(id)));
             }
         };
@@ -218,8 +199,5 @@ fn said(text: &str) -> Result<Said, String> {
     if !reason.contains(char::is_alphanumeric) {
         return Err("no reason is given".to_owned());
     }
-    Ok(Said {
-        rules,
-        reason: redact::text(reason),
-    })
+    Ok(Said { rules, reason: redact::text(reason) })
 }

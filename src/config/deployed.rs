@@ -19,12 +19,7 @@ pub enum Engine {
 }
 
 impl Engine {
-    pub const ALL: &[Engine] = &[
-        Engine::Flux,
-        Engine::ArgoCd,
-        Engine::Fleet,
-        Engine::Kustomize,
-    ];
+    pub const ALL: &[Engine] = &[Engine::Flux, Engine::ArgoCd, Engine::Fleet, Engine::Kustomize];
 
     /// Returns its name, as people write it.
     pub fn name(self) -> &'static str {

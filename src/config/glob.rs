@@ -41,10 +41,7 @@ pub(super) fn compile(text: &str) -> Result<GlobMatcher, String> {
     }
     let glob = |text: &str| {
         let mut builder = GlobBuilder::new(text);
-        let glob = builder
-            .literal_separator(true)
-            .backslash_escape(true)
-            .build();
+        let glob = builder.literal_separator(true).backslash_escape(true).build();
         glob.map_err(|error| format!("is not a glob: {}", error.kind()))
     };
     // Alternatives stay within one name, too.
@@ -55,13 +52,9 @@ pub(super) fn compile(text: &str) -> Result<GlobMatcher, String> {
             ));
         }
         let is_range = |three: &[u8]| three[1] == b'-' && three[0] < b'/' && three[2] > b'/';
-        if name.contains("[!")
-            || name.contains("[^")
-            || name.contains('[') && name.as_bytes().windows(3).any(is_range)
+        if name.contains("[!") || name.contains("[^") || name.contains('[') && name.as_bytes().windows(3).any(is_range)
         {
-            return Err(format!(
-                "holds `{name}`: `[…]` would match `/`, too: write out its characters"
-            ));
+            return Err(format!("holds `{name}`: `[…]` would match `/`, too: write out its characters"));
         }
         glob(name)?;
     }
@@ -75,9 +68,7 @@ fn from_top(text: &str) -> Result<(), String> {
     }
     match text.split('/').find(|name| ["", ".", ".."].contains(name)) {
         Some("") if !text.is_empty() => Err("holds `//`".to_owned()),
-        Some(name) if !name.is_empty() => {
-            Err(format!("holds `{name}`: write the path from the top"))
-        }
+        Some(name) if !name.is_empty() => Err(format!("holds `{name}`: write the path from the top")),
         _ => Ok(()),
     }
 }
@@ -125,12 +116,7 @@ impl Glob {
         if crate::kustomization::FILE_NAMES.contains(&last) {
             return Err(format!("names the file `{last}`: name its directory"));
         }
-        Ok(Glob {
-            text: text.to_owned(),
-            matcher: compile(text)?,
-            span: Span::default(),
-            line_text: String::new(),
-        })
+        Ok(Glob { text: text.to_owned(), matcher: compile(text)?, span: Span::default(), line_text: String::new() })
     }
 
     /// Returns whether it matches this directory, a path from the top of the repository.
@@ -150,8 +136,7 @@ impl Glob {
 
 /// Returns the innermost of a directory and those above it that one of the globs matches.
 pub(super) fn innermost(globs: &[Glob], directory: &str) -> Option<String> {
-    let mut all =
-        and_above(directory).filter(|directory| globs.iter().any(|glob| glob.matches(directory)));
+    let mut all = and_above(directory).filter(|directory| globs.iter().any(|glob| glob.matches(directory)));
     all.next().map(str::to_owned)
 }
 

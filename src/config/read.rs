@@ -15,23 +15,11 @@ use crate::yaml::{self, Mark, at_line};
 
 /// Keys that were, and what says the same now.
 const FORMER: [(&str, &str); 6] = [
-    (
-        "comments",
-        "remove it; to accept exceptions in the change that adds them: `rules: {new-exception: warning}`",
-    ),
-    (
-        "leave",
-        "write an exception: `allow: [{url: URL, reason: WHY}]`",
-    ),
-    (
-        "leave-missing",
-        "write an exception: `allow: [{path: GLOB, reason: WHY}]`",
-    ),
+    ("comments", "remove it; to accept exceptions in the change that adds them: `rules: {new-exception: warning}`"),
+    ("leave", "write an exception: `allow: [{url: URL, reason: WHY}]`"),
+    ("leave-missing", "write an exception: `allow: [{path: GLOB, reason: WHY}]`"),
     ("locked", "write `rules: {locked-reference: error}`"),
-    (
-        "new-only",
-        "remove it; what is new since a revision: git kustomize-localize check --base REV",
-    ),
+    ("new-only", "remove it; what is new since a revision: git kustomize-localize check --base REV"),
     ("strict", "write `rules: {ID: error}`, or pass `--strict`"),
 ];
 
@@ -50,8 +38,7 @@ impl Config {
         if let Some(index) = lines.iter().position(|line| line.starts_with("<<<<<<< ")) {
             return Err(Failure::new("holds a merge conflict").at(at_line(file, index + 1)));
         }
-        let is_blank =
-            |line: &&str| matches!(line.trim(), "" | "---") || line.trim().starts_with('#');
+        let is_blank = |line: &&str| matches!(line.trim(), "" | "---") || line.trim().starts_with('#');
         let mut config = Config::default();
         if !lines.iter().all(is_blank) {
             config = yaml::parse(text, file).map_err(former)?;
@@ -70,10 +57,7 @@ impl Config {
         for (allow, mark) in config.allow.iter_mut().zip(yaml::marks(text, "allow")) {
             (allow.span, allow.line_text) = place(mark);
         }
-        for (key, globs) in [
-            ("include", &mut config.include),
-            ("exclude", &mut config.exclude),
-        ] {
+        for (key, globs) in [("include", &mut config.include), ("exclude", &mut config.exclude)] {
             for (glob, mark) in globs.iter_mut().zip(yaml::marks(text, key)) {
                 (glob.span, glob.line_text) = place(mark);
             }
@@ -89,18 +73,14 @@ impl Config {
 fn former(failure: Failure) -> Failure {
     let is_it = |(key, _): &&(&str, &str)| failure.message == format!("unknown key `{key}`");
     match FORMER.iter().find(is_it) {
-        Some((_, now)) => Failure {
-            hints: vec![(*now).to_owned()],
-            ..failure
-        },
+        Some((_, now)) => Failure { hints: vec![(*now).to_owned()], ..failure },
         None => failure,
     }
 }
 
 impl<'de> Deserialize<'de> for Rule {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Rule, D::Error> {
-        static IDS: LazyLock<Vec<&str>> =
-            LazyLock::new(|| Rule::ALL.iter().map(|rule| rule.id()).collect());
+        static IDS: LazyLock<Vec<&str>> = LazyLock::new(|| Rule::ALL.iter().map(|rule| rule.id()).collect());
         let id = String::deserialize(deserializer)?;
         Rule::from_id(&id).ok_or_else(|| D::Error::unknown_variant(&id, &IDS))
     }
@@ -139,17 +119,10 @@ impl TryFrom<AllowKeys> for Allow {
         ];
         let mut named = named.into_iter().flatten();
         let (Some(what), None) = (named.next(), named.next()) else {
-            return Err(
-                "an entry names exactly one of `url`, `path`, `chart`, `image`, `program`"
-                    .to_owned(),
-            );
+            return Err("an entry names exactly one of `url`, `path`, `chart`, `image`, `program`".to_owned());
         };
         let rules = match keys.rules {
-            None => Rule::ALL
-                .iter()
-                .copied()
-                .filter(|rule| rule.is_allowed_by_default())
-                .collect(),
+            None => Rule::ALL.iter().copied().filter(|rule| rule.is_allowed_by_default()).collect(),
             Some(rules) if rules.is_empty() => {
                 return Err("`rules` names no rule\nleave it out for those that `allow` is about without it".to_owned());
             }
@@ -159,14 +132,7 @@ impl TryFrom<AllowKeys> for Allow {
             return Err(format!("`{rule}` cannot be allowed"));
         }
         let (span, line_text) = Default::default();
-        Ok(Allow {
-            what,
-            refs: keys.refs,
-            reason: keys.reason,
-            rules,
-            span,
-            line_text,
-        })
+        Ok(Allow { what, refs: keys.refs, reason: keys.reason, rules, span, line_text })
     }
 }
 
@@ -202,10 +168,7 @@ pub(super) fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
         _ => (&*text, 0),
     };
     let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
-    let number = digits
-        .parse::<u64>()
-        .ok()
-        .filter(|number| is_number && *number > 0);
+    let number = digits.parse::<u64>().ok().filter(|number| is_number && *number > 0);
     let size = number.and_then(|number| number.checked_mul(1 << shift));
     size.map(Some).ok_or_else(|| {
         let text = shown(&text);

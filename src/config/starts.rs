@@ -10,21 +10,14 @@ impl Config {
     /// Returns the directories where a walk of `tree` starts, sorted: those of `kustomizations` that lie in what
     /// `include` matches and not in what `exclude` matches, and where `paths` are given, in or below one of these. A
     /// root that another one names may be among them: it is walked once all the same.
-    pub fn starting_points(
-        &self,
-        tree: &dyn Tree,
-        paths: &[String],
-        kustomizations: &[String],
-    ) -> Result<Vec<String>> {
+    pub fn starting_points(&self, tree: &dyn Tree, paths: &[String], kustomizations: &[String]) -> Result<Vec<String>> {
         let mut starts = BTreeSet::new();
         let mut used = BTreeSet::new();
         let mut excluded = BTreeSet::new();
         for place in kustomizations {
             let directory = path::parent(place);
-            let named: Vec<&String> = paths
-                .iter()
-                .filter(|path| *path == place || path::is_in(directory, path))
-                .collect();
+            let named: Vec<&String> =
+                paths.iter().filter(|path| *path == place || path::is_in(directory, path)).collect();
             if !paths.is_empty() && named.is_empty() {
                 continue;
             }
@@ -37,10 +30,8 @@ impl Config {
         }
         if starts.is_empty() && paths.is_empty() && !kustomizations.is_empty() {
             // To look at nothing is not to find nothing.
-            return Err(
-                Failure::new(format!("`{}` leaves out every kustomization", self.file))
-                    .hint("change `include` and `exclude` there"),
-            );
+            return Err(Failure::new(format!("`{}` leaves out every kustomization", self.file))
+                .hint("change `include` and `exclude` there"));
         }
         let Some(path) = paths.iter().find(|path| !used.contains(path)) else {
             return Ok(starts.into_iter().collect());
@@ -48,11 +39,8 @@ impl Config {
         let shown = tree.label(path);
         // To check nothing of what was requested is not a clean result.
         if excluded.contains(path) {
-            return Err(Failure::new(format!(
-                "every kustomization in `{shown}` is excluded by `{}`",
-                self.file
-            ))
-            .hint("name another PATH, or change `include` and `exclude` there"));
+            return Err(Failure::new(format!("every kustomization in `{shown}` is excluded by `{}`", self.file))
+                .hint("name another PATH, or change `include` and `exclude` there"));
         }
         let failure = match tree::resolve(tree, path)? {
             Resolved::Missing { .. } => Failure::new(format!("there is no `{shown}` here")),
@@ -85,64 +73,28 @@ mod tests {
     fn configuration_and_paths_say_where() {
         let cases: [(&str, &[&str], &[&str]); 11] = [
             ("", &[], &["apps/a", "apps/b", "apps/b/deep", "base"]),
-            (
-                "include: [apps]\n",
-                &[],
-                &["apps/a", "apps/b", "apps/b/deep"],
-            ),
+            ("include: [apps]\n", &[], &["apps/a", "apps/b", "apps/b/deep"]),
             ("exclude: [apps/b]\n", &[], &["apps/a", "base"]),
-            (
-                "exclude: [deep, ase]\n",
-                &[],
-                &["apps/a", "apps/b", "apps/b/deep", "base"],
-            ),
+            ("exclude: [deep, ase]\n", &[], &["apps/a", "apps/b", "apps/b/deep", "base"]),
             ("exclude: ['.', apps/*]\n", &[], &["base"]),
-            (
-                "include: [apps/*]\nexclude: [apps/b/deep]\n",
-                &[],
-                &["apps/a", "apps/b"],
-            ),
-            (
-                "include: [apps]\nexclude: ['**/deep']\n",
-                &[],
-                &["apps/a", "apps/b"],
-            ),
+            ("include: [apps/*]\nexclude: [apps/b/deep]\n", &[], &["apps/a", "apps/b"]),
+            ("include: [apps]\nexclude: ['**/deep']\n", &[], &["apps/a", "apps/b"]),
             ("", &["apps/b"], &["apps/b", "apps/b/deep"]),
             ("", &["base/kustomization.yaml"], &["base"]),
             ("", &[""], &["apps/a", "apps/b", "apps/b/deep", "base"]),
-            (
-                "exclude: ['**/deep']\n",
-                &["apps/b", "base"],
-                &["apps/b", "base"],
-            ),
+            ("exclude: ['**/deep']\n", &["apps/b", "base"], &["apps/b", "base"]),
         ];
         for (config, paths, expected) in cases {
-            assert_eq!(
-                starts(config, paths).unwrap(),
-                expected,
-                "{config}{paths:?}"
-            );
+            assert_eq!(starts(config, paths).unwrap(), expected, "{config}{paths:?}");
         }
     }
 
     #[test]
     fn nothing_to_start_at_is_an_error() {
         for (config, paths, says) in [
-            (
-                "include: [x]\n",
-                &[][..],
-                "`.kustomize-localize` leaves out every kustomization",
-            ),
-            (
-                "exclude: ['**']\n",
-                &[][..],
-                "`.kustomize-localize` leaves out every kustomization",
-            ),
-            (
-                "exclude: [base]\n",
-                &["base"][..],
-                "every kustomization in `base` is excluded by",
-            ),
+            ("include: [x]\n", &[][..], "`.kustomize-localize` leaves out every kustomization"),
+            ("exclude: ['**']\n", &[][..], "`.kustomize-localize` leaves out every kustomization"),
+            ("exclude: [base]\n", &["base"][..], "every kustomization in `base` is excluded by"),
             ("", &["apps", "docs"][..], "`docs` holds no kustomization"),
             ("", &["nowhere"][..], "there is no `nowhere` here"),
         ] {

@@ -19,11 +19,7 @@ fn refused(text: &str) -> String {
     };
     let text = failure.to_string();
     let text = text.strip_prefix(&format!("{FILE_NAME}:")).unwrap_or(&text);
-    if failure.hints.is_empty() {
-        text.to_owned()
-    } else {
-        format!("{text} ({})", failure.hints.join("; "))
-    }
+    if failure.hints.is_empty() { text.to_owned() } else { format!("{text} ({})", failure.hints.join("; ")) }
 }
 
 /// Asserts that `text` is refused, and what is said holds `part`.
@@ -41,18 +37,11 @@ fn known(text: &str) -> BTreeSet<String> {
 }
 
 fn git(url: &str, path: &str, pin: &'static str) -> Subject {
-    Subject::Git {
-        url: url.to_owned(),
-        path: path.to_owned(),
-        reference: None,
-        pin,
-    }
+    Subject::Git { url: url.to_owned(), path: path.to_owned(), reference: None, pin }
 }
 
 fn http(url: &str) -> Subject {
-    Subject::Http {
-        url: url.to_owned(),
-    }
+    Subject::Http { url: url.to_owned() }
 }
 
 const EVERYTHING: &str = r#"# policy

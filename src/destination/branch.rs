@@ -36,19 +36,16 @@ pub(super) fn choose(asked: Option<&str>, source: Option<&str>, is_here: bool) -
     }
     let asked = asked.map(|asked| asked.strip_prefix("refs/heads/").unwrap_or(asked));
     match (asked, source) {
-        (Some(asked), _) if source == Some(asked) => Err(Failure::new(format!(
-            "`{asked}` is the source, and cannot be the branch to commit to"
-        ))
-        .hint(format!(
-            "commit to another one: {}",
-            command("--branch", [format!("{PREFIX}{asked}")])
-        ))),
+        (Some(asked), _) if source == Some(asked) => {
+            Err(Failure::new(format!("`{asked}` is the source, and cannot be the branch to commit to"))
+                .hint(format!("commit to another one: {}", command("--branch", [format!("{PREFIX}{asked}")]))))
+        }
         (Some(asked), _) => Ok(asked.to_owned()),
         (None, Some(source)) if is_here => Ok(format!("{PREFIX}{source}")),
-        (None, _) => Err(Failure::new(
-            "the source commit is not named by a branch, so the branch to commit to has no name",
-        )
-        .hint("say where to commit: `--branch NAME`")),
+        (None, _) => {
+            Err(Failure::new("the source commit is not named by a branch, so the branch to commit to has no name")
+                .hint("say where to commit: `--branch NAME`"))
+        }
     }
 }
 
@@ -63,18 +60,15 @@ pub(super) fn open(
     pushed: Option<&Published>,
 ) -> Result<Branch> {
     if !git::is_branch_name(name) {
-        return Err(Failure::new(format!("`{name}` is not a branch name"))
-            .hint("see `git help check-ref-format`"));
+        return Err(Failure::new(format!("`{name}` is not a branch name")).hint("see `git help check-ref-format`"));
     }
     let full = format!("refs/heads/{name}");
     let refs = related(here, name)?;
     in_the_way(&refs, name)?;
     let found = refs.get(&full);
     if let Some(target) = found.and_then(|found| found.other_name.as_ref()) {
-        return Err(
-            Failure::new(format!("branch `{name}` is another name of `{target}`"))
-                .hint(command("git symbolic-ref --delete", [&full])),
-        );
+        return Err(Failure::new(format!("branch `{name}` is another name of `{target}`"))
+            .hint(command("git symbolic-ref --delete", [&full])));
     }
     // A branch that is not there yet may be the one that HEAD is on.
     if found.is_none_or(|found| found.is_head) || !here.is_only_worktree() {
@@ -99,30 +93,16 @@ pub(super) fn open(
                     .hint(command("git fetch .", [format!("{tracking}:{full}")])));
             }
             (false, _) => {
-                return Err(
-                    Failure::new(format!("branch `{name}` and `{short}` have diverged")).hint(
-                        format!(
-                            "to give up the local commits: {}",
-                            command("git branch -f", [name, short])
-                        ),
-                    ),
-                );
+                return Err(Failure::new(format!("branch `{name}` and `{short}` have diverged"))
+                    .hint(format!("to give up the local commits: {}", command("git branch -f", [name, short]))));
             }
         }
     }
-    Ok(Branch {
-        name: name.to_owned(),
-        tip: tip.cloned(),
-        local,
-    })
+    Ok(Branch { name: name.to_owned(), tip: tip.cloned(), local })
 }
 
 /// Refuses to move a branch whose files somewhere would not follow. `worktree` may have it checked out.
-pub(super) fn refuse_checked_out(
-    here: &LocalRepo,
-    name: &str,
-    worktree: Option<&Linked>,
-) -> Result<()> {
+pub(super) fn refuse_checked_out(here: &LocalRepo, name: &str, worktree: Option<&Linked>) -> Result<()> {
     let full = format!("refs/heads/{name}");
     let mut worktrees = here.worktrees()?.into_iter().enumerate();
     let checked_out = worktrees.find(|(_, listed)| {
@@ -135,32 +115,25 @@ pub(super) fn refuse_checked_out(
         }
         let directory = checked_out.directory;
         return Err(if checked_out.is_gone {
-            let failure = Failure::new(format!(
-                "branch `{name}` is checked out in a worktree that is gone: `{directory}`"
-            ));
+            let failure =
+                Failure::new(format!("branch `{name}` is checked out in a worktree that is gone: `{directory}`"));
             let forget = "to let git forget such worktrees: ";
             if checked_out.is_locked {
                 failure
                     .hint("it is locked, as on a drive that is not always there: attach that")
-                    .hint(format!(
-                        "{forget}{} && git worktree prune",
-                        command("git worktree unlock", [&directory])
-                    ))
+                    .hint(format!("{forget}{} && git worktree prune", command("git worktree unlock", [&directory])))
             } else {
                 failure.hint(format!("{forget}git worktree prune"))
             }
         } else {
-            let failure = Failure::new(format!(
-                "branch `{name}` is checked out at `{directory}`, whose files would not follow"
-            ))
-            .hint("check out another branch there, or commit to another one: `--branch NAME`");
+            let failure =
+                Failure::new(format!("branch `{name}` is checked out at `{directory}`, whose files would not follow"))
+                    .hint("check out another branch there, or commit to another one: `--branch NAME`");
             // The main one comes first, and its files are the user's.
             match index {
                 0 => failure,
-                _ => failure.hint(format!(
-                    "or bring its files up to date as well: {}",
-                    command("--worktree", [&directory])
-                )),
+                _ => failure
+                    .hint(format!("or bring its files up to date as well: {}", command("--worktree", [&directory]))),
             }
         });
     }
@@ -180,23 +153,16 @@ fn related(here: &LocalRepo, name: &str) -> Result<BTreeMap<String, Ref>> {
 
 /// Returns the names of the branches above: of `a/b/c` `a/b` and `a`.
 fn above(name: &str) -> impl Iterator<Item = &str> {
-    name.rmatch_indices('/')
-        .filter_map(|(end, _)| name.get(..end))
+    name.rmatch_indices('/').filter_map(|(end, _)| name.get(..end))
 }
 
 /// Refuses a name that cannot exist beside a branch that is there: `localized` and
 /// `localized/main` would have to be a file and a directory.
 fn in_the_way(refs: &BTreeMap<String, Ref>, name: &str) -> Result<()> {
-    if let Some(above) = above(name).find(|above| refs.contains_key(&format!("refs/heads/{above}")))
-    {
-        return Err(Failure::new(format!(
-            "branch `{above}` is there, so git cannot have a branch `{name}`"
-        ))
-        .hint(format!(
-            "rename it: {}",
-            command("git branch -m", [above, "NEW_NAME"])
-        ))
-        .hint("or commit to another branch: `--branch NAME`"));
+    if let Some(above) = above(name).find(|above| refs.contains_key(&format!("refs/heads/{above}"))) {
+        return Err(Failure::new(format!("branch `{above}` is there, so git cannot have a branch `{name}`"))
+            .hint(format!("rename it: {}", command("git branch -m", [above, "NEW_NAME"])))
+            .hint("or commit to another branch: `--branch NAME`"));
     }
     let below = format!("refs/heads/{name}/");
     match refs.keys().find(|found| found.starts_with(&below)) {
@@ -246,20 +212,14 @@ fn tracking(
     if let Some(tracking) = preferred.as_deref().and_then(of).or_else(|| of("origin")) {
         return Ok(Some(tracking));
     }
-    let candidates: Vec<(&String, &Ref)> = refs
-        .iter()
-        .filter(|(found, _)| found.starts_with("refs/remotes/"))
-        .collect();
+    let candidates: Vec<(&String, &Ref)> =
+        refs.iter().filter(|(found, _)| found.starts_with("refs/remotes/")).collect();
     match candidates.as_slice() {
         [] => Ok(None),
         [(name, one)] => Ok(Some(((*name).clone(), one.id.clone()))),
         several => {
             let names: Vec<&str> = several.iter().map(|(name, _)| name.as_str()).collect();
-            Err(Failure::new(format!(
-                "several remotes have a branch `{name}`: {}",
-                names.join(", ")
-            ))
-            .hint(format!(
+            Err(Failure::new(format!("several remotes have a branch `{name}`: {}", names.join(", "))).hint(format!(
                 "say which one to follow: {}",
                 command("git branch --track", [name, &format!("REMOTE/{name}")])
             )))

@@ -56,11 +56,7 @@ pub(super) fn commit(
         }
         return Ok(Some((tip.to_owned(), false)));
     }
-    let text = if message.is_empty() {
-        (entry.text)()?
-    } else {
-        message.join("\n\n")
-    };
+    let text = if message.is_empty() { (entry.text)()? } else { message.join("\n\n") };
     let message = render_message(&text, &entry.trailers)?;
     let source = entry.source.commit.clone();
     let parents = match entry.tip {
@@ -73,10 +69,7 @@ pub(super) fn commit(
     if !push(&commit)? {
         return Ok(None);
     }
-    let reason = format!(
-        "kustomize-localize: {}",
-        message.lines().next().unwrap_or_default()
-    );
+    let reason = format!("kustomize-localize: {}", message.lines().next().unwrap_or_default());
     move_branch(here, branch, worktree, &commit, Some(&reason))?;
     Ok(Some((commit, true)))
 }
@@ -86,11 +79,7 @@ fn contains(here: &LocalRepo, tip: &TipState, source: &str) -> Result<bool> {
     if here.is_ancestor(source, &tip.commit)? {
         return Ok(true);
     }
-    let is_recorded = tip
-        .made
-        .source
-        .as_ref()
-        .is_some_and(|recorded| recorded.hex() == source);
+    let is_recorded = tip.made.source.as_ref().is_some_and(|recorded| recorded.hex() == source);
     Ok(is_recorded && here.is_shallow()?)
 }
 

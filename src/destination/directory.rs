@@ -32,9 +32,7 @@ impl NewDirectory {
     /// repository with `:/`.
     pub(super) fn find(workspace: &Workspace, shown: &str) -> Result<NewDirectory> {
         let Files::Disk { repo, cwd, tree } = &workspace.files else {
-            return Err(Failure::new(
-                "a directory can be written from the files on disk only",
-            ));
+            return Err(Failure::new("a directory can be written from the files on disk only"));
         };
         let top = repo.as_ref().and_then(|repo| repo.top.as_ref());
         let place = match (top, shown.strip_prefix(":/")) {
@@ -72,20 +70,13 @@ impl NewDirectory {
 fn place(from: &Path, shown: &str) -> Result<PathBuf> {
     let place = from.join(shown);
     let (Some(parent), Some(name)) = (place.parent(), place.file_name()) else {
-        return Err(
-            Failure::new(format!("`{shown}` is not a name for a new directory"))
-                .hint("choose another NEW_DIR"),
-        );
+        return Err(Failure::new(format!("`{shown}` is not a name for a new directory")).hint("choose another NEW_DIR"));
     };
     let above = Path::new(shown).parent().unwrap_or(parent);
     match parent.canonicalize() {
         Ok(parent) if parent.is_dir() => Ok(parent.join(name)),
-        _ => Err(
-            Failure::new(format!("there is no directory to put `{shown}` into")).hint(format!(
-                "make it first: {}",
-                command("mkdir -p --", [above.to_string_lossy()])
-            )),
-        ),
+        _ => Err(Failure::new(format!("there is no directory to put `{shown}` into"))
+            .hint(format!("make it first: {}", command("mkdir -p --", [above.to_string_lossy()])))),
     }
 }
 
@@ -93,23 +84,17 @@ fn claim(place: &Path, shown: &str, target: &str, overwrite: bool, converts: boo
     match std::fs::symlink_metadata(place) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
         Err(error) => {
-            return Err(Failure::new(format!(
-                "could not look at `{shown}`: {error}"
-            )));
+            return Err(Failure::new(format!("could not look at `{shown}`: {error}")));
         }
         Ok(metadata) if !metadata.is_dir() => {
-            return Err(Failure::new(format!(
-                "`{shown}` is there already, and is not a directory"
-            ))
-            .hint("choose another NEW_DIR"));
+            return Err(Failure::new(format!("`{shown}` is there already, and is not a directory"))
+                .hint("choose another NEW_DIR"));
         }
         Ok(_) => {}
     }
     let not_ours = || {
-        Failure::new(format!(
-            "`{shown}` is there already, and was not made by this tool"
-        ))
-        .hint("choose another NEW_DIR, or remove it")
+        Failure::new(format!("`{shown}` is there already, and was not made by this tool"))
+            .hint("choose another NEW_DIR, or remove it")
     };
     let bytes = std::fs::read(place.join(LOCK_NAME)).map_err(|_| not_ours())?;
     let lock = Lock::parse(&bytes, &format!("{shown}/{LOCK_NAME}"))?;
@@ -117,19 +102,15 @@ fn claim(place: &Path, shown: &str, target: &str, overwrite: bool, converts: boo
         None => return Err(not_ours()),
         Some(owner) if owner != target => {
             return Err(
-                Failure::new(format!("`{shown}` holds another target, `{owner}`"))
-                    .hint("choose another NEW_DIR"),
+                Failure::new(format!("`{shown}` holds another target, `{owner}`")).hint("choose another NEW_DIR")
             );
         }
         Some(_) => {}
     }
     let edited = edited(place, &lock, converts)?;
     if !edited.is_empty() && !overwrite {
-        return Err(Failure::new(format!(
-            "files of `{shown}` were edited by hand: {}",
-            edited.join(", ")
-        ))
-        .hint("to discard the edits: --overwrite"));
+        return Err(Failure::new(format!("files of `{shown}` were edited by hand: {}", edited.join(", ")))
+            .hint("to discard the edits: --overwrite"));
     }
     Ok(true)
 }
@@ -140,18 +121,10 @@ fn edited(place: &Path, lock: &Lock, converts: bool) -> Result<Vec<String>> {
     let found = stored::differences(&tree, "", lock)?.into_iter();
     // Not every system has modes.
     let counts = |difference: &Difference| cfg!(unix) || *difference != Difference::Mode;
-    Ok(found
-        .filter(|(_, difference)| counts(difference))
-        .map(|(path, _)| path)
-        .collect())
+    Ok(found.filter(|(_, difference)| counts(difference)).map(|(path, _)| path).collect())
 }
 
-fn write(
-    place: &Path,
-    shown: &str,
-    files: &BTreeMap<String, ResultFile>,
-    replaces: bool,
-) -> Result<()> {
+fn write(place: &Path, shown: &str, files: &BTreeMap<String, ResultFile>, replaces: bool) -> Result<()> {
     let failed = |error: std::io::Error| {
         Failure::new(format!("could not write `{shown}`: {error}"))
             .hint("check that the directory above it exists, can be written and has room")
@@ -185,10 +158,7 @@ fn write(
             // Back as it was; should that fail too, the old files are kept where they are.
             if std::fs::rename(&old, place).is_err() {
                 let kept = scratch.keep();
-                return Err(failed(error).hint(format!(
-                    "what was there before is in `{}`",
-                    kept.join("old").display()
-                )));
+                return Err(failed(error).hint(format!("what was there before is in `{}`", kept.join("old").display())));
             }
             return Err(failed(error));
         }
@@ -197,8 +167,7 @@ fn write(
     failpoint::before("move NEW_DIR to its place");
     std::fs::rename(&fresh, place).map_err(|error| {
         if place.exists() {
-            Failure::new(format!("`{shown}` was created by another process"))
-                .hint("run the same command again")
+            Failure::new(format!("`{shown}` was created by another process")).hint("run the same command again")
         } else {
             failed(error)
         }

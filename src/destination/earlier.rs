@@ -72,20 +72,13 @@ pub(super) fn earlier(
 }
 
 /// Returns the directories that the kustomizations named which have changed since; none where one cannot be read.
-fn directories_named(
-    tree: &ObjectTree,
-    changed: &BTreeSet<String>,
-) -> Result<Option<BTreeSet<String>>> {
+fn directories_named(tree: &ObjectTree, changed: &BTreeSet<String>) -> Result<Option<BTreeSet<String>>> {
     let mut named = BTreeSet::new();
     if changed.is_empty() {
         return Ok(Some(named));
     }
     let is_changed = |place: &String| path::and_above(place).any(|above| changed.contains(above));
-    for place in tree
-        .kustomizations()?
-        .iter()
-        .filter(|place| is_changed(place))
-    {
+    for place in tree.kustomizations()?.iter().filter(|place| is_changed(place)) {
         let Resolved::File { path, .. } = tree::resolve(tree, place)? else {
             return Ok(None);
         };

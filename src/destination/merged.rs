@@ -21,8 +21,7 @@ pub(super) fn warning(
         return Ok(None);
     }
     let locks = [LOCK_NAME.to_owned()];
-    let commit = match records::newest(repository, source, &locks, |record| record.target.in_place)?
-    {
+    let commit = match records::newest(repository, source, &locks, |record| record.target.in_place)? {
         Found::Record(record) => record.commit,
         // A squash, which holds all of the branch.
         _ => match here.last_change(source, LOCK_NAME)? {
@@ -36,10 +35,7 @@ pub(super) fn warning(
         _ => "-m 2 ",
     };
     let short = short(&commit);
-    let location = Location {
-        file: LOCK_NAME.to_owned(),
-        ..Location::default()
-    };
+    let location = Location { file: LOCK_NAME.to_owned(), ..Location::default() };
     let message = format!(
         "the localized branch was merged into its source, which has local paths now where it had URLs; \
          to take that back: git revert --no-edit {mainline}{short}"
@@ -49,12 +45,8 @@ pub(super) fn warning(
 
 /// Returns how many parents a commit names, those included that a shallow clone lacks.
 fn parents(repository: &gix::Repository, commit: &str) -> Result<usize> {
-    let unread = |error: &dyn std::fmt::Display| {
-        Failure::new(format!("commit {commit} cannot be read: {error}"))
-    };
-    let object = repository
-        .find_object(object_id(commit)?)
-        .map_err(|error| unread(&error))?;
+    let unread = |error: &dyn std::fmt::Display| Failure::new(format!("commit {commit} cannot be read: {error}"));
+    let object = repository.find_object(object_id(commit)?).map_err(|error| unread(&error))?;
     let commit = object.try_into_commit().map_err(|error| unread(&error))?;
     Ok(commit.parent_ids().count())
 }

@@ -26,37 +26,24 @@ pub(super) struct News<'a> {
 }
 
 /// Writes the message of a commit. `histories` says what lies between the commits of each move, where it can.
-pub(super) fn text(
-    news: &News<'_>,
-    histories: impl FnOnce(&[Move]) -> Vec<Option<History>>,
-) -> String {
+pub(super) fn text(news: &News<'_>, histories: impl FnOnce(&[Move]) -> Vec<Option<History>>) -> String {
     let changes = Lock::changes(news.before, news.after);
     let pairs = pairs(news.before, news.after);
     // One that got another ref is listed as a move only.
-    let told: BTreeSet<String> = pairs
-        .iter()
-        .flat_map(|(old, new)| [label(old), label(new)])
-        .collect();
+    let told: BTreeSet<String> = pairs.iter().flat_map(|(old, new)| [label(old), label(new)]).collect();
     let is_told = |label: &String| told.contains(label);
     let moves: Vec<Move> = pairs.iter().map(|(old, new)| between(old, new)).collect();
     let histories = histories(&moves);
-    let mut moved: Vec<String> = pairs
-        .iter()
-        .zip(histories)
-        .map(|((old, new), history)| told_move(old, new, history.as_ref()))
-        .collect();
+    let mut moved: Vec<String> =
+        pairs.iter().zip(histories).map(|((old, new), history)| told_move(old, new, history.as_ref())).collect();
     moved.extend(changes.iter().filter_map(|change| match change {
-        Change::Moved { label, old, new } if !matches!(new, Digest::GitCommit(_)) => Some(format!(
-            "{label} from {} to {}",
-            short(old.hex()),
-            short(new.hex())
-        )),
+        Change::Moved { label, old, new } if !matches!(new, Digest::GitCommit(_)) => {
+            Some(format!("{label} from {} to {}", short(old.hex()), short(new.hex())))
+        }
         _ => None,
     }));
     let added = changes.iter().filter_map(|change| match change {
-        Change::Added { label, digest } if !is_told(label) => {
-            Some(format!("{label} at {}", short(digest.hex())))
-        }
+        Change::Added { label, digest } if !is_told(label) => Some(format!("{label} at {}", short(digest.hex()))),
         _ => None,
     });
     let removed = changes.iter().filter_map(|change| match change {
@@ -64,8 +51,7 @@ pub(super) fn text(
         _ => None,
     });
     let all = news.kustomizations;
-    let mut kustomizations: Vec<String> =
-        all.iter().take(MOST_LINES).map(|one| shown(one)).collect();
+    let mut kustomizations: Vec<String> = all.iter().take(MOST_LINES).map(|one| shown(one)).collect();
     if all.len() > MOST_LINES {
         kustomizations.push(format!("and {} more", all.len() - MOST_LINES));
     }
@@ -75,10 +61,7 @@ pub(super) fn text(
         ("Brought in", added.collect()),
         ("No longer referenced", removed.collect()),
         ("Kustomizations", kustomizations),
-        (
-            "Edits by hand that are discarded",
-            news.discarded.iter().map(|place| shown(place)).collect(),
-        ),
+        ("Edits by hand that are discarded", news.discarded.iter().map(|place| shown(place)).collect()),
     ] {
         if !lines.is_empty() {
             text.push_str(&format!("\n{title}:\n\n"));
@@ -94,9 +77,8 @@ pub(super) fn text(
 /// repository was replaced by another one.
 pub(crate) fn pairs<'a>(before: &'a Lock, after: &'a Lock) -> Vec<(&'a GitRemote, &'a GitRemote)> {
     let (old, new) = (repositories(before), repositories(after));
-    let is_same = |one: &GitRemote, other: &GitRemote| {
-        one.reference == other.reference && is_same_repository(one, other)
-    };
+    let is_same =
+        |one: &GitRemote, other: &GitRemote| one.reference == other.reference && is_same_repository(one, other);
     let gone = only(&old, &new, is_same);
     let fresh = only(&new, &old, is_same);
     let replaced = |old: &GitRemote| {
@@ -193,9 +175,7 @@ fn told_move(old: &GitRemote, new: &GitRemote, history: Option<&History>) -> Str
 /// Returns the newest commits of a history, a line each, and how many more there are.
 pub(crate) fn subjects(history: &History) -> Vec<String> {
     let newest = history.newest.iter();
-    let mut lines: Vec<String> = newest
-        .map(|(id, subject)| format!("{} {}", short(id), tamed(subject)))
-        .collect();
+    let mut lines: Vec<String> = newest.map(|(id, subject)| format!("{} {}", short(id), tamed(subject))).collect();
     if history.commits > lines.len() && !lines.is_empty() {
         lines.push(format!("and {} more", history.commits - lines.len()));
     }
@@ -251,11 +231,7 @@ mod tests {
         };
         let text = text(&news, |moves| vec![None; moves.len()]);
         assert!(!text.contains("Moved"), "{text}");
-        for part in [
-            "?ref=v2 at dddd",
-            "?ref=v3 at eeee",
-            "No longer referenced:\n\n- ",
-        ] {
+        for part in ["?ref=v2 at dddd", "?ref=v3 at eeee", "No longer referenced:\n\n- "] {
             assert!(text.contains(part), "no {part:?} in\n{text}");
         }
     }
@@ -267,14 +243,8 @@ mod tests {
             ("Fixes acme/app#12", "Fixes acme/app12"),
             ("Thanks @ann, a@b", "Thanks ann, ab"),
             ("C# and mail @ home", "C# and mail @ home"),
-            (
-                "Fixes https://example.com/a/issues/1",
-                "Fixes https:/ /example.com/a/issues/1",
-            ),
-            (
-                "x Kustomize-Localize-Tree: gitTree:0",
-                "(a subject that could be taken for a record)",
-            ),
+            ("Fixes https://example.com/a/issues/1", "Fixes https:/ /example.com/a/issues/1"),
+            ("x Kustomize-Localize-Tree: gitTree:0", "(a subject that could be taken for a record)"),
             ("", ""),
         ] {
             assert_eq!(tamed(subject), expected);

@@ -22,11 +22,7 @@ pub(crate) struct Written {
 }
 
 /// Writes `base` with some files written and others removed. Returns the tree.
-pub(crate) fn write_changes(
-    repository: &gix::Repository,
-    base: ObjectId,
-    changes: &[Change],
-) -> Result<ObjectId> {
+pub(crate) fn write_changes(repository: &gix::Repository, base: ObjectId, changes: &[Change]) -> Result<ObjectId> {
     let mut editor = editor(repository, base)?;
     for change in changes {
         let place = path::components(&change.path);
@@ -34,9 +30,7 @@ pub(crate) fn write_changes(
             None => editor.remove(place).map_err(|error| failed(&error))?,
             Some((bytes, executable)) => {
                 let id = write_blob(repository, bytes)?;
-                editor
-                    .upsert(place, kind(*executable), id)
-                    .map_err(|error| failed(&error))?
+                editor.upsert(place, kind(*executable), id).map_err(|error| failed(&error))?
             }
         };
     }
@@ -49,10 +43,7 @@ fn write_blob(repository: &gix::Repository, bytes: &[u8]) -> Result<ObjectId> {
     Ok(id.map_err(|error| failed(&error))?.detach())
 }
 
-fn write_trees(
-    repository: &gix::Repository,
-    editor: &mut gix::objs::tree::Editor<'_>,
-) -> Result<ObjectId> {
+fn write_trees(repository: &gix::Repository, editor: &mut gix::objs::tree::Editor<'_>) -> Result<ObjectId> {
     editor
         .write(|tree| {
             failpoint::before("write a tree");
@@ -62,33 +53,20 @@ fn write_trees(
 }
 
 fn failed(error: &dyn std::error::Error) -> Failure {
-    Failure::new(format!(
-        "could not write to the object database: {}",
-        with_sources(error)
-    ))
-    .hint("check that the repository can be written and that the disk has room")
+    Failure::new(format!("could not write to the object database: {}", with_sources(error)))
+        .hint("check that the repository can be written and that the disk has room")
 }
 
 fn kind(executable: bool) -> EntryKind {
-    if executable {
-        EntryKind::BlobExecutable
-    } else {
-        EntryKind::Blob
-    }
+    if executable { EntryKind::BlobExecutable } else { EntryKind::Blob }
 }
 
 /// Not the repository's own editor, which wants every blob that a tree names to be at hand: in a partial
 /// clone they are not.
 fn editor(repository: &gix::Repository, base: ObjectId) -> Result<gix::objs::tree::Editor<'_>> {
-    let root = repository
-        .find_tree(base)
-        .and_then(|tree| Ok(tree.decode()?.to_owned()))
-        .map_err(|error| failed(&error))?;
-    Ok(gix::objs::tree::Editor::new(
-        root,
-        &repository.objects,
-        repository.object_hash(),
-    ))
+    let root =
+        repository.find_tree(base).and_then(|tree| Ok(tree.decode()?.to_owned())).map_err(|error| failed(&error))?;
+    Ok(gix::objs::tree::Editor::new(root, &repository.objects, repository.object_hash()))
 }
 
 /// Writes the files of NEW_DIR and the tree that holds them: `base` (the tree of the source) with
@@ -102,32 +80,22 @@ pub(crate) fn write(
 ) -> Result<Written> {
     let mut editor = editor(repository, base)?;
     for (place, id) in others {
-        editor
-            .upsert(path::components(place), EntryKind::Tree, *id)
-            .map_err(|error| failed(&error))?;
+        editor.upsert(path::components(place), EntryKind::Tree, *id).map_err(|error| failed(&error))?;
     }
-    editor
-        .remove(path::components(new_dir))
-        .map_err(|error| failed(&error))?;
+    editor.remove(path::components(new_dir)).map_err(|error| failed(&error))?;
     for (place, file) in files {
         let id = match &file.content {
             Content::Stored(id, _) => object_id(id)?,
             Content::Bytes(bytes) => write_blob(repository, bytes)?,
         };
         editor
-            .upsert(
-                path::components(new_dir).chain(path::components(place)),
-                kind(file.executable),
-                id,
-            )
+            .upsert(path::components(new_dir).chain(path::components(place)), kind(file.executable), id)
             .map_err(|error| failed(&error))?;
     }
     let tree = write_trees(repository, &mut editor)?;
     match lookup(repository, tree, new_dir)? {
         Some((_, directory)) => Ok(Written { tree, directory }),
-        None => Err(Failure::new(format!(
-            "tree {tree} does not hold `{new_dir}` after it was written"
-        ))),
+        None => Err(Failure::new(format!("tree {tree} does not hold `{new_dir}` after it was written"))),
     }
 }
 

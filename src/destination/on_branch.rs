@@ -43,12 +43,7 @@ fn in_use(tree: &ObjectTree, used: &BTreeSet<String>) -> BTreeSet<String> {
 /// Returns the source and the top of what people see on disk, where both should be the same.
 fn seen(workspace: &Workspace) -> Option<(&ObjectTree, &Path)> {
     match &workspace.files {
-        Files::Commit {
-            is_head: true,
-            tree,
-            repo,
-            ..
-        } => Some((tree, repo.top.as_deref()?)),
+        Files::Commit { is_head: true, tree, repo, .. } => Some((tree, repo.top.as_deref()?)),
         _ => None,
     }
 }
@@ -81,22 +76,14 @@ fn refuse_undecided(workspace: &Workspace) -> Result<()> {
     }
     let tracked = repo.tracked_paths()?;
     let is_there = |name: &&String| tracked.contains_key(*name) || top.join(name).is_file();
-    let commit = match differ
-        .iter()
-        .filter(is_there)
-        .collect::<Vec<_>>()
-        .as_slice()
-    {
+    let commit = match differ.iter().filter(is_there).collect::<Vec<_>>().as_slice() {
         [] => "commit them: git commit".to_owned(),
         names => format!("commit them: {} && git commit", stage(names)),
     };
     let differ: Vec<String> = differ.into_iter().collect();
-    Err(Failure::new(format!(
-        "uncommitted changes in {}: the branch is made from what is committed",
-        listed(&differ)
-    ))
-    .hint(commit)
-    .hint("to use what is committed: --rev HEAD"))
+    Err(Failure::new(format!("uncommitted changes in {}: the branch is made from what is committed", listed(&differ)))
+        .hint(commit)
+        .hint("to use what is committed: --rev HEAD"))
 }
 
 /// Which branch, and how it is committed to.
@@ -151,14 +138,7 @@ impl OnBranch {
         options: &BranchOptions,
         overwrite: bool,
     ) -> Result<OnBranch> {
-        let Files::Commit {
-            repo,
-            id,
-            name: source_name,
-            is_head,
-            ..
-        } = &workspace.files
-        else {
+        let Files::Commit { repo, id, name: source_name, is_head, .. } = &workspace.files else {
             return Err(Failure::new("only a commit can be localized on a branch"));
         };
         refuse_undecided(workspace)?;
@@ -224,14 +204,7 @@ impl OnBranch {
             return Ok(None);
         }
         let name = &self.branch.name;
-        let tip = tip::examine(
-            &self.repo,
-            &self.repository,
-            name,
-            tip,
-            self.source_tree,
-            self.into.is_none(),
-        )?;
+        let tip = tip::examine(&self.repo, &self.repository, name, tip, self.source_tree, self.into.is_none())?;
         if !tip.edited.is_empty() && !overwrite {
             return Err(edited(name, &tip));
         }
@@ -249,9 +222,7 @@ impl OnBranch {
             return Ok(());
         };
         // Unknown where history was not fetched.
-        let is_older = recorded != source
-            && repo.commit(recorded)?.is_some()
-            && repo.is_ancestor(source, recorded)?;
+        let is_older = recorded != source && repo.commit(recorded)?.is_some() && repo.is_ancestor(source, recorded)?;
         if is_older {
             Err(Failure::new(format!(
                 "`{}` holds {} localized, which is newer than HEAD ({})",
@@ -319,10 +290,7 @@ impl OnBranch {
         };
         let lock_place = path::join(self.place(), LOCK_NAME);
         // A lock that was edited by hand says nothing about upstream.
-        let is_edited = self
-            .tip
-            .as_ref()
-            .is_some_and(|tip| tip.is_edited(&lock_place));
+        let is_edited = self.tip.as_ref().is_some_and(|tip| tip.is_edited(&lock_place));
         let files = if is_edited {
             None
         } else {
@@ -335,10 +303,7 @@ impl OnBranch {
                 lock: lock.clone(),
             })
         };
-        Ok(Held {
-            lock: Some(lock),
-            files,
-        })
+        Ok(Held { lock: Some(lock), files })
     }
 
     /// Refuses a NEW_DIR where the source or the branch has something else.
@@ -368,22 +333,13 @@ impl OnBranch {
     }
 
     /// Begins to look whether files in use look different on disk or in the index.
-    pub(super) fn begin_status(
-        &self,
-        workspace: &Workspace,
-        used: &BTreeSet<String>,
-    ) -> Option<Status> {
+    pub(super) fn begin_status(&self, workspace: &Workspace, used: &BTreeSet<String>) -> Option<Status> {
         let (tree, _) = seen(workspace)?;
         Some(self.repo.begin_status(in_use(tree, used)))
     }
 
     /// Refuses to take from the source commit what looks different on disk or in the index.
-    pub(super) fn refuse_changed(
-        &self,
-        workspace: &Workspace,
-        plan: &Plan,
-        begun: Option<Status>,
-    ) -> Result<()> {
+    pub(super) fn refuse_changed(&self, workspace: &Workspace, plan: &Plan, begun: Option<Status>) -> Result<()> {
         let Some((tree, _)) = seen(workspace) else {
             return Ok(());
         };
@@ -392,21 +348,13 @@ impl OnBranch {
         if changed.is_empty() {
             Ok(())
         } else {
-            Err(Failure::new(format!(
-                "files in use have uncommitted changes: {}",
-                listed(&changed)
-            ))
-            .hint("commit or stash them; to use the committed files: --rev HEAD"))
+            Err(Failure::new(format!("files in use have uncommitted changes: {}", listed(&changed)))
+                .hint("commit or stash them; to use the committed files: --rev HEAD"))
         }
     }
 
     /// Returns what the record of the tip still proves about builds.
-    pub(super) fn earlier(
-        &self,
-        workspace: &Workspace,
-        plan: &Plan,
-        held: Option<&Lock>,
-    ) -> Result<Option<Earlier>> {
+    pub(super) fn earlier(&self, workspace: &Workspace, plan: &Plan, held: Option<&Lock>) -> Result<Option<Earlier>> {
         let (Some(tip), Files::Commit { tree, .. }) = (&self.tip, &workspace.files) else {
             return Ok(None);
         };
@@ -434,12 +382,8 @@ impl OnBranch {
                 (record, there.filter(is_told))
             }
         };
-        let recorded = Recorded {
-            source: record.source.as_ref(),
-            verified: &record.verified,
-            tree: tree_there,
-            lock: held,
-        };
+        let recorded =
+            Recorded { source: record.source.as_ref(), verified: &record.verified, tree: tree_there, lock: held };
         let result = |scratch: &gix::Repository| Ok(self.write(scratch, plan)?.directory);
         let links = tree.followed();
         earlier::earlier(&self.repo, recorded, self.source_tree, &links, &result)
@@ -450,12 +394,7 @@ impl OnBranch {
         if self.into.is_some() {
             return Ok(None);
         }
-        merged::warning(
-            &self.repo,
-            &self.repository,
-            &self.source.commit,
-            workspace.lock.as_deref(),
-        )
+        merged::warning(&self.repo, &self.repository, &self.source.commit, workspace.lock.as_deref())
     }
 
     /// Writes the trees of the result into a repository. The other NEW_DIRs of the tip do not change.
@@ -468,10 +407,7 @@ impl OnBranch {
             }
             Writes::InPlace { changes, .. } => {
                 let tree = objects::write_changes(repository, self.source_tree, changes)?;
-                Ok(Written {
-                    tree,
-                    directory: tree,
-                })
+                Ok(Written { tree, directory: tree })
             }
         }
     }
@@ -515,11 +451,7 @@ impl OnBranch {
             self.pushed.as_ref(),
             entry,
         )?;
-        Ok(committed.map(|(commit, is_new)| Committed {
-            commit,
-            tree: written.directory.to_string(),
-            is_new,
-        }))
+        Ok(committed.map(|(commit, is_new)| Committed { commit, tree: written.directory.to_string(), is_new }))
     }
 
     fn text(
@@ -558,8 +490,7 @@ impl OnBranch {
         let changed = differences(&self.repository, before, after, &BTreeSet::new())?;
         let changed: BTreeSet<&str> = changed.iter().map(String::as_str).collect();
         let is_changed = |place: &String| {
-            stored::home(place).is_none()
-                && path::and_above(place).any(|above| changed.contains(above))
+            stored::home(place).is_none() && path::and_above(place).any(|above| changed.contains(above))
         };
         let mut found = BTreeSet::new();
         for tree in [before, after] {
@@ -585,32 +516,25 @@ fn edited(branch: &str, tip: &TipState) -> Failure {
         [] => String::new(),
         commits => format!(" by {}", commits.join(", ")),
     };
-    Failure::new(format!(
-        "`{branch}` was edited by hand{by}: {}",
-        listed(&tip.edited)
-    ))
-    .hint("what should be deployed belongs in the source; to discard these edits: --overwrite")
+    Failure::new(format!("`{branch}` was edited by hand{by}: {}", listed(&tip.edited)))
+        .hint("what should be deployed belongs in the source; to discard these edits: --overwrite")
 }
 
 /// Returns NEW_DIR as a path from the top of the repository.
 fn into(workspace: &Workspace, shown: &str) -> Result<String> {
     let top = workspace.top.as_deref();
     match tree::argument_path(&*workspace.tree, top, &workspace.prefix, shown) {
-        None => Err(
-            Failure::new(format!("NEW_DIR `{shown}` lies outside of the repository"))
-                .hint("choose a directory inside, or write plain files: `--no-commit`"),
-        ),
-        Some(into) if into.is_empty() => Err(Failure::new("NEW_DIR is the top of the repository")
-            .hint("choose a directory below it")),
+        None => Err(Failure::new(format!("NEW_DIR `{shown}` lies outside of the repository"))
+            .hint("choose a directory inside, or write plain files: `--no-commit`")),
+        Some(into) if into.is_empty() => {
+            Err(Failure::new("NEW_DIR is the top of the repository").hint("choose a directory below it"))
+        }
         Some(into) => {
             for component in path::components(&into) {
                 let options = gix::validate::path::component::Options::default();
-                gix::validate::path::component(component.into(), None, options).map_err(
-                    |error| {
-                        Failure::new(format!("NEW_DIR `{shown}` cannot be used: {error}"))
-                            .hint("choose another NEW_DIR")
-                    },
-                )?;
+                gix::validate::path::component(component.into(), None, options).map_err(|error| {
+                    Failure::new(format!("NEW_DIR `{shown}` cannot be used: {error}")).hint("choose another NEW_DIR")
+                })?;
             }
             Ok(into)
         }
@@ -619,8 +543,5 @@ fn into(workspace: &Workspace, shown: &str) -> Result<String> {
 
 /// Returns a ref as people say it.
 fn short_name(full: &str) -> &str {
-    ["refs/heads/", "refs/tags/", "refs/remotes/"]
-        .iter()
-        .find_map(|prefix| full.strip_prefix(prefix))
-        .unwrap_or(full)
+    ["refs/heads/", "refs/tags/", "refs/remotes/"].iter().find_map(|prefix| full.strip_prefix(prefix)).unwrap_or(full)
 }

@@ -15,10 +15,7 @@ use crate::workspace::{Files, Workspace, changed_meanwhile};
 
 /// Makes changes in the working tree, and removes what dead runs left there.
 pub(crate) fn write(workspace: &Workspace, changes: &[Change]) -> Result<()> {
-    let Files::WorkingTree {
-        repo, top, tree, ..
-    } = &workspace.files
-    else {
+    let Files::WorkingTree { repo, top, tree, .. } = &workspace.files else {
         return Err(Failure::new("only a working tree can be changed"));
     };
     let _alone = repo.alone()?;
@@ -34,11 +31,7 @@ fn refuse_other_lock(workspace: &Workspace, top: &Path, changes: &[Change]) -> R
         let to = change.to.as_ref().map(|(bytes, _)| &bytes[..]);
         change.path == LOCK_NAME && to == now.as_deref()
     });
-    if changes.is_empty() || is_ours || workspace.has_lock_as_read() {
-        Ok(())
-    } else {
-        Err(changed_meanwhile())
-    }
+    if changes.is_empty() || is_ours || workspace.has_lock_as_read() { Ok(()) } else { Err(changed_meanwhile()) }
 }
 
 /// Refuses to overwrite a file that was edited since it was read, unless it already holds the new contents.
@@ -50,11 +43,10 @@ fn refuse_edited(tree: &WorkingTree, changes: &[Change]) -> Result<()> {
     let is_edited = |change: &&Change| !tree.is_as_read(&change.path) && !is_done(change);
     match changes.iter().find(is_edited) {
         None => Ok(()),
-        Some(change) => Err(Failure::new(format!(
-            "`{}` was edited meanwhile",
-            shown(&change.path)
-        ))
-        .hint("run the same command again")),
+        Some(change) => {
+            Err(Failure::new(format!("`{}` was edited meanwhile", shown(&change.path)))
+                .hint("run the same command again"))
+        }
     }
 }
 
@@ -77,16 +69,14 @@ fn apply(top: &Path, changes: &[Change]) -> Result<()> {
     for (number, change) in changes.iter().enumerate() {
         if let Some((bytes, executable)) = &change.to {
             let staged = staged(scratch.path(), number);
-            stage(&staged, bytes, *executable, &top.join(&change.path))
-                .map_err(|error| said(&change.path, &error))?;
+            stage(&staged, bytes, *executable, &top.join(&change.path)).map_err(|error| said(&change.path, &error))?;
         }
     }
     let held = interrupt::hold();
     let mut done = Vec::new();
     let outcome = changes.iter().enumerate().try_for_each(|(number, change)| {
         let place = top.join(&change.path);
-        step(top, scratch.path(), number, change, &place, &mut done)
-            .map_err(|error| said(&change.path, &error))
+        step(top, scratch.path(), number, change, &place, &mut done).map_err(|error| said(&change.path, &error))
     });
     if outcome.is_err() {
         for undo in done.into_iter().rev() {
@@ -166,11 +156,7 @@ fn step(
     }
     failpoint::before("put a file into the working tree");
     fs::rename(staged(scratch, number), place)?;
-    done.push(if exists {
-        Undo::Kept(old, place.to_owned())
-    } else {
-        Undo::Wrote(place.to_owned())
-    });
+    done.push(if exists { Undo::Kept(old, place.to_owned()) } else { Undo::Wrote(place.to_owned()) });
     Ok(())
 }
 
@@ -191,11 +177,7 @@ fn stage(staged: &Path, bytes: &[u8], executable: bool, place: &Path) -> io::Res
         };
         let mode = permissions.mode();
         // Executable for whoever may read it, as git checks out 100755.
-        permissions.set_mode(if executable {
-            mode | ((mode & 0o444) >> 2)
-        } else {
-            mode & !0o111
-        });
+        permissions.set_mode(if executable { mode | ((mode & 0o444) >> 2) } else { mode & !0o111 });
         fs::set_permissions(staged, permissions)?;
     }
     #[cfg(not(unix))]
@@ -212,10 +194,8 @@ fn refuse_links(top: &Path, place: &str) -> Result<()> {
         above = path::parent(above);
     }
     let is_in_the_way = |path: &str, what: &str| {
-        Failure::new(format!(
-            "`{path}` is {what}, so that `{place}` cannot be written"
-        ))
-        .hint("move it away, then run the same command again")
+        Failure::new(format!("`{path}` is {what}, so that `{place}` cannot be written"))
+            .hint("move it away, then run the same command again")
     };
     for above in ways.into_iter().rev() {
         match fs::symlink_metadata(top.join(above)) {
@@ -241,10 +221,7 @@ mod tests {
     use super::*;
 
     fn change(path: &str, to: Option<&str>) -> Change {
-        Change {
-            path: path.to_owned(),
-            to: to.map(|text| (text.as_bytes().into(), false)),
-        }
+        Change { path: path.to_owned(), to: to.map(|text| (text.as_bytes().into(), false)) }
     }
 
     fn top() -> tempfile::TempDir {
@@ -316,10 +293,7 @@ mod tests {
         apply(top.path(), &[change("a/old", Some("x"))]).unwrap();
         let mode = |place: &Path| place.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&place), 0o640);
-        let executable = Change {
-            path: "a/old".to_owned(),
-            to: Some((b"y"[..].into(), true)),
-        };
+        let executable = Change { path: "a/old".to_owned(), to: Some((b"y"[..].into(), true)) };
         apply(top.path(), &[executable]).unwrap();
         assert_eq!(mode(&place), 0o750);
     }

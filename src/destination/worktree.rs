@@ -51,34 +51,23 @@ impl Linked {
         let nothing = |place: PathBuf| {
             let lost = at(&place).and_then(|index| worktrees.get(index));
             let is_lost = lost.is_some_and(|lost| lost.is_unfinished);
-            Linked {
-                directory: place,
-                stage: if is_lost { Stage::Lost } else { Stage::Missing },
-            }
+            Linked { directory: place, stage: if is_lost { Stage::Lost } else { Stage::Missing } }
         };
         let Ok(real) = absolute.canonicalize() else {
             // git names it by the real path of what is above.
-            let parent = absolute
-                .parent()
-                .and_then(|parent| parent.canonicalize().ok());
+            let parent = absolute.parent().and_then(|parent| parent.canonicalize().ok());
             return Ok(nothing(match (parent, absolute.file_name()) {
                 (Some(parent), Some(name)) => parent.join(name),
                 _ => absolute,
             }));
         };
-        let is_empty = real
-            .read_dir()
-            .is_ok_and(|mut entries| entries.next().is_none());
-        let Some((index, listed)) =
-            at(&real).and_then(|index| Some((index, worktrees.get(index)?)))
-        else {
+        let is_empty = real.read_dir().is_ok_and(|mut entries| entries.next().is_none());
+        let Some((index, listed)) = at(&real).and_then(|index| Some((index, worktrees.get(index)?))) else {
             return if is_empty {
                 Ok(nothing(real))
             } else {
-                Err(Failure::new(format!(
-                    "`{shown}` is there already, and no worktree of this repository"
-                ))
-                .hint("choose a directory that is empty or not there"))
+                Err(Failure::new(format!("`{shown}` is there already, and no worktree of this repository"))
+                    .hint("choose a directory that is empty or not there"))
             };
         };
         if listed.is_unfinished && is_empty {
@@ -101,14 +90,8 @@ impl Linked {
             })
             .hint(format!("choose another directory for `{name}`")));
         }
-        let linked = Linked {
-            directory: real,
-            stage: if listed.is_unfinished {
-                Stage::Unfinished
-            } else {
-                Stage::Ready
-            },
-        };
+        let linked =
+            Linked { directory: real, stage: if listed.is_unfinished { Stage::Unfinished } else { Stage::Ready } };
         linked.refuse_changed(here)?;
         Ok(linked)
     }
@@ -120,19 +103,14 @@ impl Linked {
 
     /// Returns whether this is the worktree at `directory`.
     pub(super) fn is_at(&self, directory: &str) -> bool {
-        matches!(self.stage, Stage::Unfinished | Stage::Ready)
-            && self.directory == Path::new(directory)
+        matches!(self.stage, Stage::Unfinished | Stage::Ready) && self.directory == Path::new(directory)
     }
 
     fn refuse_changed(&self, here: &LocalRepo) -> Result<()> {
         failpoint::before("refresh the index of the worktree");
         // A file that was only touched has not changed.
         here.asks_worktree(&self.directory, &["update-index", "-q", "--refresh"])?;
-        if here.asks_worktree(&self.directory, &["diff-files", "--quiet"])? {
-            Ok(())
-        } else {
-            Err(self.has_changes())
-        }
+        if here.asks_worktree(&self.directory, &["diff-files", "--quiet"])? { Ok(()) } else { Err(self.has_changes()) }
     }
 
     fn has_changes(&self) -> Failure {
@@ -146,13 +124,11 @@ impl Linked {
                 "look whether it holds anything of yours, then remove it: {}",
                 command("git worktree remove --force --force", at)
             )),
-            _ => Failure::new(format!("the worktree `{shown}` has changes of its own")).hint(
-                format!(
-                    "look at them, then discard them: {} status; {} reset --hard",
-                    command("git -C", at),
-                    command("git -C", at)
-                ),
-            ),
+            _ => Failure::new(format!("the worktree `{shown}` has changes of its own")).hint(format!(
+                "look at them, then discard them: {} status; {} reset --hard",
+                command("git -C", at),
+                command("git -C", at)
+            )),
         }
     }
 
@@ -186,13 +162,9 @@ impl Linked {
     /// Lets the files of one commit follow those of another.
     fn read(&self, here: &LocalRepo, old: &str, new: &str) -> Result<()> {
         failpoint::before("check out the worktree");
-        here.in_worktree(&self.directory, &["read-tree", "-m", "-u", old, new])
-            .map_err(|failure| {
-                failure.context(format_args!(
-                    "the worktree `{}` cannot be brought up to date",
-                    self.directory.display()
-                ))
-            })
+        here.in_worktree(&self.directory, &["read-tree", "-m", "-u", old, new]).map_err(|failure| {
+            failure.context(format_args!("the worktree `{}` cannot be brought up to date", self.directory.display()))
+        })
     }
 
     fn forget_coming(&self, here: &LocalRepo) {
@@ -232,9 +204,7 @@ pub(super) fn amid(listed: &Listed) -> Option<Failure> {
         Amid::Bisect => ("bisected", "bisect reset"),
     };
     Some(
-        Failure::new(format!("branch `{name}` is being {doing} at `{directory}`")).hint(format!(
-            "finish that, or give it up: {} {end}",
-            command("git -C", [directory])
-        )),
+        Failure::new(format!("branch `{name}` is being {doing} at `{directory}`"))
+            .hint(format!("finish that, or give it up: {} {end}", command("git -C", [directory]))),
     )
 }

@@ -11,10 +11,8 @@ use crate::reference::RepoRef;
 impl Fetcher {
     /// Fetches the files that builds of these roots read, all that are known at one moment together.
     pub(super) fn bring_files(&self, roots: &HashMap<RepoRef, Vec<String>>) {
-        let trees: Vec<(&CheckoutTree, &Vec<String>)> = roots
-            .iter()
-            .filter_map(|(key, directories)| Some((&**self.checkouts.get(key)?, directories)))
-            .collect();
+        let trees: Vec<(&CheckoutTree, &Vec<String>)> =
+            roots.iter().filter_map(|(key, directories)| Some((&**self.checkouts.get(key)?, directories))).collect();
         loop {
             let mut batches: Vec<Batch> = Vec::new();
             let mut stops: Vec<Vec<Stop>> = Vec::new();
@@ -37,13 +35,12 @@ impl Fetcher {
             }
             let answers = work::files(&batches, &self.git, &self.progress);
             for ((answer, batch), stops) in answers.into_iter().zip(&batches).zip(stops) {
-                let asks = |failure: &FetchFailure| {
-                    failure.trouble == Trouble::Login && self.may_ask(&batch.fetched.request)
-                };
+                let asks =
+                    |failure: &FetchFailure| failure.trouble == Trouble::Login && self.may_ask(&batch.fetched.request);
                 let answer = match answer {
-                    Err(failure) if asks(&failure) => self
-                        .progress
-                        .suspend(|| self.git.fetch_files(batch, Terminal::Shared)),
+                    Err(failure) if asks(&failure) => {
+                        self.progress.suspend(|| self.git.fetch_files(batch, Terminal::Shared))
+                    }
                     answer => answer,
                 };
                 if let Err(failure) = answer {

@@ -22,11 +22,7 @@ pub(super) struct Budget {
 impl Budget {
     /// Allows files of up to `largest` bytes each.
     pub(super) fn new(largest: u64) -> Self {
-        Budget {
-            largest,
-            total: MAX_TOTAL.max(largest),
-            taken: Arc::default(),
-        }
+        Budget { largest, total: MAX_TOTAL.max(largest), taken: Arc::default() }
     }
 
     /// Returns the size of the largest file that is allowed.
@@ -49,9 +45,7 @@ impl Budget {
                 bytes(size),
                 bytes(self.largest)
             ))
-            .hint(format!(
-                "to accept it, write `max-file-size: {size}` in {FILE_NAME}"
-            )));
+            .hint(format!("to accept it, write `max-file-size: {size}` in {FILE_NAME}")));
         }
         let before = self.taken.fetch_add(size, Ordering::Relaxed);
         if before.saturating_add(size) > self.total {
@@ -85,28 +79,16 @@ mod tests {
         let budget = Budget::new(10);
         assert!(budget.take(10, || "a".to_owned()).is_ok());
         let failure = budget.take(11, || "a".to_owned()).unwrap_err();
-        assert_eq!(
-            failure.message,
-            "a is too large: 11 bytes, and the limit is 10 bytes"
-        );
-        assert_eq!(
-            failure.hints,
-            ["to accept it, write `max-file-size: 11` in .kustomize-localize"]
-        );
+        assert_eq!(failure.message, "a is too large: 11 bytes, and the limit is 10 bytes");
+        assert_eq!(failure.hints, ["to accept it, write `max-file-size: 11` in .kustomize-localize"]);
     }
 
     #[test]
     fn all_files_together_have_a_limit_that_clones_share() {
-        let budget = Budget {
-            total: 15,
-            ..Budget::new(10)
-        };
+        let budget = Budget { total: 15, ..Budget::new(10) };
         assert!(budget.clone().take(10, String::new).is_ok());
         assert!(budget.take(5, String::new).is_ok());
         let failure = budget.clone().take(1, || "b".to_owned()).unwrap_err();
-        assert_eq!(
-            failure.message,
-            "b: the files from elsewhere are more than 15 bytes in all"
-        );
+        assert_eq!(failure.message, "b: the files from elsewhere are more than 15 bytes in all");
     }
 }

@@ -29,27 +29,16 @@ pub(crate) struct Cache {
 impl Cache {
     /// Names the cache: `$XDG_CACHE_HOME/git-kustomize-localize`, or what stands for it.
     pub(crate) fn of_user() -> Cache {
-        let variable = |name: &str| {
-            std::env::var_os(name)
-                .map(PathBuf::from)
-                .filter(|path| path.is_absolute())
-        };
+        let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let base = variable("XDG_CACHE_HOME")
             .or_else(|| variable("LOCALAPPDATA"))
             .or_else(|| variable("HOME").map(|home| home.join(".cache")));
-        Cache {
-            directory: base.map(|base| base.join("git-kustomize-localize")),
-        }
+        Cache { directory: base.map(|base| base.join("git-kustomize-localize")) }
     }
 
     /// Returns the repository that holds `commit` of `url` (without secrets), if it is there and
     /// whole. One that was damaged is removed, so that it is fetched again.
-    pub(crate) fn repository(
-        &self,
-        url: &str,
-        commit: &str,
-        offline: bool,
-    ) -> Result<Option<PathBuf>> {
+    pub(crate) fn repository(&self, url: &str, commit: &str, offline: bool) -> Result<Option<PathBuf>> {
         let Some(directory) = &self.directory else {
             return Ok(None);
         };
@@ -111,8 +100,7 @@ impl Cache {
         const PACKS: &str = "objects/pack";
         let put = |from: &Path, to: &Path| -> std::io::Result<()> {
             let beside = scratch.path().join("added");
-            std::fs::hard_link(from, &beside)
-                .or_else(|_| std::fs::copy(from, &beside).map(drop))?;
+            std::fs::hard_link(from, &beside).or_else(|_| std::fs::copy(from, &beside).map(drop))?;
             failpoint::before("put files into a repository of the cache");
             std::fs::rename(&beside, to)
         };
@@ -183,9 +171,9 @@ impl Cache {
     }
 
     fn directory(&self) -> Result<&Path> {
-        self.directory.as_deref().ok_or_else(|| {
-            Failure::new("there is no cache directory").hint("set HOME or XDG_CACHE_HOME")
-        })
+        self.directory
+            .as_deref()
+            .ok_or_else(|| Failure::new("there is no cache directory").hint("set HOME or XDG_CACHE_HOME"))
     }
 
     fn repositories(&self, url: &str) -> Result<PathBuf> {
@@ -212,17 +200,12 @@ impl Cache {
         // Contents fetched with the user's credentials are private.
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder
-            .create(directory)
-            .map_err(|error| self.failure(&error))
+        builder.create(directory).map_err(|error| self.failure(&error))
     }
 
     fn failure(&self, error: &std::io::Error) -> Failure {
-        Failure::new(format!(
-            "could not write the cache `{}`: {error}",
-            self.shown()
-        ))
-        .hint("set XDG_CACHE_HOME to a directory that can be written and has room")
+        Failure::new(format!("could not write the cache `{}`: {error}", self.shown()))
+            .hint("set XDG_CACHE_HOME to a directory that can be written and has room")
     }
 
     fn shown(&self) -> std::path::Display<'_> {
@@ -231,10 +214,7 @@ impl Cache {
 
     /// Returns what to do if its disk is full.
     pub(crate) fn room(&self) -> String {
-        format!(
-            "make room for the cache `{}`, or set XDG_CACHE_HOME to a larger disk",
-            self.shown()
-        )
+        format!("make room for the cache `{}`, or set XDG_CACHE_HOME to a larger disk", self.shown())
     }
 }
 
@@ -254,14 +234,9 @@ fn refuse_shared(directory: &Path) -> Result<()> {
         return Ok(());
     };
     let shown = directory.display().to_string();
-    Err(
-        Failure::new(format!("the cache `{shown}` {problem}, so it is not used"))
-            .hint(format!(
-                "remove it: {}",
-                crate::failure::command("rm -rf", [&shown])
-            ))
-            .hint("or set XDG_CACHE_HOME to a directory of your own"),
-    )
+    Err(Failure::new(format!("the cache `{shown}` {problem}, so it is not used"))
+        .hint(format!("remove it: {}", crate::failure::command("rm -rf", [&shown])))
+        .hint("or set XDG_CACHE_HOME to a directory of your own"))
 }
 
 #[cfg(not(unix))]
@@ -270,8 +245,7 @@ fn refuse_shared(_: &Path) -> Result<()> {
 }
 
 fn is_pack(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|extension| extension == "pack")
+    path.extension().is_some_and(|extension| extension == "pack")
 }
 
 fn is_commit(name: &std::ffi::OsStr) -> bool {
@@ -292,10 +266,7 @@ fn is_whole(directory: &Path, commit: &str) -> bool {
         let mut any = false;
         for entry in directory.join("objects/pack").read_dir().ok()? {
             let index = entry.ok()?.path();
-            if index
-                .extension()
-                .is_some_and(|extension| extension == "idx")
-            {
+            if index.extension().is_some_and(|extension| extension == "idx") {
                 // An index ends with the digest that its pack ends with, and its own.
                 let expected = digests(&index, id.kind())?;
                 let pack = digests(&index.with_extension("pack"), id.kind())?;
@@ -319,16 +290,13 @@ fn digests(file: &Path, kind: gix::hash::Kind) -> Option<Vec<u8>> {
     let mut hasher = gix::hash::hasher(kind);
     let mut buffer = vec![0; 1 << 16];
     while left > 0 {
-        let most = buffer
-            .len()
-            .min(usize::try_from(left).unwrap_or(usize::MAX));
+        let most = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         file.read_exact(&mut buffer[..most]).ok()?;
         hasher.update(&buffer[..most]);
         left -= most as u64;
     }
     let computed = hasher.try_finalize().ok()?;
-    file.seek(SeekFrom::End(-2 * i64::try_from(length).ok()?))
-        .ok()?;
+    file.seek(SeekFrom::End(-2 * i64::try_from(length).ok()?)).ok()?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).ok()?;
     bytes.ends_with(computed.as_bytes()).then_some(bytes)

@@ -105,11 +105,7 @@ impl CheckoutTree {
         let ids = self.noted.take();
         if !ids.is_empty() && self.stop.get().is_none() && !self.remotes.is_offline() {
             self.requested.borrow_mut().extend(ids.iter().copied());
-            let batch = Batch {
-                fetched: self.fetched.clone(),
-                others: Vec::new(),
-                ids,
-            };
+            let batch = Batch { fetched: self.fetched.clone(), others: Vec::new(), ids };
             batches.push((batch, self.stop.clone()));
         }
         for mount in self.mounts.borrow().values() {
@@ -155,9 +151,7 @@ impl CheckoutTree {
                 .map_err(|failure| failure.context(format!("submodule `{shown}`")))?;
             mount.note(self.is_noting.get());
             let mount = Rc::new(mount);
-            self.mounts
-                .borrow_mut()
-                .insert(module.path.clone(), mount.clone());
+            self.mounts.borrow_mut().insert(module.path.clone(), mount.clone());
             return Ok(Some((mount, rest)));
         }
         Ok(None)
@@ -174,10 +168,8 @@ impl CheckoutTree {
             by: NamedBy::Upstream([parent.shown()].into()),
             is_submodule: true,
         };
-        let fetched = self
-            .remotes
-            .fetch(&request, None, None, Terminal::Detached)
-            .map_err(|failure| failure.failure)?;
+        let fetched =
+            self.remotes.fetch(&request, None, None, Terminal::Detached).map_err(|failure| failure.failure)?;
         CheckoutTree::open(&self.remotes, fetched, label.to_owned(), true)
     }
 
@@ -190,10 +182,7 @@ impl CheckoutTree {
             lacking.extend(self.objects.lacks(&path::join(above, ATTRIBUTES))?);
         }
         // Then all attributes of the tree are read.
-        if lacking.is_empty()
-            && !self.has_attributes.get()
-            && self.conversion.applies(&self.objects, directory)?
-        {
+        if lacking.is_empty() && !self.has_attributes.get() && self.conversion.applies(&self.objects, directory)? {
             for place in self.objects.files_named(&[ATTRIBUTES])? {
                 lacking.extend(self.objects.lacks(&place)?);
             }
@@ -287,10 +276,6 @@ impl Tree for CheckoutTree {
     }
 
     fn label(&self, path: &str) -> String {
-        format!(
-            "{}: {}",
-            self.label,
-            if path.is_empty() { "." } else { path }
-        )
+        format!("{}: {}", self.label, if path.is_empty() { "." } else { path })
     }
 }

@@ -106,10 +106,7 @@ impl From<Failure> for FetchFailure {
 impl Failure {
     /// Creates the failure, with what the trouble means for other attempts.
     pub(super) fn because(self, trouble: Trouble) -> FetchFailure {
-        FetchFailure {
-            failure: self,
-            trouble,
-        }
+        FetchFailure { failure: self, trouble }
     }
 }
 
@@ -130,9 +127,7 @@ impl Listing {
             format!("refs/remotes/{reference}/HEAD"),
         ];
         let found = names.into_iter().find_map(|name| {
-            let id = self
-                .id(&format!("{name}^{{}}"))
-                .or_else(|| self.id(&name))?;
+            let id = self.id(&format!("{name}^{{}}")).or_else(|| self.id(&name))?;
             Some((name, id.to_owned()))
         });
         found.filter(|(_, id)| is_object_id(id))
@@ -140,11 +135,7 @@ impl Listing {
 
     /// Returns what a full name stands for.
     pub(super) fn id(&self, name: &str) -> Option<&str> {
-        self.0
-            .lines()
-            .filter_map(|line| line.split_once('\t'))
-            .find(|(_, listed)| *listed == name)
-            .map(|(id, _)| id)
+        self.0.lines().filter_map(|line| line.split_once('\t')).find(|(_, listed)| *listed == name).map(|(id, _)| id)
     }
 }
 
@@ -157,18 +148,11 @@ pub(super) struct Clock<'a> {
 
 impl<'a> Clock<'a> {
     pub(super) fn start(timeout: Duration, cancel: Option<&'a AtomicBool>) -> Self {
-        Clock {
-            start: Instant::now(),
-            timeout,
-            cancel,
-        }
+        Clock { start: Instant::now(), timeout, cancel }
     }
 
     pub(super) fn limits(&self) -> Limits<'a> {
-        Limits {
-            timeout: Some(self.timeout.saturating_sub(self.start.elapsed())),
-            cancel: self.cancel,
-        }
+        Limits { timeout: Some(self.timeout.saturating_sub(self.start.elapsed())), cancel: self.cancel }
     }
 }
 
@@ -241,23 +225,12 @@ impl GitRemotes {
     }
 
     /// Returns the wished commit if the cache holds it, so that nothing needs to be fetched.
-    pub(crate) fn cached(
-        &self,
-        request: &GitRequest,
-        timeout: Option<Duration>,
-    ) -> Result<Option<Fetched>> {
+    pub(crate) fn cached(&self, request: &GitRequest, timeout: Option<Duration>) -> Result<Option<Fetched>> {
         let Some(commit) = request.commit.clone() else {
             return Ok(None);
         };
-        let directory = self
-            .cache
-            .repository(&request.url.shown(), &commit, self.offline)?;
-        Ok(directory.map(|directory| Fetched {
-            directory,
-            commit,
-            request: request.clone(),
-            timeout,
-        }))
+        let directory = self.cache.repository(&request.url.shown(), &commit, self.offline)?;
+        Ok(directory.map(|directory| Fetched { directory, commit, request: request.clone(), timeout }))
     }
 
     /// Fetches what is wished, unless the cache holds it.
@@ -279,10 +252,7 @@ impl GitRemotes {
         if request.commit.is_none() && self.knew(&shown) {
             // Something of this repository is here: asking what the ref is costs less than a fetch.
             let commit = self.resolve_by(request, &clock, terminal)?;
-            let known = GitRequest {
-                commit: Some(commit),
-                ..request.clone()
-            };
+            let known = GitRequest { commit: Some(commit), ..request.clone() };
             if let Some(fetched) = self.cached(&known, timeout)? {
                 return Ok(fetched);
             }
@@ -296,10 +266,7 @@ impl GitRemotes {
         let directory = self.cache.keep(scratch, &shown, &commit)?;
         Ok(Fetched {
             directory,
-            request: GitRequest {
-                commit: Some(commit.clone()),
-                ..request.clone()
-            },
+            request: GitRequest { commit: Some(commit.clone()), ..request.clone() },
             commit,
             timeout,
         })
@@ -345,11 +312,7 @@ impl GitRemotes {
     }
 
     /// Asks the server which commit the ref is, within `timeout`.
-    pub(crate) fn resolve(
-        &self,
-        request: &GitRequest,
-        timeout: Duration,
-    ) -> Result<String, FetchFailure> {
+    pub(crate) fn resolve(&self, request: &GitRequest, timeout: Duration) -> Result<String, FetchFailure> {
         if self.offline {
             return Err(self.not_cached(request));
         }
@@ -357,12 +320,7 @@ impl GitRemotes {
         self.resolve_by(request, &clock, Terminal::Detached)
     }
 
-    fn resolve_by(
-        &self,
-        request: &GitRequest,
-        clock: &Clock<'_>,
-        terminal: Terminal,
-    ) -> Result<String, FetchFailure> {
+    fn resolve_by(&self, request: &GitRequest, clock: &Clock<'_>, terminal: Terminal) -> Result<String, FetchFailure> {
         let reference = request.reference.as_deref().unwrap_or("HEAD");
         let listing = self.list(request, &[reference], clock, terminal)?;
         let found = listing.find(reference);
@@ -381,13 +339,10 @@ impl GitRemotes {
         clock: &Clock<'_>,
         terminal: Terminal,
     ) -> Result<Listing, FetchFailure> {
-        let output = self.talk(request, clock, |remote_git, url| {
-            remote_git.list(url, references, clock.limits(), terminal)
-        })?;
+        let output =
+            self.talk(request, clock, |remote_git, url| remote_git.list(url, references, clock.limits(), terminal))?;
         if output.status.success() {
-            Ok(Listing(
-                String::from_utf8_lossy(&output.stdout).into_owned(),
-            ))
+            Ok(Listing(String::from_utf8_lossy(&output.stdout).into_owned()))
         } else {
             Err(self.explain(request, references.first().unwrap_or(&"HEAD"), &output))
         }
@@ -411,8 +366,7 @@ impl GitRemotes {
             if !access.named {
                 remote_git = remote_git.anonymous();
             }
-            let output = say(&remote_git, url.exposed())
-                .map_err(|error| self.not_run(request, error, clock))?;
+            let output = say(&remote_git, url.exposed()).map_err(|error| self.not_run(request, error, clock))?;
             if output.status.success() || redirects == MAX_REDIRECTS {
                 return Ok(output);
             }
@@ -426,24 +380,15 @@ impl GitRemotes {
 
     /// Returns where a server sends a request of git, which follows no redirect itself; none where git failed for
     /// another reason.
-    fn redirect(
-        &self,
-        url: &str,
-        access: Access,
-        output: &Output,
-    ) -> Result<Option<(String, Access)>, FetchFailure> {
+    fn redirect(&self, url: &str, access: Access, output: &Output) -> Result<Option<(String, Access)>, FetchFailure> {
         const ASKED: &str = "/info/refs";
         let codes = [301, 302, 303, 307, 308];
-        let is_redirect =
-            |code| output.says(&[&format!("requested url returned error: {code}") as &str]);
+        let is_redirect = |code| output.says(&[&format!("requested url returned error: {code}") as &str]);
         if !codes.into_iter().any(is_redirect) {
             return Ok(None);
         }
         let from = self.remote_git.rewritten(url);
-        let asked = format!(
-            "{}{ASKED}?service=git-upload-pack",
-            from.trim_end_matches('/')
-        );
+        let asked = format!("{}{ASKED}?service=git-upload-pack", from.trim_end_matches('/'));
         let never = AtomicBool::new(false);
         let refused = |error: http::HttpError| error.into_failure(url);
         let mut to = match self.client.get(&asked, access, &never) {
@@ -469,10 +414,7 @@ impl GitRemotes {
         let netrc = netrc.and_then(|path| std::fs::read(path).ok());
         let netrc = String::from_utf8_lossy(netrc.as_deref().unwrap_or_default());
         let words: Vec<&str> = netrc.split_whitespace().collect();
-        if access.named
-            || !words.contains(&"default")
-            || words.windows(2).any(|two| two == ["machine", host])
-        {
+        if access.named || !words.contains(&"default") || words.windows(2).any(|two| two == ["machine", host]) {
             return Ok(());
         }
         Err(Failure::new(format!(
@@ -509,11 +451,7 @@ impl GitRemotes {
     ) -> Result<Scratch, FetchFailure> {
         let first = references.first().copied().unwrap_or("HEAD");
         // The other format applies if the server says so; a request by id does not ask.
-        let formats = if first.len() == 64 && is_object_id(first) {
-            ["sha256", "sha1"]
-        } else {
-            ["sha1", "sha256"]
-        };
+        let formats = if first.len() == 64 && is_object_id(first) { ["sha256", "sha1"] } else { ["sha1", "sha256"] };
         for format in formats {
             let fetch = |wanted| self.fetch_into(request, wanted, format, clock, terminal);
             let mut done = fetch(extent.wanted(references))?;
@@ -528,11 +466,7 @@ impl GitRemotes {
                 return Err(self.explain(request, first, &output));
             }
         }
-        Err(Failure::new(format!(
-            "{} uses an object format that this git does not know",
-            request.url.shown()
-        ))
-        .into())
+        Err(Failure::new(format!("{} uses an object format that this git does not know", request.url.shown())).into())
     }
 
     /// Fetches into a temporary repository beside those of the same URL.
@@ -544,11 +478,7 @@ impl GitRemotes {
         clock: &Clock<'_>,
         terminal: Terminal,
     ) -> Result<(Scratch, Output), FetchFailure> {
-        let asked = if request.is_submodule {
-            Asked::ByRepository
-        } else {
-            Asked::ByUser
-        };
+        let asked = if request.is_submodule { Asked::ByRepository } else { Asked::ByUser };
         let scratch = self.cache.scratch(&request.url.shown(), format)?;
         let output = self.talk(request, clock, |remote_git, url| {
             let limits = clock.limits();
@@ -580,17 +510,9 @@ fn refuses_filter(output: &Output) -> bool {
 }
 
 /// Returns a commit that a fetch brought in, tags followed, and whether it was a tag.
-fn fetched_commit(
-    directory: &Path,
-    number: usize,
-    reference: &str,
-    budget: &Budget,
-) -> Result<(String, bool)> {
-    let failed =
-        |what: String| Failure::new(format!("git fetched something that cannot be used: {what}"));
-    let read = |name: &str| {
-        std::fs::read_to_string(directory.join(name)).map_err(|error| failed(error.to_string()))
-    };
+fn fetched_commit(directory: &Path, number: usize, reference: &str, budget: &Budget) -> Result<(String, bool)> {
+    let failed = |what: String| Failure::new(format!("git fetched something that cannot be used: {what}"));
+    let read = |name: &str| std::fs::read_to_string(directory.join(name)).map_err(|error| failed(error.to_string()));
     let id = read(&format!("refs/kl/{number}"))?;
     let id = id.trim_end();
     let repository = objects::open_fetched(directory, budget.memory())?;

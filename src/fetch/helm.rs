@@ -68,9 +68,7 @@ impl Charts<'_> {
     ) -> Vec<Result<Pulled>> {
         let mut by: HashMap<&ChartRef, NamedBy> = HashMap::new();
         for (chart, one) in wanted {
-            by.entry(chart)
-                .and_modify(|by| by.extend(one))
-                .or_insert_with(|| one.clone());
+            by.entry(chart).and_modify(|by| by.extend(one)).or_insert_with(|| one.clone());
         }
         let mut jobs: Vec<Job<'_>> = Vec::new();
         for (chart, _) in wanted {
@@ -79,30 +77,19 @@ impl Charts<'_> {
                 continue;
             };
             let access = self.reach.access(&by, chart.repo.exposed());
-            let refuse = || {
-                self.reach
-                    .refuse(chart.repo.exposed(), access)
-                    .err()
-                    .map(Err)
-            };
+            let refuse = || self.reach.refuse(chart.repo.exposed(), access).err().map(Err);
             match self.without_helm(chart).or_else(refuse) {
                 Some(answer) => {
                     known.insert(chart.clone(), answer);
                 }
-                None => jobs.push(Job {
-                    chart,
-                    named: access.named,
-                }),
+                None => jobs.push(Job { chart, named: access.named }),
             }
         }
         for (job, got) in jobs.iter().zip(self.pull(&jobs)) {
             known.insert(job.chart.clone(), self.received(job.chart, got));
         }
         let lost = || Err(Failure::new("the chart was not pulled"));
-        wanted
-            .iter()
-            .map(|(chart, _)| known.get(chart).cloned().unwrap_or_else(lost))
-            .collect()
+        wanted.iter().map(|(chart, _)| known.get(chart).cloned().unwrap_or_else(lost)).collect()
     }
 
     fn entry(&self, chart: &ChartRef) -> Option<&ChartRemote> {
@@ -116,11 +103,7 @@ impl Charts<'_> {
         }
         let shown = chart.shown();
         if let Some(entry) = self.entry(chart) {
-            if let Some(held) = self
-                .tip
-                .and_then(|tip| held_by_tip(tip, chart, entry))
-                .map(Rc::new)
-            {
+            if let Some(held) = self.tip.and_then(|tip| held_by_tip(tip, chart, entry)).map(Rc::new) {
                 return Some(Ok(Pulled::Archive(held)));
             }
             if let Some(bytes) = self.cache.file(&entry.sha256) {
@@ -133,8 +116,9 @@ impl Charts<'_> {
             return Some(Err(failure.hint(COMMIT_LOCK)));
         }
         if self.offline {
-            return Some(Err(Failure::new(format!("{shown} is not in the cache"))
-                .hint("run once without `--offline`")));
+            return Some(
+                Err(Failure::new(format!("{shown} is not in the cache")).hint("run once without `--offline`")),
+            );
         }
         None
     }
@@ -152,9 +136,7 @@ impl Charts<'_> {
                 let exception = Config::exception(Rule::RemoteChart, &job.chart.subject(), "");
                 Failure {
                     upstream: job.chart.repo.shown(),
-                    exception: exception
-                        .filter(|_| !failed.trouble.is_outage())
-                        .map(Box::new),
+                    exception: exception.filter(|_| !failed.trouble.is_outage()).map(Box::new),
                     ..failed.failure
                 }
             })
@@ -168,16 +150,12 @@ impl Charts<'_> {
         let bytes = match got? {
             Got::Bytes(bytes) => bytes,
             Got::NoHelm if self.entry(chart).is_some() => {
-                return Err(
-                    Failure::new(format!("{shown} is locked, but in no cache here"))
-                        .hint("to download it, helm must be on PATH"),
-                );
+                return Err(Failure::new(format!("{shown} is locked, but in no cache here"))
+                    .hint("to download it, helm must be on PATH"));
             }
             Got::NoHelm => {
-                return Err(Failure::new(format!(
-                    "{shown}: there is no helm on PATH to bring it in"
-                ))
-                .hint("put helm on PATH; or leave charts remote, without `helm: true` in .kustomize-localize"));
+                return Err(Failure::new(format!("{shown}: there is no helm on PATH to bring it in"))
+                    .hint("put helm on PATH; or leave charts remote, without `helm: true` in .kustomize-localize"));
             }
         };
         let sha256 = sha256_hex(&bytes);
@@ -198,12 +176,7 @@ impl Charts<'_> {
 
 /// Runs `helm pull` as kustomize does, except that nothing is unpacked. helm gets the user's logins only for a `named`
 /// host, one that the user's files name.
-pub(super) fn pull(
-    chart: &ChartRef,
-    named: bool,
-    timeout: Duration,
-    budget: &Budget,
-) -> Result<Got, FetchFailure> {
+pub(super) fn pull(chart: &ChartRef, named: bool, timeout: Duration, budget: &Budget) -> Result<Got, FetchFailure> {
     let no_room = |error: std::io::Error| unusable(&error);
     let scratch = Scratch::new().map_err(no_room)?;
     let directory = |name: &str| scratch.path().join(name);
@@ -219,20 +192,11 @@ pub(super) fn pull(
     if !named {
         // Where helm finds logins, in the environment or without it.
         command
-            .env(
-                "HELM_REGISTRY_CONFIG",
-                directory("config").join("registry.json"),
-            )
-            .env(
-                "HELM_REPOSITORY_CONFIG",
-                directory("config").join("repositories.yaml"),
-            )
+            .env("HELM_REGISTRY_CONFIG", directory("config").join("registry.json"))
+            .env("HELM_REPOSITORY_CONFIG", directory("config").join("repositories.yaml"))
             .env("DOCKER_CONFIG", directory("config"));
     }
-    command
-        .arg("pull")
-        .arg("--destination")
-        .arg(directory("pulled"));
+    command.arg("pull").arg("--destination").arg(directory("pulled"));
     // As one argument each, so that none can be taken for an option of its own.
     match chart.version.as_str() {
         "" if chart.devel => {
@@ -245,24 +209,17 @@ pub(super) fn pull(
     }
     if chart.is_oci() {
         let repository = chart.repo.exposed().trim_end_matches('/');
-        command
-            .arg("--")
-            .arg(format!("{repository}/{}", chart.name));
+        command.arg("--").arg(format!("{repository}/{}", chart.name));
     } else {
         command.arg(format!("--repo={}", chart.repo.exposed()));
         command.arg("--").arg(&chart.name);
     }
-    let limits = Limits {
-        timeout: Some(timeout),
-        cancel: None,
-    };
+    let limits = Limits { timeout: Some(timeout), cancel: None };
     let output = match process::run(&mut command, None, limits, Terminal::Detached) {
         Ok(output) => output,
         Err(process::Error::NotFound(_)) => return Ok(Got::NoHelm),
         Err(error @ process::Error::Deadline(..)) => {
-            return Err(
-                Failure::new(format!("{}: {error}", chart.shown())).because(Trouble::NoAnswer)
-            );
+            return Err(Failure::new(format!("{}: {error}", chart.shown())).because(Trouble::NoAnswer));
         }
         Err(error) => return Err(Failure::new(format!("{}: {error}", chart.shown())).into()),
     };
@@ -275,17 +232,11 @@ pub(super) fn pull(
         } else {
             Trouble::Other
         };
-        return Err(
-            Failure::new(format!("{}: helm could not pull it: {said}", chart.shown()))
-                .hint(format!("to see what helm does: {}", by_hand(chart)))
-                .because(trouble),
-        );
+        return Err(Failure::new(format!("{}: helm could not pull it: {said}", chart.shown()))
+            .hint(format!("to see what helm does: {}", by_hand(chart)))
+            .because(trouble));
     }
-    Ok(Got::Bytes(the_archive(
-        chart,
-        &directory("pulled"),
-        budget,
-    )?))
+    Ok(Got::Bytes(the_archive(chart, &directory("pulled"), budget)?))
 }
 
 /// Returns what helm said when it failed, on one line.
@@ -297,11 +248,7 @@ fn said(stderr: &str) -> String {
         .filter(|line| !line.is_empty() && !line.starts_with("WARNING:"))
         .map(|line| line.strip_prefix("Error: ").unwrap_or(line))
         .collect();
-    if lines.is_empty() {
-        "it did not say why".to_owned()
-    } else {
-        lines.join("; ")
-    }
+    if lines.is_empty() { "it did not say why".to_owned() } else { lines.join("; ") }
 }
 
 /// What helm says where nothing answered, or not for want of the chart.
@@ -319,13 +266,8 @@ const NOT_ANSWERED: &[&str] = &[
 
 /// Returns whether the repository answered, and has no such chart. helm has one exit status for everything.
 fn says_that_it_is_gone(output: &Output) -> bool {
-    output.says(&[
-        "not found",
-        "no chart name found",
-        "no chart version found",
-        "manifest unknown",
-        "410 gone",
-    ]) && !output.says(NOT_ANSWERED)
+    output.says(&["not found", "no chart name found", "no chart version found", "manifest unknown", "410 gone"])
+        && !output.says(NOT_ANSWERED)
         && !output.says(&["executable file not found"])
 }
 
@@ -347,8 +289,7 @@ fn by_hand(chart: &ChartRef) -> String {
 
 /// Returns the one archive that helm left.
 fn the_archive(chart: &ChartRef, directory: &Path, budget: &Budget) -> Result<Vec<u8>> {
-    let unreadable =
-        |error: std::io::Error| Failure::new(format!("cannot read what helm pulled: {error}"));
+    let unreadable = |error: std::io::Error| Failure::new(format!("cannot read what helm pulled: {error}"));
     let mut archives = Vec::new();
     for entry in directory.read_dir().map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
@@ -374,14 +315,11 @@ pub(super) fn unpacked(chart: &ChartRef, bytes: &[u8]) -> Result<Pulled> {
     let shown = chart.shown();
     let files = archive::unpack(bytes)
         .map_err(|reason| Failure::new(format!("the archive of {shown} is refused: {reason}")))?;
-    let (name, version) = archive::metadata(&files).map_err(|reason| {
-        Failure::new(format!("the archive of {shown} is not a chart: {reason}"))
-    })?;
+    let (name, version) = archive::metadata(&files)
+        .map_err(|reason| Failure::new(format!("the archive of {shown} is not a chart: {reason}")))?;
     if name != chart.name {
-        return Err(
-            Failure::new(format!("{shown} is an archive of the chart `{name}`"))
-                .hint("its repository is wrong about it: ask whoever runs it"),
-        );
+        return Err(Failure::new(format!("{shown} is an archive of the chart `{name}`"))
+            .hint("its repository is wrong about it: ask whoever runs it"));
     }
     let bare = |version: &str| {
         let version = version.strip_prefix('v').unwrap_or(version);
@@ -389,10 +327,8 @@ pub(super) fn unpacked(chart: &ChartRef, bytes: &[u8]) -> Result<Pulled> {
         version.split(['+', '_']).next().map(str::to_owned)
     };
     if is_one_version(&chart.version) && bare(&chart.version) != bare(&version) {
-        return Err(
-            Failure::new(format!("{shown} is an archive of the version `{version}`"))
-                .hint("its repository is wrong about it: ask whoever runs it"),
-        );
+        return Err(Failure::new(format!("{shown} is an archive of the version `{version}`"))
+            .hint("its repository is wrong about it: ask whoever runs it"));
     }
     Ok(Pulled::Archive(Rc::new(Archive {
         chart: chart.clone(),

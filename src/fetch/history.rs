@@ -49,12 +49,7 @@ pub(crate) enum Course {
 
 impl GitRemotes {
     /// Returns what lies between the commit `old` and the requested one, which must be known.
-    pub(crate) fn history(
-        &self,
-        request: &GitRequest,
-        old: &str,
-        timeout: Duration,
-    ) -> Result<History, FetchFailure> {
+    pub(crate) fn history(&self, request: &GitRequest, old: &str, timeout: Duration) -> Result<History, FetchFailure> {
         let Some(new) = request.commit.as_deref() else {
             return Err(self.not_cached(request));
         };
@@ -86,8 +81,7 @@ impl GitRemotes {
         let Some(new) = request.commit.as_deref().filter(|_| !self.is_offline()) else {
             return Err(self.not_cached(request));
         };
-        self.asking(request, old, timeout, terminal)?
-            .history(old, new)
+        self.asking(request, old, timeout, terminal)?.history(old, new)
     }
 
     /// Asks for one object, as the server has it now, and returns the commit that it is or stands for.
@@ -118,13 +112,7 @@ impl GitRemotes {
             _ => "sha1",
         };
         let scratch = self.cache().scratch(&request.url.shown(), format)?;
-        Ok(Asking {
-            remotes: self,
-            request,
-            scratch,
-            clock: Clock::start(timeout, None),
-            terminal,
-        })
+        Ok(Asking { remotes: self, request, scratch, clock: Clock::start(timeout, None), terminal })
     }
 }
 
@@ -168,10 +156,7 @@ impl Fetcher {
             let moved = moves.get(index).filter(|moved| moved.old != moved.new)?;
             git.history(request, &moved.old, SOON).ok()
         });
-        told.into_iter()
-            .chain(std::iter::repeat(None))
-            .take(moves.len())
-            .collect()
+        told.into_iter().chain(std::iter::repeat(None)).take(moves.len()).collect()
     }
 }
 
@@ -185,10 +170,7 @@ struct Asking<'a> {
 
 impl Asking<'_> {
     fn history(&self, old: &str, new: &str) -> Result<History, FetchFailure> {
-        let old_wanted = RefSpec {
-            id: old,
-            name: "old",
-        };
+        let old_wanted = RefSpec { id: old, name: "old" };
         let has_old = match self.fetch(&[old_wanted], Depth::One) {
             Ok(()) => true,
             // Servers may refuse to give a commit by its id. The new one may contain it all the same.
@@ -205,11 +187,7 @@ impl Asking<'_> {
         self.fetch_new(new, has_old.then_some(old_wanted), Depth::All)?;
         let course = match () {
             () if !self.has(old)? => {
-                return Ok(History {
-                    course: Course::Apart,
-                    commits: 0,
-                    newest: Vec::new(),
-                });
+                return Ok(History { course: Course::Apart, commits: 0, newest: Vec::new() });
             }
             () if self.is_ancestor(old, new)? => Course::Forward,
             () if self.is_ancestor(new, old)? => Course::Back,
@@ -219,12 +197,7 @@ impl Asking<'_> {
     }
 
     /// Fetches the new commit by its id, or else by its ref.
-    fn fetch_new(
-        &self,
-        new: &str,
-        beside: Option<RefSpec<'_>>,
-        depth: Depth,
-    ) -> Result<(), FetchFailure> {
+    fn fetch_new(&self, new: &str, beside: Option<RefSpec<'_>>, depth: Depth) -> Result<(), FetchFailure> {
         let fetch = |id| {
             let wanted = RefSpec { id, name: "new" };
             self.fetch(&Vec::from_iter(beside.into_iter().chain([wanted])), depth)
@@ -235,27 +208,14 @@ impl Asking<'_> {
             }
             done => done?,
         }
-        if self.has(new)? {
-            Ok(())
-        } else {
-            Err(self.remotes.no_such_ref(self.request, new))
-        }
+        if self.has(new)? { Ok(()) } else { Err(self.remotes.no_such_ref(self.request, new)) }
     }
 
     fn fetch(&self, wanted: &[RefSpec<'_>], depth: Depth) -> Result<(), FetchFailure> {
-        let output = self
-            .remotes
-            .talk(self.request, &self.clock, |remote_git, url| {
-                let limits = self.clock.limits();
-                remote_git.fetch_commits(
-                    self.scratch.path(),
-                    url,
-                    wanted,
-                    depth,
-                    limits,
-                    self.terminal,
-                )
-            })?;
+        let output = self.remotes.talk(self.request, &self.clock, |remote_git, url| {
+            let limits = self.clock.limits();
+            remote_git.fetch_commits(self.scratch.path(), url, wanted, depth, limits, self.terminal)
+        })?;
         if output.status.success() {
             Ok(())
         } else {
@@ -266,10 +226,7 @@ impl Asking<'_> {
 
     fn ask(&self, arguments: &[&str]) -> Result<Option<String>, FetchFailure> {
         let limits = self.clock.limits();
-        let answer = self
-            .remotes
-            .remote_git()
-            .commits(self.scratch.path(), arguments, limits);
+        let answer = self.remotes.remote_git().commits(self.scratch.path(), arguments, limits);
         answer.map_err(|error| self.remotes.not_run(self.request, error, &self.clock))
     }
 
@@ -298,14 +255,7 @@ impl Asking<'_> {
             .unwrap_or(0);
         let most = format!("--max-count={NAMED}");
         let told = self
-            .ask(&[
-                "rev-list",
-                "--no-merges",
-                &most,
-                "--format=%s",
-                "--encoding=UTF-8",
-                &range,
-            ])?
+            .ask(&["rev-list", "--no-merges", &most, "--format=%s", "--encoding=UTF-8", &range])?
             .unwrap_or_default();
         let mut lines = told.lines();
         let mut newest = Vec::new();
@@ -314,10 +264,6 @@ impl Asking<'_> {
             let id = heading.strip_prefix("commit ").unwrap_or(heading);
             newest.push((id.to_owned(), subject.to_owned()));
         }
-        Ok(History {
-            course,
-            commits,
-            newest,
-        })
+        Ok(History { course, commits, newest })
     }
 }

@@ -92,20 +92,13 @@ struct Surroundings {
 
 impl Surroundings {
     fn of_the_user() -> Self {
-        Surroundings {
-            roots: Roots::from_environment(),
-            proxies: true,
-        }
+        Surroundings { roots: Roots::from_environment(), proxies: true }
     }
 }
 
 impl Client {
     /// Returns a client. Cheap: nothing is read, and no thread started, before the first fetch.
-    pub(super) fn new(
-        options: Options,
-        ask: Box<AskCredentials>,
-        reach: Arc<Reach>,
-    ) -> Result<Client, Failure> {
+    pub(super) fn new(options: Options, ask: Box<AskCredentials>, reach: Arc<Reach>) -> Result<Client, Failure> {
         if options.max_bytes == 0 {
             return Err(Failure::new("a size limit of zero leaves no room to fetch"));
         }
@@ -113,20 +106,10 @@ impl Client {
         Ok(Self::with(options, ask, reach, surroundings))
     }
 
-    fn with(
-        options: Options,
-        ask: Box<AskCredentials>,
-        reach: Arc<Reach>,
-        surroundings: Surroundings,
-    ) -> Client {
+    fn with(options: Options, ask: Box<AskCredentials>, reach: Arc<Reach>, surroundings: Surroundings) -> Client {
         let Surroundings { roots, proxies } = surroundings;
         let transport = Transport::new(&options, roots, proxies);
-        Client {
-            options,
-            reach,
-            ask,
-            transport,
-        }
+        Client { options, reach, ask, transport }
     }
 
     /// Returns what `url` holds. May be called from several threads at once. A redirect leads no further inwards than
@@ -134,12 +117,7 @@ impl Client {
     ///
     /// Any 2xx status is a success, as in kustomize, but an empty body is not. Whether the body is
     /// what was wanted (and not a login page) is for the caller to find out.
-    pub(crate) fn get(
-        &self,
-        url: &str,
-        access: Access,
-        cancel: &AtomicBool,
-    ) -> Result<Body, HttpError> {
+    pub(crate) fn get(&self, url: &str, access: Access, cancel: &AtomicBool) -> Result<Body, HttpError> {
         let target = Target::parse(url)?;
         let clock = Clock::start(self.options.deadline, cancel);
         let mut credentials = target.credentials();
@@ -151,13 +129,7 @@ impl Client {
                 Err(error) => error,
             };
             let mut retry_after = None;
-            if let HttpError::Status {
-                code,
-                redirected,
-                retry_after: wait,
-                ..
-            } = error
-            {
+            if let HttpError::Status { code, redirected, retry_after: wait, .. } = error {
                 retry_after = wait;
                 if code == 401 && !redirected && !asked && access.named {
                     asked = true;
@@ -194,11 +166,7 @@ impl Client {
         for _ in 0..=MAX_REDIRECTS {
             match self.transport.send(&url, access.most, credentials, clock)? {
                 Answer::Body(bytes, content_type) => {
-                    return Ok(Body {
-                        bytes,
-                        content_type,
-                        url,
-                    });
+                    return Ok(Body { bytes, content_type, url });
                 }
                 Answer::Status { code, retry_after } => {
                     return Err(HttpError::Status {
@@ -220,10 +188,7 @@ impl Client {
                 }
             }
         }
-        Err(RedirectError::TooMany {
-            limit: MAX_REDIRECTS,
-        }
-        .into())
+        Err(RedirectError::TooMany { limit: MAX_REDIRECTS }.into())
     }
 }
 

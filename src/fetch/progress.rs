@@ -14,11 +14,7 @@ pub(crate) struct Progress {
 impl Progress {
     /// Makes a progress line (`doing`: `fetching`), drawn only if standard error is a terminal and `quiet` is not set.
     pub(crate) fn new(doing: &str, quiet: bool) -> Self {
-        let target = if quiet {
-            ProgressDrawTarget::hidden()
-        } else {
-            ProgressDrawTarget::stderr()
-        };
+        let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         Progress::on(target, doing)
     }
 
@@ -28,10 +24,7 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template(&template) {
             bar.set_style(style);
         }
-        Progress {
-            bar,
-            waiting: Mutex::default(),
-        }
+        Progress { bar, waiting: Mutex::default() }
     }
 
     /// Announces `count` more things to do.
@@ -68,13 +61,9 @@ impl Progress {
     }
 
     fn update(&self, change: impl FnOnce(&mut Vec<String>)) {
-        let mut waiting = self
-            .waiting
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut waiting = self.waiting.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         change(&mut waiting);
-        self.bar
-            .set_message(waiting.first().cloned().unwrap_or_default());
+        self.bar.set_message(waiting.first().cloned().unwrap_or_default());
     }
 }
 
@@ -140,16 +129,10 @@ mod tests {
         progress.begin("clusters/dev/apps");
         progress.begin("clusters/prod/apps");
         let line = drawn();
-        assert!(
-            line.contains("building 0/240 clusters/dev/apps"),
-            "{line:?}"
-        );
+        assert!(line.contains("building 0/240 clusters/dev/apps"), "{line:?}");
         progress.end("clusters/dev/apps");
         let line = drawn();
-        assert!(
-            line.contains("building 1/240 clusters/prod/apps"),
-            "{line:?}"
-        );
+        assert!(line.contains("building 1/240 clusters/prod/apps"), "{line:?}");
         progress.clear();
     }
 }

@@ -33,9 +33,11 @@ impl Published {
         };
         let known = |remote: &&str| remotes.contains(remote);
         let remote = match named {
-            Some(named) => Some(known(&named).then_some(named).ok_or_else(|| {
-                Failure::new(format!("unknown remote `{named}`")).hint("list them: git remote")
-            })?),
+            Some(named) => Some(
+                known(&named)
+                    .then_some(named)
+                    .ok_or_else(|| Failure::new(format!("unknown remote `{named}`")).hint("list them: git remote"))?,
+            ),
             None => {
                 let likely = configured.iter().flatten().map(String::as_str);
                 likely.chain(["origin"]).find(known)
@@ -71,9 +73,7 @@ impl Published {
     pub(crate) fn fetch(&self) -> Result<()> {
         let id = self.ask()?;
         if id.is_some() {
-            let fetched = self
-                .here
-                .fetch_branch(&self.remote, &self.name, &self.tracking());
+            let fetched = self.here.fetch_branch(&self.remote, &self.name, &self.tracking());
             fetched.map_err(|failure| self.explained(failure, "fetch", "from"))?;
         }
         self.fetched.replace(id);
@@ -117,10 +117,6 @@ impl Published {
     }
 
     fn explained(&self, failure: Failure, verb: &str, at: &str) -> Failure {
-        failure.context(format!(
-            "could not {verb} `{}` {at} `{}`",
-            self.short(),
-            self.remote
-        ))
+        failure.context(format!("could not {verb} `{}` {at} `{}`", self.short(), self.remote))
     }
 }

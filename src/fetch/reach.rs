@@ -109,10 +109,7 @@ pub(crate) struct Access {
 
 impl Access {
     /// The access of what the user's files name.
-    pub(crate) const FREE: Access = Access {
-        most: None,
-        named: true,
-    };
+    pub(crate) const FREE: Access = Access { most: None, named: true };
 }
 
 /// Decides about requests, from what the user's files name. Shared by all threads of a run.
@@ -126,11 +123,7 @@ pub(super) struct Reach {
 
 impl Reach {
     pub(super) fn new(remote_git: RemoteGit, allow_private: bool) -> Self {
-        Reach {
-            remote_git,
-            allow_private,
-            ..Reach::default()
-        }
+        Reach { remote_git, allow_private, ..Reach::default() }
     }
 
     /// Records that the user's files name a URL.
@@ -156,10 +149,7 @@ impl Reach {
         if self.is_named(url) {
             return Access::FREE;
         }
-        Access {
-            most: (!self.allow_private).then(|| self.origin(upstreams)),
-            named: false,
-        }
+        Access { most: (!self.allow_private).then(|| self.origin(upstreams)), named: false }
     }
 
     /// Returns what a redirect may do that `from` answered with, at the address `at`.
@@ -168,10 +158,7 @@ impl Reach {
         // The peer at `at` may be a proxy.
         let from = from.host().map(|host| outermost(&host.to_owned()));
         let zone = from.into_iter().chain(at.map(Zone::of)).min();
-        Access {
-            most: (!named && !self.allow_private).then_some(zone.unwrap_or(Zone::Public)),
-            named,
-        }
+        Access { most: (!named && !self.allow_private).then_some(zone.unwrap_or(Zone::Public)), named }
     }
 
     /// Returns the innermost zone that one of these upstreams lies in.
@@ -205,15 +192,9 @@ impl Reach {
             None if url.starts_with('/') || url.starts_with("file://") => Ok(None),
             // A proxy may know a name that nobody knows here; ssh has none.
             Some(Host::Domain(host)) if is_http || !addresses.is_empty() => {
-                let port = Url::parse(url)
-                    .ok()
-                    .and_then(|url| url.port_or_known_default());
+                let port = Url::parse(url).ok().and_then(|url| url.port_or_known_default());
                 let port = port.unwrap_or(22);
-                Ok(Some(Pinned {
-                    host,
-                    port,
-                    addresses,
-                }))
+                Ok(Some(Pinned { host, port, addresses }))
             }
             Some(Host::Ipv4(_) | Host::Ipv6(_)) => Ok(None),
             _ => Err(Failure::new(format!(
@@ -240,15 +221,12 @@ impl Reach {
 
 /// Returns the failure for an upstream that leads further inwards.
 pub(super) fn inwards(shown: &str, zone: Zone) -> Failure {
-    Failure::new(format!(
-        "{shown} is refused: an upstream names it, and it has {}",
-        zone.what()
-    ))
-    .hint(ALLOW)
+    Failure::new(format!("{shown} is refused: an upstream names it, and it has {}", zone.what())).hint(ALLOW)
 }
 
 /// What to do about a request that is refused.
-pub(super) const ALLOW: &str = "if that is meant: name the host in a file of your own, or write `allow-private: true` into .kustomize-localize";
+pub(super) const ALLOW: &str =
+    "if that is meant: name the host in a file of your own, or write `allow-private: true` into .kustomize-localize";
 
 /// Returns the host of a URL, or of what git takes for one; none for a path.
 fn host(url: &str) -> Option<Host<String>> {
@@ -354,8 +332,7 @@ mod tests {
 
     #[test]
     fn references_of_an_upstream_lead_no_further_inwards() {
-        let by =
-            |urls: &[&str]| NamedBy::Upstream(urls.iter().map(|url| (*url).to_owned()).collect());
+        let by = |urls: &[&str]| NamedBy::Upstream(urls.iter().map(|url| (*url).to_owned()).collect());
         let reach = Reach::default();
         let most = |by: &NamedBy| reach.access(by, "http://198.51.100.1/").most;
         assert_eq!(most(&NamedBy::User), None);
@@ -364,10 +341,7 @@ mod tests {
         assert_eq!(most(&by(&["ssh://git@10.0.0.1/a"])), Some(Zone::Private));
         assert_eq!(most(&by(&["http://127.0.0.1/"])), Some(Zone::Machine));
         assert_eq!(most(&by(&["file:///srv/a"])), Some(Zone::Machine));
-        assert_eq!(
-            most(&by(&["http://1.1.1.1/", "http://10.0.0.1/"])),
-            Some(Zone::Private)
-        );
+        assert_eq!(most(&by(&["http://1.1.1.1/", "http://10.0.0.1/"])), Some(Zone::Private));
         for (target, most, allowed) in [
             ("http://127.0.0.1/a", Zone::Public, false),
             ("http://localhost/a", Zone::Private, false),
@@ -378,10 +352,7 @@ mod tests {
             ("https://1.1.1.1/a", Zone::Public, true),
             ("https://no.such.invalid/a", Zone::Public, true),
         ] {
-            let access = Access {
-                most: Some(most),
-                named: false,
-            };
+            let access = Access { most: Some(most), named: false };
             let refused = reach.judge_repository(target, access);
             assert_eq!(refused.is_ok(), allowed, "{target} from {most:?}");
         }

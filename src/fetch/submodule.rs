@@ -27,10 +27,8 @@ pub(super) fn parse(remote_git: &RemoteGit, bytes: &[u8]) -> Result<Vec<Submodul
             .find(|(setting, _)| *setting == format!("submodule.{name}.{key}"))
             .map(|(_, value)| value.clone())
     };
-    let mut names: Vec<&str> = settings
-        .iter()
-        .filter_map(|(key, _)| key.strip_prefix("submodule.")?.strip_suffix(".path"))
-        .collect();
+    let mut names: Vec<&str> =
+        settings.iter().filter_map(|(key, _)| key.strip_prefix("submodule.")?.strip_suffix(".path")).collect();
     names.dedup();
     Ok(names
         .into_iter()
@@ -46,9 +44,8 @@ pub(super) fn parse(remote_git: &RemoteGit, bytes: &[u8]) -> Result<Vec<Submodul
 /// `relative_url`).
 pub(super) fn resolve_url(parent: &str, url: &str) -> Result<String> {
     let refused = |why: &str| {
-        Failure::new(format!("`{}` is refused: {why}", redact::url(url))).hint(
-            "to build without submodules, add `submodules=false` to the query of the reference",
-        )
+        Failure::new(format!("`{}` is refused: {why}", redact::url(url)))
+            .hint("to build without submodules, add `submodules=false` to the query of the reference")
     };
     if url.starts_with('-') || url.chars().any(char::is_control) {
         return Err(refused("git could take it for something else"));
@@ -69,11 +66,7 @@ pub(super) fn resolve_url(parent: &str, url: &str) -> Result<String> {
                 rest = after;
                 match base.rfind(['/', ':']) {
                     Some(at) if at >= floor => {
-                        separator = if base.as_bytes()[at] == b':' {
-                            ':'
-                        } else {
-                            '/'
-                        };
+                        separator = if base.as_bytes()[at] == b':' { ':' } else { '/' };
                         base = &base[..at];
                     }
                     _ => return Err(refused("it climbs out of its server")),
@@ -86,18 +79,14 @@ pub(super) fn resolve_url(parent: &str, url: &str) -> Result<String> {
     } else {
         url.to_owned()
     };
-    let authority = resolved
-        .split_once("://")
-        .map_or(resolved.as_str(), |(_, rest)| rest);
+    let authority = resolved.split_once("://").map_or(resolved.as_str(), |(_, rest)| rest);
     let (authority, _) = authority.split_once('/').unwrap_or((authority, ""));
     for part in authority.split('@') {
         if percent_decode_str(part).next() == Some(b'-') {
             return Err(refused("git could take it for something else"));
         }
     }
-    let scheme = resolved
-        .split_once("://")
-        .map(|(scheme, _)| scheme.to_ascii_lowercase());
+    let scheme = resolved.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
     let local = parent.starts_with("file://") || parent.starts_with('/');
     match scheme.as_deref() {
         Some("https" | "http" | "ssh") => Ok(resolved),

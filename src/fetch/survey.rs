@@ -166,18 +166,14 @@ impl Survey<'_> {
         });
         let homes: HashSet<&str> = homes.chain([CHART_HOME]).collect();
         for note in notes {
-            let (NoteKind::RemoteChart { name, version, .. }
-            | NoteKind::LocalChart { name, version, .. }) = &note.kind
+            let (NoteKind::RemoteChart { name, version, .. } | NoteKind::LocalChart { name, version, .. }) = &note.kind
             else {
                 continue;
             };
             for home in &homes {
                 for place in [name.clone(), format!("{name}-{version}/{name}")] {
-                    let place =
-                        path::resolve(root, home).and_then(|home| path::resolve(&home, &place));
-                    if let Some(Resolved::Directory { path }) =
-                        place.and_then(|place| self.resolve(&place))
-                    {
+                    let place = path::resolve(root, home).and_then(|home| path::resolve(&home, &place));
+                    if let Some(Resolved::Directory { path }) = place.and_then(|place| self.resolve(&place)) {
                         self.below(path);
                     }
                 }

@@ -32,16 +32,14 @@ pub(crate) struct Tip {
 impl Tip {
     /// Returns the bytes of a remote file that was localized before.
     pub(crate) fn file(&self, label: &str, sha256: &str) -> Option<Vec<u8>> {
-        self.lock
-            .files
-            .iter()
-            .filter(|file| file.remote.as_deref() == Some(label) && file.source.is_none())
-            .find_map(|file| {
+        self.lock.files.iter().filter(|file| file.remote.as_deref() == Some(label) && file.source.is_none()).find_map(
+            |file| {
                 let bytes = self.read(file).ok()?;
                 // A plugin configuration may have been rewritten.
                 let bytes = restored(bytes, file)?;
                 (sha256_hex(&bytes) == sha256).then_some(bytes)
-            })
+            },
+        )
     }
 
     /// Returns the files of a repository that were localized before; `None` if there are none.
@@ -97,10 +95,7 @@ fn restored(bytes: Vec<u8>, file: &StoredFile) -> Option<Vec<u8>> {
                 _ => &reference.text,
             };
             let original = file.rewritten.get(now)?;
-            Some(Edit {
-                spot: &reference.spot,
-                value: Some(original.clone()),
-            })
+            Some(Edit { spot: &reference.spot, value: Some(original.clone()) })
         })
         .collect();
     kustomization::edit(&bytes, &edits).ok()
@@ -121,12 +116,7 @@ pub(super) struct TipTree {
 
 impl TipTree {
     /// Serves `files` (from [`Tip::repository`]) and falls back for everything else.
-    pub(super) fn new(
-        tip: Tip,
-        files: BTreeMap<String, StoredFile>,
-        label: String,
-        fallback: Fallback,
-    ) -> Self {
+    pub(super) fn new(tip: Tip, files: BTreeMap<String, StoredFile>, label: String, fallback: Fallback) -> Self {
         let mut directories = BTreeSet::from([String::new()]);
         for file in files.keys() {
             let mut directory = path::parent(file);
@@ -134,14 +124,7 @@ impl TipTree {
                 directory = path::parent(directory);
             }
         }
-        TipTree {
-            tip,
-            files,
-            directories,
-            label,
-            fallback,
-            fetched: OnceCell::new(),
-        }
+        TipTree { tip, files, directories, label, fallback, fetched: OnceCell::new() }
     }
 
     fn fetched(&self) -> Result<&SharedTree> {
@@ -158,9 +141,8 @@ impl TipTree {
     fn known_absent(&self, path: &str) -> bool {
         let name = path::name(path);
         let directory = path::parent(path);
-        let has_kustomization = kustomization::FILE_NAMES
-            .iter()
-            .any(|name| self.files.contains_key(&path::join(directory, name)));
+        let has_kustomization =
+            kustomization::FILE_NAMES.iter().any(|name| self.files.contains_key(&path::join(directory, name)));
         has_kustomization && (kustomization::FILE_NAMES.contains(&name) || name == LOCALIZED_FILES)
     }
 }
@@ -174,11 +156,7 @@ impl Tree for TipTree {
         if self.directories.contains(path) {
             return Ok(Some(Entry::Directory));
         }
-        if self.known_absent(path) {
-            Ok(None)
-        } else {
-            self.fetched()?.entry(path)
-        }
+        if self.known_absent(path) { Ok(None) } else { self.fetched()?.entry(path) }
     }
 
     /// What was stored does not say what else there is.
@@ -189,29 +167,21 @@ impl Tree for TipTree {
     /// A lock lists the licences of every directory above a root.
     fn licenses(&self, directory: &str) -> Option<Vec<String>> {
         let is_root = |place: &&String| {
-            kustomization::FILE_NAMES.contains(&path::name(place))
-                && path::is_in(path::parent(place), directory)
+            kustomization::FILE_NAMES.contains(&path::name(place)) && path::is_in(path::parent(place), directory)
         };
         if !self.tip.has_licenses || !self.files.keys().any(|place| is_root(&place)) {
             return None;
         }
         let is_license = |place: &&String| {
-            let beside = |name: &&str| {
-                self.files
-                    .contains_key(&path::join(path::parent(place), name))
-            };
+            let beside = |name: &&str| self.files.contains_key(&path::join(path::parent(place), name));
             license::covered(place) == Some(directory)
-                && (path::parent(place) == directory
-                    || !kustomization::FILE_NAMES.iter().any(beside))
+                && (path::parent(place) == directory || !kustomization::FILE_NAMES.iter().any(beside))
         };
         Some(self.files.keys().filter(is_license).cloned().collect())
     }
 
     fn read(&self, path: &str) -> Result<Vec<u8>> {
-        let stored = self
-            .files
-            .get(path)
-            .and_then(|file| restored(self.tip.read(file).ok()?, file));
+        let stored = self.files.get(path).and_then(|file| restored(self.tip.read(file).ok()?, file));
         match stored {
             Some(bytes) => Ok(bytes),
             None => self.fetched()?.read(path),
@@ -219,10 +189,6 @@ impl Tree for TipTree {
     }
 
     fn label(&self, path: &str) -> String {
-        format!(
-            "{}: {}",
-            self.label,
-            if path.is_empty() { "." } else { path }
-        )
+        format!("{}: {}", self.label, if path.is_empty() { "." } else { path })
     }
 }

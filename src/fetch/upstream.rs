@@ -43,21 +43,11 @@ enum Question {
     /// A repository, for a commit or a tag object by its id.
     Object { url: String, id: String },
     /// A repository, what lies between two commits.
-    History {
-        url: String,
-        reference: Option<String>,
-        old: String,
-        new: String,
-    },
+    History { url: String, reference: Option<String>, old: String, new: String },
     /// A server, for a file.
     File { url: String },
     /// helm, for a chart.
-    Chart {
-        url: String,
-        chart: String,
-        version: Option<String>,
-        devel: bool,
-    },
+    Chart { url: String, chart: String, version: Option<String>, devel: bool },
 }
 
 /// What was answered.
@@ -125,11 +115,7 @@ impl Upstream {
         self.progress.clear();
         let answers = judged.iter().map(|judged| match judged {
             Judged::Done(answer) => answer.clone(),
-            Judged::Open {
-                question,
-                name,
-                now,
-            } => concluded(&known[question], name, now),
+            Judged::Open { question, name, now } => concluded(&known[question], name, now),
         });
         answers.collect()
     }
@@ -153,9 +139,9 @@ impl Upstream {
         let replies = questions.into_iter().zip(replies).map(|(question, reply)| {
             let reply = match reply {
                 // Alone, so that git can ask for a password.
-                Err(failure) if failure.trouble == Trouble::Login && may_ask => self
-                    .progress
-                    .suspend(|| self.reply(question, references, Terminal::Shared)),
+                Err(failure) if failure.trouble == Trouble::Login && may_ask => {
+                    self.progress.suspend(|| self.reply(question, references, Terminal::Shared))
+                }
                 reply => reply,
             };
             (question, reply)
@@ -178,12 +164,7 @@ impl Upstream {
         };
         match question {
             Question::Refs { url } => {
-                let references: Vec<&str> = references
-                    .get(url.as_str())
-                    .into_iter()
-                    .flatten()
-                    .copied()
-                    .collect();
+                let references: Vec<&str> = references.get(url.as_str()).into_iter().flatten().copied().collect();
                 let clock = Clock::start(DEFAULT_TIMEOUT, None);
                 let request = request(url, None, None);
                 let listing = self.git.list(&request, &references, &clock, terminal)?;
@@ -194,25 +175,13 @@ impl Upstream {
                 let commit = self.git.given(&request, id, DEFAULT_TIMEOUT, terminal)?;
                 Ok(Reply::Object(commit))
             }
-            Question::History {
-                url,
-                reference,
-                old,
-                new,
-            } => {
+            Question::History { url, reference, old, new } => {
                 let request = request(url, reference.as_deref(), Some(new));
-                let history = self
-                    .git
-                    .history_now(&request, old, DEFAULT_TIMEOUT, terminal)?;
+                let history = self.git.history_now(&request, old, DEFAULT_TIMEOUT, terminal)?;
                 Ok(Reply::History(history))
             }
             Question::File { url } => self.file(url),
-            Question::Chart {
-                url,
-                chart,
-                version,
-                devel,
-            } => self.chart(&ChartRef {
+            Question::Chart { url, chart, version, devel } => self.chart(&ChartRef {
                 repo: url.clone().into(),
                 name: chart.clone(),
                 version: version.clone().unwrap_or_default(),
@@ -248,12 +217,11 @@ impl Upstream {
                 };
                 Ok(Reply::Chart(sha256_hex(&bytes), version))
             }
-            helm::Got::NoHelm => Err(Failure::new(format!(
-                "{}: there is no helm on PATH to ask for it",
-                chart.shown()
-            ))
-            .hint("helm must be on PATH")
-            .into()),
+            helm::Got::NoHelm => {
+                Err(Failure::new(format!("{}: there is no helm on PATH to ask for it", chart.shown()))
+                    .hint("helm must be on PATH")
+                    .into())
+            }
         }
     }
 }
@@ -265,12 +233,7 @@ impl Question {
             | Question::Object { url, .. }
             | Question::History { url, .. }
             | Question::File { url } => redact::url(url),
-            Question::Chart {
-                url,
-                chart,
-                version,
-                ..
-            } => chart_label(&redact::url(url), chart, version.as_deref()),
+            Question::Chart { url, chart, version, .. } => chart_label(&redact::url(url), chart, version.as_deref()),
         }
     }
 }
@@ -281,19 +244,16 @@ fn question(remote: &Remote) -> Result<Question> {
     | Remote::File(FileRemote { url, .. })
     | Remote::Chart(ChartRemote { url, .. })) = remote;
     if redact::lacks_secret(url) {
-        return Err(Failure::new(format!(
-            "{url} cannot be asked for: the lock does not hold the secret in it"
-        ))
-        .hint("leave secrets out of URLs: git's credential helpers are asked for them"));
+        return Err(Failure::new(format!("{url} cannot be asked for: the lock does not hold the secret in it"))
+            .hint("leave secrets out of URLs: git's credential helpers are asked for them"));
     }
     Ok(match remote {
         Remote::Git(git) => {
             refuse(git)?;
             match git.reference.as_deref() {
-                Some(reference) if Pin::of(Some(reference)) == Pin::Commit => Question::Object {
-                    url: url.clone(),
-                    id: reference.to_ascii_lowercase(),
-                },
+                Some(reference) if Pin::of(Some(reference)) == Pin::Commit => {
+                    Question::Object { url: url.clone(), id: reference.to_ascii_lowercase() }
+                }
                 _ => Question::Refs { url: url.clone() },
             }
         }
@@ -303,21 +263,15 @@ fn question(remote: &Remote) -> Result<Question> {
             chart: chart.chart.clone(),
             version: chart.version.clone(),
             // Without a version helm takes no pre-release unless it gets `--devel`, which the lock does not record.
-            devel: chart.version.is_none()
-                && chart
-                    .resolved
-                    .as_ref()
-                    .is_some_and(|version| version.contains('-')),
+            devel: chart.version.is_none() && chart.resolved.as_ref().is_some_and(|version| version.contains('-')),
         },
     })
 }
 
 /// Refuses what a walk would refuse as well: a lock comes with a pull request.
 fn refuse(git: &GitRemote) -> Result<()> {
-    let refused = |why: &str| {
-        Failure::new(format!("{} is refused: {why}", git.url))
-            .hint("find out how it came into the lock")
-    };
+    let refused =
+        |why: &str| Failure::new(format!("{} is refused: {why}", git.url)).hint("find out how it came into the lock");
     let text = format!("{}//.", git.url);
     let mut spec = RepoSpec::parse(&text)
         .ok()
@@ -346,39 +300,25 @@ fn judge(remote: &Remote, reply: &Result<Reply, FetchFailure>) -> Judged {
     };
     Judged::Done(match (remote, reply) {
         (Remote::Git(git), Reply::Refs(listing)) => return of_ref(git, listing),
-        (Remote::Git(git), Reply::Object(now)) => {
-            same_or(remote, Digest::GitCommit(now.clone()), |now| {
-                let reference = git.reference.as_deref().unwrap_or_default();
-                Answer::moved(now, format!("that is what `{reference}` stands for"))
-            })
-        }
+        (Remote::Git(git), Reply::Object(now)) => same_or(remote, Digest::GitCommit(now.clone()), |now| {
+            let reference = git.reference.as_deref().unwrap_or_default();
+            Answer::moved(now, format!("that is what `{reference}` stands for"))
+        }),
         (Remote::File(file), Reply::File(now, is_page)) => {
-            same_or(remote, Digest::Sha256(now.clone()), |now| {
-                Answer::moved(now, other_bytes(&file.url, *is_page))
-            })
+            same_or(remote, Digest::Sha256(now.clone()), |now| Answer::moved(now, other_bytes(&file.url, *is_page)))
         }
         (Remote::File(_), Reply::BadFile(why)) => Answer::moved(None, why),
         (Remote::File(_), Reply::NoFile(why)) => Answer::gone(why),
         (Remote::Chart(chart), Reply::Chart(now, version)) => {
-            same_or(remote, Digest::Sha256(now.clone()), |now| {
-                of_chart(chart, now, version)
-            })
+            same_or(remote, Digest::Sha256(now.clone()), |now| of_chart(chart, now, version))
         }
         // Every question has its own sort of reply.
         _ => Answer::unreachable(Failure::new(format!("{} was not asked", remote.label()))),
     })
 }
 
-fn same_or(
-    remote: &Remote,
-    now: Digest,
-    otherwise: impl FnOnce(Option<Digest>) -> Answer,
-) -> Answer {
-    if now == remote.digest() {
-        Answer::ok(now)
-    } else {
-        otherwise(Some(now))
-    }
+fn same_or(remote: &Remote, now: Digest, otherwise: impl FnOnce(Option<Digest>) -> Answer) -> Answer {
+    if now == remote.digest() { Answer::ok(now) } else { otherwise(Some(now)) }
 }
 
 /// Explains why a URL may give other bytes.
@@ -395,9 +335,7 @@ fn other_bytes(url: &str, is_page: bool) -> String {
 /// Returns what a failure to answer means.
 fn failed(failure: &FetchFailure) -> Answer {
     match failure.trouble {
-        Trouble::NotInRepository | Trouble::NoRepository => {
-            Answer::gone(failure.failure.message.clone())
-        }
+        Trouble::NotInRepository | Trouble::NoRepository => Answer::gone(failure.failure.message.clone()),
         Trouble::Login | Trouble::NoAnswer | Trouble::NoConnection | Trouble::Other => {
             Answer::unreachable(failure.failure.clone())
         }
@@ -449,9 +387,7 @@ fn concluded(reply: &Result<Reply, FetchFailure>, name: &str, now: &str) -> Answ
             let failure = failure.failure.clone();
             return Answer {
                 now,
-                ..Answer::unreachable(
-                    failure.context(format_args!("{name} has moved, it is not known how")),
-                )
+                ..Answer::unreachable(failure.context(format_args!("{name} has moved, it is not known how")))
             };
         }
     };
@@ -463,10 +399,7 @@ fn concluded(reply: &Result<Reply, FetchFailure>, name: &str, now: &str) -> Answ
             ..Answer::moved(now, format!("{name} moved forward"))
         },
         Course::Back => Answer::moved(now, format!("{name} was set back to an older commit")),
-        Course::Apart => Answer::moved(
-            now,
-            format!("{name} was rewritten: it does not contain what it was"),
-        ),
+        Course::Apart => Answer::moved(now, format!("{name} was rewritten: it does not contain what it was")),
     }
 }
 
@@ -481,11 +414,7 @@ fn of_chart(chart: &ChartRemote, now: Option<Digest>, version: &Result<String, S
     match was.filter(|was| *was != is) {
         None => Answer::moved(now, "it is another archive of the same version"),
         Some(was) => Answer {
-            verdict: if floats && newer(is, was) {
-                Verdict::Updated
-            } else {
-                Verdict::Moved
-            },
+            verdict: if floats && newer(is, was) { Verdict::Updated } else { Verdict::Moved },
             ..Answer::moved(now, format!("it is version {is} now, was {was}"))
         },
     }

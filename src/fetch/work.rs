@@ -20,16 +20,8 @@ pub(super) const SIDE_BY_SIDE: usize = 8;
 
 /// Something to fetch.
 pub(super) enum Job {
-    Git {
-        key: RepoRef,
-        request: GitRequest,
-        timeout: Option<Duration>,
-        what: Git,
-    },
-    Http {
-        url: SafeUrl,
-        access: Access,
-    },
+    Git { key: RepoRef, request: GitRequest, timeout: Option<Duration>, what: Git },
+    Http { url: SafeUrl, access: Access },
 }
 
 /// What to do about a repository.
@@ -46,12 +38,7 @@ pub(super) enum Done {
 }
 
 /// Runs the jobs on a few threads; `None` for one that was given up.
-pub(super) fn work(
-    jobs: &[Job],
-    git: &GitRemotes,
-    client: &http::Client,
-    progress: &Progress,
-) -> Vec<Option<Done>> {
+pub(super) fn work(jobs: &[Job], git: &GitRemotes, client: &http::Client, progress: &Progress) -> Vec<Option<Done>> {
     let given_up: Vec<AtomicBool> = jobs.iter().map(|_| AtomicBool::new(false)).collect();
     let never = AtomicBool::new(false);
     progress.expect(jobs.len());
@@ -60,19 +47,10 @@ pub(super) fn work(
         let what = job.label();
         progress.begin(&what);
         let done = match job {
-            Job::Git {
-                request, timeout, ..
-            } => Done::Git(git.fetch(
-                request,
-                *timeout,
-                Some(&given_up[index]),
-                Terminal::Detached,
-            )),
-            Job::Http { url, access } => Done::Http(
-                client
-                    .get(url.exposed(), *access, &never)
-                    .map(|body| body.bytes),
-            ),
+            Job::Git { request, timeout, .. } => {
+                Done::Git(git.fetch(request, *timeout, Some(&given_up[index]), Terminal::Detached))
+            }
+            Job::Http { url, access } => Done::Http(client.get(url.exposed(), *access, &never).map(|body| body.bytes)),
         };
         if let (Job::Http { url, .. }, Done::Http(Ok(bytes))) = (job, &done)
             && kustomization::looks_like_resources(bytes).is_ok()
@@ -101,24 +79,15 @@ pub(super) fn work(
         group => together(group),
     });
     let mut done: Vec<Option<Done>> = jobs.iter().map(|_| None).collect();
-    for (index, answer) in groups
-        .concat()
-        .into_iter()
-        .zip(answers.into_iter().flatten())
-    {
+    for (index, answer) in groups.concat().into_iter().zip(answers.into_iter().flatten()) {
         done[index] = answer;
     }
-    let left: Vec<usize> = (0..jobs.len())
-        .filter(|index| done[*index].is_none())
-        .collect();
+    let left: Vec<usize> = (0..jobs.len()).filter(|index| done[*index].is_none()).collect();
     let answers = side_by_side(&left, SIDE_BY_SIDE, |_, index| one(*index));
     for (index, answer) in left.into_iter().zip(answers) {
         done[index] = Some(answer);
     }
-    done.into_iter()
-        .zip(given_up)
-        .map(|(answer, given_up)| answer.filter(|_| !given_up.into_inner()))
-        .collect()
+    done.into_iter().zip(given_up).map(|(answer, given_up)| answer.filter(|_| !given_up.into_inner())).collect()
 }
 
 impl Job {
@@ -132,12 +101,7 @@ impl Job {
     /// Returns what this has in common with other commits that can be fetched with the same request.
     fn shared(&self) -> Option<(&SafeUrl, &NamedBy, Option<Duration>)> {
         match self {
-            Job::Git {
-                request,
-                timeout,
-                what: Git::Fetch,
-                ..
-            } => Some((&request.url, &request.by, *timeout)),
+            Job::Git { request, timeout, what: Git::Fetch, .. } => Some((&request.url, &request.by, *timeout)),
             _ => None,
         }
     }
@@ -149,9 +113,7 @@ fn groups(jobs: &[Job]) -> Vec<Vec<usize>> {
     let mut places = HashMap::new();
     for (index, job) in jobs.iter().enumerate() {
         let new = groups.len();
-        let place = job
-            .shared()
-            .map_or(new, |key| *places.entry(key).or_insert(new));
+        let place = job.shared().map_or(new, |key| *places.entry(key).or_insert(new));
         match groups.get_mut(place) {
             Some(group) => group.push(index),
             None => groups.push(vec![index]),
@@ -163,33 +125,23 @@ fn groups(jobs: &[Job]) -> Vec<Vec<usize>> {
 /// Fetches commits of one repository. `None` for each that is to be requested alone.
 fn several(jobs: &[Job], indices: &[usize], git: &GitRemotes) -> Vec<Option<Done>> {
     let requests = indices.iter().filter_map(|index| match &jobs[*index] {
-        Job::Git {
-            request, timeout, ..
-        } => Some((request, *timeout)),
+        Job::Git { request, timeout, .. } => Some((request, *timeout)),
         Job::Http { .. } => None,
     });
     let (requests, timeouts): (Vec<&GitRequest>, Vec<Option<Duration>>) = requests.unzip();
     let timeout = timeouts.first().copied().flatten();
     match git.fetch_together(&requests, timeout) {
-        Ok(done) => done
-            .into_iter()
-            .map(|one| one.map(|fetched| Done::Git(Ok(fetched))))
-            .collect(),
+        Ok(done) => done.into_iter().map(|one| one.map(|fetched| Done::Git(Ok(fetched)))).collect(),
         // A server that does not answer is asked once.
-        Err(failure) if failure.trouble == Trouble::NoAnswer => indices
-            .iter()
-            .map(|_| Some(Done::Git(Err(failure.clone()))))
-            .collect(),
+        Err(failure) if failure.trouble == Trouble::NoAnswer => {
+            indices.iter().map(|_| Some(Done::Git(Err(failure.clone())))).collect()
+        }
         Err(_) => indices.iter().map(|_| None).collect(),
     }
 }
 
 /// Fetches batches of files on a few threads.
-pub(super) fn files(
-    batches: &[Batch],
-    git: &GitRemotes,
-    progress: &Progress,
-) -> Vec<Result<(), FetchFailure>> {
+pub(super) fn files(batches: &[Batch], git: &GitRemotes, progress: &Progress) -> Vec<Result<(), FetchFailure>> {
     progress.expect(batches.len());
     side_by_side(batches, SIDE_BY_SIDE, |_, batch| {
         let what = batch.fetched.request.url.shown();

@@ -33,15 +33,10 @@ impl Checkout {
     /// Prepares to check out files that have these attributes.
     pub(crate) fn new(attributes: &[Attributes], hash: gix::hash::Kind) -> Result<Self> {
         let made = |error: &dyn std::fmt::Display| {
-            Failure::new(format!(
-                "could not make a temporary repository to convert files in: {error}"
-            ))
+            Failure::new(format!("could not make a temporary repository to convert files in: {error}"))
         };
         let scratch = Scratch::new().map_err(|error| unusable(&error))?;
-        run(isolated()
-            .args(["init", "-q", "--template="])
-            .arg(format!("--object-format={hash}"))
-            .arg(scratch.path()))?;
+        run(isolated().args(["init", "-q", "--template="]).arg(format!("--object-format={hash}")).arg(scratch.path()))?;
         let options = gix::open::Options::isolated().with(gix::sec::Trust::Full);
         let objects = gix::open_opts(scratch.path(), options).map_err(|error| made(&error))?;
         for one in attributes {
@@ -51,12 +46,7 @@ impl Checkout {
                 .and_then(|()| std::fs::write(&place, &one.bytes))
                 .map_err(|error| unusable(&error))?;
         }
-        Ok(Checkout {
-            scratch,
-            objects,
-            converts: None,
-            tells: BTreeMap::new(),
-        })
+        Ok(Checkout { scratch, objects, converts: None, tells: BTreeMap::new() })
     }
 
     /// Returns what a checkout makes of the bytes of the file at `path`. A filter is not run.
@@ -71,15 +61,10 @@ impl Checkout {
         let end = self.scratch.path().file_name().unwrap_or_default();
         let end = end.to_string_lossy();
         let question = format!("{id} {path}\n{end}");
-        let git = open(
-            &mut self.converts,
-            self.scratch.path(),
-            &["cat-file", "--batch", "--filters"],
-        )?;
+        let git = open(&mut self.converts, self.scratch.path(), &["cat-file", "--batch", "--filters"])?;
         let answer = git.ask(&question).map_err(|_| failed())?;
         if answer.contains(" blob ") {
-            git.read_to_line(&format!("{end} missing"))
-                .map_err(|_| failed())
+            git.read_to_line(&format!("{end} missing")).map_err(|_| failed())
         } else {
             Err(failed())
         }
@@ -100,11 +85,7 @@ impl Checkout {
 
     fn attribute(&mut self, name: &'static str, path: &str) -> Result<String> {
         let failed = || cannot_tell(path);
-        let git = open(
-            self.tells.entry(name).or_default(),
-            self.scratch.path(),
-            &["check-attr", "--stdin", name],
-        )?;
+        let git = open(self.tells.entry(name).or_default(), self.scratch.path(), &["check-attr", "--stdin", name])?;
         let answer = git.ask(&quoted(path)).map_err(|_| failed())?;
         let state = answer.rsplit_once(&format!(": {name}: "));
         Ok(state.ok_or_else(failed)?.1.to_owned())
@@ -134,26 +115,18 @@ fn quoted(path: &str) -> String {
 }
 
 fn cannot_tell(path: &str) -> Failure {
-    Failure::new(format!(
-        "git cannot tell how `{path}` is checked out with the attributes that are set for it"
-    ))
-    .hint("rename it, or take the attributes away in `.gitattributes`")
+    Failure::new(format!("git cannot tell how `{path}` is checked out with the attributes that are set for it"))
+        .hint("rename it, or take the attributes away in `.gitattributes`")
 }
 
 /// Returns a path that leads nowhere but below the top: a tree may hold any name.
 fn safe(path: &str) -> Result<&str> {
-    let is_safe = |name: &str| {
-        !matches!(name, "" | "." | "..")
-            && !name.eq_ignore_ascii_case(".git")
-            && !name.contains('\0')
-    };
+    let is_safe =
+        |name: &str| !matches!(name, "" | "." | "..") && !name.eq_ignore_ascii_case(".git") && !name.contains('\0');
     if path.split('/').all(is_safe) {
         Ok(path)
     } else {
-        Err(Failure::new(format!(
-            "`{}` is not a path that git checks out",
-            shown(path)
-        )))
+        Err(Failure::new(format!("`{}` is not a path that git checks out", shown(path))))
     }
 }
 
@@ -161,11 +134,7 @@ fn safe(path: &str) -> Result<&str> {
 fn isolated() -> Command {
     let mut command = command();
     untied(&mut command);
-    for name in [
-        "GIT_CONFIG_PARAMETERS",
-        "GIT_CONFIG_COUNT",
-        "GIT_ATTR_SOURCE",
-    ] {
+    for name in ["GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT", "GIT_ATTR_SOURCE"] {
         command.env_remove(name);
     }
     command
@@ -180,18 +149,11 @@ fn isolated() -> Command {
 
 fn inside(directory: &Path) -> Command {
     let mut command = isolated();
-    command
-        .current_dir(directory)
-        .env("GIT_DIR", directory.join(".git"))
-        .env("GIT_WORK_TREE", directory);
+    command.current_dir(directory).env("GIT_DIR", directory.join(".git")).env("GIT_WORK_TREE", directory);
     command
 }
 
-fn open<'a>(
-    git: &'a mut Option<Conversation>,
-    directory: &Path,
-    args: &[&str],
-) -> Result<&'a mut Conversation> {
+fn open<'a>(git: &'a mut Option<Conversation>, directory: &Path, args: &[&str]) -> Result<&'a mut Conversation> {
     match git {
         Some(git) => Ok(git),
         none => {
@@ -202,15 +164,11 @@ fn open<'a>(
 }
 
 fn run(command: &mut Command) -> Result<()> {
-    let output =
-        process::run(command, None, Limits::default(), Terminal::Detached).map_err(not_run)?;
+    let output = process::run(command, None, Limits::default(), Terminal::Detached).map_err(not_run)?;
     if output.status.success() {
         Ok(())
     } else {
-        Err(Failure::new(format!(
-            "git could not make a temporary repository to convert files in: {}",
-            said(&output)
-        ))
-        .hint(TEMPORARY_HINT))
+        Err(Failure::new(format!("git could not make a temporary repository to convert files in: {}", said(&output)))
+            .hint(TEMPORARY_HINT))
     }
 }

@@ -122,10 +122,7 @@ impl LocalRepo {
             return if output.says(&["not a git repository"]) {
                 Ok(None)
             } else {
-                Err(Failure::new(format!(
-                    "git cannot use this repository: {}",
-                    said(&output)
-                )))
+                Err(Failure::new(format!("git cannot use this repository: {}", said(&output))))
             };
         }
         let stdout = text(&output)?;
@@ -134,12 +131,8 @@ impl LocalRepo {
         let git_dir = git_dir.ok_or_else(|| Failure::new("git named no repository directory"))?;
         // Relative to where we are.
         let index = lines.next().unwrap_or_default();
-        let index = std::path::absolute(index)
-            .map_err(|error| Failure::new(format!("git named no index: {error}")))?;
-        let top = lines
-            .next()
-            .filter(|_| inside == Some("true") && !bare)
-            .map(PathBuf::from);
+        let index = std::path::absolute(index).map_err(|error| Failure::new(format!("git named no index: {error}")))?;
+        let top = lines.next().filter(|_| inside == Some("true") && !bare).map(PathBuf::from);
         Ok(Some(LocalRepo {
             git_dir: PathBuf::from(git_dir),
             top,
@@ -156,10 +149,7 @@ impl LocalRepo {
     /// Returns the commit that `rev` names, or `None` if it names none.
     pub fn commit(&self, rev: &str) -> Result<Option<CommitId>> {
         if let Some(known) = self.commits.borrow().get(rev) {
-            return Ok(Some(CommitId {
-                commit: rev.to_owned(),
-                tree: known.tree.clone(),
-            }));
+            return Ok(Some(CommitId { commit: rev.to_owned(), tree: known.tree.clone() }));
         }
         Ok(self.named(rev)?.map(|(id, _)| id))
     }
@@ -169,9 +159,7 @@ impl LocalRepo {
     /// tag, and so does this.
     pub fn named(&self, rev: &str) -> Result<Option<(CommitId, Option<String>)>> {
         if rev.starts_with('-') {
-            return Err(Failure::new(format!(
-                "`{rev}` is not a revision: it begins with a dash"
-            )));
+            return Err(Failure::new(format!("`{rev}` is not a revision: it begins with a dash")));
         }
         let commit = format!("{rev}^{{commit}}");
         let tree = format!("{rev}^{{commit}}^{{tree}}");
@@ -195,35 +183,20 @@ impl LocalRepo {
             return Ok(None);
         }
         self.note(commit, tree, parents);
-        let id = CommitId {
-            commit: commit.clone(),
-            tree: tree.clone(),
-        };
+        let id = CommitId { commit: commit.clone(), tree: tree.clone() };
         Ok(Some((id, name.filter(|name| name.starts_with("refs/")))))
     }
 
     fn note(&self, commit: &str, tree: &str, parents: &[String]) {
-        let known = Known {
-            tree: tree.to_owned(),
-            parents: parents.to_vec(),
-        };
+        let known = Known { tree: tree.to_owned(), parents: parents.to_vec() };
         self.commits.borrow_mut().insert(commit.to_owned(), known);
     }
 
     /// Returns the full name of the ref that `rev` stands for, as [`named`](Self::named) does, also where there is no
     /// commit yet.
     pub fn ref_of(&self, rev: &str) -> Result<Option<String>> {
-        let output = self.run(
-            &[
-                "rev-parse",
-                "--verify",
-                "--quiet",
-                "--symbolic-full-name",
-                "--end-of-options",
-                rev,
-            ],
-            None,
-        )?;
+        let output =
+            self.run(&["rev-parse", "--verify", "--quiet", "--symbolic-full-name", "--end-of-options", rev], None)?;
         let name = text(&output)?.trim_end().to_owned();
         Ok(Some(name).filter(|name| output.status.success() && name.starts_with("refs/")))
     }
@@ -255,11 +228,7 @@ impl LocalRepo {
             }
             let other_name = Some((*other_name).to_owned()).filter(|name| !name.is_empty());
             let id = (*id).to_owned();
-            let found = Ref {
-                id,
-                other_name,
-                is_head,
-            };
+            let found = Ref { id, other_name, is_head };
             refs.insert((*name).to_owned(), found);
         }
         Ok(refs)
@@ -281,10 +250,7 @@ impl LocalRepo {
         match output.status.code() {
             Some(0) => Ok(true),
             Some(1) => Ok(false),
-            _ => Err(Failure::new(format!(
-                "git cannot compare {old} and {new}: {}",
-                said(&output)
-            ))),
+            _ => Err(Failure::new(format!("git cannot compare {old} and {new}: {}", said(&output)))),
         }
     }
 
@@ -303,10 +269,7 @@ impl LocalRepo {
 
     /// Returns the newest commit in the history of `tip` that changed a path.
     pub fn last_change(&self, tip: &str, path: &str) -> Result<Option<String>> {
-        let output = self.run(
-            &["--literal-pathspecs", "rev-list", "-1", tip, "--", path],
-            None,
-        )?;
+        let output = self.run(&["--literal-pathspecs", "rev-list", "-1", tip, "--", path], None)?;
         if !output.status.success() {
             return Err(Failure::new(said(&output)));
         }
@@ -341,11 +304,7 @@ impl LocalRepo {
                 Some((key, value)) => (key, Some(value.to_owned())),
                 None => (entry, None),
             };
-            settings.push(Setting {
-                scope: scope.to_owned(),
-                key: key.to_owned(),
-                value,
-            });
+            settings.push(Setting { scope: scope.to_owned(), key: key.to_owned(), value });
         }
         Ok(self.settings.get_or_init(|| settings))
     }
@@ -387,8 +346,7 @@ impl LocalRepo {
         };
         // The name of a remote may hold slashes. One that is not configured any more leaves its refs.
         let remotes = self.remotes()?.into_iter();
-        let configured =
-            remotes.filter_map(|remote| tracked.strip_prefix(remote)?.strip_prefix('/'));
+        let configured = remotes.filter_map(|remote| tracked.strip_prefix(remote)?.strip_prefix('/'));
         let first = tracked.split_once('/').map(|(_, branch)| branch);
         Ok(configured.min_by_key(|branch| branch.len()).or(first))
     }
@@ -422,8 +380,7 @@ impl LocalRepo {
         for Setting { scope, key, value } in self.settings()? {
             let lower = key.to_ascii_lowercase();
             if (scope == "local" || scope == "worktree")
-                && (SECTIONS.iter().any(|section| lower.starts_with(section))
-                    || KEYS.contains(&lower.as_str()))
+                && (SECTIONS.iter().any(|section| lower.starts_with(section)) || KEYS.contains(&lower.as_str()))
             {
                 // A key without a value (`[http] emptyAuth`) means true.
                 let value = value.as_deref().unwrap_or("true");
@@ -446,20 +403,13 @@ impl LocalRepo {
         args.extend(["-F", "-", tree]);
         failpoint::before("write the commit");
         // A signing program may have to ask for a passphrase.
-        let output = process::run(
-            self.command().args(&args),
-            Some(message.as_bytes()),
-            Limits::default(),
-            Terminal::Shared,
-        )
-        .map_err(not_run)?;
+        let output =
+            process::run(self.command().args(&args), Some(message.as_bytes()), Limits::default(), Terminal::Shared)
+                .map_err(not_run)?;
         match output.status.success() {
             true => Ok(text(&output)?.trim_end().to_owned()),
             false if is_nameless(&output) => Err(nameless()),
-            false => Err(Failure::new(format!(
-                "git could not write the commit: {}",
-                said(&output)
-            ))),
+            false => Err(Failure::new(format!("git could not write the commit: {}", said(&output)))),
         }
     }
 
@@ -469,16 +419,7 @@ impl LocalRepo {
         let absent = "0".repeat(new.len());
         failpoint::before("move the ref");
         let output = self.run(
-            &[
-                "update-ref",
-                "--create-reflog",
-                "-m",
-                reason,
-                "--end-of-options",
-                name,
-                new,
-                old.unwrap_or(&absent),
-            ],
+            &["update-ref", "--create-reflog", "-m", reason, "--end-of-options", name, new, old.unwrap_or(&absent)],
             None,
         )?;
         match output.status.success() {
@@ -518,12 +459,7 @@ impl LocalRepo {
 /// Returns whether git stopped because it does not know the committer.
 fn is_nameless(output: &Output) -> bool {
     !output.status.success()
-        && output.says(&[
-            "tell me who you are",
-            "ident name",
-            "no email was given",
-            "no name was given",
-        ])
+        && output.says(&["tell me who you are", "ident name", "no email was given", "no name was given"])
 }
 
 fn nameless() -> Failure {
@@ -534,52 +470,32 @@ fn nameless() -> Failure {
 
 fn moved_meanwhile(name: &str) -> Failure {
     let short = name.trim_start_matches("refs/heads/");
-    Failure::new(format!("`{short}` was updated by another process"))
-        .hint("run the same command again")
+    Failure::new(format!("`{short}` was updated by another process")).hint("run the same command again")
 }
 
 /// Explains why a ref was not moved: another process moved it, a lock is in the way, or the message of git.
 fn not_moved(name: &str, output: &Output) -> Failure {
-    if output.says(&[
-        "but expected",
-        "reference already exists",
-        "unable to resolve reference",
-    ]) {
+    if output.says(&["but expected", "reference already exists", "unable to resolve reference"]) {
         return moved_meanwhile(name);
     }
     let failure = Failure::new(format!("git could not move `{name}`: {}", said(output)));
-    let lock = output
-        .stderr
-        .split_once("Unable to create '")
-        .and_then(|(_, rest)| rest.split_once("': File exists"));
+    let lock = output.stderr.split_once("Unable to create '").and_then(|(_, rest)| rest.split_once("': File exists"));
     match lock {
-        Some((lock, _)) => failure.hint(format!(
-            "if no git is running, remove the lock: {}",
-            failure::command("rm", [lock])
-        )),
+        Some((lock, _)) => {
+            failure.hint(format!("if no git is running, remove the lock: {}", failure::command("rm", [lock])))
+        }
         None => failure,
     }
 }
 
 fn run<S: AsRef<OsStr>>(mut command: Command, args: &[S], input: Option<&[u8]>) -> Result<Output> {
-    process::run(
-        command.args(args),
-        input,
-        Limits::default(),
-        Terminal::Detached,
-    )
-    .map_err(not_run)
+    process::run(command.args(args), input, Limits::default(), Terminal::Detached).map_err(not_run)
 }
 
 fn text(output: &Output) -> Result<String> {
-    String::from_utf8(output.stdout.clone())
-        .map_err(|_| Failure::new("git gave a name that is not UTF-8"))
+    String::from_utf8(output.stdout.clone()).map_err(|_| Failure::new("git gave a name that is not UTF-8"))
 }
 
 fn ok(output: Output) -> Result<String> {
-    if output.status.success() {
-        text(&output)
-    } else {
-        Err(Failure::new(said(&output)))
-    }
+    if output.status.success() { text(&output) } else { Err(Failure::new(said(&output))) }
 }

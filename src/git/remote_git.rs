@@ -63,32 +63,21 @@ pub(crate) struct RemoteGit {
 impl RemoteGit {
     /// Takes the settings of this repository that should hold for connections as well.
     pub(crate) fn new(settings: Vec<(String, String)>) -> Self {
-        RemoteGit {
-            settings,
-            ..RemoteGit::default()
-        }
+        RemoteGit { settings, ..RemoteGit::default() }
     }
 
     /// Returns the same without logins: neither a credential helper nor the terminal is asked.
     pub(crate) fn anonymous(&self) -> Self {
-        RemoteGit {
-            anonymous: true,
-            ..self.clone()
-        }
+        RemoteGit { anonymous: true, ..self.clone() }
     }
 
     /// Returns the URL that git asks when it is given `url`: as the user's `insteadOf` says.
     pub(crate) fn rewritten(&self, url: &str) -> String {
         let mut command = self.naming(url).nowhere();
         command.args(["ls-remote", "--get-url", "--end-of-options", REMOTE]);
-        let limits = Limits {
-            timeout: Some(std::time::Duration::from_secs(30)),
-            cancel: None,
-        };
+        let limits = Limits { timeout: Some(std::time::Duration::from_secs(30)), cancel: None };
         match process::run(&mut command, None, limits, Terminal::Detached) {
-            Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout)
-                .trim_end()
-                .to_owned(),
+            Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).trim_end().to_owned(),
             _ => url.to_owned(),
         }
     }
@@ -100,10 +89,7 @@ impl RemoteGit {
         command.env("GIT_NO_LAZY_FETCH", "1");
         // Through the environment, not `-c`: a header may hold a token, and arguments are public.
         // Before what the caller set there, because later settings win.
-        let given: usize = std::env::var("GIT_CONFIG_COUNT")
-            .ok()
-            .and_then(|count| count.parse().ok())
-            .unwrap_or(0);
+        let given: usize = std::env::var("GIT_CONFIG_COUNT").ok().and_then(|count| count.parse().ok()).unwrap_or(0);
         let ours = self.settings.len();
         if ours > 0 {
             let name = |what: &str, index: usize| format!("GIT_CONFIG_{what}_{index}");
@@ -140,9 +126,7 @@ impl RemoteGit {
         limits: Limits<'_>,
     ) -> Result<Option<String>, process::Error> {
         let mut command = self.command();
-        command
-            .arg(path_option("--git-dir=", directory))
-            .args(arguments);
+        command.arg(path_option("--git-dir=", directory)).args(arguments);
         let output = process::run(&mut command, None, limits, Terminal::Detached)?;
         let said = || String::from_utf8_lossy(&output.stdout).into_owned();
         Ok(output.status.success().then(said))
@@ -172,13 +156,7 @@ impl RemoteGit {
     pub(crate) fn parse_config(&self, bytes: &[u8]) -> Result<Vec<(String, String)>> {
         let mut command = self.nowhere();
         command.args(["config", "--file", "-", "--no-includes", "--list", "-z"]);
-        let output = process::run(
-            &mut command,
-            Some(bytes),
-            Limits::default(),
-            Terminal::Detached,
-        )
-        .map_err(not_run)?;
+        let output = process::run(&mut command, Some(bytes), Limits::default(), Terminal::Detached).map_err(not_run)?;
         if !output.status.success() {
             return Err(Failure::new(said(&output)));
         }
@@ -201,28 +179,11 @@ impl RemoteGit {
         }
         request.push('\n');
         let mut command = self.nowhere();
-        command
-            .args(["credential", "fill"])
-            .env("GIT_ASKPASS", "")
-            .env("SSH_ASKPASS", "");
-        let limits = Limits {
-            timeout: Some(std::time::Duration::from_secs(30)),
-            cancel: None,
-        };
-        let output = process::run(
-            &mut command,
-            Some(request.as_bytes()),
-            limits,
-            Terminal::Detached,
-        )
-        .ok()?;
+        command.args(["credential", "fill"]).env("GIT_ASKPASS", "").env("SSH_ASKPASS", "");
+        let limits = Limits { timeout: Some(std::time::Duration::from_secs(30)), cancel: None };
+        let output = process::run(&mut command, Some(request.as_bytes()), limits, Terminal::Detached).ok()?;
         let answer = String::from_utf8(output.stdout).ok()?;
-        let field = |name: &str| {
-            answer
-                .lines()
-                .find_map(|line| line.strip_prefix(name))
-                .map(str::to_owned)
-        };
+        let field = |name: &str| answer.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
         Some((field("username=")?, field("password=")?)).filter(|_| output.status.success())
     }
 }
@@ -232,9 +193,9 @@ pub(crate) fn init(directory: &Path, format: &str) -> std::io::Result<()> {
     // As `git init --bare --template=` does; a process takes longer.
     let config = match format {
         "sha1" => "[core]\n\trepositoryformatversion = 0\n\tbare = true\n".to_owned(),
-        format => format!(
-            "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectformat = {format}\n"
-        ),
+        format => {
+            format!("[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectformat = {format}\n")
+        }
     };
     failpoint::before("make a repository to fetch into");
     for below in ["objects/info", "objects/pack", "refs/heads", "refs/tags"] {

@@ -52,17 +52,10 @@ pub(crate) fn newest(
         let message = commit.message_raw().map_err(|error| unread(&id, &error))?;
         match Trailers::parse(&String::from_utf8_lossy(message)) {
             Err(failure) => {
-                return Ok(Found::Unreadable {
-                    commit: id,
-                    failure,
-                });
+                return Ok(Found::Unreadable { commit: id, failure });
             }
             Ok(Some(trailers)) if is_it(&trailers) => {
-                return Ok(Found::Record(Box::new(Recorded {
-                    commit: id,
-                    trailers,
-                    after,
-                })));
+                return Ok(Found::Record(Box::new(Recorded { commit: id, trailers, after })));
             }
             Ok(_) => {}
         }
@@ -86,9 +79,7 @@ fn merged(
     };
     let lock_of = |commit: Option<&gix::Commit<'_>>, lock: &str| -> Result<Option<ObjectId>> {
         let tree = commit.and_then(|commit| commit.tree_id().ok());
-        let found = tree
-            .map(|tree| lookup(repository, tree.detach(), lock))
-            .transpose()?;
+        let found = tree.map(|tree| lookup(repository, tree.detach(), lock)).transpose()?;
         Ok(found.flatten().map(|(_, id)| id))
     };
     for lock in locks.iter().filter(|_| !others.is_empty()) {

@@ -52,9 +52,7 @@ impl TipState {
     pub(crate) fn others(&self, into: &str) -> BTreeMap<String, ObjectId> {
         let others = self.new_dirs.iter();
         let others = others.filter(|(directory, _)| *directory != into);
-        others
-            .map(|(directory, new_dir)| (directory.clone(), new_dir.tree))
-            .collect()
+        others.map(|(directory, new_dir)| (directory.clone(), new_dir.tree)).collect()
     }
 }
 
@@ -68,9 +66,8 @@ pub(crate) fn examine(
     source_tree: ObjectId,
     in_place: bool,
 ) -> Result<TipState> {
-    let id = here
-        .commit(commit)?
-        .ok_or_else(|| Failure::new(format!("the tip {commit} of `{branch}` cannot be read")))?;
+    let id =
+        here.commit(commit)?.ok_or_else(|| Failure::new(format!("the tip {commit} of `{branch}` cannot be read")))?;
     let tree = object_id(&id.tree)?;
     let recorded = newest(here, repository, branch, commit)?;
     match (in_place, recorded.trailers.target.in_place) {
@@ -106,15 +103,9 @@ pub(crate) fn examine(
 }
 
 fn holds_copies(branch: &str, made: TargetTrailer) -> Failure {
-    Failure::new(format!(
-        "branch `{branch}` holds copies, as `{}`",
-        made.into.unwrap_or(made.target)
-    ))
-    .hint("commit the repository to another branch: `--branch NAME`")
-    .hint(format!(
-        "or begin this one again, if the copies are not in use: {}",
-        command("git branch -D", [branch])
-    ))
+    Failure::new(format!("branch `{branch}` holds copies, as `{}`", made.into.unwrap_or(made.target)))
+        .hint("commit the repository to another branch: `--branch NAME`")
+        .hint(format!("or begin this one again, if the copies are not in use: {}", command("git branch -D", [branch])))
 }
 
 /// Finds the NEW_DIRs, and what was edited. `made` is the newest localized commit.
@@ -126,12 +117,8 @@ fn compared_copies(
     source_tree: ObjectId,
 ) -> Result<TipState> {
     let (tree, trailers) = (state.tree, &state.made);
-    let made_tree = if made == state.commit {
-        tree
-    } else {
-        here.commit(made)?
-            .map_or(Ok(tree), |id| object_id(&id.tree))?
-    };
+    let made_tree =
+        if made == state.commit { tree } else { here.commit(made)?.map_or(Ok(tree), |id| object_id(&id.tree))? };
     let mut edited = differences(repository, made_tree, tree, &BTreeSet::new())?;
     if edited.is_empty() {
         state.edited_by.clear();
@@ -215,12 +202,7 @@ fn is_lost(place: &str, ours: &[String], elsewhere: &[String]) -> bool {
 }
 
 /// Returns the newest localized commit that a tip contains.
-fn newest(
-    here: &LocalRepo,
-    repository: &gix::Repository,
-    branch: &str,
-    tip: &str,
-) -> Result<Recorded> {
+fn newest(here: &LocalRepo, repository: &gix::Repository, branch: &str, tip: &str) -> Result<Recorded> {
     match records::newest(repository, tip, &[], |_| true)? {
         Found::Record(recorded) => Ok(*recorded),
         Found::Unreadable { failure, .. } => Err(failure),
@@ -232,20 +214,16 @@ fn not_ours(here: &LocalRepo, branch: &str) -> Result<Failure> {
     if let Some(failure) = cut_off(here, branch)? {
         return Ok(failure);
     }
-    Ok(Failure::new(format!(
-        "branch `{branch}` was not made by this tool: no commit of it holds a record"
-    ))
-    .hint("commit to another branch: `--branch NAME`"))
+    Ok(Failure::new(format!("branch `{branch}` was not made by this tool: no commit of it holds a record"))
+        .hint("commit to another branch: `--branch NAME`"))
 }
 
 /// Explains why no commit of a branch holds a record, if that is because of what was fetched of it.
 pub(crate) fn cut_off(here: &LocalRepo, branch: &str) -> Result<Option<Failure>> {
     let failure = || {
-        Failure::new(format!(
-            "no commit of `{branch}` that is in this shallow clone holds a record"
-        ))
-        .hint("fetch more of it: git fetch --deepen=100")
-        .hint("or all of it: git fetch --unshallow")
+        Failure::new(format!("no commit of `{branch}` that is in this shallow clone holds a record"))
+            .hint("fetch more of it: git fetch --deepen=100")
+            .hint("or all of it: git fetch --unshallow")
     };
     Ok(here.is_shallow()?.then(failure))
 }
@@ -263,20 +241,13 @@ pub(crate) fn against_source(
     tree: ObjectId,
     trailers: &Trailers,
 ) -> Result<Option<Vec<String>>> {
-    let source = trailers
-        .source
-        .as_ref()
-        .map(|source| here.commit(source.hex()));
+    let source = trailers.source.as_ref().map(|source| here.commit(source.hex()));
     let Some(source) = source.transpose()?.flatten() else {
         return Ok(None);
     };
     let source = object_id(&source.tree)?;
     let owned = new_dirs(here, repository, tree, Some(source))?;
-    let apart = owned
-        .keys()
-        .chain(&trailers.target.into)
-        .map(String::as_str)
-        .collect();
+    let apart = owned.keys().chain(&trailers.target.into).map(String::as_str).collect();
     let mut edited = differences(repository, source, tree, &apart)?;
     if let Some(into) = &trailers.target.into
         && !owned.contains_key(into)
@@ -290,9 +261,7 @@ pub(crate) fn against_source(
 fn against_lock(here: &Rc<LocalRepo>, new_dir: &NewDir, directory: &str) -> Result<Vec<String>> {
     let tree = ObjectTree::of_here(here.clone(), new_dir.tree)?;
     let found = stored::differences(&tree, "", &new_dir.lock)?.into_iter();
-    Ok(found
-        .map(|(place, _)| path::join(directory, &place))
-        .collect())
+    Ok(found.map(|(place, _)| path::join(directory, &place)).collect())
 }
 
 /// Finds every directory with a lock that names a target. Directories that `known` (the tree of
@@ -327,10 +296,7 @@ fn new_dirs(
             if mode.is_tree()
                 && let Ok(text) = std::str::from_utf8(&name)
             {
-                let below = known
-                    .get(&name)
-                    .filter(|(mode, _)| mode.is_tree())
-                    .map(|(_, id)| *id);
+                let below = known.get(&name).filter(|(mode, _)| mode.is_tree()).map(|(_, id)| *id);
                 todo.push((path::join(&directory, text), id, below));
             }
         }
@@ -355,11 +321,7 @@ pub(crate) fn new_dir_at(
 }
 
 /// Returns the lock of a directory, if it is that of a NEW_DIR.
-pub(crate) fn lock_of(
-    here: &Rc<LocalRepo>,
-    tree: ObjectId,
-    directory: &str,
-) -> Result<Option<Lock>> {
+pub(crate) fn lock_of(here: &Rc<LocalRepo>, tree: ObjectId, directory: &str) -> Result<Option<Lock>> {
     let tree = ObjectTree::of_here(here.clone(), tree)?;
     if !matches!(tree.entry(LOCK_NAME)?, Some(Entry::File { .. })) {
         return Ok(None);
@@ -383,18 +345,14 @@ pub(crate) fn claim(
             None => None,
             Some((mode, id)) if mode.is_tree() => lock_of(here, id, above)?
                 .and_then(|lock| lock.target)
-                .map(|owner| {
-                    format!("`{new_dir}` lies in `{above}`, which {whose} holds for `{owner}`")
-                }),
+                .map(|owner| format!("`{new_dir}` lies in `{above}`, which {whose} holds for `{owner}`")),
             Some((mode, _)) => {
                 let kind = match mode.kind() {
                     EntryKind::Link => "a link",
                     EntryKind::Commit => "a submodule",
                     _ => "a file",
                 };
-                Some(format!(
-                    "`{above}` is {kind} in {whose}, so `{new_dir}` cannot be below it"
-                ))
+                Some(format!("`{above}` is {kind} in {whose}, so `{new_dir}` cannot be below it"))
             }
         };
         if let Some(message) = refused {
@@ -405,20 +363,12 @@ pub(crate) fn claim(
     let Some((mode, id)) = lookup(repository, tree, new_dir)? else {
         return Ok(());
     };
-    let owner = if mode.is_tree() {
-        lock_of(here, id, new_dir)?.and_then(|lock| lock.target)
-    } else {
-        None
-    };
+    let owner = if mode.is_tree() { lock_of(here, id, new_dir)?.and_then(|lock| lock.target) } else { None };
     match owner {
         Some(owner) if owner == target => Ok(()),
-        Some(owner) => Err(Failure::new(format!(
-            "`{new_dir}` in {whose} holds another target, `{owner}`"
-        ))
-        .hint("choose another NEW_DIR")),
-        None => Err(Failure::new(format!(
-            "`{new_dir}` is there already in {whose}, and was not made by this tool"
-        ))
-        .hint("choose another NEW_DIR")),
+        Some(owner) => Err(Failure::new(format!("`{new_dir}` in {whose} holds another target, `{owner}`"))
+            .hint("choose another NEW_DIR")),
+        None => Err(Failure::new(format!("`{new_dir}` is there already in {whose}, and was not made by this tool"))
+            .hint("choose another NEW_DIR")),
     }
 }

@@ -11,28 +11,19 @@ use crate::tree::path;
 pub(crate) type TreeEntry = (EntryMode, ObjectId);
 
 /// Returns the entries of a tree object, by name.
-pub(crate) fn entries(
-    repository: &gix::Repository,
-    tree: ObjectId,
-) -> Result<BTreeMap<Vec<u8>, TreeEntry>> {
-    let object = repository
-        .find_object(tree)
-        .map_err(|error| Failure::new(format!("tree {tree} cannot be read: {error}")))?;
+pub(crate) fn entries(repository: &gix::Repository, tree: ObjectId) -> Result<BTreeMap<Vec<u8>, TreeEntry>> {
+    let object =
+        repository.find_object(tree).map_err(|error| Failure::new(format!("tree {tree} cannot be read: {error}")))?;
     let mut entries = BTreeMap::new();
     for entry in gix::objs::TreeRefIter::from_bytes(&object.data, repository.object_hash()) {
-        let entry =
-            entry.map_err(|error| Failure::new(format!("tree {tree} cannot be read: {error}")))?;
+        let entry = entry.map_err(|error| Failure::new(format!("tree {tree} cannot be read: {error}")))?;
         entries.insert(entry.filename.to_vec(), (entry.mode, entry.oid.to_owned()));
     }
     Ok(entries)
 }
 
 /// Returns what lies at `place` of a tree.
-pub(crate) fn lookup(
-    repository: &gix::Repository,
-    tree: ObjectId,
-    place: &str,
-) -> Result<Option<TreeEntry>> {
+pub(crate) fn lookup(repository: &gix::Repository, tree: ObjectId, place: &str) -> Result<Option<TreeEntry>> {
     let mut found: TreeEntry = (EntryKind::Tree.into(), tree);
     for component in path::components(place) {
         if !found.0.is_tree() {

@@ -27,26 +27,15 @@ impl Directory {
         // Links are followed: what counts is where a file would be written.
         let path = real(&hooks.directory);
         let own = path.starts_with(real(&hooks.common));
-        let in_tree = !own
-            && here
-                .top
-                .as_deref()
-                .is_some_and(|top| path.starts_with(real(top)));
-        Ok(Directory {
-            path,
-            in_tree,
-            own,
-            working_tree: here.top.is_some(),
-            hooks,
-        })
+        let in_tree = !own && here.top.as_deref().is_some_and(|top| path.starts_with(real(top)));
+        Ok(Directory { path, in_tree, own, working_tree: here.top.is_some(), hooks })
     }
 
     /// Returns whether other working trees take their hooks from it too.
     pub(crate) fn is_shared(&self, here: &LocalRepo) -> bool {
         let worktrees = std::fs::read_dir(self.hooks.common.join("worktrees"));
         self.own
-            && (real(&here.git_dir) != real(&self.hooks.common)
-                || worktrees.is_ok_and(|mut all| all.next().is_some()))
+            && (real(&here.git_dir) != real(&self.hooks.common) || worktrees.is_ok_and(|mut all| all.next().is_some()))
     }
 
     /// Refuses a directory that hooks of others come from.
@@ -62,9 +51,8 @@ impl Directory {
             let mut failure = Failure::new(format!("husky writes the hooks in `{shown}`"));
             for hook in hooks {
                 let name = hook.name();
-                failure = failure.hint(format!(
-                    "echo 'git kustomize-localize hook run {name} \"$@\"' >> .husky/{name}"
-                ));
+                failure =
+                    failure.hint(format!("echo 'git kustomize-localize hook run {name} \"$@\"' >> .husky/{name}"));
             }
             return Err(failure.into());
         }
@@ -75,9 +63,8 @@ impl Directory {
             Some((scope, value)) => format!("`core.hooksPath` ({scope}) is `{value}`"),
             None => format!("the hooks are in `{shown}`"),
         };
-        let mut failure = Failure::new(format!(
-            "{scope}, outside of this repository: a hook there would run for others too"
-        ));
+        let mut failure =
+            Failure::new(format!("{scope}, outside of this repository: a hook there would run for others too"));
         for hook in hooks {
             let name = hook.name();
             failure = failure.hint(format!(
@@ -89,10 +76,7 @@ impl Directory {
         Err(failure
             .hint(format!(
                 "for hooks of this repository alone: {}",
-                command(
-                    "git config --local core.hooksPath",
-                    [real(&own).display().to_string()]
-                )
+                command("git config --local core.hooksPath", [real(&own).display().to_string()])
             ))
             .into())
     }
@@ -104,10 +88,7 @@ fn real(path: &Path) -> PathBuf {
     let mut existing = path;
     loop {
         if let Ok(real) = std::fs::canonicalize(existing) {
-            return missing
-                .iter()
-                .rev()
-                .fold(real, |path, name| path.join(name));
+            return missing.iter().rev().fold(real, |path, name| path.join(name));
         }
         match (existing.parent(), existing.file_name()) {
             (Some(parent), Some(name)) => {

@@ -49,11 +49,7 @@ pub(crate) struct Framework {
 
 /// Returns what is about to be committed.
 pub(crate) fn committed() -> Judged {
-    Judged {
-        commit: None,
-        refs: Vec::new(),
-        base: Base::Own,
-    }
+    Judged { commit: None, refs: Vec::new(), base: Base::Own }
 }
 
 /// Returns what is about to be pushed, from the lines that git gives to `pre-push`.
@@ -84,9 +80,8 @@ pub(crate) fn received(here: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
         })
         .collect::<Option<Vec<_>>>()
         .ok_or_else(|| not_refs("<old object> <new object> <ref>"))?;
-    if let Some(replaced) = updates
-        .iter()
-        .find(|update| update.new.is_some() && update.name.starts_with("refs/replace/"))
+    if let Some(replaced) =
+        updates.iter().find(|update| update.new.is_some() && update.name.starts_with("refs/replace/"))
     {
         return Err(Failure::new(format!(
             "`{}` would show other files than those of the commits here",
@@ -118,18 +113,11 @@ pub(crate) fn framework(here: &LocalRepo, said: &Framework) -> Result<Judged> {
     };
     let tip = here.commit(rev)?;
     let tip = tip.ok_or_else(|| Failure::new(format!("unknown revision `{rev}`")))?;
-    Ok(Judged {
-        commit: Some(tip.commit),
-        ..committed()
-    })
+    Ok(Judged { commit: Some(tip.commit), ..committed() })
 }
 
 /// Returns what the updates bring, each once. What is not a commit has no kustomization.
-fn judged(
-    here: &LocalRepo,
-    updates: &[Update<'_>],
-    base: impl Fn(&Update<'_>) -> Result<Base>,
-) -> Result<Vec<Judged>> {
+fn judged(here: &LocalRepo, updates: &[Update<'_>], base: impl Fn(&Update<'_>) -> Result<Base>) -> Result<Vec<Judged>> {
     let mut all: Vec<Judged> = Vec::new();
     for update in updates {
         let Some(new) = update.new else { continue };
@@ -139,11 +127,7 @@ fn judged(
                 _ => continue,
             }
         };
-        let one = Judged {
-            commit: Some(tip.commit),
-            refs: vec![update.name.to_owned()],
-            base: base(update)?,
-        };
+        let one = Judged { commit: Some(tip.commit), refs: vec![update.name.to_owned()], base: base(update)? };
         let same = |other: &&mut Judged| (&other.commit, &other.base) == (&one.commit, &one.base);
         match all.iter_mut().find(same) {
             Some(other) => other.refs.extend(one.refs),
@@ -155,14 +139,9 @@ fn judged(
 
 fn update<'a>(old: &'a str, new: &'a str, name: &'a str) -> Option<Update<'a>> {
     let object = |id: &'a str| Some(id).filter(|id| id.bytes().any(|byte| byte != b'0'));
-    (is_object_id(old) && is_object_id(new)).then(|| Update {
-        name,
-        old: object(old),
-        new: object(new),
-    })
+    (is_object_id(old) && is_object_id(new)).then(|| Update { name, old: object(old), new: object(new) })
 }
 
 fn not_refs(form: &str) -> Failure {
-    Failure::new("standard input is not what git gives to this hook")
-        .hint(format!("each line is: {form}"))
+    Failure::new("standard input is not what git gives to this hook").hint(format!("each line is: {form}"))
 }

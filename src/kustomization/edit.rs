@@ -40,11 +40,7 @@ impl fmt::Display for EditError {
 }
 
 fn refused<T>((line, column): (usize, usize), message: &str) -> Result<T, EditError> {
-    Err(EditError {
-        line,
-        column,
-        message: message.to_owned(),
-    })
+    Err(EditError { line, column, message: message.to_owned() })
 }
 
 /// Gives scalars new values and changes nothing else in the file.
@@ -62,10 +58,7 @@ pub fn edit(bytes: &[u8], edits: &[Edit<'_>]) -> Result<Vec<u8>, EditError> {
         let count = usize::from(spots.insert(spot));
         let agrees = add(&mut changes, &spot.ranges, value.as_deref(), place, count);
         if !agrees {
-            return refused(
-                place,
-                "the fields that share this value need different ones",
-            );
+            return refused(place, "the fields that share this value need different ones");
         }
     }
     Ok(rewrite(text, &changes)?.text.into_bytes())
@@ -130,22 +123,14 @@ struct Rewritten {
 
 fn rewrite(text: &str, changes: &Changes<'_>) -> Result<Rewritten, EditError> {
     let read = |text: &str| {
-        yaml::read(text, usize::MAX)
-            .map(|stream| stream.documents)
-            .map_err(|error| EditError {
-                line: error.line,
-                column: error.column,
-                message: format!("not valid YAML: {}", error.message),
-            })
+        yaml::read(text, usize::MAX).map(|stream| stream.documents).map_err(|error| EditError {
+            line: error.line,
+            column: error.column,
+            message: format!("not valid YAML: {}", error.message),
+        })
     };
     let was = read(text)?;
-    let mut rewriter = Rewriter {
-        text,
-        changes,
-        splices: Vec::new(),
-        texts: HashMap::new(),
-        shown: HashMap::new(),
-    };
+    let mut rewriter = Rewriter { text, changes, splices: Vec::new(), texts: HashMap::new(), shown: HashMap::new() };
     for document in &was {
         rewriter.splice(document)?;
     }
@@ -164,43 +149,23 @@ fn rewrite(text: &str, changes: &Changes<'_>) -> Result<Rewritten, EditError> {
     }
     after.push_str(text.get(at..).unwrap_or_default());
     let unproven = "the edit could not be proven to change this value alone";
-    let first = changes
-        .values()
-        .next()
-        .map_or((0, 0), |change| change.place);
+    let first = changes.values().next().map_or((0, 0), |change| change.place);
     let Ok(is) = read(&after) else {
         return refused(first, unproven);
     };
-    let is_proven = was.len() == is.len()
-        && was
-            .iter()
-            .zip(&is)
-            .all(|(was, is)| rewriter.is_edited(was, is));
+    let is_proven = was.len() == is.len() && was.iter().zip(&is).all(|(was, is)| rewriter.is_edited(was, is));
     for change in changes.values() {
         match rewriter.shown.get(&change.range.start) {
             None if is_proven => {
-                return refused(
-                    change.place,
-                    "the file is not what the references were read from",
-                );
+                return refused(change.place, "the file is not what the references were read from");
             }
             Some(shown) if *shown != change.count => {
-                return refused(
-                    change.place,
-                    "another field shares this value by an anchor and would change with it",
-                );
+                return refused(change.place, "another field shares this value by an anchor and would change with it");
             }
             _ => {}
         }
     }
-    if is_proven {
-        Ok(Rewritten {
-            text: after,
-            splices,
-        })
-    } else {
-        refused(first, unproven)
-    }
+    if is_proven { Ok(Rewritten { text: after, splices }) } else { refused(first, unproven) }
 }
 
 struct Rewriter<'a> {
@@ -235,16 +200,10 @@ impl<'a> Rewriter<'a> {
             Data::Mapping(pairs) => {
                 for (i, (_, value)) in pairs.iter().enumerate() {
                     if let Some(change) = self.change(value).filter(|change| change.goes()) {
-                        let range = if value.in_flow {
-                            in_flow(self.text, pairs, i)
-                        } else {
-                            in_block(self.text, value)
-                        };
+                        let range =
+                            if value.in_flow { in_flow(self.text, pairs, i) } else { in_block(self.text, value) };
                         let Some(range) = range else {
-                            return refused(
-                                change.place,
-                                "this field cannot be removed without changing other fields",
-                            );
+                            return refused(change.place, "this field cannot be removed without changing other fields");
                         };
                         self.splices.push((range, String::new()));
                     } else {
@@ -296,10 +255,7 @@ impl<'a> Rewriter<'a> {
         }
         let is_alias = (was.alias_of.is_some(), is.alias_of.is_some());
         if let Some(after) = self.after(was) {
-            return is_similar
-                && is_alias != (false, true)
-                && is.tag.is_none()
-                && is.text() == Some(after);
+            return is_similar && is_alias != (false, true) && is.tag.is_none() && is.text() == Some(after);
         }
         if !is_similar || is_alias.0 != is_alias.1 || (&was.tag, was.style) != (&is.tag, is.style) {
             return false;
@@ -313,10 +269,7 @@ impl<'a> Rewriter<'a> {
                 for (key, value) in was {
                     if self.change(value).is_some_and(Change::goes) {
                         *self.shown.entry(value.range.start).or_default() += 1;
-                    } else if !is
-                        .next()
-                        .is_some_and(|(to, is)| key == to && self.is_edited(value, is))
-                    {
+                    } else if !is.next().is_some_and(|(to, is)| key == to && self.is_edited(value, is)) {
                         return false;
                     }
                 }
@@ -335,11 +288,7 @@ fn in_flow(text: &str, pairs: &[(String, Value)], index: usize) -> Option<Range<
         return Some(start..next.key.0);
     }
     let before = text.get(..start)?.trim_end();
-    let from = if index == 0 {
-        start
-    } else {
-        before.strip_suffix(',')?.len()
-    };
+    let from = if index == 0 { start } else { before.strip_suffix(',')?.len() };
     Some(from..value.range.end)
 }
 
@@ -349,10 +298,7 @@ fn in_block(text: &str, value: &Value) -> Option<Range<usize>> {
     let end = value.range.start + text.get(value.range.clone())?.trim_end().len();
     let bom = if text.starts_with('\u{feff}') { 3 } else { 0 };
     let line = text.get(..start)?.rfind('\n').map_or(bom, |at| at + 1);
-    let line_end = text
-        .get(end..)?
-        .find('\n')
-        .map_or(text.len(), |at| end + at + 1);
+    let line_end = text.get(end..)?.find('\n').map_or(text.len(), |at| end + at + 1);
     if text.get(line..start)?.trim().is_empty() {
         return Some(line..line_end);
     }
@@ -363,11 +309,7 @@ fn in_block(text: &str, value: &Value) -> Option<Range<usize>> {
 /// Writes a value in the style of what it replaces, as far as the value allows: plain, else single quotes, else double
 /// quotes.
 fn scalar(value: &str, old: &Value) -> String {
-    let style = if old.alias_of.is_some() {
-        Style::Plain
-    } else {
-        old.style
-    };
+    let style = if old.alias_of.is_some() { Style::Plain } else { old.style };
     if style == Style::Plain && is_plain(value, old.in_flow) {
         return value.to_owned();
     }
@@ -387,17 +329,13 @@ fn scalar(value: &str, old: &Value) -> String {
 
 /// Whether a character can stand unescaped in a scalar, for every YAML reader.
 fn is_printable(c: char) -> bool {
-    !c.is_control()
-        && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}')
-        && u32::from(c) & 0xfffe != 0xfffe
+    !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}') && u32::from(c) & 0xfffe != 0xfffe
 }
 
 /// Whether a value is a string without quotes, for every YAML reader.
 fn is_plain(value: &str, in_flow: bool) -> bool {
     let is_path = value.contains('/');
-    let begins = |c: char| {
-        c.is_alphabetic() || "_/$(".contains(c) || (is_path && (c.is_ascii_digit() || c == '.'))
-    };
+    let begins = |c: char| c.is_alphabetic() || "_/$(".contains(c) || (is_path && (c.is_ascii_digit() || c == '.'));
     // go-yaml takes `?` for an indicator there.
     let may_hold = |c: char| is_printable(c) && !(in_flow && ",[]{}?".contains(c));
     value.starts_with(begins)

@@ -30,9 +30,7 @@ pub(super) enum Role {
 }
 
 use Accepts::{Component, Either, File, Plugin};
-use Role::{
-    Argument, BuildMetadata, Chart, ChartHome, Leads, Other, Patch, Source, Unsupported, Word,
-};
+use Role::{Argument, BuildMetadata, Chart, ChartHome, Leads, Other, Patch, Source, Unsupported, Word};
 
 /// Fields, each by its way from the top: `patches[].path`.
 type Table = &'static [(&'static str, Role)];
@@ -119,10 +117,7 @@ const BUILTIN: &[(&str, Table)] = &[
     ("PatchTransformer", &[("path", Leads(File))]),
     ("PatchJson6902Transformer", &[("path", Leads(File))]),
     ("PatchStrategicMergeTransformer", &[("paths[]", Patch)]),
-    (
-        "ReplacementTransformer",
-        &[("replacements[].path", Leads(File))],
-    ),
+    ("ReplacementTransformer", &[("replacements[].path", Leads(File))]),
     ("ValueAddTransformer", &[("targetFilePath", Leads(File))]),
     (
         "HelmChartInflationGenerator",
@@ -151,10 +146,7 @@ const GENERATOR: Table = &[("files[]", Source), ("envs[]", Leads(File))];
 const FUNCTION_SPEC: Table = &[
     ("container.image", Word),
     ("container.network", Other),
-    (
-        "container.mounts",
-        Unsupported("leave it out, and write what the function needs into its configuration"),
-    ),
+    ("container.mounts", Unsupported("leave it out, and write what the function needs into its configuration")),
     ("exec.path", Word),
 ];
 
@@ -168,17 +160,10 @@ pub(super) struct Tree {
     pub is_complete: bool,
 }
 
-pub(super) static TREE: LazyLock<Tree> = LazyLock::new(|| Tree {
-    is_complete: true,
-    ..tree(KUSTOMIZATION)
-});
+pub(super) static TREE: LazyLock<Tree> = LazyLock::new(|| Tree { is_complete: true, ..tree(KUSTOMIZATION) });
 pub(super) static FUNCTION: LazyLock<Tree> = LazyLock::new(|| tree(FUNCTION_SPEC));
-pub(super) static BUILTIN_TREES: LazyLock<HashMap<&str, Tree>> = LazyLock::new(|| {
-    BUILTIN
-        .iter()
-        .map(|(kind, table)| (*kind, tree(table)))
-        .collect()
-});
+pub(super) static BUILTIN_TREES: LazyLock<HashMap<&str, Tree>> =
+    LazyLock::new(|| BUILTIN.iter().map(|(kind, table)| (*kind, tree(table))).collect());
 
 fn tree(table: Table) -> Tree {
     let mut root = Tree::default();
@@ -186,14 +171,10 @@ fn tree(table: Table) -> Tree {
         let mut at = &mut root;
         for step in path.split('.').filter(|step| !step.is_empty()) {
             let name = step.trim_end_matches("[]");
-            let index = at
-                .names
-                .iter()
-                .position(|(known, _)| *known == name)
-                .unwrap_or_else(|| {
-                    at.names.push((name, Tree::default()));
-                    at.names.len() - 1
-                });
+            let index = at.names.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
+                at.names.push((name, Tree::default()));
+                at.names.len() - 1
+            });
             at = &mut at.names[index].1;
             if step.ends_with("[]") {
                 at = at.items.get_or_insert_default();
@@ -208,9 +189,7 @@ fn tree(table: Table) -> Tree {
 pub(super) fn referring() -> Vec<String> {
     let refers = |role: &Role| matches!(role, Leads(_) | Source | Patch | ChartHome);
     let of = |table: Table| table.iter().filter(move |(_, role)| refers(role));
-    let mut found: Vec<String> = of(KUSTOMIZATION)
-        .map(|(path, _)| (*path).to_owned())
-        .collect();
+    let mut found: Vec<String> = of(KUSTOMIZATION).map(|(path, _)| (*path).to_owned()).collect();
     for (kind, table) in BUILTIN {
         found.extend(of(table).map(|(path, _)| format!("{kind}.{path}")));
     }

@@ -26,13 +26,10 @@ impl Value {
     /// Returns the value of a key in any case, as Go takes it; also of one that a merge key brings in.
     pub(super) fn folded_field(&self, name: &str) -> Option<&Value> {
         let pairs = self.mapping()?;
-        let own = pairs
-            .iter()
-            .find(|(key, value)| equal(name, key) && value.data != Data::Null);
+        let own = pairs.iter().find(|(key, value)| equal(name, key) && value.data != Data::Null);
         own.map(|(_, value)| value).or_else(|| {
             let merges = pairs.iter().filter(|(key, _)| key == "<<");
-            let mut merged =
-                merges.flat_map(|(_, value)| value.list().unwrap_or(std::slice::from_ref(value)));
+            let mut merged = merges.flat_map(|(_, value)| value.list().unwrap_or(std::slice::from_ref(value)));
             merged.find_map(|mapping| mapping.folded_field(name))
         })
     }
@@ -112,11 +109,7 @@ impl Value {
             Data::List(items) => items.iter().map(Value::json).collect(),
             Data::Mapping(pairs) => {
                 let pairs = pairs.iter();
-                Json::Object(
-                    pairs
-                        .map(|(key, value)| (key.clone(), value.json()))
-                        .collect(),
-                )
+                Json::Object(pairs.map(|(key, value)| (key.clone(), value.json())).collect())
             }
         }
     }
@@ -125,16 +118,10 @@ impl Value {
     pub(crate) fn map_texts(&self, change: &mut dyn FnMut(&str) -> String) -> Value {
         let data = match &self.data {
             Data::Text(text) => Data::Text(change(text)),
-            Data::List(items) => {
-                Data::List(items.iter().map(|item| item.map_texts(change)).collect())
-            }
+            Data::List(items) => Data::List(items.iter().map(|item| item.map_texts(change)).collect()),
             Data::Mapping(pairs) => {
                 let pairs = pairs.iter();
-                Data::Mapping(
-                    pairs
-                        .map(|(key, value)| (change(key), value.map_texts(change)))
-                        .collect(),
-                )
+                Data::Mapping(pairs.map(|(key, value)| (change(key), value.map_texts(change))).collect())
             }
             other => other.clone(),
         };
@@ -250,10 +237,7 @@ pub(crate) fn unescaped(text: &str) -> String {
                 rest = &after[1 + digits..];
             }
             // A line that goes on.
-            None => match after
-                .strip_prefix("\r\n")
-                .or_else(|| after.strip_prefix(BREAKS))
-            {
+            None => match after.strip_prefix("\r\n").or_else(|| after.strip_prefix(BREAKS)) {
                 Some(next) => rest = next.trim_start_matches([' ', '\t']),
                 None => rest = after,
             },
@@ -264,16 +248,11 @@ pub(crate) fn unescaped(text: &str) -> String {
 
 /// Reads one document that begins after `before` lines; none where it is empty.
 pub(crate) fn read_object(text: &str, before: usize) -> Result<Option<Value>, (usize, String)> {
-    let stream = yaml::read(text, 1)
-        .map_err(|error| (before + error.line, format!("not YAML: {}", error.message)))?;
+    let stream = yaml::read(text, 1).map_err(|error| (before + error.line, format!("not YAML: {}", error.message)))?;
     if let Some(((line, _), what, _)) = plugin::not_plain(&stream) {
         return Err((before + line, format!("not plain YAML: {what}")));
     }
-    let mut found = stream
-        .documents
-        .into_iter()
-        .next()
-        .filter(|value| value.data != Data::Null);
+    let mut found = stream.documents.into_iter().next().filter(|value| value.data != Data::Null);
     if let Some(value) = &mut found {
         value.add_lines(before);
     }
@@ -302,10 +281,7 @@ mod tests {
     #[test]
     fn aliases_are_resolved_but_do_not_explode() {
         let value = read("x: &x {a: 1, b: 2}\nz: *x\n");
-        assert_eq!(
-            value.json(),
-            serde_json::json!({"x": {"a": 1, "b": 2}, "z": {"a": 1, "b": 2}})
-        );
+        assert_eq!(value.json(), serde_json::json!({"x": {"a": 1, "b": 2}, "z": {"a": 1, "b": 2}}));
         let mut text = "a: &a0 [x, x, x, x]\n".to_owned();
         for i in 1..40 {
             let last = i - 1;
@@ -318,12 +294,8 @@ mod tests {
     fn documents_are_split_without_reading_them() {
         let text = "\u{feff}# one\na: 1\n---\nb: |\n  ---\n--- # three\nc: [\n---x: 1\n---\n";
         let found: Vec<(usize, &str)> = documents(text).collect();
-        let expected = [
-            (0, "# one\na: 1\n"),
-            (2, "---\nb: |\n  ---\n"),
-            (5, "--- # three\nc: [\n---x: 1\n"),
-            (8, "---\n"),
-        ];
+        let expected =
+            [(0, "# one\na: 1\n"), (2, "---\nb: |\n  ---\n"), (5, "--- # three\nc: [\n---x: 1\n"), (8, "---\n")];
         assert_eq!(found, expected);
         assert_eq!(read_object(found[3].1, 8), Ok(None));
         assert_eq!(documents("").collect::<Vec<_>>(), [(0, "")]);

@@ -45,58 +45,35 @@ pub struct RemoteImage<'a> {
 impl RemoteImage<'_> {
     /// Returns what it is for a policy.
     pub fn subject(&self) -> Subject {
-        Subject::Image {
-            image: redact::url(self.image),
-        }
+        Subject::Image { image: redact::url(self.image) }
     }
 }
 
 impl NoteKind {
     /// Returns whether it is code, which annotations can make another.
     pub fn is_code(&self) -> bool {
-        matches!(
-            self,
-            NoteKind::KrmFunction { .. } | NoteKind::LegacyPlugin { .. }
-        )
+        matches!(self, NoteKind::KrmFunction { .. } | NoteKind::LegacyPlugin { .. })
     }
 
     /// Returns what it runs, for a policy; none where it runs nothing, or cannot be read.
     pub fn runs(&self) -> Option<Subject> {
         let program = match self {
-            NoteKind::KrmFunction {
-                runtime: FunctionRuntime::Container { image, .. },
-                ..
-            } => {
-                return Some(Subject::Image {
-                    image: redact::url(image),
-                });
+            NoteKind::KrmFunction { runtime: FunctionRuntime::Container { image, .. }, .. } => {
+                return Some(Subject::Image { image: redact::url(image) });
             }
-            NoteKind::KrmFunction {
-                runtime: FunctionRuntime::Exec { path },
-                ..
-            } => path,
+            NoteKind::KrmFunction { runtime: FunctionRuntime::Exec { path }, .. } => path,
             NoteKind::LegacyPlugin { kind, .. } => kind,
             _ => return None,
         };
-        Some(Subject::Program {
-            program: redact::url(program),
-        })
+        Some(Subject::Program { program: redact::url(program) })
     }
 
     /// Returns what a function gets from elsewhere; none where it needs nothing, or an image that cannot change.
     pub fn remote_image(&self) -> Option<RemoteImage<'_>> {
-        let NoteKind::KrmFunction {
-            runtime: FunctionRuntime::Container { image, network },
-            ..
-        } = self
-        else {
+        let NoteKind::KrmFunction { runtime: FunctionRuntime::Container { image, network }, .. } = self else {
             return None;
         };
-        let found = RemoteImage {
-            image,
-            is_pinned: is_pinned(image),
-            network: *network,
-        };
+        let found = RemoteImage { image, is_pinned: is_pinned(image), network: *network };
         (!image.is_empty() && (found.network || !found.is_pinned)).then_some(found)
     }
 }
@@ -126,28 +103,21 @@ pub(super) struct Object<'s> {
 ///
 /// `GetValidatedMetadata` (kyaml/yaml/rnode.go): a kind and a name, but a list needs no name. `apiVersion` may be
 /// missing.
-pub(super) fn objects<'s>(
-    stream: &'s Stream<'_>,
-) -> Result<Vec<Object<'s>>, ((usize, usize), String)> {
+pub(super) fn objects<'s>(stream: &'s Stream<'_>) -> Result<Vec<Object<'s>>, ((usize, usize), String)> {
     let mut objects = Vec::new();
     for value in &stream.documents {
         let why = match &value.data {
             Data::Null => continue,
             Data::Mapping(pairs) if pairs.is_empty() => continue,
             Data::Mapping(_) => {
-                let word =
-                    |keys: &[&str]| value.at(keys).and_then(Value::scalar).unwrap_or_default();
+                let word = |keys: &[&str]| value.at(keys).and_then(Value::scalar).unwrap_or_default();
                 let (api_version, kind) = (word(&["apiVersion"]), word(&["kind"]));
                 if kind.is_empty() {
                     "an object without `kind`".to_owned()
                 } else if !kind.ends_with("List") && word(&["metadata", "name"]).is_empty() {
                     format!("an object of kind {kind} without `metadata.name`")
                 } else {
-                    objects.push(Object {
-                        value,
-                        api_version,
-                        kind,
-                    });
+                    objects.push(Object { value, api_version, kind });
                     continue;
                 }
             }
@@ -177,23 +147,13 @@ pub(super) fn not_plain(stream: &Stream<'_>) -> Option<((usize, usize), String, 
 fn odd(value: &Value) -> Option<((usize, usize), String, &'static str)> {
     if let Some(tag) = &value.tag {
         let tag = tag.replace("tag:yaml.org,2002:", "!!");
-        return Some((
-            value.place(),
-            format!("the tag `{tag}`"),
-            "write the value without a tag",
-        ));
+        return Some((value.place(), format!("the tag `{tag}`"), "write the value without a tag"));
     }
     match &value.data {
         Data::List(items) => items.iter().find_map(odd),
         Data::Mapping(pairs) => pairs.iter().find_map(|(key, value)| {
             let place = (value.key.1, value.key.2);
-            let merges = (key == "<<").then(|| {
-                (
-                    place,
-                    "the merge key `<<`".to_owned(),
-                    "write out what it merges",
-                )
-            });
+            let merges = (key == "<<").then(|| (place, "the merge key `<<`".to_owned(), "write out what it merges"));
             merges.or_else(|| odd(value))
         }),
         _ => None,
@@ -209,22 +169,13 @@ pub(super) fn read_objects(stream: &Stream<'_>, prefix: &str, reader: &mut Reade
         Ok(objects) => objects,
         Err((place, why)) => {
             let hint = "write one object in each document, with `kind` and `metadata.name`";
-            return reader.problem(
-                place,
-                "",
-                format!("not a plugin configuration: {why}"),
-                hint,
-            );
+            return reader.problem(place, "", format!("not a plugin configuration: {why}"), hint);
         }
     };
     let is_one = objects.len() == 1;
     for (i, object) in objects.into_iter().enumerate() {
         let kind = &object.kind;
-        reader.prefix = if is_one {
-            format!("{prefix}{kind}")
-        } else {
-            format!("{prefix}{kind}[{i}]")
-        };
+        reader.prefix = if is_one { format!("{prefix}{kind}") } else { format!("{prefix}{kind}[{i}]") };
         if kind.ends_with("List") {
             let message = format!("not plain YAML: a `{kind}` of objects");
             let hint = "write each object in a document of its own, after `---`";
@@ -236,26 +187,15 @@ pub(super) fn read_objects(stream: &Stream<'_>, prefix: &str, reader: &mut Reade
             reader.visit(tree, object.value, "");
         } else {
             let meant = nearest(kind, BUILTIN_TREES.keys().copied());
-            let hint = meant
-                .map(|name| format!("did you mean `{name}`?"))
-                .unwrap_or_default();
-            reader.problem(
-                object.value.place(),
-                "",
-                format!("there is no built-in plugin `{kind}`"),
-                &hint,
-            );
+            let hint = meant.map(|name| format!("did you mean `{name}`?")).unwrap_or_default();
+            reader.problem(object.value.place(), "", format!("there is no built-in plugin `{kind}`"), &hint);
         }
     }
 }
 
 /// Notes what an object runs.
 fn code(reader: &mut Reader<'_>, object: Object<'_>) {
-    let Object {
-        value,
-        api_version,
-        kind,
-    } = object;
+    let Object { value, api_version, kind } = object;
     let place = value.place();
     if let Some(runtime) = function(reader, value) {
         let message = match &runtime {
@@ -272,33 +212,20 @@ fn code(reader: &mut Reader<'_>, object: Object<'_>) {
     }
     if let Some(arguments) = value.folded_field("argsFromFile") {
         let hint = "write the arguments into `argsOneLiner`";
-        reader.problem(
-            arguments.place(),
-            "argsFromFile",
-            "this field is not supported".to_owned(),
-            hint,
-        );
+        reader.problem(arguments.place(), "argsFromFile", "this field is not supported".to_owned(), hint);
     }
     let message = format!(
         "the code of plugin `{kind}` is in the plugin home of the machine that builds, at `{}`",
         home_path(&api_version, &kind)
     );
-    reader.note(
-        place,
-        "",
-        NoteKind::LegacyPlugin { api_version, kind },
-        message,
-    );
+    reader.note(place, "", NoteKind::LegacyPlugin { api_version, kind }, message);
 }
 
 /// Finds out what an object runs, if it is a function.
 fn function(reader: &mut Reader<'_>, object: &Value) -> Option<FunctionRuntime> {
     let metadata = object.get("metadata")?;
     for name in FUNCTION_ANNOTATIONS {
-        match metadata
-            .at(&["annotations", name])
-            .map(|value| (value, &value.data))
-        {
+        match metadata.at(&["annotations", name]).map(|value| (value, &value.data)) {
             None => {}
             Some((_, Data::Text(text))) if text.is_empty() => {}
             Some((value, Data::Text(text))) => {
@@ -325,20 +252,14 @@ fn function(reader: &mut Reader<'_>, object: &Value) -> Option<FunctionRuntime> 
     let at = metadata.at(&["annotations", CONTAINER_ANNOTATION])?;
     let image = at.scalar().filter(|image| !image.is_empty())?;
     reader.argument(at, "", &image, "docker");
-    Some(FunctionRuntime::Container {
-        image,
-        network: false,
-    })
+    Some(FunctionRuntime::Container { image, network: false })
 }
 
 /// Reads a specification (`runtimeutil.FunctionSpec`), whose keys are those of a kustomization. An image goes before a
 /// program.
 fn specified(reader: &mut Reader<'_>, spec: &Value) -> FunctionRuntime {
     reader.visit(&FUNCTION, spec, "");
-    let in_container = |name| {
-        spec.folded_field("container")
-            .and_then(|container| container.folded_field(name))
-    };
+    let in_container = |name| spec.folded_field("container").and_then(|container| container.folded_field(name));
     let word = |value: &Value| value.scalar().filter(|word| !word.is_empty());
     if let Some(at) = in_container("image")
         && let Some(image) = word(at)
@@ -347,9 +268,7 @@ fn specified(reader: &mut Reader<'_>, spec: &Value) -> FunctionRuntime {
         let network = in_container("network").is_some_and(Value::is_on);
         return FunctionRuntime::Container { image, network };
     }
-    let path = spec
-        .folded_field("exec")
-        .and_then(|exec| exec.folded_field("path"));
+    let path = spec.folded_field("exec").and_then(|exec| exec.folded_field("path"));
     let Some((at, path)) = path.and_then(|at| Some((at, word(at)?))) else {
         return FunctionRuntime::Unknown;
     };

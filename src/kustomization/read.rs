@@ -7,8 +7,8 @@ use super::fields::{Role, TREE, Tree};
 use super::within::{Lines, Within};
 use super::yaml::{self, Data, Stream, Value};
 use super::{
-    Accepts, GeneratorKey, Kind, Kustomization, Note, NoteKind, Problem, ProblemKind, Reference,
-    Refused, Reshaping, Spot, plugin,
+    Accepts, GeneratorKey, Kind, Kustomization, Note, NoteKind, Problem, ProblemKind, Reference, Refused, Reshaping,
+    Spot, plugin,
 };
 use crate::failure::nearest;
 use crate::limits::{ENTRIES, NODES, PATH};
@@ -25,37 +25,18 @@ const COMPONENT_VERSION: &str = "kustomize.config.k8s.io/v1alpha1";
 pub fn read(bytes: &[u8]) -> Result<Kustomization, Refused> {
     let stream = parse(bytes, 1)?;
     let mut found = Found::default();
-    let mut reader = Reader {
-        text: stream.text,
-        within: None,
-        prefix: String::new(),
-        found: &mut found,
-    };
-    if let Some(root) = stream
-        .documents
-        .first()
-        .filter(|root| root.data != Data::Null)
-    {
+    let mut reader = Reader { text: stream.text, within: None, prefix: String::new(), found: &mut found };
+    if let Some(root) = stream.documents.first().filter(|root| root.data != Data::Null) {
         reader.visit(&TREE, root, "");
         reader.check_kind(root);
         reader.check_homes(root);
     }
-    let is_filled = |(key, value): &(String, Value)| {
-        !equal("kind", key) && !equal("apiVersion", key) && value.data != Data::Null
-    };
-    let pairs = stream
-        .documents
-        .first()
-        .map(|root| root.mapping().unwrap_or_default());
+    let is_filled =
+        |(key, value): &(String, Value)| !equal("kind", key) && !equal("apiVersion", key) && value.data != Data::Null;
+    let pairs = stream.documents.first().map(|root| root.mapping().unwrap_or_default());
     if !pairs.is_some_and(|pairs| pairs.iter().any(is_filled)) && reader.found.problems.is_empty() {
         let hint = "add a field; `resources: []` is enough";
-        reader.problem_of(
-            ProblemKind::Empty,
-            (1, 1),
-            "",
-            "kustomization.yaml is empty".to_owned(),
-            hint,
-        );
+        reader.problem_of(ProblemKind::Empty, (1, 1), "", "kustomization.yaml is empty".to_owned(), hint);
     }
     if let Some(rest) = stream.rest {
         let message = "kustomize reads the first document only, not this one".to_owned();
@@ -68,12 +49,7 @@ pub fn read(bytes: &[u8]) -> Result<Kustomization, Refused> {
 pub fn read_plugin(bytes: &[u8]) -> Result<Kustomization, Refused> {
     let stream = parse(bytes, usize::MAX)?;
     let mut found = Found::default();
-    let mut reader = Reader {
-        text: stream.text,
-        within: None,
-        prefix: String::new(),
-        found: &mut found,
-    };
+    let mut reader = Reader { text: stream.text, within: None, prefix: String::new(), found: &mut found };
     plugin::read_objects(&stream, "", &mut reader);
     found.finish()
 }
@@ -108,26 +84,17 @@ pub fn reshaping(bytes: &[u8]) -> Vec<Reshaping> {
     let Some(root) = stream.as_ref().and_then(|stream| stream.documents.first()) else {
         return Vec::new();
     };
-    let found = RESHAPING
-        .into_iter()
-        .filter_map(|(field, annotations_only)| {
-            let value = root.folded_field(field)?;
-            let is_empty = match &value.data {
-                Data::List(items) if field == "labels" => items
-                    .iter()
-                    .all(|item| item.folded_field("fields").is_none()),
-                Data::List(items) => items.is_empty(),
-                Data::Mapping(pairs) => pairs.is_empty(),
-                _ => true,
-            };
-            let (_, line, column) = value.key;
-            (!is_empty).then_some(Reshaping {
-                field,
-                annotations_only,
-                line,
-                column,
-            })
-        });
+    let found = RESHAPING.into_iter().filter_map(|(field, annotations_only)| {
+        let value = root.folded_field(field)?;
+        let is_empty = match &value.data {
+            Data::List(items) if field == "labels" => items.iter().all(|item| item.folded_field("fields").is_none()),
+            Data::List(items) => items.is_empty(),
+            Data::Mapping(pairs) => pairs.is_empty(),
+            _ => true,
+        };
+        let (_, line, column) = value.key;
+        (!is_empty).then_some(Reshaping { field, annotations_only, line, column })
+    });
     let mut found: Vec<Reshaping> = found.collect();
     found.sort_by_key(|one| (one.line, one.column));
     found
@@ -140,10 +107,7 @@ fn parse(bytes: &[u8], limit: usize) -> Result<Stream<'_>, Problem> {
         column,
         field: String::new(),
         message,
-        hints: Some(hint.to_owned())
-            .filter(|hint| !hint.is_empty())
-            .into_iter()
-            .collect(),
+        hints: Some(hint.to_owned()).filter(|hint| !hint.is_empty()).into_iter().collect(),
         kind,
     };
     let text = std::str::from_utf8(bytes).map_err(|error| {
@@ -151,12 +115,7 @@ fn parse(bytes: &[u8], limit: usize) -> Result<Stream<'_>, Problem> {
         let (above, last) = valid.rsplit_once('\n').unwrap_or(("", &valid));
         let line = above.matches('\n').count() + 1 + usize::from(last.len() < valid.len());
         let place = (line, last.chars().count() + 1);
-        problem(
-            place,
-            "not UTF-8".to_owned(),
-            "save the file as UTF-8",
-            ProblemKind::Other,
-        )
+        problem(place, "not UTF-8".to_owned(), "save the file as UTF-8", ProblemKind::Other)
     })?;
     yaml::read(text, limit).map_err(|error| {
         let place = (error.line, error.column);
@@ -179,10 +138,7 @@ fn parse(bytes: &[u8], limit: usize) -> Result<Stream<'_>, Problem> {
 
 impl From<Problem> for Refused {
     fn from(problem: Problem) -> Self {
-        Refused {
-            problems: vec![problem],
-            read: Kustomization::default(),
-        }
+        Refused { problems: vec![problem], read: Kustomization::default() }
     }
 }
 
@@ -212,16 +168,10 @@ impl Found {
 
     /// Puts everything in the order of the text.
     fn finish(self) -> Result<Kustomization, Refused> {
-        let Found {
-            mut read,
-            mut problems,
-        } = self;
+        let Found { mut read, mut problems } = self;
         read.references.sort_by_key(|r| (r.line, r.column));
         read.notes.sort_by_key(|n| (n.line, n.column));
-        if let Some(one) = problems
-            .iter()
-            .find(|one| one.kind == ProblemKind::TooLarge)
-        {
+        if let Some(one) = problems.iter().find(|one| one.kind == ProblemKind::TooLarge) {
             return Err(one.clone().into());
         }
         if problems.is_empty() {
@@ -255,12 +205,7 @@ impl Reader<'_> {
         if let Some(tag) = &value.tag {
             let tag = tag.replace("tag:yaml.org,2002:", "!!");
             let message = format!("the tag `{tag}` on the way to a reference");
-            return self.problem(
-                value.place(),
-                field,
-                message,
-                "write the value without a tag",
-            );
+            return self.problem(value.place(), field, message, "write the value without a tag");
         }
         match (&value.data, &tree.items) {
             (Data::List(items), Some(of)) => {
@@ -290,22 +235,13 @@ impl Reader<'_> {
     }
 
     /// Finds what a mapping says behind the names of a table. Where kustomize could take one of two, nothing is taken.
-    fn fill<'v>(
-        &mut self,
-        tree: &Tree,
-        value: &'v Value,
-        field: &str,
-        is_merged: bool,
-        slots: &mut Slots<'v>,
-    ) {
+    fn fill<'v>(&mut self, tree: &Tree, value: &'v Value, field: &str, is_merged: bool, slots: &mut Slots<'v>) {
         for (key, value) in value.mapping().unwrap_or_default() {
             let place = (value.key.1, value.key.2);
             if key == "<<" {
                 let merged = value.list().unwrap_or(std::slice::from_ref(value));
                 if is_merged || merged.iter().any(|one| one.mapping().is_none()) {
-                    let message =
-                        "the merge key `<<` needs a mapping without one, or a list of them"
-                            .to_owned();
+                    let message = "the merge key `<<` needs a mapping without one, or a list of them".to_owned();
                     self.problem(place, field, message, "write out what it merges");
                     continue;
                 }
@@ -319,12 +255,7 @@ impl Reader<'_> {
                     let names = tree.names.iter().map(|(name, _)| *name);
                     let hint = nearest(key, names).map(|name| format!("did you mean `{name}`?"));
                     let message = format!("unknown field `{key}`");
-                    self.problem(
-                        place,
-                        &join(field, key),
-                        message,
-                        hint.as_deref().unwrap_or_default(),
-                    );
+                    self.problem(place, &join(field, key), message, hint.as_deref().unwrap_or_default());
                 }
                 continue;
             };
@@ -350,12 +281,7 @@ impl Reader<'_> {
 
     fn leaf(&mut self, role: Role, value: &Value, field: &str) {
         if let Role::Unsupported(hint) = role {
-            return self.problem(
-                value.place(),
-                field,
-                "this field is not supported".to_owned(),
-                hint,
-            );
+            return self.problem(value.place(), field, "this field is not supported".to_owned(), hint);
         }
         let text = match value.string() {
             Some(text) => text,
@@ -365,19 +291,12 @@ impl Reader<'_> {
         match role {
             Role::Leads(Accepts::Plugin) | Role::Patch if text.is_empty() => {}
             Role::Leads(_) | Role::Source if text.is_empty() => {
-                self.problem(
-                    value.place(),
-                    field,
-                    "an empty entry names nothing".to_owned(),
-                    "take it out",
-                );
+                self.problem(value.place(), field, "an empty entry names nothing".to_owned(), "take it out");
             }
             Role::Leads(Accepts::Plugin) if is_inline(text) => {
                 if let Some(stream) = self.inline(value, text, field) {
                     let prefix = format!("{field}#");
-                    self.nested(value, text, |reader| {
-                        plugin::read_objects(&stream, &prefix, reader)
-                    });
+                    self.nested(value, text, |reader| plugin::read_objects(&stream, &prefix, reader));
                 }
             }
             Role::Patch if is_inline(text) => drop(self.inline(value, text, field)),
@@ -388,15 +307,7 @@ impl Reader<'_> {
             Role::ChartHome => {
                 let spot = self.spot(value);
                 let message = format!("charts are looked for in `{text}`");
-                self.note(
-                    value.place(),
-                    field,
-                    NoteKind::ChartHome {
-                        path: text.to_owned(),
-                        spot,
-                    },
-                    message,
-                );
+                self.note(value.place(), field, NoteKind::ChartHome { path: text.to_owned(), spot }, message);
             }
             Role::Argument => self.argument(value, field, text, "helm"),
             Role::Other | Role::Word | Role::Chart | Role::Unsupported(_) => {}
@@ -407,14 +318,7 @@ impl Reader<'_> {
     pub(super) fn argument(&mut self, value: &Value, field: &str, text: &str, program: &str) {
         if text.starts_with('-') {
             let message = format!("{program} would take `{}` for an option", redact::url(text));
-            self.note(
-                value.place(),
-                field,
-                NoteKind::Misleading {
-                    text: text.to_owned(),
-                },
-                message,
-            );
+            self.note(value.place(), field, NoteKind::Misleading { text: text.to_owned() }, message);
         }
     }
 
@@ -429,26 +333,13 @@ impl Reader<'_> {
                 "key name or file path contains '='".to_owned(),
                 "download the file and name it without `=`, as `key=path`",
             ),
-            Some(("", _)) => (
-                "no key name before '='".to_owned(),
-                "write `key=path`, or the path alone",
-            ),
-            Some((_, "")) => (
-                "no file path after '='".to_owned(),
-                "write `key=path`, or the path alone",
-            ),
+            Some(("", _)) => ("no key name before '='".to_owned(), "write `key=path`, or the path alone"),
+            Some((_, "")) => ("no file path after '='".to_owned(), "write `key=path`, or the path alone"),
             // What stands behind `=` may be a token.
-            Some((key, _))
-                if key.contains("://") || (key.contains('?') && redact::has_secret(text)) =>
-            {
-                (
-                    format!(
-                        "kustomize takes the text before `=` in `{}` for the key",
-                        redact::url(text)
-                    ),
-                    "download the file, and name it without `=`",
-                )
-            }
+            Some((key, _)) if key.contains("://") || (key.contains('?') && redact::has_secret(text)) => (
+                format!("kustomize takes the text before `=` in `{}` for the key", redact::url(text)),
+                "download the file, and name it without `=`",
+            ),
             Some((key, path)) => {
                 let key = GeneratorKey::Explicit(key.to_owned());
                 return self.reference(Accepts::File, value, field, path, Some(key));
@@ -475,20 +366,10 @@ impl Reader<'_> {
     /// Reads the text of a scalar.
     pub(super) fn nested(&mut self, value: &Value, text: &str, read: impl FnOnce(&mut Reader<'_>)) {
         let lines = Lines::find(self.text, value);
-        let within = Within {
-            above: self.within,
-            lines,
-            ranges: self.ranges(value),
-            start: value.place(),
-            end: value.end,
-        };
+        let within =
+            Within { above: self.within, lines, ranges: self.ranges(value), start: value.place(), end: value.end };
         let (within, prefix) = (Some(&within), self.prefix.clone());
-        read(&mut Reader {
-            text,
-            within,
-            prefix,
-            found: self.found,
-        });
+        read(&mut Reader { text, within, prefix, found: self.found });
     }
 
     pub(super) fn reference(
@@ -500,13 +381,7 @@ impl Reader<'_> {
         key: Option<GeneratorKey>,
     ) {
         if text.len() > PATH.most {
-            return self.problem_of(
-                ProblemKind::TooLarge,
-                value.place(),
-                field,
-                PATH.more(),
-                PATH.hint,
-            );
+            return self.problem_of(ProblemKind::TooLarge, value.place(), field, PATH.more(), PATH.hint);
         }
         if !self.found.has_room() {
             return;
@@ -531,77 +406,43 @@ impl Reader<'_> {
     fn spot(&self, value: &Value) -> Spot {
         let (line, column) = self.place(value.place(), |within| within.start);
         let number = self.found.read.references.len() + self.found.read.notes.len();
-        Spot {
-            ranges: self.ranges(value),
-            line,
-            column,
-            number,
-        }
+        Spot { ranges: self.ranges(value), line, column, number }
     }
 
     fn ranges(&self, value: &Value) -> Vec<Range<usize>> {
-        let mut ranges = self
-            .within
-            .map_or_else(Vec::new, |within| within.ranges.clone());
+        let mut ranges = self.within.map_or_else(Vec::new, |within| within.ranges.clone());
         ranges.push(value.range.clone());
         ranges
     }
 
     fn chart(&mut self, value: &Value, slots: &Slots<'_>, field: &str) {
-        let at = |names: [&str; 2]| {
-            names
-                .iter()
-                .find_map(|name| slots.get(name))
-                .map(|(_, value, _)| *value)
-        };
-        let text =
-            |value: Option<&Value>| value.and_then(Value::text).unwrap_or_default().to_owned();
+        let at = |names: [&str; 2]| names.iter().find_map(|name| slots.get(name)).map(|(_, value, _)| *value);
+        let text = |value: Option<&Value>| value.and_then(Value::text).unwrap_or_default().to_owned();
         let name = text(at(["name", "chartName"]));
         let version = text(at(["version", "chartVersion"]));
-        let repo = at(["repo", "chartRepoUrl"])
-            .filter(|repo| repo.text().is_some_and(|repo| !repo.is_empty()));
+        let repo = at(["repo", "chartRepoUrl"]).filter(|repo| repo.text().is_some_and(|repo| !repo.is_empty()));
         // Nothing else is read then; that there are values to replace them by is taken for granted.
         let replaces = value.folded_field("valuesMerge").and_then(Value::text) == Some("replace");
         let values_file = !text(at(["valuesFile", "values"])).is_empty() || replaces;
         match repo {
             Some(at) => {
-                let message =
-                    format!("chart `{name}` comes from a repository unless it is vendored");
+                let message = format!("chart `{name}` comes from a repository unless it is vendored");
                 let devel = value.folded_field("devel").is_some_and(Value::is_on);
                 let (repo, repo_spot) = (text(Some(at)), self.spot(at));
-                let kind = NoteKind::RemoteChart {
-                    repo,
-                    name,
-                    version,
-                    values_file,
-                    devel,
-                    repo_spot,
-                };
+                let kind = NoteKind::RemoteChart { repo, name, version, values_file, devel, repo_spot };
                 self.note(at.place(), field, kind, message);
             }
             None if name.is_empty() => {}
             None => {
                 let message = format!("chart `{name}` must be in the directory of charts");
-                self.note(
-                    value.place(),
-                    field,
-                    NoteKind::LocalChart {
-                        name,
-                        version,
-                        values_file,
-                    },
-                    message,
-                );
+                self.note(value.place(), field, NoteKind::LocalChart { name, version, values_file }, message);
             }
         }
     }
 
     /// `EnforceFields`: both may be missing or empty.
     fn check_kind(&mut self, root: &Value) {
-        let word = |name| {
-            root.folded_field(name)
-                .and_then(|value| Some((value, value.string()?)))
-        };
+        let word = |name| root.folded_field(name).and_then(|value| Some((value, value.string()?)));
         let (kind, version) = (word("kind"), word("apiVersion"));
         let kind = kind.filter(|(_, kind)| !kind.is_empty());
         let wanted = match kind {
@@ -617,24 +458,15 @@ impl Reader<'_> {
                 KUSTOMIZATION_VERSION
             }
         };
-        if let Some((at, version)) =
-            version.filter(|(_, version)| !version.is_empty() && *version != wanted)
-        {
+        if let Some((at, version)) = version.filter(|(_, version)| !version.is_empty() && *version != wanted) {
             let hint = if version.starts_with("kustomize.toolkit.fluxcd.io/") {
-                "this is a Flux object; a file with this name must be a kustomization of kustomize"
-                    .to_owned()
+                "this is a Flux object; a file with this name must be a kustomization of kustomize".to_owned()
             } else {
                 format!("write `apiVersion: {wanted}`, or remove the line")
             };
             let kind = kind.map_or("Kustomization", |(_, kind)| kind);
             let message = format!("apiVersion for {kind} should be {wanted}");
-            self.problem_of(
-                ProblemKind::WrongKind,
-                at.place(),
-                "apiVersion",
-                message,
-                &hint,
-            );
+            self.problem_of(ProblemKind::WrongKind, at.place(), "apiVersion", message, &hint);
         }
     }
 
@@ -643,9 +475,7 @@ impl Reader<'_> {
         if root.folded_field("helmGlobals").is_none() {
             return;
         }
-        let charts = root
-            .folded_field("helmChartInflationGenerator")
-            .and_then(Value::list);
+        let charts = root.folded_field("helmChartInflationGenerator").and_then(Value::list);
         for (i, chart) in charts.unwrap_or_default().iter().enumerate() {
             if let Some(home) = chart.folded_field("chartHome") {
                 let field = format!("helmChartInflationGenerator[{i}].chartHome");
@@ -658,110 +488,47 @@ impl Reader<'_> {
 
     fn wrong_type(&mut self, value: &Value, field: &str, wanted: &str) {
         let (is, hint) = match &value.data {
-            Data::Flag(flag) => (
-                format!("the boolean `{flag}`"),
-                format!("quote it: `\"{flag}\"`"),
-            ),
-            Data::Number(text) => (
-                format!("the number `{text}`"),
-                format!("quote it: `\"{text}\"`"),
-            ),
-            Data::Text(text) if wanted == "a string" => (
-                format!("the boolean `{text}`"),
-                format!("quote it: `\"{text}\"`"),
-            ),
+            Data::Flag(flag) => (format!("the boolean `{flag}`"), format!("quote it: `\"{flag}\"`")),
+            Data::Number(text) => (format!("the number `{text}`"), format!("quote it: `\"{text}\"`")),
+            Data::Text(text) if wanted == "a string" => {
+                (format!("the boolean `{text}`"), format!("quote it: `\"{text}\"`"))
+            }
             // As `patches` was written before kustomize 3.
             Data::Text(text) if wanted == "a mapping" && field.starts_with("patches[") => {
-                let key = if text.contains('\n') {
-                    "patch: |-".to_owned()
-                } else {
-                    format!("path: {text}")
-                };
+                let key = if text.contains('\n') { "patch: |-".to_owned() } else { format!("path: {text}") };
                 ("a string".to_owned(), format!("say what it is: `- {key}`"))
             }
-            Data::Text(_) => (
-                "a string".to_owned(),
-                "write each entry on its own line, after `- `".to_owned(),
-            ),
+            Data::Text(_) => ("a string".to_owned(), "write each entry on its own line, after `- `".to_owned()),
             Data::Null => ("nothing".to_owned(), String::new()),
             Data::List(_) => ("a list".to_owned(), String::new()),
             Data::Mapping(_) => ("a mapping".to_owned(), String::new()),
         };
-        let hint = if wanted == "a string" || matches!(value.data, Data::Text(_)) {
-            hint.as_str()
-        } else {
-            ""
-        };
-        self.problem(
-            value.place(),
-            field,
-            format!("expected {wanted}, found {is}"),
-            hint,
-        );
+        let hint = if wanted == "a string" || matches!(value.data, Data::Text(_)) { hint.as_str() } else { "" };
+        self.problem(value.place(), field, format!("expected {wanted}, found {is}"), hint);
     }
 
     /// Returns the place in the file of one in the text; `whole` says what it is if lines are unknown.
-    fn place(
-        &self,
-        place: (usize, usize),
-        whole: impl Fn(&Within<'_>) -> (usize, usize),
-    ) -> (usize, usize) {
-        self.within
-            .map_or(place, |within| within.place(place, &whole))
+    fn place(&self, place: (usize, usize), whole: impl Fn(&Within<'_>) -> (usize, usize)) -> (usize, usize) {
+        self.within.map_or(place, |within| within.place(place, &whole))
     }
 
-    pub(super) fn note(
-        &mut self,
-        place: (usize, usize),
-        field: &str,
-        kind: NoteKind,
-        message: String,
-    ) {
+    pub(super) fn note(&mut self, place: (usize, usize), field: &str, kind: NoteKind, message: String) {
         if self.found.has_room() {
             let (line, column) = self.place(place, |within| within.start);
             let field = join(&self.prefix, field);
-            self.found.read.notes.push(Note {
-                line,
-                column,
-                field,
-                kind,
-                message,
-            });
+            self.found.read.notes.push(Note { line, column, field, kind, message });
         }
     }
 
-    pub(super) fn problem(
-        &mut self,
-        place: (usize, usize),
-        field: &str,
-        message: String,
-        hint: &str,
-    ) {
+    pub(super) fn problem(&mut self, place: (usize, usize), field: &str, message: String, hint: &str) {
         self.problem_of(ProblemKind::Other, place, field, message, hint);
     }
 
-    fn problem_of(
-        &mut self,
-        kind: ProblemKind,
-        place: (usize, usize),
-        field: &str,
-        message: String,
-        hint: &str,
-    ) {
+    fn problem_of(&mut self, kind: ProblemKind, place: (usize, usize), field: &str, message: String, hint: &str) {
         if self.found.has_room() {
             let (line, column) = self.place(place, |within| within.start);
-            let hints = Some(hint.to_owned())
-                .filter(|hint| !hint.is_empty())
-                .into_iter()
-                .collect();
-            self.found.problems.push(Problem {
-                line,
-                column,
-                field: join(&self.prefix, field),
-                message,
-                hints,
-                kind,
-            });
+            let hints = Some(hint.to_owned()).filter(|hint| !hint.is_empty()).into_iter().collect();
+            self.found.problems.push(Problem { line, column, field: join(&self.prefix, field), message, hints, kind });
         }
     }
 }

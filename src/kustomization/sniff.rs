@@ -16,10 +16,9 @@ pub(crate) fn looks_like_resources(bytes: &[u8]) -> Result<(), String> {
     if looks_like_html(bytes) {
         return Err("an HTML page".to_owned());
     }
-    let stream = yaml::read(text, usize::MAX)
-        .map_err(|error| format!("not YAML (line {}: {})", error.line, error.message))?;
-    let objects =
-        plugin::objects(&stream).map_err(|((line, _), why)| format!("{why} (line {line})"))?;
+    let stream =
+        yaml::read(text, usize::MAX).map_err(|error| format!("not YAML (line {}: {})", error.line, error.message))?;
+    let objects = plugin::objects(&stream).map_err(|((line, _), why)| format!("{why} (line {line})"))?;
     if objects.is_empty() {
         return Err("without any object".to_owned());
     }
@@ -41,21 +40,13 @@ pub(crate) fn looks_like_html(bytes: &[u8]) -> bool {
             break;
         };
         match rest.windows(end.len()).position(|window| window == end) {
-            Some(at) => {
-                rest = rest
-                    .get(at + end.len()..)
-                    .unwrap_or_default()
-                    .trim_ascii_start()
-            }
+            Some(at) => rest = rest.get(at + end.len()..).unwrap_or_default().trim_ascii_start(),
             None => break,
         }
     }
     ["<!doctype html", "<html", "<head", "<body", "<title"]
         .iter()
-        .any(|start| {
-            rest.get(..start.len())
-                .is_some_and(|found| found.eq_ignore_ascii_case(start.as_bytes()))
-        })
+        .any(|start| rest.get(..start.len()).is_some_and(|found| found.eq_ignore_ascii_case(start.as_bytes())))
 }
 
 /// Returns whether a file that is named like a kustomization holds an object of Flux, whose kind has the same name: its
@@ -68,12 +59,8 @@ pub(crate) fn is_flux_object(bytes: &[u8]) -> bool {
     if !text.contains(GROUP) {
         return false;
     }
-    let root = yaml::read(text, 1)
-        .ok()
-        .and_then(|stream| stream.documents.into_iter().next());
-    let version = root
-        .as_ref()
-        .and_then(|root| root.get("apiVersion")?.text());
+    let root = yaml::read(text, 1).ok().and_then(|stream| stream.documents.into_iter().next());
+    let version = root.as_ref().and_then(|root| root.get("apiVersion")?.text());
     version.is_some_and(|version| version.starts_with(GROUP))
 }
 
@@ -83,8 +70,7 @@ mod tests {
 
     #[test]
     fn flux_objects_are_recognized_by_their_version() {
-        let flux =
-            "# to the cluster\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n";
+        let flux = "# to the cluster\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n";
         assert!(is_flux_object(flux.as_bytes()));
         for text in [
             "apiVersion: kustomize.config.k8s.io/v1beta1\nresources: [kustomize.toolkit.fluxcd.io/v1]\n",
@@ -130,19 +116,13 @@ mod tests {
             refusal("kind: X\nmetadata: {name: a}\n---\nkind: Y\n"),
             "an object of kind Y without `metadata.name` (line 4)"
         );
-        assert_eq!(
-            refusal("apiVersion: v1\nmetadata: {name: a}\n"),
-            "an object without `kind` (line 1)"
-        );
+        assert_eq!(refusal("apiVersion: v1\nmetadata: {name: a}\n"), "an object without `kind` (line 1)");
         assert_eq!(
             refusal("kind: X\nmetadata: {name: a}\nx: 1\nx: 2\n"),
             "not YAML (line 4: the key `x` is there twice)"
         );
         assert!(refusal("a: b: c\n").starts_with("not YAML (line 1: "));
-        assert_eq!(
-            looks_like_resources(b"kind: \xff"),
-            Err("not text".to_owned())
-        );
+        assert_eq!(looks_like_resources(b"kind: \xff"), Err("not text".to_owned()));
     }
 
     #[test]

@@ -19,10 +19,7 @@ fn references(text: &str) -> Vec<String> {
 
 #[test]
 fn names_are_in_the_order_of_kustomize() {
-    assert_eq!(
-        FILE_NAMES,
-        ["kustomization.yaml", "kustomization.yml", "Kustomization"]
-    );
+    assert_eq!(FILE_NAMES, ["kustomization.yaml", "kustomization.yml", "Kustomization"]);
 }
 
 #[test]
@@ -61,11 +58,8 @@ validators: [v]
 helmCharts: [{name: h, valuesFile: hv, additionalValuesFiles: [ha]}]
 helmChartInflationGenerator: [{chartName: h, values: ov}]
 ";
-    let found: Vec<(String, Accepts, String)> = good(text)
-        .references
-        .into_iter()
-        .map(|r| (r.field, r.accepts, r.text))
-        .collect();
+    let found: Vec<(String, Accepts, String)> =
+        good(text).references.into_iter().map(|r| (r.field, r.accepts, r.text)).collect();
     let wanted = [
         ("resources[0]", Accepts::Either, "r"),
         ("bases[0]", Accepts::Either, "b"),
@@ -88,11 +82,7 @@ helmChartInflationGenerator: [{chartName: h, values: ov}]
         ("transformers[0]", Accepts::Plugin, "t"),
         ("validators[0]", Accepts::Plugin, "v"),
         ("helmCharts[0].valuesFile", Accepts::File, "hv"),
-        (
-            "helmCharts[0].additionalValuesFiles[0]",
-            Accepts::File,
-            "ha",
-        ),
+        ("helmCharts[0].additionalValuesFiles[0]", Accepts::File, "ha"),
         ("helmChartInflationGenerator[0].values", Accepts::File, "ov"),
     ];
     let wanted = wanted.map(|(field, accepts, text)| (field.to_owned(), accepts, text.to_owned()));
@@ -104,18 +94,9 @@ fn places_count_lines_and_characters() {
     let text = "\u{feff}é: &x\r\n";
     assert!(read(text.as_bytes()).is_err());
     let text = "\u{feff}crds: [éa, \"b\r\n  c\"]\r\nresources:\r\n- # c\r\n  &a 'ü'\r\n- *a\r\n- |-\r\n  d\r\n\r\n";
-    let places: Vec<_> = good(text)
-        .references
-        .iter()
-        .map(|r| (r.text.clone(), r.line, r.column, r.end_line, r.end_column))
-        .collect();
-    let wanted = [
-        ("éa", 1, 8, 1, 10),
-        ("b c", 1, 12, 2, 5),
-        ("ü", 5, 6, 5, 9),
-        ("ü", 6, 3, 6, 5),
-        ("d", 8, 3, 8, 4),
-    ];
+    let places: Vec<_> =
+        good(text).references.iter().map(|r| (r.text.clone(), r.line, r.column, r.end_line, r.end_column)).collect();
+    let wanted = [("éa", 1, 8, 1, 10), ("b c", 1, 12, 2, 5), ("ü", 5, 6, 5, 9), ("ü", 6, 3, 6, 5), ("d", 8, 3, 8, 4)];
     let wanted = wanted.map(|(text, a, b, c, d)| (text.to_owned(), a, b, c, d));
     assert_eq!(places, wanted);
 }
@@ -124,11 +105,7 @@ fn places_count_lines_and_characters() {
 fn generator_keys_are_those_of_kustomize() {
     let text = "configMapGenerator: [{files: [a/b.txt, a/b/, 'k=a/b', 'https://h/p?x', ./x/.]}]\n";
     let file = good(text);
-    let keys: Vec<_> = file
-        .references
-        .iter()
-        .map(|r| (r.text.as_str(), r.key.clone().unwrap()))
-        .collect();
+    let keys: Vec<_> = file.references.iter().map(|r| (r.text.as_str(), r.key.clone().unwrap())).collect();
     let implied = |key: &str| GeneratorKey::Implied(key.to_owned());
     let explicit = |key: &str| GeneratorKey::Explicit(key.to_owned());
     let wanted = [
@@ -152,11 +129,7 @@ fn another_path_keeps_the_key() {
 #[test]
 fn only_files_of_generators_have_keys() {
     let file = good("resources: [a=b]\nconfigMapGenerator: [{envs: [a=b]}]\n");
-    assert!(
-        file.references
-            .iter()
-            .all(|r| r.key.is_none() && r.text == "a=b")
-    );
+    assert!(file.references.iter().all(|r| r.key.is_none() && r.text == "a=b"));
     assert_eq!(file.references.len(), 2);
 }
 
@@ -165,71 +138,39 @@ fn keys_are_compared_without_case() {
     for key in ["Resources", "RESOURCES", "re\u{17f}ources"] {
         assert_eq!(references(&format!("{key}: [a]\n")), ["resources[0]=a"]);
     }
-    assert_eq!(
-        references("bases: [a]\n\u{212a}ind: Kustomization\n"),
-        ["bases[0]=a"]
-    );
+    assert_eq!(references("bases: [a]\n\u{212a}ind: Kustomization\n"), ["bases[0]=a"]);
 }
 
 #[test]
 fn a_key_twice_is_refused() {
     let in_line = "the same field is in line 1";
     for (text, line, message) in [
-        (
-            "resources: [a]\nnamePrefix: x\nresources: [b]\n",
-            3,
-            "there twice",
-        ),
+        ("resources: [a]\nnamePrefix: x\nresources: [b]\n", 3, "there twice"),
         ("resources: [a]\nResources: [b]\n", 2, in_line),
         ("Resources: [a]\nresources: null\n", 2, in_line),
         ("re\u{17f}ources: [a]\nresources: []\n", 2, in_line),
         ("OpenAPI: {path: a}\nopenapi: {version: v1}\n", 2, in_line),
-        (
-            "configMapGenerator:\n- files: [a]\n  Files: [b]\n",
-            3,
-            "the same field is in line 2",
-        ),
+        ("configMapGenerator:\n- files: [a]\n  Files: [b]\n", 3, "the same field is in line 2"),
         ("openapi:\n  path: a\n  path: b\n", 3, "there twice"),
-        (
-            "commonLabels: {a: b, a: c}\nresources: []\n",
-            1,
-            "there twice",
-        ),
+        ("commonLabels: {a: b, a: c}\nresources: []\n", 1, "there twice"),
         ("resources: [b]\n<<: {resources: [a]}\n", 2, in_line),
         ("<<: {resources: [b]}\nResources: [a]\n", 2, in_line),
         ("<<: {resources: [b]}\n<<: {crds: [a]}\n", 2, "there twice"),
-        (
-            "x: &a b\ny: &a c\nresources: []\n",
-            2,
-            "the anchor `a` is there twice",
-        ),
+        ("x: &a b\ny: &a c\nresources: []\n", 2, "the anchor `a` is there twice"),
     ] {
         let problems = read(text.as_bytes()).unwrap_err().problems;
         let found: Vec<_> = problems.iter().filter(|one| one.line == line).collect();
-        assert!(
-            found.iter().any(|one| one.message.contains(message)),
-            "{text}{problems:?}"
-        );
+        assert!(found.iter().any(|one| one.message.contains(message)), "{text}{problems:?}");
     }
 }
 
 #[test]
 fn merge_keys_are_applied_in_order() {
+    assert_eq!(references("<<: {resources: [a]}\nresources: [b]\n"), ["resources[0]=b"]);
+    let list = "configMapGenerator:\n- &a {envs: [a]}\n- &b {envs: [b], files: [c]}\n- {<<: [*a, *b]}\n";
     assert_eq!(
-        references("<<: {resources: [a]}\nresources: [b]\n"),
-        ["resources[0]=b"]
-    );
-    let list =
-        "configMapGenerator:\n- &a {envs: [a]}\n- &b {envs: [b], files: [c]}\n- {<<: [*a, *b]}\n";
-    assert_eq!(
-        references(list)
-            .into_iter()
-            .filter(|r| r.starts_with("configMapGenerator[2]"))
-            .collect::<Vec<_>>(),
-        [
-            "configMapGenerator[2].envs[0]=a",
-            "configMapGenerator[2].files[0]=c"
-        ]
+        references(list).into_iter().filter(|r| r.starts_with("configMapGenerator[2]")).collect::<Vec<_>>(),
+        ["configMapGenerator[2].envs[0]=a", "configMapGenerator[2].files[0]=c"]
     );
     assert!(read(b"resources: [b]\n<<: {<<: {resources: [a]}}\n").is_err());
 }
@@ -263,42 +204,26 @@ fn nothing_passes_in_silence() {
 #[test]
 fn an_empty_entry_is_not_a_root() {
     let problems = read(b"resources: ['', null, a]\n").unwrap_err().problems;
-    let found: Vec<_> = problems
-        .iter()
-        .map(|problem| (problem.field.as_str(), problem.message.as_str()))
-        .collect();
+    let found: Vec<_> = problems.iter().map(|problem| (problem.field.as_str(), problem.message.as_str())).collect();
     let message = "an empty entry names nothing";
-    assert_eq!(
-        found,
-        [("resources[0]", message), ("resources[1]", message)]
-    );
+    assert_eq!(found, [("resources[0]", message), ("resources[1]", message)]);
 }
 
 #[test]
 fn json_is_fine_and_tags_are_where_nothing_leads() {
     assert_eq!(references("{\"resources\":[\"a\"],}"), ["resources[0]=a"]);
-    assert_eq!(
-        references("resources: [a]\ncommonLabels: !x {a: !!str 1}\n"),
-        ["resources[0]=a"]
-    );
+    assert_eq!(references("resources: [a]\ncommonLabels: !x {a: !!str 1}\n"), ["resources[0]=a"]);
     for tagged in ["!x [a]", "[!!str a]", "[!!binary YQ==]", "[! a]"] {
         let problems = read(format!("resources: {tagged}\n").as_bytes()).unwrap_err();
-        assert!(
-            problems.problems[0].message.starts_with("the tag `!"),
-            "{tagged}"
-        );
+        assert!(problems.problems[0].message.starts_with("the tag `!"), "{tagged}");
     }
 }
 
 #[test]
 fn kinds_are_distinguished() {
-    assert_eq!(
-        good("kind: Component\nresources: []\n").kind,
-        Kind::Component
-    );
+    assert_eq!(good("kind: Component\nresources: []\n").kind, Kind::Component);
     assert_eq!(good("kind: ''\nresources: []\n").kind, Kind::Kustomization);
-    let text =
-        "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nmetadata: {name: x}\n";
+    let text = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nmetadata: {name: x}\n";
     assert_eq!(good(text).kind, Kind::Component);
     let file = good("buildMetadata: [originAnnotations, managedByLabel]\n");
     assert_eq!(file.build_metadata, ["originAnnotations", "managedByLabel"]);
@@ -318,51 +243,19 @@ helmChartInflationGenerator:
     let notes = good(text).notes;
     let fields: Vec<_> = notes.iter().map(|n| (n.line, n.field.as_str())).collect();
     let old = "helmChartInflationGenerator[0]";
-    assert_eq!(
-        fields,
-        [
-            (1, "helmGlobals.chartHome"),
-            (3, "helmCharts[0]"),
-            (4, "helmCharts[1]"),
-            (7, old),
-        ]
-    );
-    let NoteKind::RemoteChart {
-        repo,
-        name,
-        version,
-        values_file,
-        ..
-    } = &notes[1].kind
-    else {
+    assert_eq!(fields, [(1, "helmGlobals.chartHome"), (3, "helmCharts[0]"), (4, "helmCharts[1]"), (7, old),]);
+    let NoteKind::RemoteChart { repo, name, version, values_file, .. } = &notes[1].kind else {
         panic!("{:?}", notes[1]);
     };
-    assert_eq!(
-        (repo.as_str(), name.as_str(), version.as_str(), *values_file),
-        ("https://h", "a", "1.0.0", true)
-    );
-    let NoteKind::LocalChart {
-        name,
-        values_file: false,
-        ..
-    } = &notes[2].kind
-    else {
+    assert_eq!((repo.as_str(), name.as_str(), version.as_str(), *values_file), ("https://h", "a", "1.0.0", true));
+    let NoteKind::LocalChart { name, values_file: false, .. } = &notes[2].kind else {
         panic!("{:?}", notes[2]);
     };
     assert_eq!(name, "b");
-    let NoteKind::RemoteChart {
-        repo,
-        name,
-        version,
-        ..
-    } = &notes[3].kind
-    else {
+    let NoteKind::RemoteChart { repo, name, version, .. } = &notes[3].kind else {
         panic!("{:?}", notes[3]);
     };
-    assert_eq!(
-        (repo.as_str(), name.as_str(), version.as_str()),
-        ("oci://h", "c", "")
-    );
+    assert_eq!((repo.as_str(), name.as_str(), version.as_str()), ("oci://h", "c", ""));
     let NoteKind::ChartHome { path, .. } = &notes[0].kind else {
         panic!("{:?}", notes[0]);
     };
@@ -372,11 +265,8 @@ helmChartInflationGenerator:
 /// Where a build would read what is not followed.
 #[test]
 fn fields_that_are_not_followed_are_refused() {
-    let helm = |more: &str| {
-        format!(
-            "apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {{name: a}}\n{more}"
-        )
-    };
+    let helm =
+        |more: &str| format!("apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {{name: a}}\n{more}");
     let code = |more: &str| format!("apiVersion: a/v1\nkind: A\nmetadata: {{name: a}}\n{more}");
     let listed = |plugin: &str| format!("generators:\n- |-\n  {}", plugin.replace('\n', "\n  "));
     for text in [
@@ -406,11 +296,7 @@ fn a_home_that_does_not_count_is_refused() {
         let text = format!("HelmGlobals: {globals}\n{old}");
         let problems = read(text.as_bytes()).unwrap_err().problems;
         let message = "kustomize does not read it beside `helmGlobals`";
-        assert_eq!(
-            (problems.len(), &*problems[0].message),
-            (1, message),
-            "{text}"
-        );
+        assert_eq!((problems.len(), &*problems[0].message), (1, message), "{text}");
     }
 }
 
@@ -420,10 +306,7 @@ fn the_repository_of_a_chart_can_be_edited() {
     let NoteKind::RemoteChart { repo_spot, .. } = &good(text).notes[0].kind else {
         panic!();
     };
-    let edits = [super::Edit {
-        spot: repo_spot,
-        value: Some(String::new()),
-    }];
+    let edits = [super::Edit { spot: repo_spot, value: Some(String::new()) }];
     let after = super::edit(text.as_bytes(), &edits).unwrap();
     let after = String::from_utf8(after).unwrap();
     assert_eq!(after, "helmCharts: [{name: a, repo: ''}]\n");

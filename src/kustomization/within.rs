@@ -22,25 +22,15 @@ impl Lines {
         if value.style != Style::Literal || value.alias_of.is_some() {
             return None;
         }
-        let mut at = text
-            .get(..value.range.start)?
-            .rfind('\n')
-            .map_or(0, |at| at + 1);
+        let mut at = text.get(..value.range.start)?.rfind('\n').map_or(0, |at| at + 1);
         let indent = value.range.start - at;
-        let mut lines = Lines {
-            first_line: value.line,
-            indent,
-            starts: Vec::new(),
-        };
+        let mut lines = Lines { first_line: value.line, indent, starts: Vec::new() };
         let mut start = 0;
         for line in inner.split_inclusive('\n') {
             let source = text.get(at..)?.split_inclusive('\n').next()?;
             let content = line.trim_end_matches('\n');
-            let before = source
-                .trim_end_matches(['\n', '\r'])
-                .strip_suffix(content)?;
-            if !before.bytes().all(|b| b == b' ') || (!content.is_empty() && before.len() != indent)
-            {
+            let before = source.trim_end_matches(['\n', '\r']).strip_suffix(content)?;
+            if !before.bytes().all(|b| b == b' ') || (!content.is_empty() && before.len() != indent) {
                 return None;
             }
             lines.starts.push((start, at + before.len()));
@@ -58,10 +48,7 @@ impl Lines {
     /// Returns where bytes of the value are in the text.
     pub(super) fn outer(&self, range: &Range<usize>) -> Option<Range<usize>> {
         let outer = |at: usize| {
-            let line = self
-                .starts
-                .partition_point(|(start, _)| *start <= at)
-                .checked_sub(1)?;
+            let line = self.starts.partition_point(|(start, _)| *start <= at).checked_sub(1)?;
             let (start, outer) = self.starts.get(line)?;
             Some(outer + (at - start))
         };
@@ -83,16 +70,8 @@ pub(super) struct Within<'a> {
 
 impl Within<'_> {
     /// Returns a place in the file; `whole` says what it is of a scalar whose lines are unknown.
-    pub(super) fn place(
-        &self,
-        place: (usize, usize),
-        whole: &dyn Fn(&Within<'_>) -> (usize, usize),
-    ) -> (usize, usize) {
-        let outside = self
-            .lines
-            .as_ref()
-            .map_or_else(|| whole(self), |lines| lines.place(place));
-        self.above
-            .map_or(outside, |above| above.place(outside, whole))
+    pub(super) fn place(&self, place: (usize, usize), whole: &dyn Fn(&Within<'_>) -> (usize, usize)) -> (usize, usize) {
+        let outside = self.lines.as_ref().map_or_else(|| whole(self), |lines| lines.place(place));
+        self.above.map_or(outside, |above| above.place(outside, whole))
     }
 }

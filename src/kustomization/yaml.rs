@@ -72,12 +72,7 @@ pub(super) struct SyntaxError {
 }
 
 fn wrong((line, column): (usize, usize), message: impl Into<String>) -> SyntaxError {
-    SyntaxError {
-        line,
-        column,
-        message: message.into(),
-        is_too_large: false,
-    }
+    SyntaxError { line, column, message: message.into(), is_too_large: false }
 }
 
 /// The documents of a text.
@@ -131,12 +126,7 @@ impl Value {
         match &self.data {
             Data::Text(text) => 1 + text.len() / LONG,
             Data::List(items) => 1 + items.iter().map(Value::size).sum::<usize>(),
-            Data::Mapping(pairs) => {
-                1 + pairs
-                    .iter()
-                    .map(|(_, value)| 1 + value.size())
-                    .sum::<usize>()
-            }
+            Data::Mapping(pairs) => 1 + pairs.iter().map(|(_, value)| 1 + value.size()).sum::<usize>(),
             _ => 1,
         }
     }
@@ -188,20 +178,12 @@ impl Builder {
                 rest = Some(place);
                 break;
             }
-            self.event(text, event, &span)
-                .map_err(|message| wrong(place, message))?;
+            self.event(text, event, &span).map_err(|message| wrong(place, message))?;
             if self.size > NODES.most {
-                return Err(SyntaxError {
-                    is_too_large: true,
-                    ..wrong(place, NODES.more())
-                });
+                return Err(SyntaxError { is_too_large: true, ..wrong(place, NODES.more()) });
             }
         }
-        Ok(Stream {
-            text,
-            documents: self.documents,
-            rest,
-        })
+        Ok(Stream { text, documents: self.documents, rest })
     }
 
     fn event(&mut self, text: &str, event: Event<'_>, span: &Span) -> Result<(), String> {
@@ -225,8 +207,7 @@ impl Builder {
                 value.data = scalar(text, word.into_owned(), &mut value);
                 return self.add(value, anchor);
             }
-            Event::SequenceStart(style, anchor, ref tag)
-            | Event::MappingStart(style, anchor, ref tag) => {
+            Event::SequenceStart(style, anchor, ref tag) | Event::MappingStart(style, anchor, ref tag) => {
                 if self.open.len() > DEEPEST {
                     return Err("nested too deep".to_owned());
                 }
@@ -234,21 +215,10 @@ impl Builder {
                     Event::MappingStart(..) => Data::Mapping(Vec::new()),
                     _ => Data::List(Vec::new()),
                 };
-                let tag = tag
-                    .as_ref()
-                    .map(|tag| format!("{}{}", tag.handle(), tag.suffix()));
-                let value = Value {
-                    tag,
-                    ..self.value(data, span)
-                };
+                let tag = tag.as_ref().map(|tag| format!("{}{}", tag.handle(), tag.suffix()));
+                let value = Value { tag, ..self.value(data, span) };
                 let is_flow = style == StructureStyle::Flow;
-                self.open.push(Open {
-                    value,
-                    is_flow,
-                    anchor,
-                    key: None,
-                    seen: HashSet::new(),
-                });
+                self.open.push(Open { value, is_flow, anchor, key: None, seen: HashSet::new() });
             }
             Event::SequenceEnd | Event::MappingEnd => {
                 if let Some(done) = self.open.pop() {
@@ -256,10 +226,7 @@ impl Builder {
                 }
             }
             Event::Alias(anchor) => {
-                let target = self
-                    .anchors
-                    .get(&anchor)
-                    .ok_or("this alias stands for a value that contains it")?;
+                let target = self.anchors.get(&anchor).ok_or("this alias stands for a value that contains it")?;
                 // Before it is copied.
                 self.size += target.size();
                 if self.size > NODES.most {
@@ -268,16 +235,7 @@ impl Builder {
                 let here = self.value(Data::Null, span);
                 let (data, style, tag) = (target.data.clone(), target.style, target.tag.clone());
                 let start = target.range.start;
-                return self.add(
-                    Value {
-                        data,
-                        style,
-                        tag,
-                        alias_of: Some(start),
-                        ..here
-                    },
-                    0,
-                );
+                return self.add(Value { data, style, tag, alias_of: Some(start), ..here }, 0);
             }
             Event::Anchor(_, name) if !self.names.insert(name.to_string()) => {
                 return Err(format!("the anchor `{name}` is there twice"));
@@ -335,8 +293,7 @@ impl Builder {
 
 /// Returns the text of a key.
 fn key(value: &Value) -> Result<String, String> {
-    let is_word = matches!(value.style, Style::Plain | Style::Single | Style::Double)
-        && value.alias_of.is_none();
+    let is_word = matches!(value.style, Style::Plain | Style::Single | Style::Double) && value.alias_of.is_none();
     match &value.data {
         Data::Text(text) | Data::Number(text) if is_word && value.tag.is_none() => Ok(text.clone()),
         Data::Flag(flag) if is_word => Ok(flag.to_string()),
@@ -350,28 +307,18 @@ fn scalar(text: &str, mut word: String, value: &mut Value) -> Data {
         Style::Plain if value.range.is_empty() => word.clear(),
         Style::Literal | Style::Folded => {
             // libyaml adds no line break that the file does not have.
-            if value.range.end >= text.len()
-                && !text.ends_with(['\n', '\r'])
-                && word.ends_with('\n')
-            {
+            if value.range.end >= text.len() && !text.ends_with(['\n', '\r']) && word.ends_with('\n') {
                 word.pop();
             }
             let content = text.get(value.range.clone()).unwrap_or_default().trim_end();
             value.end = match content.rsplit_once('\n') {
                 None => (value.line, value.column + content.chars().count()),
-                Some((above, last)) => (
-                    value.line + above.matches('\n').count() + 1,
-                    last.chars().count() + 1,
-                ),
+                Some((above, last)) => (value.line + above.matches('\n').count() + 1, last.chars().count() + 1),
             };
         }
         _ => {}
     }
-    if value.style == Style::Plain && value.tag.is_none() {
-        plain(word)
-    } else {
-        Data::Text(word)
-    }
+    if value.style == Style::Plain && value.tag.is_none() { plain(word) } else { Data::Text(word) }
 }
 
 /// Returns what a word without quotes is, as go-yaml 3 takes it (`resolve.go`, measured on some 150 words).
@@ -396,22 +343,14 @@ fn is_number(word: &str) -> bool {
     if !word.starts_with(begins) {
         return false;
     }
-    let digits = if word.starts_with('.') {
-        word.to_owned()
-    } else {
-        word.replace('_', "")
-    };
-    let unsigned = digits
-        .strip_prefix(['-', '+'])
-        .unwrap_or(&digits)
-        .to_ascii_lowercase();
+    let digits = if word.starts_with('.') { word.to_owned() } else { word.replace('_', "") };
+    let unsigned = digits.strip_prefix(['-', '+']).unwrap_or(&digits).to_ascii_lowercase();
     if matches!(unsigned.as_str(), ".inf" | ".nan") {
         return true;
     }
     for (prefix, radix) in [("0x", 16), ("0b", 2), ("0o", 8)] {
         if let Some(rest) = unsigned.strip_prefix(prefix) {
-            return rest.chars().all(|c| c.is_digit(radix))
-                && u64::from_str_radix(rest, radix).is_ok();
+            return rest.chars().all(|c| c.is_digit(radix)) && u64::from_str_radix(rest, radix).is_ok();
         }
     }
     let of_float = |c: char| c.is_ascii_digit() || matches!(c, '.' | 'e' | '+' | '-');
@@ -445,28 +384,16 @@ fn agree(stream: &Stream<'_>) -> Result<(), SyntaxError> {
     let mut others = serde_yaml::Deserializer::from_str(bare);
     for document in &stream.documents {
         // An empty text has no document for the one reader and an empty one for the other.
-        let other = others
-            .next()
-            .map_or(Ok(Other::Null), Other::deserialize)
-            .map_err(|error| {
-                let at = error
-                    .location()
-                    .map_or(document.place(), |at| (at.line(), at.column()));
-                let message = error.to_string();
-                wrong(
-                    at,
-                    message
-                        .rfind(" at line ")
-                        .map_or(message.as_str(), |at| &message[..at]),
-                )
-            })?;
+        let other = others.next().map_or(Ok(Other::Null), Other::deserialize).map_err(|error| {
+            let at = error.location().map_or(document.place(), |at| (at.line(), at.column()));
+            let message = error.to_string();
+            wrong(at, message.rfind(" at line ").map_or(message.as_str(), |at| &message[..at]))
+        })?;
         if let Err(place) = same(document, &other) {
             let odd_break = stream.text.find(['\u{85}', '\u{2028}', '\u{2029}']);
             let odd_line = odd_break.map(|at| (stream.text[..at].matches('\n').count() + 1, 1));
             let message = match odd_line {
-                Some(_) => {
-                    "a line break of YAML 1.1 (U+0085, U+2028 or U+2029) makes the text ambiguous"
-                }
+                Some(_) => "a line break of YAML 1.1 (U+0085, U+2028 or U+2029) makes the text ambiguous",
                 None => "two YAML parsers disagree about this",
             };
             return Err(wrong(odd_line.unwrap_or(place), message));
@@ -487,10 +414,7 @@ fn same(value: &Value, other: &Other) -> Result<(), (usize, usize)> {
         (Data::Flag(flag), Other::Bool(other)) => flag == other,
         (Data::Text(word) | Data::Number(word), other) => is_same_word(word, other),
         (Data::List(items), Other::Sequence(others)) if items.len() == others.len() => {
-            return items
-                .iter()
-                .zip(others)
-                .try_for_each(|(item, other)| same(item, other));
+            return items.iter().zip(others).try_for_each(|(item, other)| same(item, other));
         }
         (Data::Mapping(pairs), Other::Mapping(others)) if pairs.len() == others.len() => {
             for ((key, value), (name, other)) in pairs.iter().zip(others) {

@@ -13,11 +13,7 @@ fn sources() -> Vec<(String, String)> {
     let readme = include_str!("../../README.md");
     let mut texts = vec![("README.md".to_owned(), readme.to_owned())];
     for (name, text) in commands::PAGES {
-        let file = if *name == commands::COPY {
-            "copy"
-        } else {
-            name
-        };
+        let file = if *name == commands::COPY { "copy" } else { name };
         texts.push((format!("src/commands/{file}.md"), (*text).to_owned()));
     }
     for (name, text) in GUIDES {
@@ -48,9 +44,7 @@ fn anchors(text: &str) -> Vec<String> {
     }
     for anchor in &mut anchors {
         let kept = anchor.to_lowercase();
-        let kept = kept
-            .chars()
-            .filter(|one| one.is_alphanumeric() || " -_".contains(*one));
+        let kept = kept.chars().filter(|one| one.is_alphanumeric() || " -_".contains(*one));
         *anchor = kept.collect::<String>().replace(' ', "-");
     }
     anchors
@@ -89,16 +83,9 @@ fn every_link_of_a_source_leads_to_a_source() {
 #[test]
 fn only_links_change() {
     let text = "See [a `b`](x.md#y) and [c](https://example.com), not [d].\n";
-    assert_eq!(
-        unlinked(text),
-        "See a `b` and c (https://example.com), not [d].\n"
-    );
+    assert_eq!(unlinked(text), "See a `b` and c (https://example.com), not [d].\n");
     for rule in Rule::ALL {
-        assert!(
-            !unlinked(&self::rule(*rule)).contains("]("),
-            "{}",
-            rule.id()
-        );
+        assert!(!unlinked(&self::rule(*rule)).contains("]("), "{}", rule.id());
     }
 }
 
@@ -134,9 +121,7 @@ fn calls(line: &str) -> Vec<Vec<String>> {
         }
         None => line,
     };
-    let parts = line
-        .split(['|', ';', '>'])
-        .flat_map(|part| part.split("&&"));
+    let parts = line.split(['|', ';', '>']).flat_map(|part| part.split("&&"));
     parts
         .filter_map(|part| {
             let (_, rest) = part.split_once("git kustomize-localize ")?;

@@ -31,22 +31,14 @@ impl ChartEdits {
 
     /// Returns the edits.
     pub(super) fn edits<'a>(&'a self, graph: &'a Graph) -> impl Iterator<Item = Edit<'a>> {
-        let homes = self.homes.iter().filter_map(|(note, value)| {
-            Some(Edit {
-                spot: home_spot(graph, *note)?,
-                value: Some(value.clone()),
-            })
-        });
-        let repos = self
-            .repos
+        let homes = self
+            .homes
             .iter()
-            .filter_map(|(note, _)| match &graph.notes[*note].note.kind {
-                NoteKind::RemoteChart { repo_spot, .. } => Some(Edit {
-                    spot: repo_spot,
-                    value: None,
-                }),
-                _ => None,
-            });
+            .filter_map(|(note, value)| Some(Edit { spot: home_spot(graph, *note)?, value: Some(value.clone()) }));
+        let repos = self.repos.iter().filter_map(|(note, _)| match &graph.notes[*note].note.kind {
+            NoteKind::RemoteChart { repo_spot, .. } => Some(Edit { spot: repo_spot, value: None }),
+            _ => None,
+        });
         homes.chain(repos)
     }
 
@@ -95,12 +87,7 @@ fn home_spot(graph: &Graph, note: usize) -> Option<&Spot> {
 
 impl Builder<'_> {
     /// Places the charts of a root, and has its references to them edited.
-    pub(super) fn place_charts(
-        &mut self,
-        instance: &Instance,
-        root: RootId,
-        holders: &Holders,
-    ) -> Result<()> {
+    pub(super) fn place_charts(&mut self, instance: &Instance, root: RootId, holders: &Holders) -> Result<()> {
         if !self.chart_notes.contains_key(&root) {
             return Ok(());
         }
@@ -140,11 +127,7 @@ impl Builder<'_> {
             };
             let version = archive.chart.version.as_str();
             let keeps = !version.is_empty() && (stays || self.keeps_repo(chart));
-            let inside = if keeps {
-                format!("{}-{version}/{}", chart.name, chart.name)
-            } else {
-                chart.name.clone()
-            };
+            let inside = if keeps { format!("{}-{version}/{}", chart.name, chart.name) } else { chart.name.clone() };
             let place = path::join(&home, &inside);
             for (name, file) in files {
                 if let Err(failure) = self.place_file(&path::join(&place, name), *file) {
@@ -169,22 +152,12 @@ impl Builder<'_> {
                 }
             }
         }
-        if stays {
-            Ok(())
-        } else {
-            self.spell_homes(instance, root, holders)
-        }
+        if stays { Ok(()) } else { self.spell_homes(instance, root, holders) }
     }
 
     /// Returns where the charts of a home go in the result: where it lies, or below the root where that is out of
     /// the scope.
-    fn home(
-        &self,
-        instance: &Instance,
-        root: RootId,
-        text: &str,
-        spot: Option<&Spot>,
-    ) -> Option<String> {
+    fn home(&self, instance: &Instance, root: RootId, text: &str, spot: Option<&Spot>) -> Option<String> {
         let node = &self.graph.roots[root];
         let scope = &self.graph.sources[node.source].scope;
         match self.graph.local_path(root, text) {
@@ -212,12 +185,7 @@ impl Builder<'_> {
             }
         };
         let (source, own) = home(chart);
-        let digest = |chart: &Chart| {
-            chart
-                .brought
-                .as_ref()
-                .map(|(archive, _)| archive.sha256.clone())
-        };
+        let digest = |chart: &Chart| chart.brought.as_ref().map(|(archive, _)| archive.sha256.clone());
         let other = graph.charts.iter().any(|other| {
             other.name == chart.name
                 && other.brought.is_some()

@@ -85,10 +85,7 @@ pub(crate) fn plan(
         localized: localized.target,
     };
     Ok(Plan {
-        writes: Writes::Copy {
-            into,
-            files: with_lock(localized.files, &lock)?,
-        },
+        writes: Writes::Copy { into, files: with_lock(localized.files, &lock)? },
         lock,
         rewritten: localized.rewritten,
         warnings,
@@ -101,10 +98,7 @@ pub(crate) fn plan(
 }
 
 /// Returns the files of NEW_DIR with its lock.
-fn with_lock(
-    mut files: BTreeMap<String, ResultFile>,
-    lock: &Lock,
-) -> Result<BTreeMap<String, ResultFile>> {
+fn with_lock(mut files: BTreeMap<String, ResultFile>, lock: &Lock) -> Result<BTreeMap<String, ResultFile>> {
     let text = lock.render()?;
     let lock = ResultFile {
         content: Content::Bytes(text.into_bytes().into()),
@@ -116,9 +110,7 @@ fn with_lock(
     };
     match files.insert(LOCK_NAME.to_owned(), lock) {
         None => Ok(files),
-        Some(_) => Err(Failure::new(format!(
-            "the copy would hold a file `{LOCK_NAME}` of its own"
-        ))
-        .hint("give a scope above the target, so that the copy begins higher: `--scope DIR`")),
+        Some(_) => Err(Failure::new(format!("the copy would hold a file `{LOCK_NAME}` of its own"))
+            .hint("give a scope above the target, so that the copy begins higher: `--scope DIR`")),
     }
 }

@@ -8,65 +8,43 @@ use std::rc::Rc;
 use super::{Plan, Writes};
 use crate::failure::{Failure, Failures, Location, Result};
 use crate::kustomization::FILE_NAMES;
-use crate::targets::{
-    Artifact, Engine, Found, Here, Ignores, Object, SourceIgnore, Target, Targets, exclusion,
-};
+use crate::targets::{Artifact, Engine, Found, Here, Ignores, Object, SourceIgnore, Target, Targets, exclusion};
 use crate::tree::{self, Listing, path};
 use crate::walk::{Graph, Origin, RootId, Target as Leads};
 
 /// Refuses a result that changes what is deployed besides what was localized: a directory of which an ApplicationSet
 /// makes an application, a file that Flux builds although nothing names it, a file that is built and that Flux leaves
 /// out of its artifact. `tree` is the repository, with `targets` in it, and `top` where the plan has it.
-pub(crate) fn refuse_harm(
-    plan: &Plan,
-    targets: &Targets,
-    tree: &dyn Listing,
-    top: &str,
-) -> Result<(), Failures> {
+pub(crate) fn refuse_harm(plan: &Plan, targets: &Targets, tree: &dyn Listing, top: &str) -> Result<(), Failures> {
     let written = written(plan, top);
     let mut failures = applications(targets, tree, &written)?;
     failures.extend(scanned(targets, tree, &written)?);
     if let Writes::InPlace { after, .. } = &plan.writes {
         failures.extend(left_out(targets, tree, &written, after)?);
     }
-    if failures.is_empty() {
-        Ok(())
-    } else {
-        Err(Failures(failures))
-    }
+    if failures.is_empty() { Ok(()) } else { Err(Failures(failures)) }
 }
 
 /// Returns the files of the repository that are written, from its top.
 fn written(plan: &Plan, top: &str) -> BTreeSet<String> {
     match &plan.writes {
-        Writes::Copy { into, files } => files
-            .keys()
-            .filter_map(|file| Some(path::below(&path::join(into, file), top)?.to_owned()))
-            .collect(),
-        Writes::InPlace { changes, .. } => changes
-            .iter()
-            .filter(|change| change.to.is_some())
-            .map(|change| change.path.clone())
-            .collect(),
+        Writes::Copy { into, files } => {
+            files.keys().filter_map(|file| Some(path::below(&path::join(into, file), top)?.to_owned())).collect()
+        }
+        Writes::InPlace { changes, .. } => {
+            changes.iter().filter(|change| change.to.is_some()).map(|change| change.path.clone()).collect()
+        }
     }
 }
 
 fn failure(object: &Object, message: String, hint: String) -> Failure {
     Failure::new(message)
-        .at(Location {
-            file: object.file.clone(),
-            line: object.line,
-            ..Location::default()
-        })
+        .at(Location { file: object.file.clone(), line: object.line, ..Location::default() })
         .hint(hint)
 }
 
 /// Finds the directories of which an ApplicationSet would make applications.
-fn applications(
-    targets: &Targets,
-    tree: &dyn Listing,
-    written: &BTreeSet<String>,
-) -> Result<Vec<Failure>> {
+fn applications(targets: &Targets, tree: &dyn Listing, written: &BTreeSet<String>) -> Result<Vec<Failure>> {
     let mut new = Vec::new();
     for directory in path::directories(written.iter().map(String::as_str)) {
         if tree.entry(directory)? != Some(tree::Entry::Directory) {
@@ -85,30 +63,17 @@ fn applications(
             1 => String::new(),
             count => format!(", and of {} more directories", count - 1),
         };
-        let message = format!(
-            "{} would make an application of `{first}`{more}, which localizing adds",
-            set.object
-        );
+        let message = format!("{} would make an application of `{first}`{more}, which localizing adds", set.object);
         let exclude: BTreeSet<String> = taken.iter().map(|place| exclusion(place)).collect();
-        let exclude: Vec<String> = exclude
-            .iter()
-            .map(|path| format!("{{path: \"{path}\", exclude: true}}"))
-            .collect();
-        let hint = format!(
-            "exclude it in `git.directories` there: {}",
-            exclude.join(", ")
-        );
+        let exclude: Vec<String> = exclude.iter().map(|path| format!("{{path: \"{path}\", exclude: true}}")).collect();
+        let hint = format!("exclude it in `git.directories` there: {}", exclude.join(", "));
         failures.push(failure(&set.object, message, hint));
     }
     Ok(failures)
 }
 
 /// Finds the files that Flux would build because it makes the kustomization of a directory.
-fn scanned(
-    targets: &Targets,
-    tree: &dyn Listing,
-    written: &BTreeSet<String>,
-) -> Result<Vec<Failure>> {
+fn scanned(targets: &Targets, tree: &dyn Listing, written: &BTreeSet<String>) -> Result<Vec<Failure>> {
     let is_root = |directory: &str| -> Result<bool> {
         for name in FILE_NAMES {
             let file = path::join(directory, name);
@@ -128,21 +93,11 @@ fn scanned(
             Some(artifact) => Some(known(&mut source_ignore, tree)?.with(artifact)),
             None => None,
         };
-        let is_left_out = |file: &str| {
-            ignores
-                .as_ref()
-                .is_some_and(|ignores| ignores.rule(file).is_some())
-        };
+        let is_left_out = |file: &str| ignores.as_ref().is_some_and(|ignores| ignores.rule(file).is_some());
         for file in written {
-            let is_read = file.ends_with(".yaml")
-                || file.ends_with(".yml")
-                || FILE_NAMES.contains(&path::name(file));
+            let is_read = file.ends_with(".yaml") || file.ends_with(".yml") || FILE_NAMES.contains(&path::name(file));
             // What was there before was read before.
-            if !is_read
-                || path::below(file, directory).is_none()
-                || is_left_out(file)
-                || tree.entry(file)?.is_some()
-            {
+            if !is_read || path::below(file, directory).is_none() || is_left_out(file) || tree.entry(file)?.is_some() {
                 continue;
             }
             let mut above = path::parent(file);
@@ -186,21 +141,12 @@ fn scan(target: &Target, here: &Here, directory: &str, file: &str) -> Failure {
 }
 
 /// Finds the files that are built and that Flux leaves out of its artifact.
-fn left_out(
-    targets: &Targets,
-    tree: &dyn Listing,
-    written: &BTreeSet<String>,
-    after: &Graph,
-) -> Result<Vec<Failure>> {
+fn left_out(targets: &Targets, tree: &dyn Listing, written: &BTreeSet<String>, after: &Graph) -> Result<Vec<Failure>> {
     let mut failures = Vec::new();
     let mut source_ignore = None;
     let mut of_source: BTreeMap<*const Artifact, Ignores> = BTreeMap::new();
-    let directories: BTreeMap<&str, RootId> = after
-        .roots
-        .iter()
-        .enumerate()
-        .map(|(id, root)| (root.directory.as_str(), id))
-        .collect();
+    let directories: BTreeMap<&str, RootId> =
+        after.roots.iter().enumerate().map(|(id, root)| (root.directory.as_str(), id)).collect();
     let all: BTreeSet<&str> = directories.keys().copied().collect();
     for (target, here) in targets.here() {
         let Some(artifact) = here.artifact.as_ref().filter(|one| {
@@ -214,9 +160,7 @@ fn left_out(
             Entry::Vacant(new) => new.insert(known(&mut source_ignore, tree)?.with(artifact)),
         };
         let starts = target.roots(here, &all);
-        let starts = starts
-            .iter()
-            .filter_map(|root| directories.get(root.as_str()));
+        let starts = starts.iter().filter_map(|root| directories.get(root.as_str()));
         let mut reached = BTreeSet::new();
         for root in after.insisted(starts.copied()) {
             let root = &after.roots[root];
@@ -224,16 +168,12 @@ fn left_out(
                 Leads::File(file) => Some(file),
                 _ => None,
             });
-            reached.extend(files.chain([root.file]).filter_map(|file| {
-                match &after.files[file].origin {
-                    Origin::Tree { path, .. } if written.contains(path) => Some(path.as_str()),
-                    _ => None,
-                }
+            reached.extend(files.chain([root.file]).filter_map(|file| match &after.files[file].origin {
+                Origin::Tree { path, .. } if written.contains(path) => Some(path.as_str()),
+                _ => None,
             }));
         }
-        let out = reached
-            .into_iter()
-            .find_map(|file| Some((file, ignores.rule(file)?)));
+        let out = reached.into_iter().find_map(|file| Some((file, ignores.rule(file)?)));
         if let Some((file, rule)) = out
             // What is left out already is another matter.
             && tree.entry(file)?.is_none()

@@ -27,11 +27,7 @@ pub(super) fn assert_whole(
         tree.file(place, file.content.bytes(), file.executable);
     }
     let start = Start {
-        source: Source {
-            tree: Rc::new(tree),
-            scope: String::new(),
-            repository: None,
-        },
+        source: Source { tree: Rc::new(tree), scope: String::new(), repository: None },
         directory: localized.target.clone(),
     };
     let leave_missing = |path: &str| kept.contains(path);
@@ -43,17 +39,12 @@ pub(super) fn assert_whole(
         ..walk::Options::default()
     };
     let graph = walk::walk(start, None, &options).map_err(|failures| {
-        let hint =
-            "this is a defect of git-kustomize-localize: please report it with the kustomization";
+        let hint = "this is a defect of git-kustomize-localize: please report it with the kustomization";
         Failures(
             failures
                 .0
                 .into_iter()
-                .map(|failure| {
-                    failure
-                        .context("the result does not hold together")
-                        .hint(hint)
-                })
+                .map(|failure| failure.context("the result does not hold together").hint(hint))
                 .collect(),
         )
     })?;
@@ -65,13 +56,10 @@ pub(super) fn assert_whole(
             (Place::Submodule(_) | Place::Outside, None) => false,
         };
         if !is_kept {
-            return Err(Failure::new(format!(
-                "the result does not hold the chart `{}`",
-                chart.name
-            ))
-            .at(graph.note_location(chart.note))
-            .hint("this is a defect of git-kustomize-localize: please report it with the kustomization")
-            .into());
+            return Err(Failure::new(format!("the result does not hold the chart `{}`", chart.name))
+                .at(graph.note_location(chart.note))
+                .hint("this is a defect of git-kustomize-localize: please report it with the kustomization")
+                .into());
         }
     }
     for (id, root) in graph.roots.iter().enumerate() {

@@ -57,10 +57,7 @@ pub(super) fn change(workspace: &Workspace, lock: &Lock) -> Result<Option<Change
         return Ok(None);
     }
     let bytes = rendered(&raw(repo, id)?, id, lock)?;
-    Ok(Some(Change {
-        path: NAME.to_owned(),
-        to: Some((bytes.into(), false)),
-    }))
+    Ok(Some(Change { path: NAME.to_owned(), to: Some((bytes.into(), false)) }))
 }
 
 fn raw(repo: &LocalRepo, id: &CommitId) -> Result<Vec<u8>> {
@@ -71,9 +68,8 @@ fn raw(repo: &LocalRepo, id: &CommitId) -> Result<Vec<u8>> {
 /// Returns the text of the file for a commit, of which `raw` are the bytes.
 fn rendered(raw: &[u8], id: &CommitId, lock: &Lock) -> Result<Vec<u8>> {
     let hash = object_id(&id.commit)?.kind();
-    let unreadable = |error: &dyn std::fmt::Display| {
-        Failure::new(format!("commit {} cannot be read: {error}", id.commit))
-    };
+    let unreadable =
+        |error: &dyn std::fmt::Display| Failure::new(format!("commit {} cannot be read: {error}", id.commit));
     let commit = CommitRef::from_bytes(raw, hash).map_err(|error| unreadable(&error))?;
     let author = commit.author().map_err(|error| unreadable(&error))?;
     let message = commit.message();
@@ -86,11 +82,7 @@ fn rendered(raw: &[u8], id: &CommitId, lock: &Lock) -> Result<Vec<u8>> {
     });
     let metadata = Metadata {
         dry_sha: &id.commit,
-        author: format!(
-            "{} <{}>",
-            printable(author.name.as_ref()),
-            printable(author.email.as_ref())
-        ),
+        author: format!("{} <{}>", printable(author.name.as_ref()), printable(author.email.as_ref())),
         date,
         subject: text(&message.summary()),
         body: message.body.map(|body| text(body)).unwrap_or_default(),
@@ -110,16 +102,10 @@ fn printable(text: &[u8]) -> String {
 fn references(lock: &Lock) -> Vec<Reference<'_>> {
     let mut seen = BTreeSet::new();
     let remotes = lock.remotes.iter().filter_map(|remote| match remote {
-        Remote::Git(git) => Some(Upstream {
-            sha: &git.commit,
-            url: &git.url,
-        }),
+        Remote::Git(git) => Some(Upstream { sha: &git.commit, url: &git.url }),
         Remote::File(_) | Remote::Chart(_) => None,
     });
-    remotes
-        .filter(|commit| seen.insert((commit.url, commit.sha)))
-        .map(|commit| Reference { commit })
-        .collect()
+    remotes.filter(|commit| seen.insert((commit.url, commit.sha))).map(|commit| Reference { commit }).collect()
 }
 
 #[cfg(test)]
@@ -130,10 +116,7 @@ mod tests {
         let tree = "1".repeat(40);
         let committer = "C <c@example.com> 1700000000 +0000";
         let raw = format!("tree {tree}\nauthor {author}\ncommitter {committer}\n\n{message}");
-        let id = CommitId {
-            commit: "a".repeat(40),
-            tree,
-        };
+        let id = CommitId { commit: "a".repeat(40), tree };
         String::from_utf8(rendered(raw.as_bytes(), &id, &Lock::default()).unwrap()).unwrap()
     }
 
@@ -145,10 +128,7 @@ mod tests {
             assert_eq!(value.get("date"), None, "{text}");
             assert_eq!(value.get("body"), None, "{text}");
         }
-        let text = commit(
-            "\u{1b}J <j@example.com> 1 +0000",
-            "clone https://u:hunter2@example.com/x \"quoted\"",
-        );
+        let text = commit("\u{1b}J <j@example.com> 1 +0000", "clone https://u:hunter2@example.com/x \"quoted\"");
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert!(!text.contains("hunter2"), "{text}");
         assert_eq!(value["author"], "J <j@example.com>");

@@ -14,10 +14,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use super::troubles::Troubles;
-use super::{
-    Affected, Change, GITATTRIBUTES, InPlace, Options, Original, Plan, Rules, Writes, hydrator,
-    lock,
-};
+use super::{Affected, Change, GITATTRIBUTES, InPlace, Options, Original, Plan, Rules, Writes, hydrator, lock};
 use crate::config::Config;
 use crate::failure::{Failure, Failures, Result, listed};
 use crate::finding::{Rule, Severity};
@@ -25,9 +22,7 @@ use crate::record::stored::home;
 use crate::record::{LOCK_NAME, Lock, StoredFile};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{Entry, SharedTree, Tree, path};
-use crate::walk::{
-    self, Chart, Contents, Explored, FileId, Graph, RemoteRef, Remotes, RootId, Source, Target,
-};
+use crate::walk::{self, Chart, Contents, Explored, FileId, Graph, RemoteRef, Remotes, RootId, Source, Target};
 use crate::workspace::{Files, Workspace};
 
 use restore::Restored;
@@ -38,9 +33,7 @@ use write_plan::WritePlan;
 fn is_left_of_us(tree: &dyn Tree, directory: &str) -> bool {
     let attributes = path::join(directory, ".gitattributes");
     matches!(tree.entry(&attributes), Ok(Some(Entry::File { .. })))
-        && tree
-            .read(&attributes)
-            .is_ok_and(|bytes| bytes == GITATTRIBUTES.as_bytes())
+        && tree.read(&attributes).is_ok_and(|bytes| bytes == GITATTRIBUTES.as_bytes())
 }
 
 /// What to localize.
@@ -86,8 +79,7 @@ pub(crate) fn plan_telling(
     tell: &mut dyn FnMut(&BTreeSet<String>),
 ) -> Result<Plan, Failures> {
     workspace.refuse_foreign_lock()?;
-    planned(workspace, request, options, remotes, tell)
-        .map_err(|failures| workspace.explain(failures))
+    planned(workspace, request, options, remotes, tell).map_err(|failures| workspace.explain(failures))
 }
 
 fn planned(
@@ -101,12 +93,7 @@ fn planned(
     let held = workspace.lock.as_ref().unwrap_or(&empty);
     let mut start = Start::of(workspace, held, request, options, remotes)?;
     let walking = Walking { workspace };
-    let explored = walking.walk(
-        start.tree.clone(),
-        &start.starts,
-        Some(remotes),
-        Contents::Fetched,
-    );
+    let explored = walking.walk(start.tree.clone(), &start.starts, Some(remotes), Contents::Fetched);
     let troubles = Troubles::of(workspace, &explored)?;
     refuse(&troubles, request)?;
     let graph = &explored.graph;
@@ -115,42 +102,24 @@ fn planned(
     let asked = Asked::of(request, graph);
     start.restored.files.retain(|place, _| asked.has(place));
     let in_place = localized(workspace, &start, &explored)?;
-    let writes = WritePlan::new(
-        workspace,
-        held,
-        &in_place.localized,
-        workspace.config.no_licenses,
-    )?;
+    let writes = WritePlan::new(workspace, held, &in_place.localized, workspace.config.no_licenses)?;
     writes.refuse(graph, options.overwrite)?;
     let after = walking.after(&start, &in_place)?;
     graph_check::assert_whole(graph, &after.graph, &in_place, &start.again)?;
     let kept = writes.kept(&after)?;
     refuse_lost(&kept, &start.restored, &asked, request)?;
-    let trusted = writes.trusted(&kept, &start.restored, &|path| {
-        workspace.config.trusts(path)
-    })?;
+    let trusted = writes.trusted(&kept, &start.restored, &|path| workspace.config.trusts(path))?;
     let files = stored(&writes, &kept, &trusted, held, &asked)?;
     let known: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
     let is_gone = |file: &&StoredFile| !known.contains(file.path.as_str());
     let gone: Vec<&StoredFile> = held.files.iter().filter(is_gone).collect();
-    let lock = relocked(
-        held,
-        &files,
-        options,
-        &explored,
-        &after,
-        &workspace.config,
-        &troubles,
-    )?;
+    let lock = relocked(held, &files, options, &explored, &after, &workspace.config, &troubles)?;
 
     let mut changes = writes.removals(&gone, options.overwrite)?;
     let mut written = rewritten_files(&kept, &start.restored, trusted);
     written.extend(writes.writes());
     if lock != **held || (workspace.lock.is_none() && !written.is_empty()) {
-        changes.push(Change {
-            path: LOCK_NAME.to_owned(),
-            to: Some((lock.render()?.into_bytes().into(), false)),
-        });
+        changes.push(Change { path: LOCK_NAME.to_owned(), to: Some((lock.render()?.into_bytes().into(), false)) });
     }
     changes.append(&mut written);
     changes.extend(hydrator::change(workspace, &lock)?);
@@ -226,13 +195,7 @@ impl Start {
             starts.dedup();
             tree = Rc::new(overlay);
         }
-        Ok(Start {
-            tree,
-            starts,
-            restored,
-            again,
-            turned,
-        })
+        Ok(Start { tree, starts, restored, again, turned })
     }
 }
 
@@ -267,10 +230,7 @@ impl Walking<'_> {
             contents,
             ..walk::Options::default()
         };
-        let source = Source {
-            tree,
-            ..self.workspace.source()
-        };
+        let source = Source { tree, ..self.workspace.source() };
         walk::explore(source, starts, remotes, &options)
     }
 
@@ -327,11 +287,7 @@ impl<'a> Asked<'a> {
 }
 
 /// Places and edits what was walked.
-fn localized(
-    workspace: &Workspace,
-    start: &Start,
-    explored: &Explored,
-) -> Result<InPlace, Failures> {
+fn localized(workspace: &Workspace, start: &Start, explored: &Explored) -> Result<InPlace, Failures> {
     let rules = Rules {
         owned: &|place| {
             // git knows nothing about a directory without files.
@@ -351,9 +307,7 @@ fn localized(
     };
     // The references of a remote configuration come with it.
     let is_chosen = |from: &str, label: &str| {
-        start.again.is_empty()
-            || from.contains("://")
-            || (start.again.contains(label) && start.turned.contains(from))
+        start.again.is_empty() || from.contains("://") || (start.again.contains(label) && start.turned.contains(from))
     };
     let roots: Vec<RootId> = explored.starts.iter().flatten().copied().collect();
     super::localize_in_place(&explored.graph, &roots, &rules, &is_chosen)
@@ -361,12 +315,7 @@ fn localized(
 
 /// Refuses to go on without files that the lock lists and that cannot be found, and with those that would have to be
 /// brought in again and still are in use.
-fn refuse_lost(
-    kept: &[&StoredFile],
-    restored: &Restored,
-    asked: &Asked<'_>,
-    request: &Request,
-) -> Result<()> {
+fn refuse_lost(kept: &[&StoredFile], restored: &Restored, asked: &Asked<'_>, request: &Request) -> Result<()> {
     let lost: Vec<String> = kept
         .iter()
         .filter(|file| restored.lost.contains(&file.path) && asked.has(&file.path))
@@ -389,7 +338,9 @@ fn refuse_lost(
             "`{}` is referenced by itself, so that it cannot be told where it would come from now",
             file.path
         ))
-        .hint("write a URL in place of the reference that leads there, stage that, then: git kustomize-localize vendor")),
+        .hint(
+            "write a URL in place of the reference that leads there, stage that, then: git kustomize-localize vendor",
+        )),
     }
 }
 
@@ -401,10 +352,7 @@ fn stored(
     held: &Lock,
     asked: &Asked<'_>,
 ) -> Result<Vec<StoredFile>> {
-    let mut files: BTreeMap<&str, StoredFile> = kept
-        .iter()
-        .map(|file| (file.path.as_str(), (*file).clone()))
-        .collect();
+    let mut files: BTreeMap<&str, StoredFile> = kept.iter().map(|file| (file.path.as_str(), (*file).clone())).collect();
     for (place, _) in trusted {
         if let Some(file) = files.get_mut(place.as_str()) {
             file.executable = true;
@@ -433,10 +381,7 @@ fn relocked(
     troubles: &Troubles,
 ) -> Result<Lock> {
     let found = super::remotes(&explored.graph)?;
-    let before = Lock {
-        files: files.to_vec(),
-        ..held.clone()
-    };
+    let before = Lock { files: files.to_vec(), ..held.clone() };
     let named = lock::still_named(&after.graph, &before);
     let keep = !troubles.unread.is_empty();
     let mut lock = lock::merged(&before, found, &named, &BTreeSet::new(), keep);
@@ -450,27 +395,17 @@ fn relocked(
 }
 
 /// Returns the changes of files that stay: those that are restored, and programs that are executable now.
-fn rewritten_files(
-    kept: &[&StoredFile],
-    restored: &Restored,
-    trusted: Vec<(String, Vec<u8>)>,
-) -> Vec<Change> {
+fn rewritten_files(kept: &[&StoredFile], restored: &Restored, trusted: Vec<(String, Vec<u8>)>) -> Vec<Change> {
     let is_trusted = |file: &StoredFile| trusted.iter().any(|(place, _)| *place == file.path);
     let mut written: Vec<Change> = kept
         .iter()
         .filter(|file| !is_trusted(file))
         .filter_map(|file| {
             let (bytes, executable) = restored.files.get(&file.path)?;
-            Some(Change {
-                path: file.path.clone(),
-                to: Some((bytes.as_slice().into(), *executable)),
-            })
+            Some(Change { path: file.path.clone(), to: Some((bytes.as_slice().into(), *executable)) })
         })
         .collect();
-    written.extend(trusted.into_iter().map(|(path, bytes)| Change {
-        path,
-        to: Some((bytes.into(), true)),
-    }));
+    written.extend(trusted.into_iter().map(|(path, bytes)| Change { path, to: Some((bytes.into(), true)) }));
     written
 }
 

@@ -36,14 +36,10 @@ pub(super) fn names(graph: &Graph, root: RootId) -> Result<HashMap<usize, String
             candidates.push(candidate);
         }
     }
-    let folded: Vec<Vec<String>> = candidates
-        .iter()
-        .map(|one| one.place.iter().map(|part| part.to_lowercase()).collect())
-        .collect();
+    let folded: Vec<Vec<String>> =
+        candidates.iter().map(|one| one.place.iter().map(|part| part.to_lowercase()).collect()).collect();
     let all = || candidates.iter().zip(&folded);
-    let ambiguous: Vec<bool> = all()
-        .map(|one| all().any(|other| meet(one, other)))
-        .collect();
+    let ambiguous: Vec<bool> = all().map(|one| all().any(|other| meet(one, other))).collect();
     Ok(candidates
         .into_iter()
         .zip(ambiguous)
@@ -51,11 +47,7 @@ pub(super) fn names(graph: &Graph, root: RootId) -> Result<HashMap<usize, String
             if ambiguous {
                 let suffix = &sha256_hex(one.seed.as_bytes())[..8];
                 // A file keeps its name: generators take their key from it.
-                let part = if one.is_file {
-                    one.place.first_mut()
-                } else {
-                    one.place.last_mut()
-                };
+                let part = if one.is_file { one.place.first_mut() } else { one.place.last_mut() };
                 if let Some(part) = part {
                     part.push('-');
                     part.push_str(suffix);
@@ -73,9 +65,8 @@ fn candidate(graph: &Graph, index: usize, edge: &Edge) -> Result<Option<Candidat
                 .repository
                 .as_ref()
                 .ok_or_else(|| Failure::new("a remote root without a repository"))?;
-            let spec = RepoSpec::parse(&edge.reference.text).map_err(|reason| {
-                Failure::new(format!("`{}`: {reason}", redact::url(&edge.reference.text)))
-            })?;
+            let spec = RepoSpec::parse(&edge.reference.text)
+                .map_err(|reason| Failure::new(format!("`{}`: {reason}", redact::url(&edge.reference.text))))?;
             Some(Candidate {
                 edge: index,
                 place: localized_path::root_place(&spec, repository.version_name()),
@@ -113,9 +104,7 @@ fn candidate(graph: &Graph, index: usize, edge: &Edge) -> Result<Option<Candidat
 /// in lower case.
 fn meet((one, a): (&Candidate, &Vec<String>), (other, b): (&Candidate, &Vec<String>)) -> bool {
     if a == b {
-        return one.identity != other.identity
-            || one.place != other.place
-            || one.is_file != other.is_file;
+        return one.identity != other.identity || one.place != other.place || one.is_file != other.is_file;
     }
     // One inside the other: a file where a directory is needed, or two trees that may overlap.
     a.starts_with(b) || b.starts_with(a)
@@ -131,8 +120,7 @@ pub(super) struct SafePaths {
 impl SafePaths {
     /// Looks at every path that is in use.
     pub(super) fn new(graph: &Graph) -> Self {
-        let mut children: BTreeMap<(SourceId, String), BTreeMap<String, BTreeSet<String>>> =
-            BTreeMap::new();
+        let mut children: BTreeMap<(SourceId, String), BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
         let mut see = |source: SourceId, path: &str| {
             let mut path = path;
             while !path.is_empty() {
@@ -169,11 +157,7 @@ impl SafePaths {
             for siblings in folded.into_values() {
                 let alone = siblings.len() == 1;
                 for name in siblings {
-                    let safe = if alone {
-                        localized_path::segment(&name)
-                    } else {
-                        distinct(&name)
-                    };
+                    let safe = if alone { localized_path::segment(&name) } else { distinct(&name) };
                     if safe != name {
                         names.insert((source, path::join(&directory, &name)), safe);
                     }
@@ -188,10 +172,7 @@ impl SafePaths {
         if self.names.is_empty() || path.is_empty() {
             return path.to_owned();
         }
-        let name = self
-            .names
-            .get(&(source, path.to_owned()))
-            .map_or(path::name(path), String::as_str);
+        let name = self.names.get(&(source, path.to_owned())).map_or(path::name(path), String::as_str);
         path::join(&self.of(source, path::parent(path)), name)
     }
 }

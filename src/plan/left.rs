@@ -20,18 +20,8 @@ type Chains = BTreeSet<Vec<String>>;
 /// lead to does not count.
 ///
 /// `brought` returns what a file of the first tree was brought in from, if it was.
-pub(crate) fn left(
-    graph: &Graph,
-    leave: Option<&Config>,
-    brought: &dyn Fn(&str) -> Option<String>,
-) -> Vec<Left> {
-    let mut all = All {
-        graph,
-        leave,
-        brought,
-        chains: chains(graph),
-        found: BTreeMap::new(),
-    };
+pub(crate) fn left(graph: &Graph, leave: Option<&Config>, brought: &dyn Fn(&str) -> Option<String>) -> Vec<Left> {
+    let mut all = All { graph, leave, brought, chains: chains(graph), found: BTreeMap::new() };
     all.references();
     all.unresolved();
     all.charts();
@@ -50,18 +40,13 @@ pub(crate) fn unresolved(edge: &Edge) -> Option<(LeftWhat, Subject)> {
 /// Returns every remote reference that was followed, as chains of references name them.
 pub(crate) fn references(graph: &Graph) -> BTreeSet<String> {
     let edges = graph.roots.iter().flat_map(|root| &root.edges);
-    edges
-        .filter_map(|edge| remotes::reference(graph, edge))
-        .collect()
+    edges.filter_map(|edge| remotes::reference(graph, edge)).collect()
 }
 
 /// Returns what a root reaches that its build lacks here: references that stay remote, charts among `left`, local files
 /// that may be missing. None where it reaches nothing of that kind, so that it can be built without the network.
 pub(crate) fn reached(graph: &Graph, root: RootId, left: &[Left]) -> Option<String> {
-    let left: HashMap<String, bool> = left
-        .iter()
-        .map(|left| (left.what.label(), left.accepted))
-        .collect();
+    let left: HashMap<String, bool> = left.iter().map(|left| (left.what.label(), left.accepted)).collect();
     for root in graph.reach([root], |_, _, _| true) {
         if let Some(path) = graph.missing.get(&root) {
             return Some(format!("{path} is missing (allowed)"));
@@ -91,11 +76,7 @@ pub(crate) fn reached(graph: &Graph, root: RootId, left: &[Left]) -> Option<Stri
 /// Returns the chains that lead to each root of a fetched repository, from the references of the user. The roots of the
 /// user have none; what only leads there over something that stays remote is not among them.
 fn chains(graph: &Graph) -> HashMap<RootId, Chains> {
-    let is_own = |root: &RootId| {
-        graph.sources[graph.roots[*root].source]
-            .repository
-            .is_none()
-    };
+    let is_own = |root: &RootId| graph.sources[graph.roots[*root].source].repository.is_none();
     let mut chains: HashMap<RootId, Chains> = HashMap::new();
     for own in (0..graph.roots.len()).filter(is_own) {
         chains.insert(own, Chains::new());
@@ -181,15 +162,12 @@ impl All<'_> {
             };
             let subject = wanted.subject();
             let lines = graph.lines_of(chart.note);
-            let accepts =
-                |leave: &Config| graph.exception(leave, Rule::RemoteChart, &subject, lines);
+            let accepts = |leave: &Config| graph.exception(leave, Rule::RemoteChart, &subject, lines);
             let is_brought = || {
                 let mut charts = graph.charts.iter();
                 charts.any(|other| other.note == chart.note && other.brought.is_some())
             };
-            if matches!(chart.place, Place::There(_))
-                || (is_brought() && self.leave.and_then(accepts).is_none())
-            {
+            if matches!(chart.place, Place::There(_)) || (is_brought() && self.leave.and_then(accepts).is_none()) {
                 continue;
             }
             let what = LeftWhat::Chart {
@@ -213,13 +191,9 @@ impl All<'_> {
             let Some(function) = noted.note.kind.remote_image() else {
                 continue;
             };
-            let what = LeftWhat::Image {
-                image: redact::url(function.image),
-            };
+            let what = LeftWhat::Image { image: redact::url(function.image) };
             let reason = match (function.is_pinned, function.network) {
-                (false, true) => {
-                    "the image is not pinned by its digest, and the function asks for the network"
-                }
+                (false, true) => "the image is not pinned by its digest, and the function asks for the network",
                 (false, false) => "the image is not pinned by its digest",
                 (true, _) => "the function asks for the network",
             };
@@ -258,9 +232,7 @@ impl All<'_> {
                 None => chains.clone(),
             },
             // A plugin configuration may be in a repository that the root lists.
-            Origin::Tree { .. } | Origin::Archive { .. } if chains.is_empty() => {
-                self.leading_to(lines.0)
-            }
+            Origin::Tree { .. } | Origin::Archive { .. } if chains.is_empty() => self.leading_to(lines.0),
             Origin::Tree { .. } | Origin::Archive { .. } => chains.clone(),
         };
         let graph = self.graph;
@@ -278,12 +250,7 @@ impl All<'_> {
                 left.accepted &= is_accepted;
             }
             None => {
-                let left = Left {
-                    what: what.clone(),
-                    through,
-                    reason,
-                    accepted: is_accepted,
-                };
+                let left = Left { what: what.clone(), through, reason, accepted: is_accepted };
                 self.found.insert(what, left);
             }
         }

@@ -28,10 +28,8 @@ impl Builder<'_> {
                 covered.extend(directories.map(|one| (&*instance.base, instance.source, one)));
             }
         }
-        let mut folded: HashMap<String, String> = files
-            .keys()
-            .map(|place| (place.to_lowercase(), place.clone()))
-            .collect();
+        let mut folded: HashMap<String, String> =
+            files.keys().map(|place| (place.to_lowercase(), place.clone())).collect();
         let mut found = HashMap::new();
         for (base, source, directory) in covered {
             let Some(repository) = &graph.sources[source].repository else {
@@ -47,26 +45,18 @@ impl Builder<'_> {
                             .hint("to leave licences out, write `licenses: false` in .kustomize-localize")
                     })?;
                     warnings.extend(licenses.left.iter().map(|(place, why)| {
-                        let location = Location {
-                            file: tree.label(place),
-                            ..Location::default()
-                        };
+                        let location = Location { file: tree.label(place), ..Location::default() };
                         let message = format!("this licence is not brought along: {why}");
                         Warning::new(Rule::LeftLicense, location, message)
                     }));
                     new.insert(licenses.files)
                 }
             };
-            let instance = Instance {
-                source,
-                base: base.to_owned(),
-            };
+            let instance = Instance { source, base: base.to_owned() };
             let top = self.destination(&instance, directory);
             for (from, bytes) in licenses.iter() {
                 let inside = path::below(from, directory).unwrap_or(from);
-                let names: Vec<String> = path::components(inside)
-                    .map(localized_path::segment)
-                    .collect();
+                let names: Vec<String> = path::components(inside).map(localized_path::segment).collect();
                 let mut to = path::join(&top, &names.join("/"));
                 match folded.get(&to.to_lowercase()) {
                     // It is in use.

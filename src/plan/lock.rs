@@ -14,9 +14,7 @@ use crate::failure::{Failure, Result};
 use crate::finding::Rule;
 use crate::plan;
 use crate::record::{GitRemote, Left, LeftWhat, Lock, Remote};
-use crate::walk::{
-    self, ChartRef, Contents, Edge, Explored, Graph, Place, Remotes, RootId, Target, Trouble,
-};
+use crate::walk::{self, ChartRef, Contents, Edge, Explored, Graph, Place, Remotes, RootId, Target, Trouble};
 use crate::workspace::Workspace;
 
 /// A lock that fits the tree.
@@ -72,38 +70,22 @@ pub(crate) fn up_to_date(workspace: &Workspace, paths: &[String]) -> Result<Opti
         lock.remotes.retain(|remote| !stale.contains(remote));
         // What these named in turn may need less of others now.
         let labels: BTreeSet<String> = stale.iter().map(Remote::label).collect();
-        if lock
-            .remotes
-            .iter()
-            .any(|remote| !remote.through().is_disjoint(&labels))
-        {
+        if lock.remotes.iter().any(|remote| !remote.through().is_disjoint(&labels)) {
             return Ok(None);
         }
     }
     let fits = troubles.remote.is_empty()
         && lock.remotes.iter().all(|remote| match remote {
             Remote::Git(git) if is_whole && git.through.is_empty() && !is_stored(&lock, remote) => {
-                named
-                    .get(&remote.label())
-                    .is_none_or(|paths| *paths == git.paths)
+                named.get(&remote.label()).is_none_or(|paths| *paths == git.paths)
             }
-            Remote::Git(git) => named
-                .get(&remote.label())
-                .is_none_or(|paths| paths.is_subset(&git.paths)),
+            Remote::Git(git) => named.get(&remote.label()).is_none_or(|paths| paths.is_subset(&git.paths)),
             Remote::File(_) | Remote::Chart(_) => true,
         });
     let asked = unfollowed(&explored.graph, &lock);
     leave(&mut lock, &explored.graph, whole.as_ref(), config);
-    let fits = fits
-        && !lock
-            .left
-            .iter()
-            .any(|left| is_to_ask(left, config.helm, &asked));
-    Ok(fits.then(|| Relocked {
-        lock,
-        unread: troubles.local,
-        unresolved: Unresolved::default(),
-    }))
+    let fits = fits && !lock.left.iter().any(|left| is_to_ask(left, config.helm, &asked));
+    Ok(fits.then(|| Relocked { lock, unread: troubles.local, unresolved: Unresolved::default() }))
 }
 
 /// Returns whether something that is left behind one of these references must be requested again: it was not accepted
@@ -120,11 +102,7 @@ fn is_to_ask(left: &Left, helm: bool, references: &BTreeSet<String>) -> bool {
 
 /// Returns the remotes that the tree itself names by their labels, with the directories that it
 /// names in each; none if one of them is not in the lock, and does not stay remote.
-fn direct_remotes(
-    graph: &Graph,
-    lock: &Lock,
-    config: &Config,
-) -> Option<BTreeMap<String, BTreeSet<String>>> {
+fn direct_remotes(graph: &Graph, lock: &Lock, config: &Config) -> Option<BTreeMap<String, BTreeSet<String>>> {
     let mut named: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (id, root) in graph.roots.iter().enumerate() {
         for (index, edge) in root.edges.iter().enumerate() {
@@ -144,9 +122,7 @@ fn direct_remotes(
             Some(_) => {
                 named.entry(wanted.label()).or_default();
             }
-            None if graph
-                .exception(config, Rule::RemoteChart, &subject, lines)
-                .is_some() => {}
+            None if graph.exception(config, Rule::RemoteChart, &subject, lines).is_some() => {}
             None if config.helm && !is_there => return None,
             None => {}
         }
@@ -178,11 +154,7 @@ fn entry(edge: &Edge, lock: &Lock) -> Option<(String, Option<String>)> {
     Some((remote.label(), directory))
 }
 
-fn explore(
-    workspace: &Workspace,
-    paths: &[String],
-    remotes: Option<&mut dyn Remotes>,
-) -> Result<Explored> {
+fn explore(workspace: &Workspace, paths: &[String], remotes: Option<&mut dyn Remotes>) -> Result<Explored> {
     let config = &workspace.config;
     let missing = |path: &str| config.may_be_missing(path);
     let options = walk::Options {
@@ -194,12 +166,7 @@ fn explore(
         ..walk::Options::default()
     };
     let starts = workspace.starts(paths)?;
-    Ok(walk::explore(
-        workspace.source(),
-        &starts,
-        remotes,
-        &options,
-    ))
+    Ok(walk::explore(workspace.source(), &starts, remotes, &options))
 }
 
 /// Returns the lock that fits the tree, with everything resolved that `held` does not hold and that can be. With
@@ -214,9 +181,7 @@ pub(crate) fn relock(
     let starts: Vec<RootId> = explored.starts.iter().flatten().copied().collect();
     let insisted = explored.graph.insisted(starts);
     let graph = &explored.graph;
-    explored
-        .troubles
-        .retain(|trouble| is_insisted(graph, &insisted, trouble));
+    explored.troubles.retain(|trouble| is_insisted(graph, &insisted, trouble));
     let mut troubles = Troubles::of(workspace, &explored)?;
     let asked = unresolved::take_out(&mut explored, held);
     let graph = &explored.graph;
@@ -240,10 +205,8 @@ pub(crate) fn relock(
     leave(&mut lock, graph, whole.as_ref(), &workspace.config);
     if workspace.config.helm {
         // As any reference that could not be resolved: the lock names those of upstreams, `check` those of the user.
-        let is_unresolved =
-            |left: &Left| !left.accepted && matches!(left.what, LeftWhat::Chart { .. });
-        lock.left
-            .retain(|left| !is_unresolved(left) || !left.through.is_empty());
+        let is_unresolved = |left: &Left| !left.accepted && matches!(left.what, LeftWhat::Chart { .. });
+        lock.left.retain(|left| !is_unresolved(left) || !left.through.is_empty());
         for left in lock.left.iter_mut().filter(|left| is_unresolved(left)) {
             left.reason = plan::UNRESOLVED.to_owned();
         }
@@ -271,11 +234,7 @@ fn is_insisted(graph: &Graph, insisted: &BTreeSet<RootId>, trouble: &Trouble) ->
     // A file that no root is known to hold is nothing to pass over.
     let holds = |root: &RootId| {
         let node = &graph.roots[*root];
-        node.file == file
-            || node
-                .edges
-                .iter()
-                .any(|edge| edge.target == Target::File(file))
+        node.file == file || node.edges.iter().any(|edge| edge.target == Target::File(file))
     };
     let mut holders = (0..graph.roots.len()).filter(holds).peekable();
     holders.peek().is_none() || holders.any(|root| insisted.contains(&root))
@@ -297,8 +256,7 @@ pub(super) fn still_named(graph: &Graph, held: &Lock) -> BTreeSet<String> {
 /// Returns a lock without the charts that are not stored beside it, unless `helm` is on.
 pub(crate) fn without_charts(lock: &Lock, helm: bool) -> Lock {
     let mut kept = lock.clone();
-    kept.remotes
-        .retain(|remote| helm || !matches!(remote, Remote::Chart(_)) || is_stored(lock, remote));
+    kept.remotes.retain(|remote| helm || !matches!(remote, Remote::Chart(_)) || is_stored(lock, remote));
     kept
 }
 
@@ -334,9 +292,7 @@ pub(super) fn merged(
                 *new = old.clone();
             }
             // More of it is in use than what was found to name it.
-            (Some(Remote::Git(new)), Remote::Git(old_git))
-                if is_stored(held, old) || named.contains(&old.label()) =>
-            {
+            (Some(Remote::Git(new)), Remote::Git(old_git)) if is_stored(held, old) || named.contains(&old.label()) => {
                 new.paths.extend(old_git.paths.iter().cloned());
                 new.through.extend(old_git.through.iter().cloned());
             }
@@ -371,11 +327,8 @@ pub(super) fn leave(lock: &mut Lock, graph: &Graph, whole: Option<&Graph>, confi
     }
     // As far as a chain was followed it is known what it leads to.
     let is_unseen = |chain: &Vec<String>| {
-        let mut rest = chain
-            .iter()
-            .skip_while(|reference| seen.contains(*reference));
-        rest.next()
-            .is_some_and(|reference| unseen.contains(reference))
+        let mut rest = chain.iter().skip_while(|reference| seen.contains(*reference));
+        rest.next().is_some_and(|reference| unseen.contains(reference))
     };
     let origins = lock.origins();
     let brought = |path: &str| origins.get(path).map(|label| (*label).to_owned());
@@ -401,11 +354,7 @@ pub(super) fn leave(lock: &mut Lock, graph: &Graph, whole: Option<&Graph>, confi
     }
     // Locked references are brought in wherever this is localized.
     let is_locked = |left: &Left| match &left.what {
-        LeftWhat::Chart {
-            url,
-            chart,
-            version,
-        } => lock.find_chart(url, chart, version.as_deref()).is_some(),
+        LeftWhat::Chart { url, chart, version } => lock.find_chart(url, chart, version.as_deref()).is_some(),
         LeftWhat::Reference { .. } | LeftWhat::Image { .. } => false,
     };
     left.retain(|left| left.accepted || !is_locked(left));
@@ -425,10 +374,7 @@ fn add(left: &mut Vec<Left>, one: Left) {
 fn left_labels(graph: &Graph, held: &Lock) -> Vec<String> {
     let edges = graph.left.iter();
     let edges = edges.filter_map(|(root, index)| graph.roots[*root].edges.get(*index));
-    edges
-        .filter_map(|edge| entry(edge, held))
-        .map(|(label, _)| label)
-        .collect()
+    edges.filter_map(|edge| entry(edge, held)).map(|(label, _)| label).collect()
 }
 
 /// Returns the references of a tree that are locked, and that a walk did not follow, as chains of references name them.
@@ -461,7 +407,5 @@ fn is_same(one: &Remote, other: &Remote) -> bool {
 /// Returns whether files of a remote are stored beside the lock.
 pub(super) fn is_stored(lock: &Lock, remote: &Remote) -> bool {
     let label = remote.label();
-    lock.files
-        .iter()
-        .any(|file| file.remote.as_deref() == Some(&label))
+    lock.files.iter().any(|file| file.remote.as_deref() == Some(&label))
 }

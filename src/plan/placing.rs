@@ -115,28 +115,20 @@ impl Builder<'_> {
         let node = &graph.roots[root];
         let names = self.names_of(root)?;
         let brought = || {
-            let name = names
-                .get(&index)
-                .ok_or_else(|| Failure::new("something remote without a name"))?;
+            let name = names.get(&index).ok_or_else(|| Failure::new("something remote without a name"))?;
             let directory = self.destination(instance, &node.directory);
             Ok(path::join(&path::join(&directory, LOCALIZED_FILES), name))
         };
         Ok(match node.edges[index].target {
             Target::Root { id, remote: false } => Lead::Root(instance.clone(), id),
-            Target::Root { id, remote: true } => Lead::Root(
-                Instance {
-                    source: graph.roots[id].source,
-                    base: brought()?,
-                },
-                id,
-            ),
+            Target::Root { id, remote: true } => {
+                Lead::Root(Instance { source: graph.roots[id].source, base: brought()? }, id)
+            }
             Target::File(file) => match &graph.files[file].origin {
                 Origin::Tree { path, .. } => Lead::File(file, self.destination(instance, path)),
                 Origin::Remote(_) | Origin::Archive { .. } => Lead::File(file, brought()?),
             },
-            Target::Carried(id) => {
-                Lead::Carried(id, self.destination(instance, &graph.carried[id].path))
-            }
+            Target::Carried(id) => Lead::Carried(id, self.destination(instance, &graph.carried[id].path)),
             Target::Kept | Target::Remote | Target::Broken => Lead::None,
         })
     }
@@ -159,15 +151,11 @@ impl Builder<'_> {
         let mut todo = vec![(instance.clone(), root, true)];
         while let Some((instance, id, is_lister)) = todo.pop() {
             for (index, edge) in graph.roots[id].edges.iter().enumerate() {
-                if (edge.reference.accepts == Accepts::Plugin) != is_lister
-                    || self.is_left(id, index)
-                {
+                if (edge.reference.accepts == Accepts::Plugin) != is_lister || self.is_left(id, index) {
                     continue;
                 }
                 match self.lead(&instance, id, index)? {
-                    Lead::File(file, place)
-                        if is_lister || edge.reference.accepts == Accepts::Either =>
-                    {
+                    Lead::File(file, place) if is_lister || edge.reference.accepts == Accepts::Either => {
                         holders.entry(file).or_default().insert(place);
                     }
                     Lead::Root(instance, id) if seen.insert((instance.clone(), id)) => {
@@ -180,12 +168,7 @@ impl Builder<'_> {
         Ok(holders)
     }
 
-    fn place_one(
-        &mut self,
-        instance: &Instance,
-        root: RootId,
-        todo: &mut Vec<(Instance, RootId)>,
-    ) -> Result<()> {
+    fn place_one(&mut self, instance: &Instance, root: RootId, todo: &mut Vec<(Instance, RootId)>) -> Result<()> {
         let graph = self.graph;
         let node = &graph.roots[root];
         let directory = self.destination(instance, &node.directory);
@@ -222,13 +205,8 @@ impl Builder<'_> {
                     self.failures.push(failure);
                     continue;
                 }
-                let edit = PlacedEdit {
-                    root,
-                    edge: index,
-                    before: before.clone(),
-                    value: value.clone(),
-                    text: text.clone(),
-                };
+                let edit =
+                    PlacedEdit { root, edge: index, before: before.clone(), value: value.clone(), text: text.clone() };
                 if let Err(failure) = self.edit(holder, edit) {
                     self.failures.push(failure);
                 }
@@ -267,28 +245,22 @@ impl Builder<'_> {
                     return Ok(None);
                 }
                 if edge.reference.accepts == Accepts::Program {
-                    let needed = Needed {
-                        location: location(),
-                        is_program: true,
-                    };
+                    let needed = Needed { location: location(), is_program: true };
                     self.need(&destination, needed);
                 }
                 Some(destination)
             }
             Lead::Carried(..) if stays => None,
-            Lead::Carried(id, destination) => {
-                match self.place_carried(id, &destination, Some((root, index))) {
-                    Ok(()) => Some(destination),
-                    Err(failure) => {
-                        self.failures.push(failure.at(location()));
-                        None
-                    }
+            Lead::Carried(id, destination) => match self.place_carried(id, &destination, Some((root, index))) {
+                Ok(()) => Some(destination),
+                Err(failure) => {
+                    self.failures.push(failure.at(location()));
+                    None
                 }
-            }
+            },
             Lead::None if edge.target == Target::Kept => {
                 let directory = self.destination(instance, &node.directory);
-                self.kept
-                    .extend(path::resolve(&directory, &edge.reference.text));
+                self.kept.extend(path::resolve(&directory, &edge.reference.text));
                 None
             }
             Lead::None if stays || graph.left.contains(&(root, index)) => None,
@@ -324,9 +296,7 @@ impl Builder<'_> {
         let place = path::join(&node.directory, LOCALIZED_FILES);
         let there = source.tree.entry(&place)?;
         if there.is_none()
-            || (there == Some(Entry::Directory)
-                && source.repository.is_none()
-                && (self.rules.owned)(&place))
+            || (there == Some(Entry::Directory) && source.repository.is_none() && (self.rules.owned)(&place))
         {
             return Ok(());
         }
@@ -335,11 +305,9 @@ impl Builder<'_> {
             "`{shown}` is needed for what this kustomization references, and was not made by this tool"
         ));
         Err(match source.repository {
-            Some(_) => failure.hint("its repository has files there already; name another version, or copy what you need from it"),
-            None => failure.hint(format!(
-                "rename it: {}",
-                command("git mv --", [&shown, "NEW_NAME"])
-            )),
+            Some(_) => failure
+                .hint("its repository has files there already; name another version, or copy what you need from it"),
+            None => failure.hint(format!("rename it: {}", command("git mv --", [&shown, "NEW_NAME"]))),
         })
     }
 
@@ -347,9 +315,7 @@ impl Builder<'_> {
     pub(super) fn hold(&mut self, place: &str, file: FileId) -> Result<()> {
         match &self.graph.files[file].origin {
             Origin::Tree { source, .. } if self.stays(*source) => {
-                self.placed
-                    .entry(place.to_owned())
-                    .or_insert(Placed::new(file));
+                self.placed.entry(place.to_owned()).or_insert(Placed::new(file));
                 Ok(())
             }
             _ => self.place_file(place, file),
@@ -357,12 +323,7 @@ impl Builder<'_> {
     }
 
     /// Places what is carried, for a reference if one names it.
-    fn place_carried(
-        &mut self,
-        id: CarriedId,
-        destination: &str,
-        edge: Option<(RootId, usize)>,
-    ) -> Result<()> {
+    fn place_carried(&mut self, id: CarriedId, destination: &str, edge: Option<(RootId, usize)>) -> Result<()> {
         let graph = self.graph;
         for (inside, file) in &graph.carried[id].files {
             let place = path::join(destination, inside);
@@ -396,9 +357,7 @@ impl Builder<'_> {
             Origin::Remote(_) | Origin::Archive { .. } => true,
         };
         // The user's directories keep their names.
-        let mut is_ours = !destination
-            .split('/')
-            .any(|component| component == LOCALIZED_FILES);
+        let mut is_ours = !destination.split('/').any(|component| component == LOCALIZED_FILES);
         for component in path::components(destination) {
             is_ours |= component == LOCALIZED_FILES;
             let options = gix::validate::path::component::Options {
@@ -406,23 +365,16 @@ impl Builder<'_> {
                 ..gix::validate::path::component::Options::default()
             };
             if let Err(error) = gix::validate::path::component(component.into(), None, options) {
-                return Err(
-                    Failure::new(format!("`{destination}` cannot be written: {error}"))
-                        .hint("git cannot store that name: rename what is referenced"),
-                );
+                return Err(Failure::new(format!("`{destination}` cannot be written: {error}"))
+                    .hint("git cannot store that name: rename what is referenced"));
             }
         }
         match self.placed.get(destination) {
             None => {
-                self.placed
-                    .insert(destination.to_owned(), Placed::new(file));
+                self.placed.insert(destination.to_owned(), Placed::new(file));
                 Ok(())
             }
-            Some(there)
-                if there.file == file || *self.graph.files[there.file].bytes == *from.bytes =>
-            {
-                Ok(())
-            }
+            Some(there) if there.file == file || *self.graph.files[there.file].bytes == *from.bytes => Ok(()),
             Some(there) => Err(Failure::new(format!(
                 "`{}` and `{}` would both become `{destination}`",
                 self.graph.label(there.file),
@@ -438,10 +390,8 @@ impl Builder<'_> {
         let Some(placed) = self.placed.get_mut(holder) else {
             return Err(Failure::new(format!("`{holder}` was not placed")));
         };
-        let same = placed
-            .edits
-            .iter()
-            .find(|one| graph.roots[one.root].edges[one.edge].reference.spot == reference.spot);
+        let same =
+            placed.edits.iter().find(|one| graph.roots[one.root].edges[one.edge].reference.spot == reference.spot);
         match same {
             None => placed.edits.push(edit),
             Some(same) if same.value == edit.value => {}

@@ -32,8 +32,7 @@ pub(crate) fn remotes(graph: &Graph) -> Result<Vec<Remote>> {
         {
             remote.through_mut().insert(label);
         }
-        add(&mut by_label, remote)
-            .map_err(|failure| failure.at(graph.location(edge.from, &edge.reference)))?;
+        add(&mut by_label, remote).map_err(|failure| failure.at(graph.location(edge.from, &edge.reference)))?;
     }
     for chart in &graph.charts {
         let Some((archive, _)) = &chart.brought else {
@@ -42,8 +41,7 @@ pub(crate) fn remotes(graph: &Graph) -> Result<Vec<Remote>> {
         let mut remote = self::chart(archive);
         let from = graph.notes[chart.note].file;
         remote.through_mut().extend(through(graph, from));
-        add(&mut by_label, Some(remote))
-            .map_err(|failure| failure.at(graph.note_location(chart.note)))?;
+        add(&mut by_label, Some(remote)).map_err(|failure| failure.at(graph.note_location(chart.note)))?;
     }
     Ok(by_label.into_values().collect())
 }
@@ -54,8 +52,7 @@ fn chart(archive: &Archive) -> Remote {
     Remote::Chart(ChartRemote {
         url: archive.chart.repo.shown(),
         chart: archive.chart.name.clone(),
-        resolved: Some(archive.resolved.clone())
-            .filter(|resolved| version.as_ref() != Some(resolved)),
+        resolved: Some(archive.resolved.clone()).filter(|resolved| version.as_ref() != Some(resolved)),
         version,
         sha256: archive.sha256.clone(),
         size: archive.size,
@@ -108,10 +105,9 @@ fn through(graph: &Graph, from: FileId) -> Option<String> {
     match &graph.files[from].origin {
         Origin::Archive { archive, .. } => Some(archive.chart.label()),
         Origin::Remote(file) => Some(file.url.shown()),
-        Origin::Tree { source, .. } => graph.sources[*source]
-            .repository
-            .as_deref()
-            .map(|repository| git(repository).label()),
+        Origin::Tree { source, .. } => {
+            graph.sources[*source].repository.as_deref().map(|repository| git(repository).label())
+        }
     }
 }
 

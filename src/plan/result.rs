@@ -37,12 +37,7 @@ pub(super) struct Placed {
 
 impl Placed {
     pub(super) fn new(file: FileId) -> Self {
-        Placed {
-            file,
-            edits: Vec::new(),
-            charts: ChartEdits::default(),
-            needed: None,
-        }
+        Placed { file, edits: Vec::new(), charts: ChartEdits::default(), needed: None }
     }
 }
 
@@ -106,10 +101,7 @@ pub(crate) fn localize(
     rules: &Rules<'_>,
 ) -> Result<Localized, Failures> {
     let mut builder = Builder::new(graph, rules, None);
-    let target = Instance {
-        source: 0,
-        base: String::new(),
-    };
+    let target = Instance { source: 0, base: String::new() };
     builder.place_root(&target, 0);
     let mut localized = builder.collect(&target)?;
     let kept = builder.kept;
@@ -156,10 +148,7 @@ pub(crate) fn localize_in_place(
     chosen: &Chosen<'_>,
 ) -> Result<InPlace, Failures> {
     let mut builder = Builder::new(graph, rules, Some(chosen));
-    let top = Instance {
-        source: 0,
-        base: String::new(),
-    };
+    let top = Instance { source: 0, base: String::new() };
     for start in starts {
         builder.place_root(&top, *start);
     }
@@ -322,9 +311,7 @@ impl Builder<'_> {
         }
         let mut is_reversible = true;
         if !placed.charts.is_empty() {
-            found
-                .rewritten
-                .extend(placed.charts.rewritten(graph, place));
+            found.rewritten.extend(placed.charts.rewritten(graph, place));
             // A removed field cannot be restored.
             is_reversible = false;
         }
@@ -361,9 +348,7 @@ impl Builder<'_> {
     fn may_run<'b>(&self, placed: &'b Placed) -> Option<&'b Needed> {
         let file = &self.graph.files[placed.file];
         placed.needed.as_ref().filter(|needed| match &file.origin {
-            Origin::Tree { source, .. } => {
-                self.graph.sources[*source].repository.is_some() && file.executable
-            }
+            Origin::Tree { source, .. } => self.graph.sources[*source].repository.is_some() && file.executable,
             // A download has no mode.
             Origin::Remote(_) => needed.is_program,
             Origin::Archive { .. } => false,
@@ -388,11 +373,7 @@ impl Builder<'_> {
         let bytes = &graph.files[placed.file].bytes;
         let edited = kustomization::edit(bytes, &edits);
         edited.map(Some).map_err(|error| {
-            let location = Location {
-                line: error.line,
-                column: error.column,
-                ..graph.place(placed.file)
-            };
+            let location = Location { line: error.line, column: error.column, ..graph.place(placed.file) };
             Failure::new(format!("cannot be rewritten: {error}"))
                 .at(location)
                 .hint("write the value out where it is used, plainly quoted")
@@ -470,11 +451,7 @@ mod tests {
 
     #[test]
     fn the_attributes_of_charts_hold_for_them_alone() {
-        let charts = [
-            "charts/web",
-            "a b/\"c\\d/*[x]?",
-            "app/localized-files/h/charts/web",
-        ];
+        let charts = ["charts/web", "a b/\"c\\d/*[x]?", "app/localized-files/h/charts/web"];
         let charts = charts.map(str::to_owned).into_iter().collect();
         let own = chart_attributes(&charts);
         assert_eq!(own.lines().count(), 2, "{own}");

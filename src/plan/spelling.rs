@@ -5,11 +5,7 @@ use crate::reference::{self, RepoSpec};
 use crate::tree::path;
 
 /// Returns the path that a reference must name, or `None` if it leads there already.
-pub(super) fn new_text(
-    reference: &Reference,
-    directory: &str,
-    destination: &str,
-) -> Option<String> {
+pub(super) fn new_text(reference: &Reference, directory: &str, destination: &str) -> Option<String> {
     let text = reference.text.as_str();
     if !is_remote(reference)
         && !path::is_absolute(text)
@@ -37,19 +33,14 @@ fn spelled(directory: &str, destination: &str) -> String {
     // and a plugin are looked for there before they are taken for a path (`&a` is empty, `- a` a list).
     let looks_remote = RepoSpec::parse(&relative).is_ok() || reference::is_remote_file(&relative);
     let means_more = relative.starts_with(|first: char| "!\"#%&'*,-:<=>?@[]`{|}~".contains(first));
-    if looks_remote || means_more {
-        format!("./{relative}")
-    } else {
-        relative
-    }
+    if looks_remote || means_more { format!("./{relative}") } else { relative }
 }
 
 /// Returns whether kustomize reads the reference over the network, where no local file has its name.
 pub(crate) fn is_remote(reference: &Reference) -> bool {
     let text = reference.text.as_str();
     reference::is_remote_file(text)
-        || (!matches!(reference.accepts, Accepts::File | Accepts::Program)
-            && RepoSpec::parse(text).is_ok())
+        || (!matches!(reference.accepts, Accepts::File | Accepts::Program) && RepoSpec::parse(text).is_ok())
 }
 
 /// Returns the whole scalar as it was.

@@ -17,23 +17,9 @@ use crate::walk::{self, Options, Source, Start};
 
 /// Sorted, so that a directory comes before its contents. References only lead forward in this list, so that there is
 /// no cycle.
-const DIRECTORIES: [&str; 8] = [
-    "",
-    "a",
-    "a/b",
-    "a/b/c d",
-    "e",
-    "e/app@v1",
-    "e/localized-files",
-    "f",
-];
+const DIRECTORIES: [&str; 8] = ["", "a", "a/b", "a/b/c d", "e", "e/app@v1", "e/localized-files", "f"];
 const FILES: [&str; 3] = ["x.yaml", "files/y.yaml", "files/deep/z"];
-const RULES: Rules<'_> = Rules {
-    owned: &|_| false,
-    trusted: &|_| false,
-    licenses: true,
-    leave: None,
-};
+const RULES: Rules<'_> = Rules { owned: &|_| false, trusted: &|_| false, licenses: true, leave: None };
 const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\n";
 
 /// One reference: the field, which of the possible things it names, and how that is spelled.
@@ -76,18 +62,9 @@ fn kustomization(index: usize, choices: &[Choice]) -> String {
                 ("resources", format!("- '{text}' # a root\n"))
             }
             1 => ("resources", format!("- \"{}\"\n", file())),
-            2 => (
-                "configMapGenerator",
-                format!("- name: g\n  files: [ {} ]\n", file()),
-            ),
-            3 => (
-                "configMapGenerator",
-                format!("- files:\n  - key={}\n", file()),
-            ),
-            _ => (
-                "patches",
-                format!("- path: {}\n", spelled(directory, "link.yaml", *how)),
-            ),
+            2 => ("configMapGenerator", format!("- name: g\n  files: [ {} ]\n", file())),
+            3 => ("configMapGenerator", format!("- files:\n  - key={}\n", file())),
+            _ => ("patches", format!("- path: {}\n", spelled(directory, "link.yaml", *how))),
         };
         lists.entry(list).or_default().push(entry);
     }
@@ -102,11 +79,7 @@ fn tree(choices: &[Vec<Choice>]) -> MemoryTree {
     let mut tree = MemoryTree::default();
     for (index, directory) in DIRECTORIES.iter().enumerate() {
         let text = kustomization(index, &choices[index]);
-        tree.file(
-            &path::join(directory, "kustomization.yaml"),
-            text.as_bytes(),
-            false,
-        );
+        tree.file(&path::join(directory, "kustomization.yaml"), text.as_bytes(), false);
         for (number, file) in FILES.iter().enumerate() {
             tree.file(&path::join(directory, file), MAP.as_bytes(), number == 1);
         }
@@ -117,11 +90,7 @@ fn tree(choices: &[Vec<Choice>]) -> MemoryTree {
 
 fn localized(tree: MemoryTree, target: &str, scope: &str) -> Localized {
     let start = Start {
-        source: Source {
-            tree: Rc::new(tree),
-            scope: scope.to_owned(),
-            repository: None,
-        },
+        source: Source { tree: Rc::new(tree), scope: scope.to_owned(), repository: None },
         directory: target.to_owned(),
     };
     let graph = walk::walk(start, None, &Options::default()).unwrap();
@@ -131,14 +100,7 @@ fn localized(tree: MemoryTree, target: &str, scope: &str) -> Localized {
 /// The bytes and the mode of every file.
 fn files(localized: &Localized) -> BTreeMap<String, (Vec<u8>, bool)> {
     let files = localized.files.iter();
-    files
-        .map(|(path, file)| {
-            (
-                path.clone(),
-                (file.content.bytes().to_vec(), file.executable),
-            )
-        })
-        .collect()
+    files.map(|(path, file)| (path.clone(), (file.content.bytes().to_vec(), file.executable))).collect()
 }
 
 proptest! {
@@ -196,26 +158,16 @@ fn copies_that_double_with_every_level_are_refused() {
         };
         let mut upstreams = (0..=levels).fold(Upstreams::default(), with);
         let text = "resources: ['https://h/o/0?ref=v1']\n";
-        let start = Start {
-            source: source(&[("kustomization.yaml", text)]),
-            directory: String::new(),
-        };
+        let start = Start { source: source(&[("kustomization.yaml", text)]), directory: String::new() };
         let graph = walk::walk(start, Some(&mut upstreams), &Options::default()).unwrap();
         localize(&graph, LoadRestrictor::RootOnly, &RULES)
     };
     // The target, and three roots for each copy of a repository.
     let few = copies(3).unwrap();
-    let roots = few
-        .files
-        .keys()
-        .filter(|path| path.ends_with("kustomization.yaml"));
+    let roots = few.files.keys().filter(|path| path.ends_with("kustomization.yaml"));
     assert_eq!(roots.count(), 1 + 3 * (1 + 2 + 4 + 8));
     let Err(failures) = copies(13) else {
         panic!("so many copies");
     };
-    assert!(
-        failures.0[0]
-            .message
-            .contains("10000 more copies of remote roots")
-    );
+    assert!(failures.0[0].message.contains("10000 more copies of remote roots"));
 }

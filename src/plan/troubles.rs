@@ -20,11 +20,7 @@ impl Troubles {
     /// Sorts out the troubles of a walk.
     pub(super) fn of(workspace: &Workspace, explored: &Explored) -> Result<Troubles> {
         let kustomizations = workspace.kustomizations()?;
-        let mut troubles = Troubles {
-            remote: Vec::new(),
-            local: Vec::new(),
-            unread: kustomizations.hidden.clone(),
-        };
+        let mut troubles = Troubles { remote: Vec::new(), local: Vec::new(), unread: kustomizations.hidden.clone() };
         let unnameable = kustomizations.unnameable.iter();
         troubles.local.extend(unnameable.map(|place| {
             let place = failure::shown(place);

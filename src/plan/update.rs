@@ -71,9 +71,7 @@ impl Name {
         if let Some((repository, chart)) = named.shown.split_once('#') {
             named.ways.push((bare(repository).to_owned(), None));
             let chart = chart.split_once('@').map_or(chart, |(chart, _)| chart);
-            named
-                .ways
-                .push((bare(&format!("{repository}#{chart}")).to_owned(), None));
+            named.ways.push((bare(&format!("{repository}#{chart}")).to_owned(), None));
         }
         self.ways.iter().any(|(way, wanted)| {
             let whole = bare(&named.shown) == way;
@@ -92,8 +90,7 @@ impl Name {
         };
         let label = remote.label();
         self.ways.iter().any(|(way, wanted)| {
-            bare(&label) == way
-                || (begins(bare(url), way) && (wanted.is_none() || wanted.as_ref() == reference))
+            bare(&label) == way || (begins(bare(url), way) && (wanted.is_none() || wanted.as_ref() == reference))
         })
     }
 }
@@ -101,8 +98,7 @@ impl Name {
 /// Returns whether what follows a `#` is the name of a chart, with or without a version. Anything else could be a
 /// secret.
 fn is_chart(text: &str) -> bool {
-    let is_plain =
-        |character: char| character.is_ascii_alphanumeric() || "._-@+^~*".contains(character);
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || "._-@+^~*".contains(character);
     !text.is_empty() && text.len() <= 100 && text.chars().all(is_plain)
 }
 
@@ -115,21 +111,16 @@ fn bare(url: &str) -> &str {
 
 /// Returns whether `url` is `way`, or goes on after it with a `/`.
 fn begins(url: &str, way: &str) -> bool {
-    url.strip_prefix(way)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || rest.starts_with('?'))
+    url.strip_prefix(way).is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || rest.starts_with('?'))
 }
 
 fn nothing(lock: &Lock, shown: &str) -> Failure {
     let failure = Failure::new(format!("the lock holds nothing that `{shown}` names"));
     let labels: Vec<String> = lock.remotes.iter().map(Remote::label).collect();
     let wanted = bare(shown);
-    let distances = labels
-        .iter()
-        .map(|label| (strsim::levenshtein(bare(label), wanted), label));
+    let distances = labels.iter().map(|label| (strsim::levenshtein(bare(label), wanted), label));
     match distances.min() {
-        Some((distance, label)) if distance * 2 <= wanted.len() => {
-            failure.hint(format!("did you mean `{label}`?"))
-        }
+        Some((distance, label)) if distance * 2 <= wanted.len() => failure.hint(format!("did you mean `{label}`?")),
         Some(_) => failure.hint(format!("it holds {}", listed(&labels))),
         None => failure.hint("it is empty: git kustomize-localize lock"),
     }
@@ -145,12 +136,7 @@ pub(crate) fn wanted(remote: &Remote) -> Option<RemoteRef> {
         }
         Remote::Chart(_) => return None,
     };
-    Some(RemoteRef {
-        text: text.into(),
-        wants,
-        spec,
-        by: NamedBy::User,
-    })
+    Some(RemoteRef { text: text.into(), wants, spec, by: NamedBy::User })
 }
 
 /// Returns the lock without these entries, so that they are resolved again.
@@ -162,11 +148,7 @@ pub(crate) fn without(lock: &Lock, selected: &[Remote]) -> Lock {
 
 /// Returns the labels of those entries whose files are stored in the tree.
 pub(crate) fn stored(lock: &Lock, selected: &[Remote]) -> BTreeSet<String> {
-    selected
-        .iter()
-        .filter(|remote| super::lock::is_stored(lock, remote))
-        .map(Remote::label)
-        .collect()
+    selected.iter().filter(|remote| super::lock::is_stored(lock, remote)).map(Remote::label).collect()
 }
 
 /// Returns a reference that leads to a directory of a locked repository, as kustomize would take it; none
@@ -190,12 +172,7 @@ pub(crate) fn moved_versions(
 ) -> Vec<(String, Failure)> {
     let mut moved = Vec::new();
     for change in changes {
-        let Change::Moved {
-            label,
-            old: was,
-            new,
-        } = change
-        else {
+        let Change::Moved { label, old: was, new } = change else {
             continue;
         };
         let entry = old.remotes.iter().find(|remote| remote.label() == *label);
@@ -207,9 +184,7 @@ pub(crate) fn moved_versions(
                 .map(|reference| format!("the tag `{reference}` names another commit")),
             Some(Remote::File(file)) => file_pin(&file.url)
                 .filter(|(pin, _)| matches!(pin, Pin::Tag | Pin::Commit))
-                .map(|(_, version)| {
-                    format!("`{version}` should never change, but holds other bytes")
-                }),
+                .map(|(_, version)| format!("`{version}` should never change, but holds other bytes")),
             Some(Remote::Chart(chart)) => chart
                 .version
                 .as_deref()
@@ -219,13 +194,8 @@ pub(crate) fn moved_versions(
         };
         if let Some(what) = what {
             let (was, new) = (short(was.hex()), short(new.hex()));
-            let failure = Failure::new(format!(
-                "{label}: {what}, and stays locked as it was: {was} -> {new}"
-            ))
-            .hint(format!(
-                "find out why; if it is meant: {}",
-                command("git kustomize-localize update", [label])
-            ));
+            let failure = Failure::new(format!("{label}: {what}, and stays locked as it was: {was} -> {new}"))
+                .hint(format!("find out why; if it is meant: {}", command("git kustomize-localize update", [label])));
             moved.push((label.clone(), failure));
         }
     }
@@ -233,20 +203,13 @@ pub(crate) fn moved_versions(
 }
 
 /// Returns the edits after which the references to what `names` mean name the ref `to`.
-pub(crate) fn retargeted(
-    workspace: &Workspace,
-    names: &[Name],
-    to: &str,
-) -> Result<Vec<super::Change>> {
+pub(crate) fn retargeted(workspace: &Workspace, names: &[Name], to: &str) -> Result<Vec<super::Change>> {
     let starts = workspace.starts(&[])?;
     let explored = walk::explore(
         workspace.source(),
         &starts,
         None,
-        &walk::Options {
-            contents: Contents::Configurations,
-            ..walk::Options::default()
-        },
+        &walk::Options { contents: Contents::Configurations, ..walk::Options::default() },
     );
     let graph = &explored.graph;
     let mut edits: BTreeMap<&str, Vec<(&Edge, String)>> = BTreeMap::new();
@@ -266,38 +229,26 @@ pub(crate) fn retargeted(
                 .at(graph.location(edge.from, &edge.reference))
         })?;
         let of_file = edits.entry(place).or_default();
-        if new != *text
-            && !of_file
-                .iter()
-                .any(|(other, _)| other.reference.spot == edge.reference.spot)
-        {
+        if new != *text && !of_file.iter().any(|(other, _)| other.reference.spot == edge.reference.spot) {
             of_file.push((edge, new));
         }
     }
     if edits.is_empty() {
-        return Err(
-            Failure::new("no kustomization names a git repository that this URL means")
-                .hint("to see what is named: git kustomize-localize tree"),
-        );
+        return Err(Failure::new("no kustomization names a git repository that this URL means")
+            .hint("to see what is named: git kustomize-localize tree"));
     }
     let mut changes = Vec::new();
     for (place, edits) in edits {
         let edits: Vec<Edit<'_>> = edits
             .iter()
-            .map(|(edge, new)| Edit {
-                spot: &edge.reference.spot,
-                value: Some(value(&edge.reference, new)),
-            })
+            .map(|(edge, new)| Edit { spot: &edge.reference.spot, value: Some(value(&edge.reference, new)) })
             .collect();
         let bytes = workspace.tree.read(place)?;
         let edited = kustomization::edit(&bytes, &edits)
             .map_err(|error| Failure::new(format!("`{place}` cannot be edited: {error}")))?;
         let entry = workspace.tree.entry(place)?;
         let executable = matches!(entry, Some(Entry::File { executable: true }));
-        changes.push(super::Change {
-            path: place.to_owned(),
-            to: Some((edited.into(), executable)),
-        });
+        changes.push(super::Change { path: place.to_owned(), to: Some((edited.into(), executable)) });
     }
     Ok(changes)
 }
@@ -330,18 +281,9 @@ mod tests {
     use super::*;
 
     fn lock() -> Lock {
-        let git = |url: &str, reference: &str| {
-            format!(
-                "- {{url: \"{url}\"{reference}, commit: \"{}\"}}\n",
-                "0".repeat(40)
-            )
-        };
-        let file = |url: &str| {
-            format!(
-                "- {{url: \"{url}\", sha256: \"{}\", size: 1}}\n",
-                "0".repeat(64)
-            )
-        };
+        let git =
+            |url: &str, reference: &str| format!("- {{url: \"{url}\"{reference}, commit: \"{}\"}}\n", "0".repeat(40));
+        let file = |url: &str| format!("- {{url: \"{url}\", sha256: \"{}\", size: 1}}\n", "0".repeat(64));
         let entries = [
             git("https://github.com/acme/lib", ", ref: v1"),
             git("https://github.com/acme/lib", ", ref: main"),
@@ -357,44 +299,24 @@ mod tests {
 
     fn selected(url: &str) -> Vec<String> {
         let selected = select(&lock(), &[url.to_owned()]);
-        selected.map_or(Vec::new(), |remotes| {
-            remotes.iter().map(Remote::label).collect()
-        })
+        selected.map_or(Vec::new(), |remotes| remotes.iter().map(Remote::label).collect())
     }
 
     #[test]
     fn a_url_names_what_it_is_or_begins() {
-        let lib = [
-            "https://github.com/acme/lib?ref=main",
-            "https://github.com/acme/lib?ref=v1",
-        ];
+        let lib = ["https://github.com/acme/lib?ref=main", "https://github.com/acme/lib?ref=v1"];
         assert_eq!(selected("https://github.com/acme/lib"), lib);
         assert_eq!(selected("https://github.com/acme/lib.git"), lib);
         assert_eq!(selected("github.com/acme/lib/"), lib);
         assert_eq!(selected("https://github.com/acme/lib?ref=v1"), lib[1..]);
-        assert_eq!(
-            selected("https://github.com/acme/lib//web?ref=main"),
-            lib[..1]
-        );
+        assert_eq!(selected("https://github.com/acme/lib//web?ref=main"), lib[..1]);
         assert_eq!(selected("https://github.com/acme").len(), 3);
         assert_eq!(selected("github.com").len(), 3);
-        assert_eq!(
-            selected("https://files.example.com/v1"),
-            ["https://files.example.com/v1/app.yaml"]
-        );
-        assert_eq!(
-            selected("git@example.com:team/repo"),
-            ["git@example.com:team/repo.git?ref=v1"]
-        );
+        assert_eq!(selected("https://files.example.com/v1"), ["https://files.example.com/v1/app.yaml"]);
+        assert_eq!(selected("git@example.com:team/repo"), ["git@example.com:team/repo.git?ref=v1"]);
         assert_eq!(select(&lock(), &[]).unwrap(), lock().remotes);
-        for nothing in [
-            "https://github.com/ac",
-            "https://github.com/acme/lib?ref=v2",
-            "x",
-            "",
-            "https://",
-            "file:///",
-        ] {
+        for nothing in ["https://github.com/ac", "https://github.com/acme/lib?ref=v2", "x", "", "https://", "file:///"]
+        {
             assert_eq!(selected(nothing), [""; 0], "{nothing}");
         }
     }

@@ -23,9 +23,7 @@ pub(crate) fn added(tree: &dyn Tree, base: &dyn Tree, place: &str) -> Result<Vec
     let bytes = tree.read(place)?;
     let lock = Lock::parse(&bytes, place)?;
     let before = match base.entry(place)? {
-        Some(Entry::File { .. }) => base
-            .read(place)
-            .and_then(|bytes| Lock::parse(&bytes, place)),
+        Some(Entry::File { .. }) => base.read(place).and_then(|bytes| Lock::parse(&bytes, place)),
         _ => Ok(Lock::default()),
     };
     let before = before.unwrap_or_default().remotes;
@@ -76,9 +74,7 @@ mod tests {
 
     fn git(name: &str, digit: char, more: &str) -> String {
         let commit = digit.to_string().repeat(40);
-        format!(
-            "  - url: https://example.com/{name}\n    ref: v1\n    commit: \"{commit}\"\n{more}"
-        )
+        format!("  - url: https://example.com/{name}\n    ref: v1\n    commit: \"{commit}\"\n{more}")
     }
 
     #[test]
@@ -87,10 +83,7 @@ mod tests {
         let paths = "    paths: [x]\n";
         let now = tree(&[git("a", '1', paths), git("b", '2', ""), git("c", '3', "")].concat());
         let found = added(&now, &base, LOCK_NAME).unwrap();
-        let found: Vec<(String, usize)> = found
-            .iter()
-            .map(|added| (added.remote.clone(), added.line))
-            .collect();
+        let found: Vec<(String, usize)> = found.iter().map(|added| (added.remote.clone(), added.line)).collect();
         assert_eq!(
             found,
             [

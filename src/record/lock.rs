@@ -320,8 +320,7 @@ impl Lock {
 
     /// Puts the lists into the order in which they are written.
     pub fn sort(&mut self) {
-        self.remotes
-            .sort_by(|one, other| one.key().cmp(&other.key()));
+        self.remotes.sort_by(|one, other| one.key().cmp(&other.key()));
         self.left.sort();
         self.files.sort_by(|a, b| a.path.cmp(&b.path));
     }
@@ -338,12 +337,7 @@ impl Lock {
     }
 
     /// Returns the repository at a ref, as written in a reference.
-    pub fn find_git(
-        &self,
-        url: &str,
-        reference: Option<&str>,
-        submodules: bool,
-    ) -> Option<&GitRemote> {
+    pub fn find_git(&self, url: &str, reference: Option<&str>, submodules: bool) -> Option<&GitRemote> {
         match self.get((url, 0, "", reference, submodules))? {
             Remote::Git(git) => Some(git),
             _ => None,
@@ -359,12 +353,7 @@ impl Lock {
     }
 
     /// Returns the chart of a repository (without secrets) in the version that was written.
-    pub fn find_chart(
-        &self,
-        url: &str,
-        chart: &str,
-        version: Option<&str>,
-    ) -> Option<&ChartRemote> {
+    pub fn find_chart(&self, url: &str, chart: &str, version: Option<&str>) -> Option<&ChartRemote> {
         match self.get((url, 2, chart, version, false))? {
             Remote::Chart(chart) => Some(chart),
             _ => None,
@@ -376,13 +365,8 @@ impl Lock {
     }
 
     fn position(&self, key: Key<'_>) -> Option<usize> {
-        debug_assert!(
-            self.remotes
-                .is_sorted_by(|one, other| one.key() <= other.key())
-        );
-        self.remotes
-            .binary_search_by(|remote| remote.key().cmp(&key))
-            .ok()
+        debug_assert!(self.remotes.is_sorted_by(|one, other| one.key() <= other.key()));
+        self.remotes.binary_search_by(|remote| remote.key().cmp(&key)).ok()
     }
 
     /// Returns the labels of what the stored files were brought in from, by their paths.
@@ -395,11 +379,7 @@ impl Lock {
     /// Returns the remotes that nothing needs: neither named by the tree (`is_named`), nor through a
     /// remote that is needed, nor the origin of a stored file. In the order of the lock.
     pub fn stale(&self, is_named: impl Fn(&Remote) -> bool) -> Vec<&Remote> {
-        let origins: BTreeSet<&str> = self
-            .files
-            .iter()
-            .filter_map(|file| file.remote.as_deref())
-            .collect();
+        let origins: BTreeSet<&str> = self.files.iter().filter_map(|file| file.remote.as_deref()).collect();
         let labels: Vec<String> = self.remotes.iter().map(Remote::label).collect();
         let mut behind: HashMap<&str, Vec<usize>> = HashMap::new();
         for (index, remote) in self.remotes.iter().enumerate() {
@@ -407,9 +387,7 @@ impl Lock {
                 behind.entry(label).or_default().push(index);
             }
         }
-        let is_start = |index: &usize| {
-            is_named(&self.remotes[*index]) || origins.contains(labels[*index].as_str())
-        };
+        let is_start = |index: &usize| is_named(&self.remotes[*index]) || origins.contains(labels[*index].as_str());
         let mut todo: Vec<usize> = (0..labels.len()).filter(is_start).collect();
         let mut is_needed = vec![false; labels.len()];
         while let Some(index) = todo.pop() {
@@ -419,9 +397,7 @@ impl Lock {
             }
         }
         let remotes = self.remotes.iter().zip(is_needed);
-        remotes
-            .filter_map(|(remote, is_needed)| (!is_needed).then_some(remote))
-            .collect()
+        remotes.filter_map(|(remote, is_needed)| (!is_needed).then_some(remote)).collect()
     }
 
     /// Returns the remotes as the trailers name them, sorted, each once.
@@ -443,25 +419,14 @@ impl Lock {
         pairs
             .into_values()
             .filter_map(|pair| match pair {
-                (None, Some(new)) => Some(Change::Added {
-                    label: new.label(),
-                    digest: new.digest(),
-                }),
-                (Some(old), None) => Some(Change::Removed {
-                    label: old.label(),
-                    digest: old.digest(),
-                }),
-                (Some(old), Some(new)) if old.digest() != new.digest() => Some(Change::Moved {
-                    label: new.label(),
-                    old: old.digest(),
-                    new: new.digest(),
-                }),
+                (None, Some(new)) => Some(Change::Added { label: new.label(), digest: new.digest() }),
+                (Some(old), None) => Some(Change::Removed { label: old.label(), digest: old.digest() }),
+                (Some(old), Some(new)) if old.digest() != new.digest() => {
+                    Some(Change::Moved { label: new.label(), old: old.digest(), new: new.digest() })
+                }
                 (Some(Remote::Git(old)), Some(new @ Remote::Git(git))) => {
                     let paths: Vec<String> = git.paths.difference(&old.paths).cloned().collect();
-                    (!paths.is_empty()).then(|| Change::Extended {
-                        label: new.label(),
-                        paths,
-                    })
+                    (!paths.is_empty()).then(|| Change::Extended { label: new.label(), paths })
                 }
                 _ => None,
             })
@@ -528,10 +493,7 @@ impl Remote {
 
 impl From<&Remote> for RemoteTrailer {
     fn from(remote: &Remote) -> Self {
-        RemoteTrailer {
-            label: remote.label(),
-            digest: remote.digest(),
-        }
+        RemoteTrailer { label: remote.label(), digest: remote.digest() }
     }
 }
 

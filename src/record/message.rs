@@ -27,9 +27,7 @@ const SCISSORS: &str = " ------------------------ >8 ------------------------";
 /// Fails when there is no text, when it holds NUL, and when a value of `trailers` is malformed.
 pub(crate) fn render_message(subject_and_body: &str, trailers: &Trailers) -> Result<String> {
     if subject_and_body.contains('\0') {
-        return Err(Failure::new(
-            "the commit message holds NUL, which git cannot store",
-        ));
+        return Err(Failure::new("the commit message holds NUL, which git cannot store"));
     }
     let text = subject_and_body.replace("\r\n", "\n");
     let lines: Vec<Cow<'_, str>> = text.split('\n').map(neutral).collect();
@@ -49,15 +47,9 @@ pub(crate) fn render_message(subject_and_body: &str, trailers: &Trailers) -> Res
 
 /// Returns the line as git takes it for text.
 fn neutral(line: &str) -> Cow<'_, str> {
-    let is_divider = line
-        .strip_prefix("---")
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with(is_space));
+    let is_divider = line.strip_prefix("---").is_some_and(|rest| rest.is_empty() || rest.starts_with(is_space));
     let is_cut = !line.starts_with(is_space) && line.ends_with(SCISSORS);
-    if is_divider || is_cut {
-        Cow::Owned(format!(" {line}"))
-    } else {
-        Cow::Borrowed(line)
-    }
+    if is_divider || is_cut { Cow::Owned(format!(" {line}")) } else { Cow::Borrowed(line) }
 }
 
 /// Splits text into what comes first, and the trailers that end it. Blank lines before, between and
@@ -71,11 +63,7 @@ fn split<'a>(lines: &'a [Cow<'_, str>]) -> (Vec<&'a str>, Vec<&'a str>) {
     };
     let (before, last) = body.split_at(blank);
     let last = last.get(1..).unwrap_or_default();
-    if is_trailer_block(last) {
-        (trimmed(before).to_vec(), without_ours(last))
-    } else {
-        (body.to_vec(), Vec::new())
-    }
+    if is_trailer_block(last) { (trimmed(before).to_vec(), without_ours(last)) } else { (body.to_vec(), Vec::new()) }
 }
 
 /// Returns the lines between the first and the last that are not blank.
@@ -101,8 +89,7 @@ fn is_trailer_block(lines: &[&str]) -> bool {
             others += usize::from(!continues);
             continue;
         }
-        let is_by_git =
-            line.starts_with("Signed-off-by: ") || line.starts_with("(cherry picked from commit ");
+        let is_by_git = line.starts_with("Signed-off-by: ") || line.starts_with("(cherry picked from commit ");
         is_generated |= is_by_git;
         continues = is_by_git || is_trailer(line);
         if continues {
@@ -135,9 +122,7 @@ pub(super) fn is_trailer(line: &str) -> bool {
     line.split_once(':').is_some_and(|(key, value)| {
         let key = key.trim_end_matches([' ', '\t']);
         !key.is_empty()
-            && key
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+            && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
             && !value.starts_with("//")
     })
 }

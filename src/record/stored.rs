@@ -37,11 +37,7 @@ pub(crate) enum Difference {
 ///
 /// A lock with a target owns all of its directory; any other one the directories `localized-files` of the
 /// files that it lists.
-pub(crate) fn differences(
-    tree: &dyn Listing,
-    directory: &str,
-    lock: &Lock,
-) -> Result<Vec<(String, Difference)>> {
+pub(crate) fn differences(tree: &dyn Listing, directory: &str, lock: &Lock) -> Result<Vec<(String, Difference)>> {
     let mut differences = Vec::new();
     let mut listed = BTreeSet::new();
     let mut homes = BTreeSet::new();
@@ -66,10 +62,7 @@ pub(crate) fn differences(
                 } else if executable != file.executable {
                     Some(Difference::Mode)
                 } else {
-                    let unlisted = file
-                        .remote
-                        .clone()
-                        .filter(|remote| !remotes.contains(remote));
+                    let unlisted = file.remote.clone().filter(|remote| !remotes.contains(remote));
                     unlisted.map(|remote| Difference::Unlisted { remote })
                 }
             }
@@ -150,9 +143,7 @@ mod tests {
     #[test]
     fn every_difference_is_reported_by_its_path() {
         type Change = fn(&mut MemoryTree);
-        let edited = Difference::Edited {
-            sha256: sha256_hex(b"y"),
-        };
+        let edited = Difference::Edited { sha256: sha256_hex(b"y") };
         let inside: Change = |tree| {
             tree.remove(X);
             tree.file("a/localized-files/h/x.yaml/inside", b"", false);
@@ -164,16 +155,8 @@ mod tests {
             (X, |tree| tree.link(X, "run.sh"), Difference::NoFile),
             // What lies in it is not reported as well.
             (X, inside, Difference::NoFile),
-            (
-                "a/localized-files/new",
-                |tree| tree.file("a/localized-files/new", b"", false),
-                Difference::Added,
-            ),
-            (
-                "a/localized-files/link",
-                |tree| tree.link("a/localized-files/link", "h"),
-                Difference::Added,
-            ),
+            ("a/localized-files/new", |tree| tree.file("a/localized-files/new", b"", false), Difference::Added),
+            ("a/localized-files/link", |tree| tree.link("a/localized-files/link", "h"), Difference::Added),
         ];
         for (place, change, expected) in changes {
             let mut tree = tree("");
@@ -197,10 +180,7 @@ mod tests {
     #[test]
     fn the_outermost_directory_owns() {
         for (place, expected) in [
-            (
-                "a/localized-files/b/localized-files/c",
-                Some("a/localized-files"),
-            ),
+            ("a/localized-files/b/localized-files/c", Some("a/localized-files")),
             ("localized-files/c", Some("localized-files")),
             ("a/localized-files", None),
             ("a/localized-files-2/c", None),

@@ -73,12 +73,10 @@ pub struct RemoteTrailer {
 impl Trailers {
     /// Returns the lines, each with its newline.
     pub fn render(&self) -> Result<String> {
-        self.check()
-            .map_err(|failure| failure.context("cannot write the trailers"))?;
+        self.check().map_err(|failure| failure.context("cannot write the trailers"))?;
         let remotes: BTreeSet<&RemoteTrailer> = self.remotes.iter().collect();
         let mut lines = String::new();
-        let mut line =
-            |name: &str, value: &str| lines.push_str(&format!("{PREFIX}{name}: {value}\n"));
+        let mut line = |name: &str, value: &str| lines.push_str(&format!("{PREFIX}{name}: {value}\n"));
         line("Target", &self.target.render());
         if let Some(source) = &self.source {
             line("Source", &source.to_string());
@@ -101,11 +99,7 @@ impl Trailers {
     /// Fails when a record is not as it was written: incomplete, malformed, with other lines or another order.
     pub fn parse(message: &str) -> Result<Option<Trailers>> {
         let lines: Vec<&str> = message.trim_end().lines().collect();
-        let mut last: Vec<&str> = lines
-            .rsplit(|line| line.trim().is_empty())
-            .next()
-            .unwrap_or_default()
-            .to_vec();
+        let mut last: Vec<&str> = lines.rsplit(|line| line.trim().is_empty()).next().unwrap_or_default().to_vec();
         // git takes an indented line for more of the one above.
         let mut is_ours = false;
         last.retain(|line| {
@@ -114,10 +108,7 @@ impl Trailers {
             }
             is_ours
         });
-        if !last
-            .iter()
-            .any(|line| message::is_ours(line) && message::is_trailer(line))
-        {
+        if !last.iter().any(|line| message::is_ours(line) && message::is_trailer(line)) {
             return Ok(None);
         }
         let trailers = Trailers::of_lines(&last)?;
@@ -133,33 +124,21 @@ impl Trailers {
     /// Reads what stands behind the keys that are known: whatever else there is, they would not be written so.
     fn of_lines(lines: &[&str]) -> Result<Trailers> {
         let values = |name: &'static str| {
-            let lines = lines
-                .iter()
-                .filter_map(|line| line.strip_prefix(PREFIX)?.split_once(": "));
-            lines
-                .filter(move |(key, _)| *key == name)
-                .map(|(_, value)| value)
+            let lines = lines.iter().filter_map(|line| line.strip_prefix(PREFIX)?.split_once(": "));
+            lines.filter(move |(key, _)| *key == name).map(|(_, value)| value)
         };
         let one = |name: &'static str| {
             values(name).next().ok_or_else(|| {
-                Failure::new(format!(
-                    "the commit message holds `{PREFIX}…` lines, but no complete record"
-                ))
-                .hint("compare with the lock, which is the other copy of the record")
+                Failure::new(format!("the commit message holds `{PREFIX}…` lines, but no complete record"))
+                    .hint("compare with the lock, which is the other copy of the record")
             })
         };
-        let of = |name: &'static str| {
-            move |failure: Failure| failure.context(format_args!("{PREFIX}{name}"))
-        };
+        let of = |name: &'static str| move |failure: Failure| failure.context(format_args!("{PREFIX}{name}"));
         let not_built: Result<_> = values("Not-Built").map(decode).collect();
         let remotes: Result<_> = values("Remote").map(RemoteTrailer::parse).collect();
         Ok(Trailers {
             target: TargetTrailer::parse(one("Target")?).map_err(of("Target"))?,
-            source: values("Source")
-                .next()
-                .map(str::parse)
-                .transpose()
-                .map_err(of("Source"))?,
+            source: values("Source").next().map(str::parse).transpose().map_err(of("Source"))?,
             remotes: remotes.map_err(of("Remote"))?,
             tree: one("Tree")?.parse().map_err(of("Tree"))?,
             verified: Verified::parse(one("Verified")?, not_built?).map_err(of("Verified"))?,
@@ -172,12 +151,7 @@ impl Trailers {
             let name = name.to_owned();
             move |reason| Failure::new(format!("the {name} {reason}"))
         };
-        let TargetTrailer {
-            target,
-            scope,
-            into,
-            in_place,
-        } = &self.target;
+        let TargetTrailer { target, scope, into, in_place } = &self.target;
         valid::target(target).map_err(refused("target"))?;
         if let Some(scope) = scope {
             valid::path_or_top(scope).map_err(refused("scope"))?;
@@ -187,9 +161,7 @@ impl Trailers {
         }
         let is_top = target == "." && scope.is_none();
         if *in_place == into.is_some() || *in_place && !is_top {
-            return Err(Failure::new(
-                "the target is neither a copy nor the repository",
-            ));
+            return Err(Failure::new("the target is neither a copy nor the repository"));
         }
         if let Some(source) = &self.source {
             check_digest(source, matches!(source, Digest::GitCommit(_)))?;
@@ -221,10 +193,8 @@ impl TargetTrailer {
 
     fn parse(value: &str) -> Result<Self> {
         let mut fields = value.split(' ');
-        let mut trailer = TargetTrailer {
-            target: decode(fields.next().unwrap_or_default())?,
-            ..TargetTrailer::default()
-        };
+        let mut trailer =
+            TargetTrailer { target: decode(fields.next().unwrap_or_default())?, ..TargetTrailer::default() };
         for field in fields {
             match field.split_once('=') {
                 Some(("scope", scope)) if trailer.scope.is_none() => {
@@ -235,11 +205,8 @@ impl TargetTrailer {
                 }
                 None if field == "in-place" && !trailer.in_place => trailer.in_place = true,
                 _ => {
-                    return Err(Failure::new(format!(
-                        "the field `{}` is not known, or is there twice",
-                        shown(field)
-                    ))
-                    .hint("a newer git-kustomize-localize may have written it: upgrade this one"));
+                    return Err(Failure::new(format!("the field `{}` is not known, or is there twice", shown(field)))
+                        .hint("a newer git-kustomize-localize may have written it: upgrade this one"));
                 }
             }
         }
@@ -250,13 +217,8 @@ impl TargetTrailer {
 impl RemoteTrailer {
     fn parse(value: &str) -> Result<Self> {
         // The label is not shown: it may hold a secret.
-        let (label, digest) = value
-            .split_once(' ')
-            .ok_or_else(|| Failure::new("not a url and a digest"))?;
-        Ok(RemoteTrailer {
-            label: decode(label)?,
-            digest: digest.parse()?,
-        })
+        let (label, digest) = value.split_once(' ').ok_or_else(|| Failure::new("not a url and a digest"))?;
+        Ok(RemoteTrailer { label: decode(label)?, digest: digest.parse()? })
     }
 }
 
@@ -264,10 +226,7 @@ fn check_digest(digest: &Digest, is_right_kind: bool) -> Result<()> {
     if is_right_kind && digest.is_valid() {
         Ok(())
     } else {
-        Err(Failure::new(format!(
-            "`{}` is not the digest that belongs there",
-            shown(&digest.to_string())
-        )))
+        Err(Failure::new(format!("`{}` is not the digest that belongs there", shown(&digest.to_string()))))
     }
 }
 
@@ -285,11 +244,7 @@ fn encode_fields(text: &str) -> String {
         .map(|(index, c)| {
             let keep = c == ' ' && !after_space && index != last;
             after_space = keep;
-            if keep {
-                " ".to_owned()
-            } else {
-                encode(c.encode_utf8(&mut [0; 4]))
-            }
+            if keep { " ".to_owned() } else { encode(c.encode_utf8(&mut [0; 4])) }
         })
         .collect()
 }

@@ -24,13 +24,8 @@ pub(crate) enum Verdict {
 
 impl Verdict {
     /// Every one of them, from the best to the worst.
-    pub(crate) const ALL: [Verdict; 5] = [
-        Verdict::Ok,
-        Verdict::Updated,
-        Verdict::Moved,
-        Verdict::Gone,
-        Verdict::Unreachable,
-    ];
+    pub(crate) const ALL: [Verdict; 5] =
+        [Verdict::Ok, Verdict::Updated, Verdict::Moved, Verdict::Gone, Verdict::Unreachable];
 
     /// Returns its name, for reports and JSON.
     pub(crate) fn name(self) -> &'static str {
@@ -72,38 +67,21 @@ pub(crate) struct Answer {
 impl Answer {
     /// Something that is as the record says.
     pub(crate) fn ok(now: Digest) -> Self {
-        Answer {
-            verdict: Verdict::Ok,
-            ..Answer::moved(Some(now), "")
-        }
+        Answer { verdict: Verdict::Ok, ..Answer::moved(Some(now), "") }
     }
 
     /// Something that is something else now.
     pub(crate) fn moved(now: Option<Digest>, why: impl Into<String>) -> Self {
-        Answer {
-            verdict: Verdict::Moved,
-            now,
-            why: why.into(),
-            commits: None,
-            newest: Vec::new(),
-            failure: None,
-        }
+        Answer { verdict: Verdict::Moved, now, why: why.into(), commits: None, newest: Vec::new(), failure: None }
     }
 
     /// Something that is there no more.
     pub(crate) fn gone(why: impl Into<String>) -> Self {
-        Answer {
-            verdict: Verdict::Gone,
-            ..Answer::moved(None, why)
-        }
+        Answer { verdict: Verdict::Gone, ..Answer::moved(None, why) }
     }
 
     /// Something that could not be asked about.
     pub(crate) fn unreachable(failure: Failure) -> Self {
-        Answer {
-            verdict: Verdict::Unreachable,
-            failure: Some(failure.clone()),
-            ..Answer::moved(None, failure.message)
-        }
+        Answer { verdict: Verdict::Unreachable, failure: Some(failure.clone()), ..Answer::moved(None, failure.message) }
     }
 }

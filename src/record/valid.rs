@@ -72,10 +72,7 @@ pub(super) fn reference(text: &str) -> Refused {
     if text.starts_with(['-', '+']) {
         return Err("begins with `-` or `+`");
     }
-    if text.contains([' ', '~', '^', ':', '?', '*', '[', '\\'])
-        || text.contains("..")
-        || text.contains("@{")
-    {
+    if text.contains([' ', '~', '^', ':', '?', '*', '[', '\\']) || text.contains("..") || text.contains("@{") {
         return Err("is not a name that git gives to a ref");
     }
     Ok(())
@@ -85,11 +82,7 @@ pub(super) fn reference(text: &str) -> Refused {
 pub(super) fn target(text: &str) -> Refused {
     path_or_top(text).or_else(|reason| {
         let could_be_remote = text.contains("//") || text.contains([':', '?']);
-        if could_be_remote && !text.starts_with(['.', '/']) && !has_drive(text) {
-            url(text)
-        } else {
-            Err(reason)
-        }
+        if could_be_remote && !text.starts_with(['.', '/']) && !has_drive(text) { url(text) } else { Err(reason) }
     })
 }
 
@@ -149,16 +142,7 @@ mod tests {
 
     #[test]
     fn paths_stay_inside() {
-        for text in [
-            "a",
-            "a/b.yaml",
-            ".gitattributes",
-            "a/..b/c",
-            "a b",
-            "日本",
-            ".github/x",
-            "git/x",
-        ] {
+        for text in ["a", "a/b.yaml", ".gitattributes", "a/..b/c", "a b", "日本", ".github/x", "git/x"] {
             assert_eq!(path(text), Ok(()), "{text}");
         }
         for text in [
@@ -227,22 +211,10 @@ mod tests {
 
     #[test]
     fn refs_are_no_options_and_no_refspecs() {
-        for text in [
-            "v1.0.6",
-            "main",
-            "feature/x",
-            "refs/heads/a",
-            "HEAD",
-            "yes",
-            "1e3",
-            "a@b",
-            "é",
-        ] {
+        for text in ["v1.0.6", "main", "feature/x", "refs/heads/a", "HEAD", "yes", "1e3", "a@b", "é"] {
             assert_eq!(reference(text), Ok(()), "{text}");
         }
-        for text in [
-            "", "-x", "+a", "a:b", "a b", "a..b", "a^", "a~1", "a@{1}", "a*", "a\tb",
-        ] {
+        for text in ["", "-x", "+a", "a:b", "a b", "a..b", "a^", "a~1", "a@{1}", "a*", "a\tb"] {
             assert!(reference(text).is_err(), "{text:?}");
         }
     }
@@ -260,18 +232,7 @@ mod tests {
         ] {
             assert_eq!(target(text), Ok(()), "{text}");
         }
-        for text in [
-            "",
-            "..",
-            "../a",
-            "..//a",
-            "/a",
-            "//a",
-            "C:/a",
-            "a/../b",
-            "https://t@h/a",
-            "a\n",
-        ] {
+        for text in ["", "..", "../a", "..//a", "/a", "//a", "C:/a", "a/../b", "https://t@h/a", "a\n"] {
             assert!(target(text).is_err(), "{text:?}");
         }
     }

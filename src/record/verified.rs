@@ -41,16 +41,11 @@ impl Builder {
     pub fn recorded(&self) -> Builder {
         let recorded = |argument: &String| match argument.split_once('=') {
             Some(("--env", _)) => format!("--env={MASK}"),
-            _ if argument.starts_with("--") && !argument.contains(char::is_control) => {
-                crate::redact::text(argument)
-            }
+            _ if argument.starts_with("--") && !argument.contains(char::is_control) => crate::redact::text(argument),
             // A short option, or the value of the option before it.
             _ => MASK.to_owned(),
         };
-        Builder {
-            program: self.program.clone(),
-            arguments: self.arguments.iter().map(recorded).collect(),
-        }
+        Builder { program: self.program.clone(), arguments: self.arguments.iter().map(recorded).collect() }
     }
 }
 
@@ -84,12 +79,7 @@ impl Verified {
 
     /// Returns the value of the trailer, without the names of what was not built.
     pub(super) fn render(&self) -> String {
-        let Verified::Identical {
-            same,
-            not_built,
-            by,
-        } = self
-        else {
+        let Verified::Identical { same, not_built, by } = self else {
             return "not built".to_owned();
         };
         let all = same + not_built.len();
@@ -132,10 +122,7 @@ impl Verified {
         let verified = Verified::Identical {
             same,
             not_built,
-            by: Builder {
-                program: decode(program)?,
-                arguments: arguments.collect::<Result<_>>()?,
-            },
+            by: Builder { program: decode(program)?, arguments: arguments.collect::<Result<_>>()? },
         };
         verified.check()?;
         Ok(verified)
@@ -148,8 +135,7 @@ impl Verified {
         };
         let texts = std::iter::once(&by.program).chain(&by.arguments);
         for text in texts.chain(self.not_built()) {
-            valid::text_without_controls(text)
-                .map_err(|reason| Failure::new(format!("the verification {reason}")))?;
+            valid::text_without_controls(text).map_err(|reason| Failure::new(format!("the verification {reason}")))?;
         }
         Ok(())
     }
@@ -167,11 +153,7 @@ mod tests {
     }
 
     fn identical(not_built: &[&str], by: Builder) -> Verified {
-        Verified::Identical {
-            same: 2,
-            not_built: not_built.iter().map(|one| (*one).to_owned()).collect(),
-            by,
-        }
+        Verified::Identical { same: 2, not_built: not_built.iter().map(|one| (*one).to_owned()).collect(), by }
     }
 
     #[test]
@@ -180,10 +162,7 @@ mod tests {
             (Verified::NotBuilt, "not built"),
             (identical(&[], by(&[])), "identical 2/2 kustomize/v5.8.1"),
             (
-                identical(
-                    &["apps/a b"],
-                    by(&["--enable-helm", "--helm-command=my helm"]),
-                ),
+                identical(&["apps/a b"], by(&["--enable-helm", "--helm-command=my helm"])),
                 "identical 2/3, not built 1 kustomize/v5.8.1 --enable-helm --helm-command=my%20helm",
             ),
         ] {
@@ -225,16 +204,10 @@ mod tests {
         assert!(verified.has_not_built("apps/b") && !verified.has_not_built("apps/a"));
         assert!(!verified.holds_for(&by(&[])));
         assert!(!verified.holds_for(&by(&["--enable-helm", "--enable-exec"])));
-        let newer = Builder {
-            program: "kustomize/v5.9.0".to_owned(),
-            ..by(&["--enable-helm"])
-        };
+        let newer = Builder { program: "kustomize/v5.9.0".to_owned(), ..by(&["--enable-helm"]) };
         assert!(!verified.holds_for(&newer));
         assert!(!Verified::NotBuilt.holds_for(&by(&[])));
-        let unknown = Builder {
-            program: "kustomize/(devel)".to_owned(),
-            ..by(&[])
-        };
+        let unknown = Builder { program: "kustomize/(devel)".to_owned(), ..by(&[]) };
         assert!(!identical(&[], unknown.clone()).holds_for(&unknown));
     }
 

@@ -12,20 +12,14 @@ fn what_is_shown() {
         ("|:u@ //`:u@ //host/x", "// //host/x"),
         ("a#b?c=d.yaml", "a#b?c=d.yaml"),
         ("https://host/a/x.yaml", "https://host/a/x.yaml"),
-        (
-            "https://host:8443/a?ref=v1&path=/b",
-            "https://host:8443/a?ref=v1&path=/b",
-        ),
+        ("https://host:8443/a?ref=v1&path=/b", "https://host:8443/a?ref=v1&path=/b"),
         ("https://user:hunter2@host/x", "https://host/x"),
         ("https://user@host/x", "https://host/x"),
         ("https://user:@host/x", "https://host/x"),
         ("https://:hunter2@host/x", "https://host/x"),
         ("HTTPS://U:hunter2@Host/x", "HTTPS://Host/x"),
         ("https://a:hunter2@c@d/", "https://d/"),
-        (
-            "https://u:hunter2@[2001:db8::1]:8443/x",
-            "https://[2001:db8::1]:8443/x",
-        ),
+        ("https://u:hunter2@[2001:db8::1]:8443/x", "https://[2001:db8::1]:8443/x"),
         ("https://[2001:db8::1]/a@b", "https://[2001:db8::1]/a@b"),
         ("https://u:hunter2@/x", "https:///x"),
         ("https://u:hunter2@", "https://"),
@@ -35,10 +29,7 @@ fn what_is_shown() {
         ("//u:hunter2@host/x", "//u@host/x"),
         ("git::https://u:hunter2@h/", "git::https://h/"),
         ("s3::https://u:hunter2@h/", "s3::https://h/"),
-        (
-            "https://u:hunter2@proxy/https://v:hunter2@h/x",
-            "https://proxy/https://h/x",
-        ),
+        ("https://u:hunter2@proxy/https://v:hunter2@h/x", "https://proxy/https://h/x"),
         ("https://user%40corp:hunter2@host/x", "https://host/x"),
         ("https://user:hunter2%40host/x", "https://host/x"),
         ("https://user%3Ahunter2@host/x", "https://host/x"),
@@ -46,10 +37,7 @@ fn what_is_shown() {
         ("https://u:hun?ter2@host/x", "https://host/x"),
         ("https://u:hun#ter2@host/x", "https://host/x"),
         (" https://u:hun\nter2@host/x\u{1b}[m ", "https://host/x[m"),
-        (
-            "user:hunter2@github.com/o/r?ref=v1",
-            "user@github.com/o/r?ref=v1",
-        ),
+        ("user:hunter2@github.com/o/r?ref=v1", "user@github.com/o/r?ref=v1"),
         ("user:hunter2@host:o/r", "user@host:o/r"),
         ("user:hun@ter2@host:o/r", "user@host:o/r"),
         ("a/b/user:hunter2@host:o/r", "a/b/user@host:o/r"),
@@ -61,10 +49,7 @@ fn what_is_shown() {
         ("h/o/app:v1@sha256:0123abcd", "h/o/app:v1@sha256:0123abcd"),
         ("h/u:hunter2@sha256:x", "h/u@sha256:x"),
         ("user%40corp:hunter2@host:o/r", "host:o/r"),
-        (
-            "git@github.com:o/r//p?ref=v1",
-            "git@github.com:o/r//p?ref=v1",
-        ),
+        ("git@github.com:o/r//p?ref=v1", "git@github.com:o/r//p?ref=v1"),
         ("org-12345@github.com:o/r", "org-12345@github.com:o/r"),
         ("ssh://git@host:22/o/r", "ssh://git@host:22/o/r"),
         ("ssh://git:hunter2@host/o/r", "ssh://git@host/o/r"),
@@ -74,82 +59,43 @@ fn what_is_shown() {
         ("file:///srv/repo//p", "file:///srv/repo//p"),
         ("file://git@home/x.git", "file://git@home/x.git"),
         ("app@v1/base/x", "app@v1/base/x"),
-        (
-            "https://cdn.example/npm/foo@1.2.3/x.yaml",
-            "https://cdn.example/npm/foo@1.2.3/x.yaml",
-        ),
+        ("https://cdn.example/npm/foo@1.2.3/x.yaml", "https://cdn.example/npm/foo@1.2.3/x.yaml"),
         ("git@github.com:o/r@v1", "git@github.com:o/r@v1"),
         ("https://host/x#L10", "https://host/x"),
-        (
-            "https://host/x?ref=v1#access_token=hunter2",
-            "https://host/x?ref=v1",
-        ),
+        ("https://host/x?ref=v1#access_token=hunter2", "https://host/x?ref=v1"),
     ] {
         assert_eq!(url(written), shown, "{written:?}");
-        assert!(
-            !written.contains("hunter2") || has_secret(written),
-            "{written:?}"
-        );
+        assert!(!written.contains("hunter2") || has_secret(written), "{written:?}");
     }
 }
 
 #[test]
 fn queries() {
     for (query, shown) in [
-        (
-            "ref=v1&timeout=90s&submodules=false",
-            "ref=v1&timeout=90s&submodules=false",
-        ),
-        (
-            "ref=0123456789abcdef0123456789abcdef01234567",
-            "ref=0123456789abcdef0123456789abcdef01234567",
-        ),
-        (
-            "at=refs%2Fheads%2Fmain&path=/a/b",
-            "at=refs%2Fheads%2Fmain&path=/a/b",
-        ),
-        (
-            "raw=true&inline=false&format=TEXT",
-            "raw=true&inline=false&format=TEXT",
-        ),
+        ("ref=v1&timeout=90s&submodules=false", "ref=v1&timeout=90s&submodules=false"),
+        ("ref=0123456789abcdef0123456789abcdef01234567", "ref=0123456789abcdef0123456789abcdef01234567"),
+        ("at=refs%2Fheads%2Fmain&path=/a/b", "at=refs%2Fheads%2Fmain&path=/a/b"),
+        ("raw=true&inline=false&format=TEXT", "raw=true&inline=false&format=TEXT"),
         ("a&b=&=c", "a&b=&=c"),
         ("token=", "token="),
         ("token=hunter2", "token=REDACTED"),
-        (
-            "ref=v1&private_token=hunter2&x=1",
-            "ref=v1&private_token=REDACTED&x=1",
-        ),
+        ("ref=v1&private_token=hunter2&x=1", "ref=v1&private_token=REDACTED&x=1"),
         ("ref=v1;token=hunter2", "ref=v1;token=REDACTED"),
         ("TOKEN=hunter2", "TOKEN=REDACTED"),
         ("%74oken=hunter2", "%74oken=REDACTED"),
         ("Access_Token=hunter2", "Access_Token=REDACTED"),
-        (
-            "sv=2024&se=x&sp=r&sr=b&sig=hunter2",
-            "sv=REDACTED&se=REDACTED&sp=REDACTED&sr=REDACTED&sig=REDACTED",
-        ),
-        (
-            "X-Amz-Signature=hunter2&X-Amz-Date=1",
-            "X-Amz-Signature=REDACTED&X-Amz-Date=REDACTED",
-        ),
+        ("sv=2024&se=x&sp=r&sr=b&sig=hunter2", "sv=REDACTED&se=REDACTED&sp=REDACTED&sr=REDACTED&sig=REDACTED"),
+        ("X-Amz-Signature=hunter2&X-Amz-Date=1", "X-Amz-Signature=REDACTED&X-Amz-Date=REDACTED"),
         ("X-Goog-Expires=60", "X-Goog-Expires=REDACTED"),
-        (
-            "AWSAccessKeyId=a&Expires=1&Signature=b",
-            "AWSAccessKeyId=REDACTED&Expires=REDACTED&Signature=REDACTED",
-        ),
-        (
-            "Policy=a&Key-Pair-Id=b",
-            "Policy=REDACTED&Key-Pair-Id=REDACTED",
-        ),
+        ("AWSAccessKeyId=a&Expires=1&Signature=b", "AWSAccessKeyId=REDACTED&Expires=REDACTED&Signature=REDACTED"),
+        ("Policy=a&Key-Pair-Id=b", "Policy=REDACTED&Key-Pair-Id=REDACTED"),
         (
             "jwt=a&code=b&key=c&apikey=d&sshkey=e&Deploy-Key=f",
             "jwt=REDACTED&code=REDACTED&key=REDACTED&apikey=REDACTED&sshkey=REDACTED&Deploy-Key=REDACTED",
         ),
         ("password=hunter2==&x=1", "password=REDACTED&x=1"),
         ("x=ghp_0123456789abcdefABCDEF0123456789abcd", "x=REDACTED"),
-        (
-            "ref=ghp_0123456789abcdefABCDEF0123456789abcd",
-            "ref=REDACTED",
-        ),
+        ("ref=ghp_0123456789abcdefABCDEF0123456789abcd", "ref=REDACTED"),
         ("ghp_0123456789abcdefABCDEF0123456789abcd", "REDACTED"),
         ("x=eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln", "x=REDACTED"),
         (
@@ -159,10 +105,7 @@ fn queries() {
         ("u=https://a:hunter2@h/", "u=REDACTED"),
         ("path=https%3A%2F%2Fa%3Ahunter2%40h", "path=REDACTED"),
         ("u=https%253A%252F%252Fa%253Ahunter2%2540h", "u=REDACTED"),
-        (
-            "u=https://a:hun&ter2@h/&x=1",
-            "u=REDACTED&REDACTED&x=REDACTED",
-        ),
+        ("u=https://a:hun&ter2@h/&x=1", "u=REDACTED&REDACTED&x=REDACTED"),
         ("token=REDACTED", "token=REDACTED"),
         ("x=production-release", "x=production-release"),
     ] {
@@ -224,10 +167,7 @@ fn secrets() {
 fn urls_in_text() {
     for (written, shown) in [
         ("", ""),
-        (
-            "nothing here.\n\tAt all: no.\n",
-            "nothing here.\n\tAt all: no.\n",
-        ),
+        ("nothing here.\n\tAt all: no.\n", "nothing here.\n\tAt all: no.\n"),
         (
             "fatal: unable to access 'https://u:hunter2@h/x/': Could not resolve host: h\n",
             "fatal: unable to access 'https://h/x/': Could not resolve host: h\n",
@@ -236,10 +176,7 @@ fn urls_in_text() {
             "From ssh://git:hunter2@h/o/r (https://h/x?token=hunter2).",
             "From ssh://git@h/o/r (https://h/x?token=REDACTED).",
         ),
-        (
-            "url=https://u:hunter2@h/,other=\"https://u:hunter2@i\";",
-            "url=https://h/,other=\"https://i\";",
-        ),
+        ("url=https://u:hunter2@h/,other=\"https://u:hunter2@i\";", "url=https://h/,other=\"https://i\";"),
         ("'user:hunter2@github.com/o/r'", "'user@github.com/o/r'"),
         ("'git@github.com:o/r'", "'git@github.com:o/r'"),
         ("<a@b.example>", "<a@b.example>"),
@@ -256,10 +193,7 @@ fn urls_in_text() {
 #[test]
 fn shown_text_holds_no_secret() {
     let token = format!("-{TOKEN}");
-    let pieces = [
-        "https://", "git::", "ssh:/", "u", ":p", "@", "%40", "/", "?", "#", "token=", "\\", &token,
-        " ",
-    ];
+    let pieces = ["https://", "git::", "ssh:/", "u", ":p", "@", "%40", "/", "?", "#", "token=", "\\", &token, " "];
     for a in pieces {
         for b in pieces {
             for c in pieces {
@@ -284,16 +218,7 @@ fn shown_text_holds_no_secret() {
 #[test]
 fn a_long_hostile_text_takes_linear_time() {
     let started = std::time::Instant::now();
-    for piece in [
-        "a://",
-        "a://a:b/",
-        "@",
-        ":",
-        "https://u:p@",
-        "?a=b&",
-        "/",
-        "%40",
-    ] {
+    for piece in ["a://", "a://a:b/", "@", ":", "https://u:p@", "?a=b&", "/", "%40"] {
         let long = piece.repeat(100_000 / piece.len());
         assert!(url(&long).len() <= long.len() * 2);
         assert!(text(&long).len() <= long.len() * 2);
@@ -360,18 +285,7 @@ proptest::proptest! {
 #[test]
 fn words_without_a_secret_stay_as_they_are() {
     let shortest = token::SHORTEST;
-    let words = [
-        "a",
-        "k1",
-        "don't",
-        "a=b",
-        "a&b=c",
-        "ghp_0123456789",
-        "é",
-        "\u{feff}a",
-        "-",
-        "token=x",
-    ];
+    let words = ["a", "k1", "don't", "a=b", "a&b=c", "ghp_0123456789", "é", "\u{feff}a", "-", "token=x"];
     for word in words {
         assert_eq!((&*message(word), &*url(word)), (word, word));
     }

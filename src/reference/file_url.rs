@@ -11,9 +11,7 @@ use super::{Pin, has_git_marker, is_remote_file};
 pub(crate) fn looks_like_file(url: &str) -> bool {
     let path = url.split(['?', '#']).next().unwrap_or(url);
     let lower = path.to_ascii_lowercase();
-    [".yaml", ".yml", ".json"]
-        .iter()
-        .any(|ending| lower.ends_with(ending))
+    [".yaml", ".yml", ".json"].iter().any(|ending| lower.ends_with(ending))
         || (is_remote_file(url) && !has_git_marker(url) && Parts::of(url).forge().is_some())
 }
 
@@ -25,11 +23,8 @@ pub(crate) fn looks_like_file(url: &str) -> bool {
 /// repositories have. The server takes a short commit id, until there is another one that begins so.
 pub(crate) fn file_pin(url: &str) -> Option<(Pin, String)> {
     let parts = Parts::of(url);
-    let version = parts
-        .forge()
-        .or_else(|| parts.moving())
-        .or_else(|| parts.query("ref"))
-        .or_else(|| parts.query("at"))?;
+    let version =
+        parts.forge().or_else(|| parts.moving()).or_else(|| parts.query("ref")).or_else(|| parts.query("at"))?;
     let pin = match version.as_str() {
         "" | "refs/heads" => Pin::Branch,
         version if LATEST.contains(&version) => Pin::Branch,
@@ -58,14 +53,8 @@ impl<'a> Parts<'a> {
             .or_else(|| strip_prefix_ignore_case(location, "http://"))
             .unwrap_or(location);
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let host = authority
-            .rsplit_once('@')
-            .map_or(authority, |(_, host)| host);
-        Parts {
-            host: host.to_ascii_lowercase(),
-            segments: path.split('/').filter(|s| !s.is_empty()).collect(),
-            query,
-        }
+        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+        Parts { host: host.to_ascii_lowercase(), segments: path.split('/').filter(|s| !s.is_empty()).collect(), query }
     }
 
     /// Returns what names the version where a known forge serves raw files; empty for a gist without a revision.
@@ -106,26 +95,16 @@ impl<'a> Parts<'a> {
     /// Returns the part of any other path that makes it move. The last segment is the file itself.
     fn moving(&self) -> Option<String> {
         let (_, directories) = self.segments.split_last()?;
-        directories
-            .iter()
-            .enumerate()
-            .find_map(|(at, segment)| match *segment {
-                "latest" if at > 0 && directories[at - 1] == "releases" => {
-                    Some(LATEST[0].to_owned())
-                }
-                "heads" if at > 0 && directories[at - 1] == "refs" => Some("refs/heads".to_owned()),
-                "latest" => Some("latest".to_owned()),
-                segment => DEFAULT_BRANCHES
-                    .contains(&segment)
-                    .then(|| segment.to_owned()),
-            })
+        directories.iter().enumerate().find_map(|(at, segment)| match *segment {
+            "latest" if at > 0 && directories[at - 1] == "releases" => Some(LATEST[0].to_owned()),
+            "heads" if at > 0 && directories[at - 1] == "refs" => Some("refs/heads".to_owned()),
+            "latest" => Some("latest".to_owned()),
+            segment => DEFAULT_BRANCHES.contains(&segment).then(|| segment.to_owned()),
+        })
     }
 
     fn query(&self, key: &str) -> Option<String> {
-        let mut pairs = self
-            .query
-            .split('&')
-            .filter_map(|pair| pair.split_once('='));
+        let mut pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));
         let (_, value) = pairs.find(|(name, _)| *name == key)?;
         let value = percent_decode_str(value).decode_utf8().ok()?;
         let shown = !value.is_empty() && !value.chars().any(char::is_control);
@@ -141,93 +120,29 @@ mod tests {
     fn versions_of_files() {
         let id = "0123456789abcdef0123456789abcdef01234567";
         for (url, pin, version) in [
-            (
-                "https://raw.githubusercontent.com/o/r/main/x.yaml",
-                Pin::Branch,
-                "main",
-            ),
-            (
-                "https://raw.githubusercontent.com/o/r/v1.2.3/a/x.yaml",
-                Pin::Tag,
-                "v1.2.3",
-            ),
-            (
-                "https://raw.githubusercontent.com/o/r/refs/heads/v1/x.yaml",
-                Pin::Branch,
-                "refs/heads/v1",
-            ),
-            (
-                "https://raw.githubusercontent.com/o/r/refs/tags/stable/x.yaml",
-                Pin::Tag,
-                "refs/tags/stable",
-            ),
-            (
-                "https://raw.githubusercontent.com/o/main/v1/main/x.yaml",
-                Pin::Tag,
-                "v1",
-            ),
-            (
-                "https://u:p@RAW.githubusercontent.com/o/r/abc1234/x.yaml",
-                Pin::ShortCommit,
-                "abc1234",
-            ),
-            (
-                "https://github.com/o/r/raw/HEAD/x.yaml",
-                Pin::Branch,
-                "HEAD",
-            ),
-            (
-                "https://github.com/o/r/releases/latest/download/x.yaml",
-                Pin::Branch,
-                "releases/latest",
-            ),
-            (
-                "https://github.com/o/r/releases/download/v1.0/x.yaml",
-                Pin::Tag,
-                "v1.0",
-            ),
-            (
-                "https://github.com/o/r/releases/download/nightly/x.yaml",
-                Pin::Branch,
-                "nightly",
-            ),
-            (
-                "https://gitlab.example.com/g/s/r/-/raw/main/x.yaml",
-                Pin::Branch,
-                "main",
-            ),
+            ("https://raw.githubusercontent.com/o/r/main/x.yaml", Pin::Branch, "main"),
+            ("https://raw.githubusercontent.com/o/r/v1.2.3/a/x.yaml", Pin::Tag, "v1.2.3"),
+            ("https://raw.githubusercontent.com/o/r/refs/heads/v1/x.yaml", Pin::Branch, "refs/heads/v1"),
+            ("https://raw.githubusercontent.com/o/r/refs/tags/stable/x.yaml", Pin::Tag, "refs/tags/stable"),
+            ("https://raw.githubusercontent.com/o/main/v1/main/x.yaml", Pin::Tag, "v1"),
+            ("https://u:p@RAW.githubusercontent.com/o/r/abc1234/x.yaml", Pin::ShortCommit, "abc1234"),
+            ("https://github.com/o/r/raw/HEAD/x.yaml", Pin::Branch, "HEAD"),
+            ("https://github.com/o/r/releases/latest/download/x.yaml", Pin::Branch, "releases/latest"),
+            ("https://github.com/o/r/releases/download/v1.0/x.yaml", Pin::Tag, "v1.0"),
+            ("https://github.com/o/r/releases/download/nightly/x.yaml", Pin::Branch, "nightly"),
+            ("https://gitlab.example.com/g/s/r/-/raw/main/x.yaml", Pin::Branch, "main"),
             (
                 "https://gitlab.com/g/r/-/releases/permalink/latest/downloads/x.yaml",
                 Pin::Branch,
                 "releases/permalink/latest",
             ),
             ("https://bitbucket.org/o/r/raw/v2/x.yaml", Pin::Tag, "v2"),
-            (
-                "https://gist.githubusercontent.com/u/1/raw/x.yaml",
-                Pin::Branch,
-                "",
-            ),
-            (
-                &format!("https://gist.githubusercontent.com/u/1/raw/{id}/x.yaml"),
-                Pin::Commit,
-                id,
-            ),
-            (
-                "https://example.com/manifests/master/x.yaml",
-                Pin::Branch,
-                "master",
-            ),
+            ("https://gist.githubusercontent.com/u/1/raw/x.yaml", Pin::Branch, ""),
+            (&format!("https://gist.githubusercontent.com/u/1/raw/{id}/x.yaml"), Pin::Commit, id),
+            ("https://example.com/manifests/master/x.yaml", Pin::Branch, "master"),
             ("https://example.com/latest/x.yaml", Pin::Branch, "latest"),
-            (
-                "https://example.com/api/x.yaml/raw?a=b&ref=main",
-                Pin::Branch,
-                "main",
-            ),
-            (
-                "https://git.example.com/x.yaml?at=refs%2Ftags%2Fv1",
-                Pin::Tag,
-                "refs/tags/v1",
-            ),
+            ("https://example.com/api/x.yaml/raw?a=b&ref=main", Pin::Branch, "main"),
+            ("https://git.example.com/x.yaml?at=refs%2Ftags%2Fv1", Pin::Tag, "refs/tags/v1"),
         ] {
             let version = (pin, version.to_owned());
             assert_eq!(file_pin(url), Some(version), "{url}");

@@ -24,14 +24,9 @@ impl<'a> HttpUrl<'a> {
         if text.bytes().any(|b| b < b' ' || b == 0x7f) || !escapes_are_valid(fragment) {
             return None;
         }
-        let rest = strip_prefix_ignore_case(text, "https:")
-            .or_else(|| strip_prefix_ignore_case(text, "http:"))?;
+        let rest = strip_prefix_ignore_case(text, "https:").or_else(|| strip_prefix_ignore_case(text, "http:"))?;
         let rest = rest.split_once('?').map_or(rest, |(rest, _)| rest);
-        let mut parsed = HttpUrl {
-            userinfo: "",
-            host: "",
-            path: rest,
-        };
+        let mut parsed = HttpUrl { userinfo: "", host: "", path: rest };
         if !rest.starts_with('/') {
             // Go calls this opaque and does not look into it.
             return Some(parsed);
@@ -39,11 +34,7 @@ impl<'a> HttpUrl<'a> {
         if let Some(rest) = rest.strip_prefix("//") {
             let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
             let (userinfo, host) = authority.rsplit_once('@').unwrap_or(("", authority));
-            parsed = HttpUrl {
-                userinfo,
-                host: host_name(host)?,
-                path,
-            };
+            parsed = HttpUrl { userinfo, host: host_name(host)?, path };
             if !is_valid_userinfo(userinfo) {
                 return None;
             }
@@ -56,9 +47,7 @@ impl<'a> HttpUrl<'a> {
 pub(super) fn escapes_are_valid(text: &str) -> bool {
     let mut parts = text.split('%');
     parts.next();
-    parts.all(|part| {
-        matches!(part.as_bytes(), [a, b, ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit())
-    })
+    parts.all(|part| matches!(part.as_bytes(), [a, b, ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit()))
 }
 
 /// Strips an ASCII prefix, given in lower case, from a text in any case.
@@ -91,9 +80,8 @@ fn host_name(text: &str) -> Option<&str> {
 /// Returns whether Go takes the characters and escapes of a host: only bytes from 0x80 and `%` may be
 /// escaped.
 fn is_valid_host(host: &str) -> bool {
-    let characters = host.bytes().all(|b| {
-        !b.is_ascii() || b.is_ascii_alphanumeric() || b"!$&'()*+,;=:[]<>\"-_.~%".contains(&b)
-    });
+    let characters =
+        host.bytes().all(|b| !b.is_ascii() || b.is_ascii_alphanumeric() || b"!$&'()*+,;=:[]<>\"-_.~%".contains(&b));
     let mut escapes = host.split('%');
     escapes.next();
     characters
@@ -126,11 +114,7 @@ mod tests {
             ("https://h%C3%BC/", "", "h%C3%BC", "/"),
             ("https://h/%41 b", "", "h", "/%41 b"),
         ] {
-            let expected = HttpUrl {
-                userinfo,
-                host,
-                path,
-            };
+            let expected = HttpUrl { userinfo, host, path };
             assert_eq!(HttpUrl::parse(text), Some(expected), "{text}");
         }
     }

@@ -48,11 +48,8 @@ pub fn file_place(url: &str) -> Vec<String> {
 /// `reference` is the ref, or the commit id that stands for it. A repository whose last segment is just
 /// `.git` (which kustomize finds in `.github`) keeps that segment, changed.
 pub fn root_place(spec: &RepoSpec, reference: &str) -> Vec<String> {
-    let host = if spec.is_file() {
-        FILE_SCHEME_DIRECTORY.to_owned()
-    } else {
-        host_segment(host_name(spec.authority()))
-    };
+    let host =
+        if spec.is_file() { FILE_SCHEME_DIRECTORY.to_owned() } else { host_segment(host_name(spec.authority())) };
     let path = match spec.repo_path.strip_suffix(".git") {
         Some(path) if !path.is_empty() && !path.ends_with('/') => path,
         _ => &spec.repo_path,
@@ -77,11 +74,7 @@ pub(crate) fn default_new_dir(target_base: Option<&str>, spec: Option<&RepoSpec>
     let (base, reference) = match spec {
         Some(spec) => {
             directory = spec.directory();
-            let path = if directory.is_empty() {
-                &spec.repo_path
-            } else {
-                &directory
-            };
+            let path = if directory.is_empty() { &spec.repo_path } else { &directory };
             (path.as_str(), spec.reference.as_deref())
         }
         None => (target_base.unwrap_or_default(), None),
@@ -113,15 +106,8 @@ pub(crate) fn segment(name: &str) -> String {
         return name.to_owned();
     }
     let digest = Sha256::digest(name.as_bytes());
-    let hash: String = digest
-        .iter()
-        .take(4)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    let mapped: String = name
-        .chars()
-        .map(|c| if is_allowed(c) { c } else { '_' })
-        .collect();
+    let hash: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    let mapped: String = name.chars().map(|c| if is_allowed(c) { c } else { '_' }).collect();
     let (stem, extension) = split_extension(&mapped);
     let mut made = String::new();
     if stem.is_empty() || stem.starts_with('-') || is_reserved(stem) {
@@ -134,13 +120,7 @@ pub(crate) fn segment(name: &str) -> String {
 
 fn fits(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
-    let special = [
-        "_git",
-        ".git",
-        ".gitattributes",
-        ".gitignore",
-        ".gitmodules",
-    ];
+    let special = ["_git", ".git", ".gitattributes", ".gitignore", ".gitmodules"];
     (1..=MAX_LENGTH).contains(&name.len())
         && name.chars().all(is_allowed)
         && !name.starts_with('-')
@@ -160,8 +140,7 @@ fn looks_made(name: &str) -> bool {
         return false;
     };
     let is_hash = hash.len() == 8 && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-    is_hash
-        && (stem.contains('_') || name.len() == MAX_LENGTH || !fits(&format!("{stem}{extension}")))
+    is_hash && (stem.contains('_') || name.len() == MAX_LENGTH || !fits(&format!("{stem}{extension}")))
 }
 
 fn is_allowed(c: char) -> bool {
@@ -170,11 +149,7 @@ fn is_allowed(c: char) -> bool {
 
 /// Returns whether Windows takes a name for a device, whatever follows its first `.`.
 fn is_reserved(name: &str) -> bool {
-    let base = name
-        .split('.')
-        .next()
-        .unwrap_or_default()
-        .to_ascii_lowercase();
+    let base = name.split('.').next().unwrap_or_default().to_ascii_lowercase();
     match base.as_str() {
         "con" | "prn" | "aux" | "nul" => true,
         _ => match base.strip_prefix("com").or(base.strip_prefix("lpt")) {
@@ -219,9 +194,7 @@ fn host_segment(host: &str) -> String {
 
 /// Returns the name in `[userinfo@]host[:port]`.
 fn host_name(authority: &str) -> &str {
-    let host = authority
-        .rsplit_once('@')
-        .map_or(authority, |(_, host)| host);
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     if let Some((address, _)) = host.strip_prefix('[').and_then(|h| h.split_once(']')) {
         return address;
     }

@@ -79,14 +79,10 @@ fn looks_like_tag(text: &str) -> bool {
         return name.starts_with("tags/");
     }
     let lower = text.to_ascii_lowercase();
-    let work = lower
-        .split_once('/')
-        .is_some_and(|(first, _)| LINES_OF_WORK.contains(&first));
+    let work = lower.split_once('/').is_some_and(|(first, _)| LINES_OF_WORK.contains(&first));
     let number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     // `1.x`, `v1.2.x`
-    let open = lower
-        .split(['-', '_', '/'])
-        .any(|part| part.rsplit_once('.').is_some_and(|(_, last)| last == "x"));
+    let open = lower.split(['-', '_', '/']).any(|part| part.rsplit_once('.').is_some_and(|(_, last)| last == "x"));
     // `release-1.2`, `release/v1.2`, `releases/1`, `stable-1.2`: Kubernetes and many others
     let line = ["release", "releases", "stable", "support"]
         .iter()
@@ -163,13 +159,9 @@ mod tests {
 
     #[test]
     fn commits_and_tags_do_not_float() {
-        for (pin, floats) in [
-            (Pin::Commit, false),
-            (Pin::Tag, false),
-            (Pin::ShortCommit, true),
-            (Pin::Branch, true),
-            (Pin::None, true),
-        ] {
+        for (pin, floats) in
+            [(Pin::Commit, false), (Pin::Tag, false), (Pin::ShortCommit, true), (Pin::Branch, true), (Pin::None, true)]
+        {
             assert_eq!(pin.floats(), floats, "{}", pin.name());
         }
     }

@@ -25,12 +25,7 @@ impl Query {
     /// Reads a query, given without its `?`.
     pub(super) fn parse(query: &str) -> Self {
         let Some(pairs) = pairs(query) else {
-            return Query {
-                reference: None,
-                timeout: None,
-                submodules: true,
-                dropped: true,
-            };
+            return Query { reference: None, timeout: None, submodules: true, dropped: true };
         };
         // An empty first value is not skipped in favour of a later one: it counts as absent.
         let first = |name: &str| {
@@ -64,9 +59,7 @@ fn pairs(query: &str) -> Option<Vec<(String, String)>> {
 
 fn unescape(text: &str) -> String {
     let text = text.replace('+', " ");
-    percent_encoding::percent_decode_str(&text)
-        .decode_utf8_lossy()
-        .into_owned()
+    percent_encoding::percent_decode_str(&text).decode_utf8_lossy().into_owned()
 }
 
 /// Reads a timeout as kustomize does: whole seconds, else a Go duration; zero and less do not count.
@@ -194,14 +187,7 @@ mod tests {
 
     #[test]
     fn a_query_that_go_refuses_is_dropped_whole() {
-        for query in [
-            "ref=v1;x=y",
-            ";",
-            "ref=%zz",
-            "ref=v1&x=%",
-            "ref=v1&submodules=false&%4=1",
-            "ref=%%41",
-        ] {
+        for query in ["ref=v1;x=y", ";", "ref=%zz", "ref=v1&x=%", "ref=v1&submodules=false&%4=1", "ref=%%41"] {
             let parsed = Query::parse(query);
             assert!(parsed.dropped, "{query}");
             assert_eq!(parsed.reference, None, "{query}");
@@ -249,14 +235,8 @@ mod tests {
             ("2%C2%B5s", Duration::from_micros(2)),
             ("2%CE%BCs", Duration::from_micros(2)),
             ("1.9ns", Duration::from_nanos(1)),
-            (
-                "9223372036854775807ns",
-                Duration::from_nanos(i64::MAX as u64),
-            ),
-            (
-                "0.33333333333333333333333333s",
-                Duration::from_nanos(333_333_333),
-            ),
+            ("9223372036854775807ns", Duration::from_nanos(i64::MAX as u64)),
+            ("0.33333333333333333333333333s", Duration::from_nanos(333_333_333)),
         ] {
             let query = format!("timeout={value}");
             assert_eq!(timeout_of(&query), Some(expected), "{value}");

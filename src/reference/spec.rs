@@ -52,11 +52,7 @@ pub struct RepoRef {
 impl RepoSpec {
     /// Returns which version of which repository it names.
     pub fn repo_ref(&self) -> RepoRef {
-        RepoRef {
-            url: self.clone_spec(),
-            reference: self.reference.clone(),
-            submodules: self.submodules,
-        }
+        RepoRef { url: self.clone_spec(), reference: self.reference.clone(), submodules: self.submodules }
     }
 
     /// Reads a text as kustomize's `NewRepoSpecFromURL` does.
@@ -69,11 +65,7 @@ impl RepoSpec {
         let (location, query) = text.split_once('?').unwrap_or((text, ""));
         let query = Query::parse(query);
         let (host, rest) = split_host(location)?;
-        let default = if host == FILE {
-            Some((rest, ""))
-        } else {
-            two_segments(rest)
-        };
+        let default = if host == FILE { Some((rest, "")) } else { two_segments(rest) };
         let (repo_path, path) = marker_split(rest).or(default).ok_or(NotGit::NoRepository)?;
         if repo_path.is_empty() {
             return Err(NotGit::NoRepository);
@@ -255,11 +247,7 @@ fn split_user(text: &str) -> (&str, &str) {
     };
     let name = &text[..at];
     let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-    if plain && name.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        text.split_at(at + 1)
-    } else {
-        ("", text)
-    }
+    if plain && name.starts_with(|c: char| c.is_ascii_alphabetic()) { text.split_at(at + 1) } else { ("", text) }
 }
 
 /// Returns whether a text begins with `github.com`, in any case, and `/` or `:`.
@@ -267,8 +255,7 @@ fn split_user(text: &str) -> (&str, &str) {
 /// Go folds case by Unicode's simple mapping, so that U+0130 counts as an `i` here.
 fn is_github(text: &str) -> bool {
     let mut folded = text.chars().map(|c| c.to_lowercase().next());
-    "github.com".chars().all(|c| folded.next() == Some(Some(c)))
-        && matches!(folded.next(), Some(Some('/' | ':')))
+    "github.com".chars().all(|c| folded.next() == Some(Some(c))) && matches!(folded.next(), Some(Some('/' | ':')))
 }
 
 /// Finds the character that ends the host: the first `/`; in scp style a `:` that comes before it.

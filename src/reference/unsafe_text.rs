@@ -26,9 +26,7 @@ pub fn refuse_unsafe(text: &str, spec: Option<&RepoSpec>) -> Result<(), Unsafe> 
         let oci = strip_prefix_ignore_case(text, "oci:").map(|rest| format!("https:{rest}"));
         return match HttpUrl::parse(oci.as_deref().unwrap_or(text)) {
             Some(HttpUrl { host: "", .. }) => Ok(()),
-            Some(url) if url.host.contains(':') => {
-                refuse_authority(url.userinfo, &format!("[{}]", url.host))
-            }
+            Some(url) if url.host.contains(':') => refuse_authority(url.userinfo, &format!("[{}]", url.host)),
             Some(url) => refuse_authority(url.userinfo, url.host),
             None => Ok(()),
         };
@@ -290,18 +288,9 @@ mod tests {
             ("https://ho st/o/r", Unsafe::Blank(Part::Host)),
             ("https://h/o/r ", Unsafe::BlankEnd(Part::Reference)),
             ("https://h/o/r\u{a0}", Unsafe::BlankEnd(Part::Reference)),
-            (
-                "git@h:o/r?ref=v1\u{3000}",
-                Unsafe::BlankEnd(Part::Reference),
-            ),
-            (
-                "https://h/o/r\u{a0}?ref=v1",
-                Unsafe::BlankEnd(Part::Repository),
-            ),
-            (
-                "https://h/o/r\u{3000}//d",
-                Unsafe::BlankEnd(Part::Repository),
-            ),
+            ("git@h:o/r?ref=v1\u{3000}", Unsafe::BlankEnd(Part::Reference)),
+            ("https://h/o/r\u{a0}?ref=v1", Unsafe::BlankEnd(Part::Repository)),
+            ("https://h/o/r\u{3000}//d", Unsafe::BlankEnd(Part::Repository)),
             ("ssh://git@h/o/r#x?ref=v1", Unsafe::Fragment),
             ("https://h/x.yaml#x", Unsafe::Fragment),
             ("github.com/o/r?ref=a b", Unsafe::Blank(Part::Ref)),
@@ -339,10 +328,7 @@ mod tests {
         // For a file as for a repository.
         let file = refuse_unsafe("https://evil.example=/@github.com/o/x.yaml", None);
         assert_eq!(file, Err(Unsafe::Malformed(Part::Host)));
-        assert_eq!(
-            refuse_unsafe("https://[2001:db8::1]:8/x.yaml", None),
-            Ok(())
-        );
+        assert_eq!(refuse_unsafe("https://[2001:db8::1]:8/x.yaml", None), Ok(()));
     }
 
     #[test]
@@ -371,10 +357,7 @@ mod tests {
         ] {
             let text = format!("github.com/o/r?ref={reference}");
             let result = check(&text);
-            assert!(
-                matches!(result, Err(Unsafe::NotARef(_))),
-                "{text}: {result:?}"
-            );
+            assert!(matches!(result, Err(Unsafe::NotARef(_))), "{text}: {result:?}");
         }
     }
 

@@ -57,9 +57,7 @@ impl<'a> Page<'a> {
             .or_else(|| strip_prefix_ignore_case(location, "http://"))
             .or_else(|| strip_prefix_ignore_case(location, "github.com/").map(|_| location))?;
         let (authority, path) = rest.split_once('/')?;
-        let host = authority
-            .rsplit_once('@')
-            .map_or(authority, |(_, host)| host);
+        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
         let segments: Vec<&str> = path.split('/').filter(|s| !s.is_empty()).collect();
         let before = path.split("//").next().unwrap_or_default();
         Some(Page {
@@ -85,21 +83,15 @@ impl<'a> Page<'a> {
         match *kind {
             "blob" | "blame" | "edit" => match path {
                 [] => None,
-                [directory @ .., last] if is_kustomization(last) => Some(root_hint(
-                    &format!("https://github.com/{owner}/{repo}"),
-                    directory,
-                    reference,
-                )),
+                [directory @ .., last] if is_kustomization(last) => {
+                    Some(root_hint(&format!("https://github.com/{owner}/{repo}"), directory, reference))
+                }
                 _ => Some(file_hint(&format!(
                     "https://raw.githubusercontent.com/{owner}/{repo}/{reference}/{}",
                     path.join("/")
                 ))),
             },
-            "tree" => Some(root_hint(
-                &format!("https://github.com/{owner}/{repo}"),
-                path,
-                reference,
-            )),
+            "tree" => Some(root_hint(&format!("https://github.com/{owner}/{repo}"), path, reference)),
             _ => None,
         }
     }
@@ -116,9 +108,7 @@ impl<'a> Page<'a> {
             [.., last] if is_yaml(last) && !is_kustomization(last) => {
                 file_hint(&format!("{repository}/raw/{reference}/{}", path.join("/")))
             }
-            [directory @ .., last] if is_kustomization(last) => {
-                root_hint(&repository, directory, reference)
-            }
+            [directory @ .., last] if is_kustomization(last) => root_hint(&repository, directory, reference),
             _ => root_hint(&repository, path, reference),
         })
     }
@@ -157,10 +147,9 @@ impl<'a> Page<'a> {
             ("blob" | "blame" | "edit", [directory @ .., last]) if is_kustomization(last) => {
                 Some(root_hint(&repository, directory, reference))
             }
-            ("blob" | "blame" | "edit", [_, ..]) => Some(file_hint(&format!(
-                "{repository}/-/raw/{reference}/{}",
-                path.join("/")
-            ))),
+            ("blob" | "blame" | "edit", [_, ..]) => {
+                Some(file_hint(&format!("{repository}/-/raw/{reference}/{}", path.join("/"))))
+            }
             ("tree", _) => Some(root_hint(&repository, path, reference)),
             _ => None,
         }
@@ -189,10 +178,7 @@ impl<'a> Page<'a> {
     }
 
     fn query_value(&self, key: &str) -> Option<String> {
-        let mut pairs = self
-            .query
-            .split('&')
-            .filter_map(|pair| pair.split_once('='));
+        let mut pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));
         let (_, value) = pairs.find(|(name, _)| *name == key)?;
         let value = percent_decode_str(value).decode_utf8().ok()?;
         let shown = !value.is_empty() && !value.chars().any(char::is_control);
@@ -204,10 +190,7 @@ impl<'a> Page<'a> {
 /// that lead to the archive, one directory that holds all of it, and the way in there.
 fn archive(owner: &str, repo: &str, names: &[&str]) -> Option<String> {
     let ends = [".zip", ".tar.gz", ".tgz"];
-    let name_of = |name: &&str| {
-        ends.iter()
-            .find_map(|end| name.strip_suffix(end).map(str::to_owned))
-    };
+    let name_of = |name: &&str| ends.iter().find_map(|end| name.strip_suffix(end).map(str::to_owned));
     let at = names.iter().position(|name| name_of(name).is_some())?;
     let (before, rest) = names.split_at_checked(at)?;
     let (file, inside) = rest.split_first()?;
@@ -243,16 +226,11 @@ fn root_url(repository: &str, path: &[&str], reference: &str) -> String {
 }
 
 fn is_kustomization(name: &str) -> bool {
-    matches!(
-        name,
-        "kustomization.yaml" | "kustomization.yml" | "Kustomization"
-    )
+    matches!(name, "kustomization.yaml" | "kustomization.yml" | "Kustomization")
 }
 
 fn is_yaml(name: &str) -> bool {
-    [".yaml", ".yml", ".json"]
-        .iter()
-        .any(|end| name.ends_with(end))
+    [".yaml", ".yml", ".json"].iter().any(|end| name.ends_with(end))
 }
 
 #[cfg(test)]
@@ -263,50 +241,23 @@ mod tests {
     #[test]
     fn pages() {
         for (text, instead) in [
-            (
-                "https://github.com/o/r/blob/main/a/x.yaml",
-                "https://raw.githubusercontent.com/o/r/main/a/x.yaml",
-            ),
+            ("https://github.com/o/r/blob/main/a/x.yaml", "https://raw.githubusercontent.com/o/r/main/a/x.yaml"),
             (
                 "https://u:hunter2@www.GitHub.com/o/r/blob/main/x.yaml?raw=true#L1",
                 "https://raw.githubusercontent.com/o/r/main/x.yaml",
             ),
-            (
-                "github.com/o/r/blob/v1/a/kustomization.yaml",
-                "https://github.com/o/r//a?ref=v1",
-            ),
-            (
-                "https://github.com/o/r/tree/main/a/b/",
-                "https://github.com/o/r//a/b?ref=main",
-            ),
-            (
-                "https://github.com/o/r/tree/main",
-                "https://github.com/o/r?ref=main",
-            ),
+            ("github.com/o/r/blob/v1/a/kustomization.yaml", "https://github.com/o/r//a?ref=v1"),
+            ("https://github.com/o/r/tree/main/a/b/", "https://github.com/o/r//a/b?ref=main"),
+            ("https://github.com/o/r/tree/main", "https://github.com/o/r?ref=main"),
             (
                 "https://gitlab.com/g/sub/r/-/blob/main/a/x.yaml?ref_type=heads",
                 "https://gitlab.com/g/sub/r/-/raw/main/a/x.yaml",
             ),
-            (
-                "https://git.example.com:8443/g/r/-/tree/v1/a",
-                "https://git.example.com:8443/g/r//a?ref=v1",
-            ),
-            (
-                "https://gitlab.com/g/r/-/blob/v1/a/kustomization.yml",
-                "https://gitlab.com/g/r//a?ref=v1",
-            ),
-            (
-                "https://bitbucket.org/ws/r/src/main/a/",
-                "https://bitbucket.org/ws/r//a?ref=main",
-            ),
-            (
-                "https://bitbucket.org/ws/r/src/main/a/x.yaml",
-                "https://bitbucket.org/ws/r/raw/main/a/x.yaml",
-            ),
-            (
-                "https://bitbucket.org/ws/r/src/main",
-                "https://bitbucket.org/ws/r?ref=main",
-            ),
+            ("https://git.example.com:8443/g/r/-/tree/v1/a", "https://git.example.com:8443/g/r//a?ref=v1"),
+            ("https://gitlab.com/g/r/-/blob/v1/a/kustomization.yml", "https://gitlab.com/g/r//a?ref=v1"),
+            ("https://bitbucket.org/ws/r/src/main/a/", "https://bitbucket.org/ws/r//a?ref=main"),
+            ("https://bitbucket.org/ws/r/src/main/a/x.yaml", "https://bitbucket.org/ws/r/raw/main/a/x.yaml"),
+            ("https://bitbucket.org/ws/r/src/main", "https://bitbucket.org/ws/r?ref=main"),
             (
                 "https://dev.azure.com/o/p/_git/r?path=/a/b&version=GBmain",
                 "https://dev.azure.com/o/p/_git/r//a/b?ref=main",
@@ -319,10 +270,7 @@ mod tests {
                 "https://dev.azure.com/o/p/_git/r?version=GBmain&token=hunter2",
                 "https://dev.azure.com/o/p/_git/r?ref=main",
             ),
-            (
-                "https://dev.azure.com/o/p/_git/r?path=/a",
-                "https://dev.azure.com/o/p/_git/r//a?ref=REF",
-            ),
+            ("https://dev.azure.com/o/p/_git/r?path=/a", "https://dev.azure.com/o/p/_git/r//a?ref=REF"),
         ] {
             let hint = web_page_hint(text).expect(text);
             assert_eq!(hint, format!("this is a web page; write {instead}"));
@@ -336,20 +284,11 @@ mod tests {
                 "https://github.com/o/r/archive/v0.5.1.zip//r-0.5.1/config/crd",
                 "https://github.com/o/r//config/crd?ref=v0.5.1",
             ),
-            (
-                "github.com/o/r/archive/refs/tags/v1.tar.gz//r-1/a?x=y",
-                "https://github.com/o/r//a?ref=v1",
-            ),
-            (
-                "https://github.com/o/r/archive/refs/heads/feature/x.zip",
-                "https://github.com/o/r?ref=feature/x",
-            ),
+            ("github.com/o/r/archive/refs/tags/v1.tar.gz//r-1/a?x=y", "https://github.com/o/r//a?ref=v1"),
+            ("https://github.com/o/r/archive/refs/heads/feature/x.zip", "https://github.com/o/r?ref=feature/x"),
         ] {
             let hint = web_page(text).expect(text);
-            assert_eq!(
-                hint,
-                format!("kustomize reads no archives; write {instead}")
-            );
+            assert_eq!(hint, format!("kustomize reads no archives; write {instead}"));
         }
         assert_eq!(web_page("https://github.com/o/r/archive/v1/x.yaml"), None);
         let directory = "https://github.com/o/r//archive/v1.zip/base?ref=v1";
@@ -361,12 +300,7 @@ mod tests {
         for (text, repo_path, directory, reference) in [
             ("https://github.com/o/r/tree/main/a", "o/r", "a", "main"),
             ("https://gitlab.com/g/s/r/-/tree/v1/a", "g/s/r", "a", "v1"),
-            (
-                "https://dev.azure.com/o/p/_git/r?path=/a/b&version=GC1",
-                "o/p/_git/r",
-                "a/b",
-                "1",
-            ),
+            ("https://dev.azure.com/o/p/_git/r?path=/a/b&version=GC1", "o/p/_git/r", "a/b", "1"),
         ] {
             let hint = web_page_hint(text).expect(text);
             let spec = RepoSpec::parse(hint.rsplit(' ').next().unwrap()).unwrap();

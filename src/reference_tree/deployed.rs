@@ -51,11 +51,7 @@ impl Survey {
     /// Walks a tree from some directories.
     pub(crate) fn from(tree: Rc<dyn Listing>, directories: &[String]) -> Survey {
         let explored = inputs::explore(tree.clone(), directories);
-        Survey {
-            tree,
-            kustomizations: OnceCell::new(),
-            explored,
-        }
+        Survey { tree, kustomizations: OnceCell::new(), explored }
     }
 
     /// Returns the tree.
@@ -117,8 +113,7 @@ impl Survey {
     /// tree does not hold.
     fn builders(&self, targets: &Targets, load_restrictor: LoadRestrictor) -> Result<Vec<Builder>> {
         let graph = &self.explored.graph;
-        let mut builders =
-            targets.builders(graph, &*self.tree, &self.directories()?, load_restrictor)?;
+        let mut builders = targets.builders(graph, &*self.tree, &self.directories()?, load_restrictor)?;
         if !builders.is_empty() {
             let reference_tree = self.reference_tree()?;
             let reach = Reach::new(&reference_tree);
@@ -156,9 +151,7 @@ impl Survey {
                 continue;
             };
             // What is here says nothing of another revision.
-            let (Found::Kustomization(_) | Found::Directory(_), true) =
-                (&here.found, here.revision.is_this)
-            else {
+            let (Found::Kustomization(_) | Found::Directory(_), true) = (&here.found, here.revision.is_this) else {
                 continue;
             };
             let mut reached = reach.from(&target.roots(here, &all));
@@ -166,8 +159,7 @@ impl Survey {
                 let engine = target.engine;
                 let state = self.state_of_component(&all, engine, &here.path, &component.text)?;
                 let may_miss = target.build.ignore_missing_components;
-                let state = state
-                    .filter(|state| !may_miss || ![MISSING, OUTSIDE, LEFT_OUT].contains(state));
+                let state = state.filter(|state| !may_miss || ![MISSING, OUTSIDE, LEFT_OUT].contains(state));
                 reached.extend(state.map(|state| Reached {
                     name: redact::url(&component.text),
                     state: format!("component of the object, {state}"),
@@ -253,11 +245,7 @@ impl<'a> Reach<'a> {
         let roots = nodes
             .filter(|(_, node)| matches!(node.kind, NodeKind::Root { .. }))
             .map(|(index, node)| (node.name.as_str(), index));
-        Reach {
-            tree,
-            roots: roots.collect(),
-            named,
-        }
+        Reach { tree, roots: roots.collect(), named }
     }
 
     /// Returns what is not in the tree among what the directories lead to, sorted.
@@ -267,9 +255,7 @@ impl<'a> Reach<'a> {
             directory => directory.to_owned(),
         };
         let starts = directories.iter().map(name);
-        let mut todo: Vec<usize> = starts
-            .filter_map(|name| self.roots.get(name.as_str()).copied())
-            .collect();
+        let mut todo: Vec<usize> = starts.filter_map(|name| self.roots.get(name.as_str()).copied()).collect();
         let mut seen = HashSet::new();
         let mut reached = BTreeSet::new();
         while let Some(index) = todo.pop() {
@@ -279,18 +265,12 @@ impl<'a> Reach<'a> {
             todo.extend(self.named.get(&index).into_iter().flatten());
             let node = &self.tree.nodes[index];
             let is_away = match &node.kind {
-                NodeKind::Git { .. }
-                | NodeKind::Http { .. }
-                | NodeKind::Chart { .. }
-                | NodeKind::Broken { .. } => true,
+                NodeKind::Git { .. } | NodeKind::Http { .. } | NodeKind::Chart { .. } | NodeKind::Broken { .. } => true,
                 NodeKind::Root { broken, .. } => broken.is_some(),
                 NodeKind::File { .. } => false,
             };
             if is_away {
-                reached.insert(Reached {
-                    name: node.name.clone(),
-                    state: node.state(),
-                });
+                reached.insert(Reached { name: node.name.clone(), state: node.state() });
             }
         }
         reached.into_iter().collect()
@@ -321,9 +301,7 @@ remotes:
 
     fn tree(files: &[(&str, &str)]) -> Rc<MemoryTree> {
         let source = source("");
-        Rc::new(testing::tree(
-            &[files, &[("source.yaml", &*source)]].concat(),
-        ))
+        Rc::new(testing::tree(&[files, &[("source.yaml", &*source)]].concat()))
     }
 
     fn identity(config: &Config) -> Identity {
@@ -351,11 +329,7 @@ remotes:
         let mut all = targets.targets.iter();
         let target = all.find(|target| target.object.name == name).unwrap();
         let reaches = target.reaches.as_ref()?.iter();
-        Some(
-            reaches
-                .map(|one| format!("{}: {}", one.name, one.state))
-                .collect(),
-        )
+        Some(reaches.map(|one| format!("{}: {}", one.name, one.state)).collect())
     }
 
     #[test]
@@ -372,18 +346,9 @@ remotes:
             ("kustomize-localize.lock", LOCK),
             ("local/kustomization.yaml", "resources: [../base/x.yaml]\n"),
             ("base/x.yaml", "kind: X\n"),
-            (
-                "locked/kustomization.yaml",
-                "resources:\n- https://github.com/acme/bases//web?ref=v1\n",
-            ),
-            (
-                "floating/kustomization.yaml",
-                "resources:\n- ../locked\n- https://example.com/x.yaml\n- nothing.yaml\n",
-            ),
-            (
-                "generated/a/kustomization.yaml",
-                "resources: [../../locked]\n",
-            ),
+            ("locked/kustomization.yaml", "resources:\n- https://github.com/acme/bases//web?ref=v1\n"),
+            ("floating/kustomization.yaml", "resources:\n- ../locked\n- https://example.com/x.yaml\n- nothing.yaml\n"),
+            ("generated/a/kustomization.yaml", "resources: [../../locked]\n"),
         ]);
         // Flux lets a root load files beside it.
         assert_eq!(reached(&targets, "local").unwrap(), [""; 0]);
@@ -402,23 +367,14 @@ remotes:
         let targets = surveyed(&[
             ("apps.yaml", &target("web", "web")),
             ("kustomize-localize.lock", LOCK),
-            (
-                "web/kustomization.yaml",
-                "resources:\n- https://github.com/acme/bases//other?ref=v1\n",
-            ),
+            ("web/kustomization.yaml", "resources:\n- https://github.com/acme/bases//other?ref=v1\n"),
         ]);
-        assert_eq!(
-            reached(&targets, "web").unwrap(),
-            ["https://github.com/acme/bases//other?ref=v1: tag, not locked"]
-        );
+        assert_eq!(reached(&targets, "web").unwrap(), ["https://github.com/acme/bases//other?ref=v1: tag, not locked"]);
     }
 
     #[test]
     fn what_is_here_says_nothing_of_another_revision() {
-        let mut all = tree(&[
-            ("apps.yaml", &target("web", "web")),
-            ("web/kustomization.yaml", "namePrefix: a-\n"),
-        ]);
+        let mut all = tree(&[("apps.yaml", &target("web", "web")), ("web/kustomization.yaml", "namePrefix: a-\n")]);
         let tagged = source("").replace("branch: main", "tag: v1");
         let files = Rc::get_mut(&mut all).unwrap();
         files.file("source.yaml", tagged.as_bytes(), false);
@@ -429,7 +385,8 @@ remotes:
 
     #[test]
     fn a_component_that_is_not_there_is_reached() {
-        let components = "../parts, ../gone, ../base, ../../out, 'https://example.com/o/r//part', '../all/*', '../${x}'";
+        let components =
+            "../parts, ../gone, ../base, ../../out, 'https://example.com/o/r//part', '../all/*', '../${x}'";
         let reached = |more: &str| {
             let added = format!("  components: [{components}]\n{more}");
             let targets = surveyed(&[
@@ -461,10 +418,7 @@ remotes:
 
     #[test]
     fn a_component_that_is_no_directory_of_the_tree_is_reached() {
-        let flux = target("web", "web").replace(
-            "---\n",
-            "  components: [../link, ../file, ../loop, ../away]\n",
-        );
+        let flux = target("web", "web").replace("---\n", "  components: [../link, ../file, ../loop, ../away]\n");
         let argo = "apiVersion: argoproj.io/v1alpha1
 kind: Application
 metadata: {name: web}
@@ -532,9 +486,7 @@ spec:
         let find = |before: &Targets, built: &[(Builder, Output)]| {
             targets::built::find_built(&*tree, &config, || Ok(identity(&config)), before, built)
         };
-        let found = survey
-            .built(found, LoadRestrictor::RootOnly, run, find)
-            .unwrap();
+        let found = survey.built(found, LoadRestrictor::RootOnly, run, find).unwrap();
         let line = |target: &targets::Target| {
             let path = match &target.place {
                 Place::Here(here) => here.path.as_str(),
@@ -564,18 +516,12 @@ patches:
                 ("prod/kustomization.yaml", PATCHED),
                 ("test/kustomization.yaml", "resources: [../apps]\n"),
                 ("more/kustomization.yaml", "resources: [../test]\n"),
-                (
-                    "away/kustomization.yaml",
-                    "resources: [../apps, 'https://example.com/x.yaml']\n",
-                ),
+                ("away/kustomization.yaml", "resources: [../apps, 'https://example.com/x.yaml']\n"),
                 ("unrelated/kustomization.yaml", "namePrefix: x-\n"),
             ],
             &[
                 ("prod/kustomization.yaml", Ok(target("web", "other").into())),
-                (
-                    "more/kustomization.yaml",
-                    Ok(target("more-web", "web").into()),
-                ),
+                ("more/kustomization.yaml", Ok(target("more-web", "web").into())),
                 ("away/kustomization.yaml", Err("it is away".to_owned())),
             ],
         );
@@ -606,22 +552,12 @@ patches:
     #[test]
     fn rings_are_built_by_nothing() {
         // Two that deploy and patch each other.
-        let by =
-            |name: &str| format!("Some((\"Flux Kustomization {name} ({name}/x.yaml:1)\", None))");
-        let (names, found) = built(
-            &[
-                ("one/x.yaml", &patching("one", "two")),
-                ("two/x.yaml", &patching("two", "one")),
-            ],
-            &[],
-        );
+        let by = |name: &str| format!("Some((\"Flux Kustomization {name} ({name}/x.yaml:1)\", None))");
+        let (names, found) =
+            built(&[("one/x.yaml", &patching("one", "two")), ("two/x.yaml", &patching("two", "one"))], &[]);
         assert_eq!(names, [""; 0]);
-        let line = |name: &str, path: &str| {
-            format!(
-                "Kustomization flux-system/{name} ({name}/x.yaml:1) {path} {}",
-                by(path)
-            )
-        };
+        let line =
+            |name: &str, path: &str| format!("Kustomization flux-system/{name} ({name}/x.yaml:1) {path} {}", by(path));
         assert_eq!(found, [line("one", "two"), line("two", "one")]);
         // Kustomizations that lead to each other.
         let (names, found) = built(
@@ -633,10 +569,7 @@ patches:
             &[],
         );
         assert_eq!(names, [""; 0]);
-        assert!(
-            found[0].contains("kustomization.yaml\", None))"),
-            "{found:?}"
-        );
+        assert!(found[0].contains("kustomization.yaml\", None))"), "{found:?}");
     }
 
     #[test]
@@ -644,17 +577,11 @@ patches:
         let mut files: Vec<(String, String)> = (0..10_000)
             .map(|number| {
                 let next = format!("n{}", number + 1);
-                (
-                    format!("n{number}/x.yaml"),
-                    patching(&format!("o{number}"), &next),
-                )
+                (format!("n{number}/x.yaml"), patching(&format!("o{number}"), &next))
             })
             .collect();
         files.push(("all/x.yaml".to_owned(), patching("all", "")));
-        let files: Vec<(&str, &str)> = files
-            .iter()
-            .map(|(file, text)| (file.as_str(), text.as_str()))
-            .collect();
+        let files: Vec<(&str, &str)> = files.iter().map(|(file, text)| (file.as_str(), text.as_str())).collect();
         let targets = surveyed(&files);
         assert_eq!(targets.targets.len(), 10_001);
         let changed = |one: &&targets::Target| one.changed_by.is_some();
@@ -669,23 +596,18 @@ patches:
             &[
                 ("base/kustomization.yaml", "resources: [root.yaml]\n"),
                 ("base/root.yaml", &patching("root", "apps")),
-                (
-                    "prod/kustomization.yaml",
-                    &PATCHED.replace("../apps", "../base"),
-                ),
+                ("prod/kustomization.yaml", &PATCHED.replace("../apps", "../base")),
                 ("more/kustomization.yaml", "resources: [web.yaml]\n"),
                 ("more/web.yaml", &target("web", "web")),
             ],
-            &[
-                ("prod/kustomization.yaml", Ok(patched.into())),
-                (by, Ok(target("web", "x").into())),
-            ],
+            &[("prod/kustomization.yaml", Ok(patched.into())), (by, Ok(target("web", "x").into()))],
         );
         assert_eq!(names, ["prod/kustomization.yaml[]", &format!("{by}[]")]);
         assert_eq!(
             found,
             [
-                "Kustomization flux-system/root (base/root.yaml:1, built by prod/kustomization.yaml) more None".to_owned(),
+                "Kustomization flux-system/root (base/root.yaml:1, built by prod/kustomization.yaml) more None"
+                    .to_owned(),
                 format!("Kustomization flux-system/web (more/web.yaml:1, built by {by}) x None"),
             ]
         );
@@ -697,10 +619,7 @@ patches:
             &[
                 ("apps/kustomization.yaml", "resources: [apps.yaml]\n"),
                 ("apps/apps.yaml", &target("web", "web")),
-                (
-                    "prod/kustomization.yaml",
-                    "resources: [../apps]\nnamePrefix: a-\n",
-                ),
+                ("prod/kustomization.yaml", "resources: [../apps]\nnamePrefix: a-\n"),
             ],
             &[],
         );

@@ -99,21 +99,12 @@ pub(crate) fn summary(outcome: &Outcome) -> String {
     let mut text = String::new();
     for (target, changer) in unbuilt(affected) {
         let by = visible(&target.by());
-        text.push_str(&format!(
-            "{by}: compared as written: {} may change it\n",
-            visible(&changer.name)
-        ));
+        text.push_str(&format!("{by}: compared as written: {} may change it\n", visible(&changer.name)));
         if let Some(why) = &changer.not_built {
             text.push_str(&format!("  not built: {}\n", visible(why)));
         }
     }
-    for Unread {
-        file,
-        line,
-        message,
-        ..
-    } in &affected.unread
-    {
+    for Unread { file, line, message, .. } in &affected.unread {
         let place = match line {
             0 => visible(file),
             line => format!("{}:{line}", visible(file)),
@@ -139,8 +130,7 @@ fn unbuilt(affected: &Affected) -> impl Iterator<Item = (&Target, &Changer)> {
 
 /// Returns how many of all are affected, and how many are gone.
 fn numbers(affected: impl Iterator<Item = Status>, total: usize, noun: &str) -> String {
-    let (removed, there): (Vec<Status>, Vec<Status>) =
-        affected.partition(|one| *one == Status::Removed);
+    let (removed, there): (Vec<Status>, Vec<Status>) = affected.partition(|one| *one == Status::Removed);
     let mut text = format!("{} of {}", there.len(), counted(total, noun));
     if !removed.is_empty() {
         text.push_str(&format!(" ({} removed)", removed.len()));
@@ -152,21 +142,14 @@ fn numbers(affected: impl Iterator<Item = Status>, total: usize, noun: &str) -> 
 pub(crate) fn paths(outcome: &Outcome) -> String {
     let roots = outcome.affected.roots.iter();
     let there = roots.filter(|root| root.status != Status::Removed);
-    there
-        .map(|root| format!("{}\n", shown(&root.directory)))
-        .collect()
+    there.map(|root| format!("{}\n", shown(&root.directory))).collect()
 }
 
 /// Returns all of it as one JSON object.
 pub(crate) fn json(outcome: &Outcome) -> String {
     let roots = outcome.affected.roots.iter().map(|root| {
         let (path, remote) = parts(&root.cause);
-        JsonRoot {
-            directory: shown(&root.directory),
-            status: status(root.status),
-            path,
-            remote,
-        }
+        JsonRoot { directory: shown(&root.directory), status: status(root.status), path, remote }
     });
     let targets = outcome.affected.targets.iter().map(|one| {
         let (path, remote) = parts(&one.cause);
@@ -195,12 +178,7 @@ pub(crate) fn json(outcome: &Outcome) -> String {
                 not_built: changer.not_built.as_deref(),
             })
             .collect(),
-        unread: outcome
-            .affected
-            .unread
-            .iter()
-            .map(JsonUnread::from)
-            .collect(),
+        unread: outcome.affected.unread.iter().map(JsonUnread::from).collect(),
     })
 }
 

@@ -12,11 +12,7 @@ use crate::record::Change;
 const NAMED: usize = 10;
 
 /// Writes the result of the builds. Why roots were not built is said once for each reason, and with `verbose` for all.
-pub(super) fn write_proof(
-    out: &mut String,
-    checked: &BuildCheck,
-    verbose: bool,
-) -> std::fmt::Result {
+pub(super) fn write_proof(out: &mut String, checked: &BuildCheck, verbose: bool) -> std::fmt::Result {
     if let Some(reason) = &checked.without {
         return writeln!(out, "  not verified: {}", visible(reason));
     }
@@ -27,10 +23,7 @@ pub(super) fn write_proof(
         [] => String::new(),
         how => format!(" ({})", how.join(", ")),
     };
-    let is_verified = checked
-        .targets
-        .iter()
-        .any(|target| target.verdict.is_same());
+    let is_verified = checked.targets.iter().any(|target| target.verdict.is_same());
     let not = if is_verified { "" } else { "not " };
     writeln!(out, "  {not}verified: {}{how}", counts(checked))?;
     let mut unbuilt: BTreeMap<(&str, &str), Vec<&TargetCheck>> = BTreeMap::new();
@@ -78,9 +71,7 @@ fn counts(checked: &BuildCheck) -> String {
     for target in &checked.targets {
         *counts.entry(came_to(target)).or_default() += 1;
     }
-    let parts = counts
-        .into_iter()
-        .map(|((_, what, how), count)| format!("{} {how}", counted(count, what)));
+    let parts = counts.into_iter().map(|((_, what, how), count)| format!("{} {how}", counted(count, what)));
     parts.collect::<Vec<_>>().join(", ")
 }
 
@@ -91,9 +82,7 @@ fn came_to(target: &TargetCheck) -> (u8, &'static str, &'static str) {
         Verdict::VerifiedBefore => (3, "build", "verified before, from the same inputs"),
         Verdict::NotBuilt { .. } => (4, "root", "did not build before either"),
         Verdict::Skipped { .. } => (6, "root", "skipped"),
-        Verdict::Differs(_) | Verdict::Unsteady(_) | Verdict::Broken { .. } => {
-            (7, "build", "different")
-        }
+        Verdict::Differs(_) | Verdict::Unsteady(_) | Verdict::Broken { .. } => (7, "build", "different"),
     }
 }
 
@@ -105,10 +94,7 @@ pub(super) fn write_differences(out: &mut String, checked: &BuildCheck) -> std::
         1 => String::new(),
         all => format!(", in {} of {}", differing.len(), counted(all, "build")),
     };
-    writeln!(
-        out,
-        "not localized: the localized build differs from the original{of}"
-    )?;
+    writeln!(out, "not localized: the localized build differs from the original{of}")?;
     for target in differing.iter().take(NAMED) {
         write_target(out, checked, target)?;
     }
@@ -127,12 +113,7 @@ pub(super) fn write_differences(out: &mut String, checked: &BuildCheck) -> std::
         }
     }
     if !checked.converted.is_empty() {
-        let named: Vec<_> = checked
-            .converted
-            .iter()
-            .take(NAMED)
-            .map(String::as_str)
-            .collect();
+        let named: Vec<_> = checked.converted.iter().take(NAMED).map(String::as_str).collect();
         writeln!(
             out,
             "  by `.gitattributes` a checkout changes the bytes of files on one side only: {}{}",
@@ -142,10 +123,7 @@ pub(super) fn write_differences(out: &mut String, checked: &BuildCheck) -> std::
                 more => format!(" and {more} more"),
             }
         )?;
-        writeln!(
-            out,
-            "  write attributes that hold in both places: a pattern without a path, or one more line"
-        )?;
+        writeln!(out, "  write attributes that hold in both places: a pattern without a path, or one more line")?;
     }
     if let Some(kept) = &checked.kept {
         writeln!(out, "  both outputs: {}", visible(kept))?;
@@ -156,9 +134,9 @@ pub(super) fn write_differences(out: &mut String, checked: &BuildCheck) -> std::
 /// Returns the error that ends a run whose results differ from their originals.
 pub(super) fn refusal(checked: &BuildCheck) -> Option<Failure> {
     let differs = |target: &&TargetCheck| target.verdict.differs();
-    let mut failure = checked.differs().then(|| {
-        Failure::new("nothing was written: the localized build differs from the original")
-    })?;
+    let mut failure = checked
+        .differs()
+        .then(|| Failure::new("nothing was written: the localized build differs from the original"))?;
     let steps = checked.targets.iter().filter(differs);
     let steps: BTreeSet<&str> = steps.filter_map(|one| one.next_step).collect();
     for step in steps {
@@ -183,28 +161,17 @@ fn write_target(out: &mut String, checked: &BuildCheck, target: &TargetCheck) ->
     let which = which(checked, target);
     let program = program(checked);
     match &target.verdict {
-        Verdict::Identical
-        | Verdict::VerifiedBefore
-        | Verdict::NotBuilt { .. }
-        | Verdict::Skipped { .. } => {}
-        Verdict::Broken { reason } => writeln!(
-            out,
-            "  {which}the original builds, the result does not: {}",
-            visible(reason)
-        )?,
+        Verdict::Identical | Verdict::VerifiedBefore | Verdict::NotBuilt { .. } | Verdict::Skipped { .. } => {}
+        Verdict::Broken { reason } => {
+            writeln!(out, "  {which}the original builds, the result does not: {}", visible(reason))?
+        }
         Verdict::Unsteady(difference) => {
-            writeln!(
-                out,
-                "  {which}the original does not build to the same twice, so nothing can be compared"
-            )?;
+            writeln!(out, "  {which}the original does not build to the same twice, so nothing can be compared")?;
             write_difference(out, difference)?;
         }
         Verdict::Differs(difference) => {
-            let what = if difference.objects.is_empty() {
-                "the same objects in another order"
-            } else {
-                "the outputs differ"
-            };
+            let what =
+                if difference.objects.is_empty() { "the same objects in another order" } else { "the outputs differ" };
             writeln!(out, "  {which}{what} ({program})")?;
             write_difference(out, difference)?;
         }
@@ -217,10 +184,7 @@ fn write_live(out: &mut String, checked: &BuildCheck, target: &TargetCheck) -> s
     if let Some(live) = &target.live {
         let which = which(checked, target);
         let live = visible(live);
-        writeln!(
-            out,
-            "  {which}the original was built with the live upstream: {live}"
-        )?;
+        writeln!(out, "  {which}the original was built with the live upstream: {live}")?;
     }
     Ok(())
 }
@@ -260,28 +224,15 @@ mod tests {
         let broken = target(Verdict::NotBuilt { reason: reason() });
         let skipped = target(Verdict::Skipped { reason: reason() });
         for (targets, line) in [
-            (
-                vec![plain.clone()],
-                "verified: builds are identical: 50 bytes",
-            ),
-            (
-                vec![plain.clone(), plain.clone()],
-                "verified: 2 builds identical",
-            ),
+            (vec![plain.clone()], "verified: builds are identical: 50 bytes"),
+            (vec![plain.clone(), plain.clone()], "verified: 2 builds identical"),
             (
                 vec![broken.clone(), plain.clone(), before.clone(), skipped],
                 "verified: 1 build identical, 1 build verified before, from the same inputs, 1 root did not build before either, 1 root skipped",
             ),
-            (
-                vec![broken.clone(), broken],
-                "not verified: 2 roots did not build before either",
-            ),
+            (vec![broken.clone(), broken], "not verified: 2 roots did not build before either"),
         ] {
-            let checked = BuildCheck {
-                by: Some(Builder::default()),
-                targets,
-                ..BuildCheck::default()
-            };
+            let checked = BuildCheck { by: Some(Builder::default()), targets, ..BuildCheck::default() };
             let mut out = String::new();
             write_proof(&mut out, &checked, false).unwrap();
             assert!(out.starts_with(&format!("  {line} (")), "{out}");

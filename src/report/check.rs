@@ -64,8 +64,7 @@ fn summary(checked: &Checked) -> String {
         1 => line.push_str(" (1 differs in the working tree)"),
         count => line.push_str(&format!(" ({count} differ in the working tree)")),
     }
-    let allowed =
-        checked.findings.len() - checked.count(Severity::Error) - checked.count(Severity::Warning);
+    let allowed = checked.findings.len() - checked.count(Severity::Error) - checked.count(Severity::Warning);
     let mut parts: Vec<String> = [Severity::Error, Severity::Warning]
         .into_iter()
         .map(|severity| (checked.count(severity), severity))
@@ -86,10 +85,7 @@ fn summary(checked: &Checked) -> String {
     }
     let unbuilt = match checked.untold.len() {
         0 => String::new(),
-        count => format!(
-            "; not looked at: {} that only a build or the cluster knows",
-            counted(count, "target")
-        ),
+        count => format!("; not looked at: {} that only a build or the cluster knows", counted(count, "target")),
     };
     format!("{line}: {}{unbuilt}", parts.join(", "))
 }
@@ -97,24 +93,11 @@ fn summary(checked: &Checked) -> String {
 /// Returns what a reviewer looks at: what the configuration and the locks say otherwise than those of the base.
 fn news(checked: &Checked) -> [(&'static str, Vec<String>); 2] {
     let lines = checked.new_config.iter();
-    let locked = |added: &Added| {
-        format!(
-            "{}:{}: {} {}",
-            visible(&added.lock),
-            added.line,
-            visible(&added.remote),
-            added.digest
-        )
-    };
+    let locked =
+        |added: &Added| format!("{}:{}: {} {}", visible(&added.lock), added.line, visible(&added.remote), added.digest);
     [
-        (
-            "new in the configuration",
-            lines.map(|line| visible(&redact::text(line))).collect(),
-        ),
-        (
-            "new in the lock",
-            checked.new_locked.iter().map(locked).collect(),
-        ),
+        ("new in the configuration", lines.map(|line| visible(&redact::text(line))).collect()),
+        ("new in the lock", checked.new_locked.iter().map(locked).collect()),
     ]
 }
 

@@ -31,11 +31,7 @@ pub(crate) fn completion(shell: Shell, command: clap::Command) -> String {
         // With TARGET and NEW_DIR before it, a command would be looked for as the third word.
         Shell::Zsh => {
             let options = without_positionals(&command);
-            with_targets(
-                &script(clap_complete::Shell::Zsh, options, &name),
-                &command,
-                &name,
-            )
+            with_targets(&script(clap_complete::Shell::Zsh, options, &name), &command, &name)
         }
         Shell::Fish => script(clap_complete::Shell::Fish, command, &name) + FISH_GLUE,
     }
@@ -50,10 +46,7 @@ fn script(shell: clap_complete::Shell, mut command: clap::Command, name: &str) -
 /// Lets the script for zsh complete TARGET and NEW_DIR: the first word is a command or a directory, and what follows a
 /// word that is not a command is completed as after [`COPY`].
 fn with_targets(script: &str, command: &clap::Command, name: &str) -> String {
-    let commands: Vec<&str> = command
-        .get_subcommands()
-        .map(clap::Command::get_name)
-        .collect();
+    let commands: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
     let first = format!(
         "\n(( $+functions[_{name}_first] )) ||\n_{name}_first() {{\n    _alternative 'commands:command:_{name}_commands' \
          'directories:directory:_directories'\n}}\n\nif [ \"$funcstack[1]\""
@@ -64,11 +57,7 @@ fn with_targets(script: &str, command: &clap::Command, name: &str) -> String {
     );
     script
         .replacen(&format!("'{COPY}:' \\\n"), "", 1)
-        .replacen(
-            &format!("\":: :_{name}_commands\""),
-            &format!("\":: :_{name}_first\""),
-            1,
-        )
+        .replacen(&format!("\":: :_{name}_commands\""), &format!("\":: :_{name}_first\""), 1)
         .replacen("        case $line[1] in\n", &copy, 1)
         .replacen("\nif [ \"$funcstack[1]\"", &first, 1)
 }

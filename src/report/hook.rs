@@ -12,7 +12,8 @@ use crate::hook::{Change, Done, Running};
 pub(crate) fn installed(installed: &Installed) -> String {
     let mut text = told(&installed.changes);
     if installed.in_tree {
-        text += "these files are in the working tree: commit them, and every clone that sets `core.hooksPath` has them\n";
+        text +=
+            "these files are in the working tree: commit them, and every clone that sets `core.hooksPath` has them\n";
     } else if installed.is_shared {
         text += "all working trees of this repository share them\n";
     }
@@ -24,21 +25,14 @@ pub(crate) fn installed(installed: &Installed) -> String {
 
 /// Returns what taking hooks out came to.
 pub(crate) fn uninstalled(changes: &[Change]) -> String {
-    if changes.is_empty() {
-        "there is nothing to remove\n".to_owned()
-    } else {
-        told(changes)
-    }
+    if changes.is_empty() { "there is nothing to remove\n".to_owned() } else { told(changes) }
 }
 
 /// Returns what a hook found; nothing where it has nothing to say. The framework hides what it does not want.
 pub(crate) fn judged(judgement: &Judgement, hook: Running, shown: Shown) -> String {
     // Among what git and other hooks say.
-    let refs = if judgement.refs.is_empty() {
-        String::new()
-    } else {
-        format!(": {}", visible(&judgement.refs.join(", ")))
-    };
+    let refs =
+        if judgement.refs.is_empty() { String::new() } else { format!(": {}", visible(&judgement.refs.join(", "))) };
     let heading = format!("git kustomize-localize check{refs}:\n");
     let checked = match &judgement.checked {
         Ok(checked) => checked,

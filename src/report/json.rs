@@ -17,10 +17,7 @@ pub(super) struct Tool {
     version: &'static str,
 }
 
-pub(super) const TOOL: Tool = Tool {
-    name: env!("CARGO_PKG_NAME"),
-    version: env!("CARGO_PKG_VERSION"),
-};
+pub(super) const TOOL: Tool = Tool { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") };
 
 /// The object of a target.
 #[derive(Serialize)]
@@ -57,11 +54,7 @@ pub(super) struct JsonUnread<'a> {
 
 impl<'a> From<&'a Unread> for JsonUnread<'a> {
     fn from(unread: &'a Unread) -> Self {
-        JsonUnread {
-            file: &unread.file,
-            line: (unread.line > 0).then_some(unread.line),
-            message: &unread.message,
-        }
+        JsonUnread { file: &unread.file, line: (unread.line > 0).then_some(unread.line), message: &unread.message }
     }
 }
 
@@ -98,10 +91,7 @@ struct JsonFailures<'a> {
 
 /// Returns what stopped the work as one JSON object, with a final newline.
 pub(crate) fn failures_json(failures: &Failures) -> String {
-    report(&JsonFailures {
-        outcome: "failed",
-        errors: failures.0.iter().map(JsonMessage::from).collect(),
-    })
+    report(&JsonFailures { outcome: "failed", errors: failures.0.iter().map(JsonMessage::from).collect() })
 }
 
 impl<'a> From<&'a Failure> for JsonMessage<'a> {
@@ -131,11 +121,7 @@ struct Report<'a, T> {
 
 /// Returns what a command prints with `--format json`: which tool says it in which version, and the content.
 pub(super) fn report(content: &impl Serialize) -> String {
-    render(&Report {
-        version: 1,
-        tool: TOOL,
-        content,
-    })
+    render(&Report { version: 1, tool: TOOL, content })
 }
 
 /// Returns the value as indented JSON with a final newline, and without secrets. What could hide or fake a line of a

@@ -14,11 +14,7 @@ const NAMED: usize = 5;
 /// Writes what was accepted, on one line.
 pub(super) fn write_accepted(out: &mut String, left: &[Left]) -> std::fmt::Result {
     let accepted: Vec<&Left> = left.iter().filter(|left| left.accepted).collect();
-    if accepted.is_empty() {
-        Ok(())
-    } else {
-        writeln!(out, "  stays remote (allowed): {}", labels(&accepted))
-    }
+    if accepted.is_empty() { Ok(()) } else { writeln!(out, "  stays remote (allowed): {}", labels(&accepted)) }
 }
 
 /// Writes what was not accepted, how to bring it in or to accept it, and what happens otherwise: the last line.
@@ -27,14 +23,8 @@ pub(super) fn write_left(out: &mut String, left: &[Left]) -> std::fmt::Result {
     if left.is_empty() {
         return Ok(());
     }
-    if left
-        .iter()
-        .any(|left| matches!(left.what, LeftWhat::Chart { .. }))
-    {
-        writeln!(
-            out,
-            "  to bring charts in: write `helm: true` in .kustomize-localize"
-        )?;
+    if left.iter().any(|left| matches!(left.what, LeftWhat::Chart { .. })) {
+        writeln!(out, "  to bring charts in: write `helm: true` in .kustomize-localize")?;
     }
     let exceptions = left.iter().filter_map(|left| {
         let rule = walk::rules(&left.what).first()?;
@@ -53,10 +43,7 @@ pub(super) fn write_left(out: &mut String, left: &[Left]) -> std::fmt::Result {
 }
 
 fn labels(left: &[&Left]) -> String {
-    let names = left
-        .iter()
-        .take(NAMED)
-        .map(|left| visible(&left.what.label()));
+    let names = left.iter().take(NAMED).map(|left| visible(&left.what.label()));
     let mut text = names.collect::<Vec<_>>().join(", ");
     if left.len() > NAMED {
         text.push_str(&format!(" and {} more", left.len() - NAMED));

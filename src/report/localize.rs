@@ -64,17 +64,8 @@ impl Tell for Outcome {
 
 /// The report about a copy.
 impl Outcome {
-    fn write_copy(
-        &self,
-        out: &mut String,
-        copied: &CopyOutcome,
-        verbose: bool,
-    ) -> std::fmt::Result {
-        let CopyOutcome {
-            target,
-            new_dir,
-            files,
-        } = copied;
+    fn write_copy(&self, out: &mut String, copied: &CopyOutcome, verbose: bool) -> std::fmt::Result {
+        let CopyOutcome { target, new_dir, files } = copied;
         let (target, new_dir) = (visible(target), visible(new_dir));
         let (branch, commit) = match &self.branch {
             Some(branch) => (format!(" on branch {}", branch.name), branch.short_tip()),
@@ -84,17 +75,13 @@ impl Outcome {
             (Status::Written, Some(_)) => {
                 writeln!(out, "localized {target} into {new_dir}{branch} ({commit})")?;
             }
-            (Status::Unchanged, Some(branch)) => writeln!(
-                out,
-                "nothing to do: branch {} ({commit}) holds {target} in {new_dir} already",
-                branch.name
-            )?,
+            (Status::Unchanged, Some(branch)) => {
+                writeln!(out, "nothing to do: branch {} ({commit}) holds {target} in {new_dir} already", branch.name)?
+            }
             (Status::Written | Status::Unchanged, None) => {
                 writeln!(out, "localized {target} into {new_dir}")?;
             }
-            (Status::Warned | Status::Differs, _) => {
-                writeln!(out, "not localized: {target} into {new_dir}")?
-            }
+            (Status::Warned | Status::Differs, _) => writeln!(out, "not localized: {target} into {new_dir}")?,
             (Status::DryRun, _) => {
                 writeln!(out, "would localize {target} into {new_dir}{branch}")?;
             }
@@ -141,10 +128,7 @@ impl Outcome {
         for remote in &self.remotes {
             *hosts.entry(host(&remote.label())).or_default() += 1;
         }
-        let hosts: Vec<String> = hosts
-            .iter()
-            .map(|(host, count)| format!("{host} ({count})"))
-            .collect();
+        let hosts: Vec<String> = hosts.iter().map(|(host, count)| format!("{host} ({count})")).collect();
         writeln!(out, "  brought in from {}:", visible(&hosts.join(", ")))?;
         for remote in &self.remotes {
             let label = visible(&remote.label());
@@ -162,13 +146,7 @@ impl Outcome {
         }
         for change in &self.changes {
             if let Change::Moved { label, old, new } = change {
-                writeln!(
-                    out,
-                    "    moved: {} {} -> {}",
-                    visible(label),
-                    short(old.hex()),
-                    short(new.hex())
-                )?;
+                writeln!(out, "    moved: {} {} -> {}", visible(label), short(old.hex()), short(new.hex()))?;
             }
         }
         Ok(())
@@ -177,18 +155,8 @@ impl Outcome {
 
 /// The report about localizing in place.
 impl Outcome {
-    fn write_in_place(
-        &self,
-        out: &mut String,
-        changed: &InPlaceOutcome,
-        verbose: bool,
-    ) -> std::fmt::Result {
-        let InPlaceOutcome {
-            updated,
-            written,
-            removed,
-            ..
-        } = changed;
+    fn write_in_place(&self, out: &mut String, changed: &InPlaceOutcome, verbose: bool) -> std::fmt::Result {
+        let InPlaceOutcome { updated, written, removed, .. } = changed;
         // What was found says it all.
         if self.status == Status::Warned {
             return Ok(());
@@ -211,11 +179,7 @@ impl Outcome {
         }
         if let (Status::Written, Some(branch)) = (self.status, &self.branch) {
             write_worktree(out, branch)?;
-            writeln!(
-                out,
-                "  to look at it: git show --stat {}",
-                branch.short_tip()
-            )?;
+            writeln!(out, "  to look at it: git show --stat {}", branch.short_tip())?;
         } else if self.status == Status::Written {
             writeln!(out, "  to commit it:")?;
             for command in changed.commands() {
@@ -256,13 +220,7 @@ impl Outcome {
     }
 
     fn write_headline(&self, out: &mut String, changed: &InPlaceOutcome) -> std::fmt::Result {
-        let InPlaceOutcome {
-            targets,
-            updated,
-            written,
-            removed,
-            ..
-        } = changed;
+        let InPlaceOutcome { targets, updated, written, removed, .. } = changed;
         let what = match (*updated, targets.as_slice(), &self.branch) {
             (true, _, _) => "what is localized".to_owned(),
             (false, [], Some(_)) => "the repository".to_owned(),
@@ -363,9 +321,7 @@ pub(super) fn write_rewritten(out: &mut String, rewritten: &[Rewritten]) -> std:
 fn host(label: &str) -> String {
     let rest = label.split_once("://").map_or(label, |(_, rest)| rest);
     let authority = rest.split(['/', '#', '?']).next().unwrap_or(rest);
-    let host = authority
-        .rsplit_once('@')
-        .map_or(authority, |(_, host)| host);
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     if label.starts_with("file://") {
         "this machine".to_owned()
     } else {

@@ -40,12 +40,7 @@ impl Tell for Outcome {
             warning_counts: by_id(&self.warnings),
             warnings: self.warnings.iter().map(JsonMessage::from).collect(),
             unresolved: self.unresolved.count,
-            errors: self
-                .both
-                .iter()
-                .chain(&self.unresolved.failures)
-                .map(JsonMessage::from)
-                .collect(),
+            errors: self.both.iter().chain(&self.unresolved.failures).map(JsonMessage::from).collect(),
         })
     }
 
@@ -57,15 +52,9 @@ impl Tell for Outcome {
         let mut failures = self.both.clone();
         let all = Failures(self.unresolved.failures.clone());
         let fits = || messages::failures(&all).lines().count() <= SCREEN;
-        let (unresolved, hidden) = if verbose || fits() {
-            (all.0, 0)
-        } else {
-            by_upstream(&all.0)
-        };
+        let (unresolved, hidden) = if verbose || fits() { (all.0, 0) } else { by_upstream(&all.0) };
         failures.extend(unresolved);
-        let Unresolved {
-            count, kept, of, ..
-        } = self.unresolved;
+        let Unresolved { count, kept, of, .. } = self.unresolved;
         if !self.unresolved.failures.is_empty() {
             let as_before = match kept {
                 0 => String::new(),
@@ -79,10 +68,7 @@ impl Tell for Outcome {
             ));
             failures.push(match hidden {
                 0 => failure,
-                hidden => failure.hint(format!(
-                    "{} not shown: `-v` shows all",
-                    counted(hidden, "error")
-                )),
+                hidden => failure.hint(format!("{} not shown: `-v` shows all", counted(hidden, "error"))),
             });
         }
         Failures(failures)
@@ -102,10 +88,7 @@ impl Outcome {
     fn write_unread(&self, out: &mut String, verbose: bool) -> std::fmt::Result {
         if !self.unread.is_empty() {
             let count = counted(self.unread.len(), "reference");
-            writeln!(
-                out,
-                "  {count} not followed, which `git kustomize-localize check` explains"
-            )?;
+            writeln!(out, "  {count} not followed, which `git kustomize-localize check` explains")?;
         }
         for failure in self.unread.iter().filter(|_| verbose) {
             writeln!(out, "    {}", visible(&failure.to_string()))?;
@@ -153,12 +136,7 @@ impl Outcome {
         if verbose {
             for remote in &self.remotes {
                 let digest = remote.digest();
-                writeln!(
-                    out,
-                    "  holds {} {}",
-                    visible(&remote.label()),
-                    short(digest.hex())
-                )?;
+                writeln!(out, "  holds {} {}", visible(&remote.label()), short(digest.hex()))?;
             }
         }
         if self.status == Status::Written {

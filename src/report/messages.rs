@@ -102,20 +102,11 @@ pub(crate) fn refused(warnings: &[Warning]) -> Failure {
     let refused = warnings.iter().filter(|warning| warning.fails());
     let refused: Vec<Warning> = refused.cloned().collect();
     let counts = by_id(&refused);
-    let each: Vec<String> = counts
-        .iter()
-        .map(|(id, count)| format!("{id} {count}"))
-        .collect();
-    let failure = Failure::new(format!(
-        "nothing was written: {} ({})",
-        counted(refused.len(), "error"),
-        each.join(", ")
-    ));
+    let each: Vec<String> = counts.iter().map(|(id, count)| format!("{id} {count}")).collect();
+    let failure =
+        Failure::new(format!("nothing was written: {} ({})", counted(refused.len(), "error"), each.join(", ")));
     let ids: Vec<&str> = counts.into_keys().collect();
-    failure.hint(format!(
-        "what that is, and what to do: git kustomize-localize explain {}",
-        ids.join(" ")
-    ))
+    failure.hint(format!("what that is, and what to do: git kustomize-localize explain {}", ids.join(" ")))
 }
 
 /// Returns the warnings that are shown: without `verbose` a few of each id.
@@ -126,10 +117,7 @@ pub(super) fn shown(warnings: &[Warning], verbose: bool) -> Vec<&Warning> {
         *count += 1;
         verbose || *count <= NAMED
     };
-    warnings
-        .iter()
-        .filter(|warning| is_shown(warning))
-        .collect()
+    warnings.iter().filter(|warning| is_shown(warning)).collect()
 }
 
 /// Returns those warnings that are [`shown`], a line each.
@@ -138,11 +126,7 @@ pub(crate) fn warnings(warnings: &[Warning], verbose: bool) -> String {
     let mut out = String::new();
     for warning in shown(warnings, verbose) {
         let mark = Style::new().for_stderr().bold();
-        let mark = if warning.fails() {
-            mark.red()
-        } else {
-            mark.yellow()
-        };
+        let mark = if warning.fails() { mark.red() } else { mark.yellow() };
         let place = match warning.location.to_string().as_str() {
             "" => String::new(),
             _ => format!("{}: ", warning.location),

@@ -32,12 +32,7 @@ pub(crate) fn text(reference_tree: &ReferenceTree, look: Look) -> String {
             out.push('\n');
         }
         // A work list, not recursion: how deep roots are nested is up to whoever wrote them.
-        let mut todo = vec![Line {
-            node: *start,
-            prefix: String::new(),
-            is_last: true,
-            is_start: true,
-        }];
+        let mut todo = vec![Line { node: *start, prefix: String::new(), is_last: true, is_start: true }];
         while let Some(line) = todo.pop() {
             let children = &below[line.node];
             let again = !children.is_empty() && !shown.insert(line.node);
@@ -48,9 +43,7 @@ pub(crate) fn text(reference_tree: &ReferenceTree, look: Look) -> String {
             };
             let mark = if again { " (*)" } else { "" };
             let label = styled(&reference_tree.nodes[line.node], look);
-            let frame = style(look)
-                .dim()
-                .apply_to(format!("{}{branch}", line.prefix));
+            let frame = style(look).dim().apply_to(format!("{}{branch}", line.prefix));
             out.push_str(&cut(&format!("{frame}{label}{mark}"), look));
             if again {
                 continue;
@@ -112,20 +105,13 @@ fn styled(node: &Node, look: Look) -> String {
     let state = node.state();
     let plain = style(look);
     let by_lock = |is_locked: bool| {
-        if is_locked {
-            style(look).green()
-        } else {
-            style(look).red()
-        }
+        if is_locked { style(look).green() } else { style(look).red() }
     };
     let colored = match &node.kind {
         NodeKind::Git { locked, .. } | NodeKind::Http { locked } | NodeKind::Chart { locked } => {
             by_lock(locked.is_some())
         }
-        NodeKind::Broken { .. }
-        | NodeKind::Root {
-            broken: Some(_), ..
-        } => plain.red(),
+        NodeKind::Broken { .. } | NodeKind::Root { broken: Some(_), .. } => plain.red(),
         NodeKind::Root { .. } => plain.bold(),
         NodeKind::File { .. } => plain,
     };

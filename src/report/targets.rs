@@ -82,10 +82,7 @@ fn reaches(target: &Target) -> String {
     match target.reaches.as_deref() {
         None => String::new(),
         Some([]) => ", hermetic".to_owned(),
-        Some(reached) => reached
-            .iter()
-            .map(|one| format!("\n    reaches {}: {}", one.name, one.state))
-            .collect(),
+        Some(reached) => reached.iter().map(|one| format!("\n    reaches {}: {}", one.name, one.state)).collect(),
     }
 }
 
@@ -113,22 +110,12 @@ fn here_text(here: &Here) -> String {
         path => path,
     };
     let revision = match &here.revision {
-        Revision {
-            name: None,
-            is_this: true,
-        } => String::new(),
-        Revision {
-            name: None,
-            is_this: false,
-        } => " at one of several revisions".to_owned(),
-        Revision {
-            name: Some(name), ..
-        } => format!(" at {name}"),
+        Revision { name: None, is_this: true } => String::new(),
+        Revision { name: None, is_this: false } => " at one of several revisions".to_owned(),
+        Revision { name: Some(name), .. } => format!(" at {name}"),
     };
     let found = match &here.found {
-        _ if !here.revision.is_this && here.revision.name.is_some() => {
-            "another revision, not looked at".to_owned()
-        }
+        _ if !here.revision.is_this && here.revision.name.is_some() => "another revision, not looked at".to_owned(),
         Found::Kustomization(_) => "a kustomization".to_owned(),
         Found::Directory(_) => "a directory without a kustomization".to_owned(),
         Found::Chart(_) => "a chart".to_owned(),

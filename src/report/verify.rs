@@ -33,19 +33,14 @@ pub(crate) fn human(verified: &Verified) -> String {
     }
     for (_, left) in &verified.left {
         let label = visible(&left.what.label());
-        out.push_str(&format!(
-            "stays remote (allowed): {label}: {}\n",
-            visible(&left.reason)
-        ));
+        out.push_str(&format!("stays remote (allowed): {label}: {}\n", visible(&left.reason)));
     }
     if let Some(all) = &verified.upstream {
         out.push_str(&upstream::human(all));
     }
     let result = match verified.differences.len() {
         0 if verified.failures.is_empty() && verified.records.is_empty() => "as locked".to_owned(),
-        0 if verified.failures.is_empty() => [&["as recorded"], verified.also.as_slice()]
-            .concat()
-            .join(", "),
+        0 if verified.failures.is_empty() => [&["as recorded"], verified.also.as_slice()].concat().join(", "),
         0 => "not everything could be looked at".to_owned(),
         count => counted(count, "difference"),
     };
@@ -69,20 +64,11 @@ fn told(record: &Record) -> String {
         None => String::new(),
     };
     let message = match &record.recorded_by {
-        Some(commit) => format!(
-            "recorded in the lock and in the message of {}",
-            short(commit)
-        ),
-        None if record.has_message => {
-            "recorded in the lock alone: no commit message has it any more".to_owned()
-        }
+        Some(commit) => format!("recorded in the lock and in the message of {}", short(commit)),
+        None if record.has_message => "recorded in the lock alone: no commit message has it any more".to_owned(),
         None => "recorded in the lock alone".to_owned(),
     };
-    format!(
-        "{directory}{from}: {}, {}; {message}",
-        counted(record.files, "file"),
-        counted(record.remotes, "remote")
-    )
+    format!("{directory}{from}: {}, {}; {message}", counted(record.files, "file"), counted(record.remotes, "remote"))
 }
 
 #[derive(Serialize)]
@@ -105,10 +91,7 @@ struct JsonAccepted<'a> {
 }
 
 fn accepted((directory, left): &(String, Left)) -> JsonAccepted<'_> {
-    JsonAccepted {
-        directory: shown(directory),
-        left,
-    }
+    JsonAccepted { directory: shown(directory), left }
 }
 
 /// Returns a directory from the top of the repository, as JSON names it.

@@ -8,9 +8,7 @@ mod template;
 
 use super::flux::{given, text, texts, wrong};
 use super::scan::Document;
-use super::{
-    Build, Directory, Engine, Found, Here, Identity, Place, Target, Targets, Unread, place,
-};
+use super::{Build, Directory, Engine, Found, Here, Identity, Place, Target, Targets, Unread, place};
 use crate::failure::Result;
 use crate::kustomization::{Data, Value, read_object};
 use crate::record::LoadRestrictor;
@@ -34,12 +32,7 @@ const KEYS: &str = "spec source sources sourceHydrator drySource repoURL path ch
 const ANY_FILE: &str = "LoadRestrictionsNone";
 
 /// Adds what Argo CD deploys.
-pub(super) fn find(
-    tree: &dyn Listing,
-    identity: &Identity,
-    objects: &[Document],
-    targets: &mut Targets,
-) -> Result<()> {
+pub(super) fn find(tree: &dyn Listing, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
     let options = options(objects);
     targets.argo_options.clone_from(&options);
     let mut all = Vec::new();
@@ -65,19 +58,13 @@ fn options(objects: &[Document]) -> Option<Vec<String>> {
     for Document { object, value, .. } in objects {
         let texts: Vec<&Value> = match object.kind.as_str() {
             "ConfigMap" if object.name == "argocd-cm" => {
-                let data = value
-                    .get("data")
-                    .and_then(Value::mapping)
-                    .unwrap_or_default();
-                let keys = data.iter().filter(|(key, _)| {
-                    key == "kustomize.buildOptions" || key.starts_with("kustomize.buildOptions.")
-                });
+                let data = value.get("data").and_then(Value::mapping).unwrap_or_default();
+                let keys = data
+                    .iter()
+                    .filter(|(key, _)| key == "kustomize.buildOptions" || key.starts_with("kustomize.buildOptions."));
                 keys.map(|(_, value)| value).collect()
             }
-            "ArgoCD" => value
-                .at(&["spec", "kustomizeBuildOptions"])
-                .into_iter()
-                .collect(),
+            "ArgoCD" => value.at(&["spec", "kustomizeBuildOptions"]).into_iter().collect(),
             _ => continue,
         };
         let words = texts.iter().filter_map(|value| value.text());
@@ -96,11 +83,7 @@ impl Targets {
 
 fn restrictor(options: Option<&[String]>) -> Option<LoadRestrictor> {
     let is_none = options?.iter().any(|option| option.ends_with(ANY_FILE));
-    Some(if is_none {
-        LoadRestrictor::None
-    } else {
-        LoadRestrictor::RootOnly
-    })
+    Some(if is_none { LoadRestrictor::None } else { LoadRestrictor::RootOnly })
 }
 
 /// Adds what an application deploys: a target for each of its sources.
@@ -146,12 +129,7 @@ fn sources<'a>(found: &'a Document, unread: &mut Vec<Unread>) -> Vec<&'a Value> 
 }
 
 /// Returns what the sources of an application add, wherever it is built from.
-fn added(
-    tree: &dyn Listing,
-    identity: &Identity,
-    found: &Document,
-    unread: &mut Vec<Unread>,
-) -> Result<Build> {
+fn added(tree: &dyn Listing, identity: &Identity, found: &Document, unread: &mut Vec<Unread>) -> Result<Build> {
     let found = found.template(found.object.clone(), found.value.folded(KEYS));
     let mut all = Build::default();
     for source in sources(&found, unread) {
@@ -178,13 +156,7 @@ fn of_source(
     let url = url.map_or("", |(text, _)| text);
     if written.is_none() && chart.is_none() {
         if source.get("ref").is_none() {
-            wrong(
-                found,
-                source,
-                &["spec", "source"],
-                "a source with `path` or `chart`",
-                unread,
-            );
+            wrong(found, source, &["spec", "source"], "a source with `path` or `chart`", unread);
         }
         return Ok(None);
     }
@@ -256,12 +228,7 @@ fn is_open(text: &str) -> bool {
 }
 
 /// Returns the files beside those of an application that change its source: all, where its name is not known here.
-fn beside(
-    tree: &dyn Listing,
-    identity: &Identity,
-    found: &Document,
-    source: &Value,
-) -> Result<Vec<String>> {
+fn beside(tree: &dyn Listing, identity: &Identity, found: &Document, source: &Value) -> Result<Vec<String>> {
     let text = |key: &str| source.get(key)?.text().filter(|text| !is_open(text));
     let base = text("repoURL").and_then(|url| identity.directory_of(url));
     let (Some(base), Some(written)) = (base, text("path")) else {
@@ -288,18 +255,11 @@ pub(crate) fn override_files(directory: &str, application: &str) -> Vec<String> 
         return Vec::new();
     }
     let own = format!(".argocd-source-{application}.yaml");
-    [".argocd-source.yaml", &own]
-        .map(|name| path::join(directory, name))
-        .into()
+    [".argocd-source.yaml", &own].map(|name| path::join(directory, name)).into()
 }
 
 /// Returns a source with what these files beside those of an application change in it.
-fn overridden(
-    tree: &dyn Listing,
-    source: &Value,
-    files: &[String],
-    unread: &mut Vec<Unread>,
-) -> Result<Value> {
+fn overridden(tree: &dyn Listing, source: &Value, files: &[String], unread: &mut Vec<Unread>) -> Result<Value> {
     let mut merged = source.clone();
     for file in files {
         let Resolved::File { path: file, .. } = tree::resolve(tree, file)? else {
@@ -333,10 +293,7 @@ fn merge(value: &Value, patch: &Value, place: (usize, usize), kept: &[&str]) -> 
         return patch;
     };
     let mut pairs = value.mapping().unwrap_or_default().to_vec();
-    for (key, change) in changes
-        .iter()
-        .filter(|(key, _)| !kept.contains(&key.as_str()))
-    {
+    for (key, change) in changes.iter().filter(|(key, _)| !kept.contains(&key.as_str())) {
         let old = pairs.iter().position(|(name, _)| name == key);
         if change.data == Data::Null {
             continue;
@@ -352,9 +309,7 @@ fn merge(value: &Value, patch: &Value, place: (usize, usize), kept: &[&str]) -> 
 
 /// Returns what Argo CD takes a directory for: the object decides, then the files in it.
 fn explicit(source: &Value, there: Found) -> Found {
-    let (Found::Kustomization(directory) | Found::Directory(directory) | Found::Chart(directory)) =
-        &there
-    else {
+    let (Found::Kustomization(directory) | Found::Directory(directory) | Found::Chart(directory)) = &there else {
         return there;
     };
     let directory = directory.clone();
@@ -371,12 +326,7 @@ fn explicit(source: &Value, there: Found) -> Found {
 }
 
 /// Returns how Argo CD builds a source; none where something of it has the wrong type.
-fn build(
-    found: &Document,
-    source: &Value,
-    options: Option<&[String]>,
-    unread: &mut Vec<Unread>,
-) -> Option<Build> {
+fn build(found: &Document, source: &Value, options: Option<&[String]>, unread: &mut Vec<Unread>) -> Option<Build> {
     let mut build = Build {
         load_restrictor: restrictor(options),
         options: options.unwrap_or_default().to_vec(),
@@ -396,14 +346,10 @@ fn build(
         let wrapped = found.template(found.object.clone(), kustomize.clone());
         build.components = texts(&wrapped, &["components"], unread)?;
         let patches = kustomize.get("patches").and_then(Value::list);
-        let paths = patches
-            .into_iter()
-            .flatten()
-            .filter_map(|patch| patch.get("path"));
+        let paths = patches.into_iter().flatten().filter_map(|patch| patch.get("path"));
         build.patches = paths.filter_map(|path| found.text_at(path)).collect();
-        build.ignore_missing_components = kustomize
-            .get("ignoreMissingComponents")
-            .is_some_and(|flag| flag.data == Data::Flag(true));
+        build.ignore_missing_components =
+            kustomize.get("ignoreMissingComponents").is_some_and(|flag| flag.data == Data::Flag(true));
     }
     let text = |keys: &[&str]| source.at(keys).and_then(Value::scalar).unwrap_or_default();
     build.directory = Some(Directory {
@@ -417,13 +363,7 @@ fn build(
 }
 
 /// Returns the files from which a source takes the values of a chart, which may lie in a source that is named: `$REF/…`.
-fn values(
-    identity: &Identity,
-    found: &Document,
-    source: &Value,
-    base: &str,
-    directory: &str,
-) -> Vec<String> {
+fn values(identity: &Identity, found: &Document, source: &Value, base: &str, directory: &str) -> Vec<String> {
     let list = |value: Option<&'_ Value>| value.and_then(Value::list).unwrap_or_default().to_vec();
     let named = |name: &str| {
         let all = list(found.value.at(&["spec", "sources"]));

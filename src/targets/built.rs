@@ -78,10 +78,7 @@ impl Targets {
             for root in above {
                 let is_top = !users.contains_key(&root);
                 let found = &graph.roots[root];
-                if is_top
-                    && found.kind != Some(Kind::Component)
-                    && !deployed.contains(&found.directory)
-                {
+                if is_top && found.kind != Some(Kind::Component) && !deployed.contains(&found.directory) {
                     let builder = plain(graph, tree, root, load_restrictor);
                     builders.insert(builder.by.clone(), builder);
                 }
@@ -119,9 +116,7 @@ impl Targets {
             let ids = roots.iter().filter_map(|root| known.get(root.as_str()));
             let ids: Vec<RootId> = ids.copied().collect();
             let may_read = match &here.found {
-                Found::Directory(directory) => {
-                    files.iter().any(|file| path::is_in(file, directory))
-                }
+                Found::Directory(directory) => files.iter().any(|file| path::is_in(file, directory)),
                 _ => false,
             };
             if !may_read && !ids.iter().any(|id| above.contains(id)) {
@@ -142,26 +137,14 @@ impl Targets {
             } else {
                 (tree.label(&file), (file, 1))
             };
-            builders.entry(by.clone()).or_insert(Builder {
-                by,
-                roots,
-                made,
-                reaches: Vec::new(),
-                place,
-                files: read,
-            });
+            builders.entry(by.clone()).or_insert(Builder { by, roots, made, reaches: Vec::new(), place, files: read });
         }
         Ok(builders)
     }
 }
 
 /// Returns the build of a root as it is.
-fn plain(
-    graph: &Graph,
-    tree: &dyn Listing,
-    root: RootId,
-    load_restrictor: LoadRestrictor,
-) -> Builder {
+fn plain(graph: &Graph, tree: &dyn Listing, root: RootId, load_restrictor: LoadRestrictor) -> Builder {
     let found = &graph.roots[root];
     let file = path::join(&found.directory, found.file_name);
     let arguments = match load_restrictor {
@@ -181,10 +164,7 @@ fn plain(
         },
         reaches: Vec::new(),
         place: (file, 1),
-        files: files_of(graph, [root])
-            .into_iter()
-            .map(str::to_owned)
-            .collect(),
+        files: files_of(graph, [root]).into_iter().map(str::to_owned).collect(),
     }
 }
 
@@ -203,10 +183,8 @@ pub(crate) fn find_built(
     let mut made = Vec::new();
     for (builder, output) in built {
         builds.files.extend(builder.files.iter().cloned());
-        let text = output
-            .as_ref()
-            .map_err(String::as_str)
-            .and_then(|bytes| std::str::from_utf8(bytes).map_err(|_| NOT_TEXT));
+        let text =
+            output.as_ref().map_err(String::as_str).and_then(|bytes| std::str::from_utf8(bytes).map_err(|_| NOT_TEXT));
         match text {
             Ok(text) => {
                 builds.done.insert(builder.by.clone());
@@ -258,9 +236,7 @@ impl Builder {
             let object = &mut found.object;
             let sources = named.get(&(object.kind.as_str(), object.name.as_str()));
             let sources = sources.map_or(&[][..], Vec::as_slice);
-            let mut exact = sources
-                .iter()
-                .filter(|one| one.namespace == object.namespace);
+            let mut exact = sources.iter().filter(|one| one.namespace == object.namespace);
             let source = match (sources, exact.next(), exact.next()) {
                 ([one], ..) | (_, Some(one), None) => Some(one),
                 _ => None,

@@ -31,43 +31,25 @@ fn names(text: &str) -> bool {
 /// Returns whether a tag, an anchor, an alias, a merge key or a key after `?` may stand in a text: any key or value may be
 /// another one then.
 fn is_odd(text: &str) -> bool {
-    let mut words = text
-        .lines()
-        .flat_map(|line| without_comment(line).split([' ', '\t', '[', '{', ',']));
+    let mut words = text.lines().flat_map(|line| without_comment(line).split([' ', '\t', '[', '{', ',']));
     words.any(|word| {
         let rest = word.strip_prefix(['!', '&', '*']);
-        let is_mark =
-            |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric() || "!<".contains(c));
+        let is_mark = |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric() || "!<".contains(c));
         matches!(word, "?" | "<<:" | "<<") || rest.is_some_and(is_mark)
     })
 }
 
 fn declares(text: &str) -> bool {
-    let Declared {
-        versions,
-        kinds,
-        is_options,
-    } = Declared::of(text);
+    let Declared { versions, kinds, is_options } = Declared::of(text);
     // A tag, an anchor, an alias or a block: what it comes to may be anything.
-    if versions
-        .iter()
-        .any(|one| one.starts_with(['!', '&', '*', '|', '>']))
-    {
+    if versions.iter().any(|one| one.starts_with(['!', '&', '*', '|', '>'])) {
         return true;
     }
     let is_of = |group: &str| {
         let mut versions = versions.iter();
-        versions.any(|version| {
-            version
-                .strip_prefix(group)
-                .is_some_and(|rest| rest.starts_with('/'))
-        })
+        versions.any(|version| version.strip_prefix(group).is_some_and(|rest| rest.starts_with('/')))
     };
-    let groups: Vec<&str> = KINDS
-        .iter()
-        .map(|(group, _)| *group)
-        .filter(|group| is_of(group))
-        .collect();
+    let groups: Vec<&str> = KINDS.iter().map(|(group, _)| *group).filter(|group| is_of(group)).collect();
     // What is wrong may be the kind.
     let is_named = kinds.iter().any(|kind| is_word(kind));
     (!is_named && !groups.is_empty())
@@ -108,17 +90,13 @@ impl<'a> Declared<'a> {
     /// Reads the keys at the top of a text, and in a list or in JSON all of them.
     fn of(text: &'a str) -> Declared<'a> {
         let lines = || {
-            let lines = text
-                .lines()
-                .map(|line| line.strip_prefix("---").unwrap_or(line));
+            let lines = text.lines().map(|line| line.strip_prefix("---").unwrap_or(line));
             let lines = lines.map(without_comment);
             lines.filter(|line| !line.trim().is_empty())
         };
         let indent = |line: &str| line.len() - line.trim_start().len();
         let top = lines().map(indent).min().unwrap_or_default();
-        let is_json = lines()
-            .next()
-            .is_some_and(|line| line.trim_start().starts_with(['{', '[']));
+        let is_json = lines().next().is_some_and(|line| line.trim_start().starts_with(['{', '[']));
         let mut at_top = Declared::default();
         let mut all = Declared::default();
         for line in lines() {
@@ -135,10 +113,7 @@ impl<'a> Declared<'a> {
         if is_json || at_top.kinds.contains(&"List") {
             return all;
         }
-        Declared {
-            is_options: all.is_options,
-            ..at_top
-        }
+        Declared { is_options: all.is_options, ..at_top }
     }
 
     /// Reads a key with its value.

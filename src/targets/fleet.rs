@@ -14,13 +14,7 @@ pub(super) const FILE_NAME: &str = "fleet.yaml";
 const FILE_NAMES: [&str; 2] = [FILE_NAME, "fleet.yml"];
 
 /// The keys that no other program has in a file of that name.
-const OWN_KEYS: [&str; 5] = [
-    "defaultNamespace",
-    "helm",
-    "kustomize",
-    "overrideTargets",
-    "targetCustomizations",
-];
+const OWN_KEYS: [&str; 5] = ["defaultNamespace", "helm", "kustomize", "overrideTargets", "targetCustomizations"];
 
 /// The keys of a `fleet.yaml`: other programs have a file of that name, too.
 const KEYS: [&str; 30] = [
@@ -102,8 +96,7 @@ fn declares(text: &str) -> bool {
 fn is_fleet(value: &Value) -> bool {
     value.mapping().is_some_and(|pairs| {
         let mut keys = pairs.iter().map(|(key, _)| key.as_str());
-        !pairs.is_empty() && keys.clone().all(|key| KEYS.contains(&key))
-            || keys.any(|key| OWN_KEYS.contains(&key))
+        !pairs.is_empty() && keys.clone().all(|key| KEYS.contains(&key)) || keys.any(|key| OWN_KEYS.contains(&key))
     })
 }
 
@@ -111,9 +104,8 @@ fn is_fleet(value: &Value) -> bool {
 /// `targetCustomizations` or under its older name, `targets`.
 fn bundle(tree: &dyn Listing, file: &str, value: &Value, targets: &mut Targets) -> Result<()> {
     let directory = path::parent(file);
-    let customized = ["targetCustomizations", "targets"]
-        .into_iter()
-        .filter_map(|key| value.get(key).and_then(Value::list));
+    let customized =
+        ["targetCustomizations", "targets"].into_iter().filter_map(|key| value.get(key).and_then(Value::list));
     let all = std::iter::once(value).chain(customized.flatten());
     let mut is_named = false;
     for part in all {
@@ -124,10 +116,7 @@ fn bundle(tree: &dyn Listing, file: &str, value: &Value, targets: &mut Targets) 
             targets.unread.push(Unread::wrong(
                 file,
                 overlay.line,
-                format!(
-                    "`kustomize.dir` is {} where a text should be",
-                    overlay.kind()
-                ),
+                format!("`kustomize.dir` is {} where a text should be", overlay.kind()),
             ));
             continue;
         };
@@ -154,31 +143,15 @@ fn bundle(tree: &dyn Listing, file: &str, value: &Value, targets: &mut Targets) 
 }
 
 fn object(file: &str, line: usize, name: String) -> Object {
-    Object {
-        file: file.to_owned(),
-        line,
-        kind: FILE_NAME.to_owned(),
-        namespace: String::new(),
-        name,
-        built_by: None,
-    }
+    Object { file: file.to_owned(), line, kind: FILE_NAME.to_owned(), namespace: String::new(), name, built_by: None }
 }
 
-fn add(
-    tree: &dyn Listing,
-    file: &str,
-    written: &str,
-    spot: (usize, usize),
-    targets: &mut Targets,
-) -> Result<()> {
+fn add(tree: &dyn Listing, file: &str, written: &str, spot: (usize, usize), targets: &mut Targets) -> Result<()> {
     let directory = path::parent(file);
     let from_bundle = path::resolve(directory, written);
     let (path, found) = match from_bundle.filter(|place| path::is_in(place, directory)) {
         // Fleet packs the directory of the bundle, and nothing else.
-        None => (
-            directory.to_owned(),
-            Found::Nothing("it leads out of the bundle".to_owned()),
-        ),
+        None => (directory.to_owned(), Found::Nothing("it leads out of the bundle".to_owned())),
         Some(place) => place::of_path(tree, "", &place, Engine::Fleet)?,
     };
     targets.targets.push(Target {
@@ -189,17 +162,11 @@ fn add(
         place: Place::Here(Here {
             written: written.to_owned(),
             path,
-            revision: Revision {
-                name: None,
-                is_this: true,
-            },
+            revision: Revision { name: None, is_this: true },
             found,
             artifact: None,
         }),
-        build: Build {
-            load_restrictor: Some(LoadRestrictor::RootOnly),
-            ..Build::default()
-        },
+        build: Build { load_restrictor: Some(LoadRestrictor::RootOnly), ..Build::default() },
         changed_by: None,
         reaches: None,
     });

@@ -5,10 +5,7 @@ mod copied;
 mod source;
 
 use super::scan::Document;
-use super::{
-    Artifact, Build, Engine, Found, Here, Identity, Place, Revision, Target, Targets, Text, Unread,
-    place,
-};
+use super::{Artifact, Build, Engine, Found, Here, Identity, Place, Revision, Target, Targets, Text, Unread, place};
 use crate::failure::Result;
 use crate::kustomization::{Data, Value};
 use crate::record::LoadRestrictor;
@@ -30,12 +27,7 @@ const OVERRIDES: [&str; 8] = [
 ];
 
 /// Adds what Flux deploys.
-pub(super) fn find(
-    tree: &dyn Listing,
-    identity: &Identity,
-    objects: &[Document],
-    targets: &mut Targets,
-) -> Result<()> {
+pub(super) fn find(tree: &dyn Listing, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
     let sources = sources(tree, identity, objects.iter())?;
     for found in objects {
         let target = match found.object.kind.as_str() {
@@ -111,13 +103,7 @@ pub(super) fn given<'a>(value: &'a Value, keys: &[&str]) -> Option<&'a Value> {
 }
 
 /// Notes a value of the wrong type.
-pub(super) fn wrong(
-    found: &Document,
-    value: &Value,
-    keys: &[&str],
-    expected: &str,
-    unread: &mut Vec<Unread>,
-) {
+pub(super) fn wrong(found: &Document, value: &Value, keys: &[&str], expected: &str, unread: &mut Vec<Unread>) {
     unread.push(Unread::wrong(
         &found.object.file,
         value.line,
@@ -152,13 +138,7 @@ fn kustomization(
         return Ok(None);
     };
     if reference.mapping().is_none() {
-        wrong(
-            found,
-            reference,
-            &["spec", "sourceRef"],
-            "a mapping",
-            unread,
-        );
+        wrong(found, reference, &["spec", "sourceRef"], "a mapping", unread);
         return Ok(None);
     }
     let Ok(written) = text(found, &found.value, &["spec", "path"], unread) else {
@@ -171,13 +151,9 @@ fn kustomization(
     let [Ok(kind), Ok(namespace), Ok(name)] = names else {
         return Ok(None);
     };
-    let [kind, namespace, name] =
-        [kind, namespace, name].map(|text| text.map_or("", |(text, _)| text));
+    let [kind, namespace, name] = [kind, namespace, name].map(|text| text.map_or("", |(text, _)| text));
     let (path, spot) = written.unwrap_or(("", (found.object.line, 1)));
-    let place = match [path, kind, namespace, name]
-        .into_iter()
-        .find(|text| is_variable(text))
-    {
+    let place = match [path, kind, namespace, name].into_iter().find(|text| is_variable(text)) {
         Some(text) => Place::Templated(unfilled(text)),
         None => {
             let bound = sources.bind(found, kind, namespace, name);
@@ -190,11 +166,7 @@ fn kustomization(
 /// Returns where a path of a source is.
 fn from(tree: &dyn Listing, bound: Bound, written: &str) -> Result<Place> {
     let (base, revision, artifact) = match bound {
-        Bound::Here {
-            base,
-            revision,
-            artifact,
-        } => (base, revision, artifact),
+        Bound::Here { base, revision, artifact } => (base, revision, artifact),
         Bound::Elsewhere(why) => return Ok(Place::External(why)),
         Bound::Templated(why) => return Ok(Place::Templated(why)),
     };
@@ -202,25 +174,14 @@ fn from(tree: &dyn Listing, bound: Bound, written: &str) -> Result<Place> {
     if let Some(artifact) = &artifact
         && let Some(included) = artifact.covers(&path)
     {
-        return Ok(Place::External(format!(
-            "`{included}` comes from another source"
-        )));
+        return Ok(Place::External(format!("`{included}` comes from another source")));
     }
-    Ok(Place::Here(Here {
-        written: written.to_owned(),
-        path,
-        revision,
-        found,
-        artifact,
-    }))
+    Ok(Place::Here(Here { written: written.to_owned(), path, revision, found, artifact }))
 }
 
 /// Returns how Flux builds an object; none where something of it has the wrong type.
 fn build(found: &Document, unread: &mut Vec<Unread>) -> Option<Build> {
-    let mut build = Build {
-        load_restrictor: Some(LoadRestrictor::None),
-        ..Build::default()
-    };
+    let mut build = Build { load_restrictor: Some(LoadRestrictor::None), ..Build::default() };
     let spec = found.value.get("spec")?;
     for key in OVERRIDES {
         if let Some(value) = spec.get(key) {
@@ -228,18 +189,13 @@ fn build(found: &Document, unread: &mut Vec<Unread>) -> Option<Build> {
         }
     }
     build.components = texts(found, &["spec", "components"], unread)?;
-    build.ignore_missing_components = spec
-        .get("ignoreMissingComponents")
-        .is_some_and(|flag| flag.data == Data::Flag(true));
+    build.ignore_missing_components =
+        spec.get("ignoreMissingComponents").is_some_and(|flag| flag.data == Data::Flag(true));
     Some(build)
 }
 
 /// Returns a list of texts; none where it is something else, which is noted.
-pub(super) fn texts(
-    found: &Document,
-    keys: &[&str],
-    unread: &mut Vec<Unread>,
-) -> Option<Vec<Text>> {
+pub(super) fn texts(found: &Document, keys: &[&str], unread: &mut Vec<Unread>) -> Option<Vec<Text>> {
     let Some(value) = given(&found.value, keys) else {
         return Some(Vec::new());
     };
@@ -286,10 +242,7 @@ fn instance(
             artifact: Some(Rc::new(Artifact::default())),
         },
     };
-    let build = Build {
-        load_restrictor: Some(LoadRestrictor::None),
-        ..Build::default()
-    };
+    let build = Build { load_restrictor: Some(LoadRestrictor::None), ..Build::default() };
     let place = from(tree, bound, path)?;
     Ok(Some(found.target(Engine::Flux, spot, place, build)))
 }

@@ -29,11 +29,7 @@ pub(crate) struct Generated {
 }
 
 /// Returns what an engine builds for a target; none where it does not build with kustomize.
-pub(crate) fn generated(
-    tree: &dyn Tree,
-    target: &Target,
-    here: &Here,
-) -> Result<Option<Generated>> {
+pub(crate) fn generated(tree: &dyn Tree, target: &Target, here: &Here) -> Result<Option<Generated>> {
     let (directory, is_root) = match (&here.found, target.engine) {
         (Found::Kustomization(directory), _) => (directory.clone(), true),
         (Found::Directory(directory), Engine::Flux) => (directory.clone(), false),
@@ -110,13 +106,7 @@ fn parsed(text: &[u8]) -> Option<Map<String, Value>> {
 
 /// Adds what Flux takes for resources of a directory without a kustomization: directories with one, which it does not
 /// enter, and YAML files at any depth.
-fn scan(
-    tree: &dyn Tree,
-    top: &str,
-    inside: &str,
-    resources: &mut Vec<Value>,
-    files: &mut Vec<String>,
-) -> Result<()> {
+fn scan(tree: &dyn Tree, top: &str, inside: &str, resources: &mut Vec<Value>, files: &mut Vec<String>) -> Result<()> {
     let directory = path::join(top, inside);
     for name in tree.names(&directory)? {
         let place = path::join(&directory, &name);
@@ -189,11 +179,7 @@ fn of_flux(kustomization: &mut Map<String, Value>, build: &Build, is_root: bool)
         let origins = json!(["originAnnotations"]);
         kustomization.insert("buildMetadata".to_owned(), origins);
     }
-    for (from, to) in [
-        ("targetNamespace", "namespace"),
-        ("namePrefix", "namePrefix"),
-        ("nameSuffix", "nameSuffix"),
-    ] {
+    for (from, to) in [("targetNamespace", "namespace"), ("namePrefix", "namePrefix"), ("nameSuffix", "nameSuffix")] {
         if let Some(text) = text(build, from) {
             kustomization.insert(to.to_owned(), json!(text));
         }
@@ -225,11 +211,7 @@ fn of_flux(kustomization: &mut Map<String, Value>, build: &Build, is_root: bool)
 
 /// Puts an entry with a name into a list, in the place of the one that has it: as a whole, or field by field.
 fn put(kustomization: &mut Map<String, Value>, key: &str, entry: &Value, merges: bool) {
-    let entries = kustomization
-        .get_mut(key)
-        .and_then(Value::as_array_mut)
-        .into_iter()
-        .flatten();
+    let entries = kustomization.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten();
     let name = entry.get("name");
     let same = entries.into_iter().find(|one| one.get("name") == name);
     match (same, entry.as_object()) {

@@ -13,21 +13,11 @@ use crate::redact;
 use crate::tree::{Listing, path};
 
 /// Adds what Fleet deploys of the paths of each `GitRepo`, but for what a `fleet.yaml` in them says.
-pub(super) fn find(
-    tree: &dyn Listing,
-    identity: &Identity,
-    objects: &[Document],
-    targets: &mut Targets,
-) -> Result<()> {
-    let mut paths_of = Paths {
-        tree,
-        directories: HashMap::new(),
-        bundles: HashMap::new(),
-    };
+pub(super) fn find(tree: &dyn Listing, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
+    let mut paths_of = Paths { tree, directories: HashMap::new(), bundles: HashMap::new() };
     for found in objects.iter().filter(|one| one.object.kind == "GitRepo") {
         let unread = &mut targets.unread;
-        let fields = ["repo", "branch", "revision"]
-            .map(|key| text(found, &found.value, &["spec", key], unread));
+        let fields = ["repo", "branch", "revision"].map(|key| text(found, &found.value, &["spec", key], unread));
         let [Ok(url), Ok(branch), Ok(revision)] = fields else {
             continue;
         };
@@ -41,23 +31,15 @@ pub(super) fn find(
         let revision = revision.or(branch).map_or("", |(text, _)| text);
         let broken = |pattern: &str, line: usize| {
             let object = &found.object;
-            let message = format!(
-                "{} {}: `{pattern}` in `spec.paths` is a broken pattern",
-                object.kind,
-                object.full_name()
-            );
+            let message =
+                format!("{} {}: `{pattern}` in `spec.paths` is a broken pattern", object.kind, object.full_name());
             unread.push(Unread::wrong(&object.file, line, message));
         };
         let places = places(&mut paths_of, identity, url, revision, &paths, broken)?;
-        targets
-            .targets
-            .extend(places.into_iter().map(|(spot, place)| {
-                let build = Build {
-                    load_restrictor: Some(LoadRestrictor::RootOnly),
-                    ..Build::default()
-                };
-                found.target(Engine::Fleet, spot, place, build)
-            }));
+        targets.targets.extend(places.into_iter().map(|(spot, place)| {
+            let build = Build { load_restrictor: Some(LoadRestrictor::RootOnly), ..Build::default() };
+            found.target(Engine::Fleet, spot, place, build)
+        }));
     }
     Ok(())
 }
@@ -72,9 +54,7 @@ fn places(
     paths: &[Text],
     mut broken: impl FnMut(&str, usize),
 ) -> Result<Vec<((usize, usize), Place)>> {
-    let mut texts = [url, revision]
-        .into_iter()
-        .chain(paths.iter().map(|path| path.text.as_str()));
+    let mut texts = [url, revision].into_iter().chain(paths.iter().map(|path| path.text.as_str()));
     if let Some(text) = texts.find(|text| text.contains("{{") || text.contains("${")) {
         let why = format!("`{}` is filled in elsewhere", redact::url(text));
         return Ok(vec![(spot, Place::Templated(why))]);
@@ -83,10 +63,7 @@ fn places(
         let why = format!("it is in {}", redact::url(url));
         return Ok(vec![(spot, Place::External(why))]);
     };
-    let mut written: Vec<Word<'_>> = paths
-        .iter()
-        .map(|path| (path.text.as_str(), (path.line, path.column)))
-        .collect();
+    let mut written: Vec<Word<'_>> = paths.iter().map(|path| (path.text.as_str(), (path.line, path.column))).collect();
     if written.is_empty() {
         written.push(("", spot));
     }

@@ -34,19 +34,12 @@ impl Identity {
         let declared = config.repository.iter();
         let declared = declared.map(|one| (normal(&one.url), one.path.clone()));
         let remotes = remotes.into_iter().map(|url| (normal(&url), String::new()));
-        Identity {
-            urls: declared.chain(remotes).collect(),
-            branches: branches.into_iter().collect(),
-            repo: None,
-        }
+        Identity { urls: declared.chain(remotes).collect(), branches: branches.into_iter().collect(), repo: None }
     }
 
     /// Returns what is known of a repository, and of the configuration of the tree that is looked at.
     pub fn of(here: &Rc<LocalRepo>, config: &Config) -> Result<Identity> {
-        Ok(Identity {
-            repo: Some(here.clone()),
-            ..Identity::new(here.remote_urls()?, config, here.main_branches()?)
-        })
+        Ok(Identity { repo: Some(here.clone()), ..Identity::new(here.remote_urls()?, config, here.main_branches()?) })
     }
 
     /// Returns the files at the tip of a branch, here or at a remote; none where it is not here.
@@ -84,10 +77,7 @@ impl Identity {
                 self.branches.contains(source) || DEFAULTS.contains(&source)
             }
         };
-        Revision {
-            name: branch.filter(|name| !name.is_empty()).map(str::to_owned),
-            is_this,
-        }
+        Revision { name: branch.filter(|name| !name.is_empty()).map(str::to_owned), is_this }
     }
 }
 
@@ -109,14 +99,7 @@ fn normal(url: &str) -> String {
     };
     let host = authority.rsplit('@').next().unwrap_or_default();
     let host = match host.rsplit_once(':') {
-        Some((host, port))
-            if matches!(
-                (scheme.as_str(), port),
-                ("ssh", _) | ("https", "443") | ("http", "80")
-            ) =>
-        {
-            host
-        }
+        Some((host, port)) if matches!((scheme.as_str(), port), ("ssh", _) | ("https", "443") | ("http", "80")) => host,
         _ => host,
     };
     let path = path.trim_matches('/');
@@ -158,10 +141,7 @@ mod tests {
 
     #[test]
     fn only_revisions_that_can_be_this_one_are() {
-        let identity = Identity {
-            branches: ["trunk".to_owned()].into(),
-            ..Identity::default()
-        };
+        let identity = Identity { branches: ["trunk".to_owned()].into(), ..Identity::default() };
         for (name, is_this) in [
             (None, true),
             (Some("HEAD"), true),

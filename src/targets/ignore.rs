@@ -102,9 +102,7 @@ pub(crate) struct SourceIgnore {
 impl SourceIgnore {
     /// Reads the patterns.
     pub(crate) fn of(tree: &dyn Listing) -> Result<SourceIgnore> {
-        let mut given = patterns(&ALWAYS.join("\n"), "", |_| {
-            "what Flux always leaves out".to_owned()
-        });
+        let mut given = patterns(&ALWAYS.join("\n"), "", |_| "what Flux always leaves out".to_owned());
         let mut files = tree.files_named(&[FILE_NAME])?;
         // Those of a directory stand before those of the directories in it, by name.
         files.sort_by_cached_key(|file| {
@@ -115,9 +113,7 @@ impl SourceIgnore {
             if matches!(tree.entry(file)?, Some(Entry::File { .. })) {
                 let bytes = tree.read(file)?;
                 let text = String::from_utf8_lossy(&bytes);
-                given.extend(patterns(&text, path::parent(file), |line| {
-                    format!("{file}:{line}")
-                }));
+                given.extend(patterns(&text, path::parent(file), |line| format!("{file}:{line}")));
             }
         }
         let mut alone = given.clone();
@@ -125,10 +121,7 @@ impl SourceIgnore {
             let place = "the defaults of Flux".to_owned();
             alone.extend(patterns(&DEFAULTS.join("\n"), "", |_| place.clone()));
         }
-        Ok(SourceIgnore {
-            given: given.into(),
-            alone: alone.into(),
-        })
+        Ok(SourceIgnore { given: given.into(), alone: alone.into() })
     }
 
     /// Returns what is left out of the artifact of a source.
@@ -141,17 +134,8 @@ impl SourceIgnore {
             };
             own = patterns(ignore, "", |_| place.clone());
         }
-        let given = if own.is_empty() {
-            &self.alone
-        } else {
-            &self.given
-        };
-        Ignores {
-            given: given.clone(),
-            own,
-            sparse: artifact.sparse.clone(),
-            copied: artifact.copied.clone(),
-        }
+        let given = if own.is_empty() { &self.alone } else { &self.given };
+        Ignores { given: given.clone(), own, sparse: artifact.sparse.clone(), copied: artifact.copied.clone() }
     }
 }
 
@@ -169,25 +153,16 @@ impl Ignores {
     /// Returns the pattern that leaves a file out, if one does.
     pub(crate) fn rule(&self, file: &str) -> Option<Ignored> {
         let is_in = |directory: &String| file.starts_with(directory.as_str());
-        for (directories, place) in [
-            (&self.sparse, "`spec.sparseCheckout`"),
-            (&self.copied, "`copy` of its ArtifactGenerator"),
-        ] {
+        for (directories, place) in
+            [(&self.sparse, "`spec.sparseCheckout`"), (&self.copied, "`copy` of its ArtifactGenerator")]
+        {
             if !directories.is_empty() && !directories.iter().any(is_in) {
-                return Some(Ignored {
-                    pattern: directories.join(", "),
-                    place: place.to_owned(),
-                    is_pattern: false,
-                });
+                return Some(Ignored { pattern: directories.join(", "), place: place.to_owned(), is_pattern: false });
             }
         }
         let mut patterns = self.given.iter().chain(&self.own).rev();
         let last = patterns.find(|pattern| pattern.matches(file))?;
-        (!last.takes_in).then(|| Ignored {
-            pattern: last.text.clone(),
-            place: last.place.clone(),
-            is_pattern: true,
-        })
+        (!last.takes_in).then(|| Ignored { pattern: last.text.clone(), place: last.place.clone(), is_pattern: true })
     }
 }
 
@@ -200,11 +175,7 @@ fn patterns(text: &str, domain: &str, place: impl Fn(usize) -> String) -> Vec<Pa
                 Some(rest) => (true, rest),
                 None => (false, line),
             };
-            let rest = if rest.ends_with("\\ ") {
-                rest
-            } else {
-                rest.trim_end_matches(' ')
-            };
+            let rest = if rest.ends_with("\\ ") { rest } else { rest.trim_end_matches(' ') };
             let (directories_only, rest) = match rest.strip_suffix('/') {
                 Some(rest) => (true, rest),
                 None => (false, rest),
@@ -215,13 +186,7 @@ fn patterns(text: &str, domain: &str, place: impl Fn(usize) -> String) -> Vec<Pa
                 domain: domain.to_owned(),
                 takes_in,
                 directories_only,
-                names: rest
-                    .split('/')
-                    .map(|name| Name {
-                        text: name.to_owned(),
-                        glob: Glob::new(name),
-                    })
-                    .collect(),
+                names: rest.split('/').map(|name| Name { text: name.to_owned(), glob: Glob::new(name) }).collect(),
                 is_path: rest.contains('/'),
             }
         })
@@ -298,10 +263,7 @@ mod tests {
     use crate::walk::testing::tree;
 
     fn left_out(files: &[(&str, &str)], artifact: &Artifact, file: &str) -> Option<String> {
-        let rule = SourceIgnore::of(&tree(files))
-            .unwrap()
-            .with(artifact)
-            .rule(file);
+        let rule = SourceIgnore::of(&tree(files)).unwrap().with(artifact).rule(file);
         rule.map(|rule| format!("{} {}", rule.pattern, rule.place))
     }
 
@@ -309,16 +271,10 @@ mod tests {
     fn without_patterns_the_defaults_hold() {
         for (file, expected) in [
             ("apps/logo.png", Some("*.png the defaults of Flux")),
-            (
-                ".github/workflows/x.yaml",
-                Some(".github/ the defaults of Flux"),
-            ),
+            (".github/workflows/x.yaml", Some(".github/ the defaults of Flux")),
             ("a/.sops.yaml", Some("**/.sops.yaml the defaults of Flux")),
             (".sops.yaml", Some("**/.sops.yaml the defaults of Flux")),
-            (
-                "a/.gitattributes",
-                Some(".gitattributes what Flux always leaves out"),
-            ),
+            ("a/.gitattributes", Some(".gitattributes what Flux always leaves out")),
             ("apps/web/x.yaml", None),
             (".pre-commit-config.yaml", None),
             ("localized-files/github.com/x.yaml", None),
@@ -332,11 +288,7 @@ mod tests {
     fn patterns_match_as_in_flux() {
         for (text, file, expected) in [
             ("/*\n!/deploy\n", "deploy/x.yaml", None),
-            (
-                "/*\n!/deploy\n",
-                "vendor/x.yaml",
-                Some("/* .sourceignore:1"),
-            ),
+            ("/*\n!/deploy\n", "vendor/x.yaml", Some("/* .sourceignore:1")),
             // git would not take it in again.
             ("/*\n!/deploy/x.yaml\n", "deploy/x.yaml", None),
             ("# all\n\n*.md\n", "docs/x.md", Some("*.md .sourceignore:3")),
@@ -346,11 +298,7 @@ mod tests {
             ("/docs/\n", "a/docs/x.yaml", None),
             ("a/*/c\n", "a/b/c/d.yaml", Some("a/*/c .sourceignore:1")),
             ("a/*/c\n", "a/b/x.yaml", None),
-            (
-                "**/test\n",
-                "a/b/test/x.yaml",
-                Some("**/test .sourceignore:1"),
-            ),
+            ("**/test\n", "a/b/test/x.yaml", Some("**/test .sourceignore:1")),
             ("a/**\n", "a/b/x.yaml", Some("a/** .sourceignore:1")),
             ("a**b/c\n", "axb/c", None),
             ("a\\ \n", "a ", Some("a\\ .sourceignore:1")),
@@ -363,30 +311,15 @@ mod tests {
 
     #[test]
     fn what_stands_nearer_or_in_the_source_has_the_last_word() {
-        let files = [
-            (".sourceignore", "*.yaml\n"),
-            ("a/.sourceignore", "!/x.yaml\n"),
-        ];
+        let files = [(".sourceignore", "*.yaml\n"), ("a/.sourceignore", "!/x.yaml\n")];
         let none = Artifact::default();
         assert_eq!(left_out(&files, &none, "a/x.yaml"), None);
         assert!(left_out(&files, &none, "a/b/x.yaml").is_some());
-        let artifact = Artifact {
-            ignore: Some("!*.yaml\n/a/x.yaml\n".to_owned()),
-            ..Artifact::default()
-        };
+        let artifact = Artifact { ignore: Some("!*.yaml\n/a/x.yaml\n".to_owned()), ..Artifact::default() };
         assert_eq!(left_out(&files, &artifact, "b.yaml"), None);
-        assert_eq!(
-            left_out(&files, &artifact, "a/x.yaml").as_deref(),
-            Some("/a/x.yaml `spec.ignore`")
-        );
-        let sparse = Artifact {
-            sparse: vec!["apps".to_owned()],
-            ..Artifact::default()
-        };
+        assert_eq!(left_out(&files, &artifact, "a/x.yaml").as_deref(), Some("/a/x.yaml `spec.ignore`"));
+        let sparse = Artifact { sparse: vec!["apps".to_owned()], ..Artifact::default() };
         assert_eq!(left_out(&[], &sparse, "apps/x.yaml"), None);
-        assert_eq!(
-            left_out(&[], &sparse, "base/x.yaml").as_deref(),
-            Some("apps `spec.sparseCheckout`")
-        );
+        assert_eq!(left_out(&[], &sparse, "base/x.yaml").as_deref(), Some("apps `spec.sparseCheckout`"));
     }
 }

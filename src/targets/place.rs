@@ -25,9 +25,7 @@ pub(super) fn of_flux(tree: &dyn Tree, base: &str, written: &str) -> Result<(Str
     }
     let place = path::join(base, &below.join("/"));
     let found = match link_to(tree, &place)? {
-        Some(link) => Found::Nothing(format!(
-            "`{link}` is a link, which Flux leaves out of its artifacts"
-        )),
+        Some(link) => Found::Nothing(format!("`{link}` is a link, which Flux leaves out of its artifacts")),
         None => look(tree, &place, Engine::Flux)?,
     };
     Ok((place, found))
@@ -47,12 +45,7 @@ pub(crate) fn link_to<'a>(tree: &dyn Tree, place: &'a str) -> Result<Option<&'a 
 }
 
 /// Returns what is at a path that is joined to `base` lexically.
-pub(super) fn of_path(
-    tree: &dyn Tree,
-    base: &str,
-    written: &str,
-    engine: Engine,
-) -> Result<(String, Found)> {
+pub(super) fn of_path(tree: &dyn Tree, base: &str, written: &str, engine: Engine) -> Result<(String, Found)> {
     let Some(place) = path::resolve(base, written).filter(|place| path::is_in(place, base)) else {
         let why = "it leads out of the repository".to_owned();
         return Ok((String::new(), Found::Nothing(why)));
@@ -73,9 +66,7 @@ fn look(tree: &dyn Tree, place: &str, engine: Engine) -> Result<Found> {
             return Ok(Found::Submodule(path));
         }
         Resolved::Leaves { link, .. } => {
-            return Ok(Found::Nothing(format!(
-                "`{link}` leads out of the repository"
-            )));
+            return Ok(Found::Nothing(format!("`{link}` leads out of the repository")));
         }
         Resolved::Loop { link } => {
             return Ok(Found::Nothing(format!("`{link}` leads to itself")));
@@ -103,11 +94,7 @@ fn look(tree: &dyn Tree, place: &str, engine: Engine) -> Result<Found> {
         Engine::ArgoCd | Engine::Fleet => is_file("Chart.yaml")?,
         Engine::Flux | Engine::Kustomize => false,
     };
-    Ok(if charts {
-        Found::Chart(directory)
-    } else {
-        Found::Directory(directory)
-    })
+    Ok(if charts { Found::Chart(directory) } else { Found::Directory(directory) })
 }
 
 /// Looks at the tips of localized branches for what the tree does not hold: copies are only there.
@@ -157,10 +144,7 @@ pub(super) fn declared(tree: &dyn Listing, config: &Config, targets: &mut Target
             place: Place::Here(Here {
                 written: declared.path.clone(),
                 path: place,
-                revision: Revision {
-                    name: None,
-                    is_this: true,
-                },
+                revision: Revision { name: None, is_this: true },
                 found,
                 artifact: None,
             }),

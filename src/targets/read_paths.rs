@@ -61,10 +61,7 @@ fn charts(tree: &dyn Listing, directory: &str) -> Result<Vec<String>> {
 
 /// Returns the value for each application that lies in the repository: it covers every file of it that makes a
 /// difference. `.` is the path of the application itself, what begins with a slash is seen from the top.
-pub(crate) fn generate_paths(
-    tree: &Rc<dyn Listing>,
-    targets: &Targets,
-) -> Result<BTreeMap<Object, String>> {
+pub(crate) fn generate_paths(tree: &Rc<dyn Listing>, targets: &Targets) -> Result<BTreeMap<Object, String>> {
     let applications: Vec<(&Target, &Here)> = targets
         .targets
         .iter()
@@ -75,10 +72,7 @@ pub(crate) fn generate_paths(
         })
         .collect();
     let roots = |target, here| super::roots(&**tree, target, here);
-    let starts: BTreeSet<String> = applications
-        .iter()
-        .flat_map(|(target, here)| roots(target, here))
-        .collect();
+    let starts: BTreeSet<String> = applications.iter().flat_map(|(target, here)| roots(target, here)).collect();
     let starts: Vec<String> = starts.into_iter().collect();
     let explored = inputs::explore(tree.clone(), &starts);
     let of_roots = Inputs::of(&**tree, &explored.graph)?;
@@ -119,12 +113,7 @@ pub(crate) fn generate_paths(
 }
 
 /// Adds the directories and files that the build of a root reads.
-fn add_root(
-    tree: &dyn Listing,
-    inputs: &Inputs<'_>,
-    root: RootId,
-    read: &mut BTreeSet<String>,
-) -> Result<()> {
+fn add_root(tree: &dyn Listing, inputs: &Inputs<'_>, root: RootId, read: &mut BTreeSet<String>) -> Result<()> {
     let mut seen = BTreeSet::new();
     let mut todo = vec![root];
     while let Some(root) = todo.pop() {

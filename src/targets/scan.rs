@@ -14,13 +14,7 @@ use super::unread::Why;
 use super::{Build, Engine, Object, Place, Target, Text, Unread};
 
 /// What stands in every object that matters, and in few other files.
-const MARKS: [&str; 5] = [
-    "fluxcd.",
-    "argoproj.io/",
-    "argocd-cm",
-    "fleet.cattle.io/",
-    BINARY,
-];
+const MARKS: [&str; 5] = ["fluxcd.", "argoproj.io/", "argocd-cm", "fleet.cattle.io/", BINARY];
 
 /// The tag of any of these in base64, however it is written.
 const BINARY: &str = "binary";
@@ -66,21 +60,11 @@ pub(super) struct Document {
 impl Document {
     /// Returns an object that a template in this one makes.
     pub(super) fn template(&self, object: Object, value: Value) -> Document {
-        Document {
-            object,
-            value,
-            home: self.home.clone(),
-        }
+        Document { object, value, home: self.home.clone() }
     }
 
     /// Returns something that it deploys.
-    pub(super) fn target(
-        &self,
-        engine: Engine,
-        spot: (usize, usize),
-        place: Place,
-        build: Build,
-    ) -> Target {
+    pub(super) fn target(&self, engine: Engine, spot: (usize, usize), place: Place, build: Build) -> Target {
         Target {
             engine,
             object: self.object.clone(),
@@ -117,10 +101,7 @@ pub(crate) fn candidates(tree: &dyn Listing) -> Result<Search<'_>> {
 }
 
 /// Searches for those files at or below these places, of which none lies below another one.
-pub(crate) fn candidates_at<'a>(
-    tree: &'a dyn Listing,
-    places: &BTreeSet<String>,
-) -> Result<Search<'a>> {
+pub(crate) fn candidates_at<'a>(tree: &'a dyn Listing, places: &BTreeSet<String>) -> Result<Search<'a>> {
     tree.files_with(places, &is_searched, may_matter)
 }
 
@@ -161,19 +142,12 @@ pub(super) fn scan_in(tree: &dyn Listing, config: &Config, candidates: &[String]
 
 /// Returns whether a search looks into a file, by its name.
 pub(crate) fn is_searched(path: &str) -> bool {
-    [".yaml", ".yml", ".json"]
-        .iter()
-        .any(|end| path.ends_with(end))
+    [".yaml", ".yml", ".json"].iter().any(|end| path.ends_with(end))
 }
 
 impl Scan {
     fn pass(&mut self, file: &str, line: usize, message: impl Into<String>, why: Why) {
-        self.unread.push(Unread {
-            file: file.to_owned(),
-            line,
-            message: message.into(),
-            why,
-        });
+        self.unread.push(Unread { file: file.to_owned(), line, message: message.into(), why });
     }
 
     fn file(&mut self, file: &str, bytes: &[u8]) {
@@ -201,8 +175,7 @@ impl Scan {
                 continue;
             }
             if self.objects.len() - first >= most {
-                let message =
-                    format!("the file holds more than {most} objects: the rest is not read");
+                let message = format!("the file holds more than {most} objects: the rest is not read");
                 return self.pass(file, before + 1, message, Why::Limit);
             }
             match read_object(document, before) {
@@ -232,11 +205,7 @@ impl Scan {
         }
         if let Some(object) = identify(file, &value) {
             let home = path::parent(file).to_owned();
-            self.objects.push(Document {
-                object,
-                value,
-                home,
-            });
+            self.objects.push(Document { object, value, home });
         }
     }
 }

@@ -21,10 +21,7 @@ impl Hidden {
             Some(artifact) => Some(Rc::new(SourceIgnore::of(tree)?.with(artifact))),
             None => None,
         };
-        Ok(Hidden {
-            ignores,
-            has_links: target.engine == Engine::Flux,
-        })
+        Ok(Hidden { ignores, has_links: target.engine == Engine::Flux })
     }
 
     /// Returns whether something is hidden. A directory is there as long as something is in it.

@@ -83,10 +83,7 @@ impl Changers {
                 parents.entry(path).or_default().push(target.builder());
             }
         }
-        Changers {
-            roots: changed_files(graph, tree, &objects, fields),
-            parents,
-        }
+        Changers { roots: changed_files(graph, tree, &objects, fields), parents }
     }
 
     fn of_target(&self, target: &Target, targets: &Targets) -> Option<Changer> {
@@ -96,19 +93,14 @@ impl Changers {
         let by_root = || files.iter().find_map(|file| self.roots.get(*file)).cloned();
         let by_parent = || {
             let own = target.builder();
-            let above = files
-                .iter()
-                .flat_map(|file| path::and_above(file).chain([""]));
+            let above = files.iter().flat_map(|file| path::and_above(file).chain([""]));
             let mut parents = above.filter_map(|path| self.parents.get(path)).flatten();
             let parent = parents.find(|by| **by != own && !(is_built && builds.done.contains(*by)));
             parent.cloned()
         };
         let name = if is_built { None } else { by_root() };
         let not_built = files.iter().find_map(|file| builds.failed.get(*file));
-        Some(Changer {
-            name: name.or_else(by_parent)?,
-            not_built: not_built.cloned(),
-        })
+        Some(Changer { name: name.or_else(by_parent)?, not_built: not_built.cloned() })
     }
 }
 
@@ -119,8 +111,7 @@ impl Target {
         let mut texts = patches.iter().filter_map(|one| one.get("patch")?.as_str());
         match &self.place {
             Place::Here(here)
-                if !matches!(here.found, Found::Nothing(_))
-                    && texts.any(|text| touches_text(text, fields)) =>
+                if !matches!(here.found, Found::Nothing(_)) && texts.any(|text| touches_text(text, fields)) =>
             {
                 Some(&here.path)
             }
@@ -133,11 +124,7 @@ impl Target {
         let mut before = self.clone();
         let by = before.object.built_by.take();
         let name = before.by();
-        if by.as_ref() == Some(&name) {
-            name
-        } else {
-            self.by()
-        }
+        if by.as_ref() == Some(&name) { name } else { self.by() }
     }
 
     /// Returns the files of the objects that say what it is: its own, and that of its source.
@@ -183,12 +170,7 @@ pub(super) fn files_of(graph: &Graph, roots: impl IntoIterator<Item = RootId>) -
 
 /// Returns the files of a tree that roots read as resources and may change, each with one such root. Those of
 /// `objects` are among them; only these matter.
-fn changed_files(
-    graph: &Graph,
-    tree: &dyn Tree,
-    objects: &HashSet<&str>,
-    fields: &[&str],
-) -> HashMap<String, String> {
+fn changed_files(graph: &Graph, tree: &dyn Tree, objects: &HashSet<&str>, fields: &[&str]) -> HashMap<String, String> {
     let mut changed = HashMap::new();
     // A component changes what its users have accumulated, so that it counts for them.
     let users = users(graph);
@@ -220,9 +202,7 @@ pub(super) fn above(
 ) -> HashSet<RootId> {
     let reads = |edge: &Edge| graph.own_file(edge).is_some_and(is_wanted);
     let ids = 0..graph.roots.len();
-    let mut todo: Vec<RootId> = ids
-        .filter(|id| graph.roots[*id].edges.iter().any(reads))
-        .collect();
+    let mut todo: Vec<RootId> = ids.filter(|id| graph.roots[*id].edges.iter().any(reads)).collect();
     let mut found = HashSet::new();
     while let Some(root) = todo.pop() {
         if found.insert(root) {
@@ -233,11 +213,7 @@ pub(super) fn above(
 }
 
 /// Returns the roots whose builds hold objects of these files, and the components that those take.
-fn deciding(
-    graph: &Graph,
-    users: &HashMap<RootId, Vec<RootId>>,
-    objects: &HashSet<&str>,
-) -> HashSet<RootId> {
+fn deciding(graph: &Graph, users: &HashMap<RootId, Vec<RootId>>, objects: &HashSet<&str>) -> HashSet<RootId> {
     let mut found = above(graph, users, &|file| objects.contains(file));
     let mut todo: Vec<RootId> = found.iter().copied().collect();
     while let Some(root) = todo.pop() {
@@ -291,10 +267,7 @@ fn touches(graph: &Graph, root: RootId, tree: &dyn Tree, fields: &[&str]) -> boo
         if kind.is_some_and(|kind| is_plain(kind) && !KINDS.contains(&kind)) {
             return false;
         }
-        match (
-            patch.get("patch").and_then(Value::text),
-            patch.get("path").and_then(Value::text),
-        ) {
+        match (patch.get("patch").and_then(Value::text), patch.get("path").and_then(Value::text)) {
             (Some(text), _) => touches_text(text, fields),
             (None, Some(path)) => file(path),
             (None, None) => false,
@@ -313,16 +286,13 @@ fn touches(graph: &Graph, root: RootId, tree: &dyn Tree, fields: &[&str]) -> boo
 
 /// Returns whether a text is no regular expression.
 fn is_plain(text: &str) -> bool {
-    text.chars()
-        .all(|character| character.is_ascii_alphanumeric())
+    text.chars().all(|character| character.is_ascii_alphanumeric())
 }
 
 /// Returns whether a patch changes what an object says about what is deployed. One that cannot be read may.
 fn touches_text(text: &str, fields: &[&str]) -> bool {
     any_document(text, &|value| match &value.data {
-        Data::List(operations) => operations
-            .iter()
-            .any(|one| touches_by_operation(one, fields)),
+        Data::List(operations) => operations.iter().any(|one| touches_by_operation(one, fields)),
         Data::Mapping(_) => touches_by_merge(value, fields),
         _ => true,
     })
@@ -357,14 +327,8 @@ fn touches_by_merge(patch: &Value, fields: &[&str]) -> bool {
     if kind.is_some_and(|kind| !KINDS.contains(&kind)) {
         return false;
     }
-    let spec = patch
-        .get("spec")
-        .and_then(Value::mapping)
-        .unwrap_or_default();
-    patch.get("$patch").is_some()
-        || spec
-            .iter()
-            .any(|(key, _)| key == "$patch" || fields.contains(&key.as_str()))
+    let spec = patch.get("spec").and_then(Value::mapping).unwrap_or_default();
+    patch.get("$patch").is_some() || spec.iter().any(|(key, _)| key == "$patch" || fields.contains(&key.as_str()))
 }
 
 /// Returns whether a file of replacements changes what an object says about what is deployed. One that cannot be read
@@ -420,52 +384,30 @@ mod tests {
             ("Kustomization", "metadata.labels.path", false),
             ("Deployment", "spec.template.x", false),
         ] {
-            let one =
-                format!("targets: [{{select: {{kind: '{kind}'}}, fieldPaths: ['{path}']}}]\n");
+            let one = format!("targets: [{{select: {{kind: '{kind}'}}, fieldPaths: ['{path}']}}]\n");
             let all = format!("- targets: []\n- {one}");
             for text in [&one, &all] {
                 assert_eq!(touches_by_replacements(text, &FIELDS), expected, "{text}");
             }
         }
-        assert!(touches_by_replacements(
-            "targets: [{fieldPaths: [spec.path]}]\n",
-            &FIELDS
-        ));
+        assert!(touches_by_replacements("targets: [{fieldPaths: [spec.path]}]\n", &FIELDS));
         assert!(touches_by_replacements("[\n", &FIELDS));
-        assert!(!touches_by_replacements(
-            "targets: [{select: {}}]\n",
-            &FIELDS
-        ));
+        assert!(!touches_by_replacements("targets: [{select: {}}]\n", &FIELDS));
     }
 
     #[test]
     fn only_patches_of_what_is_deployed_count() {
         for (patch, expected) in [
             ("[{op: replace, path: /spec/path, value: x}]", true),
-            (
-                "[{op: replace, path: /spec/source/targetRevision, value: x}]",
-                true,
-            ),
+            ("[{op: replace, path: /spec/source/targetRevision, value: x}]", true),
             ("[{op: replace, path: /spec, value: {}}]", true),
             ("[{op: test, path: /spec/path, value: x}]", false),
             ("[{op: add, path: /spec/decryption, value: {}}]", false),
             ("[{op: add, path: /metadata/labels/a, value: b}]", false),
-            (
-                "kind: Kustomization\nmetadata: {name: a}\nspec: {path: x}\n",
-                true,
-            ),
-            (
-                "kind: Kustomization\nmetadata: {name: a}\nspec: {wait: true}\n",
-                false,
-            ),
-            (
-                "kind: Deployment\nmetadata: {name: a}\nspec: {template: {}}\n",
-                false,
-            ),
-            (
-                "kind: Application\nmetadata: {name: a}\n$patch: delete\n",
-                true,
-            ),
+            ("kind: Kustomization\nmetadata: {name: a}\nspec: {path: x}\n", true),
+            ("kind: Kustomization\nmetadata: {name: a}\nspec: {wait: true}\n", false),
+            ("kind: Deployment\nmetadata: {name: a}\nspec: {template: {}}\n", false),
+            ("kind: Application\nmetadata: {name: a}\n$patch: delete\n", true),
             ("a: [\n", true),
             ("", false),
         ] {

@@ -23,10 +23,7 @@ fn line(target: &Target) -> String {
     let place = match &target.place {
         Place::Here(here) => {
             let revision = match &here.revision {
-                Revision {
-                    name: None,
-                    is_this: true,
-                } => String::new(),
+                Revision { name: None, is_this: true } => String::new(),
                 Revision { name, is_this } => format!("@{name:?}{is_this}"),
             };
             format!("{}{revision} {}", here.path, here.found.id())
@@ -43,20 +40,14 @@ fn lines(files: &[(&str, &str)]) -> Vec<String> {
 
 fn unread(files: &[(&str, &str)]) -> Vec<String> {
     let unread = find_in(files).unread;
-    unread
-        .iter()
-        .map(|one| format!("{}:{}: {}", one.file, one.line, one.message))
-        .collect()
+    unread.iter().map(|one| format!("{}:{}: {}", one.file, one.line, one.message)).collect()
 }
 
 #[test]
 fn a_tree_without_objects_has_no_targets() {
     let files = [
         ("apps/kustomization.yaml", "resources: [web.yaml]\n"),
-        (
-            "apps/web.yaml",
-            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n",
-        ),
+        ("apps/web.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n"),
     ];
     assert_eq!(find_in(&files), Targets::default());
 }
@@ -78,10 +69,7 @@ fn what_the_configuration_declares_is_a_target() {
     let all = BTreeSet::from(["clusters/edge", "a", "a/b", "a-b", "clusters/edge/x"]);
     let roots = found.roots(&all);
     // Flux builds those of the top, and does not look into them.
-    assert_eq!(
-        roots,
-        BTreeSet::from(["a", "a-b", "clusters/edge"].map(str::to_owned))
-    );
+    assert_eq!(roots, BTreeSet::from(["a", "a-b", "clusters/edge"].map(str::to_owned)));
 }
 
 #[test]
@@ -139,29 +127,14 @@ spec: {{{rest}}}
     for (rest, expected) in [
         (
             format!("{here}, branch: main, paths: [/web, plain/]"),
-            vec![
-                "web@Some(\"main\")true kustomization",
-                "plain@Some(\"main\")true directory",
-            ],
+            vec!["web@Some(\"main\")true kustomization", "plain@Some(\"main\")true directory"],
         ),
-        (
-            format!("{here}, revision: v1, branch: main, paths: [web]"),
-            vec!["web@Some(\"v1\")false kustomization"],
-        ),
-        (
-            format!("{here}, paths: ['envs/*']"),
-            vec!["envs/a kustomization", "envs/b directory"],
-        ),
+        (format!("{here}, revision: v1, branch: main, paths: [web]"), vec!["web@Some(\"v1\")false kustomization"]),
+        (format!("{here}, paths: ['envs/*']"), vec!["envs/a kustomization", "envs/b directory"]),
         // Each is one bundle, however it is written, and however often.
         (
-            format!(
-                "{here}, paths: ['envs/*', web, /web/, ./web, 'envs/..//web', './envs/*', envs/b]"
-            ),
-            vec![
-                "envs/a kustomization",
-                "envs/b directory",
-                "web kustomization",
-            ],
+            format!("{here}, paths: ['envs/*', web, /web/, ./web, 'envs/..//web', './envs/*', envs/b]"),
+            vec!["envs/a kustomization", "envs/b directory", "web kustomization"],
         ),
         (
             format!("{here}, paths: [., gone, ./gone, ../web, ../web, ../envs]"),
@@ -176,10 +149,7 @@ spec: {{{rest}}}
             "repo: 'https://github.com/acme/other', paths: [web]".to_owned(),
             vec!["external: it is in https://github.com/acme/other"],
         ),
-        (
-            format!("{here}, paths: ['${{x}}']"),
-            vec!["templated: `${x}` is filled in elsewhere"],
-        ),
+        (format!("{here}, paths: ['${{x}}']"), vec!["templated: `${x}` is filled in elsewhere"]),
         ("paths: [web]".to_owned(), vec![]),
     ] {
         let found = lines(&[
@@ -195,9 +165,7 @@ spec: {{{rest}}}
         ]);
         let of_repo = found.iter().filter_map(|line| {
             let (object, place) = line.split_once(") ").unwrap();
-            object
-                .starts_with("GitRepo fleet-default/all")
-                .then_some(place)
+            object.starts_with("GitRepo fleet-default/all").then_some(place)
         });
         let of_repo: Vec<&str> = of_repo.collect();
         assert_eq!(of_repo, expected, "{rest}");
@@ -219,15 +187,8 @@ spec:
 "
     );
     let of_another = repo.replace(HERE, "https://github.com/acme/other");
-    for (text, broken) in [
-        (repo, &[(8, "apps/[x"), (9, "apps/x\\")][..]),
-        (of_another, &[]),
-    ] {
-        let files = [
-            ("repo.yaml", text.as_str()),
-            ("web/kustomization.yaml", ""),
-            ("apps/x/y.yaml", ""),
-        ];
+    for (text, broken) in [(repo, &[(8, "apps/[x"), (9, "apps/x\\")][..]), (of_another, &[])] {
+        let files = [("repo.yaml", text.as_str()), ("web/kustomization.yaml", ""), ("apps/x/y.yaml", "")];
         let broken: Vec<String> = broken
             .iter()
             .map(|(line, pattern)| {
@@ -243,12 +204,6 @@ spec:
 #[test]
 fn what_is_excluded_is_no_target() {
     let config = Config::parse(b"exclude: ['**/testdata']\n", ".kustomize-localize").unwrap();
-    let tree = tree(&[
-        ("testdata/app.yaml", flux::APPS),
-        ("x/testdata/deep/fleet.yaml", "namespace: x\n"),
-    ]);
-    assert_eq!(
-        find(&tree, &config, || Ok(identity(&config))).unwrap(),
-        Targets::default()
-    );
+    let tree = tree(&[("testdata/app.yaml", flux::APPS), ("x/testdata/deep/fleet.yaml", "namespace: x\n")]);
+    assert_eq!(find(&tree, &config, || Ok(identity(&config))).unwrap(), Targets::default());
 }

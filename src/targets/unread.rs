@@ -48,26 +48,15 @@ pub(crate) enum Why {
 impl Unread {
     /// Returns a value that is wrong.
     pub(super) fn wrong(file: &str, line: usize, message: impl Into<String>) -> Unread {
-        Unread {
-            file: file.to_owned(),
-            line,
-            message: message.into(),
-            why: Why::WrongType,
-        }
+        Unread { file: file.to_owned(), line, message: message.into(), why: Why::WrongType }
     }
 
     pub(super) fn not_yaml(file: &str, line: usize, message: impl Into<String>) -> Unread {
-        Unread {
-            why: Why::NotYaml,
-            ..Unread::wrong(file, line, message)
-        }
+        Unread { why: Why::NotYaml, ..Unread::wrong(file, line, message) }
     }
 
     pub(super) fn too_much(file: &str, line: usize, message: String) -> Unread {
-        Unread {
-            why: Why::Limit,
-            ..Unread::wrong(file, line, message)
-        }
+        Unread { why: Why::Limit, ..Unread::wrong(file, line, message) }
     }
 
     /// Notes which of them are templates.
@@ -105,26 +94,17 @@ impl<'a> Templates<'a> {
     fn of(text: &'a str) -> Templates<'a> {
         let documents = documents(text).map(|(before, document)| {
             // There these are Argo CD's own.
-            let is_template =
-                document.lines().any(has_action) && !declared::is_application_set(document);
+            let is_template = document.lines().any(has_action) && !declared::is_application_set(document);
             (before + document.lines().count(), is_template)
         });
-        Templates {
-            documents: documents.collect(),
-            lines: text.lines().collect(),
-        }
+        Templates { documents: documents.collect(), lines: text.lines().collect() }
     }
 
     /// Returns whether what could not be read is one: the document that is not YAML, or the line with the wrong value.
     fn has(&self, unread: &Unread) -> bool {
-        let index = self
-            .documents
-            .partition_point(|(last, _)| *last < unread.line);
+        let index = self.documents.partition_point(|(last, _)| *last < unread.line);
         let is_template = self.documents.get(index).is_some_and(|(_, is_one)| *is_one);
-        let line = unread
-            .line
-            .checked_sub(1)
-            .and_then(|line| self.lines.get(line));
+        let line = unread.line.checked_sub(1).and_then(|line| self.lines.get(line));
         is_template && (unread.why == Why::NotYaml || line.is_some_and(|line| has_action(line)))
     }
 }
@@ -169,10 +149,7 @@ fn is_of_chart(file: &str, tree: &dyn Tree) -> Result<bool> {
 impl Targets {
     /// Returns what could not be read, but is deployed as it is, for all that `graph` tells: what a root reads as a
     /// resource, and what no root reads but for templates. A root may read a file for something else, as a patch.
-    pub(crate) fn unread_objects<'a>(
-        &'a self,
-        graph: &'a Graph,
-    ) -> impl Iterator<Item = &'a Unread> {
+    pub(crate) fn unread_objects<'a>(&'a self, graph: &'a Graph) -> impl Iterator<Item = &'a Unread> {
         let mut read: HashMap<&str, bool> = HashMap::new();
         if !self.unread.is_empty() {
             for edge in graph.roots.iter().flat_map(|root| &root.edges) {

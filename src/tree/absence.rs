@@ -36,14 +36,7 @@ impl Absences {
     /// `tree` is the tree to look at; its ignore files count. `on_disk` is whether files on disk may end up in it: not
     /// in that of a commit.
     pub fn new(here: Rc<LocalRepo>, tree: SharedTree, on_disk: bool) -> Self {
-        Absences {
-            here,
-            tree,
-            ignores: Ignores::default(),
-            on_disk,
-            known: RefCell::default(),
-            head: OnceCell::new(),
-        }
+        Absences { here, tree, ignores: Ignores::default(), on_disk, known: RefCell::default(), head: OnceCell::new() }
     }
 
     /// Returns whether there is something on disk at `path` (from the top) that may end up in the tree.
@@ -60,10 +53,7 @@ impl Absences {
         };
         let entry = self.head.get_or_init(open).as_ref();
         let entry = entry.and_then(|tree| tree.entry(path).ok()?);
-        matches!(
-            entry,
-            Some(Entry::File { .. } | Entry::Link | Entry::Directory)
-        )
+        matches!(entry, Some(Entry::File { .. } | Entry::Link | Entry::Directory))
     }
 
     /// Returns why `path` (from the top) is missing.
@@ -79,9 +69,7 @@ impl Absences {
         let is_directory = place.as_ref().is_some_and(|place| place.is_dir());
         let absence = match self.ignores.rule(&*self.tree, path, is_directory) {
             Some(rule) => Absence::Ignored(rule.place, rule.pattern),
-            None if place.is_some_and(|place| place.symlink_metadata().is_ok()) => {
-                Absence::Untracked
-            }
+            None if place.is_some_and(|place| place.symlink_metadata().is_ok()) => Absence::Untracked,
             None => Absence::Nowhere,
         };
         let mut known = self.known.borrow_mut();

@@ -43,12 +43,7 @@ pub(crate) struct Conversion {
 impl Conversion {
     /// Converts as the attributes of a tree say, with object ids of this kind.
     pub(crate) fn new(filters: Filters, hash: gix::hash::Kind) -> Self {
-        Conversion {
-            filters,
-            hash,
-            directories: Recent::default(),
-            git: RefCell::default(),
-        }
+        Conversion { filters, hash, directories: Recent::default(), git: RefCell::default() }
     }
 
     /// Reads a file of `tree`.
@@ -78,15 +73,9 @@ impl Conversion {
             return Err(Failure::new(format!(
                 "`{path}` has `ident` and holds `$Id:`: what git makes of that on checkout cannot be known"
             ))
-            .hint(format!(
-                "write `$Id$`, or add a line in `{FILE_NAME}`: /{path} -ident"
-            )));
+            .hint(format!("write `$Id$`, or add a line in `{FILE_NAME}`: /{path} -ident")));
         }
-        if may.convert {
-            git.convert(path, &bytes)
-        } else {
-            Ok(bytes)
-        }
+        if may.convert { git.convert(path, &bytes) } else { Ok(bytes) }
     }
 
     /// Returns whether a checkout may change the files in `directory`, which takes the attributes of the whole tree.
@@ -100,11 +89,7 @@ impl Conversion {
         if let Some(known) = self.directories.get(directory) {
             return Ok(known);
         }
-        let mut may = if directory.is_empty() {
-            May::default()
-        } else {
-            self.may(tree, path::parent(directory))?
-        };
+        let mut may = if directory.is_empty() { May::default() } else { self.may(tree, path::parent(directory))? };
         let file = path::join(directory, FILE_NAME);
         if let Some(Entry::File { .. } | Entry::Link) = tree.entry(&file)? {
             let text = tree.read(&file)?;
@@ -112,8 +97,7 @@ impl Conversion {
             let given = |word: &&[u8]| !matches!(word.first(), Some(b'-' | b'!'));
             let given: Vec<&[u8]> = text.split(u8::is_ascii_whitespace).filter(given).collect();
             let has = |name: &str| {
-                let holds =
-                    |word: &&[u8]| word.windows(name.len()).any(|part| part == name.as_bytes());
+                let holds = |word: &&[u8]| word.windows(name.len()).any(|part| part == name.as_bytes());
                 given.iter().any(holds)
             };
             may.convert |= CONVERTING.into_iter().any(has);
@@ -127,10 +111,7 @@ impl Conversion {
 fn attributes(tree: &dyn Listing) -> Result<Vec<Attributes>> {
     let mut found = Vec::new();
     for path in tree.files_named(&[FILE_NAME])? {
-        found.push(Attributes {
-            bytes: tree.read(&path)?,
-            path,
-        });
+        found.push(Attributes { bytes: tree.read(&path)?, path });
     }
     Ok(found)
 }
@@ -144,10 +125,7 @@ pub struct CheckedOut {
 impl CheckedOut {
     /// Reads the files of `tree`, the ids of which are of this kind.
     pub fn new(tree: Rc<dyn Listing>, hash: gix::hash::Kind) -> Self {
-        CheckedOut {
-            tree,
-            conversion: Conversion::new(Filters::Refused, hash),
-        }
+        CheckedOut { tree, conversion: Conversion::new(Filters::Refused, hash) }
     }
 }
 
@@ -228,12 +206,7 @@ mod tests {
 
     #[test]
     fn unknown_conversions_are_an_error() {
-        let tree = tree(&[
-            (".gitattributes", "* filter=lfs\nb -filter\n"),
-            ("a", ""),
-            ("b", "x"),
-            ("c\nd", ""),
-        ]);
+        let tree = tree(&[(".gitattributes", "* filter=lfs\nb -filter\n"), ("a", ""), ("b", "x"), ("c\nd", "")]);
         let failure = tree.read("a").unwrap_err();
         assert!(failure.message.contains("filter `lfs`"), "{failure}");
         assert_eq!(tree.read("b").unwrap(), b"x");

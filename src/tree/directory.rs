@@ -15,18 +15,14 @@ pub(crate) struct DirectoryTree {
 impl DirectoryTree {
     /// Opens a directory. `converts` says whether it may be a checkout, with other line ends than git stores.
     pub(crate) fn open(directory: &Path, converts: bool) -> Result<Self> {
-        let root = directory.canonicalize().map_err(|error| {
-            Failure::new(format!("`{}` cannot be read: {error}", directory.display()))
-        })?;
+        let root = directory
+            .canonicalize()
+            .map_err(|error| Failure::new(format!("`{}` cannot be read: {error}", directory.display())))?;
         Ok(DirectoryTree { root, converts })
     }
 
     fn place(&self, path: &str) -> PathBuf {
-        if path.is_empty() {
-            self.root.clone()
-        } else {
-            self.root.join(path)
-        }
+        if path.is_empty() { self.root.clone() } else { self.root.join(path) }
     }
 
     /// Returns everything below a directory that is none, in order.
@@ -72,8 +68,7 @@ impl Tree for DirectoryTree {
         if self.entry(directory)? != Some(Entry::Directory) {
             return Ok(Vec::new());
         }
-        let names =
-            disk::list(&self.place(directory)).map_err(|error| failure(directory, &error))?;
+        let names = disk::list(&self.place(directory)).map_err(|error| failure(directory, &error))?;
         Ok(names.into_iter().filter(|name| name != ".git").collect())
     }
 

@@ -19,10 +19,7 @@ impl DiskTree {
     /// way to it).
     pub(crate) fn new(from: &Path) -> Result<Self> {
         let root = from.ancestors().last().unwrap_or(from).to_owned();
-        let tree = DiskTree {
-            root,
-            from: String::new(),
-        };
+        let tree = DiskTree { root, from: String::new() };
         let from = tree.path(from)?;
         Ok(DiskTree { from, ..tree })
     }
@@ -42,11 +39,7 @@ impl DiskTree {
     }
 
     fn place(&self, path: &str) -> PathBuf {
-        if path.is_empty() {
-            self.root.clone()
-        } else {
-            self.root.join(path)
-        }
+        if path.is_empty() { self.root.clone() } else { self.root.join(path) }
     }
 
     fn failure(&self, path: &str, error: &std::io::Error) -> Failure {
@@ -61,9 +54,7 @@ impl Tree for DiskTree {
 
     fn names(&self, directory: &str) -> Result<Vec<String>> {
         match self.entry(directory)? {
-            Some(Entry::Directory) => {
-                list(&self.place(directory)).map_err(|error| self.failure(directory, &error))
-            }
+            Some(Entry::Directory) => list(&self.place(directory)).map_err(|error| self.failure(directory, &error)),
             _ => Ok(Vec::new()),
         }
     }
@@ -75,10 +66,7 @@ impl Tree for DiskTree {
     fn absolute(&self, text: &str) -> Option<String> {
         // kustomize cleans the text before it looks; links on the way are followed afterwards.
         let rest = Path::new(text).strip_prefix(&self.root).ok()?;
-        let parts: Option<Vec<&str>> = rest
-            .components()
-            .map(|part| part.as_os_str().to_str())
-            .collect();
+        let parts: Option<Vec<&str>> = rest.components().map(|part| part.as_os_str().to_str()).collect();
         path::resolve("", &parts?.join("/"))
     }
 
@@ -101,10 +89,7 @@ pub(super) fn look(place: &Path) -> io::Result<Option<Entry>> {
     let metadata = match std::fs::symlink_metadata(place) {
         Ok(metadata) => metadata,
         Err(error)
-            if matches!(
-                error.kind(),
-                ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidInput
-            ) =>
+            if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidInput) =>
         {
             return Ok(None);
         }
@@ -130,10 +115,7 @@ pub(super) fn list(place: &Path) -> io::Result<Vec<String>> {
     for entry in std::fs::read_dir(place)? {
         let name = entry?.file_name().into_string().map_err(|name| {
             let name = name.to_string_lossy();
-            io::Error::new(
-                ErrorKind::InvalidData,
-                format!("the name `{name}` is not UTF-8"),
-            )
+            io::Error::new(ErrorKind::InvalidData, format!("the name `{name}` is not UTF-8"))
         })?;
         names.push(name);
     }

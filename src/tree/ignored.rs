@@ -34,18 +34,15 @@ impl Ignores {
         let mut is_there = true;
         let above = path.match_indices('/').map(|(at, _)| (&path[..at], true));
         // Whatever is in an ignored directory is ignored, even if another pattern includes it.
-        above
-            .chain([(path, is_directory)])
-            .find_map(|(place, is_directory)| {
-                let directory = path::parent(place);
-                is_there = is_there
-                    && (directory.is_empty()
-                        || matches!(tree.entry(directory), Ok(Some(Entry::Directory))));
-                if is_there && let Some(file) = self.file(tree, directory) {
-                    files.push((directory, file));
-                }
-                last(&files, place, is_directory)
-            })
+        above.chain([(path, is_directory)]).find_map(|(place, is_directory)| {
+            let directory = path::parent(place);
+            is_there =
+                is_there && (directory.is_empty() || matches!(tree.entry(directory), Ok(Some(Entry::Directory))));
+            if is_there && let Some(file) = self.file(tree, directory) {
+                files.push((directory, file));
+            }
+            last(&files, place, is_directory)
+        })
     }
 
     fn file(&self, tree: &dyn Tree, directory: &str) -> Option<Rc<Search>> {
@@ -61,9 +58,7 @@ impl Ignores {
         let file = bytes.and_then(|bytes| {
             let mut search = Search::default();
             let parse = gix_ignore::search::Ignore::default();
-            search
-                .add_patterns_buffer(&bytes, FILE_NAME, None, parse)
-                .ok()?;
+            search.add_patterns_buffer(&bytes, FILE_NAME, None, parse).ok()?;
             Some(Rc::new(search))
         });
         let mut files = self.files.borrow_mut();
@@ -81,11 +76,7 @@ fn last(files: &[(&str, Rc<Search>)], path: &str, is_directory: bool) -> Option<
         Some((directory, found?))
     })?;
     (!found.pattern.is_negative()).then(|| Ignored {
-        place: format!(
-            "{}:{}",
-            path::join(directory, FILE_NAME),
-            found.sequence_number
-        ),
+        place: format!("{}:{}", path::join(directory, FILE_NAME), found.sequence_number),
         pattern: found.pattern.to_string(),
     })
 }
@@ -141,10 +132,7 @@ mod tests {
         let ignores = Ignores::default();
         let path = format!("{}x.env", "a/".repeat(100));
         let found = ignores.rule(&tree, &path, false);
-        assert_eq!(
-            found.map(|found| found.place).as_deref(),
-            Some(".gitignore:1")
-        );
+        assert_eq!(found.map(|found| found.place).as_deref(), Some(".gitignore:1"));
         let mut looked: Vec<String> = ignores.files.into_inner().into_keys().collect();
         looked.sort();
         assert_eq!(looked, ["", "a"]);

@@ -35,10 +35,8 @@ impl IndexTree {
             // git reads past the end of a file that was cut off, and only mentions it in passing.
             index.add(entry).ok_or_else(|| {
                 let index = here.index.display();
-                Failure::new(format!("the index `{index}` is damaged")).hint(format!(
-                    "make it again from HEAD: {} && git reset",
-                    command("rm", [index.to_string()])
-                ))
+                Failure::new(format!("the index `{index}` is damaged"))
+                    .hint(format!("make it again from HEAD: {} && git reset", command("rm", [index.to_string()])))
             })?;
             if entry.stage > 0 {
                 unmerged.extend(String::from_utf8(entry.path.clone()));
@@ -112,9 +110,7 @@ impl Decoder {
         let directory = &mut self.directories[number];
         match std::str::from_utf8(name) {
             Ok(_) if is_another_stage && staged.stage != 2 => {}
-            Ok(name) => directory
-                .entries
-                .push((name.to_owned(), Item { entry, id })),
+            Ok(name) => directory.entries.push((name.to_owned(), Item { entry, id })),
             Err(_) if is_another_stage => {}
             Err(_) => directory.odd.push((shown(name), None)),
         }
@@ -134,9 +130,7 @@ impl Decoder {
         self.directories.push(Filled::default());
         let entry = Entry::Directory;
         match std::str::from_utf8(name) {
-            Ok(name) => {
-                (self.directories[above].entries).push((name.to_owned(), Item { entry, id }))
-            }
+            Ok(name) => (self.directories[above].entries).push((name.to_owned(), Item { entry, id })),
             Err(_) => self.directories[above].odd.push((shown(name), Some(id))),
         }
         number
@@ -144,9 +138,7 @@ impl Decoder {
 
     /// Returns the id of the top, and all directories by their ids.
     fn finish(mut self) -> (ObjectId, Vec<(ObjectId, Directory)>) {
-        let directories = std::mem::take(&mut self.directories)
-            .into_iter()
-            .enumerate();
+        let directories = std::mem::take(&mut self.directories).into_iter().enumerate();
         let decoded = directories.filter_map(|(number, Filled { entries, odd })| {
             let all = entries.iter().map(|(name, item)| (name.as_str(), *item));
             let directory = Directory::of(all.collect(), odd, self.hash)?;
@@ -186,15 +178,10 @@ impl Tree for IndexTree {
         if !self.unmerged.contains(path) {
             return self.tree.read(path);
         }
-        Err(
-            Failure::new(format!("`{path}` is not merged yet")).hint(match path {
-                LOCK_NAME => LOCK_COMMAND.to_owned(),
-                path => format!(
-                    "resolve the conflict, then: {}",
-                    command("git add --", [pathspec(path)])
-                ),
-            }),
-        )
+        Err(Failure::new(format!("`{path}` is not merged yet")).hint(match path {
+            LOCK_NAME => LOCK_COMMAND.to_owned(),
+            path => format!("resolve the conflict, then: {}", command("git add --", [pathspec(path)])),
+        }))
     }
 
     fn stored(&self, path: &str) -> Option<String> {

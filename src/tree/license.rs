@@ -170,13 +170,7 @@ mod tests {
     fn licence_files_are_found_and_unusable_ones_reported() {
         let mut tree = MemoryTree::default();
         let mut file = |place: &str, bytes: &[u8]| tree.file(place, bytes, false);
-        for place in [
-            "LICENSE",
-            "notice.md",
-            "license.yaml",
-            "LICENSES/MIT.txt",
-            "app/COPYING",
-        ] {
+        for place in ["LICENSE", "notice.md", "license.yaml", "LICENSES/MIT.txt", "app/COPYING"] {
             file(place, place.as_bytes());
         }
         file("Licence/kustomization.yaml", b"");
@@ -187,15 +181,8 @@ mod tests {
         tree.link("COPYING.out", "../outside");
         tree.link("COPYING.self", "COPYING.self");
         let found = find(&tree, "").unwrap();
-        let files: Vec<&str> = found
-            .files
-            .iter()
-            .map(|(place, _)| place.as_str())
-            .collect();
-        assert_eq!(
-            files,
-            ["COPYING", "LICENSE", "LICENSES/MIT.txt", "notice.md"]
-        );
+        let files: Vec<&str> = found.files.iter().map(|(place, _)| place.as_str()).collect();
+        assert_eq!(files, ["COPYING", "LICENSE", "LICENSES/MIT.txt", "notice.md"]);
         assert_eq!(found.files[0].1, b"app/COPYING");
         let left: Vec<&str> = found.left.iter().map(|(place, _)| place.as_str()).collect();
         assert_eq!(left, ["COPYING.out", "COPYING.self", "NOTICE.big"]);

@@ -48,23 +48,14 @@ impl Tree for MemoryTree {
         let below = path::join(path, "\0");
         let below = below.trim_end_matches('\0').to_owned();
         let is_directory = path.is_empty()
-            || self
-                .nodes
-                .range(below.clone()..)
-                .next()
-                .is_some_and(|(name, _)| name.starts_with(&below));
+            || self.nodes.range(below.clone()..).next().is_some_and(|(name, _)| name.starts_with(&below));
         Ok(is_directory.then_some(Entry::Directory))
     }
 
     fn names(&self, directory: &str) -> Result<Vec<String>> {
-        let inside = self
-            .nodes
-            .keys()
-            .filter_map(|path| path::below(path, directory));
-        let mut names: Vec<String> = inside
-            .filter_map(|path| path::components(path).next())
-            .map(str::to_owned)
-            .collect();
+        let inside = self.nodes.keys().filter_map(|path| path::below(path, directory));
+        let mut names: Vec<String> =
+            inside.filter_map(|path| path::components(path).next()).map(str::to_owned).collect();
         names.dedup();
         Ok(names)
     }
@@ -84,17 +75,11 @@ impl Tree for MemoryTree {
 impl Listing for MemoryTree {
     fn files_named(&self, names: &[&str]) -> Result<Vec<String>> {
         let paths = self.nodes.keys();
-        Ok(paths
-            .filter(|path| names.contains(&path::name(path)))
-            .cloned()
-            .collect())
+        Ok(paths.filter(|path| names.contains(&path::name(path))).cloned().collect())
     }
 
     fn below(&self, directory: &str) -> Result<Vec<String>> {
         let paths = self.nodes.keys();
-        Ok(paths
-            .filter(|path| path::is_in(path, directory) && *path != directory)
-            .cloned()
-            .collect())
+        Ok(paths.filter(|path| path::is_in(path, directory) && *path != directory).cloned().collect())
     }
 }

@@ -45,8 +45,7 @@ pub struct ObjectTree {
 
 /// Reads a full hex object id.
 pub fn object_id(hex: &str) -> Result<ObjectId> {
-    ObjectId::from_hex(hex.as_bytes())
-        .map_err(|_| Failure::new(format!("`{hex}` is not a full object id")))
+    ObjectId::from_hex(hex.as_bytes()).map_err(|_| Failure::new(format!("`{hex}` is not a full object id")))
 }
 
 impl ObjectTree {
@@ -59,10 +58,7 @@ impl ObjectTree {
     pub fn of_here(here: Rc<LocalRepo>, root: ObjectId) -> Result<Self> {
         let top = here.top.as_deref().and_then(Top::new);
         let objects = Rc::new(Objects::of_here(here)?);
-        Ok(ObjectTree {
-            top,
-            ..ObjectTree::at(objects, root, "")
-        })
+        Ok(ObjectTree { top, ..ObjectTree::at(objects, root, "") })
     }
 
     /// Returns the tree object `root` of the same repository. What the two have in common is held once.
@@ -98,34 +94,24 @@ impl ObjectTree {
     pub(super) fn decoded_as(&mut self, root: ObjectId, all: Vec<(ObjectId, Directory)>) {
         self.root = root;
         let all = all.into_iter();
-        self.decoded = Rc::new(RefCell::new(
-            all.map(|(id, directory)| (id, Arc::new(directory)))
-                .collect(),
-        ));
+        self.decoded = Rc::new(RefCell::new(all.map(|(id, directory)| (id, Arc::new(directory))).collect()));
     }
 
     /// Returns the id of the blob, link or gitlink at `path`; of a directory none.
     pub fn id(&self, path: &str) -> Result<Option<ObjectId>> {
-        Ok(self
-            .item(path)?
-            .filter(|item| item.entry != Entry::Directory)
-            .map(|item| item.id))
+        Ok(self.item(path)?.filter(|item| item.entry != Entry::Directory).map(|item| item.id))
     }
 
     /// Returns the id of the file or link at `path` if the bytes of that are not here.
     pub fn lacks(&self, path: &str) -> Result<Option<ObjectId>> {
-        let blob = self
-            .item(path)?
-            .filter(|item| matches!(item.entry, Entry::File { .. } | Entry::Link));
+        let blob = self.item(path)?.filter(|item| matches!(item.entry, Entry::File { .. } | Entry::Link));
         let id = blob.map(|item| item.id);
         Ok(id.filter(|id| !self.objects.holds(*id)))
     }
 
     /// Returns the number of bytes of the blob at `path`, without reading them; none where there is no blob.
     pub fn size(&self, path: &str) -> Result<Option<u64>> {
-        let blob = self
-            .item(path)?
-            .filter(|item| matches!(item.entry, Entry::File { .. } | Entry::Link));
+        let blob = self.item(path)?.filter(|item| matches!(item.entry, Entry::File { .. } | Entry::Link));
         blob.map(|item| self.objects.size(item.id)).transpose()
     }
 
@@ -145,24 +131,13 @@ impl ObjectTree {
     }
 
     /// Shows every directory at or below `top` that a text can name.
-    fn each_directory(
-        &self,
-        top: &str,
-        visit: &mut dyn FnMut(&str, &Arc<Directory>),
-    ) -> Result<()> {
-        self.walk(top, false, &mut |place, directory, _| {
-            visit(place, directory)
-        })
+    fn each_directory(&self, top: &str, visit: &mut dyn FnMut(&str, &Arc<Directory>)) -> Result<()> {
+        self.walk(top, false, &mut |place, directory, _| visit(place, directory))
     }
 
     /// Shows every directory at or below `top`, in about the order of their paths: that of their files in a pack. With
     /// whether its path is UTF-8; those where it is not are left out unless they are requested.
-    fn walk(
-        &self,
-        top: &str,
-        with_odd: bool,
-        visit: &mut dyn FnMut(&str, &Arc<Directory>, bool),
-    ) -> Result<()> {
+    fn walk(&self, top: &str, with_odd: bool, visit: &mut dyn FnMut(&str, &Arc<Directory>, bool)) -> Result<()> {
         let mut todo = Vec::new();
         if let Some(item) = self.item(top)?
             && item.entry == Entry::Directory
@@ -210,10 +185,7 @@ impl ObjectTree {
         PATH.check(path.len(), || shown(path))?;
         if path.is_empty() {
             let entry = Entry::Directory;
-            return Ok(Some(Item {
-                entry,
-                id: self.root,
-            }));
+            return Ok(Some(Item { entry, id: self.root }));
         }
         let directory = self.directory(path::parent(path))?;
         Ok(directory.and_then(|directory| {
@@ -232,11 +204,7 @@ impl ObjectTree {
             *self.last.borrow_mut() = Some((path.to_owned(), known.clone()));
             return Ok(Some(known));
         }
-        let Some(Item {
-            entry: Entry::Directory,
-            id,
-        }) = self.item(path)?
-        else {
+        let Some(Item { entry: Entry::Directory, id }) = self.item(path)? else {
             return Ok(None);
         };
         let found = self.decoded(id, path)?;
@@ -254,13 +222,10 @@ impl ObjectTree {
     }
 
     fn decode(&self, id: ObjectId, path: &str) -> Result<Directory> {
-        let bytes = self
-            .objects
-            .read("tree", id, &path::join(&self.place, path))?;
+        let bytes = self.objects.read("tree", id, &path::join(&self.place, path))?;
         let (mut all, mut odd) = (Vec::new(), Vec::new());
         for entry in gix::objs::TreeRefIter::from_bytes(&bytes, self.objects.hash()) {
-            let entry = entry
-                .map_err(|error| Failure::new(format!("tree {id} cannot be read: {error}")))?;
+            let entry = entry.map_err(|error| Failure::new(format!("tree {id} cannot be read: {error}")))?;
             let name = entry.filename;
             if name.is_empty()
                 || name.contains(&b'/')
@@ -286,14 +251,10 @@ impl ObjectTree {
                 EntryKind::Link => Entry::Link,
                 EntryKind::Commit => Entry::Submodule,
             };
-            let item = Item {
-                entry: kind,
-                id: entry.oid.to_owned(),
-            };
+            let item = Item { entry: kind, id: entry.oid.to_owned() };
             all.push((name, item));
         }
-        Directory::of(all, odd, self.objects.hash())
-            .ok_or_else(|| Failure::new(format!("tree {id} is too large")))
+        Directory::of(all, odd, self.objects.hash()).ok_or_else(|| Failure::new(format!("tree {id} is too large")))
     }
 }
 
@@ -326,8 +287,7 @@ impl Tree for ObjectTree {
                 if entry == Entry::Link {
                     self.links.borrow_mut().insert(path.to_owned());
                 }
-                self.objects
-                    .read("blob", id, &path::join(&self.place, path))
+                self.objects.read("blob", id, &path::join(&self.place, path))
             }
             _ => Err(Failure::new(format!("`{path}` is not a file"))),
         }
@@ -372,8 +332,7 @@ impl Listing for ObjectTree {
         for place in places {
             match self.item(place)? {
                 Some(item) if item.entry != Entry::Directory => {
-                    let (above, is_it) =
-                        (path::parent(place), |name: &str| name == path::name(place));
+                    let (above, is_it) = (path::parent(place), |name: &str| name == path::name(place));
                     if let Some(directory) = self.directory(above)? {
                         wanted.add(above, &directory, &is_it, is_wanted);
                     }
@@ -414,9 +373,7 @@ impl Listing for ObjectTree {
         self.walk("", true, &mut |place, directory, is_named| {
             let files = names.iter().filter(|name| {
                 let item = directory.find(name).map(|number| directory.get(number).1);
-                !is_named
-                    && item
-                        .is_some_and(|item| matches!(item.entry, Entry::File { .. } | Entry::Link))
+                !is_named && item.is_some_and(|item| matches!(item.entry, Entry::File { .. } | Entry::Link))
             });
             found.extend(files.map(|name| path::join(place, name)));
         })?;

@@ -15,17 +15,12 @@ pub(crate) struct OverlayTree {
 impl OverlayTree {
     /// Returns `base` without a difference.
     pub(crate) fn new(base: SharedTree) -> Self {
-        OverlayTree {
-            base,
-            files: BTreeMap::new(),
-            directories: BTreeSet::new(),
-        }
+        OverlayTree { base, files: BTreeMap::new(), directories: BTreeSet::new() }
     }
 
     /// Puts a file at `place`, whatever was there.
     pub(crate) fn file(&mut self, place: &str, bytes: &[u8], executable: bool) {
-        self.files
-            .insert(place.to_owned(), (bytes.to_vec(), executable));
+        self.files.insert(place.to_owned(), (bytes.to_vec(), executable));
         let mut directory = path::parent(place);
         while !directory.is_empty() && self.directories.insert(directory.to_owned()) {
             directory = path::parent(directory);
@@ -66,10 +61,7 @@ impl Tree for OverlayTree {
     fn names(&self, directory: &str) -> Result<Vec<String>> {
         let mut names: BTreeSet<String> = self.base.names(directory)?.into_iter().collect();
         let own = self.files.keys().chain(&self.directories);
-        names.extend(
-            own.filter(|place| path::parent(place) == directory)
-                .map(|place| path::name(place).to_owned()),
-        );
+        names.extend(own.filter(|place| path::parent(place) == directory).map(|place| path::name(place).to_owned()));
         Ok(names.into_iter().collect())
     }
 

@@ -75,11 +75,7 @@ pub fn relative(from: &str, to: &str) -> String {
     let common = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
     let mut parts = vec![".."; from.len() - common];
     parts.extend(&to[common..]);
-    if parts.is_empty() {
-        ".".to_owned()
-    } else {
-        parts.join("/")
-    }
+    if parts.is_empty() { ".".to_owned() } else { parts.join("/") }
 }
 
 /// Returns the innermost directory that both paths are or lie below; empty for the top.
@@ -94,9 +90,7 @@ pub(crate) fn common<'a>(one: &'a str, other: &str) -> &'a str {
 /// Returns a path and the directories above it, without the top.
 pub(crate) fn and_above(path: &str) -> impl Iterator<Item = &str> {
     let start = Some(path).filter(|path| !path.is_empty());
-    std::iter::successors(start, |path| {
-        Some(parent(path)).filter(|path| !path.is_empty())
-    })
+    std::iter::successors(start, |path| Some(parent(path)).filter(|path| !path.is_empty()))
 }
 
 /// Returns all directories that some files lie in, at any depth, without the top.
@@ -146,11 +140,7 @@ mod tests {
             ("a", "..", Some("")),
             ("", ".", Some("")),
         ] {
-            assert_eq!(
-                resolve(directory, text).as_deref(),
-                expected,
-                "{directory} {text}"
-            );
+            assert_eq!(resolve(directory, text).as_deref(), expected, "{directory} {text}");
         }
     }
 

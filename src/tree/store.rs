@@ -44,27 +44,16 @@ const PACKS: usize = 256;
 /// `most` bytes of memory at once is read.
 pub(crate) fn open_fetched(git_dir: &Path, most: u64) -> Result<gix::Repository> {
     let limit = format!("gitoxide.objects.allocLimit={most}");
-    let slots = gix::odb::store::init::Slots::AsNeededByDiskState {
-        multiplier: 2.0,
-        minimum: PACKS,
-    };
-    let options = gix::open::Options::isolated()
-        .config_overrides([limit])
-        .object_store_slots(slots);
+    let slots = gix::odb::store::init::Slots::AsNeededByDiskState { multiplier: 2.0, minimum: PACKS };
+    let options = gix::open::Options::isolated().config_overrides([limit]).object_store_slots(slots);
     opened(git_dir, options)
 }
 
 fn opened(git_dir: &Path, options: gix::open::Options) -> Result<gix::Repository> {
     // What `git replace` puts in place of an object, others do not see.
-    let options = options
-        .with(gix::sec::Trust::Full)
-        .cli_overrides(["core.useReplaceRefs=false"]);
-    let mut repository = gix::open_opts(git_dir, options).map_err(|error| {
-        Failure::new(format!(
-            "could not open the repository at `{}`: {error}",
-            git_dir.display()
-        ))
-    })?;
+    let options = options.with(gix::sec::Trust::Full).cli_overrides(["core.useReplaceRefs=false"]);
+    let mut repository = gix::open_opts(git_dir, options)
+        .map_err(|error| Failure::new(format!("could not open the repository at `{}`: {error}", git_dir.display())))?;
     cache_bases(&mut repository, DELTA_BASES);
     Ok(repository)
 }
@@ -79,26 +68,16 @@ fn cache_bases(repository: &mut gix::Repository, bytes: usize) {
 /// Returns the bytes of an object (`kind`: `commit`, `tree`, `blob`) that was proven to be what its id says:
 /// whoever can write to a pack can put other bytes under an id.
 pub(crate) fn proven(repository: &gix::Repository, kind: &str, id: ObjectId) -> Result<Vec<u8>> {
-    let unreadable = |reason: &dyn std::fmt::Display| {
-        Failure::new(format!("{kind} {id} cannot be read: {reason}"))
-    };
-    let mut object = repository
-        .find_object(id)
-        .map_err(|error| unreadable(&error))?;
+    let unreadable = |reason: &dyn std::fmt::Display| Failure::new(format!("{kind} {id} cannot be read: {reason}"));
+    let mut object = repository.find_object(id).map_err(|error| unreadable(&error))?;
     let bytes = std::mem::take(&mut object.data);
-    let computed = gix::objs::compute_hash(id.kind(), object.kind, &bytes)
-        .map_err(|error| unreadable(&error))?;
+    let computed = gix::objs::compute_hash(id.kind(), object.kind, &bytes).map_err(|error| unreadable(&error))?;
     if computed == id && object.kind.as_bytes() == kind.as_bytes() {
         return Ok(bytes);
     }
     let directory = repository.git_dir().display();
-    Err(Failure::new(format!(
-        "{kind} {id} in `{directory}` is not what its id says: the cache was changed"
-    ))
-    .hint(format!(
-        "remove it, and run the command again: {}",
-        command("rm -rf", [directory.to_string()])
-    )))
+    Err(Failure::new(format!("{kind} {id} in `{directory}` is not what its id says: the cache was changed"))
+        .hint(format!("remove it, and run the command again: {}", command("rm -rf", [directory.to_string()]))))
 }
 
 /// Returns the id of each of the blobs to search.
@@ -125,18 +104,12 @@ fn search(
 impl Objects {
     /// Takes the objects of a repository that is not the user's.
     pub(super) fn fetched(repository: gix::Repository) -> Self {
-        Objects {
-            repository,
-            here: None,
-        }
+        Objects { repository, here: None }
     }
 
     /// Opens the objects of this repository.
     pub(super) fn of_here(here: Rc<LocalRepo>) -> Result<Self> {
-        Ok(Objects {
-            repository: open(&here.git_dir)?,
-            here: Some(here),
-        })
+        Ok(Objects { repository: open(&here.git_dir)?, here: Some(here) })
     }
 
     /// Returns the repository.
@@ -162,8 +135,7 @@ impl Objects {
     /// Returns the number of bytes of an object, without reading them.
     pub(super) fn size(&self, id: ObjectId) -> Result<u64> {
         let header = self.repository.find_header(id);
-        let header =
-            header.map_err(|error| Failure::new(format!("object {id} cannot be read: {error}")))?;
+        let header = header.map_err(|error| Failure::new(format!("object {id} cannot be read: {error}")))?;
         Ok(header.size())
     }
 
@@ -183,12 +155,9 @@ impl Objects {
             .step_by(size)
             .map(|start| {
                 let share = start..count.min(start + size);
-                let (theirs, blobs, repository) =
-                    (share.clone(), blobs.clone(), repository.clone());
-                let begun = (threads > 0).then(|| {
-                    thread::Builder::new()
-                        .spawn(move || search(&repository, &blobs, theirs, is_meant))
-                });
+                let (theirs, blobs, repository) = (share.clone(), blobs.clone(), repository.clone());
+                let begun = (threads > 0)
+                    .then(|| thread::Builder::new().spawn(move || search(&repository, &blobs, theirs, is_meant)));
                 (share, begun)
             })
             .collect();
@@ -224,10 +193,8 @@ impl Objects {
                 "`{path}` is not here: this is a partial clone, and nothing may be fetched now"
             ))
             .hint(format!("fetch it: git cat-file -e {id}"))),
-            None => Err(
-                Failure::new(format!("`{path}` is damaged: there is no object {id}"))
-                    .hint("see what is missing: git fsck"),
-            ),
+            None => Err(Failure::new(format!("`{path}` is damaged: there is no object {id}"))
+                .hint("see what is missing: git fsck")),
         }
     }
 }

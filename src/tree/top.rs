@@ -25,21 +25,13 @@ impl Top {
             Ok(inside) => inside.to_owned(),
             // The same place under another name: a link above the top, as `/tmp` on macOS. Links
             // below the top are those of the tree, and followed there.
-            Err(_) => cleaned
-                .ancestors()
-                .collect::<Vec<_>>()
-                .into_iter()
-                .rev()
-                .find_map(|above| {
-                    let real = std::fs::canonicalize(above).ok()?;
-                    let inside = real.strip_prefix(top).ok()?;
-                    Some(inside.join(cleaned.strip_prefix(above).ok()?))
-                })?,
+            Err(_) => cleaned.ancestors().collect::<Vec<_>>().into_iter().rev().find_map(|above| {
+                let real = std::fs::canonicalize(above).ok()?;
+                let inside = real.strip_prefix(top).ok()?;
+                Some(inside.join(cleaned.strip_prefix(above).ok()?))
+            })?,
         };
-        let parts: Option<Vec<&str>> = inside
-            .components()
-            .map(|part| part.as_os_str().to_str())
-            .collect();
+        let parts: Option<Vec<&str>> = inside.components().map(|part| part.as_os_str().to_str()).collect();
         Some(parts?.join("/"))
     }
 }

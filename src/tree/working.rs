@@ -34,8 +34,7 @@ impl WorkingTree {
     pub(crate) fn open(here: Rc<LocalRepo>) -> Result<Self> {
         let top = here.top.as_deref().and_then(Top::new);
         let top = top.ok_or_else(|| {
-            Failure::new("this repository has no working tree")
-                .hint("look at a commit instead: --rev REV")
+            Failure::new("this repository has no working tree").hint("look at a commit instead: --rev REV")
         })?;
         here.begin_settings();
         let submodules = here.staged()?.into_iter();
@@ -55,9 +54,7 @@ impl WorkingTree {
     /// Returns whether a file that was read is still what it was.
     pub(crate) fn is_as_read(&self, path: &str) -> bool {
         let read = self.read.borrow().get(path).copied();
-        read.is_none_or(|read| {
-            disk::read(&self.place(path)).is_ok_and(|bytes| digest(&bytes) == read)
-        })
+        read.is_none_or(|read| disk::read(&self.place(path)).is_ok_and(|bytes| digest(&bytes) == read))
     }
 
     /// Returns the paths that git tracks, or neither tracks nor ignores, with a NUL after each.
@@ -82,11 +79,7 @@ impl WorkingTree {
     }
 
     fn place(&self, path: &str) -> PathBuf {
-        if path.is_empty() {
-            self.top.path().to_owned()
-        } else {
-            self.top.path().join(path)
-        }
+        if path.is_empty() { self.top.path().to_owned() } else { self.top.path().join(path) }
     }
 
     fn failure(path: &str, error: &std::io::Error) -> Failure {
@@ -134,9 +127,7 @@ impl Tree for WorkingTree {
             return Ok(Some(Entry::File { executable }));
         }
         Ok(match entry {
-            None | Some(Entry::Directory) if self.submodules.contains(path) => {
-                Some(Entry::Submodule)
-            }
+            None | Some(Entry::Directory) if self.submodules.contains(path) => Some(Entry::Submodule),
             entry => entry,
         })
     }
@@ -166,8 +157,7 @@ impl Tree for WorkingTree {
     fn read(&self, path: &str) -> Result<Vec<u8>> {
         let bytes = disk::read(&self.place(path)).map_err(|error| Self::failure(path, &error))?;
         let mut read = self.read.borrow_mut();
-        read.entry(path.to_owned())
-            .or_insert_with(|| digest(&bytes));
+        read.entry(path.to_owned()).or_insert_with(|| digest(&bytes));
         Ok(bytes)
     }
 
@@ -189,10 +179,9 @@ impl Tree for WorkingTree {
 
 /// Returns whether the last component of a path is one of `names`.
 fn is_named(path: &[u8], names: &[&str]) -> bool {
-    names.iter().any(|name| {
-        path.strip_suffix(name.as_bytes())
-            .is_some_and(|above| above.is_empty() || above.ends_with(b"/"))
-    })
+    names
+        .iter()
+        .any(|name| path.strip_suffix(name.as_bytes()).is_some_and(|above| above.is_empty() || above.ends_with(b"/")))
 }
 
 /// Distinguishes contents, unless chosen to collide.

@@ -33,14 +33,7 @@ impl<'a> History<'a> {
         locks: &[String],
     ) -> Result<Self> {
         let newest = records::newest(repository, &id.commit, locks, |_| true)?;
-        Ok(History {
-            here,
-            repository,
-            rev,
-            id,
-            newest,
-            is_missing: false,
-        })
+        Ok(History { here, repository, rev, id, newest, is_missing: false })
     }
 
     /// Returns whether the newest record is that of a repository in place.
@@ -93,16 +86,8 @@ impl<'a> History<'a> {
         Ok(())
     }
 
-    fn lock(
-        &self,
-        verifier: &mut Verifier<'_>,
-        directory: &str,
-        lock: &Lock,
-        record: &Recorded,
-    ) -> Result<()> {
-        let Recorded {
-            commit, trailers, ..
-        } = record;
+    fn lock(&self, verifier: &mut Verifier<'_>, directory: &str, lock: &Lock, record: &Recorded) -> Result<()> {
+        let Recorded { commit, trailers, .. } = record;
         let name = path::join(directory, LOCK_NAME);
         let by = short(commit);
         if !verifier.is_asked(&name) {
@@ -111,15 +96,8 @@ impl<'a> History<'a> {
         let listed: BTreeSet<_> = lock.remote_trailers().into_iter().collect();
         let told: BTreeSet<_> = trailers.remotes.iter().cloned().collect();
         for remote in listed.symmetric_difference(&told) {
-            let (here, there) = if listed.contains(remote) {
-                ("lists", "does not")
-            } else {
-                ("does not list", "does")
-            };
-            let message = format!(
-                "{here} {} at {}, the message of {by} {there}",
-                remote.label, remote.digest
-            );
+            let (here, there) = if listed.contains(remote) { ("lists", "does not") } else { ("does not list", "does") };
+            let message = format!("{here} {} at {}, the message of {by} {there}", remote.label, remote.digest);
             verifier.add(Kind::Trailers, &name, message);
         }
         if let Some(target) = &lock.target
@@ -135,15 +113,8 @@ impl<'a> History<'a> {
     }
 
     /// Compares the directory with the tree that the message names: in place that is the whole repository.
-    fn tree(
-        &mut self,
-        verifier: &mut Verifier<'_>,
-        directory: &str,
-        record: &Recorded,
-    ) -> Result<()> {
-        let Recorded {
-            commit, trailers, ..
-        } = record;
+    fn tree(&mut self, verifier: &mut Verifier<'_>, directory: &str, record: &Recorded) -> Result<()> {
+        let Recorded { commit, trailers, .. } = record;
         let (repository, by) = (self.repository, short(commit));
         let whole = object_id(&self.id.tree)?;
         let found = match directory {
@@ -161,19 +132,14 @@ impl<'a> History<'a> {
         }
         // Without the tree of the message, only that it differs can be reported.
         let is_told = |told: &super::Difference| {
-            told.kind != Kind::Trailers
-                && !told.path.is_empty()
-                && path::is_in(&told.path, directory)
+            told.kind != Kind::Trailers && !told.path.is_empty() && path::is_in(&told.path, directory)
         };
         if verifier.is_asked(directory) && !verifier.differences.iter().any(is_told) {
             let what = match directory {
                 "" => "the repository ",
                 _ => "",
             };
-            let message = format!(
-                "{what}is the tree {found}, in the message of {by} it is {}",
-                trailers.tree.hex()
-            );
+            let message = format!("{what}is the tree {found}, in the message of {by} it is {}", trailers.tree.hex());
             verifier.add(Kind::Tree, directory, message);
         }
         Ok(())
@@ -181,16 +147,10 @@ impl<'a> History<'a> {
 
     /// Finds a source that the commit of a record does not come from: it is neither a parent nor contained in one.
     fn source(&mut self, verifier: &mut Verifier<'_>, record: &Recorded) -> Result<()> {
-        let Recorded {
-            commit, trailers, ..
-        } = record;
+        let Recorded { commit, trailers, .. } = record;
         let by = short(commit);
         let Some(source) = trailers.source.as_ref().map(Digest::hex) else {
-            verifier.add(
-                Kind::Trailers,
-                "",
-                format!("the message of {by} does not name the source commit"),
-            );
+            verifier.add(Kind::Trailers, "", format!("the message of {by} does not name the source commit"));
             return Ok(());
         };
         // As it was written: a shallow clone has cut the parents off.
@@ -220,47 +180,27 @@ impl<'a> History<'a> {
         verifier.add(
             Kind::Trailers,
             "",
-            format!(
-                "the message of {by} names the source commit {source}, which {by} does not contain"
-            ),
+            format!("the message of {by} names the source commit {source}, which {by} does not contain"),
         );
         Ok(())
     }
 
     /// Adds what differs from the localized commit, unless it is reported already.
-    fn changed(
-        &mut self,
-        verifier: &mut Verifier<'_>,
-        places: impl IntoIterator<Item = String>,
-        by: &str,
-    ) {
-        let told: BTreeSet<String> = verifier
-            .differences
-            .iter()
-            .map(|one| one.path.clone())
-            .collect();
+    fn changed(&mut self, verifier: &mut Verifier<'_>, places: impl IntoIterator<Item = String>, by: &str) {
+        let told: BTreeSet<String> = verifier.differences.iter().map(|one| one.path.clone()).collect();
         for place in places {
             let below = format!("{place}/");
             let mut next = told.range(below.clone()..);
             let is_told = path::and_above(&place).any(|above| told.contains(above))
                 || next.next().is_some_and(|next| next.starts_with(&below));
             if verifier.is_asked(&place) && !is_told {
-                verifier.add(
-                    Kind::Tree,
-                    &place,
-                    format!("is not what the message of {by} tells of"),
-                );
+                verifier.add(Kind::Tree, &place, format!("is not what the message of {by} tells of"));
             }
         }
     }
 
     /// Finds what no lock covers: a missing record, and what else differs from the newest localized commit.
-    pub(super) fn whole(
-        &mut self,
-        verifier: &mut Verifier<'_>,
-        locks: &[(String, Lock)],
-        is_ours: bool,
-    ) -> Result<()> {
+    pub(super) fn whole(&mut self, verifier: &mut Verifier<'_>, locks: &[(String, Lock)], is_ours: bool) -> Result<()> {
         let newest = match std::mem::replace(&mut self.newest, Found::Nothing) {
             Found::Record(newest) => newest,
             Found::Unreadable { commit, failure } => {
@@ -289,9 +229,7 @@ impl<'a> History<'a> {
 
     /// Finds what lies beside the copies and is not what the source holds, in the commit of a record or since.
     fn beside_copies(&mut self, verifier: &mut Verifier<'_>, newest: &Recorded) -> Result<()> {
-        let Recorded {
-            commit, trailers, ..
-        } = newest;
+        let Recorded { commit, trailers, .. } = newest;
         let by = short(commit);
         let Some(ours) = self.here.commit(commit)? else {
             return Ok(());
@@ -316,11 +254,7 @@ impl<'a> History<'a> {
 
 /// Adds that a message does not hold the record that it held.
 fn unreadable(verifier: &mut Verifier<'_>, commit: &str, failure: &Failure) {
-    let message = format!(
-        "the message of {} holds no record that can be read: {}",
-        short(commit),
-        failure.message
-    );
+    let message = format!("the message of {} holds no record that can be read: {}", short(commit), failure.message);
     verifier.add(Kind::Trailers, "", message);
 }
 

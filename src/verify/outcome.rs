@@ -91,10 +91,6 @@ pub(crate) enum Kind {
 impl Verified {
     /// Returns the exit status: 0 as recorded, 1 something differs, 2 something could not be checked.
     pub(crate) fn status(&self) -> u8 {
-        if self.failures.is_empty() {
-            u8::from(!self.differences.is_empty())
-        } else {
-            2
-        }
+        if self.failures.is_empty() { u8::from(!self.differences.is_empty()) } else { 2 }
     }
 }

@@ -33,19 +33,12 @@ pub(crate) struct Upstream {
 impl Upstream {
     /// Returns what is not as recorded, if it is not.
     pub(super) fn difference(&self) -> Option<Difference> {
-        let Upstream {
-            lock, line, answer, ..
-        } = self;
+        let Upstream { lock, line, answer, .. } = self;
         answer.verdict.differs().then(|| Difference {
             kind: Kind::Upstream,
             path: lock.clone(),
             place: Some((*line, 1)),
-            message: format!(
-                "{} is {} upstream: {}",
-                self.remote.label(),
-                answer.verdict.name(),
-                answer.why
-            ),
+            message: format!("{} is {} upstream: {}", self.remote.label(), answer.verdict.name(), answer.why),
         })
     }
 
@@ -54,13 +47,7 @@ impl Upstream {
         let failure = self.answer.failure.clone();
         failure
             .filter(|_| self.answer.verdict == Verdict::Unreachable)
-            .map(|failure| {
-                failure.at(Location {
-                    file: self.lock.clone(),
-                    line: self.line,
-                    ..Location::default()
-                })
-            })
+            .map(|failure| failure.at(Location { file: self.lock.clone(), line: self.line, ..Location::default() }))
     }
 }
 
@@ -73,35 +60,17 @@ pub(super) struct Listed {
 
 /// Returns the state of a remote.
 pub(super) fn with(listed: Listed, answer: Answer) -> Upstream {
-    Upstream {
-        lock: listed.lock,
-        line: listed.line,
-        remote: listed.remote,
-        answer,
-    }
+    Upstream { lock: listed.lock, line: listed.line, remote: listed.remote, answer }
 }
 
 /// Returns the remotes that a lock lists; with `paths`, those that what lies in or below them needs.
-pub(super) fn listed(
-    tree: &Rc<dyn Listing>,
-    directory: &str,
-    lock: &Lock,
-    paths: &[String],
-) -> Result<Vec<Listed>> {
+pub(super) fn listed(tree: &Rc<dyn Listing>, directory: &str, lock: &Lock, paths: &[String]) -> Result<Vec<Listed>> {
     let name = path::join(directory, LOCK_NAME);
     let is_whole = paths.is_empty() || paths.iter().any(|path| path::is_in(directory, path));
-    let needed = if is_whole {
-        None
-    } else {
-        Some(needed(tree, directory, lock, paths)?)
-    };
+    let needed = if is_whole { None } else { Some(needed(tree, directory, lock, paths)?) };
     let lines = Lock::lines(&tree.read(&name)?);
     let remotes = lock.remotes.iter().enumerate();
-    let remotes = remotes.filter(|(_, remote)| {
-        needed
-            .as_ref()
-            .is_none_or(|needed| needed.contains(&remote.label()))
-    });
+    let remotes = remotes.filter(|(_, remote)| needed.as_ref().is_none_or(|needed| needed.contains(&remote.label())));
     Ok(remotes
         .map(|(index, remote)| Listed {
             lock: name.clone(),
@@ -113,23 +82,14 @@ pub(super) fn listed(
 
 /// Returns the labels of the remotes that were brought in below `paths`, or are named from there, and of those that
 /// these name in turn.
-fn needed(
-    tree: &Rc<dyn Listing>,
-    directory: &str,
-    lock: &Lock,
-    paths: &[String],
-) -> Result<BTreeSet<String>> {
+fn needed(tree: &Rc<dyn Listing>, directory: &str, lock: &Lock, paths: &[String]) -> Result<BTreeSet<String>> {
     let is_asked = |place: &str| paths.iter().any(|path| path::is_in(place, path));
     let mut starts: Vec<String> = tree.kustomizations()?;
     starts.retain(|place| is_asked(place));
     for place in &mut starts {
         *place = path::parent(place).to_owned();
     }
-    let source = Source {
-        tree: tree.clone(),
-        scope: String::new(),
-        repository: None,
-    };
+    let source = Source { tree: tree.clone(), scope: String::new(), repository: None };
     let options = walk::Options {
         load_restrictor: LoadRestrictor::None,
         contents: Contents::Configurations,
@@ -157,11 +117,7 @@ fn needed(
         needed.extend(wanted.filter_map(|wanted| Some(wanted.locked(lock)?.label())));
     }
     let charts = graph.named_charts();
-    needed.extend(
-        charts
-            .iter()
-            .filter_map(|chart| Some(chart.wanted()?.label())),
-    );
+    needed.extend(charts.iter().filter_map(|chart| Some(chart.wanted()?.label())));
     loop {
         let before = needed.len();
         for remote in &lock.remotes {

@@ -17,9 +17,7 @@ const STACK: usize = 8 << 20;
 /// Reads kustomizations. Returns one answer for each, in their order.
 pub(super) fn read(texts: &[&[u8]]) -> Vec<Read> {
     let threads = processors().min(THREADS).min(texts.len() / SHARE).max(1);
-    let one_by_one = |texts: &[&[u8]]| -> Vec<Read> {
-        texts.iter().map(|text| kustomization::read(text)).collect()
-    };
+    let one_by_one = |texts: &[&[u8]]| -> Vec<Read> { texts.iter().map(|text| kustomization::read(text)).collect() };
     let (ours, theirs) = texts.split_at(texts.len() / threads);
     thread::scope(|scope| {
         let shares: Vec<_> = theirs

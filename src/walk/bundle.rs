@@ -29,10 +29,8 @@ impl Walker<'_> {
         let remote = source.repository.is_some();
         if remote && path::is_absolute(text) {
             let message = format!("`{text}` is an absolute path in a remote root");
-            return Err(
-                WalkError::new(TroubleKind::OutOfScope(Beyond::Absolute), message)
-                    .hint("no checkout of its repository has such a file"),
-            );
+            return Err(WalkError::new(TroubleKind::OutOfScope(Beyond::Absolute), message)
+                .hint("no checkout of its repository has such a file"));
         }
         let lexical = self.graph.local_path(root, text);
         let beyond = |path: Option<&str>| {
@@ -46,11 +44,7 @@ impl Walker<'_> {
         };
         let outside = || beyond(lexical.as_deref());
         let Some(place) = lexical.clone() else {
-            return Err(if path::is_absolute(text) {
-                super::local::nowhere(text)
-            } else {
-                outside()
-            });
+            return Err(if path::is_absolute(text) { super::local::nowhere(text) } else { outside() });
         };
         self.not_forbidden(source_id, &place, text)?;
         // The system follows a link before it climbs; everything else here joins paths as text.
@@ -77,22 +71,14 @@ impl Walker<'_> {
         }
         self.not_forbidden(source_id, real, text)?;
         if matches!(resolved, Resolved::Directory { .. }) {
-            return Err(WalkError::new(
-                TroubleKind::Refused,
-                format!("`{text}` is a directory, not a program"),
-            ));
+            return Err(WalkError::new(TroubleKind::Refused, format!("`{text}` is a directory, not a program")));
         }
         Ok(Target::Carried(self.bring(source_id, &place, &bound)?))
     }
 
     /// Brings along what is at a path of a source, which holds it or a link to it, as far as it lies in
     /// `bound`.
-    pub(super) fn bring(
-        &mut self,
-        source: SourceId,
-        place: &str,
-        bound: &str,
-    ) -> WalkResult<CarriedId> {
+    pub(super) fn bring(&mut self, source: SourceId, place: &str, bound: &str) -> WalkResult<CarriedId> {
         let key = (source, place.to_owned(), bound.to_owned());
         if let Some(known) = self.carried.get(&key) {
             return Ok(*known);
@@ -108,10 +94,7 @@ impl Walker<'_> {
                 if files.is_empty() {
                     return Err(WalkError::new(
                         TroubleKind::Refused,
-                        format!(
-                            "`{}` holds no file, and git keeps no empty directory",
-                            tree.label(place)
-                        ),
+                        format!("`{}` holds no file, and git keeps no empty directory", tree.label(place)),
                     )
                     .hint("put a file into it"));
                 }
@@ -120,11 +103,7 @@ impl Walker<'_> {
             _ => BTreeMap::new(),
         };
         let id = self.graph.carried.len();
-        self.graph.carried.push(Carried {
-            source,
-            path: place.to_owned(),
-            files,
-        });
+        self.graph.carried.push(Carried { source, path: place.to_owned(), files });
         self.carried.insert(key, id);
         Ok(id)
     }
@@ -148,11 +127,7 @@ impl Walker<'_> {
         let mut files = BTreeMap::new();
         let (mut entries, mut bytes) = (0, 0);
         let shown = tree.label(&top);
-        let mut todo = vec![Open {
-            inside: String::new(),
-            real: top,
-            via: Vec::new(),
-        }];
+        let mut todo = vec![Open { inside: String::new(), real: top, via: Vec::new() }];
         while let Some(open) = todo.pop() {
             self.not_forbidden(source, &open.real, &tree.label(&open.real))?;
             for name in tree.names(&open.real)? {
@@ -168,11 +143,7 @@ impl Walker<'_> {
                     Some(Entry::File { executable }) => {
                         files.insert(inside, self.file(source, &place, executable)?);
                     }
-                    Some(Entry::Directory) => todo.push(Open {
-                        inside,
-                        real: place,
-                        via: open.via.clone(),
-                    }),
+                    Some(Entry::Directory) => todo.push(Open { inside, real: place, via: open.via.clone() }),
                     Some(Entry::Link | Entry::Submodule) => {
                         let resolved = tree::resolve(&**tree, &place)?;
                         match self.linked(source, tree, &open, &place, resolved, bound)? {
@@ -211,21 +182,13 @@ impl Walker<'_> {
         let shown = tree.label(link);
         let beyond = |target: &str| {
             WalkError::new(
-                TroubleKind::OutOfScope(Beyond::Link {
-                    link: link.to_owned(),
-                    target: target.to_owned(),
-                }),
-                format!(
-                    "the link `{shown}` leads to `{target}`, out of `{}`",
-                    tree.label(bound)
-                ),
+                TroubleKind::OutOfScope(Beyond::Link { link: link.to_owned(), target: target.to_owned() }),
+                format!("the link `{shown}` leads to `{target}`, out of `{}`", tree.label(bound)),
             )
             .hint("replace the link by what it points to")
         };
         match resolved {
-            Resolved::File { path, .. } | Resolved::Directory { path }
-                if !path::is_in(&path, bound) =>
-            {
+            Resolved::File { path, .. } | Resolved::Directory { path } if !path::is_in(&path, bound) => {
                 Err(beyond(&tree.label(&path)))
             }
             Resolved::File { path, executable } => Ok(Linked::File(path, executable)),
@@ -244,10 +207,7 @@ impl Walker<'_> {
                 let target = tree.read(link).unwrap_or_default();
                 Err(WalkError::new(
                     TroubleKind::Refused,
-                    format!(
-                        "the link `{shown}` leads nowhere: there is no `{}`",
-                        String::from_utf8_lossy(&target)
-                    ),
+                    format!("the link `{shown}` leads nowhere: there is no `{}`", String::from_utf8_lossy(&target)),
                 )
                 .hint("take the link out, or add what it points to"))
             }

@@ -9,30 +9,19 @@ use crate::finding::Rule;
 /// Adds to each trouble in an upstream the references that lead to it, and to each that a reference to something remote
 /// leads to how that reference can stay. What was not fetched has its own answer.
 pub(super) fn tell(graph: &Graph, troubles: &mut [Trouble]) {
-    let ways = if troubles.iter().any(|trouble| is_upstream(graph, trouble)) {
-        ways(graph)
-    } else {
-        HashMap::new()
-    };
+    let ways = if troubles.iter().any(|trouble| is_upstream(graph, trouble)) { ways(graph) } else { HashMap::new() };
     for trouble in troubles {
         let mut way = Vec::new();
         if let Some(file) = trouble.file.filter(|_| is_upstream(graph, trouble)) {
             way = self::way(&ways, file);
-            let locations = way
-                .iter()
-                .map(|edge| graph.location(edge.from, &edge.reference));
+            let locations = way.iter().map(|edge| graph.location(edge.from, &edge.reference));
             trouble.failure.chain = locations.collect();
         }
         let can_stay = !matches!(
             trouble.kind,
-            TroubleKind::Failed
-                | TroubleKind::Chart
-                | TroubleKind::Unsafe
-                | TroubleKind::Unsupported
+            TroubleKind::Failed | TroubleKind::Chart | TroubleKind::Unsafe | TroubleKind::Unsupported
         );
-        let named = trouble
-            .edge
-            .map(|(root, edge)| &graph.roots[root].edges[edge]);
+        let named = trouble.edge.map(|(root, edge)| &graph.roots[root].edges[edge]);
         let mut remote = named.into_iter().chain(way);
         let remote = remote.find_map(|edge| edge.remote.as_ref());
         if let Some(wanted) = remote.filter(|_| can_stay) {
@@ -53,9 +42,7 @@ fn ways(graph: &Graph) -> HashMap<FileId, &Edge> {
         from.entry(edge.from).or_default().push(edge);
     }
     let mut ways = HashMap::new();
-    let mut todo: VecDeque<FileId> = (0..graph.files.len())
-        .filter(|file| graph.is_start(*file))
-        .collect();
+    let mut todo: VecDeque<FileId> = (0..graph.files.len()).filter(|file| graph.is_start(*file)).collect();
     while let Some(file) = todo.pop_front() {
         for edge in from.get(&file).into_iter().flatten().copied() {
             let to = match edge.target {
@@ -108,29 +95,17 @@ mod tests {
     fn trouble_in_an_upstream_has_the_chain_of_references() {
         let found = troubles(
             &[
-                (
-                    "kustomization.yaml",
-                    "resources: [base, 'https://h/o/gone?ref=v1']\n",
-                ),
-                (
-                    "base/kustomization.yaml",
-                    "resources:\n- https://h/o/lib//a?ref=v1\n",
-                ),
+                ("kustomization.yaml", "resources: [base, 'https://h/o/gone?ref=v1']\n"),
+                ("base/kustomization.yaml", "resources:\n- https://h/o/lib//a?ref=v1\n"),
                 OTHER,
             ],
             &[
-                (
-                    "a/kustomization.yaml",
-                    "resources: [../b]\ngenerators: [gen.yaml]\n",
-                ),
+                ("a/kustomization.yaml", "resources: [../b]\ngenerators: [gen.yaml]\n"),
                 (
                     "a/gen.yaml",
                     "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: a}\nfiles: [missing]\n",
                 ),
-                (
-                    "b/kustomization.yaml",
-                    "resources: ['https://h/o/deep?ref=v1']\n",
-                ),
+                ("b/kustomization.yaml", "resources: ['https://h/o/deep?ref=v1']\n"),
             ],
         );
         let user = "base/kustomization.yaml:2:3".to_owned();
@@ -142,16 +117,10 @@ mod tests {
             "{found:?}"
         );
         assert!(
-            found.contains(&(
-                "a/gen.yaml:4:9".to_owned(),
-                vec![user, "a/kustomization.yaml:2:14".to_owned()]
-            )),
+            found.contains(&("a/gen.yaml:4:9".to_owned(), vec![user, "a/kustomization.yaml:2:14".to_owned()])),
             "{found:?}"
         );
-        assert!(
-            found.contains(&("kustomization.yaml:1:19".to_owned(), Vec::new())),
-            "{found:?}"
-        );
+        assert!(found.contains(&("kustomization.yaml:1:19".to_owned(), Vec::new())), "{found:?}");
         assert_eq!(found.len(), 3, "{found:?}");
     }
 
@@ -159,14 +128,8 @@ mod tests {
     fn the_shortest_chain_is_reported() {
         let found = troubles(
             &[
-                (
-                    "kustomization.yaml",
-                    "resources: ['https://h/o/lib//long?ref=v1']\n",
-                ),
-                (
-                    "other/kustomization.yaml",
-                    "resources: ['https://h/o/lib//base?ref=v1']\n",
-                ),
+                ("kustomization.yaml", "resources: ['https://h/o/lib//long?ref=v1']\n"),
+                ("other/kustomization.yaml", "resources: ['https://h/o/lib//base?ref=v1']\n"),
             ],
             &[
                 ("long/kustomization.yaml", "resources: [../base]\n"),
@@ -180,22 +143,10 @@ mod tests {
     #[test]
     fn a_cycle_upstream_ends() {
         let found = troubles(
-            &[
-                (
-                    "kustomization.yaml",
-                    "resources: ['https://h/o/lib//a?ref=v1']\n",
-                ),
-                OTHER,
-            ],
-            &[
-                ("a/kustomization.yaml", "resources: [../b]\n"),
-                ("b/kustomization.yaml", "resources: [../a]\n"),
-            ],
+            &[("kustomization.yaml", "resources: ['https://h/o/lib//a?ref=v1']\n"), OTHER],
+            &[("a/kustomization.yaml", "resources: [../b]\n"), ("b/kustomization.yaml", "resources: [../a]\n")],
         );
         assert!(!found.is_empty());
-        assert!(
-            found.iter().all(|(_, chain)| !chain.is_empty()),
-            "{found:?}"
-        );
+        assert!(found.iter().all(|(_, chain)| !chain.is_empty()), "{found:?}");
     }
 }

@@ -83,11 +83,7 @@ impl ChartRef {
 
     /// Returns what it is for a policy.
     pub(crate) fn subject(&self) -> Subject {
-        Subject::Helm {
-            url: self.repo.shown(),
-            chart: self.name.clone(),
-            version: self.version.clone(),
-        }
+        Subject::Helm { url: self.repo.shown(), chart: self.name.clone(), version: self.version.clone() }
     }
 
     /// Returns whether it is an artifact of a registry.
@@ -107,10 +103,8 @@ impl ChartRef {
     /// Refuses what helm, or a path, could take for something else.
     pub(crate) fn refuse_unsafe(&self) -> Result<()> {
         let refuse = |what: &str| {
-            Err(
-                Failure::new(format!("the chart {} is refused: {what}", self.shown()))
-                    .hint("what helm or a path could take for something else is never passed on"),
-            )
+            Err(Failure::new(format!("the chart {} is refused: {what}", self.shown()))
+                .hint("what helm or a path could take for something else is never passed on"))
         };
         let texts = [self.repo.exposed(), &self.name, &self.version];
         if texts.iter().any(|text| text.contains(char::is_control)) {
@@ -125,11 +119,7 @@ impl ChartRef {
         if self.version.contains(['/', '\\']) {
             return refuse("its version holds a slash");
         }
-        let scheme = self
-            .repo
-            .exposed()
-            .split_once("://")
-            .map(|(scheme, _)| scheme);
+        let scheme = self.repo.exposed().split_once("://").map(|(scheme, _)| scheme);
         if !matches!(scheme, Some("https" | "http" | "oci")) {
             return refuse("its repository has no https, http or oci URL");
         }
@@ -157,10 +147,7 @@ pub(crate) struct Named<'a> {
 impl Named<'_> {
     /// Returns the chart to request; none if it must be in the tree.
     pub(crate) fn wanted(&self) -> Option<ChartRef> {
-        let devel = matches!(
-            self.noted.note.kind,
-            NoteKind::RemoteChart { devel: true, .. }
-        );
+        let devel = matches!(self.noted.note.kind, NoteKind::RemoteChart { devel: true, .. });
         Some(ChartRef {
             repo: self.repo?.into(),
             name: self.name.to_owned(),
@@ -215,9 +202,7 @@ impl Graph {
             };
             let (home, _) = homes.find(noted);
             let tree = &*self.sources[self.roots[noted.root].source].tree;
-            let place = self
-                .local_path(noted.root, home)
-                .and_then(|home| path::resolve(&home, &below));
+            let place = self.local_path(noted.root, home).and_then(|home| path::resolve(&home, &below));
             let place = match place.map(|place| Ok((tree::resolve(tree, &place)?, place))) {
                 None => Ok(Place::Outside),
                 Some(resolved) => resolved.map(|(resolved, place)| match resolved {
@@ -236,12 +221,7 @@ impl Graph {
 /// Returns the repository, the name and the version of a chart as a note has them.
 fn named(noted: &Noted) -> Option<(Option<&str>, &str, &str)> {
     let (repo, name, version) = match &noted.note.kind {
-        NoteKind::RemoteChart {
-            repo,
-            name,
-            version,
-            ..
-        } => (Some(repo.as_str()), name, version),
+        NoteKind::RemoteChart { repo, name, version, .. } => (Some(repo.as_str()), name, version),
         NoteKind::LocalChart { name, version, .. } => (None, name, version),
         _ => return None,
     };
@@ -336,18 +316,14 @@ impl Walker<'_> {
         if missing.is_empty() {
             return;
         }
-        let (accepted, missing): (Vec<Missing>, Vec<Missing>) =
-            missing.into_iter().partition(|one| {
-                !self.options.asks_for_left && self.accepts_chart(one.note, &one.wanted)
-            });
+        let (accepted, missing): (Vec<Missing>, Vec<Missing>) = missing
+            .into_iter()
+            .partition(|one| !self.options.asks_for_left && self.accepts_chart(one.note, &one.wanted));
         for Missing { note, wanted } in accepted {
             self.unbrought_chart(note, &wanted);
         }
         let by = |one: &Missing| self.named_by(self.graph.notes[one.note].file);
-        let wanted: Vec<(ChartRef, NamedBy)> = missing
-            .iter()
-            .map(|one| (one.wanted.clone(), by(one)))
-            .collect();
+        let wanted: Vec<(ChartRef, NamedBy)> = missing.iter().map(|one| (one.wanted.clone(), by(one))).collect();
         let answers = remotes.charts(&wanted);
         for (Missing { note, wanted }, answer) in missing.into_iter().zip(answers) {
             match answer {
@@ -356,10 +332,7 @@ impl Walker<'_> {
                     self.unbrought_chart(note, &wanted);
                 }
                 Ok(Pulled::Left) => {
-                    let message = format!(
-                        "{} is not brought in: write `helm: true` into {FILE_NAME}",
-                        wanted.shown()
-                    );
+                    let message = format!("{} is not brought in: write `helm: true` into {FILE_NAME}", wanted.shown());
                     let location = self.graph.note_location(note);
                     let warning = Warning::new(Rule::RemoteChart, location, message);
                     self.graph.warnings.push(warning);
@@ -384,27 +357,18 @@ impl Walker<'_> {
             _ => {
                 return Err(WalkError::new(
                     TroubleKind::Chart,
-                    format!(
-                        "`{}` is not a directory, so it is not a chart",
-                        tree.label(place)
-                    ),
+                    format!("`{}` is not a directory, so it is not a chart", tree.label(place)),
                 )
                 .hint("unpack the chart there"));
             }
         };
         if !path::is_in(place, &scope) || !path::is_in(&real, &scope) {
-            let message = format!(
-                "the chart `{}` lies outside the scope `{}`",
-                tree.label(&real),
-                tree.label(&scope)
-            );
-            return Err(
-                WalkError::new(TroubleKind::OutOfScope(Beyond::Scope), message).hint(wider(
-                    &*tree,
-                    &scope,
-                    Some(&real),
-                )),
-            );
+            let message = format!("the chart `{}` lies outside the scope `{}`", tree.label(&real), tree.label(&scope));
+            return Err(WalkError::new(TroubleKind::OutOfScope(Beyond::Scope), message).hint(wider(
+                &*tree,
+                &scope,
+                Some(&real),
+            )));
         }
         let id = self.bring(source, place, &scope)?;
         let carries = &mut self.graph.roots[root].carries;
@@ -421,10 +385,7 @@ impl Walker<'_> {
             .map(|(path, bytes)| {
                 let id = self.graph.files.len();
                 self.graph.files.push(File {
-                    origin: Origin::Archive {
-                        archive: archive.clone(),
-                        path: path.clone(),
-                    },
+                    origin: Origin::Archive { archive: archive.clone(), path: path.clone() },
                     bytes: bytes.clone(),
                     executable: false,
                     comments: None,

@@ -35,12 +35,7 @@ pub(super) fn find(graph: &Graph) -> Vec<Trouble> {
                 .iter()
                 .enumerate()
                 .filter_map(|(edge, it)| match it.target {
-                    Target::Root { id: to, remote } => Some(WalkResult {
-                        from,
-                        edge,
-                        to,
-                        remote,
-                    }),
+                    Target::Root { id: to, remote } => Some(WalkResult { from, edge, to, remote }),
                     _ => None,
                 })
                 .collect()
@@ -197,18 +192,9 @@ fn chain(
 
 /// Finds roots that reach, by local references only, a directory that contains them. Each reference that leads there is
 /// reported once; those on a cycle are reported as part of it.
-fn containing(
-    graph: &Graph,
-    steps: &[Vec<WalkResult>],
-    order: &[RootId],
-    knots: &[usize],
-) -> Vec<Trouble> {
-    let ids: HashMap<(usize, &str), RootId> = graph
-        .roots
-        .iter()
-        .enumerate()
-        .map(|(id, root)| ((root.source, root.directory.as_str()), id))
-        .collect();
+fn containing(graph: &Graph, steps: &[Vec<WalkResult>], order: &[RootId], knots: &[usize]) -> Vec<Trouble> {
+    let ids: HashMap<(usize, &str), RootId> =
+        graph.roots.iter().enumerate().map(|(id, root)| ((root.source, root.directory.as_str()), id)).collect();
     let mut troubles = Vec::new();
     let mut told = HashSet::new();
     for &id in order {
@@ -226,11 +212,7 @@ fn containing(
                 && let Some(last) = chain.last()
                 && told.insert((last.from, last.edge))
             {
-                troubles.push(trouble(
-                    graph,
-                    &chain,
-                    "leads to a directory that contains it",
-                ));
+                troubles.push(trouble(graph, &chain, "leads to a directory that contains it"));
             }
         }
     }
@@ -244,15 +226,7 @@ fn prefixes(graph: &Graph, steps: &[Vec<WalkResult>]) -> Vec<Trouble> {
         .iter()
         .flatten()
         .filter(|step| step.remote)
-        .map(|step| {
-            (
-                *step,
-                graph.roots[step.from].edges[step.edge]
-                    .reference
-                    .text
-                    .as_str(),
-            )
-        })
+        .map(|step| (*step, graph.roots[step.from].edges[step.edge].reference.text.as_str()))
         .collect();
     let mut troubles = Vec::new();
     let mut seen = HashSet::new();
@@ -284,11 +258,7 @@ fn trouble(graph: &Graph, chain: &[WalkResult], what: &str) -> Trouble {
         failure,
     };
     let (Some(first), Some(last)) = (chain.first(), chain.last()) else {
-        return cycle(
-            None,
-            None,
-            Failure::new("a kustomization root names itself"),
-        );
+        return cycle(None, None, Failure::new("a kustomization root names itself"));
     };
     let mut shown = format!("`{}`", graph.root_label(first.from));
     for (at, step) in chain.iter().enumerate() {
@@ -305,11 +275,8 @@ fn trouble(graph: &Graph, chain: &[WalkResult], what: &str) -> Trouble {
         }
     }
     let edge = &graph.roots[last.from].edges[last.edge];
-    let failure = Failure::new(format!(
-        "cycle: `{}` {what}: {shown}",
-        graph.root_label(first.from)
-    ))
-    .at(graph.location(edge.from, &edge.reference))
-    .hint("`kustomize build` refuses this: let the reference name something else");
+    let failure = Failure::new(format!("cycle: `{}` {what}: {shown}", graph.root_label(first.from)))
+        .at(graph.location(edge.from, &edge.reference))
+        .hint("`kustomize build` refuses this: let the reference name something else");
     cycle(Some((last.from, last.edge)), Some(edge.from), failure)
 }

@@ -208,31 +208,15 @@ pub(crate) struct Warning {
 impl From<Finding> for Warning {
     fn from(finding: Finding) -> Warning {
         let (line, column) = finding.span.map_or((0, 0), |span| (span.line, span.column));
-        let location = Location {
-            file: finding.path,
-            line,
-            column,
-            field: finding.field,
-            ..Location::default()
-        };
-        Warning {
-            rule: finding.rule,
-            severity: finding.severity,
-            location,
-            message: finding.message,
-        }
+        let location = Location { file: finding.path, line, column, field: finding.field, ..Location::default() };
+        Warning { rule: finding.rule, severity: finding.severity, location, message: finding.message }
     }
 }
 
 impl Warning {
     /// Returns a warning with the severity that its rule has.
     pub(crate) fn new(rule: Rule, location: Location, message: String) -> Warning {
-        Warning {
-            rule,
-            severity: rule.default_severity(),
-            location,
-            message,
-        }
+        Warning { rule, severity: rule.default_severity(), location, message }
     }
 
     /// Returns whether nothing is written because of it.
@@ -242,15 +226,13 @@ impl Warning {
 
     /// Gives warnings the severity that they have here, with `strict` that of errors; those of rules that are off go.
     pub(crate) fn judge(warnings: &mut Vec<Warning>, config: &Config, strict: bool) {
-        warnings.retain_mut(
-            |warning| match config.level(warning.rule, warning.severity) {
-                Some(severity) => {
-                    warning.severity = if strict { Severity::Error } else { severity };
-                    true
-                }
-                None => false,
-            },
-        );
+        warnings.retain_mut(|warning| match config.level(warning.rule, warning.severity) {
+            Some(severity) => {
+                warning.severity = if strict { Severity::Error } else { severity };
+                true
+            }
+            None => false,
+        });
     }
 }
 
@@ -285,16 +267,9 @@ impl Graph {
         subject: &Subject,
         (file, first, last): (FileId, usize, usize),
     ) -> Option<String> {
-        let place = Span {
-            line: first,
-            column: 1,
-            end_line: last,
-            end_column: 1,
-        };
+        let place = Span { line: first, column: 1, end_line: last, end_column: 1 };
         let comments = self.files[file].comments.as_deref();
-        let mut said = comments
-            .into_iter()
-            .flat_map(|comments| comments.allowing(rule, Some(place)));
+        let mut said = comments.into_iter().flat_map(|comments| comments.allowing(rule, Some(place)));
         let comment = said.next().map(|(_, said)| said.reason.clone());
         comment.or_else(|| config.reason(rule, subject))
     }
@@ -334,41 +309,24 @@ impl Graph {
             Origin::Remote(_) => (label, String::new()),
             Origin::Tree { path, .. } | Origin::Archive { path, .. } => {
                 // In an upstream: `URL: path`.
-                match label
-                    .strip_suffix(path)
-                    .and_then(|url| url.strip_suffix(": "))
-                {
+                match label.strip_suffix(path).and_then(|url| url.strip_suffix(": ")) {
                     Some(url) => (url.to_owned(), path.clone()),
                     None => (String::new(), label),
                 }
             }
         };
-        Location {
-            url,
-            file,
-            ..Location::default()
-        }
+        Location { url, file, ..Location::default() }
     }
 
     /// Returns the place of a note.
     pub(crate) fn note_location(&self, note: usize) -> Location {
         let Noted { file, note, .. } = &self.notes[note];
-        Location {
-            line: note.line,
-            column: note.column,
-            field: note.field.clone(),
-            ..self.place(*file)
-        }
+        Location { line: note.line, column: note.column, field: note.field.clone(), ..self.place(*file) }
     }
 
     /// Returns the place of a reference that stands in `file`.
     pub(crate) fn location(&self, file: FileId, reference: &Reference) -> Location {
-        Location {
-            line: reference.line,
-            column: reference.column,
-            field: reference.field.clone(),
-            ..self.place(file)
-        }
+        Location { line: reference.line, column: reference.column, field: reference.field.clone(), ..self.place(file) }
     }
 
     /// Returns these roots and all that they lead to, over the references that `follows` takes.
@@ -407,11 +365,7 @@ impl Graph {
                 Target::Root { .. } | Target::Remote | Target::Kept | Target::Broken => {}
             }
         }
-        files.extend(
-            carried
-                .iter()
-                .flat_map(|id| self.carried[*id].files.values()),
-        );
+        files.extend(carried.iter().flat_map(|id| self.carried[*id].files.values()));
         (files, carried)
     }
 
@@ -423,17 +377,14 @@ impl Graph {
             Target::Root { id, .. } => Some(id),
             _ => None,
         });
-        self.reach(listed, |_, _, edge| {
-            edge.reference.accepts != Accepts::Plugin
-        })
+        self.reach(listed, |_, _, edge| edge.reference.accepts != Accepts::Plugin)
     }
 
     /// Returns the roots of the tree where the walk starts, by their directories.
     pub(crate) fn own_roots(&self) -> HashMap<&str, RootId> {
         let roots = self.roots.iter().enumerate();
         let own = roots.filter(|(_, root)| root.source == 0);
-        own.map(|(id, root)| (root.directory.as_str(), id))
-            .collect()
+        own.map(|(id, root)| (root.directory.as_str(), id)).collect()
     }
 
     /// Returns the path of a file of the tree where the walk starts.

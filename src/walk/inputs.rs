@@ -4,9 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::{
-    ChartRef, Contents, Explored, Graph, Options, Place, RemoteRef, RootId, Source, Target,
-};
+use super::{ChartRef, Contents, Explored, Graph, Options, Place, RemoteRef, RootId, Source, Target};
 use crate::failure::Result;
 use crate::kustomization::{FILE_NAMES, FunctionRuntime, NoteKind};
 use crate::record::LoadRestrictor;
@@ -72,9 +70,7 @@ impl<'a> Inputs<'a> {
         Ok(Inputs {
             tree,
             graph,
-            directories: roots
-                .map(|(id, root)| (root.directory.as_str(), id))
-                .collect(),
+            directories: roots.map(|(id, root)| (root.directory.as_str(), id)).collect(),
             notes,
             charts,
         })
@@ -96,9 +92,7 @@ impl<'a> Inputs<'a> {
                 roots.insert(id);
             }
             if let Some(remote) = &edge.remote {
-                reader
-                    .inputs
-                    .push(Input::Remote(Box::new((**remote).clone())));
+                reader.inputs.push(Input::Remote(Box::new((**remote).clone())));
             }
             let text = &edge.reference.text;
             let Some(place) = self.graph.local_path(id, text) else {
@@ -131,10 +125,7 @@ impl<'a> Inputs<'a> {
             self.code(id, &self.graph.notes[*note].note.kind, &mut reader)?;
         }
         roots.remove(&id);
-        Ok(RootInputs {
-            own: reader.finish(),
-            roots,
-        })
+        Ok(RootInputs { own: reader.finish(), roots })
     }
 
     /// Reads what code that is run for a root may read: it is started in the directory of the root.
@@ -162,20 +153,12 @@ pub(crate) fn explore(tree: Rc<dyn Listing>, directories: &[String]) -> Explored
         drops_bytes: true,
         ..Options::default()
     };
-    let source = Source {
-        tree,
-        scope: String::new(),
-        repository: None,
-    };
+    let source = Source { tree, scope: String::new(), repository: None };
     super::explore(source, directories, None, &options)
 }
 
 /// Returns what the build of a directory reads that is no root, and all of the files and directories `whole`.
-pub(crate) fn of_no_root(
-    tree: &dyn Listing,
-    directory: &str,
-    whole: &[String],
-) -> Result<Vec<Input>> {
+pub(crate) fn of_no_root(tree: &dyn Listing, directory: &str, whole: &[String]) -> Result<Vec<Input>> {
     let mut reader = Reader::new(tree);
     reader.kustomization(directory)?;
     for place in whole {
@@ -194,14 +177,7 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(tree: &'a dyn Listing) -> Self {
-        Reader {
-            tree: Recorded {
-                tree,
-                asked: RefCell::default(),
-            },
-            inputs: Vec::new(),
-            whole: BTreeSet::new(),
-        }
+        Reader { tree: Recorded { tree, asked: RefCell::default() }, inputs: Vec::new(), whole: BTreeSet::new() }
     }
 
     fn resolve(&self, place: &str) -> Result<Resolved> {

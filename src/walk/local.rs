@@ -19,13 +19,8 @@ pub(super) fn wider(tree: &dyn tree::Tree, scope: &str, path: Option<&str>) -> S
     };
     match path::common(scope, path) {
         // A link leads on from there.
-        common if common == scope => {
-            "name a directory that holds both with `--scope DIR`".to_owned()
-        }
-        common => format!(
-            "name a directory that holds both: {}",
-            command("--scope", [tree.word(common)])
-        ),
+        common if common == scope => "name a directory that holds both with `--scope DIR`".to_owned(),
+        common => format!("name a directory that holds both: {}", command("--scope", [tree.word(common)])),
     }
 }
 
@@ -44,12 +39,7 @@ impl Walker<'_> {
         })
     }
 
-    pub(super) fn local_file(
-        &mut self,
-        root: RootId,
-        edge: usize,
-        text: &str,
-    ) -> WalkResult<Target> {
+    pub(super) fn local_file(&mut self, root: RootId, edge: usize, text: &str) -> WalkResult<Target> {
         let directory = self.graph.roots[root].directory.clone();
         let source_id = self.graph.roots[root].source;
         let source = &self.graph.sources[source_id];
@@ -59,11 +49,7 @@ impl Walker<'_> {
         let none = !remote
             && (self.options.load_restrictor == LoadRestrictor::None
                 || self.options.unrestricted.is_some_and(is_unrestricted));
-        let bound = if none {
-            source.scope.clone()
-        } else {
-            directory
-        };
+        let bound = if none { source.scope.clone() } else { directory };
         let lexical = self.graph.local_path(root, text);
         let outside = |what: &str| {
             let stop = if none {
@@ -74,10 +60,7 @@ impl Walker<'_> {
             } else {
                 WalkError::new(
                     TroubleKind::OutOfScope(Beyond::Root),
-                    format!(
-                        "`{text}` {what} its kustomization root `{}`",
-                        tree.label(&bound)
-                    ),
+                    format!("`{text}` {what} its kustomization root `{}`", tree.label(&bound)),
                 )
             };
             match (none, remote) {
@@ -93,16 +76,10 @@ impl Walker<'_> {
                 TroubleKind::OutOfScope(Beyond::Absolute),
                 format!("`{text}` is an absolute path in a remote root"),
             )
-            .hint(
-                "no checkout of its repository has such a file: `kustomize build` refuses it too",
-            ));
+            .hint("no checkout of its repository has such a file: `kustomize build` refuses it too"));
         }
         let Some(path) = lexical.clone() else {
-            return Err(if path::is_absolute(text) {
-                nowhere(text)
-            } else {
-                outside("lies outside")
-            });
+            return Err(if path::is_absolute(text) { nowhere(text) } else { outside("lies outside") });
         };
         self.not_forbidden(source_id, &path, text)?;
         let lines = self.graph.roots[root].edges[edge].lines();
@@ -110,37 +87,24 @@ impl Walker<'_> {
             Resolved::File { path, executable } => {
                 self.not_forbidden(source_id, &path, text)?;
                 if !path::is_in(path::parent(&path), &bound) {
-                    let stop = outside(if path::is_in(&path, &bound) {
-                        "leaves"
-                    } else {
-                        "lies outside"
-                    });
+                    let stop = outside(if path::is_in(&path, &bound) { "leaves" } else { "lies outside" });
                     // Who builds it all the same builds what it names, too.
                     let from = self.graph.roots[root].edges[edge].from;
                     self.trouble(stop, Some((root, edge)), Some(from));
                 }
                 Ok(Target::File(self.file(source_id, &path, executable)?))
             }
-            Resolved::Directory { .. } => Err(WalkError::new(
-                TroubleKind::Refused,
-                format!("`{text}` is a directory, not a file"),
-            )),
+            Resolved::Directory { .. } => {
+                Err(WalkError::new(TroubleKind::Refused, format!("`{text}` is a directory, not a file")))
+            }
             Resolved::Missing { path } if self.may_be_missing(source_id, &path, lines) => {
                 Ok(self.keep_missing(root, &path))
             }
-            other => {
-                Err(self.unresolved(source_id, text, other, &|| outside("lies outside"), &bound))
-            }
+            other => Err(self.unresolved(source_id, text, other, &|| outside("lies outside"), &bound)),
         }
     }
 
-    pub(super) fn local_root(
-        &mut self,
-        root: RootId,
-        edge: usize,
-        text: &str,
-        accepts: Accepts,
-    ) -> WalkResult<Target> {
+    pub(super) fn local_root(&mut self, root: RootId, edge: usize, text: &str, accepts: Accepts) -> WalkResult<Target> {
         let Some((source, directory)) = self.local_directory(root, edge, text)? else {
             return Ok(Target::Kept);
         };
@@ -197,10 +161,9 @@ impl Walker<'_> {
                 self.not_forbidden(source_id, &path, text)?;
                 Ok(Some((source_id, path)))
             }
-            Resolved::File { .. } => Err(WalkError::new(
-                TroubleKind::Refused,
-                format!("`{text}` is a file, not a directory"),
-            )),
+            Resolved::File { .. } => {
+                Err(WalkError::new(TroubleKind::Refused, format!("`{text}` is a file, not a directory")))
+            }
             Resolved::Missing { path } if self.may_be_missing(source_id, &path, lines) => {
                 self.keep_missing(root, &path);
                 Ok(None)
@@ -235,22 +198,14 @@ impl Walker<'_> {
         let tree = &self.graph.sources[source].tree;
         match resolved {
             Resolved::Leaves { link, target } => {
-                let message = format!(
-                    "`{text}` follows the link `{}` to `{target}`, out of the tree",
-                    tree.label(&link)
-                );
-                WalkError::new(
-                    TroubleKind::OutOfScope(Beyond::Link { link, target }),
-                    message,
-                )
-                .hint("replace the link by what it points to")
+                let message =
+                    format!("`{text}` follows the link `{}` to `{target}`, out of the tree", tree.label(&link));
+                WalkError::new(TroubleKind::OutOfScope(Beyond::Link { link, target }), message)
+                    .hint("replace the link by what it points to")
             }
             Resolved::Loop { link } => WalkError::new(
                 TroubleKind::Refused,
-                format!(
-                    "`{text}`: the links at `{}` lead to each other",
-                    tree.label(&link)
-                ),
+                format!("`{text}`: the links at `{}` lead to each other", tree.label(&link)),
             ),
             Resolved::Submodule { path } => {
                 let message = format!(
@@ -265,30 +220,20 @@ impl Walker<'_> {
                 let local = self.graph.sources[source].repository.is_none();
                 self.missing(text, &path, local, &**tree)
             }
-            Resolved::File { .. } | Resolved::Directory { .. } => WalkError::new(
-                TroubleKind::Refused,
-                format!("`{text}` cannot be used here"),
-            ),
+            Resolved::File { .. } | Resolved::Directory { .. } => {
+                WalkError::new(TroubleKind::Refused, format!("`{text}` cannot be used here"))
+            }
         }
     }
 
-    pub(super) fn missing(
-        &self,
-        text: &str,
-        path: &str,
-        local: bool,
-        tree: &dyn tree::Tree,
-    ) -> WalkError {
+    pub(super) fn missing(&self, text: &str, path: &str, local: bool, tree: &dyn tree::Tree) -> WalkError {
         if let Some(stop) = unsupported(text) {
             return stop;
         }
         if RepoSpec::parse(text).is_ok() {
             return WalkError::new(
                 TroubleKind::Unsupported,
-                format!(
-                    "`{}` names a git repository, but this field takes a file",
-                    redact::url(text)
-                ),
+                format!("`{}` names a git repository, but this field takes a file", redact::url(text)),
             )
             .hint("name the file by its raw https URL");
         }
@@ -297,20 +242,11 @@ impl Walker<'_> {
             Some(absence) if local => absence(path),
             _ => Absence::Nowhere,
         };
-        let kind = TroubleKind::Missing {
-            path: path.to_owned(),
-            absence: absence.clone(),
-        };
+        let kind = TroubleKind::Missing { path: path.to_owned(), absence: absence.clone() };
         match absence {
-            Absence::Nowhere => WalkError::new(
-                kind,
-                format!("`{text}` does not exist: there is no `{shown}`"),
-            ),
-            Absence::Untracked => WalkError::new(
-                kind,
-                format!("`{text}` is not committed: `{shown}` is on disk only"),
-            )
-            .hint(format!("{} && git commit", stage([&shown]))),
+            Absence::Nowhere => WalkError::new(kind, format!("`{text}` does not exist: there is no `{shown}`")),
+            Absence::Untracked => WalkError::new(kind, format!("`{text}` is not committed: `{shown}` is on disk only"))
+                .hint(format!("{} && git commit", stage([&shown]))),
             Absence::Ignored(place, pattern) => WalkError::new(
                 kind,
                 format!("`{text}` is kept out of git: `{shown}` matches `{pattern}` ({place})"),
@@ -330,18 +266,12 @@ impl Walker<'_> {
         match (expected, self.graph.roots[id].kind) {
             (Kind::Component, Some(Kind::Kustomization)) => Err(WalkError::new(
                 TroubleKind::Refused,
-                format!(
-                    "`{}` is a Kustomization, but `components` takes a Component",
-                    shown()
-                ),
+                format!("`{}` is a Kustomization, but `components` takes a Component", shown()),
             )
             .hint("name it in `resources`")),
             (Kind::Kustomization, Some(Kind::Component)) => Err(WalkError::new(
                 TroubleKind::Refused,
-                format!(
-                    "`{}` is a Component, which only `components` takes",
-                    shown()
-                ),
+                format!("`{}` is a Component, which only `components` takes", shown()),
             )
             .hint("name it in `components`")),
             _ => Ok(()),
@@ -349,23 +279,13 @@ impl Walker<'_> {
     }
 
     /// Returns whether an exception covers what a rule finds in these lines.
-    pub(super) fn is_allowed(
-        &self,
-        rule: Rule,
-        subject: &Subject,
-        lines: (FileId, usize, usize),
-    ) -> bool {
+    pub(super) fn is_allowed(&self, rule: Rule, subject: &Subject, lines: (FileId, usize, usize)) -> bool {
         let reason = |leave| self.graph.exception(leave, rule, subject, lines);
         self.options.leave.and_then(reason).is_some()
     }
 
     /// Returns whether there may be nothing at a path that is named in these lines.
-    pub(super) fn may_be_missing(
-        &self,
-        source: SourceId,
-        path: &str,
-        lines: (FileId, usize, usize),
-    ) -> bool {
+    pub(super) fn may_be_missing(&self, source: SourceId, path: &str, lines: (FileId, usize, usize)) -> bool {
         let Some(may) = self.options.leave_missing.filter(|_| source == 0) else {
             return false;
         };
@@ -395,11 +315,8 @@ fn unsupported(text: &str) -> Option<WalkError> {
     let shown = || redact::url(text);
     if let Some(scheme) = reference::unsupported_scheme(text) {
         return Some(
-            WalkError::new(
-                TroubleKind::Unsupported,
-                format!("`{}`: kustomize cannot read `{scheme}`", shown()),
-            )
-            .hint("use an https, ssh or file URL of a git repository, or the https URL of a file"),
+            WalkError::new(TroubleKind::Unsupported, format!("`{}`: kustomize cannot read `{scheme}`", shown()))
+                .hint("use an https, ssh or file URL of a git repository, or the https URL of a file"),
         );
     }
     match RepoSpec::parse(text) {

@@ -36,12 +36,7 @@ pub(super) struct Places {
 
 impl Places {
     /// Returns which of `all` is at a path; if none is, where it is to be [added](Places::add).
-    pub(super) fn find(
-        &self,
-        all: &[impl Placed],
-        source: SourceId,
-        path: &str,
-    ) -> Result<usize, u32> {
+    pub(super) fn find(&self, all: &[impl Placed], source: SourceId, path: &str) -> Result<usize, u32> {
         // Half of it tells them apart.
         let mut number = self.hashes.hash_one((source, path)) as u32;
         loop {

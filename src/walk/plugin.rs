@@ -22,12 +22,7 @@ pub(super) struct PluginRoot {
 impl Walker<'_> {
     /// Adds the references of a plugin configuration to the root that lists it: kustomize resolves
     /// them there, wherever the configuration itself lies.
-    pub(super) fn read_plugin(
-        &mut self,
-        root: RootId,
-        file: FileId,
-        field: &str,
-    ) -> WalkResult<()> {
+    pub(super) fn read_plugin(&mut self, root: RootId, file: FileId, field: &str) -> WalkResult<()> {
         if !self.plugins.insert((root, file)) || !self.has_room() {
             return Ok(());
         }
@@ -37,14 +32,7 @@ impl Walker<'_> {
         }
         for reference in &plugin.references {
             let field = format!("{field} > {}", reference.field);
-            self.add_edge(
-                root,
-                file,
-                Reference {
-                    field,
-                    ..reference.clone()
-                },
-            );
+            self.add_edge(root, file, Reference { field, ..reference.clone() });
         }
         Ok(())
     }
@@ -122,13 +110,9 @@ impl Walker<'_> {
             let has_code = files.iter().any(|file| self.code.contains(file));
             for root in roots {
                 let file = self.graph.roots[root].file;
-                let fields = reshaping
-                    .entry(root)
-                    .or_insert_with(|| kustomization::reshaping(&self.graph.bytes(file)));
+                let fields = reshaping.entry(root).or_insert_with(|| kustomization::reshaping(&self.graph.bytes(file)));
                 // Built-in plugins do not use annotations.
-                let found = fields
-                    .iter()
-                    .find(|field| has_code || !field.annotations_only);
+                let found = fields.iter().find(|field| has_code || !field.annotations_only);
                 let Some(found) = found.copied().filter(|_| told.insert(root)) else {
                     continue;
                 };

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use super::trouble::{TroubleKind, WalkError, WalkResult};
 use super::{
-    FileId, Found, NamedBy, Origin, Pending, RemoteRef, Remotes, Repository, RootId, Source,
-    SourceId, Target, Walker, Wants,
+    FileId, Found, NamedBy, Origin, Pending, RemoteRef, Remotes, Repository, RootId, Source, SourceId, Target, Walker,
+    Wants,
 };
 use crate::failure::{Failure, Result, listed, nearest};
 use crate::finding::Rule;
@@ -46,12 +46,7 @@ impl Walker<'_> {
             self.graph.left.insert((root, edge));
         }
         if !self.offline && (!is_left || self.options.asks_for_left) {
-            self.pending.push(Pending {
-                root,
-                edge,
-                wanted,
-                is_plugin: accepts == Accepts::Plugin,
-            });
+            self.pending.push(Pending { root, edge, wanted, is_plugin: accepts == Accepts::Plugin });
         }
         Ok(Target::Remote)
     }
@@ -76,12 +71,10 @@ impl Walker<'_> {
         let places: Vec<usize> = pending
             .iter()
             .map(|one| {
-                let place = *index
-                    .entry((one.wanted.text.clone(), one.wanted.wants))
-                    .or_insert_with(|| {
-                        wanted.push((*one.wanted).clone());
-                        wanted.len() - 1
-                    });
+                let place = *index.entry((one.wanted.text.clone(), one.wanted.wants)).or_insert_with(|| {
+                    wanted.push((*one.wanted).clone());
+                    wanted.len() - 1
+                });
                 wanted[place].by.extend(&one.wanted.by);
                 place
             })
@@ -128,27 +121,16 @@ impl Walker<'_> {
             return Ok(());
         }
         let shown = wanted.text.shown();
-        let message = format!(
-            "kustomize takes `{shown}` for a URL, although `{}` is there",
-            tree.label(&path)
-        );
-        let stop = WalkError::new(TroubleKind::Shadowed, message)
-            .hint(format!("write `./{shown}` for what lies here"));
+        let message = format!("kustomize takes `{shown}` for a URL, although `{}` is there", tree.label(&path));
+        let stop = WalkError::new(TroubleKind::Shadowed, message).hint(format!("write `./{shown}` for what lies here"));
         let explicit = wanted.spec.as_ref().map(|spec| explicit(spec, text));
-        Err(
-            match explicit.filter(|url| url.contains(':') && *url != shown) {
-                Some(url) => stop.hint(format!("or write `{url}` for what lies there")),
-                None => stop.hint("or rename what lies here"),
-            },
-        )
+        Err(match explicit.filter(|url| url.contains(':') && *url != shown) {
+            Some(url) => stop.hint(format!("or write `{url}` for what lies there")),
+            None => stop.hint("or rename what lies here"),
+        })
     }
 
-    pub(super) fn arrive(
-        &mut self,
-        one: &Pending,
-        reference: &Reference,
-        answer: Result<Found>,
-    ) -> WalkResult<Target> {
+    pub(super) fn arrive(&mut self, one: &Pending, reference: &Reference, answer: Result<Found>) -> WalkResult<Target> {
         match answer? {
             Found::File(remote) => {
                 let file = self.downloaded(&remote);
@@ -162,11 +144,7 @@ impl Walker<'_> {
                 Ok(Target::File(file))
             }
             Found::Root(repository) => {
-                let spec = one
-                    .wanted
-                    .spec
-                    .as_ref()
-                    .ok_or_else(|| Failure::new("the reference is not a git URL"))?;
+                let spec = one.wanted.spec.as_ref().ok_or_else(|| Failure::new("the reference is not a git URL"))?;
                 let source = self.source(&repository);
                 let tree: SharedTree = self.graph.sources[source].tree.clone();
                 let shown = one.wanted.text.shown();
@@ -182,19 +160,14 @@ impl Walker<'_> {
                     Resolved::Leaves { link, target } => {
                         return Err(WalkError::new(
                             TroubleKind::Refused,
-                            format!(
-                                "`{shown}` follows the link `{link}` to `{target}`, out of its repository"
-                            ),
+                            format!("`{shown}` follows the link `{link}` to `{target}`, out of its repository"),
                         ));
                     }
                     _ => {
                         let directory = spec.directory();
                         let failure = no_directory(&repository, &directory);
                         let failure = failure.context(format_args!("`{shown}`"));
-                        return Err(WalkError {
-                            kind: Box::new(TroubleKind::Refused),
-                            failure,
-                        });
+                        return Err(WalkError { kind: Box::new(TroubleKind::Refused), failure });
                     }
                 };
                 let id = self.enter(source, &directory)?;
@@ -269,10 +242,7 @@ fn explicit(spec: &RepoSpec, text: &str) -> String {
     let query = text.find('?').map_or("", |at| &text[at..]);
     let directory = spec.directory();
     let separator = if directory.is_empty() { "" } else { "//" };
-    redact::url(&format!(
-        "{}{separator}{directory}{query}",
-        spec.clone_spec().exposed()
-    ))
+    redact::url(&format!("{}{separator}{directory}{query}", spec.clone_spec().exposed()))
 }
 
 /// Refuses what git could take for something else.
@@ -280,11 +250,8 @@ pub(super) fn refuse_unsafe(wanted: &RemoteRef) -> WalkResult<()> {
     let spec = wanted.spec.as_ref();
     reference::refuse_unsafe(wanted.text.exposed(), spec).map_err(|reason| {
         let shown = wanted.text.shown();
-        WalkError::new(
-            TroubleKind::Unsafe,
-            format!("`{shown}` is refused: {reason}"),
-        )
-        .hint("a URL, host, path or ref that git could take for something else is never passed on")
+        WalkError::new(TroubleKind::Unsafe, format!("`{shown}` is refused: {reason}"))
+            .hint("a URL, host, path or ref that git could take for something else is never passed on")
     })
 }
 
@@ -302,10 +269,7 @@ mod tests {
         for (directory, hint) in [
             ("base/bakend", Some("did you mean `base/backend`?")),
             ("bases/backend", Some("did you mean `base/backend`?")),
-            (
-                "base/cache/deep",
-                Some("the directories in `base`: `backend`, `db`"),
-            ),
+            ("base/cache/deep", Some("the directories in `base`: `backend`, `db`")),
             ("README.md/x", Some("the directories at its top: `base`")),
             ("base/db/deep", None),
         ] {

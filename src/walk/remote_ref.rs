@@ -70,22 +70,13 @@ impl RemoteRef {
             Accepts::File | Accepts::Program => return None,
             // A URL whose path climbs is not accepted as a repository, but it may be a file.
             Accepts::Either | Accepts::Plugin if is_http => {
-                let escapes = |spec: &RepoSpec| {
-                    matches!(
-                        reference::refuse_unsafe(text, Some(spec)),
-                        Err(Unsafe::Escapes(_))
-                    )
-                };
+                let escapes =
+                    |spec: &RepoSpec| matches!(reference::refuse_unsafe(text, Some(spec)), Err(Unsafe::Escapes(_)));
                 (Wants::Either, spec().filter(|spec| !escapes(spec)))
             }
             _ => (Wants::Root, Some(spec()?)),
         };
-        Some(RemoteRef {
-            text: text.into(),
-            wants,
-            spec,
-            by: by(),
-        })
+        Some(RemoteRef { text: text.into(), wants, spec, by: by() })
     }
 
     /// Returns how it is read as a repository, unless it is meant as a file. Only an answer would tell for
@@ -110,9 +101,7 @@ impl RemoteRef {
                 pin: Pin::of(spec.reference.as_deref()).name(),
                 reference: spec.reference.as_deref().map(redact::url),
             },
-            None => Subject::Http {
-                url: self.text.shown(),
-            },
+            None => Subject::Http { url: self.text.shown() },
         }
     }
 
@@ -155,11 +144,7 @@ impl RemoteRef {
         let what = match repository {
             None => "a remote file".to_owned(),
             Some(spec) => {
-                let place = if spec.is_file() {
-                    "a git repository of this machine"
-                } else {
-                    "a git repository"
-                };
+                let place = if spec.is_file() { "a git repository of this machine" } else { "a git repository" };
                 match &spec.reference {
                     Some(reference) => format!("{place} at `{}`", redact::url(reference)),
                     None if spec.query_dropped => {
@@ -188,8 +173,7 @@ impl RemoteRef {
         }
         let mut failure = failure;
         if spec.is_file() {
-            failure =
-                failure.hint("name it by a URL that others can reach, as https://HOST/ORG/REPO");
+            failure = failure.hint("name it by a URL that others can reach, as https://HOST/ORG/REPO");
         }
         if Pin::of(spec.reference.as_deref()) == Pin::ShortCommit {
             failure = failure.hint("write the commit id in full, 40 digits: git fetches no other");
@@ -210,18 +194,10 @@ pub(crate) fn subject(what: &LeftWhat) -> Subject {
             };
             wanted.subject()
         }
-        LeftWhat::Chart {
-            url,
-            chart,
-            version,
-        } => Subject::Helm {
-            url: url.clone(),
-            chart: chart.clone(),
-            version: version.clone().unwrap_or_default(),
-        },
-        LeftWhat::Image { image } => Subject::Image {
-            image: image.clone(),
-        },
+        LeftWhat::Chart { url, chart, version } => {
+            Subject::Helm { url: url.clone(), chart: chart.clone(), version: version.clone().unwrap_or_default() }
+        }
+        LeftWhat::Image { image } => Subject::Image { image: image.clone() },
     }
 }
 

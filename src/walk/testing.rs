@@ -16,11 +16,7 @@ pub(crate) fn tree(files: &[(&str, &str)]) -> MemoryTree {
 }
 
 pub(crate) fn source(files: &[(&str, &str)]) -> Source {
-    Source {
-        tree: Rc::new(tree(files)),
-        scope: String::new(),
-        repository: None,
-    }
+    Source { tree: Rc::new(tree(files)), scope: String::new(), repository: None }
 }
 
 /// Repositories and files by their URLs; nothing else is there.
@@ -32,15 +28,10 @@ impl Upstreams {
     pub(crate) fn repository(mut self, url: &str, files: &[(&str, &str)]) -> Upstreams {
         let repository = Repository {
             tree: Rc::new(tree(files)),
-            version: RepoRef {
-                url: url.to_owned().into(),
-                reference: Some("v1".to_owned()),
-                submodules: true,
-            },
+            version: RepoRef { url: url.to_owned().into(), reference: Some("v1".to_owned()), submodules: true },
             commit: "c".repeat(40),
         };
-        self.0
-            .push((url.to_owned(), Found::Root(Rc::new(repository))));
+        self.0.push((url.to_owned(), Found::Root(Rc::new(repository))));
         self
     }
 

@@ -113,10 +113,7 @@ pub(super) type WalkResult<T> = Result<T, WalkError>;
 
 impl WalkError {
     pub(super) fn new(kind: TroubleKind, message: impl Into<String>) -> Self {
-        WalkError {
-            kind: Box::new(kind),
-            failure: Failure::new(message),
-        }
+        WalkError { kind: Box::new(kind), failure: Failure::new(message) }
     }
 
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -127,9 +124,6 @@ impl WalkError {
 
 impl From<Failure> for WalkError {
     fn from(failure: Failure) -> Self {
-        WalkError {
-            kind: Box::new(TroubleKind::Failed),
-            failure,
-        }
+        WalkError { kind: Box::new(TroubleKind::Failed), failure }
     }
 }

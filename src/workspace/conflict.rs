@@ -39,11 +39,11 @@ pub(super) fn merged(here: &LocalRepo, tree: &dyn Tree) -> Result<Option<Merged>
     }
     match on_disk {
         // A commit can hold markers; of its sides nothing but text is left.
-        Some(bytes) if bytes.starts_with(b"<<<<<<<") || memchr::memmem::find(&bytes, b"\n<<<<<<<").is_some() => {
-            Err(Failure::new(format!("`{LOCK_NAME}` holds a merge conflict that git takes for resolved")).hint(format!(
+        Some(bytes) if bytes.starts_with(b"<<<<<<<") || memchr::memmem::find(&bytes, b"\n<<<<<<<").is_some() => Err(
+            Failure::new(format!("`{LOCK_NAME}` holds a merge conflict that git takes for resolved")).hint(format!(
                 "take the lock of an earlier commit: git checkout HEAD^ -- :/{LOCK_NAME} && git kustomize-localize lock"
-            )))
-        }
+            )),
+        ),
         _ => Ok(None),
     }
 }
@@ -56,18 +56,15 @@ pub(super) fn unclear(both: &Both) -> Failure {
         short(both.ours.hex()),
         short(both.theirs.hex())
     ))
-    .hint(format!(
-        "resolve it again: {}",
-        command("git kustomize-localize update", [&both.label])
-    ))
+    .hint(format!("resolve it again: {}", command("git kustomize-localize update", [&both.label])))
 }
 
 fn side(bytes: &[u8], which: &str) -> Result<Lock> {
-    Lock::parse(bytes, LOCK_NAME).map_err(|failure| {
-        Failure {
-            hints: vec![format!("take the other side: git checkout --ours -- :/{LOCK_NAME}, or --theirs; then: git kustomize-localize lock")],
-            ..failure.context(format_args!("{which} of the conflict cannot be read"))
-        }
+    Lock::parse(bytes, LOCK_NAME).map_err(|failure| Failure {
+        hints: vec![format!(
+            "take the other side: git checkout --ours -- :/{LOCK_NAME}, or --theirs; then: git kustomize-localize lock"
+        )],
+        ..failure.context(format_args!("{which} of the conflict cannot be read"))
     })
 }
 
@@ -75,9 +72,7 @@ fn side(bytes: &[u8], which: &str) -> Result<Lock> {
 fn stages(here: &LocalRepo) -> Result<[Option<Vec<u8>>; 3]> {
     let mut stages = [None, None, None];
     for (stage, id) in here.unmerged(LOCK_NAME)? {
-        let place = usize::try_from(stage)
-            .ok()
-            .and_then(|stage| stage.checked_sub(1));
+        let place = usize::try_from(stage).ok().and_then(|stage| stage.checked_sub(1));
         if let Some(place) = place.and_then(|place| stages.get_mut(place)) {
             *place = Some(here.blob(&id)?);
         }

@@ -36,9 +36,7 @@ fn main() -> ExitCode {
         println!("no kustomize on PATH and none in KUSTOMIZE: nothing to build with");
         return ExitCode::FAILURE;
     };
-    let rounds = env::args()
-        .skip(1)
-        .find_map(|argument| argument.parse().ok());
+    let rounds = env::args().skip(1).find_map(|argument| argument.parse().ok());
     let rounds: usize = rounds.unwrap_or(ROUNDS).max(1);
     println!("medians of {rounds} runs in turn, on a branch that is localized in place\n");
     println!("| | time | beside | | peak memory |");
@@ -83,10 +81,7 @@ fn little(kustomize: &Path, rounds: usize) -> bool {
         peak(&mut localize(&[])),
         is_met,
     );
-    for (what, arguments) in [
-        ("without builds", &["--no-verify"][..]),
-        ("with builds", &[]),
-    ] {
+    for (what, arguments) in [("without builds", &["--no-verify"][..]), ("with builds", &[])] {
         let mut taken = Vec::new();
         for round in 0..=rounds {
             let overlay = 1 + round;
@@ -116,10 +111,7 @@ fn little(kustomize: &Path, rounds: usize) -> bool {
 fn many(kustomize: &Path) {
     let upstream = upstream();
     let mut files = overlays(SHARING, |_| None);
-    files.push((
-        "base/kustomization.yaml".to_owned(),
-        format!("resources:\n- map.yaml\n- {}\n", url(&upstream)),
-    ));
+    files.push(("base/kustomization.yaml".to_owned(), format!("resources:\n- map.yaml\n- {}\n", url(&upstream))));
     let repository = Repository::of(files);
     let mut command = ours(&repository, kustomize);
     command.arg("branch");
@@ -197,10 +189,7 @@ fn all(kustomize: &Path, repository: &Repository) -> Duration {
 /// A repository for others to name.
 fn upstream() -> Repository {
     Repository::of([
-        (
-            "app/kustomization.yaml".to_owned(),
-            "resources:\n- map.yaml\n".to_owned(),
-        ),
+        ("app/kustomization.yaml".to_owned(), "resources:\n- map.yaml\n".to_owned()),
         ("app/map.yaml".to_owned(), map("upstream", "1")),
     ])
 }
@@ -212,10 +201,7 @@ fn url(upstream: &Repository) -> String {
 /// The files of overlays of one base, some of which name something remote as well.
 fn overlays(count: usize, remote: impl Fn(usize) -> Option<String>) -> Vec<(String, String)> {
     let mut files = vec![
-        (
-            "base/kustomization.yaml".to_owned(),
-            "resources:\n- map.yaml\n".to_owned(),
-        ),
+        ("base/kustomization.yaml".to_owned(), "resources:\n- map.yaml\n".to_owned()),
         ("base/map.yaml".to_owned(), map("base", "1")),
     ];
     for number in 0..count {

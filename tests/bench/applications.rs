@@ -5,13 +5,7 @@ use std::fmt::Write as _;
 use crate::repository::Repository;
 
 /// The kustomizations of one application.
-const ROOTS: [&str; 5] = [
-    "base",
-    "overlays/dev",
-    "overlays/test",
-    "overlays/prod",
-    "parts/tls",
-];
+const ROOTS: [&str; 5] = ["base", "overlays/dev", "overlays/test", "overlays/prod", "parts/tls"];
 /// What each of them references.
 pub(crate) const REFERENCES: usize = 5;
 /// How many files there are for each kustomization, itself included.
@@ -58,13 +52,18 @@ fn files(application: usize, root: &str) -> Vec<(String, String)> {
         }
         text.push_str("components:\n  - ../../parts/tls\n");
         writeln!(text, "namespace: app-{application}-{stage}").unwrap();
-        writeln!(text, "images:\n  - name: registry.example.com/app-{application}\n    newTag: 1.4.{application}").unwrap();
+        writeln!(text, "images:\n  - name: registry.example.com/app-{application}\n    newTag: 1.4.{application}")
+            .unwrap();
         writeln!(text, "replicas:\n  - name: app-{application}\n    count: 3").unwrap();
     } else {
         for file in 0..own - 1 {
             writeln!(text, "  - resource-{file}.yaml").unwrap();
         }
-        writeln!(text, "labels:\n  - pairs:\n      app.kubernetes.io/name: app-{application}\n    includeSelectors: true").unwrap();
+        writeln!(
+            text,
+            "labels:\n  - pairs:\n      app.kubernetes.io/name: app-{application}\n    includeSelectors: true"
+        )
+        .unwrap();
     }
     writeln!(
         text,

@@ -36,10 +36,7 @@ fn main() -> ExitCode {
         return growth::show();
     }
     // cargo adds `--bench`.
-    let mut sizes: Vec<usize> = env::args()
-        .skip(1)
-        .filter_map(|size| size.parse().ok())
-        .collect();
+    let mut sizes: Vec<usize> = env::args().skip(1).filter_map(|size| size.parse().ok()).collect();
     if sizes.is_empty() {
         sizes = SIZES.to_vec();
     }
@@ -49,21 +46,9 @@ fn main() -> ExitCode {
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|");
     let mut rows: Vec<(usize, usize)> = sizes.iter().map(|size| (*size, 0)).collect();
-    rows.extend(
-        sizes
-            .iter()
-            .filter(|size| **size >= 10_000)
-            .map(|size| (*size, 500)),
-    );
-    let missed = rows
-        .iter()
-        .filter(|(size, targets)| !compare(*size, *targets))
-        .count();
-    if missed == 0 {
-        growth::show()
-    } else {
-        ExitCode::FAILURE
-    }
+    rows.extend(sizes.iter().filter(|size| **size >= 10_000).map(|size| (*size, 500)));
+    let missed = rows.iter().filter(|(size, targets)| !compare(*size, *targets)).count();
+    if missed == 0 { growth::show() } else { ExitCode::FAILURE }
 }
 
 /// Compares the two. Returns whether we are as fast and as small as we want to be.
@@ -76,15 +61,10 @@ fn compare(kustomizations: usize, targets: usize) -> bool {
     };
     let told = String::from_utf8(check().output().unwrap().stdout).unwrap();
     let references = kustomizations * REFERENCES;
-    let expected = format!(
-        "checked {kustomizations} kustomizations with {references} references in the index"
-    );
+    let expected = format!("checked {kustomizations} kustomizations with {references} references in the index");
     assert!(told.starts_with(&expected), "{told}");
 
-    let [few, all] = [
-        ids(&repository, "few", "/kustomization.yaml"),
-        ids(&repository, "all", ".yaml"),
-    ];
+    let [few, all] = [ids(&repository, "few", "/kustomization.yaml"), ids(&repository, "all", ".yaml")];
     let (mut least, mut floor, mut ours) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         least.push(read(&repository, &few));
@@ -147,11 +127,7 @@ fn affected(repository: &Repository) -> Duration {
         command
     };
     let time = median((0..ROUNDS).map(|_| time(&mut quiet())).collect());
-    println!(
-        "| {:.3} s | {} MiB |",
-        time.as_secs_f64(),
-        peak(&mut quiet()) >> 20
-    );
+    println!("| {:.3} s | {} MiB |", time.as_secs_f64(), peak(&mut quiet()) >> 20);
     time
 }
 

@@ -22,11 +22,7 @@ struct Row {
 }
 
 const ROWS: [Row; 4] = [
-    Row {
-        name: "unknown keys on one line",
-        sizes: [10_000, 20_000, 40_000],
-        files: unknown_keys,
-    },
+    Row { name: "unknown keys on one line", sizes: [10_000, 20_000, 40_000], files: unknown_keys },
     Row {
         name: "locked references",
         sizes: [12_500, 25_000, 50_000],
@@ -37,9 +33,7 @@ const ROWS: [Row; 4] = [
         sizes: [250_000, 500_000, 1_000_000],
         files: |count| {
             let kustomizations = 0..count / IN_ONE;
-            kustomizations
-                .map(|number| references(IN_ONE, &format!("{number}/")))
-                .collect()
+            kustomizations.map(|number| references(IN_ONE, &format!("{number}/"))).collect()
         },
     },
     Row {
@@ -53,11 +47,7 @@ const ROWS: [Row; 4] = [
 pub(crate) fn show() -> ExitCode {
     println!("\nmedians of {ROUNDS} runs");
     let missed = ROWS.iter().filter(|row| !row.show()).count();
-    if missed == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 impl Row {
@@ -68,10 +58,7 @@ impl Row {
             let repository = Repository::of((self.files)(size));
             let check = || {
                 let mut command = repository.command(env!("CARGO_BIN_EXE_git-kustomize-localize"));
-                command
-                    .args(["check", "--staged"])
-                    .stdin(Stdio::null())
-                    .stdout(Stdio::null());
+                command.args(["check", "--staged"]).stdin(Stdio::null()).stdout(Stdio::null());
                 command
             };
             let time = median((0..ROUNDS).map(|_| time(&mut check())).collect());
@@ -92,10 +79,7 @@ impl Row {
 fn time(command: &mut Command) -> Duration {
     let start = Instant::now();
     let status = command.status().unwrap();
-    assert!(
-        matches!(status.code(), Some(0 | 1)),
-        "{command:?}: {status}"
-    );
+    assert!(matches!(status.code(), Some(0 | 1)), "{command:?}: {status}");
     start.elapsed()
 }
 

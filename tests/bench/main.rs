@@ -32,13 +32,8 @@ enum Runner {
 }
 
 impl Runner {
-    const ALL: [Runner; 5] = [
-        Runner::Kustomize,
-        Runner::Commit,
-        Runner::NoCommit,
-        Runner::KustomizeVerified,
-        Runner::Verified,
-    ];
+    const ALL: [Runner; 5] =
+        [Runner::Kustomize, Runner::Commit, Runner::NoCommit, Runner::KustomizeVerified, Runner::Verified];
 
     fn name(self) -> &'static str {
         match self {
@@ -94,32 +89,17 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     };
     // cargo adds `--bench`.
-    let rounds = env::args()
-        .skip(1)
-        .find_map(|argument| argument.parse().ok());
+    let rounds = env::args().skip(1).find_map(|argument| argument.parse().ok());
     let rounds = rounds.unwrap_or(ROUNDS).max(1);
     println!("medians of {rounds} runs in turn; ours against kustomize with the same option\n");
     let names: Vec<String> = Runner::ALL
         .iter()
-        .map(|runner| {
-            format!(
-                "| `{}` {}",
-                runner.name(),
-                if runner.is_ours() { "| " } else { "" }
-            )
-        })
+        .map(|runner| format!("| `{}` {}", runner.name(), if runner.is_ours() { "| " } else { "" }))
         .collect();
     println!("| {}|", names.concat());
     println!("|---|---|---|---|---|---|---|---|---|");
-    let missed = SCENES
-        .iter()
-        .filter(|scene| !compare(scene, &kustomize, rounds))
-        .count();
-    if missed == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    let missed = SCENES.iter().filter(|scene| !compare(scene, &kustomize, rounds)).count();
+    if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Compares them in one scene. Returns whether we are as fast and as small as we want to be.
@@ -137,10 +117,7 @@ fn compare(scene: &Scene, kustomize: &Path, rounds: usize) -> bool {
             files[index] = stage.copied(runner.commits());
         }
     }
-    assert!(
-        files.iter().all(|count| *count == files[0]),
-        "they copied different numbers of files: {files:?}"
-    );
+    assert!(files.iter().all(|count| *count == files[0]), "they copied different numbers of files: {files:?}");
 
     let medians = times.map(median);
     let of = |runner: Runner| {
@@ -155,10 +132,7 @@ fn compare(scene: &Scene, kustomize: &Path, rounds: usize) -> bool {
             let factor = of(against) / of(runner);
             let mebibytes = peak(&mut runner.command(kustomize, &stage)) >> 20;
             let is_met = factor >= goal && mebibytes < 64;
-            print!(
-                "| {factor:.1} times, {mebibytes} MiB{} ",
-                if is_met { "" } else { " !" }
-            );
+            print!("| {factor:.1} times, {mebibytes} MiB{} ", if is_met { "" } else { " !" });
             met &= is_met;
         }
     }

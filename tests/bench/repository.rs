@@ -17,27 +17,15 @@ impl Repository {
     /// Makes a repository of these files.
     pub(crate) fn of(files: impl IntoIterator<Item = (String, String)>) -> Repository {
         let ram = Path::new("/dev/shm");
-        let repository = Repository(if ram.is_dir() {
-            TempDir::new_in(ram).unwrap()
-        } else {
-            TempDir::new().unwrap()
-        });
+        let repository = Repository(if ram.is_dir() { TempDir::new_in(ram).unwrap() } else { TempDir::new().unwrap() });
         let path = repository.path();
         fs::create_dir(&path).unwrap();
         repository.git(&["init", "--quiet", "--initial-branch=main"]);
         let mut import = repository.command("git");
-        let mut import = import
-            .args(["fast-import", "--quiet"])
-            .stdin(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut import = import.args(["fast-import", "--quiet"]).stdin(Stdio::piped()).spawn().unwrap();
         let mut stream = std::io::BufWriter::new(import.stdin.take().unwrap());
         writeln!(stream, "commit refs/heads/main").unwrap();
-        writeln!(
-            stream,
-            "committer Bench <bench@example.com> 1767323045 +0000"
-        )
-        .unwrap();
+        writeln!(stream, "committer Bench <bench@example.com> 1767323045 +0000").unwrap();
         writeln!(stream, "data 5\nBegin").unwrap();
         for (path, text) in files {
             let length = text.len();
@@ -65,9 +53,7 @@ impl Repository {
             .env("HOME", self.0.path())
             .env("GIT_CONFIG_NOSYSTEM", "1");
         for who in ["AUTHOR", "COMMITTER"] {
-            command
-                .env(format!("GIT_{who}_NAME"), "Bench")
-                .env(format!("GIT_{who}_EMAIL"), "bench@example.com");
+            command.env(format!("GIT_{who}_NAME"), "Bench").env(format!("GIT_{who}_EMAIL"), "bench@example.com");
         }
         command
     }

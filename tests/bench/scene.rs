@@ -41,14 +41,7 @@ pub(crate) const SCENES: [Scene; 3] = [
         ballast: 5_000,
         chain: 1,
     },
-    Scene {
-        name: "a chain of 4 repositories",
-        goal: 1.5,
-        verified: 1.5,
-        roots: 1,
-        ballast: 0,
-        chain: 4,
-    },
+    Scene { name: "a chain of 4 repositories", goal: 1.5, verified: 1.5, roots: 1, ballast: 0, chain: 4 },
 ];
 
 /// A directory with the upstreams and the user's repository.
@@ -58,11 +51,7 @@ impl Stage {
     /// Makes the repositories.
     pub(crate) fn set(scene: &Scene) -> Stage {
         let ram = Path::new("/dev/shm");
-        let stage = Stage(if ram.is_dir() {
-            TempDir::new_in(ram).unwrap()
-        } else {
-            TempDir::new().unwrap()
-        });
+        let stage = Stage(if ram.is_dir() { TempDir::new_in(ram).unwrap() } else { TempDir::new().unwrap() });
         for upstream in 0..scene.chain {
             let name = format!("upstream-{upstream}");
             for root in 0..scene.roots {
@@ -71,9 +60,7 @@ impl Stage {
                     stage.name_root(&mut text, upstream + 1, root);
                 }
                 stage.write(&format!("{name}/roots/{root}/kustomization.yaml"), &text);
-                let map = format!(
-                    "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map-{upstream}-{root}\n"
-                );
+                let map = format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map-{upstream}-{root}\n");
                 stage.write(&format!("{name}/roots/{root}/map.yaml"), &map);
             }
             for file in 0..scene.ballast {
@@ -108,9 +95,7 @@ impl Stage {
             .env("TMPDIR", self.0.path())
             .env("GIT_CONFIG_NOSYSTEM", "1");
         for who in ["AUTHOR", "COMMITTER"] {
-            command
-                .env(format!("GIT_{who}_NAME"), "Bench")
-                .env(format!("GIT_{who}_EMAIL"), "bench@example.com");
+            command.env(format!("GIT_{who}_NAME"), "Bench").env(format!("GIT_{who}_EMAIL"), "bench@example.com");
         }
         command
     }

@@ -74,10 +74,7 @@ fn play() -> Result<()> {
     let stage = Stage::set()?;
     upstream::repositories(&stage)?;
     let shop = stage.repository("shop")?;
-    stage.write(
-        "shop/deploy/overlays/production/kustomization.yaml",
-        OVERLAY,
-    )?;
+    stage.write("shop/deploy/overlays/production/kustomization.yaml", OVERLAY)?;
     stage.write("shop/deploy/base/kustomization.yaml", BASE)?;
     stage.write("shop/deploy/base/deployment.yaml", DEPLOYMENT)?;
     stage.write("shop/README.md", "The shop.\n")?;
@@ -106,18 +103,9 @@ fn play() -> Result<()> {
     shop.show(&["status", "--short", "--branch"])?;
 
     println!("Again, with nothing changed: no commit.\n");
-    shop.show(&[
-        "kustomize-localize",
-        target,
-        "--scope",
-        "deploy",
-        "--offline",
-    ])?;
+    shop.show(&["kustomize-localize", target, "--scope", "deploy", "--offline"])?;
 
-    println!(
-        "The repository is left for a look around:\n\n    cd {}",
-        shop.path()
-    );
+    println!("The repository is left for a look around:\n\n    cd {}", shop.path());
     println!("    git log --graph --oneline --all");
     println!("    git show localized/main:localized-production/kustomize-localize.lock");
     Ok(())

@@ -35,23 +35,14 @@ pub(crate) struct Stage {
 impl Stage {
     /// Makes the directory, and puts the program where git finds it.
     pub(crate) fn set() -> Result<Stage> {
-        let root = tempfile::Builder::new()
-            .prefix("kustomize-localize-example-")
-            .tempdir()?
-            .keep();
+        let root = tempfile::Builder::new().prefix("kustomize-localize-example-").tempdir()?.keep();
         for directory in ["home", "bin"] {
             fs::create_dir(root.join(directory))?;
         }
         fs::write(root.join("gitconfig"), "")?;
-        let program = root
-            .join("bin")
-            .join(PROGRAM)
-            .with_extension(env::consts::EXE_EXTENSION);
+        let program = root.join("bin").join(PROGRAM).with_extension(env::consts::EXE_EXTENSION);
         link(&env::current_exe()?, &program)?;
-        Ok(Stage {
-            root,
-            variables: RefCell::default(),
-        })
+        Ok(Stage { root, variables: RefCell::default() })
     }
 
     /// Sets a variable for everything that is started from now on.
@@ -61,12 +52,7 @@ impl Stage {
 
     /// Makes git look below `directory` for every repository whose URL starts with `prefix`.
     pub(crate) fn pretend(&self, prefix: &str, directory: &str) -> Result<()> {
-        let base = self
-            .root
-            .join(directory)
-            .display()
-            .to_string()
-            .replace('\\', "/");
+        let base = self.root.join(directory).display().to_string().replace('\\', "/");
         let key = format!("url.{base}/.insteadOf");
         self.quiet(&self.root, &["config", "--global", &key, prefix])
     }
@@ -101,12 +87,8 @@ impl Stage {
         if output.status.success() {
             Ok(())
         } else {
-            Err(format!(
-                "`git {}` failed: {}",
-                args.join(" "),
-                String::from_utf8_lossy(&output.stderr).trim_end()
-            )
-            .into())
+            Err(format!("`git {}` failed: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim_end())
+                .into())
         }
     }
 
@@ -122,11 +104,7 @@ impl Stage {
             .current_dir(directory)
             .stdin(Stdio::null())
             .env_clear()
-            .envs(
-                INHERITED
-                    .iter()
-                    .filter_map(|name| Some((name, env::var_os(name)?))),
-            )
+            .envs(INHERITED.iter().filter_map(|name| Some((name, env::var_os(name)?))))
             .env("HOME", self.root.join("home"))
             .env("XDG_CACHE_HOME", self.root.join("cache"))
             .env("XDG_CONFIG_HOME", self.root.join("home"))

@@ -44,10 +44,7 @@ configMapGenerator:
 ",
     ),
     ("platform/alerts/rules.txt", "page when slow\n"),
-    (
-        "platform/network/deny-all/kustomization.yaml",
-        "resources: [policy.yaml]\n",
-    ),
+    ("platform/network/deny-all/kustomization.yaml", "resources: [policy.yaml]\n"),
     (
         "platform/network/deny-all/policy.yaml",
         "\
@@ -102,20 +99,11 @@ fn answer(connection: TcpStream) -> std::io::Result<()> {
     let mut lines = BufReader::new(&connection).lines();
     let request = lines.next().transpose()?.unwrap_or_default();
     // The answer ends the connection: unread headers would make it look broken.
-    while lines
-        .next()
-        .transpose()?
-        .is_some_and(|line| !line.is_empty())
-    {}
-    let (status, body) =
-        if request.starts_with("GET http://manifests.example.com/shop/v3/quota.yaml ") {
-            ("200 OK", QUOTA)
-        } else {
-            ("404 Not Found", "there is no such file\n")
-        };
-    write!(
-        &connection,
-        "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
-        body.len()
-    )
+    while lines.next().transpose()?.is_some_and(|line| !line.is_empty()) {}
+    let (status, body) = if request.starts_with("GET http://manifests.example.com/shop/v3/quota.yaml ") {
+        ("200 OK", QUOTA)
+    } else {
+        ("404 Not Found", "there is no such file\n")
+    };
+    write!(&connection, "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
 }

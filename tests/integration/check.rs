@@ -82,9 +82,7 @@ fn marked(finding: &Value) -> String {
 /// Returns the commands that findings print, each once.
 fn commands(findings: &[Value]) -> Vec<String> {
     let mut commands = Vec::new();
-    let help = findings
-        .iter()
-        .flat_map(|one| one["help"].as_array().unwrap());
+    let help = findings.iter().flat_map(|one| one["help"].as_array().unwrap());
     for command in help.filter_map(|help| command(help.as_str().unwrap())) {
         // An exception mends nothing.
         if !commands.contains(&command) && !command.ends_with("--add-allow") {
@@ -112,8 +110,6 @@ fn shell(repo: &Repo, place: &str, command: &str) -> Output {
 fn copy_of(repo: &Repo, name: &str) -> Repo {
     let to = repo.path().with_file_name(name);
     let mut cp = repo.sandbox().command("cp", repo.path());
-    Running::start(cp.args(["-a", "."]).arg(&to))
-        .wait()
-        .success();
+    Running::start(cp.args(["-a", "."]).arg(&to)).wait().success();
     Repo::new(repo.sandbox(), to)
 }

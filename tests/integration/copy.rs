@@ -33,21 +33,15 @@ impl Refused<'_> {
             "in/good/component/kustomization.yaml",
             "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamePrefix: a-\n",
         );
-        Refused {
-            work,
-            roots: Vec::new(),
-            said: Vec::new(),
-        }
+        Refused { work, roots: Vec::new(), said: Vec::new() }
     }
 
     /// Adds `in/NAME`, beside a file `map.yaml` that is fine. One line of the output must hold this directory and
     /// `said`, unless that is empty.
     fn add(&mut self, name: &str, kustomization: &str, said: &str) {
         let root = format!("in/{name}");
-        self.work
-            .write(&format!("{root}/kustomization.yaml"), kustomization);
-        self.work
-            .write(&format!("{root}/map.yaml"), config_map("map"));
+        self.work.write(&format!("{root}/kustomization.yaml"), kustomization);
+        self.work.write(&format!("{root}/map.yaml"), config_map("map"));
         self.roots.push(root.clone());
         if !said.is_empty() {
             self.said.push((root, said.to_owned()));
@@ -77,10 +71,7 @@ impl Refused<'_> {
         output.fails(2);
         for (place, said) in &self.said {
             let mut lines = output.stderr.lines();
-            assert!(
-                lines.any(|line| line.contains(place) && line.contains(said)),
-                "{place}: no {said:?}\n{output:?}"
-            );
+            assert!(lines.any(|line| line.contains(place) && line.contains(said)), "{place}: no {said:?}\n{output:?}");
         }
         output
     }

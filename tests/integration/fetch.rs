@@ -46,10 +46,7 @@ fn using(sandbox: &Sandbox, text: &str) -> Repo {
 /// Returns one that names these references in `resources`, each on a line of its own from the second on.
 fn naming<T: AsRef<str>>(sandbox: &Sandbox, references: &[T]) -> Repo {
     let lines = references.iter().map(|it| format!("- {:?}\n", it.as_ref()));
-    using(
-        sandbox,
-        &format!("resources:\n{}", lines.collect::<String>()),
-    )
+    using(sandbox, &format!("resources:\n{}", lines.collect::<String>()))
 }
 
 /// Returns the lock of what `app` was localized to.

@@ -5,12 +5,7 @@
 
 #![cfg(unix)]
 // A test stops at the first mismatch, and reports it there.
-#![allow(
-    clippy::expect_used,
-    clippy::print_stderr,
-    clippy::print_stdout,
-    clippy::unwrap_used
-)]
+#![allow(clippy::expect_used, clippy::print_stderr, clippy::print_stdout, clippy::unwrap_used)]
 
 /// What the targets of `tests/fuzz` take from there.
 extern crate self as libfuzzer_sys;

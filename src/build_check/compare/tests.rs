@@ -41,21 +41,10 @@ fn added_removed_and_changed_objects_are_named() {
             ("v1 ConfigMap c", Changed::Added),
         ]
     );
-    assert!(
-        found.diff.contains("--- original: v1 ConfigMap b\n"),
-        "{}",
-        found.diff
-    );
-    assert!(
-        found.diff.contains("\n-  key: 1\n+  key: 2\n"),
-        "{}",
-        found.diff
-    );
+    assert!(found.diff.contains("--- original: v1 ConfigMap b\n"), "{}", found.diff);
+    assert!(found.diff.contains("\n-  key: 1\n+  key: 2\n"), "{}", found.diff);
     // An empty output is one without objects.
-    assert_eq!(
-        changes(&difference(&[&a], &[])),
-        [("v1 ConfigMap a", Changed::Removed)]
-    );
+    assert_eq!(changes(&difference(&[&a], &[])), [("v1 ConfigMap a", Changed::Removed)]);
 }
 
 #[test]
@@ -81,10 +70,7 @@ fn a_generated_name_with_another_hash_is_the_same_object() {
         &[&map("conf-5h2fd7mbt9", "1"), &map("app-deploy", "1")],
         &[&map("conf-bkbf4thkt8", "2"), &map("app-deploy", "1")],
     );
-    assert_eq!(
-        changes(&found),
-        [("v1 ConfigMap conf-5h2fd7mbt9", Changed::Changed)]
-    );
+    assert_eq!(changes(&found), [("v1 ConfigMap conf-5h2fd7mbt9", Changed::Changed)]);
 }
 
 fn annotated(annotations: &str) -> String {
@@ -93,16 +79,9 @@ fn annotated(annotations: &str) -> String {
 
 #[test]
 fn annotations_about_the_build_count_for_nothing() {
-    let origin = |path: &str| {
-        annotated(&format!(
-            "    config.kubernetes.io/origin: |\n      path: {path}\n\n      repo: x\n"
-        ))
-    };
-    let transformed = |path: &str| {
-        annotated(&format!(
-            "    alpha.config.kubernetes.io/transformations: '{path}'\n"
-        ))
-    };
+    let origin =
+        |path: &str| annotated(&format!("    config.kubernetes.io/origin: |\n      path: {path}\n\n      repo: x\n"));
+    let transformed = |path: &str| annotated(&format!("    alpha.config.kubernetes.io/transformations: '{path}'\n"));
     let bare = map("a", "1").replace("data:\n  key: 1\n", "");
     for (before, after) in [
         (origin("a"), origin("b")),
@@ -112,10 +91,7 @@ fn annotations_about_the_build_count_for_nothing() {
         (bare.clone(), transformed("a")),
     ] {
         assert_eq!(both(&[&before], &[&after]), Verdict::Identical);
-        assert_eq!(
-            both(&[&before, &bare], &[&after, &bare]),
-            Verdict::Identical
-        );
+        assert_eq!(both(&[&before, &bare], &[&after, &bare]), Verdict::Identical);
     }
     // Anything else beside them is a difference.
     let mine = |value: &str| annotated(&format!("    mine: '{value}'\n"));
@@ -125,10 +101,7 @@ fn annotations_about_the_build_count_for_nothing() {
         (origin("a"), origin("b").replace("name: a", "name: b")),
         (mine("a"), mine("b")),
         (elsewhere("a"), elsewhere("b")),
-        (
-            origin("a"),
-            origin("a") + "  x: |\n    config.kubernetes.io/origin: y\n",
-        ),
+        (origin("a"), origin("a") + "  x: |\n    config.kubernetes.io/origin: y\n"),
         (nothing("  "), map("a", "1")),
     ] {
         let verdict = both(&[&before], &[&after]);
@@ -146,10 +119,7 @@ fn values_of_secrets_are_not_shown() {
     let list = |password: &str| {
         let items = secret(password);
         let items: Vec<String> = items.lines().map(|line| format!("  {line}")).collect();
-        format!(
-            "apiVersion: v1\nitems:\n- {}\nkind: List\nmetadata:\n  name: l\n",
-            items.join("\n").trim_start()
-        )
+        format!("apiVersion: v1\nitems:\n- {}\nkind: List\nmetadata:\n  name: l\n", items.join("\n").trim_start())
     };
     for (before, after) in [
         (secret("aHVudGVyMg"), secret("b3RoZXI")),
@@ -157,15 +127,9 @@ fn values_of_secrets_are_not_shown() {
         (secret("aHVudGVyMg"), map("a", "1")),
         (map("a", "1"), secret("b3RoZXI")),
         // An unreadable object may be a Secret.
-        (
-            format!("{}\t: [\n", secret("aHVudGVyMg")),
-            secret("b3RoZXI"),
-        ),
+        (format!("{}\t: [\n", secret("aHVudGVyMg")), secret("b3RoZXI")),
         (secret("[aHVudGVyMg]"), secret("{x: b3RoZXI}")),
-        (
-            "kind: Secret\ndata: aHVudGVyMg\n".to_owned(),
-            "kind: Secret\ndata: [b3RoZXI]\n".to_owned(),
-        ),
+        ("kind: Secret\ndata: aHVudGVyMg\n".to_owned(), "kind: Secret\ndata: [b3RoZXI]\n".to_owned()),
     ] {
         let found = difference(&[&before], &[&after]);
         for hidden in ["aHVudGVyMg", "b3RoZXI", "c2FtZQ"] {
@@ -175,15 +139,8 @@ fn values_of_secrets_are_not_shown() {
         assert!(!found.diff.is_empty());
     }
     let found = difference(&[&secret("aHVudGVyMg")], &[&secret("b3RoZXI")]);
-    let (minus, plus) = (
-        "-  password: … (10 bytes, sha256 ",
-        "+  password: … (7 bytes, sha256 ",
-    );
-    assert!(
-        found.diff.contains(minus) && found.diff.contains(plus),
-        "{}",
-        found.diff
-    );
+    let (minus, plus) = ("-  password: … (10 bytes, sha256 ", "+  password: … (7 bytes, sha256 ");
+    assert!(found.diff.contains(minus) && found.diff.contains(plus), "{}", found.diff);
     assert!(!found.diff.contains("-  same"), "{}", found.diff);
 }
 
@@ -196,13 +153,9 @@ fn secrets_hide_nowhere() {
     };
     let inside = |before: &str, text: &str, indent: &str| {
         let text = text.replace('\n', &format!("\n{indent}"));
-        format!(
-            "apiVersion: v1\nkind: List\nmetadata:\n  name: l\nitems:\n{before}{}\n",
-            text.trim_end()
-        )
+        format!("apiVersion: v1\nkind: List\nmetadata:\n  name: l\nitems:\n{before}{}\n", text.trim_end())
     };
-    let plain =
-        |value: &str| format!("apiVersion: v1\nkind: List\nmetadata:\n  name: l\nitems: {value}\n");
+    let plain = |value: &str| format!("apiVersion: v1\nkind: List\nmetadata:\n  name: l\nitems: {value}\n");
     let (one, other) = (secret("aHVudGVyMg"), secret("b3RoZXI"));
     for (before, after) in [
         (one.clone(), other.clone()),
@@ -214,14 +167,8 @@ fn secrets_hide_nowhere() {
         (inside("  ", &one, "  "), plain("none")),
         // Tags and comments.
         (format!("!mine\n{one}"), format!("!mine\n{other}")),
-        (
-            inside("- !mine\n  ", &one, "  "),
-            inside("- !mine\n  ", &other, "  "),
-        ),
-        (
-            one.replace("data:\n", "data: !mine\n"),
-            other.replace("data:\n", "data: !mine\n"),
-        ),
+        (inside("- !mine\n  ", &one, "  "), inside("- !mine\n  ", &other, "  ")),
+        (one.replace("data:\n", "data: !mine\n"), other.replace("data:\n", "data: !mine\n")),
         (
             "kind: Secret # aHVudGVyMg\nmetadata: {name: s}\n".to_owned(),
             "kind: Secret # b3RoZXI\nmetadata: {name: s}\n".to_owned(),
@@ -229,11 +176,7 @@ fn secrets_hide_nowhere() {
     ] {
         let found = difference(&[&before], &[&after]);
         for hidden in ["aHVudGVyMg", "b3RoZXI"] {
-            assert!(
-                !found.diff.contains(hidden),
-                "{before}{after}{}",
-                found.diff
-            );
+            assert!(!found.diff.contains(hidden), "{before}{after}{}", found.diff);
         }
     }
 }
@@ -242,38 +185,27 @@ fn secrets_hide_nowhere() {
 fn hostile_outputs_end_soon() {
     let start = std::time::Instant::now();
     let map = |count: usize, value: &str| {
-        let keys: String = (0..count)
-            .map(|key| format!("  k{key}: {value}\n"))
-            .collect();
+        let keys: String = (0..count).map(|key| format!("  k{key}: {value}\n")).collect();
         format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n{keys}")
     };
     let deep = "[".repeat(1_000_000);
     let many = |name: &str| map(0, "").replace("data:\n", "").replace("name: a", name);
-    let bomb: String = (0..30)
-        .map(|level| format!("a{level}: &a{level} [*a{}, *a{}]\n", level - 1, level - 1))
-        .collect();
+    let bomb: String =
+        (0..30).map(|level| format!("a{level}: &a{level} [*a{}, *a{}]\n", level - 1, level - 1)).collect();
     // Lines in two random orders, which have much in common and nowhere for long.
     let lines = |seed: u64| {
         let mut state = seed;
         let line = |_| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             format!("  {}\n", (state >> 33) % 50)
         };
         let all: String = (0..10_000).map(line).collect();
-        format!(
-            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  key: |\n{}",
-            all.replace("  ", "    ")
-        )
+        format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  key: |\n{}", all.replace("  ", "    "))
     };
     for (before, after) in [
         (map(5_000, "x"), map(5_001, "y")),
         (deep.clone(), format!("{deep}]")),
-        (
-            format!("{}---\n", many("name: a")).repeat(1_000),
-            format!("{}---\n", many("name: a")).repeat(1_001),
-        ),
+        (format!("{}---\n", many("name: a")).repeat(1_000), format!("{}---\n", many("name: a")).repeat(1_001)),
         (format!("a-1: &a-1 x\n{bomb}"), bomb.clone()),
         (lines(1), lines(2)),
         (String::new(), "\0\u{1b}[2J\r\n".to_owned()),
@@ -312,29 +244,19 @@ fn a_long_difference_is_cut() {
     let found = difference(&[&long("x")], &[&long("y")]);
     assert!(found.diff.len() < 2_000, "{}", found.diff.len());
     let many = |value: &str| {
-        let lines: String = (0..1_000)
-            .map(|line| format!("  key-{line}: {value}\n"))
-            .collect();
+        let lines: String = (0..1_000).map(|line| format!("  key-{line}: {value}\n")).collect();
         format!("apiVersion: v1\ndata:\n{lines}kind: ConfigMap\nmetadata:\n  name: a\n")
     };
     let found = difference(&[&many("x"), &map("b", "1")], &[&many("y"), &map("b", "2")]);
     assert!(found.diff.lines().count() <= 101, "{}", found.diff);
-    assert!(
-        found
-            .diff
-            .ends_with(" more lines and 1 more object not shown)\n"),
-        "{}",
-        found.diff
-    );
+    assert!(found.diff.ends_with(" more lines and 1 more object not shown)\n"), "{}", found.diff);
     assert_eq!(found.objects.len(), 2, "all objects are named");
 }
 
 #[test]
 fn a_line_of_dashes_in_a_value_separates_nothing() {
     let text = |value: &str| {
-        format!(
-            "apiVersion: v1\ndata:\n  file: |\n    ---\n    {value}\nkind: ConfigMap\nmetadata:\n  name: a\n"
-        )
+        format!("apiVersion: v1\ndata:\n  file: |\n    ---\n    {value}\nkind: ConfigMap\nmetadata:\n  name: a\n")
     };
     let found = difference(&[&text("one")], &[&text("two")]);
     assert_eq!(changes(&found), [("v1 ConfigMap a", Changed::Changed)]);

@@ -47,10 +47,7 @@ fn fetched_files_are_served_over_http_and_https() {
         ("https://files.example.com/a/map.yaml", b"one"),
         ("https://files.example.com:8443/map.yaml?v=1&w=a b", b"two"),
         ("http://plain.example.com/sp%61ce%20d.yaml#part", b"three"),
-        (
-            "https://user:hunter2@FILES.example.com/secret.yaml",
-            b"four",
-        ),
+        ("https://user:hunter2@FILES.example.com/secret.yaml", b"four"),
         ("https://192.0.2.7/ip.yaml", b"ip"),
         ("https://files.example.com/empty", b""),
     ]);
@@ -79,11 +76,7 @@ fn everything_else_is_refused_and_remembered_without_secrets() {
         "http://files.example.com/map.yaml?token=hunter2",
     ] {
         let (status, body) = get(&proxy, url).unwrap();
-        assert_eq!(
-            (status, body.as_str()),
-            (403, "this was not fetched\n"),
-            "{url}"
-        );
+        assert_eq!((status, body.as_str()), (403, "this was not fetched\n"), "{url}");
     }
     // No certificate is made for a host that nothing was fetched from.
     assert!(get(&proxy, "https://elsewhere.example.com/map.yaml").is_err());
@@ -91,30 +84,15 @@ fn everything_else_is_refused_and_remembered_without_secrets() {
     let failed = "Get \"https://elsewhere.example.com/map.yaml\": Forbidden";
     let unknown = "`https://elsewhere.example.com:443`: it was not fetched";
     assert_eq!(proxy.unknown(failed).as_deref(), Some(unknown));
-    assert_eq!(
-        proxy.unknown("missing metadata.name in elsewhere.example.com"),
-        None
-    );
-    assert_eq!(
-        proxy.unknown("Get \"https://nowhere.example.com/a\": Forbidden"),
-        None
-    );
+    assert_eq!(proxy.unknown("missing metadata.name in elsewhere.example.com"), None);
+    assert_eq!(proxy.unknown("Get \"https://nowhere.example.com/a\": Forbidden"), None);
     let refused = refused(&proxy);
     assert_eq!(refused.len(), 7, "{refused:?}");
-    assert!(
-        refused.contains(&"https://files.example.com/other.yaml".to_owned()),
-        "{refused:?}"
-    );
-    assert!(
-        refused.contains(&"https://elsewhere.example.com:443".to_owned()),
-        "{refused:?}"
-    );
+    assert!(refused.contains(&"https://files.example.com/other.yaml".to_owned()), "{refused:?}");
+    assert!(refused.contains(&"https://elsewhere.example.com:443".to_owned()), "{refused:?}");
     assert!(!refused.concat().contains("hunter2"), "{refused:?}");
     // Asking is all that can be done.
-    let said = raw(
-        &proxy,
-        b"POST http://files.example.com/map.yaml HTTP/1.1\r\n\r\n",
-    );
+    let said = raw(&proxy, b"POST http://files.example.com/map.yaml HTTP/1.1\r\n\r\n");
     assert!(said.starts_with("HTTP/1.1 403 "), "{said}");
 }
 
@@ -126,14 +104,8 @@ fn one_address_with_two_contents_is_served_by_neither() {
         ("http://one:a@files.example.com/same.yaml", b"same"),
         ("http://two:b@files.example.com/same.yaml", b"same"),
     ]);
-    assert_eq!(
-        get(&proxy, "http://files.example.com/map.yaml").unwrap().0,
-        403
-    );
-    assert_eq!(
-        get(&proxy, "http://files.example.com/same.yaml").unwrap().0,
-        200
-    );
+    assert_eq!(get(&proxy, "http://files.example.com/map.yaml").unwrap().0, 403);
+    assert_eq!(get(&proxy, "http://files.example.com/same.yaml").unwrap().0, 200);
 }
 
 #[test]
@@ -153,17 +125,12 @@ fn malformed_requests_do_no_harm() {
         assert!(!raw(&proxy, text).contains("200"), "{text:?}");
     }
     // More at the same time than are answered.
-    let idle: Vec<_> = (0..2 * CONNECTIONS)
-        .map(|_| TcpStream::connect(proxy.address).unwrap())
-        .collect();
+    let idle: Vec<_> = (0..2 * CONNECTIONS).map(|_| TcpStream::connect(proxy.address).unwrap()).collect();
     drop(idle);
     let answers = || get(&proxy, "http://files.example.com/map.yaml").is_ok_and(|(s, _)| s == 200);
     let end = std::time::Instant::now() + Duration::from_secs(10);
     while !answers() {
-        assert!(
-            std::time::Instant::now() < end,
-            "idle connections have ended"
-        );
+        assert!(std::time::Instant::now() < end, "idle connections have ended");
     }
 }
 
@@ -179,10 +146,7 @@ fn it_ends_when_it_is_dropped_and_leaves_no_key() {
     assert!(matches!(waiting.read(&mut [0; 1]), Ok(0) | Err(_)));
     for file in std::fs::read_dir(directory.path()).unwrap() {
         let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
-        assert!(
-            text.contains("BEGIN CERTIFICATE") && !text.contains("KEY"),
-            "{text}"
-        );
+        assert!(text.contains("BEGIN CERTIFICATE") && !text.contains("KEY"), "{text}");
     }
 }
 

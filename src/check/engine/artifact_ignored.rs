@@ -16,16 +16,13 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         let Some(artifact) = one.target.artifact(one.here) else {
             continue;
         };
-        let ignores =
-            known
-                .entry(Rc::as_ptr(artifact))
-                .or_insert_with(|| match context.ignores(artifact) {
-                    Ok(ignores) => Some(Rc::new(ignores)),
-                    Err(failure) => {
-                        context.failures.borrow_mut().push(failure);
-                        None
-                    }
-                });
+        let ignores = known.entry(Rc::as_ptr(artifact)).or_insert_with(|| match context.ignores(artifact) {
+            Ok(ignores) => Some(Rc::new(ignores)),
+            Err(failure) => {
+                context.failures.borrow_mut().push(failure);
+                None
+            }
+        });
         if let Some(ignores) = ignores.clone() {
             look(context, &one, &ignores, &mut findings);
         }
@@ -108,56 +105,25 @@ mod tests {
         let why = |path: &str, pattern: &str, place: &str| {
             format!("`{path}`, which is not in its artifact: `{pattern}` in {place} leaves it out")
         };
-        let source =
-            "`spec.ignore` of GitRepository flux-system/flux-system (clusters/source.yaml:1)";
+        let source = "`spec.ignore` of GitRepository flux-system/flux-system (clusters/source.yaml:1)";
         for (ignore, spec, expected) in [
-            (
-                "",
-                "",
-                vec![(
-                    "logo.png",
-                    why("apps/logo.png", "*.png", "the defaults of Flux"),
-                )],
-            ),
+            ("", "", vec![("logo.png", why("apps/logo.png", "*.png", "the defaults of Flux"))]),
             ("*.md\n", "", vec![]),
             (
                 "/*\n!/apps\n!/clusters\n",
                 "",
-                vec![(
-                    "../base",
-                    why("base/kustomization.yaml", "/*", ".sourceignore:1"),
-                )],
+                vec![("../base", why("base/kustomization.yaml", "/*", ".sourceignore:1"))],
             ),
-            (
-                "",
-                "ignore: '/base/y.yaml'",
-                vec![("y.yaml", why("base/y.yaml", "/base/y.yaml", source))],
-            ),
-            (
-                "/apps\n",
-                "",
-                vec![(
-                    "",
-                    why("apps/kustomization.yaml", "/apps", ".sourceignore:1"),
-                )],
-            ),
+            ("", "ignore: '/base/y.yaml'", vec![("y.yaml", why("base/y.yaml", "/base/y.yaml", source))]),
+            ("/apps\n", "", vec![("", why("apps/kustomization.yaml", "/apps", ".sourceignore:1"))]),
             (
                 "*.md\n",
                 "sparseCheckout: [apps, clusters]",
-                vec![(
-                    "../base",
-                    why(
-                        "base/kustomization.yaml",
-                        "apps, clusters",
-                        "`spec.sparseCheckout`",
-                    ),
-                )],
+                vec![("../base", why("base/kustomization.yaml", "apps, clusters", "`spec.sparseCheckout`"))],
             ),
         ] {
-            let expected: Vec<(String, String)> = expected
-                .into_iter()
-                .map(|(reference, why)| (reference.to_owned(), why))
-                .collect();
+            let expected: Vec<(String, String)> =
+                expected.into_iter().map(|(reference, why)| (reference.to_owned(), why)).collect();
             assert_eq!(found(ignore, spec), expected, "{ignore} {spec}");
         }
     }
@@ -174,10 +140,8 @@ spec:
   artifacts: [{{name: apps, copy: [{{from: '@repo/{copied}**', to: '@artifact/{copied}'}}]}}]
 "
             );
-            let made = flux("./apps").replace(
-                "{kind: GitRepository, name: flux-system}",
-                "{kind: ExternalArtifact, name: apps}",
-            );
+            let made = flux("./apps")
+                .replace("{kind: GitRepository, name: flux-system}", "{kind: ExternalArtifact, name: apps}");
             let findings = Scene::default()
                 .file("clusters/source.yaml", &source(""))
                 .file("clusters/made.yaml", &generator)
@@ -185,15 +149,10 @@ spec:
                 .file("apps/kustomization.yaml", "resources: [../apps-base]\n")
                 .file("apps-base/kustomization.yaml", "namePrefix: a-\n")
                 .find(Rule::Engine);
-            findings
-                .into_iter()
-                .map(|finding| (finding.message, finding.help))
-                .collect::<Vec<_>>()
+            findings.into_iter().map(|finding| (finding.message, finding.help)).collect::<Vec<_>>()
         };
         assert_eq!(found(""), []);
-        let [(message, help)] = &found("apps/")[..] else {
-            panic!()
-        };
+        let [(message, help)] = &found("apps/")[..] else { panic!() };
         let why = "reaches `apps-base/kustomization.yaml`, which is not in its artifact: `apps/` in `copy` of its ArtifactGenerator leaves it out";
         assert!(message.ends_with(why), "{message}");
         assert_eq!(help, &["name a directory there that holds it"]);

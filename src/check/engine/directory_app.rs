@@ -14,9 +14,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let sets = context.deployed.targets.sets.iter();
     // Asked for by the directories that hold the objects only, as long as paths narrow the check.
-    let mut sets = sets
-        .filter(|set| context.complete && set.revision.is_this)
-        .peekable();
+    let mut sets = sets.filter(|set| context.complete && set.revision.is_this).peekable();
     if sets.peek().is_some() {
         match made(context) {
             Ok(made) => findings.extend(sets.filter_map(|set| in_set(context, set, &made))),
@@ -57,9 +55,7 @@ fn in_set(context: &Context<'_>, set: &DirectorySet, made: &BTreeSet<String>) ->
                 from(copy) == Some(*directory) && original.is_some_and(&takes)
             })
     };
-    let inside = made
-        .iter()
-        .filter_map(|place| path::below(place, &set.base));
+    let inside = made.iter().filter_map(|place| path::below(place, &set.base));
     let made: BTreeSet<&str> = inside.filter(|one| takes(one) && is_made(one)).collect();
     let first = made.first()?;
     let more = match made.len() {
@@ -67,28 +63,19 @@ fn in_set(context: &Context<'_>, set: &DirectorySet, made: &BTreeSet<String>) ->
         count => format!(" and of {} more", count - 1),
     };
     let object = &set.object;
-    let message =
-        format!("Argo CD {object} makes an application of `{first}`{more}, which localizing made");
+    let message = format!("Argo CD {object} makes an application of `{first}`{more}, which localizing made");
     let excluded: BTreeSet<String> = made.iter().map(|place| exclusion(place)).collect();
-    let excluded: Vec<String> = excluded
-        .iter()
-        .map(|path| format!("{{path: {path}, exclude: true}}"))
-        .collect();
-    let help = vec![format!(
-        "exclude it in `git.directories`: {}",
-        excluded.join(", ")
-    )];
+    let excluded: Vec<String> = excluded.iter().map(|path| format!("{{path: {path}, exclude: true}}")).collect();
+    let help = vec![format!("exclude it in `git.directories`: {}", excluded.join(", "))];
     let spot = (object.line, 1);
     Some(context.at_object(Rule::Engine, &object.file, spot, message, help))
 }
 
 /// Finds localized files that an application with `directory.recurse` takes for manifests.
 fn recursive(context: &Context<'_>, one: &One<'_>) -> Result<Option<Finding>> {
-    let (Engine::ArgoCd, Found::Directory(directory), Some(read)) = (
-        one.target.engine,
-        &one.here.found,
-        &one.target.build.directory,
-    ) else {
+    let (Engine::ArgoCd, Found::Directory(directory), Some(read)) =
+        (one.target.engine, &one.here.found, &one.target.build.directory)
+    else {
         return Ok(None);
     };
     // What the globs take depends on Argo CD's version.
@@ -105,21 +92,12 @@ fn recursive(context: &Context<'_>, one: &One<'_>) -> Result<Option<Finding>> {
     let Some(first) = below.iter().find(is_manifest) else {
         return Ok(None);
     };
-    let message = format!(
-        "{} applies every manifest below `{directory}`, `{first}` too, which localizing made",
-        one.target.by()
-    );
-    let help = vec![format!(
-        "exclude them in `directory`: exclude: '{{{LOCALIZED_FILES}/**,**/{LOCALIZED_FILES}/**}}'"
-    )];
+    let message =
+        format!("{} applies every manifest below `{directory}`, `{first}` too, which localizing made", one.target.by());
+    let help =
+        vec![format!("exclude them in `directory`: exclude: '{{{LOCALIZED_FILES}/**,**/{LOCALIZED_FILES}/**}}'")];
     let file = &one.target.object.file;
-    Ok(Some(context.at_object(
-        Rule::Engine,
-        file,
-        one.target.spot,
-        message,
-        help,
-    )))
+    Ok(Some(context.at_object(Rule::Engine, file, one.target.spot, message, help)))
 }
 
 #[cfg(test)]
@@ -158,18 +136,14 @@ spec:
         for (patterns, expected) in [
             ("{path: apps/*}", None),
             ("{path: apps/*/*}", Some("`apps/web/localized-files`")),
-            (
-                "{path: apps/*/*}, {path: '*/*/localized-files', exclude: true}",
-                None,
-            ),
-            (
-                "{path: '*/*/*/*'}",
-                Some("`apps/web/localized-files/example.com`"),
-            ),
+            ("{path: apps/*/*}, {path: '*/*/localized-files', exclude: true}", None),
+            ("{path: '*/*/*/*'}", Some("`apps/web/localized-files/example.com`")),
         ] {
             let findings = found(&set(patterns));
             let expected = expected.map(|place| {
-                format!("Argo CD ApplicationSet apps (argo/x.yaml:1) makes an application of {place}, which localizing made")
+                format!(
+                    "Argo CD ApplicationSet apps (argo/x.yaml:1) makes an application of {place}, which localizing made"
+                )
             });
             let message = findings.first().map(|finding| finding.message.clone());
             assert_eq!(message, expected, "{patterns}");
@@ -185,10 +159,7 @@ spec:
     fn what_is_applied_recursively_is_found() {
         for (source, count) in [
             ("path: apps, directory: {recurse: true}", 1),
-            (
-                "path: apps, directory: {recurse: true, exclude: '**/localized-files/**'}",
-                0,
-            ),
+            ("path: apps, directory: {recurse: true, exclude: '**/localized-files/**'}", 0),
             ("path: apps", 0),
             ("path: apps/web, directory: {recurse: true}", 1),
             ("path: apps/web", 0),

@@ -23,11 +23,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-fn scan(
-    context: &Context<'_>,
-    one: &One<'_>,
-    directory: &str,
-) -> crate::failure::Result<Vec<Finding>> {
+fn scan(context: &Context<'_>, one: &One<'_>, directory: &str) -> crate::failure::Result<Vec<Finding>> {
     let ignores = match &one.here.artifact {
         Some(artifact) => Some(context.ignores(artifact)?),
         None => None,
@@ -52,11 +48,7 @@ fn scan(
             findings.push(context.at_path(Rule::Engine, file, message, help()));
         }
     }
-    let is_left_out = |file: &str| {
-        ignores
-            .as_ref()
-            .is_some_and(|ignores| ignores.rule(file).is_some())
-    };
+    let is_left_out = |file: &str| ignores.as_ref().is_some_and(|ignores| ignores.rule(file).is_some());
     for file in scanned(context, directory)? {
         if is_left_out(&file) || !matches!(context.tree.entry(&file)?, Some(Entry::File { .. })) {
             continue;
@@ -82,10 +74,7 @@ fn scan(
 fn scanned(context: &Context<'_>, directory: &str) -> crate::failure::Result<Vec<String>> {
     let is_root = |place: &str| -> crate::failure::Result<bool> {
         for name in FILE_NAMES {
-            if matches!(
-                context.tree.entry(&path::join(place, name))?,
-                Some(Entry::File { .. })
-            ) {
+            if matches!(context.tree.entry(&path::join(place, name))?, Some(Entry::File { .. })) {
                 return Ok(true);
             }
         }
@@ -125,20 +114,14 @@ mod tests {
         let mut scene = Scene::default()
             .file("clusters/source.yaml", &source(""))
             .file("clusters/apps.yaml", &flux("./apps"))
-            .file(
-                "apps/pod.yaml",
-                "kind: Pod\napiVersion: v1\nmetadata: {name: a}\n",
-            );
+            .file("apps/pod.yaml", "kind: Pod\napiVersion: v1\nmetadata: {name: a}\n");
         for (path, text) in files {
             scene = scene.file(path, text);
         }
         let findings = scene.find(Rule::Engine).into_iter();
         findings
             .map(|finding| {
-                let (_, why) = finding
-                    .message
-                    .split_once("`apps`, and takes this ")
-                    .unwrap();
+                let (_, why) = finding.message.split_once("`apps`, and takes this ").unwrap();
                 (finding.path, why.to_owned())
             })
             .collect()
@@ -147,11 +130,7 @@ mod tests {
     #[test]
     fn what_is_no_object_is_found_where_flux_generates() {
         for (file, text, expected) in [
-            (
-                "apps/values.yaml",
-                "a: b\n",
-                Some("file for an object, but it is an object without `kind` (line 1)"),
-            ),
+            ("apps/values.yaml", "a: b\n", Some("file for an object, but it is an object without `kind` (line 1)")),
             (
                 "apps/deep/.hidden.yml",
                 "- a\n",
@@ -173,10 +152,8 @@ mod tests {
             ("apps/.sops.yaml", "creation_rules: []\n", None),
         ] {
             let found = found(&[(file, text)]);
-            let expected: Vec<(String, String)> = expected
-                .map(|why| (file.to_owned(), why.to_owned()))
-                .into_iter()
-                .collect();
+            let expected: Vec<(String, String)> =
+                expected.map(|why| (file.to_owned(), why.to_owned())).into_iter().collect();
             assert_eq!(found, expected, "{file}");
         }
         let inside = [
@@ -185,15 +162,9 @@ mod tests {
             ("apps/web/localized-files/values.yaml", "a: b\n"),
         ];
         assert!(found(&inside).is_empty());
-        let ignored = [
-            (".sourceignore", "values.yaml\n"),
-            ("apps/values.yaml", "a: b\n"),
-        ];
+        let ignored = [(".sourceignore", "values.yaml\n"), ("apps/values.yaml", "a: b\n")];
         assert!(found(&ignored).is_empty());
-        let own = [
-            ("apps/kustomization.yaml", "resources: [pod.yaml]\n"),
-            ("apps/values.yaml", "a: b\n"),
-        ];
+        let own = [("apps/kustomization.yaml", "resources: [pod.yaml]\n"), ("apps/values.yaml", "a: b\n")];
         assert!(found(&own).is_empty());
     }
 

@@ -43,11 +43,7 @@ mod tests {
 
     fn told(scene: Scene) -> Vec<String> {
         let findings = scene.check().findings;
-        assert!(
-            findings
-                .iter()
-                .all(|finding| finding.rule == Rule::InvalidKustomization)
-        );
+        assert!(findings.iter().all(|finding| finding.rule == Rule::InvalidKustomization));
         let told = |finding: Finding| format!("{}: {}", finding.path, finding.message);
         findings.into_iter().map(told).collect()
     }
@@ -55,8 +51,7 @@ mod tests {
     #[test]
     fn a_cycle_is_reported_once_wherever_the_walk_begins() {
         let roots = [("a", "../c"), ("b", "../c"), ("c", "../b"), ("d", "../b")];
-        let expected =
-            ["c/kustomization.yaml: `b` leads back to itself: `b` -> `c` -> `b`".to_owned()];
+        let expected = ["c/kustomization.yaml: `b` leads back to itself: `b` -> `c` -> `b`".to_owned()];
         assert_eq!(told(scene(&roots)), expected);
         for start in ["a", "b", "c", "d"] {
             let mut scene = scene(&roots);
@@ -79,10 +74,7 @@ mod tests {
             roots[0].1.push_str(&format!("../r{at}, "));
             roots.push((format!("r{at}"), format!("../r{next}, ../hub")));
         }
-        let roots: Vec<(&str, &str)> = roots
-            .iter()
-            .map(|(at, names)| (at.as_str(), names.as_str()))
-            .collect();
+        let roots: Vec<(&str, &str)> = roots.iter().map(|(at, names)| (at.as_str(), names.as_str())).collect();
         let begin = std::time::Instant::now();
         let findings = scene(&roots).check().findings;
         assert!(findings.len() >= count, "{}", findings.len());
@@ -94,31 +86,18 @@ mod tests {
 
     #[test]
     fn a_long_cycle_is_abbreviated() {
-        let roots: Vec<(String, String)> = (0..100)
-            .map(|at| (format!("r{at}"), format!("../r{}", (at + 1) % 100)))
-            .collect();
-        let roots: Vec<(&str, &str)> = roots
-            .iter()
-            .map(|(at, name)| (at.as_str(), name.as_str()))
-            .collect();
+        let roots: Vec<(String, String)> =
+            (0..100).map(|at| (format!("r{at}"), format!("../r{}", (at + 1) % 100))).collect();
+        let roots: Vec<(&str, &str)> = roots.iter().map(|(at, name)| (at.as_str(), name.as_str())).collect();
         let told = told(scene(&roots));
         assert_eq!(told.len(), 1);
-        assert!(
-            told[0].contains("`r16` -> 68 more -> `r85` -> "),
-            "{told:?}"
-        );
+        assert!(told[0].contains("`r16` -> 68 more -> `r85` -> "), "{told:?}");
     }
 
     #[test]
     fn every_cycle_is_reported() {
         assert_eq!(
-            told(scene(&[
-                ("a", "."),
-                ("b", "../c"),
-                ("c", "../b, ../d"),
-                ("d", "../c, ../e"),
-                ("e", ""),
-            ])),
+            told(scene(&[("a", "."), ("b", "../c"), ("c", "../b, ../d"), ("d", "../c, ../e"), ("e", ""),])),
             [
                 "a/kustomization.yaml: `a` leads back to itself: `a` -> `a`",
                 "c/kustomization.yaml: `b` leads back to itself: `b` -> `c` -> `b`",
@@ -129,13 +108,7 @@ mod tests {
 
     #[test]
     fn a_directory_that_contains_is_one_too() {
-        let roots = [
-            ("a/b", "../../x"),
-            ("a/c", "../../x"),
-            ("a", ""),
-            ("x", "../a"),
-            ("y", "."),
-        ];
+        let roots = [("a/b", "../../x"), ("a/c", "../../x"), ("a", ""), ("x", "../a"), ("y", ".")];
         assert_eq!(
             told(scene(&roots)),
             [

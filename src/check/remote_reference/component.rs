@@ -38,26 +38,16 @@ fn may_match_url(pattern: &str) -> bool {
         return false;
     };
     let first = cleaned.split('/').next().unwrap_or_default();
-    first.contains(WILDCARDS)
-        || first.contains(['@', ':'])
-        || first.eq_ignore_ascii_case("github.com")
+    first.contains(WILDCARDS) || first.contains(['@', ':']) || first.eq_ignore_ascii_case("github.com")
 }
 
-fn finding(
-    context: &Context<'_>,
-    target: &Target,
-    added: &Text,
-    what: &str,
-    spec: Option<RepoSpec>,
-) -> Finding {
+fn finding(context: &Context<'_>, target: &Target, added: &Text, what: &str, spec: Option<RepoSpec>) -> Finding {
     let shown = redact::url(&added.text);
     let is_pattern = what == "component" && spec.is_none() && !is_remote_file(&added.text);
     let why = match target.engine {
         _ if is_pattern => "a pattern: kustomize takes some names for URLs",
         Engine::Flux => "which Flux refuses: it must be local and relative",
-        Engine::ArgoCd | Engine::Fleet | Engine::Kustomize => {
-            "which is fetched anew for each build"
-        }
+        Engine::ArgoCd | Engine::Fleet | Engine::Kustomize => "which is fetched anew for each build",
     };
     let message = format!("{} adds the {what} `{shown}`, {why}", target.by());
     let help = if is_pattern {
@@ -65,11 +55,7 @@ fn finding(
     } else {
         format!(
             "name it in `{}` of the kustomization, where it is localized and locked",
-            if what == "patch" {
-                "patches"
-            } else {
-                "components"
-            }
+            if what == "patch" { "patches" } else { "components" }
         )
     };
     let place = (added.line, added.column);
@@ -85,13 +71,7 @@ fn finding(
     Finding {
         reference: shown,
         subject,
-        ..context.at_object(
-            Rule::RemoteReference,
-            &added.file,
-            place,
-            message,
-            vec![help],
-        )
+        ..context.at_object(Rule::RemoteReference, &added.file, place, message, vec![help])
     }
 }
 
@@ -104,14 +84,8 @@ mod tests {
     fn a_component_by_its_url_is_found() {
         let url = "https://user:secret@github.com/acme/parts//tls?ref=v1";
         for (file, engine) in [
-            (
-                argo(&format!("path: apps, kustomize: {{components: ['{url}']}}")),
-                "each build",
-            ),
-            (
-                format!("{}  components:\n  - {url}\n", flux("apps")),
-                "Flux refuses",
-            ),
+            (argo(&format!("path: apps, kustomize: {{components: ['{url}']}}")), "each build"),
+            (format!("{}  components:\n  - {url}\n", flux("apps")), "Flux refuses"),
         ] {
             let findings = Scene::default()
                 .file("clusters/source.yaml", &source(""))
@@ -119,9 +93,7 @@ mod tests {
                 .file("apps/kustomization.yaml", "resources: [x.yaml]\n")
                 .file("apps/x.yaml", "")
                 .find(Rule::RemoteReference);
-            let [finding] = &findings[..] else {
-                panic!("{findings:?}")
-            };
+            let [finding] = &findings[..] else { panic!("{findings:?}") };
             assert!(finding.message.contains(engine), "{}", finding.message);
             assert!(!format!("{:?}{}", finding.help, finding.message).contains("secret"));
             assert!(under_caret(finding).contains("github.com"), "{finding:?}");
@@ -132,18 +104,13 @@ mod tests {
     fn nothing_else_in_the_object_or_beside_it_hides_it() {
         let added = "path: apps, kustomize: {components: ['https://h.example/o/r?ref=v1']}";
         let patch = "  - {op: add, path: /spec/source/kustomize/namePrefix, value: x}";
-        let patched = format!(
-            "resources: [a.yaml]\npatches:\n- target: {{kind: Application}}\n  patch: |-\n  {patch}\n"
-        );
+        let patched =
+            format!("resources: [a.yaml]\npatches:\n- target: {{kind: Application}}\n  patch: |-\n  {patch}\n");
         let once = argo("path: apps")
-            + &format!(
-                "operation: {{sync: {{source: {{repoURL: 'https://github.com/acme/fleet', {added}}}}}}}\n"
-            );
-        for (kustomization, object) in [
-            ("resources: [a.yaml]\n", argo(added)),
-            (&patched, argo(added)),
-            ("resources: [a.yaml]\n", once),
-        ] {
+            + &format!("operation: {{sync: {{source: {{repoURL: 'https://github.com/acme/fleet', {added}}}}}}}\n");
+        for (kustomization, object) in
+            [("resources: [a.yaml]\n", argo(added)), (&patched, argo(added)), ("resources: [a.yaml]\n", once)]
+        {
             let found = Scene::default()
                 .file("clusters/source.yaml", &source(""))
                 .file("c/kustomization.yaml", kustomization)
@@ -180,9 +147,7 @@ mod tests {
 
     #[test]
     fn a_path_is_none() {
-        let text = argo(
-            "path: apps, kustomize: {components: [../parts/tls, '../parts/*', 'parts/*', parts]}",
-        );
+        let text = argo("path: apps, kustomize: {components: [../parts/tls, '../parts/*', 'parts/*', parts]}");
         let findings = Scene::default()
             .file("a.yaml", &text)
             .file("apps/kustomization.yaml", "resources: [x.yaml]\n")

@@ -97,15 +97,8 @@ fn only_comments_are_comments() {
         assert_eq!(read[0].2, "engine: x", "{text}");
     }
     assert_eq!(read_all("\u{0}# kustomize-localize: allow[engine] x"), []);
-    assert!(
-        Comments::of(b"# kustomize-localize: allow[engine] x\n\xff")
-            .comments
-            .is_empty()
-    );
-    let long = format!(
-        "{}a: b\n",
-        "# kustomize-localize: allow[engine] x\n".repeat(2000)
-    );
+    assert!(Comments::of(b"# kustomize-localize: allow[engine] x\n\xff").comments.is_empty());
+    let long = format!("{}a: b\n", "# kustomize-localize: allow[engine] x\n".repeat(2000));
     assert!(read_all(&long).iter().all(|(_, about, _)| *about == 2001));
 }
 
@@ -116,10 +109,7 @@ fn malformed_comments_are_explained() {
         ("allow[engine] -", "no reason is given"),
         ("allow[] x", "a rule is missing in the brackets"),
         ("allow[engine,] x", "a rule is missing"),
-        (
-            "allow[enigne] x",
-            "there is no rule `enigne` (did you mean `engine`?)",
-        ),
+        ("allow[enigne] x", "there is no rule `enigne` (did you mean `engine`?)"),
         ("allow[everything] x", "there is no rule `everything`"),
         ("allow[Engine] x", "did you mean `engine`?"),
         ("allow[stale-allow] x", "`stale-allow` cannot be allowed"),
@@ -133,14 +123,9 @@ fn malformed_comments_are_explained() {
         let text = format!("resources:\n- gone.yaml # kustomize-localize: {text}\n");
         let mut findings = scene(&text).check().findings;
         findings.sort_by_key(|finding| finding.rule);
-        let [missing, stale] = &findings[..] else {
-            panic!("{text}: {findings:#?}")
-        };
+        let [missing, stale] = &findings[..] else { panic!("{text}: {findings:#?}") };
         assert!(missing.fails(), "{text}");
-        assert_eq!(
-            (stale.rule, stale.severity),
-            (Rule::StaleAllow, Severity::Warning)
-        );
+        assert_eq!((stale.rule, stale.severity), (Rule::StaleAllow, Severity::Warning));
         let begin = "this comment allows nothing: ";
         let said = stale.message.strip_prefix(begin).unwrap_or_default();
         assert!(said.contains(why), "{text}: {}", stale.message);
@@ -162,18 +147,12 @@ fn the_first_comments_are_about_the_whole_file() {
             .file("apps/values.yaml", text);
         left(scene)
     };
-    for text in [
-        format!("{comment}a: b\n"),
-        format!("---\n{comment}a: b\n"),
-        format!("# about us\n\n{comment}\na: b\n"),
-    ] {
+    for text in
+        [format!("{comment}a: b\n"), format!("---\n{comment}a: b\n"), format!("# about us\n\n{comment}\na: b\n")]
+    {
         assert_eq!(found(&text), [], "{text}");
     }
-    for text in [
-        format!("a:\n{comment}  b: c\n"),
-        format!("a: b {comment}"),
-        format!("a: b\n{comment}"),
-    ] {
+    for text in [format!("a:\n{comment}  b: c\n"), format!("a: b {comment}"), format!("a: b\n{comment}")] {
         assert!(found(&text).contains(&(Rule::Engine, 0)), "{text}");
     }
 }
@@ -214,24 +193,9 @@ resources:
         [
             (".kustomize-localize", 2, &*entry("a.example"), remove),
             (".kustomize-localize", 3, &*entry("b.example"), remove),
-            (
-                ".kustomize-localize",
-                4,
-                "nothing matches `gone`",
-                "remove it, or correct it"
-            ),
-            (
-                ".kustomize-localize",
-                6,
-                "nothing matches `**/gone`",
-                "remove it, or correct it"
-            ),
-            (
-                "kustomization.yaml",
-                2,
-                nothing,
-                "take `engine` out of the comment"
-            ),
+            (".kustomize-localize", 4, "nothing matches `gone`", "remove it, or correct it"),
+            (".kustomize-localize", 6, "nothing matches `**/gone`", "remove it, or correct it"),
+            ("kustomization.yaml", 2, nothing, "take `engine` out of the comment"),
             ("kustomization.yaml", 3, nothing, "remove the comment"),
         ]
     );
@@ -253,9 +217,7 @@ fn an_entry_applies_where_no_comment_does() {
     let config = "allow:\n- {url: a.example, refs: any, reason: there}\n";
     let by = |text: &str| -> Vec<String> {
         let findings = scene(text).config(config).check().findings.into_iter();
-        findings
-            .map(|finding| finding.allowed.unwrap().by())
-            .collect()
+        findings.map(|finding| finding.allowed.unwrap().by()).collect()
     };
     let one = format!("resources:\n- https://a.example/x{comment}\n");
     let both = format!("{one}- https://a.example/y\n");
@@ -268,9 +230,7 @@ fn an_entry_applies_where_no_comment_does() {
 fn no_secret_of_a_comment_is_shown() {
     for reference in ["gone.yaml", "x.yaml"] {
         let comment = "# kustomize-localize: allow[missing-path] see https://u:hunter2@b.example";
-        let findings = scene(&format!("resources:\n- {reference} {comment}\n"))
-            .check()
-            .findings;
+        let findings = scene(&format!("resources:\n- {reference} {comment}\n")).check().findings;
         assert_eq!(findings.len(), 1);
         assert!(!shown(&findings).contains("hunter2"), "{findings:?}");
     }
@@ -285,11 +245,7 @@ fn the_page_shows_comments_that_allow() {
     assert_eq!(
         read_all(example),
         [
-            (
-                2,
-                3,
-                "remote-reference: released by us, with signed tags".to_owned()
-            ),
+            (2, 3, "remote-reference: released by us, with signed tags".to_owned()),
             (4, 4, "remote-reference+floating-ref: on trial".to_owned()),
         ]
     );

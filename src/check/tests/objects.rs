@@ -37,10 +37,7 @@ fn adds_both(files: &[(&str, &str)]) {
 }
 
 fn application(source: &str) -> String {
-    argo("").replace(
-        "source: {repoURL: 'https://github.com/acme/fleet', }",
-        source,
-    )
+    argo("").replace("source: {repoURL: 'https://github.com/acme/fleet', }", source)
 }
 
 fn set(generator: &str, source: &str, more: &str) -> String {
@@ -51,8 +48,7 @@ fn set(generator: &str, source: &str, more: &str) -> String {
 
 /// Returns the part of a source that adds both, with keys spelled as `spell` does.
 fn kustomize(spell: impl Fn(&str) -> String) -> String {
-    let [kustomize, components, patches, path] =
-        ["kustomize", "components", "patches", "path"].map(spell);
+    let [kustomize, components, patches, path] = ["kustomize", "components", "patches", "path"].map(spell);
     format!("{kustomize}: {{{components}: ['{COMPONENT}'], {patches}: [{{{path}: '{PATCH}'}}]}}")
 }
 
@@ -74,9 +70,7 @@ fn what_an_application_adds_by_a_url_is_found() {
     for spell in SPELLINGS {
         let adds = kustomize(spell);
         let source = format!("{HERE}, {adds}");
-        let element = format!(
-            "{{list: {{elements: [{{name: a}}], template: {{spec: {{source: {{{adds}}}}}}}}}}}"
-        );
+        let element = format!("{{list: {{elements: [{{name: a}}], template: {{spec: {{source: {{{adds}}}}}}}}}}}");
         let patch = format!("  templatePatch: |\n    spec: {{source: {{{adds}}}}}\n");
         // Where only the cluster knows what is built, too.
         let unknown = source.replace("path: apps", "path: '{{.name}}'");
@@ -105,20 +99,12 @@ fn what_is_merged_takes_nothing_away() {
         "kustomize: {components: ~, patches: null}\n",
         "Kustomize: {Components: [], Patches: []}\n",
     ] {
-        adds_both(&[
-            ("argo/a.yaml", &both()),
-            ("apps/.argocd-source.yaml", beside),
-        ]);
+        adds_both(&[("argo/a.yaml", &both()), ("apps/.argocd-source.yaml", beside)]);
     }
     let adds = kustomize(str::to_owned);
-    let files = [
-        ("argo/a.yaml", &*argo("path: apps")),
-        ("shared.yaml", &adds),
-    ];
+    let files = [("argo/a.yaml", &*argo("path: apps")), ("shared.yaml", &adds)];
     let mut linked = scene(&files);
-    linked
-        .tree
-        .link("apps/.argocd-source.yaml", "../shared.yaml");
+    linked.tree.link("apps/.argocd-source.yaml", "../shared.yaml");
     assert_eq!(added(linked), [PATCH, COMPONENT]);
 }
 
@@ -205,8 +191,7 @@ fn spelled(object: &str) -> Vec<String> {
 
 /// The same as JSON, with or without escapes.
 fn as_json(version: &str, kind: &str) -> String {
-    let kustomize =
-        format!("{{\"components\": [\"{COMPONENT}\"], \"patches\": [{{\"path\": \"{PATCH}\"}}]}}");
+    let kustomize = format!("{{\"components\": [\"{COMPONENT}\"], \"patches\": [{{\"path\": \"{PATCH}\"}}]}}");
     format!(
         "{{\n\t\"apiVersion\": \"{version}\",\n\t\"kind\": \"{kind}\",\n\t\"metadata\": {{\"name\": \"web\"}},\n\t\"spec\": {{\"source\": {{\"repoURL\": \"https://github.com/acme/fleet\", \"path\": \"apps\", \"kustomize\": {kustomize}}}}}\n}}\n"
     )
@@ -218,10 +203,7 @@ fn an_object_is_found_however_it_is_written() {
     for text in spelled(&both()).iter().chain([&json]) {
         for name in ["a.yaml", "a.txt"] {
             let listed = format!("resources: [{name}]\n");
-            adds_both(&[
-                (&format!("argo/{name}"), text),
-                ("argo/kustomization.yaml", &listed),
-            ]);
+            adds_both(&[(&format!("argo/{name}"), text), ("argo/kustomization.yaml", &listed)]);
         }
     }
 }
@@ -234,11 +216,7 @@ fn an_object_in_a_list_is_found() {
         format!("apiVersion: v1\nkind: {kind}\nitems:\n- {text}\n")
     };
     let list = within("List", &both());
-    let lists = [
-        within("ApplicationList", &both()),
-        within("List", &list),
-        list,
-    ];
+    let lists = [within("ApplicationList", &both()), within("List", &list), list];
     for text in lists {
         adds_both(&[("argo/a.yaml", &text)]);
     }
@@ -247,12 +225,7 @@ fn an_object_in_a_list_is_found() {
 #[test]
 fn objects_are_read_wherever_they_are_deployed_from() {
     let (yaml, json) = (both(), as_json("argoproj.io/v1alpha1", "Application"));
-    for (name, text) in [
-        ("a.yaml", &yaml),
-        ("a.yml", &yaml),
-        ("a.json", &json),
-        ("a.json", &yaml),
-    ] {
+    for (name, text) in [("a.yaml", &yaml), ("a.yml", &yaml), ("a.json", &json), ("a.json", &yaml)] {
         adds_both(&[(&format!("argo/{name}"), text)]);
     }
     for name in ["a.txt", "a", "a.YAML", "a.yaml.tpl", "a.md"] {
@@ -307,8 +280,7 @@ fn an_object_that_cannot_be_read_is_found_however_it_is_written() {
         "&a apiVersion: !!str argoproj.io/v1alpha1\nkind: Application\n",
         "&k kind: Application\n!!str apiVersion: argoproj.io/v1alpha1\n",
     ];
-    let headed =
-        heads.map(|head| format!("{head}spec: {{source: {{{HERE}}}}}\nmetadata: {{name: a}}\n"));
+    let headed = heads.map(|head| format!("{head}spec: {{source: {{{HERE}}}}}\nmetadata: {{name: a}}\n"));
     let whole = [
         "!!map {apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: a}}\n",
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: !!str argocd-cm}\ndata: {a: b}\n",

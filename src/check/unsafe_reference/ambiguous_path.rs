@@ -18,18 +18,14 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         let shown = one.shown();
         let (message, help) = match one.ambiguity.as_ref()? {
             Ambiguity::NoHost => (
-                format!(
-                    "kustomize takes `{shown}` for a git URL because of its `@`, and it names no host"
-                ),
+                format!("kustomize takes `{shown}` for a git URL because of its `@`, and it names no host"),
                 vec![
                     format!("write `./{shown}` if it is a directory"),
                     format!("or `{}` if it is a repository", shown.replacen('/', ":", 1)),
                 ],
             ),
             Ambiguity::Split { repository, better } => (
-                format!(
-                    "kustomize takes `{repository}` for the repository in `{shown}`, and the rest for a directory"
-                ),
+                format!("kustomize takes `{repository}` for the repository in `{shown}`, and the rest for a directory"),
                 vec![format!("say where the repository ends: `{better}`")],
             ),
         };
@@ -42,9 +38,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     });
     remotes
         .chain(shadowed)
-        .map(|(edge, message, help)| {
-            context.at_reference(Rule::UnsafeReference, edge, message, help)
-        })
+        .map(|(edge, message, help)| context.at_reference(Rule::UnsafeReference, edge, message, help))
         .collect()
 }
 
@@ -66,9 +60,7 @@ impl Ambiguity {
     pub(in crate::check) fn of(wanted: &RemoteRef) -> Option<Ambiguity> {
         let spec = wanted.spec.as_ref()?;
         let text = wanted.text.exposed();
-        let forced = text
-            .get(.."git::".len())
-            .is_some_and(|prefix| prefix.eq_ignore_ascii_case("git::"));
+        let forced = text.get(.."git::".len()).is_some_and(|prefix| prefix.eq_ignore_ascii_case("git::"));
         let is_plain = wanted.wants == Wants::Root && !text.contains("://") && !forced;
         if is_plain && !spec.clone_spec().exposed().contains(':') {
             return Some(Ambiguity::NoHost);
@@ -118,10 +110,7 @@ mod tests {
         Scene::default()
             .file("a/kustomization.yaml", &format!("{field}:\n- {text}\n"))
             .file("a/app@v1/base/x/kustomization.yaml", "namePrefix: b-\n")
-            .file(
-                "a/github.com/o/r/dir/kustomization.yaml",
-                "namePrefix: b-\n",
-            )
+            .file("a/github.com/o/r/dir/kustomization.yaml", "namePrefix: b-\n")
             .file("a/github.com/o/r/x.yaml", "")
             .file("a/git@h:o/r/kustomization.yaml", "namePrefix: b-\n")
             .file("a/u@h:a/b.git/x.yaml", "")
@@ -154,14 +143,7 @@ mod tests {
             ]
         );
         assert_eq!(under_caret(&finding), "github.com/o/r/dir");
-        for field in [
-            "resources",
-            "components",
-            "bases",
-            "generators",
-            "transformers",
-            "validators",
-        ] {
+        for field in ["resources", "components", "bases", "generators", "transformers", "validators"] {
             for text in [
                 "app@v1/base/x",
                 "app@v1/base/x/",
@@ -175,11 +157,7 @@ mod tests {
                 one(scene(field, text));
                 // A lock says nothing about what lies here.
                 let locked = scene(field, text).git("https://github.com/o/r", None);
-                assert_eq!(
-                    locked.find(Rule::UnsafeReference).len(),
-                    1,
-                    "{field}: {text}"
-                );
+                assert_eq!(locked.find(Rule::UnsafeReference).len(), 1, "{field}: {text}");
             }
         }
     }
@@ -193,16 +171,10 @@ mod tests {
         );
         assert_eq!(
             finding.help,
-            [
-                "write `./app@v2/base/x` if it is a directory",
-                "or `app@v2:base/x` if it is a repository"
-            ]
+            ["write `./app@v2/base/x` if it is a directory", "or `app@v2:base/x` if it is a repository"]
         );
         let finding = one(scene("components", "git@gitlab.com/o/r?ref=v1"));
-        assert_eq!(
-            finding.help[1],
-            "or `git@gitlab.com:o/r?ref=v1` if it is a repository"
-        );
+        assert_eq!(finding.help[1], "or `git@gitlab.com:o/r?ref=v1` if it is a repository");
     }
 
     #[test]
@@ -233,14 +205,9 @@ mod tests {
             let shown = redact::url(text);
             assert_eq!(
                 finding.message,
-                format!(
-                    "kustomize takes `{repository}` for the repository in `{shown}`, and the rest for a directory"
-                )
+                format!("kustomize takes `{repository}` for the repository in `{shown}`, and the rest for a directory")
             );
-            assert_eq!(
-                finding.help,
-                [format!("say where the repository ends: `{better}`")]
-            );
+            assert_eq!(finding.help, [format!("say where the repository ends: `{better}`")]);
             // The suggestion is parsed as intended.
             let spec = RepoSpec::parse(better).unwrap();
             assert!(!spec.repo_path.ends_with("/.git"), "{spec:?}");
@@ -264,11 +231,7 @@ mod tests {
             "https://dev.azure.com/o/p/_git/r/dir?ref=v1",
             "https://raw.githubusercontent.com/o/r/v1/.github/x.yaml",
         ] {
-            assert_eq!(
-                scene("resources", text).find(Rule::UnsafeReference),
-                [],
-                "{text}"
-            );
+            assert_eq!(scene("resources", text).find(Rule::UnsafeReference), [], "{text}");
         }
         let file = "patches:\n- path: https://example.com/o/.github/x\n";
         assert_eq!(Scene::of(file).find(Rule::UnsafeReference), []);

@@ -55,11 +55,7 @@ impl Deployed {
             }
             _ => targets.settle(&plan.before, &*tree),
         }
-        Ok(Some(Deployed {
-            tree,
-            targets,
-            top: top.to_owned(),
-        }))
+        Ok(Some(Deployed { tree, targets, top: top.to_owned() }))
     }
 
     /// Refuses a plan that would change what is deployed besides.
@@ -69,18 +65,13 @@ impl Deployed {
 
     /// Says how many targets are deployed from a branch, and names one that is not; none where nothing is deployed.
     pub(super) fn count_from(&self, branch: &str) -> Option<String> {
-        let (from, other): (Vec<_>, Vec<_>) = self
-            .targets
-            .here()
-            .partition(|(_, here)| here.revision.name.as_deref() == Some(branch));
+        let (from, other): (Vec<_>, Vec<_>) =
+            self.targets.here().partition(|(_, here)| here.revision.name.as_deref() == Some(branch));
         let all = from.len() + other.len();
         let other = other.first().map(|(target, here)| {
             let object = &target.object;
             let (name, revision) = (object.full_name(), here.revision.shown());
-            format!(
-                "; {name} ({}:{}) reads {revision}",
-                object.file, object.line
-            )
+            format!("; {name} ({}:{}) reads {revision}", object.file, object.line)
         });
         let other = other.unwrap_or_default();
         let targets = if all == 1 { "target" } else { "targets" };

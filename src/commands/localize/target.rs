@@ -43,11 +43,7 @@ enum Place {
 impl Subject {
     pub(super) fn find(what: &What, workspace: &Workspace) -> Result<Subject> {
         match what {
-            What::Copy {
-                target,
-                new_dir,
-                scope,
-            } => {
+            What::Copy { target, new_dir, scope } => {
                 let place = match remote(target, scope.is_some())? {
                     Some(spec) => Place::Remote(spec),
                     None => local(target, scope.as_deref(), workspace)?,
@@ -63,10 +59,7 @@ impl Subject {
                 let mut targets = targets.collect::<Result<Vec<String>>>()?;
                 targets.sort();
                 targets.dedup();
-                Ok(Subject::InPlace(in_place::Request {
-                    targets,
-                    ..in_place::Request::default()
-                }))
+                Ok(Subject::InPlace(in_place::Request { targets, ..in_place::Request::default() }))
             }
         }
     }
@@ -111,32 +104,20 @@ impl Copied {
 }
 
 /// Returns a directory of the workspace as a target. Locks name it from `anchor`.
-pub(crate) fn local_target(
-    workspace: &Workspace,
-    directory: &str,
-    scope: Option<&str>,
-    anchor: &str,
-) -> copy::Target {
+pub(crate) fn local_target(workspace: &Workspace, directory: &str, scope: Option<&str>, anchor: &str) -> copy::Target {
     copy::Target {
         name: path::relative(anchor, directory),
         scope: scope.map(|scope| path::relative(anchor, scope)),
         url: None,
         start: Start {
-            source: Source {
-                scope: scope.unwrap_or(directory).to_owned(),
-                ..workspace.source()
-            },
+            source: Source { scope: scope.unwrap_or(directory).to_owned(), ..workspace.source() },
             directory: directory.to_owned(),
         },
     }
 }
 
 /// Fetches a remote target.
-pub(crate) fn remote_target(
-    url: &str,
-    spec: &RepoSpec,
-    fetcher: &mut Fetcher,
-) -> Result<copy::Target> {
+pub(crate) fn remote_target(url: &str, spec: &RepoSpec, fetcher: &mut Fetcher) -> Result<copy::Target> {
     let repository = fetcher.repository(spec)?;
     let directory = match tree::resolve(&*repository.tree, &spec.directory())? {
         Resolved::Directory { path } => path,
@@ -147,11 +128,7 @@ pub(crate) fn remote_target(
         scope: None,
         url: Some(url.to_owned()),
         start: Start {
-            source: Source {
-                tree: repository.tree.clone(),
-                scope: String::new(),
-                repository: Some(repository),
-            },
+            source: Source { tree: repository.tree.clone(), scope: String::new(), repository: Some(repository) },
             directory,
         },
     })
@@ -164,22 +141,16 @@ pub(crate) fn remote(target: &str, has_scope: bool) -> Result<Option<RepoSpec>> 
     }
     let Ok(spec) = RepoSpec::parse(target) else {
         return match reference::unsupported_scheme(target) {
-            Some(scheme) => Err(Failure::new(format!(
-                "`{}`: kustomize cannot read `{scheme}`",
-                redact::url(target)
-            ))
-            .hint("use an https, ssh or file URL of a git repository")),
+            Some(scheme) => Err(Failure::new(format!("`{}`: kustomize cannot read `{scheme}`", redact::url(target)))
+                .hint("use an https, ssh or file URL of a git repository")),
             None => Ok(None),
         };
     };
-    reference::refuse_unsafe(target, Some(&spec)).map_err(|reason| {
-        Failure::new(format!("`{}` is refused: {reason}", redact::url(target)))
-    })?;
+    reference::refuse_unsafe(target, Some(&spec))
+        .map_err(|reason| Failure::new(format!("`{}` is refused: {reason}", redact::url(target))))?;
     if has_scope {
-        return Err(Failure::new(
-            "`--scope` cannot be given for a remote target: its repository is the scope",
-        )
-        .hint("leave `--scope` out"));
+        return Err(Failure::new("`--scope` cannot be given for a remote target: its repository is the scope")
+            .hint("leave `--scope` out"));
     }
     Ok(Some(spec))
 }
@@ -187,26 +158,17 @@ pub(crate) fn remote(target: &str, has_scope: bool) -> Result<Option<RepoSpec>> 
 /// Finds a local target and its scope.
 fn local(target: &str, scope: Option<&str>, workspace: &Workspace) -> Result<Place> {
     if scope == Some("") {
-        return Err(
-            Failure::new("the scope is empty").hint("name a directory, or leave `--scope` out")
-        );
+        return Err(Failure::new("the scope is empty").hint("name a directory, or leave `--scope` out"));
     }
     let directory = self::directory("target", target, workspace)?;
-    let found = scope
-        .map(|scope| self::directory("scope", scope, workspace))
-        .transpose()?;
+    let found = scope.map(|scope| self::directory("scope", scope, workspace)).transpose()?;
     if let (Some(scope), Some(found)) = (scope, &found)
         && !path::is_in(&directory, found)
     {
-        return Err(Failure::new(format!(
-            "the scope `{scope}` does not contain the target `{target}`"
-        ))
-        .hint("name a directory above the target"));
+        return Err(Failure::new(format!("the scope `{scope}` does not contain the target `{target}`"))
+            .hint("name a directory above the target"));
     }
-    Ok(Place::Local {
-        directory,
-        scope: found,
-    })
+    Ok(Place::Local { directory, scope: found })
 }
 
 /// Returns what is wrong with a target that is no more than a word, and nothing on disk.
@@ -224,7 +186,10 @@ fn unknown(text: &str) -> Failure {
             format!("options of a command come after it: git kustomize-localize {name}")
         }
         Some(name) => format!("if the command is meant: git kustomize-localize {name}"),
-        None => "for a copy, name the directory that holds the kustomization; for all commands: git kustomize-localize -h".to_owned(),
+        None => {
+            "for a copy, name the directory that holds the kustomization; for all commands: git kustomize-localize -h"
+                .to_owned()
+        }
     })
 }
 
@@ -232,25 +197,20 @@ fn unknown(text: &str) -> Failure {
 fn directory(what: &str, text: &str, workspace: &Workspace) -> Result<String> {
     let (tree, top) = (&*workspace.tree, workspace.top.as_deref());
     let Some(lexical) = tree::argument_path(tree, top, &workspace.prefix, text) else {
-        return Err(Failure::new(format!(
-            "the {what} `{text}` lies outside of the repository"
-        ))
-        .hint("to localize it without a repository: `--no-commit`"));
+        return Err(Failure::new(format!("the {what} `{text}` lies outside of the repository"))
+            .hint("to localize it without a repository: `--no-commit`"));
     };
     match tree::resolve(tree, &lexical)? {
         Resolved::Directory { path } => Ok(path),
         Resolved::File { .. } => Err(Failure::new(format!("the {what} `{text}` is a file"))
             .hint("name the directory that holds the kustomization")),
         Resolved::Missing { .. } if what == "target" && is_word(text) => Err(unknown(text)),
-        Resolved::Missing { .. } => Err(Failure::new(format!(
-            "there is no directory `{text}` for the {what}"
-        ))
-        .hint(if_missing(what, text, workspace))),
-        Resolved::Submodule { path } => Err(Failure::new(format!(
-            "the {what} `{text}` lies in the submodule `{}`",
-            tree.label(&path)
-        ))
-        .hint("run it in the submodule, or name the submodule's repository by URL")),
+        Resolved::Missing { .. } => Err(Failure::new(format!("there is no directory `{text}` for the {what}"))
+            .hint(if_missing(what, text, workspace))),
+        Resolved::Submodule { path } => {
+            Err(Failure::new(format!("the {what} `{text}` lies in the submodule `{}`", tree.label(&path)))
+                .hint("run it in the submodule, or name the submodule's repository by URL"))
+        }
         Resolved::Leaves { link, target } => Err(Failure::new(format!(
             "the {what} `{text}` leads out of the tree: the link `{}` says `{target}`",
             tree.label(&link)
@@ -271,9 +231,7 @@ fn is_word(text: &str) -> bool {
 fn if_missing(what: &str, text: &str, workspace: &Workspace) -> String {
     let is_committed = matches!(workspace.files, Files::Commit { .. });
     if is_committed && std::path::Path::new(text).exists() {
-        return format!(
-            "a {what} is read from the source commit: commit it first, or use `--no-commit`"
-        );
+        return format!("a {what} is read from the source commit: commit it first, or use `--no-commit`");
     }
     match what {
         "scope" => "name a directory above the target, as seen from here".to_owned(),
@@ -286,17 +244,14 @@ fn new_dir(given: Option<&str>, target: &str, place: &Place) -> Result<String> {
     match (given, place) {
         (Some(""), _) => Err(Failure::new("NEW_DIR is empty")),
         (Some(given), _) => Ok(given.to_owned()),
-        (None, Place::Remote(spec)) if spec.reference.is_none() => Err(Failure::new(format!(
-            "`{}` is named without a ref, so NEW_DIR has no name",
-            redact::url(target)
-        ))
-        .hint("give NEW_DIR, or say which version: add `?ref=TAG-OR-COMMIT`")),
+        (None, Place::Remote(spec)) if spec.reference.is_none() => {
+            Err(Failure::new(format!("`{}` is named without a ref, so NEW_DIR has no name", redact::url(target)))
+                .hint("give NEW_DIR, or say which version: add `?ref=TAG-OR-COMMIT`"))
+        }
         (None, Place::Remote(spec)) => Ok(default_new_dir(None, Some(spec))),
         (None, Place::Local { directory, .. }) => match path::name(directory) {
-            "" => Err(Failure::new(
-                "the target is the top of the repository, so NEW_DIR has no name",
-            )
-            .hint("give NEW_DIR, or commit the whole repository: git kustomize-localize branch")),
+            "" => Err(Failure::new("the target is the top of the repository, so NEW_DIR has no name")
+                .hint("give NEW_DIR, or commit the whole repository: git kustomize-localize branch")),
             base => Ok(default_new_dir(Some(base), None)),
         },
     }
@@ -309,10 +264,8 @@ fn root(text: &str, workspace: &Workspace) -> Result<String> {
     }
     let tree = &*workspace.tree;
     let Some(lexical) = tree::argument_path(tree, Some(""), &workspace.prefix, text) else {
-        return Err(Failure::new(format!(
-            "the target `{text}` lies outside of the repository"
-        ))
-        .hint("run it in the repository that holds it"));
+        return Err(Failure::new(format!("the target `{text}` lies outside of the repository"))
+            .hint("run it in the repository that holds it"));
     };
     let found = match tree::resolve(tree, &lexical)? {
         Resolved::Directory { path } => path,
@@ -321,29 +274,21 @@ fn root(text: &str, workspace: &Workspace) -> Result<String> {
                 .hint("name the directory that holds the kustomization"));
         }
         Resolved::Submodule { path } => {
-            return Err(Failure::new(format!(
-                "the target `{text}` lies in the submodule `{path}`"
-            ))
-            .hint("run it in the submodule"));
+            return Err(Failure::new(format!("the target `{text}` lies in the submodule `{path}`"))
+                .hint("run it in the submodule"));
         }
         _ if RepoSpec::parse(text).is_ok() => {
-            return Err(Failure::new(
-                "only a directory of this repository can be localized where it stands",
-            )
-            .hint("to copy it: git kustomize-localize URL"));
+            return Err(Failure::new("only a directory of this repository can be localized where it stands")
+                .hint("to copy it: git kustomize-localize URL"));
         }
         _ => {
-            return Err(
-                Failure::new(format!("there is no directory `{text}` for the target"))
-                    .hint("name directories that hold kustomizations, as seen from here"),
-            );
+            return Err(Failure::new(format!("there is no directory `{text}` for the target"))
+                .hint("name directories that hold kustomizations, as seen from here"));
         }
     };
     if workspace.is_owned(&path::join(&found, "kustomization.yaml")) {
-        return Err(Failure::new(format!(
-            "the target `{text}` was localized itself: it lies in localized files"
-        ))
-        .hint("name the root that references it"));
+        return Err(Failure::new(format!("the target `{text}` was localized itself: it lies in localized files"))
+            .hint("name the root that references it"));
     }
     Ok(found)
 }

@@ -110,9 +110,7 @@ fn put(tree: &dyn Listing, place: &str, top: &Path) -> Result<()> {
     match tree::resolve(tree, place)? {
         Resolved::File { path, .. } => fs::write(&to, tree.read(&path)?).map_err(failed),
         #[cfg(unix)]
-        Resolved::Directory { path } => {
-            std::os::unix::fs::symlink(top.join(path), &to).map_err(failed)
-        }
+        Resolved::Directory { path } => std::os::unix::fs::symlink(top.join(path), &to).map_err(failed),
         _ => Ok(()),
     }
 }

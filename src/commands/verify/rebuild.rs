@@ -33,10 +33,7 @@ pub(super) fn rebuild(
     let repository = crate::tree::objects::open(&here.git_dir)?.with_object_memory();
     let source_tree = object_id(&source.tree)?;
     let workspace = Workspace::of_commit(here.clone(), source)?;
-    let options = Options {
-        overwrite: false,
-        trailers: lock.trailers,
-    };
+    let options = Options { overwrite: false, trailers: lock.trailers };
     let fetching = fetch::Options {
         helm: workspace.config.helm,
         max_file_size: workspace.config.max_file_size,
@@ -65,12 +62,8 @@ pub(super) fn rebuild(
     };
     let none = BTreeMap::new();
     let tree = match &plan.writes {
-        Writes::Copy { into, files } => {
-            objects::write(&repository, source_tree, &none, into, files)?.directory
-        }
-        Writes::InPlace { changes, .. } => {
-            objects::write_changes(&repository, source_tree, changes)?
-        }
+        Writes::Copy { into, files } => objects::write(&repository, source_tree, &none, into, files)?.directory,
+        Writes::InPlace { changes, .. } => objects::write_changes(&repository, source_tree, changes)?,
     };
     Ok(Rebuilt { repository, tree })
 }

@@ -57,10 +57,7 @@ fn the_schema_has_the_keys_and_words_of_the_code() {
         let summary = rule.summary();
         let (first, rest) = summary.split_at(1);
         let severity = rule.default_level();
-        assert_eq!(
-            rules[rule.id()]["description"],
-            format!("{}{rest}. Default: {severity}.", first.to_uppercase())
-        );
+        assert_eq!(rules[rule.id()]["description"], format!("{}{rest}. Default: {severity}.", first.to_uppercase()));
     }
     let names = |levels: &[Level]| -> Vec<_> { levels.iter().map(|level| level.name()).collect() };
     assert_eq!(words(&schema["definitions"]["level"]), names(Level::ALL));
@@ -194,16 +191,8 @@ fn the_page_shows_a_configuration_with_every_key() {
     let config = parse(example);
     assert!(accepts(example));
     for key in known("zzzzzzzzzz: 1") {
-        assert!(
-            example
-                .lines()
-                .any(|line| line.starts_with(&format!("{key}:"))),
-            "{key} is not in the example"
-        );
-        assert!(
-            page.contains(&format!("| `{key}` |")),
-            "{key} is not in the table"
-        );
+        assert!(example.lines().any(|line| line.starts_with(&format!("{key}:"))), "{key} is not in the example");
+        assert!(page.contains(&format!("| `{key}` |")), "{key} is not in the table");
     }
     for key in known("allow: [{zzzzzzzzzz: 1}]") {
         assert!(page.contains(&format!("`{key}`")), "{key}");

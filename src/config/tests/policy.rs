@@ -27,27 +27,13 @@ fn a_ref_must_be_as_firm_as_the_policy_says() {
         (Rule::RemoteReference, git(url, "", "short-commit"), "any"),
         (Rule::RemoteReference, git(url, "", "none"), "any"),
         (Rule::RemoteReference, git(url, "", "anything else"), "any"),
-        (
-            Rule::RemoteReference,
-            http("https://a.example/v1/x.yaml"),
-            "tag",
-        ),
+        (Rule::RemoteReference, http("https://a.example/v1/x.yaml"), "tag"),
         (Rule::FloatingRef, http("https://a.example/x.yaml"), "any"),
-        (
-            Rule::FloatingRef,
-            http("https://github.com/o/r/releases/latest/download/x.yaml"),
-            "branch",
-        ),
+        (Rule::FloatingRef, http("https://github.com/o/r/releases/latest/download/x.yaml"), "branch"),
+        (Rule::RemoteReference, http("https://raw.githubusercontent.com/o/r/main/x.yaml"), "branch"),
         (
             Rule::RemoteReference,
-            http("https://raw.githubusercontent.com/o/r/main/x.yaml"),
-            "branch",
-        ),
-        (
-            Rule::RemoteReference,
-            http(
-                "https://raw.githubusercontent.com/o/r/0123456789abcdef0123456789abcdef01234567/x",
-            ),
+            http("https://raw.githubusercontent.com/o/r/0123456789abcdef0123456789abcdef01234567/x"),
             "commit",
         ),
         (Rule::RemoteChart, helm("1.2.3"), "tag"),
@@ -61,11 +47,7 @@ fn a_ref_must_be_as_firm_as_the_policy_says() {
     ] {
         let best = order.iter().position(|policy| *policy == best).unwrap();
         for (at, policy) in order.iter().enumerate() {
-            assert_eq!(
-                allows(policy, rule, &subject),
-                at <= best,
-                "{policy} {rule} {subject:?}"
-            );
+            assert_eq!(allows(policy, rule, &subject), at <= best, "{policy} {rule} {subject:?}");
         }
     }
 }
@@ -82,11 +64,7 @@ fn the_first_entry_that_accepts_is_named() {
     // What is dangerous is only accepted by name.
     let url = git("https://github.com/acme/x", "", "commit");
     for rule in Rule::ALL {
-        assert_eq!(
-            config.reason(*rule, &url).is_some(),
-            rule.is_allowed_by_default(),
-            "{rule}"
-        );
+        assert_eq!(config.reason(*rule, &url).is_some(), rule.is_allowed_by_default(), "{rule}");
     }
     let named = parse("allow: [{url: '*', rules: [unsafe-reference], reason: r}]\n");
     assert!(named.reason(Rule::UnsafeReference, &url).is_some());

@@ -21,21 +21,14 @@ fn every_key_is_read() {
                 (Rule::StaleLock, Level::Off),
             ]
         );
-        let texts = |globs: &[Glob]| -> Vec<String> {
-            globs.iter().map(|glob| glob.text.clone()).collect()
-        };
+        let texts = |globs: &[Glob]| -> Vec<String> { globs.iter().map(|glob| glob.text.clone()).collect() };
         assert_eq!(texts(&config.scopes), ["apps/*", "clusters/**"]);
         assert_eq!(texts(&config.include), ["clusters"]);
         assert_eq!(texts(&config.exclude), ["**/templates", "."]);
         assert!(config.helm && config.allow_private);
         assert_eq!(config.load_restrictor, LoadRestrictor::None);
-        let [own, charts, secret, image, program] = &config.allow[..] else {
-            panic!("{:?}", config.allow)
-        };
-        assert_eq!(
-            (own.what.text(), own.refs),
-            ("github.com/acme", RefPolicy::Tag)
-        );
+        let [own, charts, secret, image, program] = &config.allow[..] else { panic!("{:?}", config.allow) };
+        assert_eq!((own.what.text(), own.refs), ("github.com/acme", RefPolicy::Tag));
         assert_eq!(own.reason, "our own");
         let default = Rule::ALL.iter().filter(|rule| rule.is_allowed_by_default());
         assert_eq!(own.rules, default.copied().collect());
@@ -56,14 +49,7 @@ fn every_key_is_read() {
 
 #[test]
 fn a_file_without_content_is_the_default() {
-    for text in [
-        "",
-        "\n",
-        "# nothing yet\n",
-        "---\n# nothing\n",
-        "\u{feff}",
-        "{}\n",
-    ] {
+    for text in ["", "\n", "# nothing yet\n", "---\n# nothing\n", "\u{feff}", "{}\n"] {
         let config = parse(text);
         assert!(config.rules.is_empty() && config.allow.is_empty());
         assert!(config.starts("a/b") && config.starts(""));
@@ -74,95 +60,38 @@ fn a_file_without_content_is_the_default() {
 #[test]
 fn whatever_is_wrong_is_refused_with_its_place() {
     for (text, part) in [
-        (
-            "allow-private: true\ntrustExec: []",
-            "2:1: unknown key `trustExec`",
-        ),
-        (
-            "allow-private: true\ntrustExec: []",
-            "(did you mean `trust-exec`?)",
-        ),
+        ("allow-private: true\ntrustExec: []", "2:1: unknown key `trustExec`"),
+        ("allow-private: true\ntrustExec: []", "(did you mean `trust-exec`?)"),
         ("program: rm -rf /", "1:1: unknown key `program`"),
         ("program: rm -rf /", "known here: rules, scopes"),
-        (
-            "exec:\n  - {a: [b, {c: d}]}\nallow-private: true",
-            "1:1: unknown key `exec`",
-        ),
-        (
-            "rules:\n  remote-refernce: off",
-            "2:3: rules: unknown value `remote-refernce`",
-        ),
-        (
-            "rules:\n  remote-refernce: off",
-            "did you mean `remote-reference`",
-        ),
+        ("exec:\n  - {a: [b, {c: d}]}\nallow-private: true", "1:1: unknown key `exec`"),
+        ("rules:\n  remote-refernce: off", "2:3: rules: unknown value `remote-refernce`"),
+        ("rules:\n  remote-refernce: off", "did you mean `remote-reference`"),
         ("rules:\n  everything: off", "2:3"),
-        (
-            "rules:\n  everything: off",
-            "known here: remote-reference, locked-reference",
-        ),
-        (
-            "rules:\n  engine: info",
-            "2:11: rules.engine: unknown value `info` (known here: error, warning, off)",
-        ),
-        (
-            "rules:\n  engine: false",
-            "2:11: rules.engine: unknown value `false`",
-        ),
+        ("rules:\n  everything: off", "known here: remote-reference, locked-reference"),
+        ("rules:\n  engine: info", "2:11: rules.engine: unknown value `info` (known here: error, warning, off)"),
+        ("rules:\n  engine: false", "2:11: rules.engine: unknown value `false`"),
         ("rules:", "rules: expected a mapping, found nothing"),
-        (
-            "rules: off",
-            "1:8: rules: expected a mapping, found a string",
-        ),
-        (
-            "scopes: apps",
-            "1:9: scopes: expected a list, found a string",
-        ),
-        (
-            "scopes: [[apps]]",
-            "1:10: scopes[0]: expected a string, found a list",
-        ),
-        (
-            "allow-private: 'true'",
-            "1:16: allow-private: is not `true` or `false`",
-        ),
+        ("rules: off", "1:8: rules: expected a mapping, found a string"),
+        ("scopes: apps", "1:9: scopes: expected a list, found a string"),
+        ("scopes: [[apps]]", "1:10: scopes[0]: expected a string, found a list"),
+        ("allow-private: 'true'", "1:16: allow-private: is not `true` or `false`"),
         ("new-only: true", "1:1: unknown key `new-only`"),
         ("new-only: true", "git kustomize-localize check --base REV"),
-        (
-            "helm: true\ncomments: accept",
-            "2:1: unknown key `comments`",
-        ),
+        ("helm: true\ncomments: accept", "2:1: unknown key `comments`"),
         ("comments: accept", "`rules: {new-exception: warning}`"),
-        (
-            "leave: [{url: a.example}]",
-            "`allow: [{url: URL, reason: WHY}]`",
-        ),
+        ("leave: [{url: a.example}]", "`allow: [{url: URL, reason: WHY}]`"),
         ("leave-missing: [a]", "`allow: [{path: GLOB, reason: WHY}]`"),
         ("locked: error", "`rules: {locked-reference: error}`"),
         ("strict: [not-built]", "`rules: {ID: error}`"),
-        (
-            "load-restrictor: LoadRestrictionsNone",
-            "known here: root-only, none",
-        ),
-        (
-            "allow-private: true\nallow-private: false",
-            "2:1: the key `allow-private` is there twice",
-        ),
-        (
-            "rules:\n  engine: off\n  engine: off",
-            "3:3: rules: the key `engine` is there twice",
-        ),
+        ("load-restrictor: LoadRestrictionsNone", "known here: root-only, none"),
+        ("allow-private: true\nallow-private: false", "2:1: the key `allow-private` is there twice"),
+        ("rules:\n  engine: off\n  engine: off", "3:3: rules: the key `engine` is there twice"),
         ("- a", "1:1: expected a mapping, found a list"),
         ("allow-private: true\n---\nallow-private: true", "2:1"),
-        (
-            "allow-private: true\n---\nallow-private: true",
-            "second document",
-        ),
+        ("allow-private: true\n---\nallow-private: true", "second document"),
         ("scopes: [a", "not YAML"),
-        (
-            "allow-private: true\n<<<<<<< ours",
-            "2: holds a merge conflict",
-        ),
+        ("allow-private: true\n<<<<<<< ours", "2: holds a merge conflict"),
     ] {
         is_refused_for(&format!("{text}\n"), part);
     }
@@ -172,51 +101,18 @@ fn whatever_is_wrong_is_refused_with_its_place() {
 fn an_entry_of_allow_says_which_and_why() {
     for (entry, part) in [
         ("url: a.example", "2:3: allow[0]: missing `reason`"),
-        (
-            "url: a.example\n  reason: ''",
-            "3:11: allow[0].reason: is empty",
-        ),
+        ("url: a.example\n  reason: ''", "3:11: allow[0].reason: is empty"),
         ("url: a.example\n  reason: '  '", "is empty"),
-        (
-            "url: a.example\n  reason:",
-            "allow[0].reason: holds nothing",
-        ),
-        (
-            "reason: r",
-            "2:3: allow[0]: an entry names exactly one of `url`, `path`",
-        ),
-        (
-            "{url: a.example, path: a, reason: r}",
-            "allow[0]: an entry names exactly one of",
-        ),
-        (
-            "a.example",
-            "2:3: allow[0]: expected a mapping, found a string",
-        ),
-        (
-            "{url: a.example, reason: r, ref: tag}",
-            "allow[0]: unknown key `ref`",
-        ),
-        (
-            "{url: a.example, reason: r, ref: tag}",
-            "did you mean `refs`",
-        ),
-        (
-            "{url: a.example, reason: r, refs: sha}",
-            "unknown value `sha` (known here: any, branch, tag, commit)",
-        ),
-        (
-            "{url: a.example, reason: r, rules: []}",
-            "`rules` names no rule",
-        ),
-        (
-            "{url: a.example, reason: r, rules: [stale-allow]}",
-            "allow[0]: `stale-allow` cannot be allowed",
-        ),
-        (
-            "{url: a.example, reason: r, rules: [remote]}",
-            "unknown value `remote`",
-        ),
+        ("url: a.example\n  reason:", "allow[0].reason: holds nothing"),
+        ("reason: r", "2:3: allow[0]: an entry names exactly one of `url`, `path`"),
+        ("{url: a.example, path: a, reason: r}", "allow[0]: an entry names exactly one of"),
+        ("a.example", "2:3: allow[0]: expected a mapping, found a string"),
+        ("{url: a.example, reason: r, ref: tag}", "allow[0]: unknown key `ref`"),
+        ("{url: a.example, reason: r, ref: tag}", "did you mean `refs`"),
+        ("{url: a.example, reason: r, refs: sha}", "unknown value `sha` (known here: any, branch, tag, commit)"),
+        ("{url: a.example, reason: r, rules: []}", "`rules` names no rule"),
+        ("{url: a.example, reason: r, rules: [stale-allow]}", "allow[0]: `stale-allow` cannot be allowed"),
+        ("{url: a.example, reason: r, rules: [remote]}", "unknown value `remote`"),
     ] {
         is_refused_for(&format!("allow:\n- {entry}\n"), part);
     }
@@ -249,14 +145,8 @@ fn hostile_files_end_in_an_error() {
 #[test]
 fn a_file_of_another_name_is_not_passed_over() {
     for (name, said) in [
-        (
-            ".kustomize-localize.yaml",
-            Some("`.kustomize-localize.yaml` is not read"),
-        ),
-        (
-            ".kustomize-localize.yml",
-            Some("git mv -- :/.kustomize-localize.yml"),
-        ),
+        (".kustomize-localize.yaml", Some("`.kustomize-localize.yaml` is not read")),
+        (".kustomize-localize.yml", Some("git mv -- :/.kustomize-localize.yml")),
         ("apps/.kustomize-localize.yaml", None),
     ] {
         for beside in [false, true] {
@@ -266,16 +156,9 @@ fn a_file_of_another_name_is_not_passed_over() {
                 tree.file(FILE_NAME, b"helm: false\n", false);
             }
             let read = Config::of(&tree, "");
-            let failure = read
-                .err()
-                .map(|failure| format!("{failure} {:?}", failure.hints));
+            let failure = read.err().map(|failure| format!("{failure} {:?}", failure.hints));
             assert_eq!(failure.is_some(), said.is_some(), "{name}");
-            assert!(
-                failure
-                    .unwrap_or_default()
-                    .contains(said.unwrap_or_default()),
-                "{name}"
-            );
+            assert!(failure.unwrap_or_default().contains(said.unwrap_or_default()), "{name}");
         }
     }
 }

@@ -120,12 +120,7 @@ fn no_other_host_looks_like_the_one_that_is_allowed() {
         "ext::https://github.com/acme/bases",
         "",
     ] {
-        for glob in [
-            "github.com/acme",
-            "github.com",
-            "https://github.com/acme/*",
-            "*.github.com",
-        ] {
+        for glob in ["github.com/acme", "github.com", "https://github.com/acme/*", "*.github.com"] {
             assert!(!matches(glob, &git(url, "", "commit")), "{glob} {url}");
             assert!(!matches(glob, &http(url)), "{glob} {url}");
         }
@@ -139,16 +134,8 @@ fn no_other_host_looks_like_the_one_that_is_allowed() {
         ("https://github.com/acme\\..\\evil/bases", ""),
         ("https://github.com/acme/bases", "../../evil"),
     ] {
-        for glob in [
-            "github.com/acme",
-            "github.com/acme*",
-            "github.com/**",
-            "github.com",
-        ] {
-            assert!(
-                !matches(glob, &git(url, path, "commit")),
-                "{glob} {url} {path}"
-            );
+        for glob in ["github.com/acme", "github.com/acme*", "github.com/**", "github.com"] {
+            assert!(!matches(glob, &git(url, path, "commit")), "{glob} {url} {path}");
         }
     }
     for (glob, url) in [
@@ -171,17 +158,11 @@ fn globs_of_urls_that_say_more_than_they_seem_to_are_refused() {
         ("git*.com/acme", "`*` inside of the host"),
         ("*github.com", "`*` inside of the host"),
         ("*.*.com", "`*` inside of the host"),
-        (
-            "gopher://github.com",
-            "has the scheme `gopher`, which is none of https, ssh",
-        ),
+        ("gopher://github.com", "has the scheme `gopher`, which is none of https, ssh"),
         ("htps://github.com", "did you mean `https`?"),
         ("git::https://github.com", "has the scheme"),
         ("*://github.com", "has the scheme"),
-        (
-            "github.com:acme/bases",
-            "has the host `github.com:acme`, which is none",
-        ),
+        ("github.com:acme/bases", "has the host `github.com:acme`, which is none"),
         ("https://", "names no host"),
         ("/acme", "names no host"),
         ("../acme", "is a path of this repository"),

@@ -34,52 +34,35 @@ impl GitRemotes {
     ) -> FetchFailure {
         let shown = request.url.shown();
         match error {
-            process::Error::Deadline(..) => Failure::new(format!(
-                "{shown} did not answer within {} s",
-                clock.timeout.as_secs()
-            ))
-            .hint("give it more time: write `timeout=SECONDS` into the query of its URL")
-            .because(Trouble::NoAnswer),
+            process::Error::Deadline(..) => {
+                Failure::new(format!("{shown} did not answer within {} s", clock.timeout.as_secs()))
+                    .hint("give it more time: write `timeout=SECONDS` into the query of its URL")
+                    .because(Trouble::NoAnswer)
+            }
             error => git::not_run(error).into(),
         }
     }
 
-    pub(in crate::fetch) fn no_such_ref(
-        &self,
-        request: &GitRequest,
-        reference: &str,
-    ) -> FetchFailure {
+    pub(in crate::fetch) fn no_such_ref(&self, request: &GitRequest, reference: &str) -> FetchFailure {
         let shown = request.url.shown();
         let failure = match Pin::of(Some(reference)) {
-            Pin::ShortCommit => Failure::new(format!(
-                "{shown} has no ref `{reference}`, and a short commit id cannot be fetched"
-            ))
-            .hint("write the commit id in full, 40 digits"),
-            Pin::Commit => Failure::new(format!("{shown} does not have commit {reference}")).hint(
-                "it may be gone: name a commit that a branch or a tag of the repository reaches",
-            ),
-            _ => Failure::new(format!("{shown} has no ref `{reference}`")).hint(format!(
-                "list what there is: {}",
-                command("git ls-remote", [&shown])
-            )),
+            Pin::ShortCommit => {
+                Failure::new(format!("{shown} has no ref `{reference}`, and a short commit id cannot be fetched"))
+                    .hint("write the commit id in full, 40 digits")
+            }
+            Pin::Commit => Failure::new(format!("{shown} does not have commit {reference}"))
+                .hint("it may be gone: name a commit that a branch or a tag of the repository reaches"),
+            _ => Failure::new(format!("{shown} has no ref `{reference}`"))
+                .hint(format!("list what there is: {}", command("git ls-remote", [&shown]))),
         };
         failure.because(Trouble::NotInRepository)
     }
 
-    pub(in crate::fetch) fn explain(
-        &self,
-        request: &GitRequest,
-        reference: &str,
-        output: &Output,
-    ) -> FetchFailure {
+    pub(in crate::fetch) fn explain(&self, request: &GitRequest, reference: &str, output: &Output) -> FetchFailure {
         let shown = request.url.shown();
         let said = git::said(output);
-        if output.says(&[
-            "couldn't find remote ref",
-            "could not find remote ref",
-            "not our ref",
-            "unadvertised object",
-        ]) {
+        if output.says(&["couldn't find remote ref", "could not find remote ref", "not our ref", "unadvertised object"])
+        {
             return self.no_such_ref(request, reference);
         }
         if output.says(&[
@@ -114,14 +97,10 @@ impl GitRemotes {
             "no route to host",
             "network is unreachable",
         ]) {
-            return failure
-                .hint("check the host's name, the network and the proxy")
-                .because(Trouble::NoAnswer);
+            return failure.hint("check the host's name, the network and the proxy").because(Trouble::NoAnswer);
         }
         if output.says(&["the requested url returned error: 5"]) {
-            return failure
-                .hint("try again later: the server could not answer")
-                .because(Trouble::NoConnection);
+            return failure.hint("try again later: the server could not answer").because(Trouble::NoConnection);
         }
         if output.says(&[
             "certificate problem",
@@ -131,9 +110,7 @@ impl GitRemotes {
             "peer certificate",
         ]) {
             return failure
-                .hint(
-                    "if the host uses a private CA, name its certificate in git's `http.sslCAInfo`",
-                )
+                .hint("if the host uses a private CA, name its certificate in git's `http.sslCAInfo`")
                 .into();
         }
         if output.says(&[
@@ -145,18 +122,9 @@ impl GitRemotes {
             "returned error: 410",
         ]) {
             // A program that is missing at the other end gives the same message.
-            let trouble = if output.says(&["command not found"]) {
-                Trouble::Other
-            } else {
-                Trouble::NoRepository
-            };
+            let trouble = if output.says(&["command not found"]) { Trouble::Other } else { Trouble::NoRepository };
             return failure.hint(CHECK_URL).because(trouble);
         }
-        if output.says(&["no space left"]) {
-            failure.hint(self.cache.room())
-        } else {
-            failure
-        }
-        .into()
+        if output.says(&["no space left"]) { failure.hint(self.cache.room()) } else { failure }.into()
     }
 }

@@ -43,17 +43,8 @@ impl Batch {
 impl GitRemotes {
     /// Adds files to what the cache holds of commits, or all of them, where the server does not give single ones or
     /// git may ask for a password.
-    pub(in crate::fetch) fn fetch_files(
-        &self,
-        batch: &Batch,
-        terminal: Terminal,
-    ) -> Result<(), FetchFailure> {
-        let Fetched {
-            commit,
-            request,
-            timeout,
-            ..
-        } = &batch.fetched;
+    pub(in crate::fetch) fn fetch_files(&self, batch: &Batch, terminal: Terminal) -> Result<(), FetchFailure> {
+        let Fetched { commit, request, timeout, .. } = &batch.fetched;
         let clock = || Clock::start(timeout.unwrap_or(self.timeout), None);
         if terminal == Terminal::Detached {
             let ids: String = batch.ids.iter().map(|id| format!("{id}\n")).collect();
@@ -69,10 +60,9 @@ impl GitRemotes {
             }
             let failure = self.explain(request, commit, &output);
             match failure.trouble {
-                Trouble::Login
-                | Trouble::NoAnswer
-                | Trouble::NoConnection
-                | Trouble::NoRepository => return Err(failure),
+                Trouble::Login | Trouble::NoAnswer | Trouble::NoConnection | Trouble::NoRepository => {
+                    return Err(failure);
+                }
                 Trouble::NotInRepository | Trouble::Other => {}
             }
         }

@@ -20,32 +20,19 @@ impl GitRemotes {
         for request in self.with_commits(requests, &clock)? {
             done.push(self.cached(&request, timeout)?);
         }
-        let left = requests
-            .iter()
-            .zip(&mut done)
-            .filter(|(_, done)| done.is_none());
+        let left = requests.iter().zip(&mut done).filter(|(_, done)| done.is_none());
         let left: Vec<_> = left.collect();
         let Some((first, _)) = left.first().filter(|_| left.len() > 1) else {
             return Ok(done);
         };
         let references: Vec<&str> = left.iter().map(|(request, _)| name(request)).collect();
-        let scratch = self.fetch_references(
-            first,
-            &references,
-            Extent::SmallFiles,
-            &clock,
-            Terminal::Detached,
-        )?;
+        let scratch = self.fetch_references(first, &references, Extent::SmallFiles, &clock, Terminal::Detached)?;
         for (number, (request, done)) in left.into_iter().enumerate() {
-            let (commit, is_tag) =
-                fetched_commit(scratch.path(), number, name(request), &self.budget)?;
+            let (commit, is_tag) = fetched_commit(scratch.path(), number, name(request), &self.budget)?;
             if is_tag {
                 self.learn_tag(request, name(request));
             }
-            let known = GitRequest {
-                commit: Some(commit),
-                ..(*request).clone()
-            };
+            let known = GitRequest { commit: Some(commit), ..(*request).clone() };
             self.keep_one(&scratch, &known)?;
             *done = self.cached(&known, timeout)?;
         }
@@ -53,11 +40,7 @@ impl GitRemotes {
     }
 
     /// Adds the commits to the requests for refs, if the cache may hold some.
-    fn with_commits(
-        &self,
-        requests: &[&GitRequest],
-        clock: &Clock<'_>,
-    ) -> Result<Vec<GitRequest>, FetchFailure> {
+    fn with_commits(&self, requests: &[&GitRequest], clock: &Clock<'_>) -> Result<Vec<GitRequest>, FetchFailure> {
         let mut all: Vec<GitRequest> = requests.iter().map(|one| (*one).clone()).collect();
         let floating = all.iter_mut().filter(|request| request.commit.is_none());
         let mut floating: Vec<&mut GitRequest> = floating.collect();

@@ -44,23 +44,16 @@ pub fn unpack(bytes: &[u8]) -> Result<Files, String> {
             }
             _ => return Err(format!("`{shown}` is not a regular file")),
         }
-        let text =
-            String::from_utf8(raw).map_err(|_| format!("the name `{shown}` is not UTF-8"))?;
+        let text = String::from_utf8(raw).map_err(|_| format!("the name `{shown}` is not UTF-8"))?;
         let place = place(&text).map_err(|reason| format!("`{shown}` {reason}"))?;
         if files.len() >= CHART_FILES.most {
             return Err(format!("it has {}", CHART_FILES.more()));
         }
         let mut content = Vec::new();
         let left = CHART_BYTES.most as u64 - total;
-        (&mut entry)
-            .take(left + 1)
-            .read_to_end(&mut content)
-            .map_err(broken)?;
+        (&mut entry).take(left + 1).read_to_end(&mut content).map_err(broken)?;
         if content.len() as u64 != entry.size() || content.len() as u64 > left {
-            return Err(format!(
-                "`{shown}` is cut short, or the chart has {}",
-                CHART_BYTES.more()
-            ));
+            return Err(format!("`{shown}` is cut short, or the chart has {}", CHART_BYTES.more()));
         }
         total += content.len() as u64;
         if files.insert(place, content.into()).is_some() {
@@ -68,18 +61,10 @@ pub fn unpack(bytes: &[u8]) -> Result<Files, String> {
         }
     }
     // Everything is a file, so nothing may be the directory of something else.
-    let inside = |path: &str, other: &String| {
-        other
-            .strip_prefix(path)
-            .is_some_and(|rest| rest.starts_with('/'))
-    };
+    let inside = |path: &str, other: &String| other.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
     for path in files.keys() {
         let next = format!("{path}/");
-        if files
-            .range(next..)
-            .next()
-            .is_some_and(|(other, _)| inside(path, other))
-        {
+        if files.range(next..).next().is_some_and(|(other, _)| inside(path, other)) {
             return Err(format!("`{path}` is a file and a directory"));
         }
     }
@@ -103,11 +88,7 @@ fn place(text: &str) -> Result<String, &'static str> {
     }
     parts.next();
     let rest: Vec<&str> = parts.collect();
-    if rest.is_empty() {
-        Err("does not lie in the directory of the chart")
-    } else {
-        Ok(rest.join("/"))
-    }
+    if rest.is_empty() { Err("does not lie in the directory of the chart") } else { Ok(rest.join("/")) }
 }
 
 #[derive(Deserialize)]
@@ -120,15 +101,13 @@ struct Metadata {
 
 /// Returns name and version, as `Chart.yaml` has them.
 pub fn metadata(files: &Files) -> Result<(String, String), String> {
-    let bytes = files
-        .get("Chart.yaml")
-        .ok_or("there is no `Chart.yaml` in it")?;
+    let bytes = files.get("Chart.yaml").ok_or("there is no `Chart.yaml` in it")?;
     if bytes.len() > CHART_METADATA.most {
         return Err(format!("its `Chart.yaml` has {}", CHART_METADATA.more()));
     }
     let text = std::str::from_utf8(bytes).map_err(|_| "its `Chart.yaml` is not UTF-8")?;
-    let metadata: Metadata = serde_yaml::from_str(text)
-        .map_err(|error| format!("its `Chart.yaml` cannot be read: {error}"))?;
+    let metadata: Metadata =
+        serde_yaml::from_str(text).map_err(|error| format!("its `Chart.yaml` cannot be read: {error}"))?;
     if metadata.name.is_empty() || metadata.version.is_empty() {
         return Err("its `Chart.yaml` has no name or no version".to_owned());
     }

@@ -25,19 +25,11 @@ fn archive(entries: &[(&str, tar::EntryType, &[u8])]) -> Vec<u8> {
 
 fn regular(name: &str) -> Vec<u8> {
     let regular = tar::EntryType::Regular;
-    archive(&[
-        ("nginx/Chart.yaml", regular, CHART.as_bytes()),
-        (name, regular, b"x"),
-    ])
+    archive(&[("nginx/Chart.yaml", regular, CHART.as_bytes()), (name, regular, b"x")])
 }
 
 fn wanted(version: &str) -> ChartRef {
-    ChartRef {
-        repo: "https://charts.example".into(),
-        name: "nginx".into(),
-        version: version.into(),
-        devel: false,
-    }
+    ChartRef { repo: "https://charts.example".into(), name: "nginx".into(), version: version.into(), devel: false }
 }
 
 fn refused(bytes: &[u8]) -> String {
@@ -76,22 +68,11 @@ fn entries_that_lead_out_are_refused() {
     ] {
         let said = refused(&regular(name));
         assert!(said.contains(reason), "{name}: {said}");
-        assert!(
-            said.starts_with("the archive of https://charts.example#nginx@1.2.3 is refused: "),
-            "{said}"
-        );
+        assert!(said.starts_with("the archive of https://charts.example#nginx@1.2.3 is refused: "), "{said}");
     }
-    for kind in [
-        tar::EntryType::Symlink,
-        tar::EntryType::Link,
-        tar::EntryType::Char,
-        tar::EntryType::Fifo,
-    ] {
+    for kind in [tar::EntryType::Symlink, tar::EntryType::Link, tar::EntryType::Char, tar::EntryType::Fifo] {
         let said = refused(&archive(&[("nginx/x", kind, b"")]));
-        assert!(
-            said.contains("is a link") || said.contains("is not a regular file"),
-            "{kind:?}: {said}"
-        );
+        assert!(said.contains("is a link") || said.contains("is not a regular file"), "{kind:?}: {said}");
     }
 }
 
@@ -104,18 +85,10 @@ fn malformed_archives_are_refused() {
     let none = archive(&[("nginx/x", tar::EntryType::Regular, b"x")]);
     assert!(refused(&none).contains("there is no `Chart.yaml`"));
     let other = CHART.replace("nginx", "redis");
-    let other = archive(&[(
-        "nginx/Chart.yaml",
-        tar::EntryType::Regular,
-        other.as_bytes(),
-    )]);
+    let other = archive(&[("nginx/Chart.yaml", tar::EntryType::Regular, other.as_bytes())]);
     assert!(refused(&other).ends_with("is an archive of the chart `redis`"));
     let other = CHART.replace("1.2.3", "1.2.4");
-    let other = archive(&[(
-        "nginx/Chart.yaml",
-        tar::EntryType::Regular,
-        other.as_bytes(),
-    )]);
+    let other = archive(&[("nginx/Chart.yaml", tar::EntryType::Regular, other.as_bytes())]);
     assert!(refused(&other).ends_with("is an archive of the version `1.2.4`"));
 }
 

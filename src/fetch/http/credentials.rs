@@ -53,33 +53,21 @@ impl Target {
         let user = decode(url.username());
         let password = url.password().map(decode);
         forget_userinfo(&mut url);
-        Ok(Target {
-            url,
-            user,
-            password,
-        })
+        Ok(Target { url, user, password })
     }
 
     /// Returns what to send with the first request: the URL's own login, as kustomize does (Go's `http.Client`). A user
     /// name alone is sent alone: some hosts take a token so.
     pub(super) fn credentials(&self) -> Option<Credentials> {
         let given = !self.user.is_empty() || self.password.is_some();
-        given.then(|| Credentials {
-            user: self.user.clone(),
-            password: self.password.clone(),
-            source: Source::Url,
-        })
+        given.then(|| Credentials { user: self.user.clone(), password: self.password.clone(), source: Source::Url })
     }
 
     /// Asks for a login after `refused` (or nothing) was answered with 401. Returns `None` when there is nothing new to
     /// try. If the URL has a password, there is no asking.
     ///
     /// `ask` sees the URL without password and query.
-    pub(super) fn ask(
-        &self,
-        ask: &super::AskCredentials,
-        refused: Option<&Credentials>,
-    ) -> Option<Credentials> {
+    pub(super) fn ask(&self, ask: &super::AskCredentials, refused: Option<&Credentials>) -> Option<Credentials> {
         if self.password.is_some() || !self.may_look_up() {
             return None;
         }
@@ -88,11 +76,7 @@ impl Target {
         // Cannot fail: the URL has a host.
         let _ = url.set_username(&self.user);
         let (user, password) = ask(&url)?;
-        let found = Credentials {
-            user,
-            password: Some(password),
-            source: Source::Helper,
-        };
+        let found = Credentials { user, password: Some(password), source: Source::Helper };
         match refused {
             Some(refused) if refused.same_secret(&found) => None,
             _ => Some(found),
@@ -137,14 +121,9 @@ mod tests {
             let found = Target::parse(url).unwrap().credentials()?;
             Some((found.user, found.password))
         };
-        let login = |user: &str, password: Option<&str>| {
-            Some((user.to_owned(), password.map(str::to_owned)))
-        };
+        let login = |user: &str, password: Option<&str>| Some((user.to_owned(), password.map(str::to_owned)));
         for (url, expected) in [
-            (
-                "https://u%40x:p%3a%2F@example.com/f",
-                login("u@x", Some("p:/")),
-            ),
+            ("https://u%40x:p%3a%2F@example.com/f", login("u@x", Some("p:/"))),
             ("https://token@example.com/f", login("token", None)),
             ("https://:p@example.com/f", login("", Some("p"))),
             ("http://u:p@example.com/f", login("u", Some("p"))),

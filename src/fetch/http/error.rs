@@ -146,9 +146,7 @@ impl HttpError {
     pub(in crate::fetch) fn is_transient(&self) -> bool {
         match self {
             HttpError::Status { code, .. } => matches!(code, 408 | 429 | 500..=599),
-            HttpError::Truncated { .. } | HttpError::Connect { .. } | HttpError::Lost { .. } => {
-                true
-            }
+            HttpError::Truncated { .. } | HttpError::Connect { .. } | HttpError::Lost { .. } => true,
             // Resolvers say "no such host" and "ask again" with the same error kind. The texts are
             // those of glibc, musl and Windows; elsewhere a look-up is not repeated.
             HttpError::Dns { reason, .. } => {
@@ -174,24 +172,17 @@ impl HttpError {
     fn hints(&self) -> Vec<String> {
         let mut hints = Vec::new();
         match self {
-            HttpError::BadUrl => hints.push(
-                "write it as `https://HOST/PATH`, with special characters percent-encoded".into(),
-            ),
-            HttpError::Status {
-                code,
-                host,
-                redirected,
-                sent,
-                ..
-            } => hints.extend(status_hint(*code, host, *redirected, *sent)),
+            HttpError::BadUrl => {
+                hints.push("write it as `https://HOST/PATH`, with special characters percent-encoded".into())
+            }
+            HttpError::Status { code, host, redirected, sent, .. } => {
+                hints.extend(status_hint(*code, host, *redirected, *sent))
+            }
             HttpError::Inwards { .. } => hints.push(ALLOW.into()),
             HttpError::Empty => hints.push("check that the URL names a file".into()),
             HttpError::TooLarge { .. } => {
                 hints.push("check that the URL names one file of manifests, not an archive".into());
-                hints.push(
-                    "to accept larger files, write `max-file-size: SIZE` in .kustomize-localize"
-                        .into(),
-                );
+                hints.push("to accept larger files, write `max-file-size: SIZE` in .kustomize-localize".into());
             }
             HttpError::Deadline { .. } | HttpError::Truncated { .. } | HttpError::Lost { .. } => {
                 hints.push("try again: the server or the network broke off".into());
@@ -228,9 +219,7 @@ impl HttpError {
 }
 
 fn status_text(code: u16, host: &str, redirected: bool) -> String {
-    let phrase = StatusCode::from_u16(code)
-        .ok()
-        .and_then(|status| status.canonical_reason());
+    let phrase = StatusCode::from_u16(code).ok().and_then(|status| status.canonical_reason());
     let status = match phrase {
         Some(phrase) => format!("{code} {phrase}"),
         None => code.to_string(),
@@ -278,16 +267,9 @@ fn seconds(duration: Duration) -> String {
 
 /// The first proxy variable that is set. Its value may hold a password and is not looked at.
 fn proxy_variable() -> Option<&'static str> {
-    [
-        "HTTPS_PROXY",
-        "https_proxy",
-        "HTTP_PROXY",
-        "http_proxy",
-        "ALL_PROXY",
-        "all_proxy",
-    ]
-    .into_iter()
-    .find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+    ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"]
+        .into_iter()
+        .find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
 }
 
 #[cfg(test)]
@@ -295,23 +277,13 @@ mod tests {
     use super::*;
 
     fn status(code: u16, redirected: bool, sent: Option<Source>) -> HttpError {
-        HttpError::Status {
-            code,
-            host: "example.com:8443".into(),
-            redirected,
-            sent,
-            retry_after: None,
-        }
+        HttpError::Status { code, host: "example.com:8443".into(), redirected, sent, retry_after: None }
     }
 
     #[test]
     fn a_failure_names_the_url_without_its_secrets() {
-        let failure = status(404, false, None)
-            .into_failure("https://me:hunter2@example.com:8443/a.yaml?token=hunter3");
-        assert!(
-            failure.message.contains("example.com:8443/a.yaml"),
-            "{failure}"
-        );
+        let failure = status(404, false, None).into_failure("https://me:hunter2@example.com:8443/a.yaml?token=hunter3");
+        assert!(failure.message.contains("example.com:8443/a.yaml"), "{failure}");
         assert!(failure.message.ends_with("answered 404 Not Found"));
         assert!(!format!("{failure:?}").contains("hunter"));
     }
@@ -323,11 +295,7 @@ mod tests {
         assert!(hints(status(401, false, Some(Source::Url))).contains("in the URL"));
         assert!(hints(status(401, false, Some(Source::Helper))).contains("helper"));
         let redirected = status(401, true, None);
-        assert!(
-            redirected
-                .to_string()
-                .starts_with("example.com:8443, to which")
-        );
+        assert!(redirected.to_string().starts_with("example.com:8443, to which"));
         assert!(hints(redirected).contains("on example.com:8443 itself"));
     }
 
@@ -339,10 +307,7 @@ mod tests {
         for code in [302, 400, 401, 403, 404, 410] {
             assert!(!status(code, false, None).is_transient(), "{code}");
         }
-        let dns = |reason: &str| HttpError::Dns {
-            host: "h".into(),
-            reason: reason.into(),
-        };
+        let dns = |reason: &str| HttpError::Dns { host: "h".into(), reason: reason.into() };
         assert!(dns("Temporary failure in name resolution").is_transient());
         assert!(!dns("Name or service not known").is_transient());
     }

@@ -21,11 +21,7 @@ pub(super) struct Clock<'a> {
 
 impl<'a> Clock<'a> {
     pub(super) fn start(total: Duration, cancel: &'a AtomicBool) -> Self {
-        Clock {
-            start: Instant::now(),
-            total,
-            cancel,
-        }
+        Clock { start: Instant::now(), total, cancel }
     }
 
     /// The deadline as it was given.
@@ -65,9 +61,7 @@ impl<'a> Clock<'a> {
 /// random share of up to one half is left out so that many clients do not come back at once. What
 /// the server asks for is a lower bound.
 pub(super) fn delay(first: Duration, tried: u32, retry_after: Option<Duration>) -> Duration {
-    let full = first
-        .saturating_mul(2_u32.saturating_pow(tried))
-        .min(MAX_DELAY);
+    let full = first.saturating_mul(2_u32.saturating_pow(tried)).min(MAX_DELAY);
     let own = full / 2 + (full / 2).mul_f64(random_share());
     own.max(retry_after.unwrap_or_default())
 }
@@ -151,17 +145,9 @@ mod tests {
     fn a_wait_ends_with_its_reason() {
         let cancel = AtomicBool::new(false);
         let clock = Clock::start(Duration::from_millis(30), &cancel);
-        assert_eq!(
-            clock.sleep(Duration::from_secs(60)),
-            Err(HttpError::Deadline {
-                after: Duration::from_millis(30)
-            })
-        );
+        assert_eq!(clock.sleep(Duration::from_secs(60)), Err(HttpError::Deadline { after: Duration::from_millis(30) }));
         cancel.store(true, Ordering::Relaxed);
         let clock = Clock::start(Duration::from_secs(60), &cancel);
-        assert_eq!(
-            clock.sleep(Duration::from_secs(60)),
-            Err(HttpError::Cancelled)
-        );
+        assert_eq!(clock.sleep(Duration::from_secs(60)), Err(HttpError::Cancelled));
     }
 }

@@ -20,12 +20,7 @@ const U_P: &str = "Basic dTpw";
 const SOON: Duration = Duration::from_secs(20);
 
 fn options() -> Options {
-    Options {
-        deadline: Duration::from_secs(60),
-        max_bytes: 1000,
-        retries: 2,
-        first_delay: Duration::from_millis(2),
-    }
+    Options { deadline: Duration::from_secs(60), max_bytes: 1000, retries: 2, first_delay: Duration::from_millis(2) }
 }
 
 fn nobody() -> Box<AskCredentials> {
@@ -48,11 +43,7 @@ fn text(result: Result<Body, HttpError>) -> String {
 fn guarded(_: usize, request: &server::Request) -> Reply {
     match request.authorization() {
         Some(U_P) => ok("secret\n"),
-        _ => reply(
-            "401 Unauthorized",
-            &["WWW-Authenticate: Basic realm=x"],
-            "no",
-        ),
+        _ => reply("401 Unauthorized", &["WWW-Authenticate: Basic realm=x"], "no"),
     }
 }
 
@@ -67,10 +58,7 @@ fn a_file_is_fetched_with_its_type() {
     assert_eq!(requests[0].path, "/a.yaml?x=1");
     assert_eq!(requests[0].authorization(), None);
     let agent = requests[0].header("user-agent").unwrap();
-    assert_eq!(
-        agent,
-        concat!("git-kustomize-localize/", env!("CARGO_PKG_VERSION"))
-    );
+    assert_eq!(agent, concat!("git-kustomize-localize/", env!("CARGO_PKG_VERSION")));
 }
 
 #[test]
@@ -79,10 +67,7 @@ fn the_helper_is_asked_where_a_login_is_wanted() {
     let ask = Box::new(|_: &Url| Some(("u".to_owned(), "p".to_owned())));
     let client = Client::with(options(), ask, Arc::default(), Surroundings::default());
     let cancel = AtomicBool::new(false);
-    assert_eq!(
-        text(client.get(&server.url("/f"), Access::FREE, &cancel)),
-        "secret\n"
-    );
+    assert_eq!(text(client.get(&server.url("/f"), Access::FREE, &cancel)), "secret\n");
     assert_eq!(server.requests().len(), 2);
 }
 
@@ -106,13 +91,10 @@ fn retry_after_is_respected() {
 
 #[test]
 fn a_wait_beyond_the_deadline_is_not_begun() {
-    let server =
-        Server::http(|_, _| reply("429 Too Many Requests", &["Retry-After: 3600"], "slow down"));
+    let server = Server::http(|_, _| reply("429 Too Many Requests", &["Retry-After: 3600"], "slow down"));
     let start = Instant::now();
     match get(&server.url("/f")).unwrap_err() {
-        HttpError::Status {
-            code, retry_after, ..
-        } => {
+        HttpError::Status { code, retry_after, .. } => {
             assert_eq!((code, retry_after), (429, Some(Duration::from_secs(3600))));
         }
         other => panic!("{other:?}"),
@@ -130,10 +112,7 @@ fn a_truncated_body_is_tried_again_and_never_taken() {
     for broken in [length, chunked] {
         let server = Server::http(move |_, _| Reply::Raw(broken.clone()));
         let error = get(&server.url("/f")).unwrap_err();
-        assert!(
-            matches!(error, HttpError::Truncated { received: 4, .. }),
-            "{error:?}"
-        );
+        assert!(matches!(error, HttpError::Truncated { received: 4, .. }), "{error:?}");
         assert_eq!(server.requests().len(), 3);
     }
     let server = Server::http(|number, _| match number {
@@ -150,10 +129,7 @@ fn a_server_that_drips_is_cut_at_the_deadline() {
     for start in [format!("{head}\r\n"), format!("{head}X-Slow: ")] {
         let server = Server::http(move |_, _| Reply::Drip(start.clone().into_bytes()));
         let deadline = Duration::from_millis(300);
-        let client = client(Options {
-            deadline,
-            ..options()
-        });
+        let client = client(Options { deadline, ..options() });
         let start = Instant::now();
         let error = client.get(&server.url("/f"), Access::FREE, &AtomicBool::new(false));
         assert_eq!(error, Err(HttpError::Deadline { after: deadline }));
@@ -180,10 +156,7 @@ fn a_silent_server_is_dropped_when_the_caller_is_gone() {
     assert_eq!(result, Err(HttpError::Cancelled));
     assert!(start.elapsed() < SOON);
     // Nothing starts for a caller that has gone already.
-    assert_eq!(
-        client.get(&server.url("/g"), Access::FREE, &cancel),
-        Err(HttpError::Cancelled)
-    );
+    assert_eq!(client.get(&server.url("/g"), Access::FREE, &cancel), Err(HttpError::Cancelled));
     assert_eq!(server.requests().len(), 1);
 }
 
@@ -200,29 +173,21 @@ fn the_size_is_counted_after_decompression() {
         reply("200 OK", &["Content-Encoding: gzip"], zeros())
     });
     for server in [&announced, &endless, &bomb] {
-        assert_eq!(
-            get(&server.url("/f")),
-            Err(HttpError::TooLarge { limit: 1000 })
-        );
+        assert_eq!(get(&server.url("/f")), Err(HttpError::TooLarge { limit: 1000 }));
         assert_eq!(server.requests().len(), 1);
     }
     let exact = Server::http(|_, _| ok(&"x".repeat(1000)));
     assert_eq!(text(get(&exact.url("/f"))).len(), 1000);
 
-    let large = client(Options {
-        max_bytes: 40_000,
-        ..options()
-    });
+    let large = client(Options { max_bytes: 40_000, ..options() });
     let body = large.get(&bomb.url("/f"), Access::FREE, &AtomicBool::new(false));
     assert_eq!(body.unwrap().bytes, vec![0; 40_000]);
 }
 
 /// 40,000 zero bytes, as gzip.
 fn zeros() -> Vec<u8> {
-    let mut bytes = vec![
-        31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 237, 193, 49, 1, 0, 0, 0, 194, 160, 245, 79, 237, 101, 11,
-        160,
-    ];
+    let mut bytes =
+        vec![31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 237, 193, 49, 1, 0, 0, 0, 194, 160, 245, 79, 237, 101, 11, 160];
     bytes.resize(63, 0);
     bytes.extend([128, 27, 121, 68, 169, 230, 64, 156, 0, 0]);
     bytes
@@ -233,13 +198,8 @@ fn damaged_compression_is_an_error() {
     let mut damaged = zeros();
     damaged.truncate(60);
     let server = Server::http(move |_, _| reply("200 OK", &["Content-Encoding: gzip"], &damaged));
-    let client = client(Options {
-        max_bytes: 100_000,
-        ..options()
-    });
-    let error = client
-        .get(&server.url("/f"), Access::FREE, &AtomicBool::new(false))
-        .unwrap_err();
+    let client = client(Options { max_bytes: 100_000, ..options() });
+    let error = client.get(&server.url("/f"), Access::FREE, &AtomicBool::new(false)).unwrap_err();
     assert!(matches!(error, HttpError::Truncated { .. }), "{error:?}");
 }
 
@@ -272,18 +232,12 @@ fn an_unknown_host_is_named() {
 
 #[test]
 fn options_must_leave_room() {
-    let size = Options {
-        max_bytes: 0,
-        ..options()
-    };
+    let size = Options { max_bytes: 0, ..options() };
     assert!(Client::new(size, nobody(), Arc::default()).is_err());
     assert!(Client::new(Options::default(), nobody(), Arc::default()).is_ok());
 
     let server = Server::http(|_, _| ok("a\n"));
-    let endless = client(Options {
-        deadline: Duration::MAX,
-        ..options()
-    });
+    let endless = client(Options { deadline: Duration::MAX, ..options() });
     let body = endless.get(&server.url("/f"), Access::FREE, &AtomicBool::new(false));
     assert_eq!(text(body), "a\n");
 }

@@ -41,10 +41,7 @@ pub(super) enum Answer {
         at: Option<IpAddr>,
     },
     /// Any other status.
-    Status {
-        code: u16,
-        retry_after: Option<Duration>,
-    },
+    Status { code: u16, retry_after: Option<Duration> },
 }
 
 /// The connections of one run, built at the first request.
@@ -86,21 +83,15 @@ impl Transport {
         }
         let name = url.host_str().unwrap_or_default().to_owned();
         let resolver = Arc::new(Bounded { name, most });
-        self.build(!self.proxies || is_loopback(url), Some(resolver))
-            .map_err(|reason| HttpError::Setup { reason })
+        self.build(!self.proxies || is_loopback(url), Some(resolver)).map_err(|reason| HttpError::Setup { reason })
     }
 
     fn client(&self, url: &Url) -> Result<&Client, HttpError> {
-        let (cell, direct) = if !self.proxies || is_loopback(url) {
-            (&self.direct, true)
-        } else {
-            (&self.proxied, false)
-        };
+        let (cell, direct) =
+            if !self.proxies || is_loopback(url) { (&self.direct, true) } else { (&self.proxied, false) };
         cell.get_or_init(|| self.build(direct, None))
             .as_ref()
-            .map_err(|reason| HttpError::Setup {
-                reason: reason.clone(),
-            })
+            .map_err(|reason| HttpError::Setup { reason: reason.clone() })
     }
 
     fn build(&self, direct: bool, resolver: Option<Arc<Bounded>>) -> Result<Client, String> {
@@ -162,9 +153,7 @@ impl Transport {
                 // The receiver is gone if the request was abandoned.
                 let _ = sender.send(exchange.run(request));
             })
-            .map_err(|error| HttpError::Setup {
-                reason: error.to_string(),
-            })?;
+            .map_err(|error| HttpError::Setup { reason: error.to_string() })?;
         loop {
             match receiver.recv_timeout(clock.tick()?) {
                 Ok(answer) => return answer,
@@ -223,21 +212,13 @@ impl Exchange {
     }
 
     fn read(&self, mut response: reqwest::blocking::Response) -> Result<Answer, HttpError> {
-        let too_large = || HttpError::TooLarge {
-            limit: self.max_bytes,
-        };
+        let too_large = || HttpError::TooLarge { limit: self.max_bytes };
         // Known only for a body that is not compressed.
-        if response
-            .content_length()
-            .is_some_and(|length| length > self.max_bytes)
-        {
+        if response.content_length().is_some_and(|length| length > self.max_bytes) {
             return Err(too_large());
         }
-        let content_type = response
-            .headers()
-            .get(CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok())
-            .map(str::to_owned);
+        let content_type =
+            response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let mut bytes = Vec::new();
         let mut buffer = vec![0; 64 * 1024];
         loop {
@@ -249,15 +230,10 @@ impl Exchange {
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) if is_timeout(&error) => {
-                    return Err(HttpError::Deadline {
-                        after: self.deadline,
-                    });
+                    return Err(HttpError::Deadline { after: self.deadline });
                 }
                 Err(error) => {
-                    return Err(HttpError::Truncated {
-                        received: bytes.len() as u64,
-                        reason: root_cause(&error),
-                    });
+                    return Err(HttpError::Truncated { received: bytes.len() as u64, reason: root_cause(&error) });
                 }
             };
             bytes.extend_from_slice(buffer.get(..read).unwrap_or_default());
@@ -285,9 +261,7 @@ impl Exchange {
         } else if error.is_connect() {
             HttpError::Connect { host, reason }
         } else if error.is_timeout() {
-            HttpError::Deadline {
-                after: self.deadline,
-            }
+            HttpError::Deadline { after: self.deadline }
         } else if error.is_builder() {
             HttpError::Setup { reason }
         } else {
@@ -317,10 +291,7 @@ impl Resolve for Bounded {
             |addresses| -> Result<Addrs, Box<dyn StdError + Send + Sync>> {
                 let addresses: Vec<_> = addresses.collect();
                 let zones = addresses.iter().map(|address| Zone::of(address.ip()));
-                match zones
-                    .max()
-                    .filter(|zone| most.is_some_and(|most| *zone > most))
-                {
+                match zones.max().filter(|zone| most.is_some_and(|most| *zone > most)) {
                     Some(zone) => Err(TooFarInwards(zone).into()),
                     None => Ok(Box::new(addresses.into_iter())),
                 }
@@ -330,10 +301,7 @@ impl Resolve for Bounded {
 }
 
 fn inwards(url: &Url, zone: Zone) -> HttpError {
-    HttpError::Inwards {
-        host: host(url),
-        zone,
-    }
+    HttpError::Inwards { host: host(url), zone }
 }
 
 /// CA certificates that are trusted beside those of the system.
@@ -398,14 +366,10 @@ pub(super) fn host(url: &Url) -> String {
 }
 
 /// The error and what is behind it. An `io::Error` hides the error it wraps from `source`.
-fn chain<'a>(
-    error: &'a (dyn StdError + 'static),
-) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     std::iter::successors(Some(error), |error| {
         let error: &'a (dyn StdError + 'static) = *error;
-        let wrapped = error
-            .downcast_ref::<io::Error>()
-            .and_then(io::Error::get_ref);
+        let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         match wrapped {
             Some(inner) => Some(inner as &(dyn StdError + 'static)),
             None => error.source(),
@@ -415,19 +379,13 @@ fn chain<'a>(
 
 fn is_timeout(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::TimedOut
-        || chain(error).any(|cause| {
-            cause
-                .downcast_ref::<reqwest::Error>()
-                .is_some_and(reqwest::Error::is_timeout)
-        })
+        || chain(error).any(|cause| cause.downcast_ref::<reqwest::Error>().is_some_and(reqwest::Error::is_timeout))
 }
 
 /// The innermost error, as one line. The outer ones say little, and those of reqwest may say the
 /// whole URL.
 fn root_cause(error: &(dyn StdError + 'static)) -> String {
-    let last = chain(error)
-        .filter(|cause| !cause.is::<reqwest::Error>())
-        .last();
+    let last = chain(error).filter(|cause| !cause.is::<reqwest::Error>()).last();
     last.map_or_else(|| "no more is known".to_owned(), ToString::to_string)
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })

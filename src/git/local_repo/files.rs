@@ -55,11 +55,7 @@ fn shallow(paths: &BTreeSet<String>) -> BTreeSet<&str> {
             })
             .collect();
     }
-    if places.contains("") {
-        BTreeSet::new()
-    } else {
-        places
-    }
+    if places.contains("") { BTreeSet::new() } else { places }
 }
 
 impl LocalRepo {
@@ -73,11 +69,7 @@ impl LocalRepo {
 
     /// Returns which of these paths (from the top) are tracked, and differ from HEAD in the index or on disk. `begun` may
     /// have found that out.
-    pub fn changed_paths(
-        &self,
-        among: &BTreeSet<String>,
-        begun: Option<Status>,
-    ) -> Result<Vec<String>> {
+    pub fn changed_paths(&self, among: &BTreeSet<String>, begun: Option<Status>) -> Result<Vec<String>> {
         let begun = begun.filter(|begun| among.is_subset(&begun.among));
         let changed = match begun.and_then(|begun| begun.answer.result()) {
             Some(answer) => status_among(&succeeded(answer?)?, among),
@@ -123,15 +115,10 @@ impl LocalRepo {
         // As many as a command line takes anywhere; one question about all files of these names
         // takes less time than many questions.
         let specs: Vec<String> = if paths.len() <= 200 {
-            paths
-                .iter()
-                .map(|path| format!(":(top,literal){path}"))
-                .collect()
+            paths.iter().map(|path| format!(":(top,literal){path}")).collect()
         } else {
-            let names: BTreeSet<&str> = paths
-                .iter()
-                .map(|path| path.rsplit_once('/').map_or(*path, |(_, name)| name))
-                .collect();
+            let names: BTreeSet<&str> =
+                paths.iter().map(|path| path.rsplit_once('/').map_or(*path, |(_, name)| name)).collect();
             let spec = |name| format!(":(top,glob)**/{name}");
             names.into_iter().map(spec).collect()
         };
@@ -146,9 +133,8 @@ impl LocalRepo {
     /// Returns the files that were renamed since the commit `base`: the new path by the old one, from the top.
     pub fn renames(&self, base: &str, side: Side<'_>) -> Result<HashMap<String, String>> {
         // Files that also changed are not compared where some are missing, as in a partial clone.
-        let output = self
-            .renamed("--find-renames", base, side)
-            .or_else(|_| self.renamed("--find-renames=100%", base, side))?;
+        let output =
+            self.renamed("--find-renames", base, side).or_else(|_| self.renamed("--find-renames=100%", base, side))?;
         let text = String::from_utf8_lossy(&output);
         let mut fields = text.split('\0');
         let mut renames = HashMap::new();
@@ -175,13 +161,7 @@ impl LocalRepo {
         Ok(changed.map(str::to_owned).collect())
     }
 
-    fn diff(
-        &self,
-        options: &[&str],
-        base: &str,
-        side: Side<'_>,
-        paths: &[&str],
-    ) -> Result<Vec<u8>> {
+    fn diff(&self, options: &[&str], base: &str, side: Side<'_>, paths: &[&str]) -> Result<Vec<u8>> {
         let (command, revisions): (&[&str], &[&str]) = match side {
             Side::Index => (&["diff-index", "--cached"], &[base]),
             Side::WorkingTree => (&["diff-index"], &[base]),
@@ -194,12 +174,8 @@ impl LocalRepo {
     pub fn staged(&self) -> Result<Vec<Staged>> {
         let output = self.files(&["ls-files", "-s", "-z", "--full-name", "--", ":/"])?;
         let mut entries = Vec::new();
-        for line in output
-            .split(|byte| *byte == 0)
-            .filter(|line| !line.is_empty())
-        {
-            let entry = staged(line)
-                .ok_or_else(|| Failure::new("cannot read what git lists of the index"))?;
+        for line in output.split(|byte| *byte == 0).filter(|line| !line.is_empty()) {
+            let entry = staged(line).ok_or_else(|| Failure::new("cannot read what git lists of the index"))?;
             entries.push(entry);
         }
         Ok(entries)
@@ -207,14 +183,8 @@ impl LocalRepo {
 
     /// Returns the paths of which only the name is staged (`git add -N`).
     pub fn only_named(&self) -> Result<HashSet<Vec<u8>>> {
-        let output = self.files(&[
-            "diff-files",
-            "--diff-filter=A",
-            "--name-only",
-            "-z",
-            "--no-renames",
-            "--no-relative",
-        ])?;
+        let output =
+            self.files(&["diff-files", "--diff-filter=A", "--name-only", "-z", "--no-renames", "--no-relative"])?;
         Ok(output.split(|byte| *byte == 0).map(Vec::from).collect())
     }
 
@@ -237,17 +207,11 @@ impl LocalRepo {
     /// Returns the files of the working tree with one of these names that git does not track, ignored ones too, from the
     /// top.
     pub fn untracked(&self, names: &[&str]) -> Result<Vec<String>> {
-        let mut args: Vec<String> = ["ls-files", "-z", "--full-name", "--others", "--"]
-            .map(str::to_owned)
-            .into();
+        let mut args: Vec<String> = ["ls-files", "-z", "--full-name", "--others", "--"].map(str::to_owned).into();
         args.extend(names.iter().map(|name| format!(":(top,glob)**/{name}")));
         let output = self.files(&Vec::from_iter(args.iter().map(String::as_str)))?;
-        let paths = output
-            .split(|byte| *byte == 0)
-            .filter(|path| !path.is_empty());
-        Ok(paths
-            .map(|path| String::from_utf8_lossy(path).into_owned())
-            .collect())
+        let paths = output.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        Ok(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
     }
 
     /// Returns the stages of a path (from the top) that is not merged yet, each with its blob.
@@ -270,11 +234,7 @@ impl LocalRepo {
 }
 
 fn succeeded(output: Output) -> Result<Vec<u8>> {
-    if output.status.success() {
-        Ok(output.stdout)
-    } else {
-        Err(Failure::new(said(&output)))
-    }
+    if output.status.success() { Ok(output.stdout) } else { Err(Failure::new(said(&output))) }
 }
 
 /// Returns what git is asked about these paths, of which there is at least one. It looks at no other file where there
@@ -293,11 +253,7 @@ fn status_arguments(among: &BTreeSet<String>) -> Vec<String> {
     ];
     let pathspecs = shallow(among).into_iter();
     let pathspecs = pathspecs.map(|place| format!(":(top,literal){place}"));
-    STATUS
-        .map(str::to_owned)
-        .into_iter()
-        .chain(pathspecs)
-        .collect()
+    STATUS.map(str::to_owned).into_iter().chain(pathspecs).collect()
 }
 
 /// Returns the paths of an answer, with git's letter for what each is on disk.
@@ -313,8 +269,7 @@ fn status_among(answer: &[u8], among: &BTreeSet<String>) -> Vec<(char, String)> 
 impl Staged {
     /// Returns whether it is staged, and the object is the empty blob, of either hash.
     pub fn is_empty(&self) -> bool {
-        self.stage == 0
-            && (self.id.starts_with("e69de29bb2d1d643") || self.id.starts_with("473a0f4c3be8a936"))
+        self.stage == 0 && (self.id.starts_with("e69de29bb2d1d643") || self.id.starts_with("473a0f4c3be8a936"))
     }
 }
 

@@ -29,27 +29,18 @@ impl LocalRepo {
         if let Some((scope, value)) = &configured
             && value.is_empty()
         {
-            return Err(Failure::new(
-                "`core.hooksPath` is set to nothing, so that git finds no hooks",
-            )
-            .hint(format!("git config --{scope} --unset-all core.hooksPath")));
+            return Err(Failure::new("`core.hooksPath` is set to nothing, so that git finds no hooks")
+                .hint(format!("git config --{scope} --unset-all core.hooksPath")));
         }
-        let output = self.run(
-            &["rev-parse", "--git-path", "hooks", "--git-common-dir"],
-            None,
-        )?;
+        let output = self.run(&["rev-parse", "--git-path", "hooks", "--git-common-dir"], None)?;
         if !output.status.success() {
             return Err(Failure::new(said(&output)));
         }
         let stdout = text(&output)?;
-        let here = std::env::current_dir()
-            .map_err(|error| Failure::new(format!("the current directory is gone: {error}")))?;
+        let here =
+            std::env::current_dir().map_err(|error| Failure::new(format!("the current directory is gone: {error}")))?;
         match stdout.lines().collect::<Vec<_>>()[..] {
-            [directory, common] => Ok(Hooks {
-                directory: here.join(directory),
-                common: here.join(common),
-                configured,
-            }),
+            [directory, common] => Ok(Hooks { directory: here.join(directory), common: here.join(common), configured }),
             _ => Err(Failure::new("git named no directory for hooks")),
         }
     }
@@ -63,10 +54,7 @@ impl LocalRepo {
         if output.status.success() {
             Ok(text(&output)?.trim_end().to_owned())
         } else {
-            Err(Failure::new(format!(
-                "git cannot read object {id}: {}",
-                said(&output)
-            )))
+            Err(Failure::new(format!("git cannot read object {id}: {}", said(&output))))
         }
     }
 }

@@ -27,18 +27,14 @@ impl LocalRepo {
         if output.status.success() {
             Ok(Some(output.stdout))
         } else {
-            Err(Failure::new(format!(
-                "git cannot read object {id}: {}",
-                said(&output)
-            )))
+            Err(Failure::new(format!("git cannot read object {id}: {}", said(&output))))
         }
     }
 
     /// Returns whether this is a partial clone: some objects are fetched when they are needed only.
     pub fn is_partial(&self) -> Result<bool> {
         Ok(self.settings()?.iter().any(|one| {
-            one.key == "extensions.partialclone"
-                || (one.key.starts_with("remote.") && one.key.ends_with(".promisor"))
+            one.key == "extensions.partialclone" || (one.key.starts_with("remote.") && one.key.ends_with(".promisor"))
         }))
     }
 }

@@ -13,8 +13,7 @@ impl LocalRepo {
     pub fn remotes(&self) -> Result<BTreeSet<&str>> {
         let settings = self.settings()?.iter();
         // Other settings may be about a remote that is not there.
-        let named =
-            settings.filter_map(|one| one.key.strip_prefix("remote.")?.strip_suffix(".url"));
+        let named = settings.filter_map(|one| one.key.strip_prefix("remote.")?.strip_suffix(".url"));
         Ok(named.collect())
     }
 
@@ -59,20 +58,14 @@ impl LocalRepo {
     pub fn push(&self, remote: &str, commit: &str, branch: &str) -> Result<()> {
         failpoint::before("push");
         let refspec = format!("{commit}:{branch}");
-        self.talk(&["push", "--quiet", "--end-of-options", remote, &refspec])
-            .map(drop)
+        self.talk(&["push", "--quiet", "--end-of-options", remote, &refspec]).map(drop)
     }
 
     /// Speaks to a remote as the user would on the same terminal: git may ask for a password.
     fn talk(&self, args: &[&str]) -> Result<Output> {
         let mut command = self.command();
         command.env_remove("GIT_TERMINAL_PROMPT").args(args);
-        let output = process::run(&mut command, None, Limits::default(), Terminal::Shared)
-            .map_err(not_run)?;
-        if output.status.success() {
-            Ok(output)
-        } else {
-            Err(Failure::new(said(&output)))
-        }
+        let output = process::run(&mut command, None, Limits::default(), Terminal::Shared).map_err(not_run)?;
+        if output.status.success() { Ok(output) } else { Err(Failure::new(said(&output))) }
     }
 }

@@ -99,8 +99,7 @@ impl LocalRepo {
     /// the way.
     pub fn add_worktree(&self, directory: &Path, commit: &str, again: bool) -> Result<()> {
         let mut git = self.command();
-        git.args(["worktree", "add", "--quiet", "--detach"])
-            .args(["--lock", "--reason", UNFINISHED]);
+        git.args(["worktree", "add", "--quiet", "--detach"]).args(["--lock", "--reason", UNFINISHED]);
         if again {
             git.args(["--force", "--force"]);
         }
@@ -108,9 +107,7 @@ impl LocalRepo {
         failpoint::before("make the worktree");
         ok(run::<&str>(git, &[], None)?)
             .map(drop)
-            .map_err(|failure| {
-                failure.context(format_args!("no worktree at `{}`", directory.display()))
-            })
+            .map_err(|failure| failure.context(format_args!("no worktree at `{}`", directory.display())))
     }
 
     /// Lets a worktree that was made here have a branch (a full name) checked out, which is where its files are from.
@@ -126,8 +123,7 @@ impl LocalRepo {
     /// Removes a linked worktree with everything in it, finished or not.
     pub fn remove_worktree(&self, directory: &Path) -> Result<()> {
         let mut git = self.command();
-        git.args(["worktree", "remove", "--force", "--force", "--"])
-            .arg(directory);
+        git.args(["worktree", "remove", "--force", "--force", "--"]).arg(directory);
         failpoint::before("remove the worktree");
         ok(run::<&str>(git, &[], None)?).map(drop)
     }
@@ -146,11 +142,7 @@ impl LocalRepo {
         untied(&mut git);
         git.current_dir(directory);
         let output = run(git, args, None)?;
-        if output.status.success() {
-            Ok(())
-        } else {
-            Err(Failure::new(said(&output)))
-        }
+        if output.status.success() { Ok(()) } else { Err(Failure::new(said(&output))) }
     }
 }
 
@@ -166,14 +158,7 @@ fn git_dir(directory: &Path) -> Option<PathBuf> {
 /// Returns the branch that git has set aside in a worktree, by its full name, and what for: `git worktree list` shows a
 /// detached HEAD only (`worktree.c`, `is_worktree_being_rebased`).
 fn set_aside(git_dir: PathBuf) -> Option<(String, Amid)> {
-    let read = |name: &str| {
-        Some(
-            fs::read_to_string(git_dir.join(name))
-                .ok()?
-                .trim()
-                .to_owned(),
-        )
-    };
+    let read = |name: &str| Some(fs::read_to_string(git_dir.join(name)).ok()?.trim().to_owned());
     for name in ["rebase-merge/head-name", "rebase-apply/head-name"] {
         if let Some(name) = read(name).filter(|name| name.starts_with("refs/heads/")) {
             return Some((name, Amid::Rebase));

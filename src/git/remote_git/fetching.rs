@@ -73,13 +73,7 @@ impl RemoteGit {
     }
 
     /// The same for a part of what `url` has.
-    fn fetching_part(
-        &self,
-        directory: &Path,
-        url: &str,
-        filter: &str,
-        terminal: Terminal,
-    ) -> Command {
+    fn fetching_part(&self, directory: &Path, url: &str, filter: &str, terminal: Terminal) -> Command {
         let mut remote = self.to(url);
         remote.set(&format!("remote.{REMOTE}.promisor"), "true");
         remote.set(&format!("remote.{REMOTE}.partialclonefilter"), filter);
@@ -101,9 +95,7 @@ impl RemoteGit {
         let mut input = None;
         let refspecs = |references: &[&str]| -> Vec<String> {
             let numbered = references.iter().enumerate();
-            numbered
-                .map(|(number, reference)| format!("+{reference}:refs/kl/{number}"))
-                .collect()
+            numbered.map(|(number, reference)| format!("+{reference}:refs/kl/{number}")).collect()
         };
         let mut command = match wanted {
             Wanted::Commits(references) => {

@@ -72,10 +72,7 @@ fn split_login(url: &str) -> (String, Option<(String, String, Option<String>)>) 
 impl RemoteGit {
     /// Returns the same that connects to no other addresses.
     pub(crate) fn pinned(&self, pinned: Option<Pinned>) -> Self {
-        RemoteGit {
-            pinned,
-            ..self.clone()
-        }
+        RemoteGit { pinned, ..self.clone() }
     }
 
     /// Returns the same to speak to a URL, as the remote [`REMOTE`].
@@ -92,19 +89,10 @@ impl RemoteGit {
                 None => to.set(&format!("credential.{place}.username"), user),
             }
         }
-        if let Some(Pinned {
-            host,
-            port,
-            addresses,
-        }) = &self.pinned
-        {
+        if let Some(Pinned { host, port, addresses }) = &self.pinned {
             let listed: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
             if is_http(&bare) {
-                let to_where = if listed.is_empty() {
-                    NOWHERE.to_owned()
-                } else {
-                    listed.join(",")
-                };
+                let to_where = if listed.is_empty() { NOWHERE.to_owned() } else { listed.join(",") };
                 to.set("http.curloptResolve", format!("{host}:{port}:{to_where}"));
             } else {
                 let address = listed.first().map_or(NOWHERE, String::as_str);
@@ -115,9 +103,7 @@ impl RemoteGit {
                 };
                 let ssh = self.ssh();
                 let alias = argument(&alias);
-                to.spoken.ssh = Some(format!(
-                    "{ssh} -o HostName={address} -o HostKeyAlias={alias}"
-                ));
+                to.spoken.ssh = Some(format!("{ssh} -o HostName={address} -o HostKeyAlias={alias}"));
             }
         }
         to
@@ -142,11 +128,7 @@ impl RemoteGit {
             command.args(["config", "--get", "core.sshCommand"]);
             let output = process::run(&mut command, None, Limits::default(), Terminal::Detached);
             let output = output.ok().filter(|output| output.status.success())?;
-            Some(
-                String::from_utf8_lossy(&output.stdout)
-                    .trim_end()
-                    .to_owned(),
-            )
+            Some(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
         };
         variable("GIT_SSH_COMMAND")
             .or_else(configured)

@@ -9,11 +9,7 @@ fn change(text: &str, wanted: &[(&str, &str)]) -> Result<String, EditError> {
     change_in(text, &references, wanted)
 }
 
-fn change_in(
-    text: &str,
-    references: &[Reference],
-    wanted: &[(&str, &str)],
-) -> Result<String, EditError> {
+fn change_in(text: &str, references: &[Reference], wanted: &[(&str, &str)]) -> Result<String, EditError> {
     let edits: Vec<Edit<'_>> = wanted
         .iter()
         .map(|(field, value)| Edit {
@@ -49,16 +45,11 @@ fn style_and_everything_around_stay() {
 
 #[test]
 fn block_scalars_are_not_edited() {
-    let plugin =
-        "{apiVersion: builtin, kind: PatchTransformer, metadata: {name: x},\n  path: FILE}";
+    let plugin = "{apiVersion: builtin, kind: PatchTransformer, metadata: {name: x},\n  path: FILE}";
     for (text, field, place) in [
         ("resources:\n- a\n- |-\n  b\n", "resources[1]", (4, 3)),
         ("resources: [a]\ncrds:\n- >-\n   b\n", "crds[0]", (4, 4)),
-        (
-            &format!("transformers:\n- >-\n  {plugin}\n"),
-            "transformers[0]#PatchTransformer.path",
-            (3, 3),
-        ),
+        (&format!("transformers:\n- >-\n  {plugin}\n"), "transformers[0]#PatchTransformer.path", (3, 3)),
     ] {
         let error = change(text, &[(field, "c")]).unwrap_err();
         assert!(error.message.contains("is not edited"), "{text}{error}");
@@ -95,35 +86,18 @@ fn an_anchor_carries_its_value_only_where_it_is_wanted() {
         "resources: [&a x, new]\ncrds: [*a]\nnamePrefix: *a\n"
     );
     // All references the same: the other user gets what it had.
-    let same = [
-        ("resources[0]", "new"),
-        ("resources[1]", "new"),
-        ("crds[0]", "new"),
-    ];
-    assert_eq!(
-        change(before, &same).unwrap(),
-        "resources: [&a new, *a]\ncrds: [*a]\nnamePrefix: x\n"
-    );
+    let same = [("resources[0]", "new"), ("resources[1]", "new"), ("crds[0]", "new")];
+    assert_eq!(change(before, &same).unwrap(), "resources: [&a new, *a]\ncrds: [*a]\nnamePrefix: x\n");
     // Each its own.
-    let each = [
-        ("resources[0]", "1"),
-        ("resources[1]", "2"),
-        ("crds[0]", "3"),
-    ];
-    assert_eq!(
-        change(before, &each).unwrap(),
-        "resources: [&a '1', '2']\ncrds: ['3']\nnamePrefix: x\n"
-    );
+    let each = [("resources[0]", "1"), ("resources[1]", "2"), ("crds[0]", "3")];
+    assert_eq!(change(before, &each).unwrap(), "resources: [&a '1', '2']\ncrds: ['3']\nnamePrefix: x\n");
 }
 
 #[test]
 fn a_shared_list_changes_for_all_or_not_at_all() {
     let before = "resources: &l [a, b]\ncrds: *l\n";
     let both = [("resources[0]", "c"), ("crds[0]", "c")];
-    assert_eq!(
-        change(before, &both).unwrap(),
-        "resources: &l [c, b]\ncrds: *l\n"
-    );
+    assert_eq!(change(before, &both).unwrap(), "resources: &l [c, b]\ncrds: *l\n");
     let one = change(before, &[("resources[0]", "c")]).unwrap_err();
     assert!(one.message.contains("shares this value"), "{one}");
     let differ = change(before, &[("resources[0]", "c"), ("crds[0]", "d")]).unwrap_err();
@@ -133,14 +107,8 @@ fn a_shared_list_changes_for_all_or_not_at_all() {
 #[test]
 fn a_merge_key_is_followed() {
     let before = "configMapGenerator:\n- &a {name: x, envs: [e]}\n- {<<: *a, name: z}\n";
-    let both = [
-        ("configMapGenerator[0].envs[0]", "f"),
-        ("configMapGenerator[1].envs[0]", "f"),
-    ];
-    assert_eq!(
-        change(before, &both).unwrap(),
-        "configMapGenerator:\n- &a {name: x, envs: [f]}\n- {<<: *a, name: z}\n"
-    );
+    let both = [("configMapGenerator[0].envs[0]", "f"), ("configMapGenerator[1].envs[0]", "f")];
+    assert_eq!(change(before, &both).unwrap(), "configMapGenerator:\n- &a {name: x, envs: [f]}\n- {<<: *a, name: z}\n");
     assert!(change(before, &both[..1]).is_err());
 }
 
@@ -149,17 +117,11 @@ const INLINE: &str = "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {
 const INLINE_EDITS: [(&str, &str); 3] = [
     ("generators[0]#ConfigMapGenerator[0].files[0]", "k=a"),
     ("generators[0]#ConfigMapGenerator[0].envs[0]", "e"),
-    (
-        "generators[0]#HelmChartInflationGenerator[1].valuesFile",
-        "p",
-    ),
+    ("generators[0]#HelmChartInflationGenerator[1].valuesFile", "p"),
 ];
 
 fn inline_after() -> String {
-    INLINE
-        .replace("k=https://h/a", "k=a")
-        .replace("\"b\"", "\"e\"")
-        .replace("'https://h/p'", "'p'")
+    INLINE.replace("k=https://h/a", "k=a").replace("\"b\"", "\"e\"").replace("'https://h/p'", "'p'")
 }
 
 #[test]
@@ -189,10 +151,8 @@ fn quotes_with_yaml_inside_are_written_anew() {
 #[test]
 fn all_documents_of_a_plugin_file_can_be_edited() {
     let references = read_plugin(INLINE.as_bytes()).unwrap().references;
-    let edits: Vec<(&str, &str)> = INLINE_EDITS
-        .iter()
-        .map(|(field, value)| (field.trim_start_matches("generators[0]#"), *value))
-        .collect();
+    let edits: Vec<(&str, &str)> =
+        INLINE_EDITS.iter().map(|(field, value)| (field.trim_start_matches("generators[0]#"), *value)).collect();
     let after = change_in(INLINE, &references, &edits).unwrap();
     assert_eq!(after, inline_after());
 }
@@ -238,16 +198,12 @@ fn without_repo(text: &str) -> Result<String, String> {
     let edits: Vec<_> = notes
         .iter()
         .filter_map(|note| match &note.kind {
-            NoteKind::RemoteChart {
-                repo_spot: spot, ..
-            } => Some(Edit { spot, value: None }),
+            NoteKind::RemoteChart { repo_spot: spot, .. } => Some(Edit { spot, value: None }),
             _ => None,
         })
         .collect();
     assert!(!edits.is_empty(), "no repo in {text}");
-    edit(text.as_bytes(), &edits)
-        .map(|bytes| String::from_utf8(bytes).unwrap())
-        .map_err(|error| error.message)
+    edit(text.as_bytes(), &edits).map(|bytes| String::from_utf8(bytes).unwrap()).map_err(|error| error.message)
 }
 
 #[test]
@@ -257,18 +213,9 @@ fn a_field_goes_and_everything_around_it_stays() {
             "# top\nhelmCharts:\n  # ours\n  - name: a # kept\n    # about it\n    repo: https://h # gone\n    version: 1.2.3\n",
             "# top\nhelmCharts:\n  # ours\n  - name: a # kept\n    # about it\n    version: 1.2.3\n",
         ),
-        (
-            "helmCharts:\n-   repo: https://h\n\n    name: a\n- name: b\n",
-            "helmCharts:\n-   name: a\n- name: b\n",
-        ),
-        (
-            "helmCharts:\n- repo: https://h\n  # which\n  name: a\n",
-            "helmCharts:\n- # which\n  name: a\n",
-        ),
-        (
-            "helmCharts:\r\n- name: a\r\n  repo: 'https://h'",
-            "helmCharts:\r\n- name: a\r\n",
-        ),
+        ("helmCharts:\n-   repo: https://h\n\n    name: a\n- name: b\n", "helmCharts:\n-   name: a\n- name: b\n"),
+        ("helmCharts:\n- repo: https://h\n  # which\n  name: a\n", "helmCharts:\n- # which\n  name: a\n"),
+        ("helmCharts:\r\n- name: a\r\n  repo: 'https://h'", "helmCharts:\r\n- name: a\r\n"),
         (
             "helmCharts: [{name: a, repo: https://h, version: v1}, {repo: https://i, name: b}, {name: c, repo: 'https://j'}]\n",
             "helmCharts: [{name: a, version: v1}, {name: b}, {name: c}]\n",
@@ -291,12 +238,7 @@ fn inline_configurations_keep_their_form() {
     let plugin = "apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {name: x}\nname: a\nrepo: https://h # c\nversion: v1\n";
     let expected = plugin.replace("repo: https://h # c\n", "");
     assert_eq!(without_repo(plugin).unwrap(), expected);
-    let inline = |text: &str| {
-        format!(
-            "generators:\n- |-\n  {}\n# end\n",
-            text.trim_end().replace('\n', "\n  ")
-        )
-    };
+    let inline = |text: &str| format!("generators:\n- |-\n  {}\n# end\n", text.trim_end().replace('\n', "\n  "));
     assert_eq!(without_repo(&inline(plugin)).unwrap(), inline(&expected));
 }
 

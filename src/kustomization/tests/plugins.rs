@@ -36,67 +36,34 @@ fn every_path_of_the_built_in_plugins_is_found() {
             "env: a\nenvs: [b]\nfiles: [c, k=d]\nliterals: [x=y]",
             "envs[0]=b files[0]=c files[1]=d",
         ),
-        (
-            "SecretGenerator",
-            "env: a\nenvs: [b]\nfiles: [c]",
-            "envs[0]=b files[0]=c",
-        ),
+        ("SecretGenerator", "env: a\nenvs: [b]\nfiles: [c]", "envs[0]=b files[0]=c"),
         ("PatchTransformer", "path: a\ntarget: {path: b}", "path=a"),
         ("PatchJson6902Transformer", "path: a\njsonOp: b", "path=a"),
-        (
-            "PatchStrategicMergeTransformer",
-            "paths: [a, '{kind: X, metadata: {name: x}}']\npatches: b",
-            "paths[0]=a",
-        ),
-        (
-            "ReplacementTransformer",
-            "replacements: [{path: a}, {source: {path: b}}]",
-            "replacements[0].path=a",
-        ),
+        ("PatchStrategicMergeTransformer", "paths: [a, '{kind: X, metadata: {name: x}}']\npatches: b", "paths[0]=a"),
+        ("ReplacementTransformer", "replacements: [{path: a}, {source: {path: b}}]", "replacements[0].path=a"),
         (
             "HelmChartInflationGenerator",
             "name: x\nvaluesFile: a\nadditionalValuesFiles: [b]",
             "valuesFile=a additionalValuesFiles[0]=b",
         ),
-        (
-            "ValueAddTransformer",
-            "targetFilePath: a\nvalue: b\ntargets: [{fieldPath: c}]",
-            "targetFilePath=a",
-        ),
+        ("ValueAddTransformer", "targetFilePath: a\nvalue: b\ntargets: [{fieldPath: c}]", "targetFilePath=a"),
         ("PrefixTransformer", "path: a\nfiles: [b]", ""),
         ("LabelTransformer", "path: a", ""),
         ("NamespaceTransformer", "path: a", ""),
     ] {
-        let wanted: Vec<_> = wanted
-            .split_whitespace()
-            .map(|w| format!("{kind}.{w}"))
-            .collect();
+        let wanted: Vec<_> = wanted.split_whitespace().map(|w| format!("{kind}.{w}")).collect();
         let text = builtin(kind, rest);
         assert_eq!(plugin_references(&text), wanted);
-        assert!(
-            plugin(&text)
-                .references
-                .iter()
-                .all(|r| r.accepts == Accepts::File)
-        );
+        assert!(plugin(&text).references.iter().all(|r| r.accepts == Accepts::File));
     }
 }
 
 #[test]
 fn keys_of_plugins_follow_the_rules_of_objects() {
     let config = |rest: &str| builtin("ConfigMapGenerator", rest);
-    assert_eq!(
-        plugin_references(&config("Files: [a]")),
-        ["ConfigMapGenerator.files[0]=a"]
-    );
-    assert_eq!(
-        plugin_references(&config("unknown: {a: 1}\nfiles: ['yes']")),
-        ["ConfigMapGenerator.files[0]=yes"]
-    );
-    assert_eq!(
-        plugin_references(&config("x: &a [b]\nfiles: *a")),
-        ["ConfigMapGenerator.files[0]=b"]
-    );
+    assert_eq!(plugin_references(&config("Files: [a]")), ["ConfigMapGenerator.files[0]=a"]);
+    assert_eq!(plugin_references(&config("unknown: {a: 1}\nfiles: ['yes']")), ["ConfigMapGenerator.files[0]=yes"]);
+    assert_eq!(plugin_references(&config("x: &a [b]\nfiles: *a")), ["ConfigMapGenerator.files[0]=b"]);
     let key = &plugin(&config("files:\n- a/b?c")).references[0].key;
     assert_eq!(*key, Some(GeneratorKey::Implied("b?c".to_owned())));
 }
@@ -106,11 +73,7 @@ fn bad_plugins_are_refused() {
     let config = |rest: &str| builtin("ConfigMapGenerator", rest);
     for (text, line, message) in [
         (config("files: [a]\nfiles: [b]"), 5, "there twice"),
-        (
-            config("Files: [a]\nfiles: [b]"),
-            5,
-            "the same field is in line 4",
-        ),
+        (config("Files: [a]\nfiles: [b]"), 5, "the same field is in line 4"),
         (config("foo: {a: 1, a: 2}"), 4, "there twice"),
         (config("files: a"), 4, "expected a list"),
         (config("files: [1]"), 4, "expected a string"),
@@ -120,10 +83,7 @@ fn bad_plugins_are_refused() {
         ("a: [\n".to_owned(), 1, "not valid YAML"),
     ] {
         let found = problem(&text);
-        assert!(
-            found.0 == line && found.1.contains(message),
-            "{text}{found:?}"
-        );
+        assert!(found.0 == line && found.1.contains(message), "{text}{found:?}");
     }
 }
 
@@ -132,10 +92,7 @@ fn all_documents_count() {
     let one = builtin("PatchTransformer", "path: a");
     let two = builtin("PatchTransformer", "path: b");
     let text = format!("---\n# c\n--- # d\n{one}---\t# e\n{{}}\n---\r\n{two}");
-    assert_eq!(
-        plugin_references(&text),
-        ["PatchTransformer[0].path=a", "PatchTransformer[1].path=b"]
-    );
+    assert_eq!(plugin_references(&text), ["PatchTransformer[0].path=a", "PatchTransformer[1].path=b"]);
     assert_eq!(plugin_references(""), [""; 0]);
 }
 
@@ -164,14 +121,10 @@ fn objects_are_plain_yaml_or_refused() {
         let text = builtin("PatchTransformer", rest);
         let positions = [read_plugin(text.as_bytes()).unwrap_err().problems, {
             let inline = text.replace('\n', "\n  ");
-            read(format!("transformers:\n- |\n  {inline}\n").as_bytes())
-                .unwrap_err()
-                .problems
+            read(format!("transformers:\n- |\n  {inline}\n").as_bytes()).unwrap_err().problems
         }];
         for problems in positions {
-            let is_named = problems
-                .iter()
-                .any(|problem| problem.message.contains(what));
+            let is_named = problems.iter().any(|problem| problem.message.contains(what));
             assert!(is_named, "{rest}: {problems:?}");
         }
         let (line, why) = read_object(&text, 0).unwrap_err();
@@ -204,44 +157,14 @@ validators: ['', '{}']
     let found: Vec<_> = good(text)
         .references
         .into_iter()
-        .map(|r| {
-            (
-                r.field,
-                r.accepts,
-                r.line,
-                r.column,
-                r.end_line,
-                r.end_column,
-            )
-        })
+        .map(|r| (r.field, r.accepts, r.line, r.column, r.end_line, r.end_column))
         .collect();
     let wanted = [
         ("generators[0]", Accepts::Plugin, 3, 3, 3, 12),
-        (
-            "generators[1]#ConfigMapGenerator.files[0]",
-            Accepts::File,
-            9,
-            11,
-            9,
-            12,
-        ),
-        (
-            "generators[1]#ConfigMapGenerator.files[1]",
-            Accepts::File,
-            9,
-            14,
-            9,
-            17,
-        ),
+        ("generators[1]#ConfigMapGenerator.files[0]", Accepts::File, 9, 11, 9, 12),
+        ("generators[1]#ConfigMapGenerator.files[1]", Accepts::File, 9, 14, 9, 17),
         // Where in a quoted scalar something stands cannot be said, so the whole scalar is named.
-        (
-            "generators[2]#SecretGenerator.envs[0]",
-            Accepts::File,
-            10,
-            3,
-            10,
-            81,
-        ),
+        ("generators[2]#SecretGenerator.envs[0]", Accepts::File, 10, 3, 10, 81),
     ];
     let wanted = wanted.map(|(field, b, c, d, e, f)| (field.to_owned(), b, c, d, e, f));
     assert_eq!(found, wanted);
@@ -267,32 +190,14 @@ fn a_text_that_may_be_yaml_is_never_a_path() {
         "https://h/a\rb",
         "https://h/a\u{2028}b",
     ];
-    for field in [
-        "generators",
-        "transformers",
-        "validators",
-        "patchesStrategicMerge",
-    ] {
+    for field in ["generators", "transformers", "validators", "patchesStrategicMerge"] {
         for text in texts {
-            let quoted = text
-                .replace('\n', "\\n")
-                .replace('\r', "\\r")
-                .replace('\t', "\\t");
+            let quoted = text.replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t");
             let quoted = quoted.replace('\u{85}', "\\N").replace('\u{2028}', "\\L");
-            let found = read(format!("{field}: [\"{quoted}\"]\n").as_bytes())
-                .unwrap_err()
-                .problems;
+            let found = read(format!("{field}: [\"{quoted}\"]\n").as_bytes()).unwrap_err().problems;
             assert!(found[0].message.starts_with("neither a path nor"), "{text}");
         }
-        for path in [
-            "a",
-            "a:b",
-            "https://h/a?b=c:d",
-            "a[b]",
-            "./{a}",
-            "a b",
-            "a:",
-        ] {
+        for path in ["a", "a:b", "https://h/a?b=c:d", "a[b]", "./{a}", "a b", "a:"] {
             let text = format!("{field}: ['{path}']\n");
             assert_eq!(references(&text), [format!("{field}[0]={path}")]);
         }
@@ -310,11 +215,7 @@ fn broken_inline_configurations_are_noted() {
     ] {
         for field in ["generators", "patchesStrategicMerge"] {
             let text = format!("{field}:\n- |-\n  {}\n", yaml.replace("\n  ", "\n    "));
-            let text = if why.starts_with("mapping") {
-                text
-            } else {
-                text.replace("\n    ", "\n  ")
-            };
+            let text = if why.starts_with("mapping") { text } else { text.replace("\n    ", "\n  ") };
             let found = read(text.as_bytes()).unwrap_err().problems;
             assert!(found[0].message.starts_with("neither a path nor"), "{text}");
             assert!(found[0].message.contains(why), "{found:?}");
@@ -331,9 +232,7 @@ fn problems_inside_are_placed_outside() {
 }
 
 fn runtime(metadata: &str) -> FunctionRuntime {
-    let text = format!(
-        "apiVersion: x/v1\nkind: Foo\nmetadata:\n  name: x\n{metadata}spec: {{url: https://h/a}}\n"
-    );
+    let text = format!("apiVersion: x/v1\nkind: Foo\nmetadata:\n  name: x\n{metadata}spec: {{url: https://h/a}}\n");
     let notes = plugin(&text).notes;
     assert_eq!(notes.len(), 1);
     match notes.into_iter().next().unwrap().kind {
@@ -351,34 +250,21 @@ fn functions_are_noted() {
         let annotation = |spec: &str| format!("  annotations:\n    {name}: |\n{spec}");
         assert_eq!(
             runtime(&annotation("      exec: {path: ./a.sh}\n")),
-            FunctionRuntime::Exec {
-                path: "./a.sh".to_owned()
-            }
+            FunctionRuntime::Exec { path: "./a.sh".to_owned() }
         );
         assert_eq!(
-            runtime(&annotation(
-                "      container:\n        image: i\n        network: true\n"
-            )),
-            FunctionRuntime::Container {
-                image: "i".to_owned(),
-                network: true,
-            }
+            runtime(&annotation("      container:\n        image: i\n        network: true\n")),
+            FunctionRuntime::Container { image: "i".to_owned(), network: true }
         );
         assert_eq!(runtime(&annotation("      {[\n")), FunctionRuntime::Unknown);
     }
     assert_eq!(
         runtime("  configFn: {container: {image: i}}\n"),
-        FunctionRuntime::Container {
-            image: "i".to_owned(),
-            network: false,
-        }
+        FunctionRuntime::Container { image: "i".to_owned(), network: false }
     );
     assert_eq!(
         runtime("  annotations: {config.kubernetes.io/container: i}\n"),
-        FunctionRuntime::Container {
-            image: "i".to_owned(),
-            network: false,
-        }
+        FunctionRuntime::Container { image: "i".to_owned(), network: false }
     );
 }
 
@@ -391,10 +277,7 @@ fn other_plugins_are_noted() {
     assert_eq!(file.notes[0].field, "generators[0]#Foo");
     assert_eq!(
         file.notes[0].kind,
-        NoteKind::LegacyPlugin {
-            api_version: "team.example.com/v1".to_owned(),
-            kind: "Foo".to_owned(),
-        }
+        NoteKind::LegacyPlugin { api_version: "team.example.com/v1".to_owned(), kind: "Foo".to_owned() }
     );
 }
 
@@ -419,17 +302,9 @@ generators:
     assert_eq!(program.field, "generators[0]#A.exec.path");
     assert_eq!((program.line, program.column), (10, 17));
     assert_eq!((program.end_line, program.end_column), (10, 24));
-    let edited = edit(
-        text.as_bytes(),
-        &[Edit {
-            spot: &program.spot,
-            value: Some("localized-files/h/fn.sh".to_owned()),
-        }],
-    );
-    assert_eq!(
-        String::from_utf8(edited.unwrap()).unwrap(),
-        text.replace("./fn.sh", "localized-files/h/fn.sh")
-    );
+    let edited =
+        edit(text.as_bytes(), &[Edit { spot: &program.spot, value: Some("localized-files/h/fn.sh".to_owned()) }]);
+    assert_eq!(String::from_utf8(edited.unwrap()).unwrap(), text.replace("./fn.sh", "localized-files/h/fn.sh"));
     for none in ["exec: {path: fn}", "exec: {path: ''}", "{["] {
         let text = format!(
             "apiVersion: a/v1\nkind: A\nmetadata:\n  name: a\n  annotations:\n    config.kubernetes.io/function: |\n      {none}\n"
@@ -440,18 +315,9 @@ generators:
 
 #[test]
 fn charts_in_plugins_are_noted() {
-    let text = builtin(
-        "HelmChartInflationGenerator",
-        "name: a\nrepo: https://h\nversion: 1.0.0\nchartHome: c",
-    );
+    let text = builtin("HelmChartInflationGenerator", "name: a\nrepo: https://h\nversion: 1.0.0\nchartHome: c");
     let notes = plugin(&text).notes;
     let fields: Vec<_> = notes.iter().map(|n| n.field.as_str()).collect();
-    assert_eq!(
-        fields,
-        [
-            "HelmChartInflationGenerator",
-            "HelmChartInflationGenerator.chartHome",
-        ]
-    );
+    assert_eq!(fields, ["HelmChartInflationGenerator", "HelmChartInflationGenerator.chartHome",]);
     assert!(matches!(&notes[0].kind, NoteKind::RemoteChart { name, .. } if name == "a"));
 }

@@ -9,13 +9,7 @@ fn problems(text: &str) -> Vec<Problem> {
 fn problem(text: &str) -> String {
     let problems = problems(text);
     assert_eq!(problems.len(), 1, "{problems:#?}");
-    let Problem {
-        line,
-        column,
-        field,
-        message,
-        ..
-    } = &problems[0];
+    let Problem { line, column, field, message, .. } = &problems[0];
     format!("{line}:{column} {field}: {message}")
 }
 
@@ -30,61 +24,25 @@ fn unknown_fields_are_named() {
 #[test]
 fn wrong_types_are_named() {
     for (text, wanted) in [
-        (
-            "resources: a\n",
-            "1:12 resources: expected a list, found a string",
-        ),
-        (
-            "resources: {a: b}\n",
-            "1:12 resources: expected a list, found a mapping",
-        ),
-        (
-            "resources: [[a]]\n",
-            "1:13 resources[0]: expected a string, found a list",
-        ),
-        (
-            "resources:\n- yes\n",
-            "2:3 resources[0]: expected a string, found the boolean `yes`",
-        ),
-        (
-            "resources: [a, 1_0]\n",
-            "1:16 resources[1]: expected a string, found the number `1_0`",
-        ),
-        (
-            "generators: [{kind: x}]\n",
-            "1:14 generators[0]: expected a string, found a mapping",
-        ),
-        (
-            "patches: [a]\n",
-            "1:11 patches[0]: expected a mapping, found a string",
-        ),
-        (
-            "openapi: {path: 1}\n",
-            "1:17 openapi.path: expected a string, found the number `1`",
-        ),
+        ("resources: a\n", "1:12 resources: expected a list, found a string"),
+        ("resources: {a: b}\n", "1:12 resources: expected a list, found a mapping"),
+        ("resources: [[a]]\n", "1:13 resources[0]: expected a string, found a list"),
+        ("resources:\n- yes\n", "2:3 resources[0]: expected a string, found the boolean `yes`"),
+        ("resources: [a, 1_0]\n", "1:16 resources[1]: expected a string, found the number `1_0`"),
+        ("generators: [{kind: x}]\n", "1:14 generators[0]: expected a string, found a mapping"),
+        ("patches: [a]\n", "1:11 patches[0]: expected a mapping, found a string"),
+        ("openapi: {path: 1}\n", "1:17 openapi.path: expected a string, found the number `1`"),
         ("- a\n", "1:1 : expected a mapping, found a list"),
         ("abc\n", "1:1 : expected a mapping, found a string"),
-        (
-            "<<: a\nresources: []\n",
-            "1:1 : the merge key `<<` needs a mapping without one, or a list of them",
-        ),
-        (
-            "~: a\nresources: []\n",
-            "1:1 : not valid YAML: a key that is not a plain or quoted string",
-        ),
+        ("<<: a\nresources: []\n", "1:1 : the merge key `<<` needs a mapping without one, or a list of them"),
+        ("~: a\nresources: []\n", "1:1 : not valid YAML: a key that is not a plain or quoted string"),
     ] {
         assert_eq!(problem(text), wanted);
     }
-    assert_eq!(
-        problems("resources: [yes]\n")[0].hints,
-        ["quote it: `\"yes\"`"]
-    );
+    assert_eq!(problems("resources: [yes]\n")[0].hints, ["quote it: `\"yes\"`"]);
     for (text, hint) in [
         ("patches: [a.yaml]\n", "say what it is: `- path: a.yaml`"),
-        (
-            "patches:\n- |-\n  kind: A\n  metadata: {name: b}\n",
-            "say what it is: `- patch: |-`",
-        ),
+        ("patches:\n- |-\n  kind: A\n  metadata: {name: b}\n", "say what it is: `- patch: |-`"),
     ] {
         assert_eq!(problems(text)[0].hints, [hint]);
     }
@@ -93,18 +51,9 @@ fn wrong_types_are_named() {
 #[test]
 fn kinds_and_versions_must_fit() {
     for (text, wanted) in [
-        (
-            "kind: Foo\n",
-            "kind should be Kustomization or Component, not `Foo`",
-        ),
-        (
-            "kind: kustomization\n",
-            "kind should be Kustomization or Component, not `kustomization`",
-        ),
-        (
-            "apiVersion: foo/v1\n",
-            "apiVersion for Kustomization should be kustomize.config.k8s.io/v1beta1",
-        ),
+        ("kind: Foo\n", "kind should be Kustomization or Component, not `Foo`"),
+        ("kind: kustomization\n", "kind should be Kustomization or Component, not `kustomization`"),
+        ("apiVersion: foo/v1\n", "apiVersion for Kustomization should be kustomize.config.k8s.io/v1beta1"),
         (
             "apiVersion: kustomize.config.k8s.io/v1alpha1\n",
             "apiVersion for Kustomization should be kustomize.config.k8s.io/v1beta1",
@@ -116,17 +65,10 @@ fn kinds_and_versions_must_fit() {
     ] {
         let found = problems(&format!("{text}resources: []\n"));
         assert_eq!(found.len(), 1, "{found:?}");
-        assert_eq!(
-            (found[0].message.as_str(), found[0].kind),
-            (wanted, ProblemKind::WrongKind)
-        );
+        assert_eq!((found[0].message.as_str(), found[0].kind), (wanted, ProblemKind::WrongKind));
     }
-    assert_eq!(
-        problems("kind: Foo\napiVersion: v1\nresources: []\n").len(),
-        2
-    );
-    let flux =
-        problems("apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nspec: {}\n");
+    assert_eq!(problems("kind: Foo\napiVersion: v1\nresources: []\n").len(), 2);
+    let flux = problems("apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nspec: {}\n");
     assert!(flux[0].hints[0].contains("Flux"), "{flux:?}");
 }
 
@@ -174,15 +116,8 @@ fn invalid_yaml_is_refused_with_its_place() {
     ] {
         let found = problems(text);
         assert_eq!(found.len(), 1);
-        assert_eq!(
-            (found[0].line, found[0].column),
-            (line, column),
-            "{text}: {found:?}"
-        );
-        assert!(
-            found[0].message.len() > "not valid YAML: ".len(),
-            "{found:?}"
-        );
+        assert_eq!((found[0].line, found[0].column), (line, column), "{text}: {found:?}");
+        assert!(found[0].message.len() > "not valid YAML: ".len(), "{found:?}");
     }
     let found = read(b"a\nb\xc3\xa9\xff").unwrap_err().problems;
     assert_eq!((found[0].line, found[0].column), (2, 3));
@@ -272,10 +207,7 @@ fn aliases_do_not_nest_without_end() {
 fn conflict_markers_are_called_so() {
     let text = "resources:\n- a.yaml\n<<<<<<< HEAD\n- b.yaml\n||||||| base\n=======\n- c.yaml\n>>>>>>> topic\n";
     for text in [text.to_owned(), text.replace('\n', "\r\n")] {
-        assert_eq!(
-            problem(&text),
-            "3:1 : conflict markers: two sides of a merge changed the same lines"
-        );
+        assert_eq!(problem(&text), "3:1 : conflict markers: two sides of a merge changed the same lines");
     }
     let half = problem("resources:\n- a.yaml\n<<<<<<< HEAD\n- b.yaml\n");
     assert!(half.contains("not valid YAML"), "{half}");

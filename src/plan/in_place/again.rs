@@ -97,11 +97,7 @@ impl TurnBack<'_> {
 
     /// Returns the files of the user that hold the plugin configurations which a reference names: that file, or the
     /// resources of that root.
-    fn configurations(
-        &self,
-        directory: &str,
-        reference: &Reference,
-    ) -> Result<Vec<(String, bool)>> {
+    fn configurations(&self, directory: &str, reference: &Reference) -> Result<Vec<(String, bool)>> {
         let mut found = Vec::new();
         let mut seen = BTreeSet::new();
         let mut todo: Vec<Resolved> = self.leads(directory, reference)?.into_iter().collect();
@@ -111,8 +107,7 @@ impl TurnBack<'_> {
                 Resolved::Directory { path: directory } if seen.insert(directory.clone()) => {
                     for name in FILE_NAMES {
                         let place = path::join(&directory, name);
-                        let Resolved::File { path, .. } = tree::resolve(&**self.tree, &place)?
-                        else {
+                        let Resolved::File { path, .. } = tree::resolve(&**self.tree, &place)? else {
                             continue;
                         };
                         let Ok(read) = kustomization::read(&self.tree.read(&path)?) else {
@@ -172,10 +167,7 @@ impl TurnBack<'_> {
     fn url(&self, directory: &str, reference: &Reference) -> Result<Option<String>> {
         let from = |place: &str| {
             let file = self.owned.get(place)?;
-            let label = file
-                .remote
-                .as_ref()
-                .filter(|label| self.labels.contains(*label))?;
+            let label = file.remote.as_ref().filter(|label| self.labels.contains(*label))?;
             let mut remotes = self.held.remotes.iter();
             let remote = remotes.find(|remote| remote.label() == *label)?;
             Some((remote, file.source.as_deref()))

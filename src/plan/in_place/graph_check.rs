@@ -18,50 +18,35 @@ pub(super) fn assert_whole(
     in_place: &InPlace,
     again: &BTreeSet<String>,
 ) -> Result<(), Failures> {
-    let old: HashMap<&str, &Root> = before
-        .roots
-        .iter()
-        .filter(|root| root.source == 0)
-        .map(|root| (root.directory.as_str(), root))
-        .collect();
+    let old: HashMap<&str, &Root> =
+        before.roots.iter().filter(|root| root.source == 0).map(|root| (root.directory.as_str(), root)).collect();
     let mut failures = Vec::new();
     for (id, root) in after.roots.iter().enumerate() {
         for (index, edge) in root.edges.iter().enumerate() {
             let Origin::Tree { path, .. } = &after.files[edge.from].origin else {
                 continue;
             };
-            let leads = !matches!(edge.target, Target::Remote | Target::Broken)
-                || after.left.contains(&(id, index));
+            let leads = !matches!(edge.target, Target::Remote | Target::Broken) || after.left.contains(&(id, index));
             if leads || !in_place.localized.files.contains_key(path) {
                 continue;
             }
             let text = &edge.reference.text;
             let is_kept = edge.reference.accepts == Accepts::Plugin
-                && path::resolve(&root.directory, text)
-                    .is_some_and(|path| in_place.kept.contains(&path));
+                && path::resolve(&root.directory, text).is_some_and(|path| in_place.kept.contains(&path));
             let was_broken = old.get(root.directory.as_str()).is_some_and(|root| {
                 let stays = |old: &Edge| old.target == Target::Broken || !again.is_empty();
-                root.edges
-                    .iter()
-                    .any(|old| is_same(old, edge) && stays(old))
+                root.edges.iter().any(|old| is_same(old, edge) && stays(old))
             });
             if !is_kept && !was_broken {
                 failures.push(
-                    Failure::new(format!(
-                        "the result does not hold together: `{}` leads nowhere",
-                        redact::url(text)
-                    ))
-                    .at(after.location(edge.from, &edge.reference))
-                    .hint("this is a defect of git-kustomize-localize: please report it with the kustomization"),
+                    Failure::new(format!("the result does not hold together: `{}` leads nowhere", redact::url(text)))
+                        .at(after.location(edge.from, &edge.reference))
+                        .hint("this is a defect of git-kustomize-localize: please report it with the kustomization"),
                 );
             }
         }
     }
-    if failures.is_empty() {
-        Ok(())
-    } else {
-        Err(Failures(failures))
-    }
+    if failures.is_empty() { Ok(()) } else { Err(Failures(failures)) }
 }
 
 fn is_same(old: &Edge, edge: &Edge) -> bool {

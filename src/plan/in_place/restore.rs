@@ -42,11 +42,7 @@ pub(super) fn restore(
             places.push(Box::new(ObjectTree::of_here(repo.clone(), tree)?));
         }
     }
-    let mut upstream = Upstream {
-        held,
-        remotes,
-        found: BTreeMap::new(),
-    };
+    let mut upstream = Upstream { held, remotes, found: BTreeMap::new() };
     for file in edited {
         let is_it = |bytes: &Vec<u8>| sha256_hex(bytes) == file.sha256;
         let bytes = places
@@ -77,20 +73,14 @@ struct Upstream<'a> {
 impl Upstream<'_> {
     fn file(&mut self, file: &StoredFile) -> Option<Vec<u8>> {
         let label = file.remote.as_ref()?;
-        let remote = self
-            .held
-            .remotes
-            .iter()
-            .find(|remote| remote.label() == *label)?;
+        let remote = self.held.remotes.iter().find(|remote| remote.label() == *label)?;
         let bytes = match (self.found(remote)?, &file.source) {
             (Found::File(file), None) => file.bytes.to_vec(),
             // A licence may be a link, and is what that leads to.
-            (Found::Root(repository), Some(source)) => {
-                match tree::resolve(&*repository.tree, source).ok()? {
-                    Resolved::File { path, .. } => repository.tree.read(&path).ok()?,
-                    _ => return None,
-                }
-            }
+            (Found::Root(repository), Some(source)) => match tree::resolve(&*repository.tree, source).ok()? {
+                Resolved::File { path, .. } => repository.tree.read(&path).ok()?,
+                _ => return None,
+            },
             _ => return None,
         };
         rewritten(bytes, file)
@@ -102,8 +92,7 @@ impl Upstream<'_> {
             // A chart that was brought in is a file of the user like any other.
             let wanted = wanted(remote)?;
             let answer = self.remotes.resolve(&[wanted]).pop();
-            self.found
-                .insert(label.clone(), answer.and_then(Result::ok));
+            self.found.insert(label.clone(), answer.and_then(Result::ok));
         }
         self.found.get(&label).cloned().flatten()
     }
@@ -122,14 +111,8 @@ fn rewritten(bytes: Vec<u8>, file: &StoredFile) -> Option<Vec<u8>> {
     let edits: Vec<Edit<'_>> = references
         .iter()
         .filter_map(|reference| {
-            let (now, _) = file
-                .rewritten
-                .iter()
-                .find(|(_, before)| is_same(reference, before, directory))?;
-            Some(Edit {
-                spot: &reference.spot,
-                value: Some(now.clone()),
-            })
+            let (now, _) = file.rewritten.iter().find(|(_, before)| is_same(reference, before, directory))?;
+            Some(Edit { spot: &reference.spot, value: Some(now.clone()) })
         })
         .collect();
     kustomization::edit(&bytes, &edits).ok()

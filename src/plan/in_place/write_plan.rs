@@ -32,8 +32,7 @@ fn there(workspace: &Workspace, place: &str, sha256: &str, mode: Option<bool>) -
     Ok(match workspace.tree.entry(place)? {
         None => There::Nothing,
         Some(Entry::File { executable })
-            if mode.is_none_or(|mode| mode == executable)
-                && sha256_hex(&workspace.tree.read(place)?) == sha256 =>
+            if mode.is_none_or(|mode| mode == executable) && sha256_hex(&workspace.tree.read(place)?) == sha256 =>
         {
             There::Same
         }
@@ -45,9 +44,7 @@ fn there(workspace: &Workspace, place: &str, sha256: &str, mode: Option<bool>) -
 /// Returns whether the mode of a file on disk means anything.
 fn has_modes(workspace: &Workspace) -> Result<bool> {
     Ok(match &workspace.files {
-        Files::WorkingTree { repo, .. } => {
-            repo.config("core.filemode")?.as_deref() != Some("false")
-        }
+        Files::WorkingTree { repo, .. } => repo.config("core.filemode")?.as_deref() != Some("false"),
         Files::Commit { .. } | Files::Disk { .. } | Files::Tree(_) => true,
     })
 }
@@ -112,20 +109,13 @@ impl<'a> WritePlan<'a> {
 
     /// Compares a stored file with the disk.
     fn stored(&self, file: &StoredFile) -> Result<There> {
-        there(
-            self.workspace,
-            &file.path,
-            &file.sha256,
-            self.modes.then_some(file.executable),
-        )
+        there(self.workspace, &file.path, &file.sha256, self.modes.then_some(file.executable))
     }
 
     /// Returns the directory of the chart that a file belongs to, if the chart is the user's from then on.
     pub(super) fn vendored(&self, place: &str) -> Option<&'a str> {
         let vendored = self.localized.vendored.iter();
-        vendored
-            .map(String::as_str)
-            .find(|directory| path::is_in(place, directory))
+        vendored.map(String::as_str).find(|directory| path::is_in(place, directory))
     }
 
     fn is_local(&self, place: &str) -> bool {
@@ -149,8 +139,7 @@ impl<'a> WritePlan<'a> {
                     }
                 }
                 Some(stored)
-                    if (&stored.remote, &stored.source) != (&file.remote, &file.source)
-                        && is_used(graph, place) =>
+                    if (&stored.remote, &stored.source) != (&file.remote, &file.source) && is_used(graph, place) =>
                 {
                     failures.push(
                         Failure::new(format!(
@@ -167,27 +156,17 @@ impl<'a> WritePlan<'a> {
         failures.extend(self.unstaged()?);
         if !edited.is_empty() {
             failures.push(
-                Failure::new(format!(
-                    "localized files were edited by hand: {}",
-                    listed(&edited)
-                ))
-                .hint("to discard the edits: --overwrite"),
+                Failure::new(format!("localized files were edited by hand: {}", listed(&edited)))
+                    .hint("to discard the edits: --overwrite"),
             );
         }
         if !unknown.is_empty() {
             failures.push(
-                Failure::new(format!(
-                    "files are in the way that the lock does not list: {}",
-                    listed(&unknown)
-                ))
-                .hint("move them away, then run the same command again"),
+                Failure::new(format!("files are in the way that the lock does not list: {}", listed(&unknown)))
+                    .hint("move them away, then run the same command again"),
             );
         }
-        if failures.is_empty() {
-            Ok(())
-        } else {
-            Err(Failures(failures))
-        }
+        if failures.is_empty() { Ok(()) } else { Err(Failures(failures)) }
     }
 
     /// Refuses to edit files of the user that differ from the index: the edit could not be told apart from what was
@@ -207,19 +186,14 @@ impl<'a> WritePlan<'a> {
         }
         let unstaged = repo.unstaged_paths(&edits)?;
         let tracked = repo.tracked_paths()?;
-        let differ: Vec<String> = edits
-            .into_iter()
-            .filter(|place| unstaged.contains(place) || !tracked.contains_key(place))
-            .collect();
+        let differ: Vec<String> =
+            edits.into_iter().filter(|place| unstaged.contains(place) || !tracked.contains_key(place)).collect();
         if differ.is_empty() {
             return Ok(None);
         }
         Ok(Some(
-            Failure::new(format!(
-                "these files would be edited, and differ from the index: {}",
-                listed(&differ)
-            ))
-            .hint(stage(&differ)),
+            Failure::new(format!("these files would be edited, and differ from the index: {}", listed(&differ)))
+                .hint(stage(&differ)),
         ))
     }
 
@@ -237,12 +211,8 @@ impl<'a> WritePlan<'a> {
         let graph = &after.graph;
         let used: BTreeSet<&str> = graph.own_paths().collect();
         // Carried directories and charts are only of use as a whole.
-        let mut whole: Vec<String> = graph
-            .carried
-            .iter()
-            .filter(|carried| carried.source == 0)
-            .map(|carried| carried.path.clone())
-            .collect();
+        let mut whole: Vec<String> =
+            graph.carried.iter().filter(|carried| carried.source == 0).map(|carried| carried.path.clone()).collect();
         for chart in graph.named_charts() {
             if let Place::There(path) = chart.place {
                 whole.push(path);
@@ -259,11 +229,7 @@ impl<'a> WritePlan<'a> {
                 _ => {}
             }
         }
-        let reached: BTreeSet<&str> = graph
-            .roots
-            .iter()
-            .map(|root| root.directory.as_str())
-            .collect();
+        let reached: BTreeSet<&str> = graph.roots.iter().map(|root| root.directory.as_str()).collect();
         let roots = self.workspace.kustomizations()?.roots();
         let may_be_used = |file: &StoredFile| {
             if is_unread
@@ -308,9 +274,7 @@ impl<'a> WritePlan<'a> {
         let is_kept = |file: &StoredFile| kept.iter().any(|one| one.path == file.path);
         let is_of = |file: &StoredFile, directory: &str| {
             let mut kept = kept.iter().filter(|one| one.remote == file.remote);
-            kept.any(|one| {
-                path::is_in(&one.path, directory) && license::covered(&one.path).is_none()
-            })
+            kept.any(|one| path::is_in(&one.path, directory) && license::covered(&one.path).is_none())
         };
         ours(self.held)
             .filter(|file| file.remote.is_some() && !brought.contains(file.path.as_str()))
@@ -345,11 +309,7 @@ impl<'a> WritePlan<'a> {
     }
 
     /// Returns the removal of files that nothing needs any more.
-    pub(super) fn removals(
-        &self,
-        gone: &[&StoredFile],
-        overwrite: bool,
-    ) -> Result<Vec<Change>, Failures> {
+    pub(super) fn removals(&self, gone: &[&StoredFile], overwrite: bool) -> Result<Vec<Change>, Failures> {
         let mut changes = Vec::new();
         let mut edited = Vec::new();
         for file in gone.iter().filter(|file| home(&file.path).is_some()) {
@@ -357,10 +317,7 @@ impl<'a> WritePlan<'a> {
                 There::Nothing => {}
                 There::Another if !overwrite => edited.push(file.path.clone()),
                 There::NoFile => edited.push(file.path.clone()),
-                There::Same | There::Another => changes.push(Change {
-                    path: file.path.clone(),
-                    to: None,
-                }),
+                There::Same | There::Another => changes.push(Change { path: file.path.clone(), to: None }),
             }
         }
         if edited.is_empty() {
@@ -381,11 +338,7 @@ impl<'a> WritePlan<'a> {
             path: (*place).to_owned(),
             to: Some((file.content.bytes().into(), file.executable)),
         };
-        let different = || {
-            self.places
-                .iter()
-                .filter(|(_, _, there)| *there != There::Same)
-        };
+        let different = || self.places.iter().filter(|(_, _, there)| *there != There::Same);
         let brought = different().filter(|(place, ..)| !self.is_local(place));
         let edited = different().filter(|(place, ..)| self.is_local(place));
         brought.chain(edited).map(change).collect()
@@ -393,17 +346,10 @@ impl<'a> WritePlan<'a> {
 
     /// Returns the references that change on disk.
     pub(super) fn rewritten(&self) -> Vec<Rewritten> {
-        let changed: BTreeSet<&str> = self
-            .places
-            .iter()
-            .filter(|(_, _, there)| *there != There::Same)
-            .map(|(place, ..)| *place)
-            .collect();
+        let changed: BTreeSet<&str> =
+            self.places.iter().filter(|(_, _, there)| *there != There::Same).map(|(place, ..)| *place).collect();
         let rewritten = self.localized.rewritten.iter();
-        rewritten
-            .filter(|one| changed.contains(one.path.as_str()))
-            .cloned()
-            .collect()
+        rewritten.filter(|one| changed.contains(one.path.as_str())).cloned().collect()
     }
 }
 

@@ -29,19 +29,12 @@ pub(super) struct Asked {
 pub(super) fn take_out(explored: &mut Explored, held: &Lock) -> Asked {
     let failed = failed(explored);
     let graph = &explored.graph;
-    let mut unresolved: BTreeSet<Location> = failed
-        .iter()
-        .map(|reference| location(graph, *reference))
-        .collect();
+    let mut unresolved: BTreeSet<Location> = failed.iter().map(|reference| location(graph, *reference)).collect();
     let is_own = |trouble: &&Trouble| {
         let is_start = trouble.file.is_none_or(|file| graph.is_start(file));
-        trouble.kind == TroubleKind::Chart
-            || (is_start && remote_reference(graph, trouble).is_none())
+        trouble.kind == TroubleKind::Chart || (is_start && remote_reference(graph, trouble).is_none())
     };
-    let own = explored
-        .troubles
-        .iter()
-        .filter(|trouble| is_remote(graph, trouble));
+    let own = explored.troubles.iter().filter(|trouble| is_remote(graph, trouble));
     let own = own.filter(is_own);
     unresolved.extend(own.filter_map(|trouble| trouble.failure.location.as_deref().cloned()));
     let not_asked = failed
@@ -62,18 +55,10 @@ pub(super) fn take_out(explored: &mut Explored, held: &Lock) -> Asked {
         };
         explored.graph.roots[*root].edges[*index].target = target;
     }
-    forget_unreached(
-        &mut explored.graph,
-        explored.starts.iter().flatten().copied().collect(),
-    );
+    forget_unreached(&mut explored.graph, explored.starts.iter().flatten().copied().collect());
     let mut references = resolved(&explored.graph);
     references.extend(unresolved.iter().cloned());
-    Asked {
-        references: references.len(),
-        unresolved: unresolved.len(),
-        kept: kept.len(),
-        not_asked,
-    }
+    Asked { references: references.len(), unresolved: unresolved.len(), kept: kept.len(), not_asked }
 }
 
 /// Returns whether a lock holds what a reference names, and the directory in it.
@@ -82,9 +67,7 @@ fn is_held(edge: &Edge, held: &Lock) -> bool {
         return false;
     };
     match (wanted.locked(held), &wanted.spec) {
-        (Some(Remote::Git(git)), Some(spec)) => {
-            git.paths.contains(&GitRemote::path(&spec.directory()))
-        }
+        (Some(Remote::Git(git)), Some(spec)) => git.paths.contains(&GitRemote::path(&spec.directory())),
         (entry, _) => entry.is_some(),
     }
 }
@@ -96,9 +79,7 @@ fn location(graph: &Graph, (root, edge): Reference) -> Location {
 
 /// Returns the remote reference that a trouble is about.
 fn remote_reference(graph: &Graph, trouble: &Trouble) -> Option<Reference> {
-    trouble
-        .edge
-        .filter(|(root, edge)| plan::is_remote(&graph.roots[*root].edges[*edge].reference))
+    trouble.edge.filter(|(root, edge)| plan::is_remote(&graph.roots[*root].edges[*edge].reference))
 }
 
 /// Returns whether a failed reference can be reported: it is the user's, or the lock can name it as left. Otherwise the
@@ -177,13 +158,10 @@ fn forget_unreached(graph: &mut Graph, starts: Vec<RootId>) {
 /// Returns the places of everything remote that was brought in.
 fn resolved(graph: &Graph) -> BTreeSet<Location> {
     let edges = graph.roots.iter().flat_map(|root| &root.edges);
-    let references = edges
-        .filter(|edge| is_to_remote(graph, edge.target))
-        .map(|edge| graph.location(edge.from, &edge.reference));
+    let references =
+        edges.filter(|edge| is_to_remote(graph, edge.target)).map(|edge| graph.location(edge.from, &edge.reference));
     let charts = graph.charts.iter().filter(|chart| chart.brought.is_some());
-    references
-        .chain(charts.map(|chart| graph.note_location(chart.note)))
-        .collect()
+    references.chain(charts.map(|chart| graph.note_location(chart.note))).collect()
 }
 
 #[cfg(test)]

@@ -73,15 +73,16 @@ fn no_application_set_may_take_what_is_added() {
     for (patterns, expected) in [
         ("{path: '*'}", None),
         ("{path: '*/*'}", Some("`app/localized-files`")),
-        (
-            "{path: '*/*'}, {path: '*/localized-files', exclude: true}",
-            None,
-        ),
+        ("{path: '*/*'}, {path: '*/localized-files', exclude: true}", None),
         ("{path: 'other/*'}", None),
     ] {
         let found = in_place(&[("argo/set.yaml", &set(patterns))]);
         let expected: Vec<String> = expected
-            .map(|place| format!("ApplicationSet apps (argo/set.yaml:1) would make an application of {place}, which localizing adds"))
+            .map(|place| {
+                format!(
+                    "ApplicationSet apps (argo/set.yaml:1) would make an application of {place}, which localizing adds"
+                )
+            })
             .into_iter()
             .collect();
         assert_eq!(found, expected, "{patterns}");
@@ -91,10 +92,7 @@ fn no_application_set_may_take_what_is_added() {
 #[test]
 fn flux_may_not_build_what_nothing_names() {
     let clusters = flux("./");
-    let objects = [
-        ("clusters/source.yaml", SOURCE),
-        ("clusters/apps.yaml", &clusters),
-    ];
+    let objects = [("clusters/source.yaml", SOURCE), ("clusters/apps.yaml", &clusters)];
     // It lies beside a kustomization, which Flux does not look into.
     assert_eq!(in_place(&objects), [""; 0]);
     let mut tree = repository(APP);

@@ -13,51 +13,34 @@ use crate::walk::{Remotes, Start};
 use crate::workspace::Workspace;
 
 const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\n";
-const APP: &str =
-    "# ours\nresources:\n- https://h/o/base//apps/db?ref=v1\n- https://h/map.yaml\n- own.yaml\n";
+const APP: &str = "# ours\nresources:\n- https://h/o/base//apps/db?ref=v1\n- https://h/map.yaml\n- own.yaml\n";
 
 /// One repository and one file; what else is requested is not there.
 pub(super) fn upstream() -> Upstreams {
-    Upstreams::default()
-        .file("https://h/map.yaml", MAP)
-        .repository(
-            "https://h/o/base",
-            &[
-                (
-                    "apps/db/kustomization.yaml",
-                    "namePrefix: db-\nresources: [../shared, map.yaml]\n",
-                ),
-                ("apps/db/map.yaml", MAP),
-                ("apps/shared/kustomization.yaml", "resources: []\n"),
-            ],
-        )
+    Upstreams::default().file("https://h/map.yaml", MAP).repository(
+        "https://h/o/base",
+        &[
+            ("apps/db/kustomization.yaml", "namePrefix: db-\nresources: [../shared, map.yaml]\n"),
+            ("apps/db/map.yaml", MAP),
+            ("apps/shared/kustomization.yaml", "resources: []\n"),
+        ],
+    )
 }
 
 pub(super) fn repository(app: &str) -> MemoryTree {
     tree(&[("app/kustomization.yaml", app), ("app/own.yaml", MAP)])
 }
 
-fn planned_in_place(
-    tree: MemoryTree,
-    options: &Options,
-    remotes: &mut dyn Remotes,
-) -> Result<Plan, Failures> {
+fn planned_in_place(tree: MemoryTree, options: &Options, remotes: &mut dyn Remotes) -> Result<Plan, Failures> {
     let workspace = Workspace::of_tree(Rc::new(tree))?;
     in_place::plan(&workspace, &in_place::Request::default(), options, remotes)
 }
 
-pub(super) fn copied(
-    tree: MemoryTree,
-    options: &Options,
-    remotes: &mut dyn Remotes,
-) -> Result<Plan, Failures> {
+pub(super) fn copied(tree: MemoryTree, options: &Options, remotes: &mut dyn Remotes) -> Result<Plan, Failures> {
     let workspace = Workspace::of_tree(Rc::new(tree))?;
     let target = copy::Target {
         start: Start {
-            source: crate::walk::Source {
-                scope: "app".to_owned(),
-                ..workspace.source()
-            },
+            source: crate::walk::Source { scope: "app".to_owned(), ..workspace.source() },
             directory: "app".to_owned(),
         },
         name: "app".to_owned(),
@@ -102,11 +85,7 @@ fn in_place_only_the_references_change() {
     );
     assert!(!written.contains_key("app/own.yaml"));
     assert_eq!(plan.lock.remotes.len(), 2);
-    let names: Vec<&str> = plan
-        .affected
-        .iter()
-        .map(|root| root.name.as_str())
-        .collect();
+    let names: Vec<&str> = plan.affected.iter().map(|root| root.name.as_str()).collect();
     assert_eq!(names, ["app"]);
     // All of it is there now.
     let again = planned_in_place(tree, &Options::default(), &mut Upstreams::default()).unwrap();
@@ -117,11 +96,7 @@ fn in_place_only_the_references_change() {
 fn a_copy_holds_everything_and_leaves_the_source_alone() {
     let plan = copied(repository(APP), &Options::default(), &mut upstream()).unwrap();
     let (tree, written) = applied(repository(APP), &plan);
-    assert!(
-        written
-            .keys()
-            .all(|path| path.starts_with("localized-app/"))
-    );
+    assert!(written.keys().all(|path| path.starts_with("localized-app/")));
     assert_eq!(written["localized-app/own.yaml"], MAP);
     assert_eq!(plan.lock.target.as_deref(), Some("app"));
     assert!(matches!(&plan.affected[0].original, Original::Directory(place) if place.is_empty()));
@@ -129,25 +104,15 @@ fn a_copy_holds_everything_and_leaves_the_source_alone() {
     assert_eq!(Lock::parse(lock.as_bytes(), LOCK_NAME).unwrap(), plan.lock);
     // Nothing in it is remote any more.
     let tree: Rc<dyn Listing> = Rc::new(tree);
-    let start = crate::walk::Source {
-        tree,
-        scope: "localized-app".to_owned(),
-        repository: None,
-    };
-    let start = Start {
-        source: start,
-        directory: "localized-app".to_owned(),
-    };
+    let start = crate::walk::Source { tree, scope: "localized-app".to_owned(), repository: None };
+    let start = Start { source: start, directory: "localized-app".to_owned() };
     crate::walk::walk(start, None, &crate::walk::Options::default()).unwrap();
 }
 
 #[test]
 fn the_locked_versions_give_the_same_result() {
     let first = copied(repository(APP), &Options::default(), &mut upstream()).unwrap();
-    let again = Options {
-        overwrite: false,
-        trailers: first.lock.trailers,
-    };
+    let again = Options { overwrite: false, trailers: first.lock.trailers };
     let second = copied(repository(APP), &again, &mut upstream()).unwrap();
     let written = |plan: &Plan| applied(MemoryTree::default(), plan).1;
     assert_eq!(written(&first), written(&second));

@@ -60,11 +60,7 @@ impl LeftWhat {
     pub fn label(&self) -> String {
         match self {
             LeftWhat::Reference { url } => url.clone(),
-            LeftWhat::Chart {
-                url,
-                chart,
-                version,
-            } => chart_label(url, chart, version.as_deref()),
+            LeftWhat::Chart { url, chart, version } => chart_label(url, chart, version.as_deref()),
             LeftWhat::Image { image } => image.clone(),
         }
     }

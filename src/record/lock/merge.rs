@@ -33,9 +33,7 @@ impl Lock {
         let mut lock = ours.clone();
         let mut both = Vec::new();
         for remote in &theirs.remotes {
-            let before = base
-                .and_then(|base| base.get(remote.key()))
-                .map(Remote::digest);
+            let before = base.and_then(|base| base.get(remote.key())).map(Remote::digest);
             match ours.position(remote.key()) {
                 None => lock.remotes.push(remote.clone()),
                 Some(index) => both.extend(join(&mut lock.remotes[index], remote, before.as_ref())),
@@ -56,8 +54,7 @@ impl Lock {
         }
         lock.left = left.into_values().collect();
         let files = theirs.files.iter().chain(&ours.files);
-        let files: BTreeMap<&str, &StoredFile> =
-            files.map(|file| (file.path.as_str(), file)).collect();
+        let files: BTreeMap<&str, &StoredFile> = files.map(|file| (file.path.as_str(), file)).collect();
         lock.files = files.into_values().cloned().collect();
         lock.sort();
         Merged { lock, both }
@@ -68,11 +65,7 @@ impl Lock {
 fn join(ours: &mut Remote, theirs: &Remote, before: Option<&Digest>) -> Option<Both> {
     let was = ours.digest();
     let is = theirs.digest();
-    let mut joined = if before == Some(&was) {
-        theirs.clone()
-    } else {
-        ours.clone()
-    };
+    let mut joined = if before == Some(&was) { theirs.clone() } else { ours.clone() };
     for side in [&*ours, theirs] {
         joined.through_mut().extend(side.through().iter().cloned());
         if let (Remote::Git(git), Remote::Git(side)) = (&mut joined, side) {
@@ -81,11 +74,7 @@ fn join(ours: &mut Remote, theirs: &Remote, before: Option<&Digest>) -> Option<B
     }
     *ours = joined;
     let is_clear = was == is || before == Some(&was) || before == Some(&is);
-    (!is_clear).then(|| Both {
-        label: theirs.label(),
-        ours: was,
-        theirs: is,
-    })
+    (!is_clear).then(|| Both { label: theirs.label(), ours: was, theirs: is })
 }
 
 #[cfg(test)]
@@ -98,9 +87,7 @@ mod tests {
             let parts: Vec<&str> = entry.split('.').collect();
             let (commit, paths) = (parts[1].repeat(40), parts[2].replace('+', ", "));
             let name = parts[0];
-            format!(
-                "- {{url: \"https://h/{name}\", ref: main, commit: \"{commit}\", paths: [{paths}]}}\n"
-            )
+            format!("- {{url: \"https://h/{name}\", ref: main, commit: \"{commit}\", paths: [{paths}]}}\n")
         };
         let entries: String = entries.split(' ').map(entry).collect();
         Lock::parse(format!("version: 1\nremotes:\n{entries}").as_bytes(), "x").unwrap()

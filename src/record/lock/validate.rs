@@ -17,13 +17,7 @@ type Checked = Result<(), String>;
 
 /// Checks the values, and that nothing is there twice.
 pub(super) fn validate(lock: &Lock) -> Result<(), Problem> {
-    let at = |list, index| {
-        move |message| Problem {
-            list,
-            index,
-            message,
-        }
-    };
+    let at = |list, index| move |message| Problem { list, index, message };
     if let Some(target) = &lock.target {
         // A remote target may hold a secret.
         let checked = valid::target(target).map_err(|reason| format!("the target {reason}"));
@@ -35,23 +29,17 @@ pub(super) fn validate(lock: &Lock) -> Result<(), Problem> {
     let mut seen = BTreeSet::new();
     for (index, entry) in lock.remotes.iter().enumerate() {
         let is_new = seen.insert(entry.key());
-        remote(entry)
-            .and_then(|()| once(is_new, "remote", &entry.label()))
-            .map_err(at("remotes", index))?;
+        remote(entry).and_then(|()| once(is_new, "remote", &entry.label())).map_err(at("remotes", index))?;
     }
     let mut seen = BTreeSet::new();
     for (index, entry) in lock.left.iter().enumerate() {
         let is_new = seen.insert(&entry.what);
-        left(entry)
-            .and_then(|()| once(is_new, "entry", &entry.what.label()))
-            .map_err(at("left", index))?;
+        left(entry).and_then(|()| once(is_new, "entry", &entry.what.label())).map_err(at("left", index))?;
     }
     let mut seen = BTreeSet::new();
     for (index, entry) in lock.files.iter().enumerate() {
         let is_new = seen.insert(entry.path.as_str());
-        file(entry)
-            .and_then(|()| once(is_new, "file", &entry.path))
-            .map_err(at("files", index))?;
+        file(entry).and_then(|()| once(is_new, "file", &entry.path)).map_err(at("files", index))?;
     }
     // Everything is a file, so nothing may be the directory of something else. Sorted by components, a
     // directory comes right before what is in it.
@@ -60,15 +48,9 @@ pub(super) fn validate(lock: &Lock) -> Result<(), Problem> {
     sorted.sort_by(|(_, a), (_, b)| a.split('/').cmp(b.split('/')));
     for pair in sorted.windows(2) {
         if let [(_, above), (index, path)] = pair
-            && path
-                .strip_prefix(above)
-                .is_some_and(|rest| rest.starts_with('/'))
+            && path.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'))
         {
-            let message = format!(
-                "`{}` is a file and the directory of `{}`",
-                shown(above),
-                shown(path)
-            );
+            let message = format!("`{}` is a file and the directory of `{}`", shown(above), shown(path));
             return Err(at("files", *index)(message));
         }
     }
@@ -78,18 +60,12 @@ pub(super) fn validate(lock: &Lock) -> Result<(), Problem> {
 fn remote(remote: &Remote) -> Checked {
     let url = match remote {
         Remote::Git(git) => {
-            git.reference
-                .iter()
-                .try_for_each(|text| of("ref", text, valid::reference))?;
+            git.reference.iter().try_for_each(|text| of("ref", text, valid::reference))?;
             if !is_object_id(&git.commit) {
                 let commit = shown(&git.commit);
-                return Err(format!(
-                    "the commit `{commit}` is not 40 or 64 lower-case hex digits"
-                ));
+                return Err(format!("the commit `{commit}` is not 40 or 64 lower-case hex digits"));
             }
-            git.paths
-                .iter()
-                .try_for_each(|path| of("path", path, valid::path_or_top))?;
+            git.paths.iter().try_for_each(|path| of("path", path, valid::path_or_top))?;
             &git.url
         }
         Remote::File(file) => {
@@ -112,16 +88,10 @@ fn remote(remote: &Remote) -> Checked {
 pub(super) fn left_what(what: &LeftWhat) -> Checked {
     match what {
         LeftWhat::Reference { url } => address(url),
-        LeftWhat::Chart {
-            url,
-            chart,
-            version,
-        } => {
+        LeftWhat::Chart { url, chart, version } => {
             address(url)?;
             of("chart", chart, valid::chart)?;
-            version
-                .iter()
-                .try_for_each(|version| of("version", version, valid::chart_version))
+            version.iter().try_for_each(|version| of("version", version, valid::chart_version))
         }
         LeftWhat::Image { image } => of("image", image, valid::text_without_controls),
     }
@@ -129,10 +99,7 @@ pub(super) fn left_what(what: &LeftWhat) -> Checked {
 
 fn left(left: &Left) -> Checked {
     left_what(&left.what)?;
-    left.through
-        .iter()
-        .flatten()
-        .try_for_each(|label| address(label))?;
+    left.through.iter().flatten().try_for_each(|label| address(label))?;
     if left.through.contains(&Vec::new()) {
         return Err("nothing leads there".to_owned());
     }
@@ -143,19 +110,10 @@ fn file(file: &StoredFile) -> Checked {
     of("path", &file.path, valid::path)?;
     digest(&file.sha256)?;
     file.remote.iter().try_for_each(|remote| address(remote))?;
-    file.source
-        .iter()
-        .try_for_each(|source| of("source", source, valid::path))?;
+    file.source.iter().try_for_each(|source| of("source", source, valid::path))?;
     // Neither side of a rewritten reference is followed: it is shown, and written back as text.
-    if file
-        .rewritten
-        .iter()
-        .any(|(now, upstream)| now.is_empty() || upstream.is_empty())
-    {
-        return Err(format!(
-            "a rewritten reference of `{}` is empty",
-            shown(&file.path)
-        ));
+    if file.rewritten.iter().any(|(now, upstream)| now.is_empty() || upstream.is_empty()) {
+        return Err(format!("a rewritten reference of `{}` is empty", shown(&file.path)));
     }
     Ok(())
 }
@@ -163,9 +121,7 @@ fn file(file: &StoredFile) -> Checked {
 fn digest(sha256: &str) -> Checked {
     if !is_sha256(sha256) {
         let sha256 = shown(sha256);
-        return Err(format!(
-            "the sha256 `{sha256}` is not 64 lower-case hex digits"
-        ));
+        return Err(format!("the sha256 `{sha256}` is not 64 lower-case hex digits"));
     }
     Ok(())
 }

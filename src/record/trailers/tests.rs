@@ -46,19 +46,13 @@ fn verified(program: &str, not_built: &[&str]) -> Verified {
     Verified::Identical {
         same: 1,
         not_built: not_built.iter().map(|one| (*one).to_owned()).collect(),
-        by: Builder {
-            program: program.to_owned(),
-            arguments: Vec::new(),
-        },
+        by: Builder { program: program.to_owned(), arguments: Vec::new() },
     }
 }
 
 /// A record that differs from the others by its tree.
 fn numbered(number: u32) -> Trailers {
-    Trailers {
-        tree: Digest::GitTree(format!("{number:040x}")),
-        ..sorted(example())
-    }
+    Trailers { tree: Digest::GitTree(format!("{number:040x}")), ..sorted(example()) }
 }
 
 fn sorted(mut trailers: Trailers) -> Trailers {
@@ -85,11 +79,7 @@ impl Git {
 
     fn run(&self, args: &[&str], input: &str) -> String {
         let output = self.try_run(args, input);
-        assert!(
-            output.status.success(),
-            "git {args:?}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
 
@@ -120,12 +110,7 @@ impl Git {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        child
-            .stdin
-            .take()
-            .unwrap()
-            .write_all(input.as_bytes())
-            .unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
         child.wait_with_output().unwrap()
     }
 
@@ -142,22 +127,12 @@ impl Git {
         let format = "--format=%(trailers:only,unfold)";
         let by_log = self.run(&["log", "-1", format, &commit], "");
         assert_eq!(by_interpret.trim_end(), by_log.trim_end(), "{message}");
-        for key in [
-            "Target",
-            "Source",
-            "Remote",
-            "Tree",
-            "Verified",
-            "Not-Built",
-            "Tool",
-        ] {
+        for key in ["Target", "Source", "Remote", "Tree", "Verified", "Not-Built", "Tool"] {
             let key = format!("{PREFIX}{key}");
             let format = format!("--format=%(trailers:key={key})");
             let by_key = self.run(&["log", "-1", &format, &commit], "");
-            let expected: Vec<&str> = by_interpret
-                .lines()
-                .filter(|line| line.starts_with(&format!("{key}:")))
-                .collect();
+            let expected: Vec<&str> =
+                by_interpret.lines().filter(|line| line.starts_with(&format!("{key}:"))).collect();
             assert_eq!(by_key.trim_end().lines().collect::<Vec<_>>(), expected);
         }
         // commit-tree stored the message unchanged.
@@ -250,14 +225,8 @@ fn trailers_of_the_user_stay_trailers() {
     let git = Git::new();
     let cases: [(&str, &[&str]); 7] = [
         ("Subject\n\nFixes: #1\n\n", &["Fixes: #1"]),
-        (
-            "Subject\n\nBody\n\nSigned-off-by: A <a@example.org>",
-            &["Signed-off-by: A <a@example.org>"],
-        ),
-        (
-            "Subject\n\nLong: one\n  two\nOther : x",
-            &["Long: one two", "Other: x"],
-        ),
+        ("Subject\n\nBody\n\nSigned-off-by: A <a@example.org>", &["Signed-off-by: A <a@example.org>"]),
+        ("Subject\n\nLong: one\n  two\nOther : x", &["Long: one two", "Other: x"]),
         (
             "Subject\n\nSigned-off-by: B <b@example.org>\nsome prose\n(cherry picked from commit abc)",
             &["Signed-off-by: B <b@example.org>"],
@@ -327,10 +296,7 @@ fn two_hundred_remotes_and_long_lines_are_read() {
     trailers.remotes = (0..200)
         .rev()
         .map(|number| RemoteTrailer {
-            label: format!(
-                "https://example.com/{}/é {number}?ref=v1",
-                "long/".repeat(200)
-            ),
+            label: format!("https://example.com/{}/é {number}?ref=v1", "long/".repeat(200)),
             digest: Digest::GitCommit(format!("{number:040x}")),
         })
         .collect();
@@ -388,12 +354,7 @@ fn only_the_last_paragraph_holds_a_record() {
     let (one, two) = (first.render().unwrap(), second.render().unwrap());
     assert_eq!(parsed(&format!("S\n\n{one}\n{two}")), second);
     assert_eq!(parsed(&format!("S\n\n{one}prose\n")), first);
-    assert_eq!(
-        parsed(&format!(
-            "S\n\nFixes: #1\n  more\n{one}Signed-off-by: A <a@example.org>\n"
-        )),
-        first
-    );
+    assert_eq!(parsed(&format!("S\n\nFixes: #1\n  more\n{one}Signed-off-by: A <a@example.org>\n")), first);
     let below = format!("S\n\n{one}\nprose\n");
     let listed = format!("S\n\n* {}", one.replace('\n', "\n* "));
     let logged = format!("S\n\n    {}", one.replace('\n', "\n    "));
@@ -408,10 +369,7 @@ fn only_the_last_paragraph_holds_a_record() {
         format!("{two}  folded\n"),
         headless.to_owned(),
     ] {
-        assert!(
-            Trailers::parse(&format!("S\n\n{edited}")).is_err(),
-            "{edited}"
-        );
+        assert!(Trailers::parse(&format!("S\n\n{edited}")).is_err(), "{edited}");
     }
 }
 
@@ -429,28 +387,13 @@ fn damaged() -> Vec<(String, String)> {
         let mut add = |what: &str, text: String| damaged.push((format!("{key} {what}"), text));
         add("doubled", with(&[line.to_string(), line.to_string()]));
         add("doubled below", format!("{OURS}{line}\n"));
-        add(
-            "other case",
-            with(&[line.replacen(key, &key.to_lowercase(), 1)]),
-        );
-        add(
-            "other key",
-            with(&[line.replacen(key, &format!("{key}s"), 1)]),
-        );
-        add(
-            "space before the colon",
-            with(&[format!("{key} : {value}")]),
-        );
+        add("other case", with(&[line.replacen(key, &key.to_lowercase(), 1)]));
+        add("other key", with(&[line.replacen(key, &format!("{key}s"), 1)]));
+        add("space before the colon", with(&[format!("{key} : {value}")]));
         add("no colon", with(&[format!("{key} {value}")]));
         add("no value", with(&[format!("{key}:")]));
-        add(
-            "other encoding",
-            with(&[format!("{key}: {}", value.replacen('e', "%65", 1))]),
-        );
-        add(
-            "two spaces",
-            with(&[format!("{key}: {}", value.replacen(' ', "  ", 1))]),
-        );
+        add("other encoding", with(&[format!("{key}: {}", value.replacen('e', "%65", 1))]));
+        add("two spaces", with(&[format!("{key}: {}", value.replacen(' ', "  ", 1))]));
         let mut other = lines.clone();
         other.remove(index);
         // Other missing trailers are found through the lock and the parents of the commit.
@@ -472,20 +415,9 @@ fn a_block_that_is_not_as_it_was_written_is_not_read() {
         let read = Trailers::parse(&format!("S\n\nBody\n\n{text}"));
         assert!(read.is_err(), "{what}: {read:?}\n{text}");
     }
-    let place = |target: &str| {
-        OURS.replacen(
-            "example/overlay scope=example into=localized-overlay",
-            target,
-            1,
-        )
-    };
+    let place = |target: &str| OURS.replacen("example/overlay scope=example into=localized-overlay", target, 1);
     assert!(Trailers::parse(&place(". in-place")).is_ok());
-    for target in [
-        ".",
-        "app in-place",
-        ". scope=. in-place",
-        ". into=a in-place",
-    ] {
+    for target in [".", "app in-place", ". scope=. in-place", ". into=a in-place"] {
         assert!(Trailers::parse(&place(target)).is_err(), "{target}");
     }
 }

@@ -15,10 +15,7 @@ fn root(text: &str) -> String {
 fn assert_safe(segment: &str) {
     assert!((1..=100).contains(&segment.len()), "{segment}");
     assert!(segment.chars().all(is_allowed), "{segment}");
-    assert!(
-        !segment.starts_with('-') && !segment.ends_with('.'),
-        "{segment}"
-    );
+    assert!(!segment.starts_with('-') && !segment.ends_with('.'), "{segment}");
     let lower = segment.to_lowercase();
     assert!(lower != "_git" && lower != ".git" && lower != ".gitattributes");
     assert!(!is_reserved(segment), "{segment}");
@@ -33,14 +30,8 @@ fn file_places_of_kustomize_localize() {
         ),
         ("https://host", "host"),
         ("https://host//", "host"),
-        (
-            "http://userinfo@host:1234/path/file?query",
-            "host/path/file",
-        ),
-        (
-            "https://host/path/blah/../to/foo/bar/../../file/./",
-            "host/path/to/file",
-        ),
+        ("http://userinfo@host:1234/path/file?query", "host/path/file"),
+        ("https://host/path/blah/../to/foo/bar/../../file/./", "host/path/to/file"),
         ("https://host/foo/bar/baz/../../../../file", "host/file"),
         ("HTTPS://HOST/Path", "host/Path"),
         ("https://host/a//b#c/d", "host/a/b"),
@@ -55,10 +46,7 @@ fn file_places_where_we_differ() {
     for (url, place) in [
         ("https://host/file%2Eyaml", "host/file_2Eyaml-"),
         ("https://host/a%20b.yaml", "host/a_20b-"),
-        (
-            "https://[2001:4860:4860::8888]/file.yaml",
-            "2001_4860_4860__8888-",
-        ),
+        ("https://[2001:4860:4860::8888]/file.yaml", "2001_4860_4860__8888-"),
         ("https://host/*", "host/_-"),
         ("https://host/aux/file", "host/_aux-"),
         ("https://host/.../.file", "host/...-"),
@@ -71,9 +59,7 @@ fn file_places_where_we_differ() {
         ("https://file-schemed/x", "file-schemed_-"),
     ] {
         assert!(file(url).starts_with(place), "{url}: {}", file(url));
-        file_place(url)
-            .iter()
-            .for_each(|segment| assert_safe(segment));
+        file_place(url).iter().for_each(|segment| assert_safe(segment));
     }
 }
 
@@ -97,50 +83,17 @@ fn root_places_of_kustomize_localize() {
             "https://github.com/kubernetes-sigs/kustomize//examples?ref=v1.0.6",
             "github.com/kubernetes-sigs/kustomize/v1.0.6",
         ),
-        (
-            "ssh://git@gitlab.com/org/repo//p?ref=value",
-            "gitlab.com/org/repo/value",
-        ),
-        (
-            "git@gitlab.com:org/repo//p?ref=value",
-            "gitlab.com/org/repo/value",
-        ),
-        (
-            "git@gitlab.com/org/repo//p?ref=value",
-            "gitlab.com/org/repo/value",
-        ),
-        (
-            "git@github.com:org/repo?ref=value",
-            "github.com/org/repo/value",
-        ),
-        (
-            "https://gitlab.com/org/repo.git//p?ref=value",
-            "gitlab.com/org/repo/value",
-        ),
-        (
-            "https://gitlab.com/org/repo.git.git//p?ref=v",
-            "gitlab.com/org/repo.git/v",
-        ),
-        (
-            "https://gitlab.com/org/repo//p?ref=group/version/kind",
-            "gitlab.com/org/repo/group/version/kind",
-        ),
-        (
-            "https://github.com/parent-org/child-org/repo.git?ref=value",
-            "github.com/parent-org/child-org/repo/value",
-        ),
-        (
-            "https://u:p@GitLab.com:8443/Org/repo?ref=v1",
-            "gitlab.com/Org/repo/v1",
-        ),
-        (
-            "ssh://git@host:7999/proj/repo.git//p?ref=v1",
-            "host/proj/repo/v1",
-        ),
-        (
-            "file:///srv/a/repo.git//p?ref=v1",
-            "file-schemed/srv/a/repo/v1",
-        ),
+        ("ssh://git@gitlab.com/org/repo//p?ref=value", "gitlab.com/org/repo/value"),
+        ("git@gitlab.com:org/repo//p?ref=value", "gitlab.com/org/repo/value"),
+        ("git@gitlab.com/org/repo//p?ref=value", "gitlab.com/org/repo/value"),
+        ("git@github.com:org/repo?ref=value", "github.com/org/repo/value"),
+        ("https://gitlab.com/org/repo.git//p?ref=value", "gitlab.com/org/repo/value"),
+        ("https://gitlab.com/org/repo.git.git//p?ref=v", "gitlab.com/org/repo.git/v"),
+        ("https://gitlab.com/org/repo//p?ref=group/version/kind", "gitlab.com/org/repo/group/version/kind"),
+        ("https://github.com/parent-org/child-org/repo.git?ref=value", "github.com/parent-org/child-org/repo/value"),
+        ("https://u:p@GitLab.com:8443/Org/repo?ref=v1", "gitlab.com/Org/repo/v1"),
+        ("ssh://git@host:7999/proj/repo.git//p?ref=v1", "host/proj/repo/v1"),
+        ("file:///srv/a/repo.git//p?ref=v1", "file-schemed/srv/a/repo/v1"),
         ("file://a/./b//p?ref=v1", "file-schemed/a/b/v1"),
         ("file:///a/../../b//p?ref=v1", "file-schemed/b/v1"),
         ("https://github.com/org/repo", "github.com/org/repo"),
@@ -154,22 +107,10 @@ fn root_places_where_we_differ() {
     for (text, place) in [
         ("ssh://git@[2001:db8::1]:22/o/r?ref=v1", "2001_db8__1-"),
         ("https://gitlab.com/org./repo//p?ref=v1", "gitlab.com/org.-"),
-        (
-            "https://gitlab.com/org/repo..git//p?ref=v1",
-            "gitlab.com/org/repo.-",
-        ),
-        (
-            "https://dev.azure.com/o/p/_git/r?ref=v1",
-            "dev.azure.com/o/p/_git-",
-        ),
-        (
-            "https://github.com/org/.github/deploy?ref=v1",
-            "github.com/org/.git-",
-        ),
-        (
-            "git@gitlab.com/user:name/R.git/p?ref=v1",
-            "gitlab.com/user_name-",
-        ),
+        ("https://gitlab.com/org/repo..git//p?ref=v1", "gitlab.com/org/repo.-"),
+        ("https://dev.azure.com/o/p/_git/r?ref=v1", "dev.azure.com/o/p/_git-"),
+        ("https://github.com/org/.github/deploy?ref=v1", "github.com/org/.git-"),
+        ("git@gitlab.com/user:name/R.git/p?ref=v1", "gitlab.com/user_name-"),
         ("https://host/o/r?ref=v1=2", "host/o/r/v1_2-"),
         ("https://host/o/r?ref=größe", "host/o/r/gr__e-"),
     ] {
@@ -283,31 +224,16 @@ fn default_names() {
         assert_eq!(default_new_dir(base, None), expected);
     }
     for (text, expected) in [
-        (
-            "https://github.com/org/repo?ref=value",
-            "localized-repo-value",
-        ),
-        (
-            "https://github.com/org/repo?ref=group/version",
-            "localized-repo-group-version",
-        ),
+        ("https://github.com/org/repo?ref=value", "localized-repo-value"),
+        ("https://github.com/org/repo?ref=group/version", "localized-repo-group-version"),
         (
             "https://github.com/k/kustomize//api/krusty/testdata/localize/simple?ref=kustomize/v4.5.7",
             "localized-simple-kustomize-v4.5.7",
         ),
-        (
-            "https://github.com/org/repo.git//a/b/?ref=v1",
-            "localized-b-v1",
-        ),
-        (
-            "https://github.com/org/repo.git?ref=v1",
-            "localized-repo.git-v1",
-        ),
+        ("https://github.com/org/repo.git//a/b/?ref=v1", "localized-b-v1"),
+        ("https://github.com/org/repo.git?ref=v1", "localized-repo.git-v1"),
         ("https://github.com/org/repo", "localized-repo"),
-        (
-            "git@gist.github.com:HASH.git?ref=v1",
-            "localized-HASH.git-v1",
-        ),
+        ("git@gist.github.com:HASH.git?ref=v1", "localized-HASH.git-v1"),
     ] {
         let spec = RepoSpec::parse(text).expect(text);
         assert_eq!(default_new_dir(None, Some(&spec)), expected, "{text}");

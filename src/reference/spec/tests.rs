@@ -117,11 +117,7 @@ fn every_spelling_of_a_host() {
         for repo in ["someOrg/someRepo", "kubernetes/website"] {
             for path in ["README.md", "foo/krusty.txt", ""] {
                 for reference in ["someBranch", "v0.1.0", "feature/x", ""] {
-                    for separator in if path.is_empty() {
-                        [""; 3]
-                    } else {
-                        ["/", "//", "///"]
-                    } {
+                    for separator in if path.is_empty() { [""; 3] } else { ["/", "//", "///"] } {
                         let mut text = format!("{written}{repo}{separator}{path}");
                         if !reference.is_empty() {
                             text = format!("{text}?ref={reference}");
@@ -176,26 +172,14 @@ fn not_git() {
         ("https://github.com:org/repo", NotGit::NoRepository),
         ("file:////tmp//path", NotGit::NoRepository),
         ("file://", NotGit::NoRepository),
-        (
-            "git@scp://github.com/org/repo.git//path",
-            NotGit::NoRepository,
-        ),
+        ("git@scp://github.com/org/repo.git//path", NotGit::NoRepository),
         ("app@v1/base", NotGit::NoRepository),
         ("git@:x", NotGit::NoRepository),
         ("https://host///o/r", NotGit::NoRepository),
-        (
-            "https://github.com/org/repo.git//path/../../exits/repo",
-            NotGit::LeavesRepository,
-        ),
-        (
-            "https://github.com/org/repo.git/../x",
-            NotGit::LeavesRepository,
-        ),
+        ("https://github.com/org/repo.git//path/../../exits/repo", NotGit::LeavesRepository),
+        ("https://github.com/org/repo.git/../x", NotGit::LeavesRepository),
         ("https://github.com/org/repo//..", NotGit::LeavesRepository),
-        (
-            "https://github.com/org/repo///../x",
-            NotGit::LeavesRepository,
-        ),
+        ("https://github.com/org/repo///../x", NotGit::LeavesRepository),
     ] {
         assert_eq!(RepoSpec::parse(text), Err(reason), "{text}");
     }
@@ -255,10 +239,7 @@ fn debug_shows_no_password() {
     assert!(spec.clone_spec().exposed().contains("hunter2"));
     let shown = format!("{spec:?}");
     assert!(!shown.contains("hunter2"), "{shown}");
-    assert!(
-        shown.contains("https://host/o/r") && shown.contains("v1"),
-        "{shown}"
-    );
+    assert!(shown.contains("https://host/o/r") && shown.contains("v1"), "{shown}");
 }
 
 #[test]
@@ -289,10 +270,7 @@ fn hostile_texts_do_not_panic() {
                 for d in pieces {
                     let text = format!("{a}{b}{c}{d}");
                     if let Ok(spec) = RepoSpec::parse(&text) {
-                        assert!(
-                            !spec.host.is_empty() && !spec.repo_path.is_empty(),
-                            "{text:?}"
-                        );
+                        assert!(!spec.host.is_empty() && !spec.repo_path.is_empty(), "{text:?}");
                     }
                 }
             }

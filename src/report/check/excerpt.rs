@@ -51,13 +51,7 @@ impl Excerpt {
         let line: Vec<char> = rest
             .by_ref()
             .take(2 * NEAR)
-            .map(|character| {
-                if character != '\t' && is_hidden(character) {
-                    REPLACED
-                } else {
-                    character
-                }
-            })
+            .map(|character| if character != '\t' && is_hidden(character) { REPLACED } else { character })
             .collect();
         let goes_on = span.end_line > span.line;
         let start = (column - skipped).min(line.len());
@@ -67,10 +61,7 @@ impl Excerpt {
             (span.end_column.saturating_sub(1).saturating_sub(skipped)).clamp(start, line.len())
         };
         let near = near(&line, start, end);
-        let more = (
-            skipped > 0 || near.start > 0,
-            near.end < line.len() || rest.next().is_some(),
-        );
+        let more = (skipped > 0 || near.start > 0, near.end < line.len() || rest.next().is_some());
         let (start, end) = (start - near.start, end - near.start);
         let line = line[near].to_vec();
         let reference = &finding.reference;
@@ -119,9 +110,7 @@ fn without_secrets(line: Vec<char>, start: usize, end: usize) -> (Vec<char>, usi
     // The hidden part lies between what the two have in common at the front and at the end.
     let shorter = line.len().min(shown.len());
     let front = (0..shorter).take_while(|&at| line[at] == shown[at]).count();
-    let back = (0..shorter - front)
-        .take_while(|&at| line[line.len() - 1 - at] == shown[shown.len() - 1 - at])
-        .count();
+    let back = (0..shorter - front).take_while(|&at| line[line.len() - 1 - at] == shown[shown.len() - 1 - at]).count();
     let place = |at: usize, inside: usize| match at {
         at if at <= front => at,
         at if at >= line.len() - back => shown.len() - (line.len() - at),

@@ -43,8 +43,7 @@ pub fn github(checked: &Checked, shown: Shown) -> String {
     }
     let mut errors: Vec<String> = checked.failures.iter().map(failure).collect();
     let of = |severity| {
-        let counts =
-            move |finding: &&Finding| finding.allowed.is_none() && finding.severity == severity;
+        let counts = move |finding: &&Finding| finding.allowed.is_none() && finding.severity == severity;
         checked.findings.iter().filter(counts).map(annotation)
     };
     errors.extend(of(Severity::Error));
@@ -60,15 +59,8 @@ pub fn github(checked: &Checked, shown: Shown) -> String {
         }
     }
     if !left_out.is_empty() {
-        let text = format!(
-            "{} more: all of them are in the log and in the summary",
-            left_out.join(" and ")
-        );
-        let _ = writeln!(
-            out,
-            "::notice title=git-kustomize-localize::{}",
-            data(&text)
-        );
+        let text = format!("{} more: all of them are in the log and in the summary", left_out.join(" and "));
+        let _ = writeln!(out, "::notice title=git-kustomize-localize::{}", data(&text));
     }
     out
 }
@@ -87,11 +79,7 @@ pub fn github_summary(checked: &Checked, all: bool) -> String {
     let order = |finding: &&Finding| (finding.allowed.is_some(), finding.severity);
     let mut findings: Vec<&Finding> = checked.findings.iter().collect();
     findings.sort_by_key(order);
-    let counting: Vec<&Finding> = findings
-        .iter()
-        .filter(|finding| finding.allowed.is_none())
-        .copied()
-        .collect();
+    let counting: Vec<&Finding> = findings.iter().filter(|finding| finding.allowed.is_none()).copied().collect();
     let overview = Overview::of(&counting).filter(|_| !all);
     if let Some(overview) = &overview {
         findings.clone_from(&overview.first);
@@ -182,10 +170,7 @@ fn failure_row(failure: &Failure) -> String {
 }
 
 fn table_row(level: &str, rule: &str, place: &str, what: &str) -> String {
-    format!(
-        "<tr><td>{level}</td><td>{rule}</td><td><code>{}</code></td><td>{what}</td></tr>\n",
-        html(place)
-    )
+    format!("<tr><td>{level}</td><td>{rule}</td><td><code>{}</code></td><td>{what}</td></tr>\n", html(place))
 }
 
 fn annotation(finding: &Finding) -> String {
@@ -204,12 +189,7 @@ fn annotation(finding: &Finding) -> String {
         text.push('\n');
         text.push_str(&help.lines().map(visible).collect::<Vec<_>>().join("\n"));
     }
-    format!(
-        "::{} {}::{}",
-        finding.severity.name(),
-        properties.join(","),
-        data(&text)
-    )
+    format!("::{} {}::{}", finding.severity.name(), properties.join(","), data(&text))
 }
 
 fn failure(failure: &Failure) -> String {
@@ -230,9 +210,7 @@ fn failure(failure: &Failure) -> String {
 
 /// Escapes the message of a command (`escapeData`).
 fn data(text: &str) -> String {
-    text.replace('%', "%25")
-        .replace('\r', "%0D")
-        .replace('\n', "%0A")
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
 /// Escapes the value of a property (`escapeProperty`).

@@ -27,9 +27,7 @@ pub fn gitlab(checked: &Checked) -> String {
     };
     let found = checked.findings.iter();
     let counts = found.filter(|finding| finding.allowed.is_none());
-    let mut issues: Vec<Value> = counts
-        .map(|finding| issue(finding, &unique(fingerprint(finding))))
-        .collect();
+    let mut issues: Vec<Value> = counts.map(|finding| issue(finding, &unique(fingerprint(finding)))).collect();
     issues.extend(checked.failures.iter().map(|failure| {
         let text = sha256_hex(failure.to_string().as_bytes());
         blocker(failure, &unique(text))

@@ -42,11 +42,7 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
         out.push_str(&overview.text());
     }
     for finding in overview.as_ref().map_or(&wanted, |one| &one.first) {
-        let help = if shown.verbose {
-            finding.help.iter().collect()
-        } else {
-            helped.not_given(finding)
-        };
+        let help = if shown.verbose { finding.help.iter().collect() } else { helped.not_given(finding) };
         write_finding(&mut out, finding, &help, &styles, &mut passed);
         out.push('\n');
     }
@@ -70,11 +66,8 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
     if let Some(note) = not_staged(checked) {
         out.push_str(&format!("{} {note}\n", styles.help.apply_to("note:")));
     }
-    let rules: BTreeSet<Rule> = wanted
-        .iter()
-        .filter(|finding| finding.allowed.is_none())
-        .map(|finding| finding.rule)
-        .collect();
+    let rules: BTreeSet<Rule> =
+        wanted.iter().filter(|finding| finding.allowed.is_none()).map(|finding| finding.rule).collect();
     if !rules.is_empty() {
         let ids: Vec<&str> = rules.into_iter().map(Rule::id).collect();
         let mark = styles.help.apply_to("for more:");
@@ -109,8 +102,7 @@ impl<'a> Helped<'a> {
         }
         let is_given = |line: &&String| self.given.contains(line.as_str());
         let is_known = |line: &String| self.given.contains(way(line));
-        if finding.help.first().as_ref().is_some_and(is_given) && finding.help.iter().all(is_known)
-        {
+        if finding.help.first().as_ref().is_some_and(is_given) && finding.help.iter().all(is_known) {
             self.is_shortened |= !finding.help.iter().all(|line| is_given(&line));
             return Vec::new();
         }
@@ -159,22 +151,14 @@ impl Styles {
 }
 
 /// Adds one finding as lines, each with an end.
-fn write_finding(
-    out: &mut String,
-    finding: &Finding,
-    help: &[&String],
-    styles: &Styles,
-    passed: &mut Passed,
-) {
+fn write_finding(out: &mut String, finding: &Finding, help: &[&String], styles: &Styles, passed: &mut Passed) {
     let style = styles.of(finding);
     let level = match &finding.allowed {
         Some(_) => "allowed",
         None => finding.severity.name(),
     };
     let excerpt = Excerpt::of(finding, passed);
-    let number = finding
-        .span
-        .map_or(String::new(), |span| span.line.to_string());
+    let number = finding.span.map_or(String::new(), |span| span.line.to_string());
     let gutter = " ".repeat(number.len());
     let bar = styles.frame.apply_to("|");
     out.push_str(&format!(

@@ -97,10 +97,9 @@ struct JsonAllowed<'a> {
 /// Returns what was found as one JSON object, with a final newline.
 pub fn json(checked: &Checked) -> String {
     let (rev, commit) = match &checked.source {
-        Checking::Commit { rev, commit } => (
-            Some(rev.as_str()),
-            Some(commit.as_str()).filter(|commit| !commit.is_empty()),
-        ),
+        Checking::Commit { rev, commit } => {
+            (Some(rev.as_str()), Some(commit.as_str()).filter(|commit| !commit.is_empty()))
+        }
         Checking::Index | Checking::WorkingTree => (None, None),
     };
     report(&JsonChecked {
@@ -113,15 +112,8 @@ pub fn json(checked: &Checked) -> String {
             differing: checked.differing,
             unbuilt_targets: checked.untold.len(),
         },
-        base: checked.known.as_ref().map(|(count, rev)| Base {
-            rev,
-            left_out: *count,
-        }),
-        new_config: checked
-            .new_config
-            .iter()
-            .map(|line| redact::text(line))
-            .collect(),
+        base: checked.known.as_ref().map(|(count, rev)| Base { rev, left_out: *count }),
+        new_config: checked.new_config.iter().map(|line| redact::text(line)).collect(),
         new_locked: checked.new_locked.iter().map(new_locked).collect(),
         findings: checked.findings.iter().map(finding).collect(),
         failures: checked.failures.iter().map(JsonMessage::from).collect(),
@@ -129,46 +121,21 @@ pub fn json(checked: &Checked) -> String {
 }
 
 fn new_locked(added: &Added) -> NewLocked<'_> {
-    NewLocked {
-        lock: &added.lock,
-        line: added.line,
-        remote: added.remote.clone(),
-        digest: added.digest.to_string(),
-    }
+    NewLocked { lock: &added.lock, line: added.line, remote: added.remote.clone(), digest: added.digest.to_string() }
 }
 
 fn finding(finding: &Finding) -> JsonFinding<'_> {
     let (kind, git, http, helm) = match &finding.subject {
-        Subject::Local | Subject::Path { .. } | Subject::Program { .. } => {
-            ("local", None, None, None)
-        }
+        Subject::Local | Subject::Path { .. } | Subject::Program { .. } => ("local", None, None, None),
         // Its name is the reference.
         Subject::Image { .. } => ("image", None, None, None),
-        Subject::Git {
-            url,
-            path,
-            reference,
-            pin,
-        } => {
-            let git = Git {
-                url,
-                path,
-                r#ref: reference.as_deref(),
-                pin,
-            };
+        Subject::Git { url, path, reference, pin } => {
+            let git = Git { url, path, r#ref: reference.as_deref(), pin };
             ("git", Some(git), None, None)
         }
         Subject::Http { url } => ("http", None, Some(Http { url }), None),
-        Subject::Helm {
-            url,
-            chart,
-            version,
-        } => {
-            let helm = Helm {
-                url,
-                chart,
-                version,
-            };
+        Subject::Helm { url, chart, version } => {
+            let helm = Helm { url, chart, version };
             ("helm", None, None, Some(helm))
         }
     };
@@ -189,9 +156,6 @@ fn finding(finding: &Finding) -> JsonFinding<'_> {
         message: &finding.message,
         help: &finding.help,
         deployed_by: &finding.deployed,
-        allowed: finding.allowed.as_ref().map(|allowed| JsonAllowed {
-            by: allowed.by(),
-            reason: &allowed.reason,
-        }),
+        allowed: finding.allowed.as_ref().map(|allowed| JsonAllowed { by: allowed.by(), reason: &allowed.reason }),
     }
 }

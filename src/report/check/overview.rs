@@ -64,42 +64,24 @@ impl<'a> Overview<'a> {
         }
         let mut rules = Vec::from_iter(rules);
         rules.sort_by_key(|(_, counts)| std::cmp::Reverse(counts[0] + counts[1]));
-        let mut upstreams: Vec<(String, usize)> = upstreams
-            .into_iter()
-            .map(|(upstream, places)| (upstream, places.len()))
-            .collect();
+        let mut upstreams: Vec<(String, usize)> =
+            upstreams.into_iter().map(|(upstream, places)| (upstream, places.len())).collect();
         upstreams.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        let most = urls
-            .into_iter()
-            .find(|(_, count)| count * 2 > findings.len());
+        let most = urls.into_iter().find(|(_, count)| count * 2 > findings.len());
         let url = most.map(|(url, _)| url);
         let first = first(findings, &upstreams);
         let is_url = |finding: &&&Finding| Some(finding.reference.as_str()) == url;
-        let mut places: Vec<String> = findings
-            .iter()
-            .filter(is_url)
-            .map(|one| place(one))
-            .collect();
+        let mut places: Vec<String> = findings.iter().filter(is_url).map(|one| place(one)).collect();
         places.dedup();
         let shown = first.iter().find(|one| is_url(one)).map(|one| place(one));
         places.retain(|place| Some(place) != shown.as_ref());
-        let remote = findings
-            .iter()
-            .filter(|finding| finding.rule == Rule::RemoteReference);
+        let remote = findings.iter().filter(|finding| finding.rule == Rule::RemoteReference);
         let mut help = remote.flat_map(|finding| &finding.help);
         let lock = help.find_map(|line| {
             let command = line.split_once(": ").map_or("", |(_, command)| command);
             command.starts_with(LOCK).then_some(command)
         });
-        Some(Overview {
-            count: findings.len(),
-            lock,
-            rules,
-            upstreams,
-            first,
-            url,
-            places,
-        })
+        Some(Overview { count: findings.len(), lock, rules, upstreams, first, url, places })
     }
 
     /// Returns the two tables, each row with a number and what it counts.
@@ -113,17 +95,12 @@ impl<'a> Overview<'a> {
             (errors + warnings, format!("{rule} ({severity})"))
         });
         let named = self.upstreams.iter().take(NAMED);
-        let mut upstreams: Vec<(usize, String)> = named
-            .map(|(upstream, count)| (*count, visible(upstream)))
-            .collect();
+        let mut upstreams: Vec<(usize, String)> = named.map(|(upstream, count)| (*count, visible(upstream))).collect();
         if let rest @ [_, ..] = self.upstreams.get(NAMED..).unwrap_or_default() {
             let sum = rest.iter().map(|(_, count)| count).sum();
             upstreams.push((sum, format!("in {}", counted(rest.len(), "other upstream"))));
         }
-        [
-            ("findings by rule", rules.collect()),
-            ("places by upstream", upstreams),
-        ]
+        [("findings by rule", rules.collect()), ("places by upstream", upstreams)]
     }
 
     /// Returns what is said below the first findings: where else the commonest URL is, and what was left out.
@@ -149,13 +126,9 @@ impl<'a> Overview<'a> {
     pub(super) fn begin(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(command) = self.lock {
-            lines.push(format!(
-                "keep the URLs, and lock what they are now: {command}"
-            ));
+            lines.push(format!("keep the URLs, and lock what they are now: {command}"));
         }
-        lines.push(
-            "or let everything stay as it is: git kustomize-localize check --add-allow".to_owned(),
-        );
+        lines.push("or let everything stay as it is: git kustomize-localize check --add-allow".to_owned());
         lines
     }
 
@@ -182,11 +155,7 @@ impl<'a> Overview<'a> {
 /// Returns the first finding of each rule, and one of each of the commonest upstreams.
 fn first<'a>(findings: &[&'a Finding], upstreams: &[(String, usize)]) -> Vec<&'a Finding> {
     let mut rules = HashSet::new();
-    let mut wanted: HashSet<&str> = upstreams
-        .iter()
-        .take(SHOWN)
-        .map(|(upstream, _)| upstream.as_str())
-        .collect();
+    let mut wanted: HashSet<&str> = upstreams.iter().take(SHOWN).map(|(upstream, _)| upstream.as_str()).collect();
     let is_first = |finding: &&&Finding| {
         let is_wanted = upstream(&finding.subject).is_some_and(|one| wanted.remove(one.as_str()));
         rules.insert(finding.rule) || is_wanted
@@ -198,9 +167,7 @@ fn first<'a>(findings: &[&'a Finding], upstreams: &[(String, usize)]) -> Vec<&'a
 fn upstream(subject: &Subject) -> Option<String> {
     match subject {
         // An image has no URL.
-        Subject::Local | Subject::Path { .. } | Subject::Program { .. } | Subject::Image { .. } => {
-            None
-        }
+        Subject::Local | Subject::Path { .. } | Subject::Program { .. } | Subject::Image { .. } => None,
         Subject::Git { url, .. } | Subject::Helm { url, .. } => Some(url.clone()),
         Subject::Http { url } => {
             let (scheme, rest) = url.split_once("://")?;
@@ -230,12 +197,7 @@ mod tests {
     use crate::report::check::human::{Shown, human};
     use crate::report::check::{github, github_summary};
 
-    const BRIEF: Shown = Shown {
-        overview: true,
-        verbose: false,
-        quiet: false,
-        color: false,
-    };
+    const BRIEF: Shown = Shown { overview: true, verbose: false, quiet: false, color: false };
 
     /// Finds one reference in each of many roots: the first ones name one URL, the last a path, the others each their
     /// own on two hosts.
@@ -259,16 +221,7 @@ mod tests {
         let more = many(MANY + 1, 0);
         let all = human(&more, Shown::default());
         assert_eq!(all.matches("error[").count(), MANY + 1);
-        for shown in [
-            Shown {
-                verbose: true,
-                ..BRIEF
-            },
-            Shown {
-                quiet: true,
-                ..BRIEF
-            },
-        ] {
+        for shown in [Shown { verbose: true, ..BRIEF }, Shown { quiet: true, ..BRIEF }] {
             let text = human(&more, shown);
             assert_eq!(text.matches("error[").count(), MANY + 1);
         }
@@ -295,11 +248,7 @@ mod tests {
     #[test]
     fn a_url_is_listed_once_with_its_places() {
         let text = human(&many(40, 30), BRIEF);
-        assert_eq!(
-            text.matches("v1/x.yaml` is a remote file").count(),
-            1,
-            "{text}"
-        );
+        assert_eq!(text.matches("v1/x.yaml` is a remote file").count(), 1, "{text}");
         let places = "`https://raw.githubusercontent.com/o/r/v1/x.yaml` stands in 29 other places:\n  app001/kustomization.yaml:";
         assert!(text.contains(places), "{text}");
         assert!(text.contains("\n  and 19 more\n"), "{text}");
@@ -309,9 +258,7 @@ mod tests {
 
     #[test]
     fn upstreams_beyond_the_commonest_are_counted() {
-        let urls: String = (0..32)
-            .map(|n| format!("- https://github.com/o/r{n}//base\n"))
-            .collect();
+        let urls: String = (0..32).map(|n| format!("- https://github.com/o/r{n}//base\n")).collect();
         let text = human(&Scene::of(&format!("resources:\n{urls}")).check(), BRIEF);
         assert!(text.contains("  22  in 22 other upstreams\n"), "{text}");
     }

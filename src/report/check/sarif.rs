@@ -38,8 +38,7 @@ pub fn sarif(checked: &Checked) -> String {
     });
     if let Checking::Commit { rev, commit } = &checked.source {
         let commit = if commit.is_empty() { rev } else { commit };
-        run["automationDetails"] =
-            json!({ "description": { "text": plain(&format!("commit {commit}")) } });
+        run["automationDetails"] = json!({ "description": { "text": plain(&format!("commit {commit}")) } });
     }
     render(&json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -141,10 +140,7 @@ fn notification(failure: &Failure) -> Value {
         text.push_str(&plain(hint));
     }
     let mut notification = json!({ "level": Severity::Error.name(), "message": { "text": text } });
-    if let Some(Location {
-        file, line, column, ..
-    }) = failure.location.as_deref()
-    {
+    if let Some(Location { file, line, column, .. }) = failure.location.as_deref() {
         let mut physical = json!({ "artifactLocation": artifact(file) });
         if *line > 0 {
             physical["region"] = json!({ "startLine": line, "startColumn": (*column).max(1) });

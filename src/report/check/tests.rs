@@ -11,16 +11,10 @@ use crate::finding::{Finding, Rule, Span, Subject};
 use crate::redact::{inert, is_hidden};
 
 /// A text that tries everything: ends of lines, controls of a terminal and of GitHub, Markdown, HTML.
-const HOSTILE: &str =
-    "a\n::set-output name=x::y\r\u{1b}[31m%0A##[stop-commands]x\u{202e}|`<b>&\u{2028}\u{9b}2J";
+const HOSTILE: &str = "a\n::set-output name=x::y\r\u{1b}[31m%0A##[stop-commands]x\u{202e}|`<b>&\u{2028}\u{9b}2J";
 const SARIF: &str = include_str!("../../../tests/schemas/sarif-2.1.0.json");
 const JSON: &str = include_str!("schema.json");
-const VERBOSE: Shown = Shown {
-    verbose: true,
-    quiet: false,
-    color: false,
-    overview: false,
-};
+const VERBOSE: Shown = Shown { verbose: true, quiet: false, color: false, overview: false };
 
 /// Returns what is found in a kustomization.
 fn checked(text: &str) -> Checked {
@@ -33,19 +27,11 @@ fn finding() -> Finding {
 }
 
 fn reporting(findings: Vec<Finding>) -> Checked {
-    Checked {
-        findings,
-        ..checked("namePrefix: a-\n")
-    }
+    Checked { findings, ..checked("namePrefix: a-\n") }
 }
 
 fn span(line: usize, column: usize, end_line: usize, end_column: usize) -> Option<Span> {
-    Some(Span {
-        line,
-        column,
-        end_line,
-        end_column,
-    })
+    Some(Span { line, column, end_line, end_column })
 }
 
 fn failure(message: &str) -> Failure {
@@ -66,12 +52,8 @@ fn telling(text: &str) -> Checked {
     told.span = span(1, 1, 1, 3);
     told.field = text.to_owned();
     told.reference = text.to_owned();
-    told.subject = Subject::Git {
-        url: text.to_owned(),
-        path: text.to_owned(),
-        reference: Some(text.to_owned()),
-        pin: "branch",
-    };
+    told.subject =
+        Subject::Git { url: text.to_owned(), path: text.to_owned(), reference: Some(text.to_owned()), pin: "branch" };
     told.message = text.to_owned();
     told.help = vec![text.to_owned(), format!("git add -- {text}")];
     let mut whole = told.clone();
@@ -134,14 +116,7 @@ fn commands(text: &str) -> Vec<String> {
 
 #[test]
 fn no_text_is_a_command_or_hides_anything() {
-    for text in [
-        HOSTILE,
-        "d\n::warning::pwn",
-        "::error::x",
-        "  ::error::x",
-        "a\n \t##[error]x",
-        "\u{202e}::x",
-    ] {
+    for text in [HOSTILE, "d\n::warning::pwn", "::error::x", "  ::error::x", "a\n \t##[error]x", "\u{202e}::x"] {
         let checked = telling(text);
         let reports = [human(&checked, VERBOSE), json(&checked), sarif(&checked)];
         for report in reports.iter().chain([&gitlab(&checked)]) {
@@ -180,21 +155,13 @@ fn every_rule_and_kind_is_in_the_schemas() {
         of("resources: [gone.yaml]"),
     ];
     let kind = |finding: &Finding| read(&json(&reporting(vec![finding.clone()])));
-    let names = kinds
-        .each_ref()
-        .map(|one| kind(one)["findings"][0]["kind"].clone());
+    let names = kinds.each_ref().map(|one| kind(one)["findings"][0]["kind"].clone());
     assert_eq!(names, ["git", "http", "helm", "local"]);
     let rules = Rule::ALL.iter().zip(kinds.iter().cycle());
-    let findings = rules.map(|(rule, kind)| Finding {
-        rule: *rule,
-        severity: rule.default_severity(),
-        ..kind.clone()
-    });
+    let findings = rules.map(|(rule, kind)| Finding { rule: *rule, severity: rule.default_severity(), ..kind.clone() });
     let mut checked = reporting(findings.collect());
-    checked.source = Checking::Commit {
-        rev: "main".to_owned(),
-        commit: "0123456789abcdef0123456789abcdef01234567".to_owned(),
-    };
+    checked.source =
+        Checking::Commit { rev: "main".to_owned(), commit: "0123456789abcdef0123456789abcdef01234567".to_owned() };
     checked.failures = vec![failure("x"), Failure::new("nothing works")];
     for checked in [checked.clone(), reporting(Vec::new())] {
         assert_valid(JSON, &json(&checked));
@@ -233,13 +200,7 @@ fn every_rule_and_kind_is_in_the_schemas() {
 #[test]
 fn colour_changes_nothing_else() {
     let checked = checked("resources: [gone.yaml, https://example.com/a.yaml]\n");
-    let text = human(
-        &checked,
-        Shown {
-            color: true,
-            ..VERBOSE
-        },
-    );
+    let text = human(&checked, Shown { color: true, ..VERBOSE });
     assert!(text.contains("\u{1b}[31m"), "{text:?}");
     assert_eq!(console::strip_ansi_codes(&text), human(&checked, VERBOSE));
 }
@@ -257,10 +218,7 @@ fn the_last_line_names_the_source_and_the_result() {
         (commit("1a2b3c4"), "commit 1a2b3c4d5e6f"),
         (commit("a\nb"), "commit 1a2b3c4d5e6f (a\\nb)"),
     ] {
-        let checked = Checked {
-            source,
-            ..reporting(Vec::new())
-        };
+        let checked = Checked { source, ..reporting(Vec::new()) };
         assert_eq!(
             human(&checked, Shown::default()),
             format!("checked 1 kustomization with 0 references in {name}: nothing found\n")
@@ -330,26 +288,10 @@ fn the_caret_stands_under_the_span() {
 #[test]
 fn a_long_line_is_cut_around_the_span() {
     for (line, column, width) in [
-        (
-            format!("[{}here{}]", "a, ".repeat(50), ", b".repeat(50)),
-            152,
-            4,
-        ),
-        (
-            format!("[{}here{}]", "a, ".repeat(5_000), ", b".repeat(5_000)),
-            15_002,
-            4,
-        ),
-        (
-            format!("[{}here{}]", "a, ".repeat(5_000), ", b".repeat(5_000)),
-            2,
-            1,
-        ),
-        (
-            format!("[{}here{}]", "a, ".repeat(5_000), ", b".repeat(5_000)),
-            30_005,
-            1,
-        ),
+        (format!("[{}here{}]", "a, ".repeat(50), ", b".repeat(50)), 152, 4),
+        (format!("[{}here{}]", "a, ".repeat(5_000), ", b".repeat(5_000)), 15_002, 4),
+        (format!("[{}here{}]", "a, ".repeat(5_000), ", b".repeat(5_000)), 2, 1),
+        (format!("[{}here{}]", "a, ".repeat(5_000), ", b".repeat(5_000)), 30_005, 1),
     ] {
         let [shown, carets] = excerpt(&line, span(1, column, 1, column + width), "");
         let at = carets.find('^').unwrap();
@@ -374,31 +316,11 @@ fn a_long_line_is_cut_around_the_span() {
 fn no_password_is_shown() {
     let url = "https://example.com/a";
     for (line, shown, marked) in [
-        (
-            "- https://user:hunter2@example.com/a # see b",
-            "- https://example.com/a # see b",
-            21,
-        ),
-        (
-            "- 'https://user:hunter2@example.com/a'",
-            "- 'https://example.com/a'",
-            23,
-        ),
-        (
-            "- key=https://user:hunter2@example.com/a",
-            "- key=https://example.com/a",
-            25,
-        ),
-        (
-            r#"- "https:\x2f\u002fuser:hunter2\U00000040example.com/a""#,
-            "- https://example.com/a",
-            21,
-        ),
-        (
-            "- ht\u{1}tps://user:hunter2@example.com/a",
-            "- ht\u{fffd}tps://example.com/a",
-            22,
-        ),
+        ("- https://user:hunter2@example.com/a # see b", "- https://example.com/a # see b", 21),
+        ("- 'https://user:hunter2@example.com/a'", "- 'https://example.com/a'", 23),
+        ("- key=https://user:hunter2@example.com/a", "- key=https://example.com/a", 25),
+        (r#"- "https:\x2f\u002fuser:hunter2\U00000040example.com/a""#, "- https://example.com/a", 21),
+        ("- ht\u{1}tps://user:hunter2@example.com/a", "- ht\u{fffd}tps://example.com/a", 22),
     ] {
         let end = line.find(" # ").unwrap_or(line.len());
         let end = line[..end].chars().count() + 1;
@@ -431,15 +353,12 @@ fn only_a_comment_in_the_file_suppresses_in_source() {
     let url = "resources:\n- https://example.com/a.yaml";
     for (scene, kind, justification) in [
         (
-            Scene::of(&format!(
-                "{url} # kustomize-localize: allow[remote-reference] ours\n"
-            )),
+            Scene::of(&format!("{url} # kustomize-localize: allow[remote-reference] ours\n")),
             "inSource",
             "ours (kustomization.yaml:2)",
         ),
         (
-            Scene::of(&format!("{url}\n"))
-                .config("allow: [{url: example.com, refs: any, reason: r}]\n"),
+            Scene::of(&format!("{url}\n")).config("allow: [{url: example.com, refs: any, reason: r}]\n"),
             "external",
             "r (.kustomize-localize:1)",
         ),
@@ -454,36 +373,22 @@ fn only_a_comment_in_the_file_suppresses_in_source() {
 #[test]
 fn a_message_of_sarif_holds_no_link() {
     let link = "`[click](https://evil.example)`".to_owned();
-    let odd = Finding {
-        message: link.clone(),
-        help: vec![link],
-        ..finding()
-    };
+    let odd = Finding { message: link.clone(), help: vec![link], ..finding() };
     let text = sarif(&reporting(vec![odd]));
     assert!(!text.contains("]("), "{text}");
 }
 
 #[test]
 fn no_two_issues_of_gitlab_have_one_fingerprint() {
-    let scene = |more: &str| {
-        Scene::of(&format!("{more}resources:\n- https://example.com/a.yaml\n")).check()
-    };
+    let scene = |more: &str| Scene::of(&format!("{more}resources:\n- https://example.com/a.yaml\n")).check();
     let mut checked = scene("");
     checked.findings = [checked.findings.clone(), checked.findings.clone()].concat();
     checked.failures = vec![failure("x")];
     let found = read(&gitlab(&checked));
     let prints = [0, 1, 2].map(|index| &found[index]["fingerprint"]);
     assert!(prints[0] != prints[1] && prints[1] != prints[2] && prints[0] != prints[2]);
-    assert!(
-        prints
-            .iter()
-            .all(|print| print.as_str().unwrap().len() == 64)
-    );
-    let failed = json!([
-        found[2]["check_name"],
-        found[2]["severity"],
-        found[2]["location"]["lines"]["begin"]
-    ]);
+    assert!(prints.iter().all(|print| print.as_str().unwrap().len() == 64));
+    let failed = json!([found[2]["check_name"], found[2]["severity"], found[2]["location"]["lines"]["begin"]]);
     assert_eq!(failed, json!(["not-checked", "blocker", 2]));
     // It stays the same when the line moves.
     let moved = read(&gitlab(&scene("# moved\n")));
@@ -511,10 +416,7 @@ fn annotations_of_github_are_escaped_and_failures_are_among_them() {
         ]
     );
     assert!(text.contains("\nerror: x:2:1: x: x\n  hint: x\n"), "{text}");
-    let quiet = Shown {
-        quiet: true,
-        ..Shown::default()
-    };
+    let quiet = Shown { quiet: true, ..Shown::default() };
     assert_eq!(github(&reporting(Vec::new()), quiet), "");
 }
 

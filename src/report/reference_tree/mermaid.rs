@@ -11,12 +11,7 @@ pub(crate) fn mermaid(reference_tree: &ReferenceTree) -> String {
         return String::new();
     }
     let mut drawn: BTreeSet<usize> = reference_tree.starts.iter().copied().collect();
-    drawn.extend(
-        reference_tree
-            .links
-            .iter()
-            .flat_map(|link| [link.from, link.to]),
-    );
+    drawn.extend(reference_tree.links.iter().flat_map(|link| [link.from, link.to]));
     let mut out = String::from("flowchart LR\n");
     for id in drawn {
         let node = &reference_tree.nodes[id];
@@ -26,14 +21,11 @@ pub(crate) fn mermaid(reference_tree: &ReferenceTree) -> String {
             label.push_str(&format!("<br>{}", escape(&state)));
         }
         let class = match &node.kind {
-            NodeKind::Git { locked: None, .. }
-            | NodeKind::Http { locked: None }
-            | NodeKind::Chart { locked: None } => ":::open",
+            NodeKind::Git { locked: None, .. } | NodeKind::Http { locked: None } | NodeKind::Chart { locked: None } => {
+                ":::open"
+            }
             NodeKind::Git { .. } | NodeKind::Http { .. } | NodeKind::Chart { .. } => ":::locked",
-            NodeKind::Broken { .. }
-            | NodeKind::Root {
-                broken: Some(_), ..
-            } => ":::broken",
+            NodeKind::Broken { .. } | NodeKind::Root { broken: Some(_), .. } => ":::broken",
             NodeKind::Root { .. } | NodeKind::File { .. } => "",
         };
         let [open, close] = match &node.kind {

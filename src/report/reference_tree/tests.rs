@@ -2,10 +2,7 @@ use super::*;
 use crate::reference_tree::Link;
 
 fn node(name: &str, kind: NodeKind) -> Node {
-    Node {
-        name: name.to_owned(),
-        kind,
-    }
+    Node { name: name.to_owned(), kind }
 }
 
 fn tree() -> ReferenceTree {
@@ -18,19 +15,12 @@ fn tree() -> ReferenceTree {
         field: "resources[0]".to_owned(),
         reference: String::new(),
     };
-    let root = NodeKind::Root {
-        component: false,
-        localized: None,
-        broken: None,
-    };
+    let root = NodeKind::Root { component: false, localized: None, broken: None };
     ReferenceTree {
         nodes: vec![
             node("a", root),
             node("a/config.yaml", NodeKind::File { localized: None }),
-            node(
-                "https://example.com/a.yaml",
-                NodeKind::Http { locked: None },
-            ),
+            node("https://example.com/a.yaml", NodeKind::Http { locked: None }),
             node("missing", NodeKind::Broken { why: "not there" }),
         ],
         starts: vec![0],
@@ -57,11 +47,7 @@ a
         assert_eq!(shown(width, false), expected);
         let colored = shown(width, true);
         assert_eq!(console::strip_ansi_codes(&colored), expected);
-        for part in [
-            "\u{1b}[1ma\u{1b}[0m",
-            "\u{1b}[31mhttps://example",
-            "\u{1b}[31mmissing",
-        ] {
+        for part in ["\u{1b}[1ma\u{1b}[0m", "\u{1b}[31mhttps://example", "\u{1b}[31mmissing"] {
             assert!(colored.contains(part), "{part:?}: {colored:?}");
         }
     }

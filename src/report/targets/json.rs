@@ -54,10 +54,7 @@ struct JsonReached<'a> {
 
 /// Returns the targets as one JSON object.
 pub(crate) fn json(targets: &Targets) -> String {
-    let mut counts = Counts {
-        unread: targets.unread.len(),
-        ..Counts::default()
-    };
+    let mut counts = Counts { unread: targets.unread.len(), ..Counts::default() };
     for target in &targets.targets {
         match target.place {
             Place::Here(_) => counts.here += 1,
@@ -73,10 +70,7 @@ pub(crate) fn json(targets: &Targets) -> String {
 }
 
 fn reached(one: &Reached) -> JsonReached<'_> {
-    JsonReached {
-        name: &one.name,
-        state: &one.state,
-    }
+    JsonReached { name: &one.name, state: &one.state }
 }
 
 fn of(target: &Target) -> JsonTarget<'_> {
@@ -114,11 +108,7 @@ fn of(target: &Target) -> JsonTarget<'_> {
             LoadRestrictor::None => "none",
         }),
         build_options: &build.options,
-        components: build
-            .components
-            .iter()
-            .map(|one| one.text.as_str())
-            .collect(),
+        components: build.components.iter().map(|one| one.text.as_str()).collect(),
         ignore_missing_components: build.ignore_missing_components,
         overrides: &build.overrides,
         built_by: object.built_by.as_deref(),

@@ -9,9 +9,7 @@ use crate::verify::upstream::Upstream;
 pub(super) fn human(all: &[Upstream]) -> String {
     let mut out = String::new();
     for one in all {
-        let Upstream {
-            lock, line, answer, ..
-        } = one;
+        let Upstream { lock, line, answer, .. } = one;
         let label = visible(&one.remote.label());
         let verdict = answer.verdict.name();
         out.push_str(&format!("{}:{line}: {verdict}: {label}", visible(lock)));
@@ -57,11 +55,7 @@ pub(super) fn human(all: &[Upstream]) -> String {
     out.push_str(&if counts.is_empty() {
         "upstream: there is nothing to ask for\n".to_owned()
     } else {
-        format!(
-            "upstream of {}: {}\n",
-            counted(all.len(), "remote"),
-            counts.join(", ")
-        )
+        format!("upstream of {}: {}\n", counted(all.len(), "remote"), counts.join(", "))
     });
     let is = |verdict| all.iter().any(|one| one.answer.verdict == verdict);
     if is(Verdict::Updated) || is(Verdict::Moved) {

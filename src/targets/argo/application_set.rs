@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::scan::Document;
-use super::super::{
-    Build, DirectorySet, Engine, Identity, Object, Place, Target, Targets, Text, Unread,
-};
+use super::super::{Build, DirectorySet, Engine, Identity, Object, Place, Target, Targets, Text, Unread};
 use super::generator::{MOST, Reader, kinds};
 use super::pattern::Pattern;
 use super::template::{Parameters, fill, fill_known, may_move};
@@ -25,20 +23,13 @@ pub(super) fn expand(
 ) -> failure::Result<()> {
     let spec = set.value.get("spec");
     // Without generators or a template it is a patch for one.
-    let (Some(generators), Some(template)) = (
-        spec.and_then(|spec| spec.get("generators")),
-        spec.and_then(|spec| spec.get("template")),
-    ) else {
+    let (Some(generators), Some(template)) =
+        (spec.and_then(|spec| spec.get("generators")), spec.and_then(|spec| spec.get("template")))
+    else {
         return Ok(());
     };
     let Some(generators) = generators.list() else {
-        super::wrong(
-            set,
-            generators,
-            &["spec", "generators"],
-            "a list",
-            &mut targets.unread,
-        );
+        super::wrong(set, generators, &["spec", "generators"], "a list", &mut targets.unread);
         return Ok(());
     };
     let go = spec.and_then(|spec| spec.get("goTemplate"));
@@ -46,11 +37,7 @@ pub(super) fn expand(
     let mut reader = Reader::new(tree, identity, set, is_go);
     let patch = spec.and_then(|spec| spec.get("templatePatch"));
     let mut count = 0;
-    let kinds = |generator| {
-        kinds(generator)
-            .into_iter()
-            .map(move |kind| (generator, kind))
-    };
+    let kinds = |generator| kinds(generator).into_iter().map(move |kind| (generator, kind));
     for (generator, (kind, body)) in generators.iter().flat_map(kinds) {
         let given = reader.generate(generator, kind, body)?;
         let own = body.get("template");
@@ -115,12 +102,7 @@ fn unknown(set: &Document, at: &Value, why: &str, build: Build) -> Target {
 
 /// Returns an application as a `templatePatch` changes it. As the error, where it may change what is built and only the
 /// cluster knows how, the URLs that it names besides repositories.
-fn patched(
-    found: &Document,
-    patch: &Value,
-    parameters: &Parameters,
-    is_go: bool,
-) -> Result<Value, Vec<Text>> {
+fn patched(found: &Document, patch: &Value, parameters: &Parameters, is_go: bool) -> Result<Value, Vec<Text>> {
     let text = patch.text().unwrap_or("{{");
     let filled = fill(text, parameters, is_go).filter(|filled| !filled.contains("{{"));
     let place = (patch.line, patch.column);
@@ -133,13 +115,10 @@ fn patched(
     }
     let words = text.split([' ', '\t', '\r', '\n', '"', '\'', ',', '[', ']', '{', '}']);
     let mut before = "";
-    let urls = words
-        .filter(|word| !word.trim_matches(':').is_empty())
-        .filter(|word| {
-            let key = std::mem::replace(&mut before, word).trim_end_matches(':');
-            !key.eq_ignore_ascii_case("repourl")
-                && (is_remote_file(word) || RepoSpec::parse(word).is_ok())
-        });
+    let urls = words.filter(|word| !word.trim_matches(':').is_empty()).filter(|word| {
+        let key = std::mem::replace(&mut before, word).trim_end_matches(':');
+        !key.eq_ignore_ascii_case("repourl") && (is_remote_file(word) || RepoSpec::parse(word).is_ok())
+    });
     Err(urls
         .filter_map(|url| {
             let mut word = patch.clone();
@@ -152,22 +131,12 @@ fn patched(
 /// Returns an application; none where the template gives it no name.
 ///
 /// What does not matter may stay a template: only where the application is built from has to be known.
-fn make(
-    set: &Document,
-    template: &Value,
-    parameters: &Parameters,
-    is_go: bool,
-) -> Option<Document> {
+fn make(set: &Document, template: &Value, parameters: &Parameters, is_go: bool) -> Option<Document> {
     let filled = template.map_texts(&mut |text| fill_known(text, parameters, is_go).0);
     let name = filled.at(&["metadata", "name"]).and_then(Value::scalar)?;
-    let namespace = filled
-        .at(&["metadata", "namespace"])
-        .and_then(Value::scalar);
-    let object = Object {
-        namespace: namespace.unwrap_or_else(|| set.object.namespace.clone()),
-        name,
-        ..set.object.clone()
-    };
+    let namespace = filled.at(&["metadata", "namespace"]).and_then(Value::scalar);
+    let object =
+        Object { namespace: namespace.unwrap_or_else(|| set.object.namespace.clone()), name, ..set.object.clone() };
     Some(set.template(object, filled))
 }
 
@@ -182,11 +151,7 @@ fn has_place(application: &Value) -> bool {
         let text = source.get(key).and_then(Value::text);
         text.is_none_or(|text| !text.contains("{{"))
     };
-    sources.all(|source| {
-        ["repoURL", "path", "chart", "targetRevision"]
-            .into_iter()
-            .all(|key| is_known(source, key))
-    })
+    sources.all(|source| ["repoURL", "path", "chart", "targetRevision"].into_iter().all(|key| is_known(source, key)))
 }
 
 /// Returns the template of a generator with what it leaves empty taken from that of the set, as Argo CD merges them.

@@ -70,17 +70,10 @@ pub(super) fn parameters(
 fn globs(patterns: &[Value], exclude: bool) -> Option<GlobSet> {
     let mut globs = GlobSetBuilder::new();
     for one in patterns {
-        let excludes = one
-            .get("exclude")
-            .is_some_and(|flag| flag.data == Data::Flag(true));
+        let excludes = one.get("exclude").is_some_and(|flag| flag.data == Data::Flag(true));
         if excludes == exclude {
             let text = one.get("path")?.text()?;
-            globs.add(
-                GlobBuilder::new(text)
-                    .literal_separator(true)
-                    .build()
-                    .ok()?,
-            );
+            globs.add(GlobBuilder::new(text).literal_separator(true).build().ok()?);
         }
     }
     globs.build().ok()

@@ -37,10 +37,7 @@ pub(super) struct Given {
 impl Given {
     /// Returns what is left of parameters that are not known.
     fn unknown(why: impl Into<Unknown>) -> Self {
-        Given {
-            all: vec![Parameters::new()],
-            more: Some(why.into()),
-        }
+        Given { all: vec![Parameters::new()], more: Some(why.into()) }
     }
 }
 
@@ -64,11 +61,7 @@ impl Listed {
         let files = tree.below(base)?;
         let inside = files.iter().filter_map(|file| path::below(file, base));
         let directories = path::directories(inside);
-        Ok(Listed {
-            base: base.to_owned(),
-            directories: directories.into_iter().map(str::to_owned).collect(),
-            files,
-        })
+        Ok(Listed { base: base.to_owned(), directories: directories.into_iter().map(str::to_owned).collect(), files })
     }
 
     /// Returns the directories of which a set makes applications.
@@ -95,12 +88,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(
-        tree: &'a dyn Listing,
-        identity: &'a Identity,
-        set: &'a Document,
-        is_go: bool,
-    ) -> Self {
+    pub(super) fn new(tree: &'a dyn Listing, identity: &'a Identity, set: &'a Document, is_go: bool) -> Self {
         Reader {
             tree,
             identity,
@@ -115,21 +103,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the parameters of each application that a generator makes as one of its [`kinds`].
-    pub(super) fn generate(
-        &mut self,
-        generator: &Value,
-        kind: &str,
-        body: &Value,
-    ) -> Result<Given> {
+    pub(super) fn generate(&mut self, generator: &Value, kind: &str, body: &Value) -> Result<Given> {
         if generator.get("selector").is_some() {
             return Ok(Given::unknown("its generator has a `selector`"));
         }
         let list = |key: &str| body.get(key).and_then(Value::list);
         match kind {
             "" => Ok(Given::unknown("it has a generator of no kind")),
-            "list" if body.get("elementsYaml").is_some() => {
-                Ok(Given::unknown("its list is made of a template"))
-            }
+            "list" if body.get("elementsYaml").is_some() => Ok(Given::unknown("its list is made of a template")),
             "list" => {
                 let elements = list("elements").unwrap_or_default();
                 Ok(elements.iter().map(flat).collect::<Vec<_>>().into())
@@ -142,9 +123,7 @@ impl<'a> Reader<'a> {
                 let all = all.into_iter().map(|one| self.with_values(body, one));
                 Ok(all.collect::<Vec<_>>().into())
             }
-            "matrix" if list("generators").is_some() => {
-                self.matrix(list("generators").unwrap_or_default())
-            }
+            "matrix" if list("generators").is_some() => self.matrix(list("generators").unwrap_or_default()),
             _ => Ok(Given {
                 all: vec![self.with_values(body, Parameters::new())],
                 more: Some(format!("only the cluster knows what `{kind}` gives")),
@@ -227,27 +206,17 @@ impl<'a> Reader<'a> {
         if !revision.is_this {
             return Ok(Err("its generator reads another revision".to_owned()));
         }
-        let style = template::Style {
-            is_go: self.is_go,
-            prefix: text("pathParamPrefix").unwrap_or_default(),
-        };
+        let style = template::Style { is_go: self.is_go, prefix: text("pathParamPrefix").unwrap_or_default() };
         let listed = self.listed(base)?;
         if let Some(directories) = git.get("directories").and_then(Value::list) {
             let patterns: Vec<(String, bool)> = directories
                 .iter()
                 .filter_map(|one| {
-                    let exclude = one
-                        .get("exclude")
-                        .is_some_and(|flag| flag.data == Data::Flag(true));
+                    let exclude = one.get("exclude").is_some_and(|flag| flag.data == Data::Flag(true));
                     Some((one.get("path")?.text()?.to_owned(), exclude))
                 })
                 .collect();
-            let set = DirectorySet {
-                object: self.set.object.clone(),
-                base: base.to_owned(),
-                patterns,
-                revision,
-            };
+            let set = DirectorySet { object: self.set.object.clone(), base: base.to_owned(), patterns, revision };
             let work = (listed.directories.len() + WEIGHT).saturating_mul(set.patterns.len());
             let found = self.may_do(work).then(|| listed.taken_by(&set));
             // Also where it is too much: localizing adds directories.
@@ -264,9 +233,7 @@ impl<'a> Reader<'a> {
             let (read, unread) = (&mut self.read, &mut self.unread);
             return files::parameters(self.tree, &listed, patterns, style, read, unread);
         }
-        Ok(Err(
-            "its generator names neither directories nor files".to_owned()
-        ))
+        Ok(Err("its generator names neither directories nor files".to_owned()))
     }
 
     /// Adds the `values` of a generator, which may name its parameters.

@@ -37,11 +37,7 @@ pub(super) fn fill_known(text: &str, parameters: &Parameters, is_go: bool) -> (S
             return (filled, false);
         };
         let name = inside.trim();
-        let name = if is_go {
-            go_name(name)
-        } else {
-            Some(name.to_owned())
-        };
+        let name = if is_go { go_name(name) } else { Some(name.to_owned()) };
         match name.and_then(|name| parameters.get(&name)) {
             Some(value) => filled.push_str(value),
             None => {
@@ -59,11 +55,7 @@ pub(super) fn fill_known(text: &str, parameters: &Parameters, is_go: bool) -> (S
 
 /// Returns whether a patch may change the source of an application: it names one, or prints what is not known.
 pub(super) fn may_move(patch: &str, parameters: &Parameters, is_go: bool) -> bool {
-    let pieces = if is_go {
-        pieces(patch, parameters)
-    } else {
-        fill(patch, parameters, is_go).map(|text| vec![text])
-    };
+    let pieces = if is_go { pieces(patch, parameters) } else { fill(patch, parameters, is_go).map(|text| vec![text]) };
     let Some(pieces) = pieces else {
         return true;
     };
@@ -134,11 +126,8 @@ fn go_name(action: &str) -> Option<String> {
 pub(super) fn of_path(path: &str, style: Style<'_>) -> Parameters {
     let base = path.rsplit('/').next().unwrap_or(path);
     let name = style.name();
-    let (whole, segments) = if style.is_go {
-        (format!("{name}.path"), format!("{name}.segments"))
-    } else {
-        (name.clone(), name.clone())
-    };
+    let (whole, segments) =
+        if style.is_go { (format!("{name}.path"), format!("{name}.segments")) } else { (name.clone(), name.clone()) };
     let mut parameters = Parameters::new();
     parameters.insert(whole, path.to_owned());
     parameters.insert(format!("{name}.basename"), base.to_owned());
@@ -218,8 +207,7 @@ mod tests {
         ];
         let parameters = pairs.map(|(key, value)| (key.to_owned(), value.to_owned()));
         let parameters = Parameters::from(parameters);
-        let harmless =
-            "{{- if .auto }}\nspec: {syncPolicy: {automated: {prune: {{ .prune }}}}}\n{{- end }}";
+        let harmless = "{{- if .auto }}\nspec: {syncPolicy: {automated: {prune: {{ .prune }}}}}\n{{- end }}";
         for text in [
             harmless,
             "{{ if eq .auto \"yes\" }}spec: {a: {{ .head }}}{{ else if .b }}x: {{ .tail }}{{ end }}",
@@ -252,12 +240,7 @@ mod tests {
         ] {
             assert!(may_move(text, &parameters, true), "{text}");
         }
-        for text in [
-            "{{patch}}",
-            "{{key}}: x",
-            "spec: {sour{{tail}}: {path: x}}",
-            "{{if .a}}",
-        ] {
+        for text in ["{{patch}}", "{{key}}: x", "spec: {sour{{tail}}: {path: x}}", "{{if .a}}"] {
             assert!(may_move(text, &parameters, false), "{text}");
         }
     }

@@ -66,12 +66,7 @@ pub(super) fn bound(sources: &Sources, generator: &Document, artifact: &Value) -
         let Some(source) = source(sources, generator, copy.alias) else {
             return elsewhere("names a source that it does not have");
         };
-        let Bound::Here {
-            base,
-            revision,
-            artifact,
-        } = &source
-        else {
+        let Bound::Here { base, revision, artifact } = &source else {
             others.push((copy.to, source));
             continue;
         };
@@ -79,17 +74,12 @@ pub(super) fn bound(sources: &Sources, generator: &Document, artifact: &Value) -
         let above = match copy.to.as_str() {
             "" => Some(from.as_str()),
             to if to == from => Some(""),
-            to => from
-                .strip_suffix(to)
-                .and_then(|from| from.strip_suffix('/')),
+            to => from.strip_suffix(to).and_then(|from| from.strip_suffix('/')),
         };
         let known = ours.get_or_insert_with(|| Ours {
             base: above.unwrap_or_default().to_owned(),
             revision: revision.clone(),
-            artifact: Artifact {
-                copied: Vec::new(),
-                ..artifact.as_deref().cloned().unwrap_or_default()
-            },
+            artifact: Artifact { copied: Vec::new(), ..artifact.as_deref().cloned().unwrap_or_default() },
             source: source.clone(),
         });
         if above != Some(&*known.base) {
@@ -113,21 +103,14 @@ pub(super) fn bound(sources: &Sources, generator: &Document, artifact: &Value) -
     }
     let others = others.iter().map(|(to, _)| path::join(&ours.base, to));
     ours.artifact.included.extend(others);
-    Bound::Here {
-        base: ours.base,
-        revision: ours.revision,
-        artifact: Some(Rc::new(ours.artifact)),
-    }
+    Bound::Here { base: ours.base, revision: ours.revision, artifact: Some(Rc::new(ours.artifact)) }
 }
 
 /// Returns what a generator means by the alias of a source.
 fn source(sources: &Sources, generator: &Document, alias: &str) -> Option<Bound> {
     let all = generator.value.at(&["spec", "sources"])?.list()?;
     let text = |one: &'_ Value, key: &str| one.get(key).and_then(Value::text).map(str::to_owned);
-    let one = all
-        .iter()
-        .find(|one| text(one, "alias").as_deref() == Some(alias))?;
-    let [kind, namespace, name] =
-        ["kind", "namespace", "name"].map(|key| text(one, key).unwrap_or_default());
+    let one = all.iter().find(|one| text(one, "alias").as_deref() == Some(alias))?;
+    let [kind, namespace, name] = ["kind", "namespace", "name"].map(|key| text(one, key).unwrap_or_default());
     Some(sources.bind(generator, &kind, &namespace, &name))
 }

@@ -31,11 +31,7 @@ impl Bound {
     pub(super) fn packs_the_same(&self, other: &Bound) -> bool {
         let unnamed = |bound: &Bound| {
             let mut bound = bound.clone();
-            if let Bound::Here {
-                artifact: Some(artifact),
-                ..
-            } = &mut bound
-            {
+            if let Bound::Here { artifact: Some(artifact), .. } = &mut bound {
                 Rc::make_mut(artifact).object = None;
             }
             bound
@@ -71,8 +67,7 @@ fn says(sources: &[Source], kind: &str) -> bool {
     let mut of_kind = sources.iter().filter(|source| source.kind == kind);
     of_kind.any(|source| {
         let is_here = matches!(source.bound, Bound::Here { .. });
-        source.name == BOOTSTRAPPED
-            || is_here && nearest(BOOTSTRAPPED, [source.name.as_str()]).is_some()
+        source.name == BOOTSTRAPPED || is_here && nearest(BOOTSTRAPPED, [source.name.as_str()]).is_some()
     })
 }
 
@@ -103,11 +98,7 @@ impl Sources {
                 }
                 "Bucket" | "ExternalArtifact" => {
                     let why = format!("its source is a {}", object.kind);
-                    (
-                        object.kind.clone(),
-                        object.name.clone(),
-                        Bound::Elsewhere(why),
-                    )
+                    (object.kind.clone(), object.name.clone(), Bound::Elsewhere(why))
                 }
                 "FluxInstance" => {
                     let Some(made) = of_instance(found, identity) else {
@@ -129,10 +120,7 @@ impl Sources {
         }
         let kinds = ["GitRepository", "OCIRepository"].into_iter();
         let bootstrapped = kinds.filter(|kind| is_bootstrapped && !says(&sources, kind));
-        let mut sources = Sources {
-            bootstrapped: bootstrapped.collect(),
-            sources,
-        };
+        let mut sources = Sources { bootstrapped: bootstrapped.collect(), sources };
         sources.add_copied(objects);
         sources
     }
@@ -172,25 +160,17 @@ impl Sources {
             "" => &found.object.namespace,
             namespace => namespace,
         };
-        if self.bootstrapped.contains(&kind)
-            && name == BOOTSTRAPPED
-            && ["", BOOTSTRAPPED].contains(&namespace)
-        {
+        if self.bootstrapped.contains(&kind) && name == BOOTSTRAPPED && ["", BOOTSTRAPPED].contains(&namespace) {
             return Bound::Here {
                 base: String::new(),
-                revision: Revision {
-                    name: None,
-                    is_this: true,
-                },
+                revision: Revision { name: None, is_this: true },
                 artifact: Some(Rc::default()),
             };
         }
         let fits = |source: &&Source| {
             source.kind == kind
                 && source.name == name
-                && (source.namespace == namespace
-                    || source.namespace.is_empty()
-                    || namespace.is_empty())
+                && (source.namespace == namespace || source.namespace.is_empty() || namespace.is_empty())
         };
         let object = &found.object;
         let near = |source: &Source| {
@@ -200,9 +180,7 @@ impl Sources {
         };
         let candidates: Vec<&Source> = self.sources.iter().filter(fits).collect();
         let nearest = candidates.iter().map(|source| near(source)).max();
-        let mut nearest = candidates
-            .iter()
-            .filter(|source| Some(near(source)) == nearest);
+        let mut nearest = candidates.iter().filter(|source| Some(near(source)) == nearest);
         let Some(first) = nearest.next() else {
             let why = match kind {
                 "ExternalArtifact" => {
@@ -228,10 +206,7 @@ impl Sources {
             // The same files, whichever it is, but nobody knows which revision.
             return Bound::Here {
                 base: base.clone(),
-                revision: Revision {
-                    name: None,
-                    is_this: false,
-                },
+                revision: Revision { name: None, is_this: false },
                 artifact: None,
             };
         }
@@ -254,16 +229,12 @@ fn of_url(found: &Document, url: &str, identity: &Identity) -> Bound {
         return Bound::Templated(unfilled(url));
     }
     let spec = |keys: &[&str]| {
-        let keys: Vec<&str> = std::iter::once("spec")
-            .chain(keys.iter().copied())
-            .collect();
+        let keys: Vec<&str> = std::iter::once("spec").chain(keys.iter().copied()).collect();
         found.value.at(&keys)
     };
     let reference = |key: &str| spec(&["ref", key]).and_then(Value::scalar);
     // In the order in which Flux takes them.
-    let named = ["commit", "digest", "name", "semver", "tag", "branch"]
-        .into_iter()
-        .find_map(reference);
+    let named = ["commit", "digest", "name", "semver", "tag", "branch"].into_iter().find_map(reference);
     if let Some(named) = named.as_deref().filter(|named| is_variable(named)) {
         return Bound::Templated(unfilled(named));
     }
@@ -278,22 +249,15 @@ fn of_url(found: &Document, url: &str, identity: &Identity) -> Bound {
         let texts = items.filter_map(|item| key.map_or(Some(item), |key| item.get(key))?.text());
         texts.map(str::to_owned).collect()
     };
-    let below =
-        |written: String| path::join(base, &path::resolve("", &written).unwrap_or_default());
+    let below = |written: String| path::join(base, &path::resolve("", &written).unwrap_or_default());
     Bound::Here {
         base: base.to_owned(),
         revision: identity.revision(named.as_deref()),
         artifact: Some(Rc::new(Artifact {
             object: Some(found.object.clone()),
             ignore: spec(&["ignore"]).and_then(Value::text).map(str::to_owned),
-            sparse: strings(spec(&["sparseCheckout"]), None)
-                .into_iter()
-                .map(below)
-                .collect(),
-            included: strings(spec(&["include"]), Some("toPath"))
-                .into_iter()
-                .map(below)
-                .collect(),
+            sparse: strings(spec(&["sparseCheckout"]), None).into_iter().map(below).collect(),
+            included: strings(spec(&["include"]), Some("toPath")).into_iter().map(below).collect(),
             copied: Vec::new(),
         })),
     }
@@ -325,8 +289,6 @@ impl Artifact {
     /// Returns the directory of another source that a path lies in.
     pub(super) fn covers(&self, place: &str) -> Option<&str> {
         let included = self.included.iter().map(String::as_str);
-        included
-            .filter(|included| !included.is_empty())
-            .find(|included| path::is_in(place, included))
+        included.filter(|included| !included.is_empty()).find(|included| path::is_in(place, included))
     }
 }

@@ -16,32 +16,17 @@ fn app(source: &str) -> String {
 fn an_application_is_bound_to_this_repository() {
     for (text, expected) in [
         (app("path: apps/web"), "apps/web kustomization"),
-        (
-            app("path: ./apps/web/, targetRevision: HEAD"),
-            "apps/web@Some(\"HEAD\")true kustomization",
-        ),
-        (
-            app("path: apps/web, targetRevision: v1.2.3"),
-            "apps/web@Some(\"v1.2.3\")false kustomization",
-        ),
+        (app("path: ./apps/web/, targetRevision: HEAD"), "apps/web@Some(\"HEAD\")true kustomization"),
+        (app("path: apps/web, targetRevision: v1.2.3"), "apps/web@Some(\"v1.2.3\")false kustomization"),
         (app("path: apps/plain"), "apps/plain directory"),
         (app("path: apps/chart"), "apps/chart chart"),
         (app("path: apps/both"), "apps/both kustomization"),
-        (
-            app("path: apps/web, directory: {recurse: true}"),
-            "apps/web directory",
-        ),
+        (app("path: apps/web, directory: {recurse: true}"), "apps/web directory"),
         (app("path: apps/web, plugin: {}"), "apps/web plugin"),
         (app("path: apps/none"), "apps/none nothing"),
         (app("path: ../apps"), " nothing"),
-        (
-            app("path: 'apps/{{x}}'"),
-            "templated: `apps/{{x}}` is filled in elsewhere",
-        ),
-        (
-            app("path: a").replace("fleet", "other"),
-            "external: it is in https://github.com/acme/other.git",
-        ),
+        (app("path: 'apps/{{x}}'"), "templated: `apps/{{x}}` is filled in elsewhere"),
+        (app("path: a").replace("fleet", "other"), "external: it is in https://github.com/acme/other.git"),
         (
             app("chart: web").replace(HERE, "https://charts.example.com"),
             "external: it is the chart `web` of https://charts.example.com.git",
@@ -55,11 +40,7 @@ fn an_application_is_bound_to_this_repository() {
             ("apps/both/Chart.yaml", ""),
             ("apps/both/Kustomization", ""),
         ]);
-        assert_eq!(
-            found,
-            [format!("Application argocd/web (a.yaml:1) {expected}")],
-            "{text}"
-        );
+        assert_eq!(found, [format!("Application argocd/web (a.yaml:1) {expected}")], "{text}");
     }
 }
 
@@ -70,10 +51,7 @@ fn every_source_is_a_target() {
     );
     assert_eq!(
         lines(&[("a.yaml", &text)]),
-        [
-            "Application argocd/web (a.yaml:1) a nothing",
-            "Application argocd/web (a.yaml:1) b nothing",
-        ]
+        ["Application argocd/web (a.yaml:1) a nothing", "Application argocd/web (a.yaml:1) b nothing",]
     );
     let text = format!(
         "{HEAD}spec:\n  sourceHydrator:\n    drySource: {{repoURL: '{HERE}', path: dry, targetRevision: localized/main}}\n"
@@ -82,17 +60,11 @@ fn every_source_is_a_target() {
         lines(&[("a.yaml", &text)]),
         ["Application argocd/web (a.yaml:1) dry@Some(\"localized/main\")true nothing"]
     );
-    for text in [
-        format!("{HEAD}spec:\n  source: {{path: a}}\n"),
-        HEAD.to_owned(),
-    ] {
+    for text in [format!("{HEAD}spec:\n  source: {{path: a}}\n"), HEAD.to_owned()] {
         assert_eq!(lines(&[("a.yaml", &text)]), [""; 0], "{text}");
     }
     assert_eq!(
-        unread(&[
-            ("a.yaml", &format!("{HEAD}spec: {{sources: x}}\n")),
-            ("b.yaml", &app("x: y"))
-        ]),
+        unread(&[("a.yaml", &format!("{HEAD}spec: {{sources: x}}\n")), ("b.yaml", &app("x: y"))]),
         [
             "a.yaml:4: Application argocd/web: `spec.sources` is a text where a list should be",
             "b.yaml:5: Application argocd/web: `spec.source` is a mapping where a source with `path` or `chart` should be",
@@ -106,23 +78,14 @@ fn the_options_come_from_the_tree() {
     let found = find_in(&[("a.yaml", &text)]);
     let build = &found.targets[0].build;
     assert_eq!(build.load_restrictor, None);
-    assert_eq!(
-        Json::Object(build.overrides.clone()),
-        serde_json::json!({"namePrefix": "a-"})
-    );
+    assert_eq!(Json::Object(build.overrides.clone()), serde_json::json!({"namePrefix": "a-"}));
     assert_eq!(build.components[0].text, "../c");
     let map = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: argocd-cm}\ndata:\n  kustomize.buildOptions: --enable-helm --load-restrictor LoadRestrictionsNone\n";
     let operator = "apiVersion: argoproj.io/v1beta1\nkind: ArgoCD\nmetadata: {name: x}\nspec: {kustomizeBuildOptions: --enable-helm}\n";
-    for (options, restrictor, count) in [
-        (map, LoadRestrictor::None, 3),
-        (operator, LoadRestrictor::RootOnly, 1),
-    ] {
+    for (options, restrictor, count) in [(map, LoadRestrictor::None, 3), (operator, LoadRestrictor::RootOnly, 1)] {
         let found = find_in(&[("a.yaml", &text), ("cm.yaml", options)]);
         let build = &found.targets[0].build;
-        assert_eq!(
-            (build.load_restrictor, build.options.len()),
-            (Some(restrictor), count)
-        );
+        assert_eq!((build.load_restrictor, build.options.len()), (Some(restrictor), count));
     }
 }
 
@@ -130,25 +93,14 @@ fn the_options_come_from_the_tree() {
 fn overrides_in_the_repository_are_merged() {
     let own = "kustomize: {components: [../own], namePrefix: ~}\npath: elsewhere\n";
     let found = find_in(&[
-        (
-            "a.yaml",
-            &app("path: web, kustomize: {namePrefix: a-, nameSuffix: -b}"),
-        ),
-        (
-            "web/.argocd-source.yaml",
-            "kustomize: {components: [../all], commonLabels: {a: b}}\n",
-        ),
+        ("a.yaml", &app("path: web, kustomize: {namePrefix: a-, nameSuffix: -b}")),
+        ("web/.argocd-source.yaml", "kustomize: {components: [../all], commonLabels: {a: b}}\n"),
         ("web/.argocd-source-web.yaml", own),
         ("web/.argocd-source-other.yaml", "kustomize: [\n"),
     ]);
-    let [target] = &found.targets[..] else {
-        panic!()
-    };
+    let [target] = &found.targets[..] else { panic!() };
     assert_eq!(found.unread, []);
-    assert_eq!(
-        line(target),
-        "Application argocd/web (a.yaml:1) web directory"
-    );
+    assert_eq!(line(target), "Application argocd/web (a.yaml:1) web directory");
     assert_eq!(
         Json::Object(target.build.overrides.clone()),
         // Argo CD reads what is merged into what was there: null takes nothing away.
@@ -185,10 +137,7 @@ fn paths_of(text: &str) -> Vec<String> {
         ("apps/.hidden/x.yaml", ""),
         ("clusters/empty.yaml", ""),
         ("clusters/a/config.json", "{\"cluster\": {\"name\": \"a\"}}"),
-        (
-            "clusters/b/config.json",
-            "[{\"cluster\": {\"name\": \"b\"}}, {\"cluster\": {\"name\": \"c\"}}]",
-        ),
+        ("clusters/b/config.json", "[{\"cluster\": {\"name\": \"b\"}}, {\"cluster\": {\"name\": \"c\"}}]"),
     ]);
     let targets = found.targets.iter();
     targets
@@ -203,36 +152,16 @@ fn paths_of(text: &str) -> Vec<String> {
 fn an_application_set_makes_what_the_tree_tells() {
     let git = |rest: &str| format!("git: {{repoURL: '{HERE}', revision: HEAD, {rest}}}");
     for (generator, path, expected) in [
-        (
-            "list: {elements: [{a: one}, {a: two}]}".to_owned(),
-            "x/{{.a}}",
-            &["x/one", "x/two"][..],
-        ),
-        (
-            git("directories: [{path: apps/*}]"),
-            "{{.path.path}}",
-            &["apps/db", "apps/web"],
-        ),
-        (
-            git("directories: [{path: apps/*/*}]"),
-            "{{.path.path}}",
-            &["apps/web/localized-files"],
-        ),
-        (
-            git("directories: [{path: apps/*}, {path: apps/db, exclude: true}]"),
-            "{{.path.path}}/x",
-            &["apps/web/x"],
-        ),
+        ("list: {elements: [{a: one}, {a: two}]}".to_owned(), "x/{{.a}}", &["x/one", "x/two"][..]),
+        (git("directories: [{path: apps/*}]"), "{{.path.path}}", &["apps/db", "apps/web"]),
+        (git("directories: [{path: apps/*/*}]"), "{{.path.path}}", &["apps/web/localized-files"]),
+        (git("directories: [{path: apps/*}, {path: apps/db, exclude: true}]"), "{{.path.path}}/x", &["apps/web/x"]),
         (
             git("files: [{path: 'clusters/**/config.json'}]"),
             "{{.path.path}}/{{.cluster.name}}",
             &["clusters/a/a", "clusters/b/b", "clusters/b/c"],
         ),
-        (
-            git("files: [{path: clusters/*/config.json}, {path: '**/b/*', exclude: true}]"),
-            "{{.path.basename}}",
-            &["a"],
-        ),
+        (git("files: [{path: clusters/*/config.json}, {path: '**/b/*', exclude: true}]"), "{{.path.basename}}", &["a"]),
         (
             format!(
                 "matrix: {{generators: [{{list: {{elements: [{{dir: apps}}]}}}}, {{{}}}]}}",
@@ -263,11 +192,7 @@ fn an_application_set_makes_what_the_tree_tells() {
             "x",
             &["own/db", "own/web"],
         ),
-        (
-            "list: {elements: [{a: one}]}".to_owned(),
-            "{{.a | lower}}",
-            &["`{{.a | lower}}` is filled in elsewhere"],
-        ),
+        ("list: {elements: [{a: one}]}".to_owned(), "{{.a | lower}}", &["`{{.a | lower}}` is filled in elsewhere"]),
         (
             git("directories: [{path: apps/*}]").replace("fleet", "other"),
             "{{.path.path}}",
@@ -280,11 +205,7 @@ fn an_application_set_makes_what_the_tree_tells() {
         ),
         (git("directories: [{path: 'apps/['}]"), "x", &[]),
     ] {
-        assert_eq!(
-            paths_of(&set(&generator, path)),
-            expected,
-            "{generator} {path}"
-        );
+        assert_eq!(paths_of(&set(&generator, path)), expected, "{generator} {path}");
     }
     let text = set("list: {elements: [{a: one}]}", "x/{{.a}}");
     let named = text.replace("name: 'x'", "name: '{{.a | lower}}'");
@@ -294,10 +215,7 @@ fn an_application_set_makes_what_the_tree_tells() {
         ("'spec: {syncPolicy: {}}'", "x/one"),
         ("'spec: {source: {}}'", "x/one"),
         ("'spec: {source: {path: x/two}}'", "x/two"),
-        (
-            "'spec: {source: {path: x/{{.b}}}}'",
-            "`templatePatch` may change it",
-        ),
+        ("'spec: {source: {path: x/{{.b}}}}'", "`templatePatch` may change it"),
         ("{}", "`templatePatch` may change it"),
     ] {
         let patched = format!("{text}  templatePatch: {patch}\n");
@@ -310,91 +228,46 @@ fn an_application_set_makes_what_the_tree_tells() {
     let patched = format!("{text}  templatePatch: '{{{{ .patch }}}}'\n");
     assert_eq!(paths_of(&patched), ["x/two", "y"]);
     let text = set("list: {elements: [{a: one}]}", "x/{{.a}}");
-    let old = text
-        .replace("  goTemplate: true\n", "")
-        .replace("{{.a}}", "{{a}}");
+    let old = text.replace("  goTemplate: true\n", "").replace("{{.a}}", "{{a}}");
     assert_eq!(paths_of(&old), ["x/one"]);
 }
 
 #[test]
 fn what_only_the_cluster_knows_may_leave_the_place_known() {
-    let dirs =
-        |path: &str| format!("{{git: {{repoURL: '{HERE}', directories: [{{path: {path}}}]}}}}");
+    let dirs = |path: &str| format!("{{git: {{repoURL: '{HERE}', directories: [{{path: {path}}}]}}}}");
     let both = |one: &str, two: &str| format!("matrix: {{generators: [{one}, {two}]}}");
     let why = |kind: &str| format!("only the cluster knows what `{kind}` gives");
     for (generator, path, expected) in [
         ("clusters: {}".to_owned(), "x", vec!["x".to_owned()]),
+        ("clusters: {}".to_owned(), "x/{{.name}}", vec![why("clusters")]),
+        ("clusters: {values: {env: dev, its: '{{.name}}'}}".to_owned(), "x/{{.values.env}}", vec!["x/dev".to_owned()]),
+        ("clusters: {values: {its: '{{.name}}'}}".to_owned(), "x/{{.values.its}}", vec![why("clusters")]),
+        (both("{clusters: {}}", &dirs("apps/*")), "{{.path.path}}", vec!["apps/db".to_owned(), "apps/web".to_owned()]),
         (
-            "clusters: {}".to_owned(),
-            "x/{{.name}}",
-            vec![why("clusters")],
-        ),
-        (
-            "clusters: {values: {env: dev, its: '{{.name}}'}}".to_owned(),
-            "x/{{.values.env}}",
-            vec!["x/dev".to_owned()],
-        ),
-        (
-            "clusters: {values: {its: '{{.name}}'}}".to_owned(),
-            "x/{{.values.its}}",
-            vec![why("clusters")],
-        ),
-        (
-            both("{clusters: {}}", &dirs("apps/*")),
+            both(&dirs("apps/*"), "{clusters: {selector: {matchLabels: {a: '{{.x | lower}}'}}}}"),
             "{{.path.path}}",
             vec!["apps/db".to_owned(), "apps/web".to_owned()],
         ),
-        (
-            both(
-                &dirs("apps/*"),
-                "{clusters: {selector: {matchLabels: {a: '{{.x | lower}}'}}}}",
-            ),
-            "{{.path.path}}",
-            vec!["apps/db".to_owned(), "apps/web".to_owned()],
-        ),
-        (
-            both(&dirs("apps/*"), "{clusters: {}}"),
-            "{{.path.path}}/{{.name}}",
-            vec![why("clusters")],
-        ),
-        (
-            both("{clusters: {}}", &dirs("'{{.name}}/*'")),
-            "{{.path.path}}",
-            vec![why("clusters")],
-        ),
+        (both(&dirs("apps/*"), "{clusters: {}}"), "{{.path.path}}/{{.name}}", vec![why("clusters")]),
+        (both("{clusters: {}}", &dirs("'{{.name}}/*'")), "{{.path.path}}", vec![why("clusters")]),
         (
             both(&dirs("apps/*"), "{list: {elementsYaml: '{{ toJson .x }}'}}"),
             "{{.path.path}}",
             vec!["apps/db".to_owned(), "apps/web".to_owned()],
         ),
         (
-            both(
-                &dirs("apps/*"),
-                "{list: {elements: [{a: '{{.x | lower}}'}]}}",
-            ),
+            both(&dirs("apps/*"), "{list: {elements: [{a: '{{.x | lower}}'}]}}"),
             "{{.path.path}}/{{.a}}",
             vec!["its matrix is more than names of parameters".to_owned()],
         ),
-        (
-            String::new(),
-            "x/{{.a}}",
-            vec!["it has a generator of no kind".to_owned()],
-        ),
+        (String::new(), "x/{{.a}}", vec!["it has a generator of no kind".to_owned()]),
         (
             "list: {elements: [{name: one}]}, clusters: {}".to_owned(),
             "x/{{.name}}",
             vec![why("clusters"), "x/one".to_owned()],
         ),
-        (
-            "list: {elements: []}, clusters: {}".to_owned(),
-            "x",
-            vec!["x".to_owned()],
-        ),
-        (
-            "list: {elements: [{name: one}]}, clusters: ~".to_owned(),
-            "x/{{.name}}",
-            vec!["x/one".to_owned()],
-        ),
+        ("list: {elements: []}, clusters: {}".to_owned(), "x", vec!["x".to_owned()]),
+        ("list: {elements: [{name: one}]}, clusters: ~".to_owned(), "x/{{.name}}", vec!["x/one".to_owned()]),
         (
             format!(
                 "list: {{elements: [{{name: one}}], template: {{spec: {{source: {{path: own}}}}}}}}, git: {{repoURL: '{HERE}', directories: [{{path: apps/*}}]}}"
@@ -403,10 +276,7 @@ fn what_only_the_cluster_knows_may_leave_the_place_known() {
             ["own", "apps/db", "apps/web"].map(str::to_owned).into(),
         ),
         (
-            both(
-                "{clusters: {}, list: {elements: [{a: b}]}}",
-                &dirs("apps/*"),
-            ),
+            both("{clusters: {}, list: {elements: [{a: b}]}}", &dirs("apps/*")),
             "{{.path.path}}",
             vec!["a generator of its matrix is of two kinds".to_owned()],
         ),
@@ -416,11 +286,7 @@ fn what_only_the_cluster_knows_may_leave_the_place_known() {
             vec!["its generator has a `selector`".to_owned()],
         ),
     ] {
-        assert_eq!(
-            paths_of(&set(&generator, path)),
-            expected,
-            "{generator} {path}"
-        );
+        assert_eq!(paths_of(&set(&generator, path)), expected, "{generator} {path}");
     }
 }
 
@@ -459,36 +325,22 @@ fn the_rounds_of_a_matrix_are_bounded() {
         (1000, nothing(2).as_str(), "{{.path.path}}", &[][..]),
         (10_001, &nothing(1), "{{.path.path}}", &[too_much]),
         (10_000, &nothing(20), "{{.path.path}}", &[too_much]),
-        (
-            10_001,
-            "files: [{path: none}]",
-            "{{.path.path}}",
-            &[too_much],
-        ),
+        (10_001, "files: [{path: none}]", "{{.path.path}}", &[too_much]),
         (10_000, &nothing(20), "same", &["same", "same"]),
     ] {
         let found = paths_of(&set(&matrix(count, second), path));
         assert_eq!(found, expected, "{count} {second}");
     }
     let empty = set(&matrix(6000, files), "x/{{.path.path}}");
-    let two = [
-        ("set.yaml", &*empty),
-        ("clusters/a/one.json", "[]"),
-        ("clusters/a/two.json", "[]"),
-    ];
+    let two = [("set.yaml", &*empty), ("clusters/a/one.json", "[]"), ("clusters/a/two.json", "[]")];
     let found = find_in(&two);
-    let [target] = &found.targets[..] else {
-        panic!()
-    };
+    let [target] = &found.targets[..] else { panic!() };
     assert!(line(target).ends_with(&format!("templated: {read}")));
 }
 
 #[test]
 fn a_directory_set_takes_what_go_would_match() {
-    let text = set(
-        &format!("git: {{repoURL: '{HERE}', directories: [{{path: 'apps/*/*'}}]}}"),
-        "{{.path.path}}",
-    );
+    let text = set(&format!("git: {{repoURL: '{HERE}', directories: [{{path: 'apps/*/*'}}]}}"), "{{.path.path}}");
     let found = find_in(&[("set.yaml", &text)]);
     let [set] = &found.sets[..] else { panic!() };
     let takes = set.matcher();

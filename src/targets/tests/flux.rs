@@ -35,27 +35,18 @@ const REF: &str = "sourceRef: {kind: GitRepository, name: flux-system}";
 
 #[test]
 fn a_kustomization_is_bound_to_this_repository() {
-    let files = [
-        ("clusters/prod/all.yaml", format!("{SOURCE}---\n{APPS}")),
-        ("apps/prod/kustomization.yaml", String::new()),
-    ];
+    let files =
+        [("clusters/prod/all.yaml", format!("{SOURCE}---\n{APPS}")), ("apps/prod/kustomization.yaml", String::new())];
     let files = files.each_ref().map(|(path, text)| (*path, text.as_str()));
     assert_eq!(
         lines(&files),
-        [
-            "Kustomization flux-system/apps (clusters/prod/all.yaml:11) apps/prod@Some(\"main\")true kustomization"
-        ]
+        ["Kustomization flux-system/apps (clusters/prod/all.yaml:11) apps/prod@Some(\"main\")true kustomization"]
     );
     let targets = find_in(&files);
-    let [target] = targets.targets.as_slice() else {
-        panic!()
-    };
+    let [target] = targets.targets.as_slice() else { panic!() };
     assert_eq!(target.spot, (17, 9));
     assert_eq!(target.build.load_restrictor, Some(LoadRestrictor::None));
-    assert_eq!(
-        target.by(),
-        "Flux Kustomization apps (clusters/prod/all.yaml:11)"
-    );
+    assert_eq!(target.by(), "Flux Kustomization apps (clusters/prod/all.yaml:11)");
 }
 
 #[test]
@@ -86,15 +77,9 @@ fn what_is_not_bound_says_why() {
             format!("path: ./apps, {REF}"),
             "external: no GitRepository `flux-system` in this repository says what it is: did you mean `other/flux-system`?",
         ),
+        (SOURCE.replace("branch: main", "tag: v1"), format!("path: ./apps, {REF}"), "apps@Some(\"v1\")false nothing"),
         (
-            SOURCE.replace("branch: main", "tag: v1"),
-            format!("path: ./apps, {REF}"),
-            "apps@Some(\"v1\")false nothing",
-        ),
-        (
-            SOURCE
-                .replace("branch: main", "{branch: main, commit: abc}")
-                .replace("ref:\n    ", "ref: "),
+            SOURCE.replace("branch: main", "{branch: main, commit: abc}").replace("ref:\n    ", "ref: "),
             format!("path: ./apps, {REF}"),
             "apps@Some(\"abc\")false nothing",
         ),
@@ -113,16 +98,8 @@ fn what_is_not_bound_says_why() {
             "path: a, sourceRef: {kind: GitRepository, name: '${x}'}".to_owned(),
             "templated: `${x}` is filled in by a parent",
         ),
-        (
-            SOURCE.to_owned(),
-            format!("path: ../../apps, {REF}"),
-            "apps@Some(\"main\")true nothing",
-        ),
-        (
-            SOURCE.to_owned(),
-            REF.to_owned(),
-            "@Some(\"main\")true directory",
-        ),
+        (SOURCE.to_owned(), format!("path: ../../apps, {REF}"), "apps@Some(\"main\")true nothing"),
+        (SOURCE.to_owned(), REF.to_owned(), "@Some(\"main\")true directory"),
         (
             SOURCE.replace("spec:", "spec:\n  include: [{toPath: vendor}]"),
             format!("path: vendor/x, {REF}"),
@@ -167,11 +144,7 @@ fn what_a_generator_copies_is_here_where_it_lies_as_in_the_repository() {
             "./prod",
             "apps/prod@Some(\"main\")true kustomization".to_owned(),
         ),
-        (
-            "{from: '@repo/apps/**', to: '@artifact/'}",
-            "prod",
-            "apps/prod@Some(\"main\")true kustomization".to_owned(),
-        ),
+        ("{from: '@repo/apps/**', to: '@artifact/'}", "prod", "apps/prod@Some(\"main\")true kustomization".to_owned()),
         (
             "{from: '@repo/**', to: '@artifact/'}",
             "./apps/prod",
@@ -192,11 +165,7 @@ fn what_a_generator_copies_is_here_where_it_lies_as_in_the_repository() {
             "./",
             format!("{made} mixes it with another source"),
         ),
-        (
-            "{from: '@other/**', to: '@artifact/'}",
-            "./",
-            "external: it is in https://github.com/acme/other".to_owned(),
-        ),
+        ("{from: '@other/**', to: '@artifact/'}", "./", "external: it is in https://github.com/acme/other".to_owned()),
         (
             "{from: '@repo/apps/prod/**', to: '@artifact/overlay/'}",
             "./overlay",
@@ -207,21 +176,13 @@ fn what_a_generator_copies_is_here_where_it_lies_as_in_the_repository() {
             "./prod",
             format!("{made} arranges its files anew"),
         ),
-        (
-            "{from: '@repo/apps/*.yaml', to: '@artifact/'}",
-            "./",
-            format!("{made} copies more than whole directories"),
-        ),
+        ("{from: '@repo/apps/*.yaml', to: '@artifact/'}", "./", format!("{made} copies more than whole directories")),
         (
             "{from: '@repo/apps/**', to: '@artifact/', exclude: ['*.md']}",
             "./prod",
             format!("{made} copies more than whole directories"),
         ),
-        (
-            "{from: '@none/apps/**', to: '@artifact/'}",
-            "./",
-            format!("{made} names a source that it does not have"),
-        ),
+        ("{from: '@none/apps/**', to: '@artifact/'}", "./", format!("{made} names a source that it does not have")),
         ("", "./", format!("{made} copies nothing")),
         (
             "{from: '@repo/./apps//x/../**', to: '@artifact/./'}",
@@ -278,9 +239,7 @@ metadata: {{name: other, namespace: flux-system}}
 spec: {{url: 'https://github.com/acme/other'}}
 "
         );
-        let text = apps(&format!(
-            "path: {path}, sourceRef: {{kind: ExternalArtifact, name: apps}}"
-        ));
+        let text = apps(&format!("path: {path}, sourceRef: {{kind: ExternalArtifact, name: apps}}"));
         let found = lines(&[
             ("s.yaml", sources.as_str()),
             ("g.yaml", &generator),
@@ -299,22 +258,10 @@ fn what_bootstrapping_made_is_this_repository_where_its_directories_are_here() {
     let other = SOURCE.replace("name: flux-system", "name: flux-system2");
     let other = other.replace("acme/fleet", "acme/other");
     for (apps_are, source, expected) in [
-        (
-            "apps/kustomization.yaml",
-            "",
-            ["apps kustomization", "gone nothing"],
-        ),
+        ("apps/kustomization.yaml", "", ["apps kustomization", "gone nothing"]),
         ("other/kustomization.yaml", "", [elsewhere, elsewhere]),
-        (
-            "apps/kustomization.yaml",
-            typo.as_str(),
-            [&*format!("{elsewhere}: did you mean `flux-sytsem`?"); 2],
-        ),
-        (
-            "apps/kustomization.yaml",
-            other.as_str(),
-            ["apps kustomization", "gone nothing"],
-        ),
+        ("apps/kustomization.yaml", typo.as_str(), [&*format!("{elsewhere}: did you mean `flux-sytsem`?"); 2]),
+        ("apps/kustomization.yaml", other.as_str(), ["apps kustomization", "gone nothing"]),
     ] {
         let gone = apps(&format!("path: ./gone, {REF}"));
         let found = lines(&[
@@ -324,9 +271,8 @@ fn what_bootstrapping_made_is_this_repository_where_its_directories_are_here() {
             ("s.yaml", source),
         ]);
         let expected = ["a.yml", "b.yml"].iter().zip(expected);
-        let expected: Vec<String> = expected
-            .map(|(file, place)| format!("Kustomization flux-system/apps ({file}:1) {place}"))
-            .collect();
+        let expected: Vec<String> =
+            expected.map(|(file, place)| format!("Kustomization flux-system/apps ({file}:1) {place}")).collect();
         assert_eq!(found, expected, "{apps_are}");
     }
     // The top is here.
@@ -340,17 +286,13 @@ fn what_bootstrapping_made_is_this_repository_where_its_directories_are_here() {
 fn a_patch_and_another_kustomization_are_no_targets() {
     for text in [
         apps("path: ./apps"),
-        APPS.replace(
-            "kustomize.toolkit.fluxcd.io/v1",
-            "kustomize.config.k8s.io/v1beta1",
-        ),
+        APPS.replace("kustomize.toolkit.fluxcd.io/v1", "kustomize.config.k8s.io/v1beta1"),
         "kind: Kustomization # kustomize.toolkit.fluxcd.io/v1\n".to_owned(),
         format!(
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: x}}\ndata:\n  text: |\n    {}",
             APPS.replace('\n', "\n    ")
         ),
-        "apiVersion: v1\nkind: GitRepositoryList # kustomize.toolkit.fluxcd.io/v1\nitems: [{}]\n"
-            .to_owned(),
+        "apiVersion: v1\nkind: GitRepositoryList # kustomize.toolkit.fluxcd.io/v1\nitems: [{}]\n".to_owned(),
     ] {
         let found = find_in(&[("a.yaml", &text)]);
         assert_eq!((found.targets.len(), found.unread.len()), (0, 0), "{text}");
@@ -359,21 +301,12 @@ fn a_patch_and_another_kustomization_are_no_targets() {
 
 #[test]
 fn a_link_on_the_way_is_nothing_to_flux() {
-    let mut tree = tree(&[
-        ("s.yaml", SOURCE),
-        ("a.yaml", APPS),
-        ("real/prod/kustomization.yaml", ""),
-    ]);
+    let mut tree = tree(&[("s.yaml", SOURCE), ("a.yaml", APPS), ("real/prod/kustomization.yaml", "")]);
     tree.link("apps", "real");
     let config = Config::default();
     let found = find(&tree, &config, || Ok(identity(&config))).unwrap();
-    let Place::Here(here) = &found.targets[0].place else {
-        panic!()
-    };
-    assert_eq!(
-        here.found,
-        Found::Nothing("`apps` is a link, which Flux leaves out of its artifacts".to_owned())
-    );
+    let Place::Here(here) = &found.targets[0].place else { panic!() };
+    assert_eq!(here.found, Found::Nothing("`apps` is a link, which Flux leaves out of its artifacts".to_owned()));
 }
 
 #[test]
@@ -401,10 +334,7 @@ fn sources_of_many_clusters_in_one_directory_are_told_apart() {
     let one = format!("{SOURCE}---\n{APPS}");
     let other = one.replace("main", "production");
     let equal = one.replace("name: apps", "name: more");
-    let files = [
-        ("clusters/a.yaml", one.as_str()),
-        ("clusters/b.yaml", &other),
-    ];
+    let files = [("clusters/a.yaml", one.as_str()), ("clusters/b.yaml", &other)];
     let found = lines(&files);
     assert!(found[0].contains("@Some(\"main\")true"), "{found:?}");
     assert!(found[1].contains("@Some(\"production\")false"), "{found:?}");
@@ -419,16 +349,9 @@ fn an_artifact_of_a_subdirectory_can_be_bound() {
     let config = Config::parse(config.as_bytes(), ".kustomize-localize").unwrap();
     let source = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: m}\nspec: {url: 'oci://ghcr.io/acme/manifests', ref: {}}\n";
     let text = apps("path: web, sourceRef: {kind: OCIRepository, name: m}");
-    let tree = tree(&[
-        ("s.yaml", source),
-        ("a.yaml", &text),
-        ("deploy/web/kustomization.yaml", ""),
-    ]);
+    let tree = tree(&[("s.yaml", source), ("a.yaml", &text), ("deploy/web/kustomization.yaml", "")]);
     let found = find(&tree, &config, || Ok(identity(&config))).unwrap();
-    assert_eq!(
-        line(&found.targets[0]),
-        "Kustomization flux-system/apps (a.yaml:1) deploy/web kustomization"
-    );
+    assert_eq!(line(&found.targets[0]), "Kustomization flux-system/apps (a.yaml:1) deploy/web kustomization");
 }
 
 #[test]
@@ -459,11 +382,7 @@ fn how_it_is_built_is_kept() {
         Json::Object(build.overrides.clone()),
         serde_json::json!({"targetNamespace": "x", "namePrefix": "p-", "images": [{"name": "a", "newTag": "1"}], "patches": [{"patch": "{}"}]})
     );
-    let components: Vec<&str> = build
-        .components
-        .iter()
-        .map(|one| one.text.as_str())
-        .collect();
+    let components: Vec<&str> = build.components.iter().map(|one| one.text.as_str()).collect();
     assert_eq!(components, ["../c", "d"]);
     assert!(build.ignore_missing_components);
 }
@@ -476,10 +395,9 @@ metadata: {name: apps, namespace: flux-system}
 spec: {inputs: [{tenant: one}], resources: [{kind: Kustomization, metadata: {name: << inputs.tenant >>}}]}
 ";
     let variable = apps(&format!("path: 'apps/${{cluster}}', {REF}"));
-    for (text, why) in [
-        (set, "the cluster makes its objects"),
-        (&variable, "`apps/${cluster}` is filled in by a parent"),
-    ] {
+    for (text, why) in
+        [(set, "the cluster makes its objects"), (&variable, "`apps/${cluster}` is filled in by a parent")]
+    {
         let found = find_in(&[("set.yaml", text), ("s.yaml", SOURCE)]);
         let places: Vec<&Place> = found.targets.iter().map(|target| &target.place).collect();
         assert_eq!(places, [&Place::Templated(why.to_owned())], "{text}");
@@ -510,26 +428,14 @@ fn bad_input_is_named_and_the_rest_is_found() {
         assert_eq!(unread(&[("a.yaml", &text)]), [expected]);
         assert_eq!(lines(&[("a.yaml", &text)]).len(), 1, "{bad}");
     }
-    let broken =
-        format!("apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: [\n---\n{SOURCE}---\n{APPS}");
-    let [only] = &unread(&[("a.yaml", &broken)])[..] else {
-        panic!()
-    };
+    let broken = format!("apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: [\n---\n{SOURCE}---\n{APPS}");
+    let [only] = &unread(&[("a.yaml", &broken)])[..] else { panic!() };
     assert!(only.starts_with("a.yaml:2: not YAML: "), "{only}");
     assert_eq!(lines(&[("a.yaml", &broken)]).len(), 1);
     let template = APPS.replace("name: apps", "name: {{ .x }}-a");
-    assert_eq!(
-        unread(&[("a.yaml", &template)]),
-        ["a.yaml:4: a template, which is filled in elsewhere"]
-    );
+    assert_eq!(unread(&[("a.yaml", &template)]), ["a.yaml:4: a template, which is filled in elsewhere"]);
     // Helm's templates are none of ours.
-    assert_eq!(
-        unread(&[(
-            "templates/a.yaml",
-            "{{ if .x }}\na: [ # kustomize.toolkit.fluxcd.io/v1\n"
-        )]),
-        [""; 0]
-    );
+    assert_eq!(unread(&[("templates/a.yaml", "{{ if .x }}\na: [ # kustomize.toolkit.fluxcd.io/v1\n")]), [""; 0]);
 }
 
 #[test]
@@ -542,10 +448,7 @@ fn ten_thousand_documents_are_bounded() {
     let found = find_in(&[("a.yaml", &text), ("b.yaml", APPS)]);
     assert_eq!(found.targets.len(), 1000);
     assert_eq!(found.targets[999].object.file, "b.yaml");
-    assert_eq!(
-        found.unread[0].message,
-        "the file holds more than 1000 objects: the rest is not read"
-    );
+    assert_eq!(found.unread[0].message, "the file holds more than 1000 objects: the rest is not read");
     // Those that do not matter do not count.
     let mut text = "kind: ConfigMap\n---\n".repeat(10_000);
     text += APPS;

@@ -61,17 +61,11 @@ fn flux_merges_what_the_object_says() {
     // Nothing to merge: byte for byte what is there.
     let made = flux("interval: 1m", &[ROOT]);
     assert_eq!((made.is_changed, made.text), (false, ROOT.1.into()));
-    let empty = flux(
-        "interval: 1m",
-        &[("web/kustomization.yaml", "namePrefix: a-\n")],
-    );
+    let empty = flux("interval: 1m", &[("web/kustomization.yaml", "namePrefix: a-\n")]);
     assert_eq!(value(&empty)["buildMetadata"], json!(["originAnnotations"]));
     let missing = "ignoreMissingComponents: true, components: [../mixin, ../here]";
     let there = ("here/kustomization.yaml", "kind: Component\n");
-    assert_eq!(
-        value(&flux(missing, &[ROOT, there]))["components"],
-        json!(["../here"])
-    );
+    assert_eq!(value(&flux(missing, &[ROOT, there]))["components"], json!(["../here"]));
 }
 
 #[test]
@@ -87,10 +81,7 @@ fn flux_makes_a_kustomization_of_a_directory() {
         ],
     );
     let resources = json!(["./.hidden/c.yml", "./b.yaml", "./inner"]);
-    assert_eq!(
-        value(&made),
-        json!({"resources": resources, "nameSuffix": "-x"})
-    );
+    assert_eq!(value(&made), json!({"resources": resources, "nameSuffix": "-x"}));
     assert_eq!(made.files, ["web/.hidden/c.yml", "web/b.yaml"]);
 }
 
@@ -113,10 +104,7 @@ fn argo_cd_edits_what_the_object_says() {
     assert_eq!(found["replicas"], json!([{"name": "a", "count": 2}]));
     assert_eq!(found["labels"][0]["pairs"], json!({"a": "b"}));
     assert_eq!(found["commonAnnotations"], json!({"c": "d"}));
-    assert_eq!(
-        found["patches"],
-        json!([{"path": "p.yaml"}, {"patch": "y"}])
-    );
+    assert_eq!(found["patches"], json!([{"path": "p.yaml"}, {"patch": "y"}]));
     // Only the user can let code run.
     let options = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm}\ndata:\n  kustomize.buildOptions: --enable-exec --enable-alpha-plugins --load-restrictor LoadRestrictionsNone -o /tmp/x\n";
     let made = argo("{}", &[ROOT, ("cm.yaml", options)]);
@@ -139,10 +127,7 @@ fn the_annotation_covers_what_the_build_reads() {
             "resources: [../base, own.yaml]\nhelmGlobals: {chartHome: ../../charts}\nhelmCharts: [{name: web, valuesFile: ../../shared/values.yaml}]\n",
         ),
         ("apps/prod/own.yaml", "a: b"),
-        (
-            "apps/base/kustomization.yaml",
-            "resources: [deep/x.yaml, ../../lib]\n",
-        ),
+        ("apps/base/kustomization.yaml", "resources: [deep/x.yaml, ../../lib]\n"),
         ("apps/base/deep/x.yaml", "a: b"),
         ("lib/kustomization.yaml", "resources: []\n"),
         ("mixin/kustomization.yaml", "kind: Component\n"),
@@ -152,18 +137,6 @@ fn the_annotation_covers_what_the_build_reads() {
     ];
     let tree: Rc<dyn Listing> = Rc::new(tree(files));
     let paths = generate_paths(&tree, &find_in(files)).unwrap();
-    let paths: Vec<(&str, &str)> = paths
-        .iter()
-        .map(|(object, value)| (object.name.as_str(), value.as_str()))
-        .collect();
-    assert_eq!(
-        paths,
-        [
-            (
-                "prod",
-                ".;/apps/base;/charts/web;/lib;/mixin;/shared/values.yaml"
-            ),
-            ("plain", "."),
-        ]
-    );
+    let paths: Vec<(&str, &str)> = paths.iter().map(|(object, value)| (object.name.as_str(), value.as_str())).collect();
+    assert_eq!(paths, [("prod", ".;/apps/base;/charts/web;/lib;/mixin;/shared/values.yaml"), ("plain", "."),]);
 }

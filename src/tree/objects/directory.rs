@@ -44,11 +44,7 @@ impl Directory {
             is_same
         });
         let names = all.iter().map(|(name, _)| *name).collect::<String>();
-        let ids: Vec<u8> = all
-            .iter()
-            .flat_map(|(_, item)| item.id.as_bytes())
-            .copied()
-            .collect();
+        let ids: Vec<u8> = all.iter().flat_map(|(_, item)| item.id.as_bytes()).copied().collect();
         let mut entries = Vec::with_capacity(all.len());
         let mut start = 0;
         for (name, item) in all {
@@ -56,13 +52,7 @@ impl Directory {
             entries.push((start..end, item.entry));
             start = end;
         }
-        Some(Directory {
-            names: names.into(),
-            ids: ids.into(),
-            entries: entries.into(),
-            odd,
-            hash,
-        })
+        Some(Directory { names: names.into(), ids: ids.into(), entries: entries.into(), odd, hash })
     }
 
     /// Returns where the entry of this name is.
@@ -76,10 +66,7 @@ impl Directory {
         let (place, entry) = &self.entries[number];
         let length = self.hash.len_in_bytes();
         let id = &self.ids[number * length..][..length];
-        let item = Item {
-            entry: *entry,
-            id: ObjectId::from_bytes_or_panic(id),
-        };
+        let item = Item { entry: *entry, id: ObjectId::from_bytes_or_panic(id) };
         (self.text(place), item)
     }
 

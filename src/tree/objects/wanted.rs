@@ -25,9 +25,7 @@ impl Wanted {
         is_wanted: &dyn Fn(&str) -> bool,
     ) {
         let is_wanted = |(name, item): (&str, Item)| {
-            is_named(name)
-                && matches!(item.entry, Entry::File { .. })
-                && is_wanted(&path::join(place, name))
+            is_named(name) && matches!(item.entry, Entry::File { .. }) && is_wanted(&path::join(place, name))
         };
         // As many take more memory than there is.
         let here = u32::try_from(self.directories.len()).unwrap_or(u32::MAX);

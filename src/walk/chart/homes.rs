@@ -30,35 +30,21 @@ impl Graph {
             let place = self.chart_field(noted.root, noted.file, field);
             Some((place, (path.as_str(), Some(spot))))
         });
-        ChartHomes {
-            graph: self,
-            homes: homes.collect(),
-        }
+        ChartHomes { graph: self, homes: homes.collect() }
     }
 
     /// Returns what a field shares its home with.
-    fn chart_field<'f>(
-        &self,
-        root: RootId,
-        file: FileId,
-        field: &'f str,
-    ) -> (RootId, FileId, &'f str) {
+    fn chart_field<'f>(&self, root: RootId, file: FileId, field: &'f str) -> (RootId, FileId, &'f str) {
         let shared = ["helmGlobals", "helmCharts[", "helmChartInflationGenerator["];
         let is_shared = shared.iter().any(|prefix| field.starts_with(prefix));
-        if file == self.roots[root].file && is_shared {
-            (root, file, "")
-        } else {
-            (root, file, field)
-        }
+        if file == self.roots[root].file && is_shared { (root, file, "") } else { (root, file, field) }
     }
 }
 
 impl<'a> ChartHomes<'a> {
     /// Returns where kustomize looks for a chart, as written, and where that is written.
     pub(crate) fn find(&self, chart: &Noted) -> (&'a str, Option<&'a Spot>) {
-        let place = self
-            .graph
-            .chart_field(chart.root, chart.file, &chart.note.field);
+        let place = self.graph.chart_field(chart.root, chart.file, &chart.note.field);
         let home = self.homes.get(&place);
         home.copied().unwrap_or((CHART_HOME, None))
     }

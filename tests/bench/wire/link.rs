@@ -15,16 +15,8 @@ pub(crate) struct Link {
 }
 
 pub(crate) const LINKS: [Link; 2] = [
-    Link {
-        name: "50 ms and 20 Mbit/s",
-        round_trip: Duration::from_millis(50),
-        bits_a_second: 20e6,
-    },
-    Link {
-        name: "5 ms and 1 Gbit/s",
-        round_trip: Duration::from_millis(5),
-        bits_a_second: 1e9,
-    },
+    Link { name: "50 ms and 20 Mbit/s", round_trip: Duration::from_millis(50), bits_a_second: 20e6 },
+    Link { name: "5 ms and 1 Gbit/s", round_trip: Duration::from_millis(5), bits_a_second: 1e9 },
 ];
 
 /// An open connection of such a network to one server.
@@ -65,8 +57,7 @@ impl Link {
                     // The handshake.
                     thread::sleep(round_trip);
                     let server = TcpStream::connect(server).unwrap();
-                    let (client_2, server_2) =
-                        (client.try_clone().unwrap(), server.try_clone().unwrap());
+                    let (client_2, server_2) = (client.try_clone().unwrap(), server.try_clone().unwrap());
                     thread::spawn(move || up.carry(client_2, server_2));
                     down.carry(server, client);
                 });
@@ -115,10 +106,7 @@ impl Lane {
                 *free = (*free).max(Instant::now()) + takes;
                 *free
             };
-            if sender
-                .send((left + self.delay, buffer[..length].to_vec()))
-                .is_err()
-            {
+            if sender.send((left + self.delay, buffer[..length].to_vec())).is_err() {
                 break;
             }
         }

@@ -61,18 +61,14 @@ struct Taken {
 }
 
 fn main() -> ExitCode {
-    let rounds = env::args()
-        .skip(1)
-        .find_map(|argument| argument.parse().ok());
+    let rounds = env::args().skip(1).find_map(|argument| argument.parse().ok());
     let rounds: usize = rounds.unwrap_or(ROUNDS).max(1);
     let kustomize = kustomize::find();
     println!("medians of {rounds} runs in turn, with an empty cache and without verification");
     let mut is_met = true;
     for link in LINKS {
         println!("\n{}", link.name);
-        println!(
-            "| | parts | whole commits | | `kustomize localize` | | received | of whole | needed | |"
-        );
+        println!("| | parts | whole commits | | `kustomize localize` | | received | of whole | needed | |");
         println!("|---|---|---|---|---|---|---|---|---|---|");
         for scene in SCENES {
             is_met &= compare(&link, &scene, kustomize.as_deref(), rounds);
@@ -115,10 +111,7 @@ fn compare(link: &Link, scene: &Scene, kustomize: Option<&Path>, rounds: usize) 
             let output = command.stdin(Stdio::null()).output().unwrap();
             let time = start.elapsed();
             assert!(output.status.success(), "{command:?}: {output:?}");
-            taken[index].push(Taken {
-                time,
-                bytes: proxy.received(),
-            });
+            taken[index].push(Taken { time, bytes: proxy.received() });
         }
     }
     let [parts, whole, peer] = taken.map(median);
@@ -138,10 +131,7 @@ fn compare(link: &Link, scene: &Scene, kustomize: Option<&Path>, rounds: usize) 
         seconds(parts),
         seconds(whole),
         peer.map_or_else(String::new, |peer| format!("{:.2} s", seconds(peer))),
-        peer.map_or_else(String::new, |peer| format!(
-            "{:.1}",
-            seconds(peer) / seconds(parts)
-        )),
+        peer.map_or_else(String::new, |peer| format!("{:.1}", seconds(peer) / seconds(parts))),
         kilobytes(parts.bytes),
         kilobytes(whole.bytes),
         kilobytes(needed),

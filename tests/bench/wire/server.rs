@@ -35,11 +35,7 @@ fn serve(stream: TcpStream, directory: &PathBuf) {
     while answer(&mut reader, &stream, directory).is_some() {}
 }
 
-fn answer(
-    reader: &mut BufReader<TcpStream>,
-    stream: &TcpStream,
-    directory: &PathBuf,
-) -> Option<()> {
+fn answer(reader: &mut BufReader<TcpStream>, stream: &TcpStream, directory: &PathBuf) -> Option<()> {
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
     let mut words = line.split_whitespace();
@@ -83,12 +79,7 @@ fn answer(
             command.env(variable, value);
         }
     }
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     let writer = thread::spawn(move || input.write_all(&body));
     let sent = send(child.stdout.take().unwrap(), stream);
@@ -114,11 +105,7 @@ fn send(output: ChildStdout, mut stream: &TcpStream) -> Option<()> {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
     }
-    write!(
-        stream,
-        "HTTP/1.1 {status}\r\n{head}Transfer-Encoding: chunked\r\n\r\n"
-    )
-    .ok()?;
+    write!(stream, "HTTP/1.1 {status}\r\n{head}Transfer-Encoding: chunked\r\n\r\n").ok()?;
     let mut buffer = vec![0; 16 << 10];
     loop {
         let length = output.read(&mut buffer).ok()?;

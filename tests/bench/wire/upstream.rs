@@ -31,28 +31,12 @@ pub(crate) struct Scene {
     blob: usize,
 }
 
-const SMALL: Scene = Scene {
-    name: "",
-    is_large: false,
-    roots: 1,
-    files: 3,
-    size: 700,
-    depth: 0,
-    refs: 1,
-    others: 0,
-    blob: 0,
-};
+const SMALL: Scene =
+    Scene { name: "", is_large: false, roots: 1, files: 3, size: 700, depth: 0, refs: 1, others: 0, blob: 0 };
 
 pub(crate) const SCENES: [Scene; 6] = [
-    Scene {
-        name: "small: 3 files of 700 bytes",
-        ..SMALL
-    },
-    Scene {
-        name: "small: 3 files of 3 kB",
-        size: 3_000,
-        ..SMALL
-    },
+    Scene { name: "small: 3 files of 700 bytes", ..SMALL },
+    Scene { name: "small: 3 files of 3 kB", size: 3_000, ..SMALL },
     Scene {
         name: "5,000 files of 4 kB, 20 needed",
         is_large: true,
@@ -62,12 +46,7 @@ pub(crate) const SCENES: [Scene; 6] = [
         others: 5_000,
         ..SMALL
     },
-    Scene {
-        name: "beside a file of 50 MB",
-        is_large: true,
-        blob: 50_000_000,
-        ..SMALL
-    },
+    Scene { name: "beside a file of 50 MB", is_large: true, blob: 50_000_000, ..SMALL },
     Scene {
         name: "nested four deep, 1,000 files of 4 kB",
         is_large: true,
@@ -98,22 +77,14 @@ impl Upstream {
     pub(crate) fn new(scene: &Scene) -> Upstream {
         let ram = Path::new("/dev/shm");
         let upstream = Upstream {
-            directory: if ram.is_dir() {
-                TempDir::new_in(ram).unwrap()
-            } else {
-                TempDir::new().unwrap()
-            },
+            directory: if ram.is_dir() { TempDir::new_in(ram).unwrap() } else { TempDir::new().unwrap() },
             roots: scene.roots,
             depth: scene.depth,
             refs: scene.refs,
         };
         upstream.git("", &["init", "--quiet", "--bare", "up.git"]);
         let mut import = upstream.command("git", "up.git");
-        let mut import = import
-            .args(["fast-import", "--quiet"])
-            .stdin(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut import = import.args(["fast-import", "--quiet"]).stdin(Stdio::piped()).spawn().unwrap();
         let mut stream = std::io::BufWriter::new(import.stdin.take().unwrap());
         let mut noise = Noise(1);
         for number in 0..scene.refs {
@@ -164,10 +135,7 @@ impl Upstream {
             ids.insert(self.git("up.git", &["rev-parse", &reference]));
             let tree = format!("{reference}^{{tree}}");
             ids.insert(self.git("up.git", &["rev-parse", &tree]));
-            let trees = self.git(
-                "up.git",
-                &["ls-tree", "-rd", "--format=%(objectname)", &reference],
-            );
+            let trees = self.git("up.git", &["ls-tree", "-rd", "--format=%(objectname)", &reference]);
             ids.extend(trees.lines().map(str::to_owned));
             let mut places = vec!["roots".to_owned()];
             places.extend((0..self.depth).map(|depth| format!("bases/{depth}")));
@@ -278,9 +246,7 @@ impl Noise {
             self.0 ^= self.0 << 13;
             self.0 ^= self.0 >> 7;
             self.0 ^= self.0 << 17;
-            char::from(
-                b"0123456789abcdefghijklmnopqrstuv"[usize::from(self.0.to_le_bytes()[4] & 31)],
-            )
+            char::from(b"0123456789abcdefghijklmnopqrstuv"[usize::from(self.0.to_le_bytes()[4] & 31)])
         };
         (0..length).map(one).collect()
     }

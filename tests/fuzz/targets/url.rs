@@ -9,10 +9,7 @@ use libfuzzer_sys::fuzz_target;
 
 fn assert_inside(place: &[String]) {
     for part in place {
-        assert!(
-            !matches!(&**part, "" | "." | "..") && !part.contains('/'),
-            "{place:?}"
-        );
+        assert!(!matches!(&**part, "" | "." | "..") && !part.contains('/'), "{place:?}");
     }
 }
 

@@ -61,10 +61,7 @@ fn a_gate_in_a_shallow_clone_that_lacks_the_record_says_so() {
         .stderr_has("that is in this shallow clone holds a record")
         .stderr_has("git fetch --deepen=100");
     fetch(&clone, &["--deepen=100"]);
-    clone
-        .run_unchanged(&verify)
-        .fails(1)
-        .stdout_has("other/config.yaml: is not what the message of ");
+    clone.run_unchanged(&verify).fails(1).stdout_has("other/config.yaml: is not what the message of ");
 }
 
 #[test]
@@ -84,14 +81,9 @@ fn the_source_is_never_the_branch() {
             .stderr_has("--branch localized/main");
     }
     // Detached, and without a name to begin with.
-    work.run_unchanged(&IN_PLACE)
-        .fails(2)
-        .stderr_has("--branch NAME");
-    work.run(&["branch", "--branch", "localized/main"])
-        .success();
-    work.run(&["branch", "--rev", "main"])
-        .success()
-        .stdout_has("nothing to do");
+    work.run_unchanged(&IN_PLACE).fails(2).stderr_has("--branch NAME");
+    work.run(&["branch", "--branch", "localized/main"]).success();
+    work.run(&["branch", "--rev", "main"]).success().stdout_has("nothing to do");
 }
 
 #[test]
@@ -102,17 +94,11 @@ fn a_bare_repository_has_the_branch_too() {
     let bare = sandbox.clone_with(work, "bare.git", &["--bare"]);
     bare.run(&IN_PLACE).success();
     bare.run(&IN_PLACE).success().stdout_has("nothing to do");
-    bare.run(&["branch", "--branch", "main"])
-        .fails(2)
-        .stderr_has("`main` is the source");
-    bare.run(&["verify", "localized/main", "--rebuild"])
-        .success();
-    bare.run(&["tree", "--rev", "localized/main"])
-        .success()
-        .stdout_has("(from https://example.com/");
+    bare.run(&["branch", "--branch", "main"]).fails(2).stderr_has("`main` is the source");
+    bare.run(&["verify", "localized/main", "--rebuild"]).success();
+    bare.run(&["tree", "--rev", "localized/main"]).success().stdout_has("(from https://example.com/");
     let place = sandbox.path("deployed");
-    bare.run(&["branch", "--worktree", place.to_str().unwrap()])
-        .success();
+    bare.run(&["branch", "--worktree", place.to_str().unwrap()]).success();
     let deployed = Repo::new(sandbox, place);
     assert_eq!(deployed.git(&["status", "--porcelain"]), "");
     assert_eq!(deployed.id("HEAD"), bare.id(BRANCH));

@@ -18,10 +18,7 @@ use crate::support::{OVERLAY, Project, Repo, Sandbox};
 fn refused(work: &Repo, rows: &[(&[&str], &str)]) {
     let before = work.state();
     for (args, said) in rows {
-        work.run(&[&OVERLAY, *args].concat())
-            .fails(2)
-            .stderr_has(said)
-            .stderr_has("hint: ");
+        work.run(&[&OVERLAY, *args].concat()).fails(2).stderr_has(said).stderr_has("hint: ");
     }
     before.assert_same(&work.state());
 }
@@ -60,10 +57,7 @@ fn the_branch_is_named_after_the_source_and_nothing_else_changes() {
     }
     expected.sort_by(|a, b| a[7..].cmp(&b[7..]));
     assert_eq!(work.files(BRANCH), expected);
-    assert_eq!(
-        work.id("localized/main:localized-overlay/base/config.yaml"),
-        work.id("main:example/base/config.yaml"),
-    );
+    assert_eq!(work.id("localized/main:localized-overlay/base/config.yaml"), work.id("main:example/base/config.yaml"),);
     assert_eq!(
         work.git(&["log", "--walk-reflogs", "--format=%gs", "localized/main"]),
         "kustomize-localize: Localize example/overlay into localized-overlay"
@@ -78,10 +72,7 @@ fn another_branch_can_be_named() {
     for name in ["deploy/dev", "refs/heads/deploy/full", "é"] {
         project.overlay(&["--branch", name]).success();
         let full = format!("refs/heads/{}", name.trim_start_matches("refs/heads/"));
-        assert_eq!(
-            project.work.id(&format!("{full}^")),
-            project.work.id("main")
-        );
+        assert_eq!(project.work.id(&format!("{full}^")), project.work.id("main"));
         project.work.git(&["update-ref", "-d", &full]);
     }
     before.assert_same(&project.work.state());
@@ -111,23 +102,14 @@ fn a_revision_names_the_branch_if_it_is_one() {
     let before = work.state();
 
     for rev in ["release/1", "refs/heads/release/1", "heads/release/1"] {
-        project
-            .overlay(&["--rev", rev])
-            .success()
-            .stdout_has("on branch localized/release/1");
+        project.overlay(&["--rev", rev]).success().stdout_has("on branch localized/release/1");
         assert_eq!(work.id("localized/release/1^"), first);
         work.git(&["update-ref", "-d", "refs/heads/localized/release/1"]);
     }
     // git takes the tag when a branch has the same name: then the branch must name nothing.
     for rev in ["both", &first, &first[..9], "HEAD~1", "tags/both"] {
-        project
-            .overlay(&["--rev", rev])
-            .fails(2)
-            .stderr_has("not named by a branch")
-            .stderr_has("`--branch NAME`");
-        project
-            .overlay(&["--rev", rev, "--branch", "here"])
-            .success();
+        project.overlay(&["--rev", rev]).fails(2).stderr_has("not named by a branch").stderr_has("`--branch NAME`");
+        project.overlay(&["--rev", rev, "--branch", "here"]).success();
         assert_eq!(work.id("here^"), first, "{rev}");
         work.git(&["update-ref", "-d", "refs/heads/here"]);
     }
@@ -138,30 +120,15 @@ fn a_revision_names_the_branch_if_it_is_one() {
 fn names_that_are_none_are_refused() {
     let project = Project::new();
     let blob = project.work.id("HEAD:README.md");
-    for rev in [
-        "nowhere",
-        "",
-        "HEAD~9",
-        &blob,
-        "a b",
-        "main..main",
-        "^main",
-        "main^!",
-    ] {
+    for rev in ["nowhere", "", "HEAD~9", &blob, "a b", "main..main", "^main", "main^!"] {
         let said = format!("unknown revision `{rev}`");
         refused(&project.work, &[(&["--rev", rev], &said)]);
     }
-    for name in [
-        "", "-x", "a..b", "a b", "HEAD", "x.lock", "/x", "a//b", "a/", "x@{1}", ".a", "a~1",
-        "a\u{1}b",
-    ] {
+    for name in ["", "-x", "a..b", "a b", "HEAD", "x.lock", "/x", "a//b", "a/", "x@{1}", ".a", "a~1", "a\u{1}b"] {
         let branch = format!("--branch={name}");
         refused(&project.work, &[(&[&branch], "is not a branch name")]);
     }
-    project
-        .overlay(&["--rev=--all"])
-        .fails(2)
-        .stderr_has("`--all` is not a revision: it begins with a dash");
+    project.overlay(&["--rev=--all"]).fails(2).stderr_has("`--all` is not a revision: it begins with a dash");
 }
 
 #[test]
@@ -172,23 +139,12 @@ fn a_localized_branch_cannot_be_the_source() {
     work.git(&["update-ref", "refs/remotes/origin/localized/main", BRANCH]);
     for rev in ["localized/main", BRANCH, "origin/localized/main"] {
         let said = "is a localized branch, not a source";
-        refused(
-            work,
-            &[
-                (&["--rev", rev], said),
-                (&["--rev", rev, "--branch", "x"], said),
-            ],
-        );
+        refused(work, &[(&["--rev", rev], said), (&["--rev", rev, "--branch", "x"], said)]);
     }
     // What writes to the working tree would edit what is generated.
     let writes = |said: &str| {
         let before = work.state();
-        for args in [
-            &["lock"][..],
-            &["update"],
-            &["vendor"],
-            &["--no-commit", "localized-overlay/overlay", "new"],
-        ] {
+        for args in [&["lock"][..], &["update"], &["vendor"], &["--no-commit", "localized-overlay/overlay", "new"]] {
             work.run(args).fails(2).stderr_has(said);
         }
         before.assert_same(&work.state());
@@ -204,14 +160,8 @@ fn a_localized_branch_cannot_be_the_source() {
         refused(
             work,
             &[
-                (
-                    branch,
-                    "HEAD is a commit of a localized branch, not a source",
-                ),
-                (
-                    &revision,
-                    "the revision is a commit of a localized branch, not a source",
-                ),
+                (branch, "HEAD is a commit of a localized branch, not a source"),
+                (&revision, "the revision is a commit of a localized branch, not a source"),
             ],
         );
     }
@@ -238,20 +188,13 @@ fn the_name_of_a_remote_may_hold_slashes() {
         let is_localized = "`localized/main` is a localized branch, not a source";
         refused(
             &clone,
-            &[
-                (&["--rev", &tracking], is_localized),
-                (
-                    &["--rev", &main, "--branch", "main"],
-                    "`main` is the source",
-                ),
-            ],
+            &[(&["--rev", &tracking], is_localized), (&["--rev", &main, "--branch", "main"], "`main` is the source")],
         );
         let verify = clone.run(&["verify", "localized/main"]);
         verify.fails(2).stderr_has(&tracking);
         clone.git(&["switch", "--quiet", "--detach", &tracking]);
         let lock = clone.run(&["lock"]);
-        lock.fails(2)
-            .stderr_has("HEAD is a commit of a localized branch, not a source");
+        lock.fails(2).stderr_has("HEAD is a commit of a localized branch, not a source");
         // A commit that a source is at as well, wherever that is.
         clone.git(&["switch", "--quiet", "--detach", "main"]);
         clone.run(&["lock"]).success();
@@ -272,10 +215,7 @@ fn a_branch_above_or_below_is_in_the_way() {
             work.git(&["pack-refs", "--all"]);
         }
         let above = "branch `localized` is there, so git cannot have a branch `localized/";
-        refused(
-            work,
-            &[(&[], above), (&["--branch", "localized/a/b"], above)],
-        );
+        refused(work, &[(&[], above), (&["--branch", "localized/a/b"], above)]);
     }
     work.git(&["branch", "-m", "localized", "NEW_NAME"]);
     project.overlay(&[]).success();
@@ -293,10 +233,7 @@ fn a_branch_that_is_checked_out_is_refused() {
     let there = format!("branch `localized/main` is checked out at `{place}`");
     // The second one is the branch that the command stands on itself.
     let own = ["--branch", "main", "--rev", "main^{commit}"];
-    refused(
-        work,
-        &[(&[], &there), (&own, "branch `main` is checked out at")],
-    );
+    refused(work, &[(&[], &there), (&own, "branch `main` is checked out at")]);
     fs::remove_dir_all(linked.path()).unwrap();
     let gone = format!("is checked out in a worktree that is gone: `{place}`");
     refused(work, &[(&[], &gone)]);
@@ -306,9 +243,7 @@ fn a_branch_that_is_checked_out_is_refused() {
     work.git(&["checkout", "--quiet", "localized/main"]);
     let main = ["--rev", "main"];
     refused(work, &[(&main, "`localized/main` is checked out at")]);
-    project
-        .sandbox
-        .set("GIT_SEQUENCE_EDITOR", "sed -i s/^pick/edit/");
+    project.sandbox.set("GIT_SEQUENCE_EDITOR", "sed -i s/^pick/edit/");
     work.git(&["rebase", "--quiet", "--interactive", "HEAD^"]);
     refused(work, &[(&main, "`localized/main` is being rebased at")]);
     work.git(&["rebase", "--abort"]);
@@ -328,10 +263,8 @@ fn a_run_with_nothing_to_do_starts_few_programs() {
     project.sandbox.set("GIT_TRACE", trace.to_str().unwrap());
     work.run_as_is(&again).success().stdout_has("nothing to do");
     let trace = fs::read_to_string(trace).unwrap();
-    let mut commands: Vec<&str> = trace
-        .lines()
-        .filter_map(|line| line.split_once("built-in: git ")?.1.split(' ').next())
-        .collect();
+    let mut commands: Vec<&str> =
+        trace.lines().filter_map(|line| line.split_once("built-in: git ")?.1.split(' ').next()).collect();
     // Not all of them wait for the one before.
     commands.sort_unstable();
     // The settings of connections; the branch; where we are, and HEAD; whether files in use are changed.
@@ -393,8 +326,7 @@ fn paths_are_those_of_the_directory_it_runs_in() {
     let link = project.sandbox.path("link");
     symlink(work.path(), &link).unwrap();
     for top in [work.path(), &link] {
-        let [target, new_dir, scope] =
-            ["example/overlay", "new/copy", "example"].map(|path| top.join(path));
+        let [target, new_dir, scope] = ["example/overlay", "new/copy", "example"].map(|path| top.join(path));
         let [target, new_dir, scope] = [&target, &new_dir, &scope].map(|it| it.to_str().unwrap());
         gives(&[target, new_dir, "--scope", scope], "new/copy");
     }
@@ -414,9 +346,7 @@ fn without_a_target_at_the_top_it_suggests_commands() {
     for repo in [&project.work, &project.sandbox.repo("empty")] {
         for args in [&[][..], &["--scope", "."]] {
             let output = repo.run_unchanged(args);
-            output
-                .fails(2)
-                .stderr_has("error: no command and no TARGET");
+            output.fails(2).stderr_has("error: no command and no TARGET");
             let hints = output.stderr.lines().skip(1);
             for (hint, command) in hints.zip(["check", "lock", "branch", "vendor", "TARGET"]) {
                 let end = format!(": git kustomize-localize {command}");
@@ -431,9 +361,7 @@ fn a_new_directory_needs_a_name_that_git_can_hold() {
     let project = Project::new();
     let work = &project.work;
     let before = work.state();
-    work.run(&["."])
-        .fails(2)
-        .stderr_has("the target is the top of the repository, so NEW_DIR has no name");
+    work.run(&["."]).fails(2).stderr_has("the target is the top of the repository, so NEW_DIR has no name");
     for (new_dir, message) in [
         (".", "NEW_DIR is the top of the repository"),
         ("", "a value is required for '[NEW_DIR]'"),

@@ -29,9 +29,7 @@ fn commit_and_follow(repo: &Repo, what: &str, more: &[&str]) -> Output {
     repo.commit(what);
     let output = follow(repo, more);
     output.success();
-    repo.run(&["verify", "localized/main", "--rebuild"])
-        .success()
-        .stdout_has(": as recorded");
+    repo.run(&["verify", "localized/main", "--rebuild"]).success().stdout_has(": as recorded");
     repo.run(&["check", "--rev", "localized/main"]).success();
     output
 }
@@ -60,21 +58,16 @@ fn the_whole_repository_is_committed_localized() {
     follow(work, &[]).success();
     assert_eq!(work.parents(BRANCH), [work.id("main")]);
     let mut expected = work.files("main");
-    for path in [
-        ".gitattributes",
-        "example.com/acme/remote/v1/kustomization.yaml",
-        "example.com/acme/remote/v1/service.yaml",
-    ] {
+    for path in
+        [".gitattributes", "example.com/acme/remote/v1/kustomization.yaml", "example.com/acme/remote/v1/service.yaml"]
+    {
         expected.push(format!("100644 example/base/localized-files/{path}"));
     }
     expected.sort_by(|one, other| one[7..].cmp(&other[7..]));
     assert_eq!(work.files(BRANCH), expected);
     assert_eq!(
         work.show(BRANCH, BASE),
-        base_of("v1").replace(
-            "https://example.com/acme/remote.git?ref=v1",
-            &format!("{STORED}/v1")
-        )
+        base_of("v1").replace("https://example.com/acme/remote.git?ref=v1", &format!("{STORED}/v1"))
     );
     work.run(&["verify", "localized/main"]).success();
     work.run(&["check", "--rev", "localized/main"]).success();
@@ -113,19 +106,13 @@ fn the_message_lists_the_kustomizations_that_changed() {
     commit_and_follow(work, "renamed", &[]);
     let renamed = before.iter().map(|path| path.replace("/more/", "/prod/"));
     assert_eq!(stored(work), renamed.collect::<Vec<_>>());
-    message_has(
-        work,
-        &["- example/more/kustomization.yaml\n- example/prod/kustomization.yaml\n"],
-    );
+    message_has(work, &["- example/more/kustomization.yaml\n- example/prod/kustomization.yaml\n"]);
     assert!(!work.message(BRANCH).contains("Brought in"));
     // Deleted, with what only it named.
     work.git(&["rm", "-r", "--quiet", "example/prod"]);
     commit_and_follow(work, "deleted", &[]);
     assert_eq!(stored(work), before[..2]);
-    message_has(
-        work,
-        &["No longer referenced:\n\n- https://example.com/acme/remote.git?ref=v2\n"],
-    );
+    message_has(work, &["No longer referenced:\n\n- https://example.com/acme/remote.git?ref=v2\n"]);
     // Brought in by hand on main, where it then is: vendored, and the branch has it unchanged.
     let vendor = ["vendor", "--no-verify"];
     work.run(&vendor).success();
@@ -144,10 +131,7 @@ fn the_message_lists_the_kustomizations_that_changed() {
 fn the_lock_of_main_decides() {
     let project = Project::new();
     let work = &project.work;
-    work.write(
-        "floating/kustomization.yaml",
-        "resources: ['https://example.com/acme/remote.git']\n",
-    );
+    work.write("floating/kustomization.yaml", "resources: ['https://example.com/acme/remote.git']\n");
     commit_and_follow(work, "floating", &[]);
     // Once it is recorded, what upstream does makes no difference.
     project.second_version();
@@ -155,8 +139,7 @@ fn the_lock_of_main_decides() {
     commit_and_follow(work, "more", &[]);
     let holds = |text: &str| {
         let stored = stored(work);
-        let is_it =
-            |path: &&String| path.starts_with("floating/") && path.ends_with("service.yaml");
+        let is_it = |path: &&String| path.starts_with("floating/") && path.ends_with("service.yaml");
         let path = stored.iter().find(is_it).unwrap();
         assert!(work.show(BRANCH, path).contains(text));
     };
@@ -165,10 +148,7 @@ fn the_lock_of_main_decides() {
     let output = commit_and_follow(work, "updated", &[]);
     output.stdout_has("moved https://example.com/acme/remote.git ");
     holds("two");
-    message_has(
-        work,
-        &["Moved:\n\n- https://example.com/acme/remote.git from "],
-    );
+    message_has(work, &["Moved:\n\n- https://example.com/acme/remote.git from "]);
     // The lock of main decides, also back.
     let lock = work.show(BRANCH, "kustomize-localize.lock");
     let [one, two] = ["v1", "v2"].map(|tag| project.upstream.id(tag));
@@ -209,8 +189,7 @@ fn no_answer_about_a_ref_counts() {
     std::fs::remove_dir_all(sandbox.path("cache")).unwrap();
     let trace = sandbox.path("trace");
     sandbox.set("GIT_TRACE_PACKET", trace.to_str().unwrap());
-    work.run_as_is(&[&IN_PLACE[..], &["--branch", "anew"]].concat())
-        .success();
+    work.run_as_is(&[&IN_PLACE[..], &["--branch", "anew"]].concat()).success();
     let trace = std::fs::read_to_string(trace).unwrap();
     assert!(trace.contains("command=fetch"), "{trace}");
     assert!(!trace.contains("command=ls-refs"), "{trace}");
@@ -226,9 +205,7 @@ fn strict_commits_nothing_with_warnings() {
     work.lock();
     let strict = [&IN_PLACE[..], &["--strict"]].concat();
     let output = work.run_unchanged(&strict);
-    output
-        .fails(1)
-        .stderr_has("error[missing-path]: other/kustomization.yaml:1:13");
+    output.fails(1).stderr_has("error[missing-path]: other/kustomization.yaml:1:13");
     let output = work.run_unchanged(&[&strict[..], &["--format", "json"]].concat());
     let report: Value = serde_json::from_str(&output.fails(1).stdout).unwrap();
     assert_eq!(report["outcome"], "warned");
@@ -237,9 +214,7 @@ fn strict_commits_nothing_with_warnings() {
     // With another severity it is shown.
     work.write(".kustomize-localize", "rules: {missing-path: warning}\n");
     work.commit("a warning");
-    work.run(&IN_PLACE)
-        .success()
-        .stderr_has("warning[missing-path]: other/kustomization.yaml:1:13");
+    work.run(&IN_PLACE).success().stderr_has("warning[missing-path]: other/kustomization.yaml:1:13");
     let tip = work.id(BRANCH);
     work.run_unchanged(&strict).fails(1);
     // An exception is neither.
@@ -282,8 +257,7 @@ fn a_branch_that_came_back_to_main_is_begun_again() {
         work.run(&IN_PLACE).success();
         assert_eq!(work.parents(BRANCH), [work.id("main")], "{how}");
         assert_eq!(work.id("localized/main^{tree}"), work.id("main^{tree}"));
-        work.run(&["verify", "localized/main", "--rebuild"])
-            .success();
+        work.run(&["verify", "localized/main", "--rebuild"]).success();
         work.run(&["verify", "main"]).success();
     }
 }
@@ -354,9 +328,7 @@ fn a_kustomization_whose_path_is_not_utf8_is_reported() {
     }
     std::fs::write(directory.join("kustomization.yaml"), base_of("v1")).unwrap();
     work.commit("odd");
-    work.run_unchanged(&IN_PLACE)
-        .fails(2)
-        .stderr_has("was not looked at: its path is not UTF-8");
+    work.run_unchanged(&IN_PLACE).fails(2).stderr_has("was not looked at: its path is not UTF-8");
 }
 
 #[test]
@@ -391,9 +363,7 @@ fn it_starts_where_check_and_lock_start() {
     work.commit("nothing");
     for command in ["branch", "check", "lock", "vendor"] {
         let command: Vec<&str> = command.split(' ').collect();
-        work.run(&command)
-            .fails(2)
-            .stderr_has("`.kustomize-localize` leaves out every kustomization");
+        work.run(&command).fails(2).stderr_has("`.kustomize-localize` leaves out every kustomization");
     }
 }
 
@@ -419,9 +389,7 @@ fn a_failed_run_changes_nothing() {
     let work = &project.work;
     let refused = |args: &[&str], said: &str| {
         let before = work.state();
-        work.run_as_is(&[&IN_PLACE, args].concat())
-            .fails(2)
-            .stderr_has(said);
+        work.run_as_is(&[&IN_PLACE, args].concat()).fails(2).stderr_has(said);
         before.assert_same(&work.state());
     };
     refused(&["example/overlay"], "unexpected argument");

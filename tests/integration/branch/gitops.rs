@@ -59,11 +59,7 @@ spec:
 /// Returns the name of a target that no other one has.
 fn in_full(target: &Value) -> String {
     let text = |key: &str| target[key].as_str().unwrap_or_default();
-    let engine = if text("engine") == "flux" {
-        "Flux"
-    } else {
-        "Argo CD"
-    };
+    let engine = if text("engine") == "flux" { "Flux" } else { "Argo CD" };
     let mut place = format!("{}:{}", text("file"), target["line"]);
     if !text("built_by").is_empty() {
         place += &format!(", built by {}", text("built_by"));
@@ -87,10 +83,7 @@ fn deploys_from_the_branch(world: &World, named: &[&str]) {
     work.commit("Deploy");
     work.git(&["remote", "add", "origin", HERE]);
     let of_main = targets(work, "main");
-    let names: Vec<&str> = of_main
-        .iter()
-        .map(|one| one["name"].as_str().unwrap())
-        .collect();
+    let names: Vec<&str> = of_main.iter().map(|one| one["name"].as_str().unwrap()).collect();
     assert_eq!(names, named);
     assert!(of_main.iter().any(|one| one["hermetic"] == false));
     let check = |revision: &str| work.run(&["check", "--rev", revision]);
@@ -170,13 +163,7 @@ fn flux_with_base_and_overlays() {
     work.write("clusters/production/infrastructure.yaml", infrastructure);
     deploys_from_the_branch(
         &world,
-        &[
-            "production-apps",
-            "flux-system",
-            "infrastructure",
-            "staging-apps",
-            "flux-system",
-        ],
+        &["production-apps", "flux-system", "infrastructure", "staging-apps", "flux-system"],
     );
 }
 
@@ -198,10 +185,7 @@ fn argo_cd_with_an_app_of_apps() {
     let work = &world.work;
     work.write("root.yaml", application("root", "argo/apps", ""));
     let more = "    kustomize: {namePrefix: prod-, images: ['nginx:1.27']}\n";
-    work.write(
-        "argo/apps/web.yaml",
-        application("web", "apps/web/overlays/prod", more),
-    );
+    work.write("argo/apps/web.yaml", application("web", "apps/web/overlays/prod", more));
     work.write("argo/apps/db.yaml", application("db", "apps/db", ""));
     web(work, "apps/web/base");
     let overlay = "resources: [../../base]\ncommonAnnotations: {stage: prod}\n";

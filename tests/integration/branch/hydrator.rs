@@ -41,25 +41,17 @@ fn the_branch_names_its_source_commit_and_goes_on_doing_so() {
     assert_eq!(found["drySha"], work.id("main"));
     assert_eq!(found["subject"], "second");
     assert_eq!(found["body"], "With a body.");
-    work.run(&["verify", "localized/main", "--rebuild"])
-        .success()
-        .stdout_has("the same when localized again");
+    work.run(&["verify", "localized/main", "--rebuild"]).success().stdout_has("the same when localized again");
 
     // It is part of the tree that the record names.
     work.git(&["switch", "-q", "localized/main"]);
     work.write(FILE, "{}\n");
     work.commit("edited");
     work.git(&["switch", "-q", "main"]);
-    work.run(&["verify", "localized/main"])
-        .fails(1)
-        .stdout_has(FILE);
-    work.run(&IN_PLACE)
-        .fails(2)
-        .stderr_has("was edited by hand")
-        .stderr_has(FILE);
+    work.run(&["verify", "localized/main"]).fails(1).stdout_has(FILE);
+    work.run(&IN_PLACE).fails(2).stderr_has("was edited by hand").stderr_has(FILE);
     work.decide("");
-    work.run(&[IN_PLACE, ["--overwrite", "-q"]].concat())
-        .success();
+    work.run(&[IN_PLACE, ["--overwrite", "-q"]].concat()).success();
     let files = work.git(&["ls-tree", "-r", "--name-only", "localized/main"]);
     assert!(!files.contains(FILE), "{files}");
 }

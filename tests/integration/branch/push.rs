@@ -18,15 +18,9 @@ impl Shared {
         let project = Project::new();
         project.work.run(&["lock"]).success();
         project.work.commit("lock");
-        let origin = project
-            .sandbox
-            .clone_with(&project.work, "origin.git", &["--bare"]);
+        let origin = project.sandbox.clone_with(&project.work, "origin.git", &["--bare"]);
         let clone = project.sandbox.clone_of(&origin, "clone");
-        Shared {
-            project,
-            origin,
-            clone,
-        }
+        Shared { project, origin, clone }
     }
 
     fn another(&self, name: &str, options: &[&str]) -> Repo {
@@ -43,10 +37,7 @@ fn before_push(repo: &Repo, script: &str) {
 fn every_clone_goes_on_where_the_remote_is() {
     let shared = Shared::new();
     let Shared { origin, clone, .. } = &shared;
-    clone
-        .run(&PUSH)
-        .success()
-        .stdout_has("  pushed to origin\n");
+    clone.run(&PUSH).success().stdout_has("  pushed to origin\n");
     let first = origin.id(BRANCH);
     assert_eq!(clone.id(BRANCH), first);
     // A clone of one commit of one branch has never heard of it.
@@ -96,9 +87,7 @@ fn a_branch_that_only_the_remote_has_is_not_begun_again() {
     }
     let lost = shared.another("lost", &SHALLOW);
     lost.git(&["remote", "set-url", "origin", "/nowhere"]);
-    lost.run_unchanged(&alone)
-        .fails(2)
-        .stderr_has("could not look for `localized/main` at `origin`");
+    lost.run_unchanged(&alone).fails(2).stderr_has("could not look for `localized/main` at `origin`");
 }
 
 #[test]
@@ -106,15 +95,10 @@ fn it_begins_again_when_somebody_else_is_faster() {
     let shared = Shared::new();
     let (origin, clone) = (&shared.origin, &shared.clone);
     let other = shared.another("other", &[]);
-    other
-        .run(&["branch", "--no-verify", "-m", "Other"])
-        .success();
+    other.run(&["branch", "--no-verify", "-m", "Other"]).success();
     clone.write("README.md", "Second.\n");
     let source = clone.commit("second");
-    let push = format!(
-        "git -C {} push -q origin localized/main",
-        other.path().display()
-    );
+    let push = format!("git -C {} push -q origin localized/main", other.path().display());
     before_push(clone, &push);
     clone.run(&PUSH).success();
     assert_eq!(clone.parents(BRANCH), [other.id(BRANCH), source]);
@@ -131,10 +115,7 @@ fn it_begins_again_when_somebody_else_is_faster() {
         ),
     );
     let before = clone.id(BRANCH);
-    clone
-        .run(&PUSH)
-        .fails(2)
-        .stderr_has("the remote branch moved 3 times");
+    clone.run(&PUSH).fails(2).stderr_has("the remote branch moved 3 times");
     assert_eq!(clone.id(BRANCH), before);
 }
 
@@ -142,27 +123,16 @@ fn it_begins_again_when_somebody_else_is_faster() {
 fn what_cannot_be_pushed_changes_nothing() {
     let shared = Shared::new();
     let clone = &shared.clone;
-    shared
-        .origin
-        .hook("pre-receive", "#!/bin/sh\necho not today >&2\nexit 1\n");
+    shared.origin.hook("pre-receive", "#!/bin/sh\necho not today >&2\nexit 1\n");
     clone
         .run_unchanged(&PUSH)
         .fails(2)
         .stderr_has("could not push `localized/main` to `origin`: ")
         .stderr_has("not today");
-    clone
-        .run_unchanged(&[&PUSH[..], &["elsewhere"]].concat())
-        .fails(2)
-        .stderr_has("unknown remote `elsewhere`");
+    clone.run_unchanged(&[&PUSH[..], &["elsewhere"]].concat()).fails(2).stderr_has("unknown remote `elsewhere`");
     for more in ["--offline", "--dry-run"] {
-        clone
-            .run_unchanged(&[&PUSH[..], &[more]].concat())
-            .fails(2)
-            .stderr_has("cannot be used with");
+        clone.run_unchanged(&[&PUSH[..], &[more]].concat()).fails(2).stderr_has("cannot be used with");
     }
     clone.git(&["remote", "remove", "origin"]);
-    clone
-        .run_unchanged(&PUSH)
-        .fails(2)
-        .stderr_has("there is no remote `origin` to push to");
+    clone.run_unchanged(&PUSH).fails(2).stderr_has("there is no remote `origin` to push to");
 }

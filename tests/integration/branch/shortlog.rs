@@ -36,11 +36,7 @@ fn updated(project: &Project, parts: &[&str]) -> String {
 }
 
 fn moved(old: &str, new: &str) -> String {
-    format!(
-        "Moved:\n\n- https://example.com/acme/remote.git?ref=main from {} to {}",
-        &old[..12],
-        &new[..12]
-    )
+    format!("Moved:\n\n- https://example.com/acme/remote.git?ref=main from {} to {}", &old[..12], &new[..12])
 }
 
 #[test]
@@ -80,11 +76,7 @@ fn many_commits_are_counted() {
     for number in 1..=14 {
         change(&project, &format!("n{number}"), &format!("Change {number}"));
     }
-    let counted = [
-        ": 14 commits\n",
-        " Change 14\n",
-        " Change 5\n  and 4 more\n",
-    ];
+    let counted = [": 14 commits\n", " Change 14\n", " Change 5\n  and 4 more\n"];
     let text = updated(&project, &counted);
     assert!(!text.contains("Change 4\n"), "{text}");
 }
@@ -97,11 +89,8 @@ fn a_branch_that_was_rewritten_or_went_back_is_reported() {
     updated(&project, &[]);
     upstream.git(&["reset", "-q", "--hard", "v1"]);
     let new = change(&project, "other", "Another two");
-    let rewritten = format!(
-        "{}: not a continuation of it, 1 commit\n  {} Another two\n",
-        moved(&old, &new),
-        &new[..12]
-    );
+    let rewritten =
+        format!("{}: not a continuation of it, 1 commit\n  {} Another two\n", moved(&old, &new), &new[..12]);
     updated(&project, &[&rewritten]);
     upstream.git(&["reset", "-q", "--hard", "v1"]);
     let first = upstream.id("v1");

@@ -65,11 +65,7 @@ fn it_is_made_and_follows() {
     let tip = work.id("localized/main");
     let said = format!("  checked out at {}\n", place.display());
     for _ in 0..2 {
-        deployed
-            .follow(&[])
-            .success()
-            .stdout_has("nothing to do: branch localized/main (")
-            .stdout_has(&said);
+        deployed.follow(&[]).success().stdout_has("nothing to do: branch localized/main (").stdout_has(&said);
         assert_eq!(work.id("localized/main"), tip);
         deployed.is_clean();
     }

@@ -20,9 +20,7 @@ fn altering(project: &Project, after: &str) {
 
 /// Returns the directory that a run has kept the outputs in.
 fn kept(stdout: &str) -> PathBuf {
-    let line = stdout
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("both outputs: "));
+    let line = stdout.lines().find_map(|line| line.trim().strip_prefix("both outputs: "));
     PathBuf::from(line.unwrap())
 }
 
@@ -64,10 +62,7 @@ fn a_result_that_does_not_build_is_a_difference() {
     let Some(project) = project() else { return };
     altering(&project, "echo 'Error: it broke' >&2; exit 1");
     let before = project.work.state();
-    project
-        .overlay(&[])
-        .fails(1)
-        .stdout_has("  the original builds, the result does not: it broke\n");
+    project.overlay(&[]).fails(1).stdout_has("  the original builds, the result does not: it broke\n");
     before.assert_same(&project.work.state());
 }
 
@@ -84,9 +79,7 @@ fn the_network_is_closed_for_the_result() {
     ] {
         altering(&project, &format!("{reach} >/dev/null || exit 1"));
         let output = project.overlay(&[]);
-        output
-            .fails(1)
-            .stdout_has("the original builds, the result does not: fatal: not answered here");
+        output.fails(1).stdout_has("the original builds, the result does not: fatal: not answered here");
     }
 }
 
@@ -95,13 +88,7 @@ fn upstream_may_be_gone_once_it_was_fetched() {
     let Some(project) = project() else { return };
     project.overlay(&["--no-verify"]).success();
     std::fs::rename(project.upstream.path(), project.sandbox.path("gone")).unwrap();
-    project
-        .work
-        .write("example/base/config.yaml", config("another"));
+    project.work.write("example/base/config.yaml", config("another"));
     project.work.commit("another name");
-    project
-        .overlay(&[])
-        .success()
-        .stdout_has("  verified: builds are identical: ")
-        .lacks("live upstream");
+    project.overlay(&[]).success().stdout_has("  verified: builds are identical: ").lacks("live upstream");
 }

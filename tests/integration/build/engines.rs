@@ -58,10 +58,7 @@ fn deployed(work: &Repo) {
   postBuild: {substitute: {WHO: world}}
 ---
 ";
-    let [overlay, plain] = [
-        flux("overlay", "./example/overlay", overlay),
-        flux("plain", "./plain", ""),
-    ];
+    let [overlay, plain] = [flux("overlay", "./example/overlay", overlay), flux("plain", "./plain", "")];
     let web = ", kustomize: {namePrefix: argo-, commonAnnotations: {who: '${WHO}'}}";
     let each = format!(
         "apiVersion: argoproj.io/v1alpha1
@@ -80,10 +77,7 @@ spec:
     );
     let base = "resources: [../../example/base]\n";
     let files = [
-        (
-            "clusters/prod/apps.yaml",
-            &*[source(), overlay, plain].concat(),
-        ),
+        ("clusters/prod/apps.yaml", &*[source(), overlay, plain].concat()),
         ("argo/apps/web.yaml", &argo("web", "example/overlay", web)),
         // An application of applications, and one for each directory.
         ("root.yaml", &argo("root", "argo/apps", "")),
@@ -92,10 +86,7 @@ spec:
         ("apps/two/kustomization.yaml", base),
         MIXIN,
         ("plain/map.yaml", &config("plain-${WHO}")),
-        (
-            "plain/inner/kustomization.yaml",
-            "resources: [secret.yaml, ../../example/base]\n",
-        ),
+        ("plain/inner/kustomization.yaml", "resources: [secret.yaml, ../../example/base]\n"),
         ("plain/inner/secret.yaml", SEALED),
     ];
     work.commit_files(&files);
@@ -145,31 +136,22 @@ spec:
     work.write("argo/beside.yaml", many("apps/two", ""));
     work.commit("Deploy more");
     for name in ["chart", "apps/two"] {
-        work.run(&["targets", "--build", name])
-            .success()
-            .stdout_has("  name: base\n");
+        work.run(&["targets", "--build", name]).success().stdout_has("  name: base\n");
     }
     work.run(&["targets", "--build", "both"])
         .fails(2)
         .stderr_has("Argo CD Application both (argo/both.yaml:1) deploys `apps/one` and `apps/two`")
         .stderr_has("hint: name one of the directories");
     // One that has the name of its object can be named, and so can the top.
-    work.write(
-        "argo/same.yaml",
-        many("same", &two).replace("apps/one", "same"),
-    );
+    work.write("argo/same.yaml", many("same", &two).replace("apps/one", "same"));
     work.write("same/kustomization.yaml", "resources: [../example/base]\n");
     work.write("argo/top.yaml", many("top", &two).replace("apps/one", "."));
     work.write("kustomization.yaml", "resources: [example/base]\n");
     work.commit("Deploy the top");
     for name in ["same", "."] {
-        work.run(&["targets", "--build", name])
-            .success()
-            .stdout_has("  name: base\n");
+        work.run(&["targets", "--build", name]).success().stdout_has("  name: base\n");
     }
-    work.run(&["targets", "--build", "top"])
-        .fails(2)
-        .stderr_has("deploys `.` and `apps/two`");
+    work.run(&["targets", "--build", "top"]).fails(2).stderr_has("deploys `.` and `apps/two`");
 }
 
 #[test]
@@ -200,12 +182,8 @@ fn targets_build_prints_what_the_engine_builds() {
         .fails(2)
         .stderr_has("no target has the name `nowhere`")
         .stderr_has("git kustomize-localize targets");
-    work.run(&["targets", "--build", "plian"])
-        .fails(2)
-        .stderr_has("hint: did you mean `plain`?");
-    work.run(&["targets", "--build", "one"])
-        .success()
-        .stdout_has("  name: one-base\n");
+    work.run(&["targets", "--build", "plian"]).fails(2).stderr_has("hint: did you mean `plain`?");
+    work.run(&["targets", "--build", "one"]).success().stdout_has("  name: one-base\n");
     let paths = work.run(&["targets", "--manifest-generate-paths"]);
     paths.success().stdout_has(
         "argo/apps/web.yaml:1: Application web\n  argocd.argoproj.io/manifest-generate-paths: .;/example/base\n",
@@ -258,25 +236,15 @@ root.yaml:1: Argo CD Application root
 4 targets: 4 here, 0 external, 0 templated
 ";
     assert_eq!(shown, expected);
-    work.run(&["targets", "--build", "web/prod"])
-        .success()
-        .stdout_has("name: prod\n");
-    work.run(&["targets", "--build", "web"])
-        .fails(2)
-        .stderr_has("built by overlays/prod/kustomization.yaml");
+    work.run(&["targets", "--build", "web/prod"]).success().stdout_has("name: prod\n");
+    work.run(&["targets", "--build", "web"]).fails(2).stderr_has("built by overlays/prod/kustomization.yaml");
     work.run(&["targets", "--manifest-generate-paths"])
         .success()
         .stdout_has("Application web, built by overlays/prod/kustomization.yaml\n");
     // What is not hermetic, or cannot be built, is not known.
-    work.write(
-        "overlays/stage/kustomization.yaml",
-        "resources: [../../apps, 'https://example.com/x.yaml']\n",
-    );
+    work.write("overlays/stage/kustomization.yaml", "resources: [../../apps, 'https://example.com/x.yaml']\n");
     let prod = work.read("overlays/prod/kustomization.yaml");
-    work.write(
-        "overlays/prod/kustomization.yaml",
-        prod.replace("/spec/source/path", "/spec/source/none/path"),
-    );
+    work.write("overlays/prod/kustomization.yaml", prod.replace("/spec/source/path", "/spec/source/none/path"));
     let shown = work.run(&["targets"]).success().stdout.clone();
     for line in [
         "  web/test: nothing: there is no `web/test`\n  may be changed by overlays/prod/kustomization.yaml\n    not built: overlays/prod/kustomization.yaml: ",
@@ -289,14 +257,7 @@ root.yaml:1: Argo CD Application root
     let away = "    not built: overlays/stage/kustomization.yaml: it reaches https://example.com/x.yaml: not locked\n";
     assert!(shown.contains(away), "{shown}");
     sandbox.set("KUSTOMIZE", "/nowhere/kustomize");
-    let shown = work
-        .run(&["targets", "--format", "json"])
-        .success()
-        .stdout
-        .clone();
-    assert!(
-        shown.contains("`/nowhere/kustomize` (KUSTOMIZE) is not there"),
-        "{shown}"
-    );
+    let shown = work.run(&["targets", "--format", "json"]).success().stdout.clone();
+    assert!(shown.contains("`/nowhere/kustomize` (KUSTOMIZE) is not there"), "{shown}");
     assert!(!shown.contains("\"built_by\": \""), "{shown}");
 }

@@ -29,9 +29,7 @@ fn base(name: &str) -> Vec<(String, String)> {
     vec![
         (
             "kustomization.yaml".to_owned(),
-            format!(
-                "resources: [map.yaml]\nconfigMapGenerator:\n- name: {name}-data\n  files: [data.txt]\n"
-            ),
+            format!("resources: [map.yaml]\nconfigMapGenerator:\n- name: {name}-data\n  files: [data.txt]\n"),
         ),
         ("map.yaml".to_owned(), config_map(name)),
         ("data.txt".to_owned(), format!("data of {name}\n")),
@@ -72,14 +70,9 @@ fn origin_annotations() {
     let clone = world.clone_of_branch();
     let before = world.build(&kustomize, world.work.path(), "app", &[], false);
     let after = world.build(&kustomize, clone.path(), "localized-app", &[], true);
-    before
-        .success()
-        .stdout_has("repo: https://github.com/acme/base");
+    before.success().stdout_has("repo: https://github.com/acme/base");
     after.success().lacks("repo: ");
-    assert_eq!(
-        without_origin(&before.stdout),
-        without_origin(&after.stdout)
-    );
+    assert_eq!(without_origin(&before.stdout), without_origin(&after.stdout));
     assert_eq!(without_origin(&before.stdout).len(), 3);
 }
 
@@ -129,24 +122,14 @@ fn scopes_above_the_target() {
     let remote = "https://github.com/acme/base?ref=v1";
     for (bases, scope, result) in [
         ("../../base", "one/two", "localized-app/three/app"),
-        (
-            "../../base, ../../../base",
-            "one",
-            "localized-app/two/three/app",
-        ),
-        (
-            "../../base, ../../../base, ../../../../base",
-            ".",
-            "localized-app/one/two/three/app",
-        ),
+        ("../../base, ../../../base", "one", "localized-app/two/three/app"),
+        ("../../base, ../../../base, ../../../../base", ".", "localized-app/one/two/three/app"),
     ] {
         let text = format!("resources: [{bases}, '{remote}']\nnamePrefix: app-\n");
         world.commit(&[("one/two/three/app/kustomization.yaml", &text)]);
         let target = "one/two/three/app";
         let args = [target, "--scope", scope, "--overwrite"];
-        world
-            .work
-            .git(&["update-ref", "-d", "refs/heads/localized/main"]);
+        world.work.git(&["update-ref", "-d", "refs/heads/localized/main"]);
         same(&world, &args, target, result);
     }
 }
@@ -164,17 +147,10 @@ fn the_directory_that_we_are_in() {
         Some(_) => "--strict",
         None => "--no-verify",
     };
-    for (directory, args, result) in [
-        (
-            &*inside,
-            &[".", "--scope", ".."][..],
-            "app/localized-app/app",
-        ),
-        (work.path(), &[".", "copy"], "copy"),
-    ] {
-        world
-            .sandbox
-            .try_git(work.path(), &["branch", "-D", "localized/main"]);
+    for (directory, args, result) in
+        [(&*inside, &[".", "--scope", ".."][..], "app/localized-app/app"), (work.path(), &[".", "copy"], "copy")]
+    {
+        world.sandbox.try_git(work.path(), &["branch", "-D", "localized/main"]);
         if directory == work.path() {
             // The top is a root as well.
             world.commit(&[("kustomization.yaml", "resources: [app]\n")]);
@@ -197,13 +173,7 @@ fn a_remote_target_with_a_submodule_of_crlf_files() {
     }
     library.commit("library");
     let shop = world.upstream("acme/shop");
-    shop.git(&[
-        "submodule",
-        "-q",
-        "add",
-        "https://github.com/acme/library",
-        "lib",
-    ]);
+    shop.git(&["submodule", "-q", "add", "https://github.com/acme/library", "lib"]);
     shop.write(
         "deploy/app/kustomization.yaml",
         "resources: [../../lib/base, 'https://files.example.com/map.yaml']\nnamePrefix: shop-\n",
@@ -222,8 +192,7 @@ fn a_remote_target_with_a_submodule_of_crlf_files() {
 fn names_that_are_something_else_in_yaml() {
     let world = World::new();
     let merge = format!("{}data: {{merged: 'yes'}}\n", config_map("map"));
-    let plugin =
-        "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: g}\nliterals: [a=b]\n";
+    let plugin = "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: g}\nliterals: [a=b]\n";
     world.commit(&[
         (
             "app/kustomization.yaml",
@@ -245,9 +214,7 @@ fn names_that_are_something_else_in_yaml() {
         "resources: [map.yaml]\npatchesStrategicMerge: [../app/&merge]\ngenerators: ['../app/- plugin', '../app/#hash']\ntransformers: ['../app/[merge]']\n",
     )]);
     same(&world, &["app"], "app", "localized-app");
-    let text = world
-        .work
-        .show("localized/main", "localized-app/kustomization.yaml");
+    let text = world.work.show("localized/main", "localized-app/kustomization.yaml");
     assert!(text.contains("[./&merge]"), "{text}");
     assert!(text.contains("['./- plugin', './#hash']"), "{text}");
 }

@@ -23,66 +23,34 @@ fn work() -> (Sandbox, Repo) {
 }
 
 /// A change after others, and what is found of it alone.
-type Change = (
-    &'static str,
-    &'static [(&'static str, &'static str)],
-    i32,
-    &'static [&'static str],
-);
+type Change = (&'static str, &'static [(&'static str, &'static str)], i32, &'static [&'static str]);
 
 const ENTRY: &str = "allow:\n- {url: example.com, refs: any, reason: ours}\n";
 
 const CHANGES: [Change; 11] = [
-    (
-        "a comment",
-        &[(ROOT, ALLOWED)],
-        1,
-        &["error[new-exception]", "app/kustomization.yaml:2:"],
-    ),
+    ("a comment", &[(ROOT, ALLOWED)], 1, &["error[new-exception]", "app/kustomization.yaml:2:"]),
     ("it is merged", &[("note", "x")], 0, &[" allowed\n"]),
     ("a bump", &[(ROOT, BUMPED)], 0, &[" allowed\n"]),
-    (
-        "under the same comment",
-        &[(ROOT, EVIL)],
-        1,
-        &["error[new-exception]", "example.com/evil"],
-    ),
+    ("under the same comment", &[(ROOT, EVIL)], 1, &["error[new-exception]", "example.com/evil"]),
     ("without it", &[(ROOT, LOCAL)], 0, &["nothing found"]),
     (
         "an entry",
         &[(ROOT, REMOTE), (FILE, ENTRY)],
         1,
-        &[
-            "error[new-exception]",
-            ".kustomize-localize:2:",
-            "in a change of its own",
-        ],
+        &["error[new-exception]", ".kustomize-localize:2:", "in a change of its own"],
     ),
     (
         "everything off",
         &[
             ("b/kustomization.yaml", OTHER),
-            (
-                FILE,
-                "rules: {remote-reference: off, new-exception: off}\nexclude: [b]\n",
-            ),
+            (FILE, "rules: {remote-reference: off, new-exception: off}\nexclude: [b]\n"),
         ],
         1,
         &["error[remote-reference]", "b/kustomization.yaml:2"],
     ),
     ("nothing off", &[(FILE, "")], 0, &[]),
-    (
-        "an entry for what is there",
-        &[(FILE, ENTRY)],
-        0,
-        &[": 2 allowed, 1 left out that HEAD^ has too"],
-    ),
-    (
-        "accepted from now on",
-        &[(FILE, "rules: {new-exception: warning}\n")],
-        0,
-        &[],
-    ),
+    ("an entry for what is there", &[(FILE, ENTRY)], 0, &[": 2 allowed, 1 left out that HEAD^ has too"]),
+    ("accepted from now on", &[(FILE, "rules: {new-exception: warning}\n")], 0, &[]),
     (
         "a comment that is accepted",
         &[("c/kustomization.yaml", ALLOWED)],
@@ -111,10 +79,7 @@ fn nothing_that_a_change_adds_widens_its_gate() {
 fn an_entry_in_a_change_of_its_own_counts_from_the_next_on() {
     let (_sandbox, repo) = work();
     let base = ["check", "--strict", "--rev", "HEAD", "--base", "HEAD^"];
-    repo.write(
-        FILE,
-        ENTRY.replace("any", "any, rules: [remote-reference, floating-ref]"),
-    );
+    repo.write(FILE, ENTRY.replace("any", "any, rules: [remote-reference, floating-ref]"));
     repo.commit("entry");
     repo.run(&base).success().stdout_has("nothing found");
     repo.write(ROOT, REMOTE);
@@ -135,30 +100,16 @@ fn a_change_is_compared_with_its_merge_base_and_judged_by_the_tip() {
     repo.write(FILE, "rules: {missing-path: warning}\n");
     repo.commit("mended");
     let check = |repo: &Repo| repo.run(&["check", "--rev=topic", "--base=main"]);
-    check(&repo)
-        .success()
-        .stdout_has("warning[missing-path]")
-        .stdout_has("2 left out that main has too")
-        .lacks("old/");
+    check(&repo).success().stdout_has("warning[missing-path]").stdout_has("2 left out that main has too").lacks("old/");
     // Where history is cut off, nobody knows.
     let origin = format!("file://{}", repo.path().display());
-    let clone =
-        |args: &[&str]| sandbox.git(&sandbox.path(""), &[&["clone", "--quiet"], args].concat());
-    clone(&[
-        "--depth=1",
-        "--no-single-branch",
-        "--branch=topic",
-        &origin,
-        "shallow",
-    ]);
+    let clone = |args: &[&str]| sandbox.git(&sandbox.path(""), &[&["clone", "--quiet"], args].concat());
+    clone(&["--depth=1", "--no-single-branch", "--branch=topic", &origin, "shallow"]);
     let shallow = Repo::new(&sandbox, sandbox.path("shallow"));
     shallow.git(&["branch", "--quiet", "main", "origin/main"]);
     let output = check(&shallow);
     output.fails(2).stderr_has("lacks the merge base");
-    shallow
-        .run(&["affected", "--rev=topic", "main"])
-        .fails(2)
-        .stderr_has("git fetch --unshallow");
+    shallow.run(&["affected", "--rev=topic", "main"]).fails(2).stderr_has("git fetch --unshallow");
     shallow.git(&["fetch", "--quiet", "--unshallow"]);
     check(&shallow).success();
 }
@@ -177,26 +128,11 @@ fn what_changes_in_the_configuration_is_shown() {
     let mut before = None;
     for (text, lines) in [
         (Some("helm: true\n"), &["+helm: true"][..]),
-        (
-            Some(&*both),
-            &[
-                "+allow:",
-                "+- {url: 'https://h.example/acme', reason: ours}",
-            ],
-        ),
+        (Some(&*both), &["+allow:", "+- {url: 'https://h.example/acme', reason: ours}"]),
         // The same lines, in another order.
-        (
-            Some("exclude:\n- a\ninclude:\n- app\n"),
-            &["-helm: true", "+exclude:", "+- a", "+- app"],
-        ),
-        (
-            Some("exclude:\n- app/b\ninclude:\n- app\n"),
-            &["-- a", "+- app/b"],
-        ),
-        (
-            Some("include:\n- app\nexclude:\n- app/b\n"),
-            &["-exclude:", "+exclude:"],
-        ),
+        (Some("exclude:\n- a\ninclude:\n- app\n"), &["-helm: true", "+exclude:", "+- a", "+- app"]),
+        (Some("exclude:\n- app/b\ninclude:\n- app\n"), &["-- a", "+- app/b"]),
+        (Some("include:\n- app\nexclude:\n- app/b\n"), &["-exclude:", "+exclude:"]),
         (None, &["-include:", "-exclude:"]),
         (None, &[]),
     ] {
@@ -209,10 +145,7 @@ fn what_changes_in_the_configuration_is_shown() {
         repo.commit("policy");
         let arguments = ["check", "--rev", "HEAD", "--base", "HEAD^"];
         let output = repo.run_unchanged(&arguments);
-        assert_eq!(
-            output.stdout.contains("new in the configuration"),
-            !lines.is_empty()
-        );
+        assert_eq!(output.stdout.contains("new in the configuration"), !lines.is_empty());
         for line in lines {
             output.stdout_has(&format!("new in the configuration: {line}\n"));
         }

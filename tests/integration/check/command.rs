@@ -12,11 +12,8 @@ fn each_source_is_looked_at_by_itself() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
     let place = "base/kustomization.yaml:3:3";
-    for (args, source) in [
-        (&[][..], "the working tree"),
-        (&["--staged"], "the index"),
-        (&["--rev", "HEAD"], "commit "),
-    ] {
+    for (args, source) in [(&[][..], "the working tree"), (&["--staged"], "the index"), (&["--rev", "HEAD"], "commit ")]
+    {
         let told = format!("checked 3 kustomizations with 3 references in {source}");
         check(&repo, args).success().stdout_has(&told);
     }
@@ -24,24 +21,16 @@ fn each_source_is_looked_at_by_itself() {
 
     repo.write("base/kustomization.yaml", remote(REMOTE));
     check(&repo, &[]).fails(1).stdout_has(place);
-    check(&repo, &["--staged"])
-        .success()
-        .stdout_has("1 differs in the working tree");
+    check(&repo, &["--staged"]).success().stdout_has("1 differs in the working tree");
     check(&repo, &["--rev", "HEAD"]).success().lacks("differ");
 
     repo.git(&["add", "--all"]);
-    check(&repo, &["--staged"])
-        .fails(1)
-        .stdout_has(place)
-        .lacks("differ");
+    check(&repo, &["--staged"]).fails(1).stdout_has(place).lacks("differ");
     check(&repo, &["--rev", "HEAD"]).success();
 
     // The fix is on disk, but not staged.
     repo.write("base/kustomization.yaml", "resources:\n- config.yaml\n");
-    check(&repo, &["--staged"])
-        .fails(1)
-        .stdout_has(place)
-        .stdout_has("1 differs in the working tree");
+    check(&repo, &["--staged"]).fails(1).stdout_has(place).stdout_has("1 differs in the working tree");
     check(&repo, &[]).success();
 
     repo.git(&["commit", "--quiet", "--no-verify", "-m", "Remote"]);
@@ -92,13 +81,9 @@ fn an_empty_repository_has_nothing_wrong_and_says_so() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
     assert!(!repo.git_directory().join("index").exists());
-    check(&repo, &[])
-        .success()
-        .stdout_has("no kustomization in the working tree: nothing found");
+    check(&repo, &[]).success().stdout_has("no kustomization in the working tree: nothing found");
     check(&repo, &["."]).fails(2);
-    check(&repo, &["--rev", "HEAD"])
-        .fails(2)
-        .stderr_has("unknown revision `HEAD`");
+    check(&repo, &["--rev", "HEAD"]).fails(2).stderr_has("unknown revision `HEAD`");
     // The first commit is checked like any other, and what is not part of it is counted.
     repo.write("kustomization.yaml", remote(REMOTE));
     let unseen = "no kustomization in the index (1 untracked or ignored: git add them)";
@@ -106,9 +91,7 @@ fn an_empty_repository_has_nothing_wrong_and_says_so() {
     let hint = "untracked or ignored kustomizations there: 1";
     check(&repo, &["--staged", "."]).fails(2).stderr_has(hint);
     repo.git(&["add", "--all"]);
-    check(&repo, &[])
-        .fails(1)
-        .stdout_has("kustomization.yaml:3:3");
+    check(&repo, &[]).fails(1).stdout_has("kustomization.yaml:3:3");
 }
 
 #[test]
@@ -154,37 +137,21 @@ fn what_the_base_has_too_is_left_out() {
     repo.write("base/kustomization.yaml", remote(REMOTE));
     let old = repo.commit("An old repository");
     check(&repo, &[]).fails(1);
-    check(&repo, &["--base=HEAD"])
-        .success()
-        .stdout_has("1 ")
-        .stdout_has("HEAD")
-        .lacks(REMOTE);
+    check(&repo, &["--base=HEAD"]).success().stdout_has("1 ").stdout_has("HEAD").lacks(REMOTE);
 
     // It moves, and another one comes.
     let other = "https://github.com/acme/other?ref=v2.0.0";
-    repo.write(
-        "base/kustomization.yaml",
-        format!("# A comment\n{}- {other}\n", remote(REMOTE)),
-    );
+    repo.write("base/kustomization.yaml", format!("# A comment\n{}- {other}\n", remote(REMOTE)));
     repo.git(&["add", "--all"]);
-    check(&repo, &["--base=HEAD"])
-        .fails(1)
-        .stdout_has("base/kustomization.yaml:5:3")
-        .stdout_has(other)
-        .lacks(REMOTE);
+    check(&repo, &["--base=HEAD"]).fails(1).stdout_has("base/kustomization.yaml:5:3").stdout_has(other).lacks(REMOTE);
     check(&repo, &["--base=HEAD", "base"]).fails(1);
     repo.commit("Another");
     check(&repo, &["--rev", "HEAD", &format!("--base={old}")]).fails(1);
     check(&repo, &["--rev", "HEAD", "--base=HEAD"]).success();
     // The same in another file is new.
-    repo.write(
-        "overlays/dev/kustomization.yaml",
-        format!("resources: [\"{REMOTE}\"]\n"),
-    );
+    repo.write("overlays/dev/kustomization.yaml", format!("resources: [\"{REMOTE}\"]\n"));
     repo.git(&["add", "--all"]);
-    check(&repo, &["--base=HEAD"])
-        .fails(1)
-        .stdout_has("overlays/dev/kustomization.yaml:1:");
+    check(&repo, &["--base=HEAD"]).fails(1).stdout_has("overlays/dev/kustomization.yaml:1:");
 }
 
 #[test]
@@ -192,9 +159,7 @@ fn moved_and_improved_findings_are_not_new() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
     let text = |reference: &str| {
-        format!(
-            "resources:\n- gone.yaml\n- https://github.com/o/r//a{reference}\n# more\n# and more\n"
-        )
+        format!("resources:\n- gone.yaml\n- https://github.com/o/r//a{reference}\n# more\n# and more\n")
     };
     repo.write("apps/a/kustomization.yaml", text("?ref=main"));
     repo.write("apps/b/kustomization.yaml", text("?ref=v1.0.0"));
@@ -203,19 +168,14 @@ fn moved_and_improved_findings_are_not_new() {
     repo.write("teams/a/kustomization.yaml", text("?ref=v1.2.0"));
     repo.git(&["add", "--all"]);
     for source in [&["--staged"][..], &[]] {
-        check(&repo, &[source, &["--base=HEAD"]].concat())
-            .success()
-            .stdout_has("left out that HEAD has too");
+        check(&repo, &[source, &["--base=HEAD"]].concat()).success().stdout_has("left out that HEAD has too");
     }
     repo.commit("moved");
     check(&repo, &["--rev", "HEAD", "--base=HEAD~"]).success();
     // Less firmly.
     repo.write("teams/b/kustomization.yaml", text("?ref=main"));
     repo.git(&["add", "--all"]);
-    check(&repo, &["--base=HEAD"])
-        .fails(1)
-        .stdout_has("teams/b/kustomization.yaml:3:3")
-        .lacks("teams/a/");
+    check(&repo, &["--base=HEAD"]).fails(1).stdout_has("teams/b/kustomization.yaml:3:3").lacks("teams/a/");
 }
 
 #[test]
@@ -227,9 +187,7 @@ fn one_broken_file_does_not_hide_the_others() {
     repo.write("base/kustomization.yaml", remote(REMOTE));
     repo.write("kustomize-localize.lock", "<<<<<<< HEAD\n");
     repo.git(&["add", "--all"]);
-    check(&repo, &[])
-        .fails(2)
-        .stderr_has("kustomize-localize.lock:1");
+    check(&repo, &[]).fails(2).stderr_has("kustomize-localize.lock:1");
     repo.git(&["rm", "-q", "--cached", "kustomize-localize.lock"]);
     check(&repo, &["--staged"])
         .fails(1)
@@ -251,10 +209,6 @@ fn what_is_deployed_and_unknown_fails_where_that_is_asked_for() {
         ),
     );
     repo.git(&["add", "--all"]);
-    check(&repo, &[])
-        .success()
-        .stdout_has("not looked at: 1 target that only a build or the cluster knows");
-    check(&repo, &["--strict"])
-        .fails(2)
-        .stderr_has("cannot tell what is deployed: ");
+    check(&repo, &[]).success().stdout_has("not looked at: 1 target that only a build or the cluster knows");
+    check(&repo, &["--strict"]).fails(2).stderr_has("cannot tell what is deployed: ");
 }

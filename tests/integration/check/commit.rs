@@ -13,7 +13,8 @@ use serde_json::Value;
 use crate::support::{Random, Repo, Sandbox, config};
 
 /// In this encoding, the yen sign is the byte of a backslash: what stands in quotes is another text.
-const HOLE: &str = "{namePrefix: \"¥\", namespace: \", resources: [https://example.com/x.yaml], nameSuffix: \" #\"\n}\n";
+const HOLE: &str =
+    "{namePrefix: \"¥\", namespace: \", resources: [https://example.com/x.yaml], nameSuffix: \" #\"\n}\n";
 
 #[test]
 fn files_are_checked_as_they_are_checked_out() {
@@ -24,10 +25,7 @@ fn files_are_checked_as_they_are_checked_out() {
     repo.commit("as it stands there");
     repo.run(&["check", "--rev", "HEAD"]).success();
     repo.write("app/.gitattributes", "*.yaml enc\n");
-    repo.write(
-        ".gitattributes",
-        "[attr]enc working-tree-encoding=ISO646-JP\n",
-    );
+    repo.write(".gitattributes", "[attr]enc working-tree-encoding=ISO646-JP\n");
     repo.git(&["add", ".gitattributes", "app/.gitattributes"]);
     // The blob is as before: the encoding is that of the working tree.
     repo.git(&["commit", "--quiet", "-m", "another encoding"]);
@@ -40,11 +38,7 @@ fn files_are_checked_as_they_are_checked_out() {
             .lacks("plain/kustomization.yaml");
     }
     // Nothing on this machine has an influence.
-    fs::write(
-        repo.git_directory().join("info/attributes"),
-        "* -working-tree-encoding\n",
-    )
-    .unwrap();
+    fs::write(repo.git_directory().join("info/attributes"), "* -working-tree-encoding\n").unwrap();
     repo.run(&["check", "--rev", "HEAD"]).fails(1);
 }
 
@@ -66,10 +60,7 @@ fn an_id_that_git_may_keep_is_not_read() {
                 .stderr_has("`kustomization.yaml` has `ident` and holds `$Id:`")
                 .stderr_has("/kustomization.yaml -ident");
         }
-        repo.write(
-            ".gitattributes",
-            "*.yaml ident\n/kustomization.yaml -ident\n",
-        );
+        repo.write(".gitattributes", "*.yaml ident\n/kustomization.yaml -ident\n");
         repo.git(&["add", ".gitattributes"]);
         repo.git(&["commit", "--quiet", "-m", "without ident"]);
         repo.run(&["check", "--staged"]).lacks("holds `$Id:`");
@@ -87,10 +78,7 @@ fn what_flux_reads_is_what_is_stored() {
     // As it is stored, the quoted text ends earlier, and a URL follows.
     let hidden = "namePrefix: \"+AFw-\", resources: [https://example.com/x.yaml], namespace: \"x\"";
     for (attributes, text) in [
-        (
-            "*.yaml working-tree-encoding=UTF-7\n",
-            format!("{{{hidden}}}\n"),
-        ),
+        ("*.yaml working-tree-encoding=UTF-7\n", format!("{{{hidden}}}\n")),
         ("*.yaml ident\n", "# $Id$\nresources: []\n".to_owned()),
     ] {
         repo.write("app/kustomization.yaml", text);
@@ -104,9 +92,9 @@ fn what_flux_reads_is_what_is_stored() {
         repo.write("app/.gitattributes", attributes);
         repo.git(&["add", "app/.gitattributes"]);
         repo.git(&["commit", "--quiet", "-m", "another encoding"]);
-        repo.run(&["check", "--rev", "HEAD"]).fails(2).stderr_has(
-            "a checkout makes another text of `app/kustomization.yaml`, which Flux reads as it is stored",
-        );
+        repo.run(&["check", "--rev", "HEAD"])
+            .fails(2)
+            .stderr_has("a checkout makes another text of `app/kustomization.yaml`, which Flux reads as it is stored");
     }
 }
 
@@ -126,19 +114,14 @@ fn a_filter_is_not_run_and_not_ignored() {
             .stderr_has("/kustomization.yaml -filter");
     }
     // Files that kustomize builds from it only are not parsed here.
-    repo.write(
-        ".gitattributes",
-        "*.yaml filter=secret\n/kustomization.yaml -filter\n",
-    );
+    repo.write(".gitattributes", "*.yaml filter=secret\n/kustomization.yaml -filter\n");
     repo.commit("not filtered");
     repo.run(&["check", "--rev", "HEAD"]).success();
 }
 
 const DIRECTORIES: [&str; 4] = ["", "a/", "a/b/", "c/"];
-const IGNORE: [&str; 12] = [
-    "*.env", "!x.env", "/b", "b/", "a/b", "**/y.env", "gen/", "/gen/*", "!gen/", "*", "!*.yaml",
-    "c/*.env",
-];
+const IGNORE: [&str; 12] =
+    ["*.env", "!x.env", "/b", "b/", "a/b", "**/y.env", "gen/", "/gen/*", "!gen/", "*", "!*.yaml", "c/*.env"];
 const ATTRIBUTES: [&str; 14] = [
     "* text=auto",
     "*.yaml text eol=crlf",
@@ -155,14 +138,7 @@ const ATTRIBUTES: [&str; 14] = [
     "*.yaml binary",
     "\"c/kustomization.yaml\" eol=crlf",
 ];
-const NAMES: [&str; 6] = [
-    "x.env",
-    "y.env",
-    "gen/z.env",
-    "../x.env",
-    "b/x.env",
-    "gone.txt",
-];
+const NAMES: [&str; 6] = ["x.env", "y.env", "gen/z.env", "../x.env", "b/x.env", "gone.txt"];
 
 /// Fills a repository, and returns what its kustomizations name that is not there.
 fn fill(repo: &Repo, random: &mut Random) -> BTreeSet<String> {
@@ -191,10 +167,7 @@ fn fill(repo: &Repo, random: &mut Random) -> BTreeSet<String> {
         if directory.is_empty() {
             lines.insert(0, "[attr]enc working-tree-encoding=ISO646-JP");
         }
-        repo.write(
-            &format!("{directory}.gitattributes"),
-            lines.join("\n") + "\n",
-        );
+        repo.write(&format!("{directory}.gitattributes"), lines.join("\n") + "\n");
         repo.git(&["add", "--force", &format!("{directory}.gitattributes")]);
     }
     missing
@@ -220,19 +193,12 @@ fn the_verdict_is_a_function_of_the_commit() {
         let commit = repo.id("HEAD");
         let before = verdict(&repo, &commit);
         seen.extend(rules(&before.1));
-        assert_eq!(
-            ignored(&before.1),
-            told_by_git(&repo, &missing, &before.1),
-            "seed {seed}: {before:?}"
-        );
+        assert_eq!(ignored(&before.1), told_by_git(&repo, &missing, &before.1), "seed {seed}: {before:?}");
         as_checked_out(&sandbox, &repo, &commit, seed);
 
         let bare = sandbox.path("bare.git");
         let from = repo.path().to_str().unwrap();
-        sandbox.git(
-            &sandbox.path(""),
-            &["clone", "--quiet", "--bare", from, bare.to_str().unwrap()],
-        );
+        sandbox.git(&sandbox.path(""), &["clone", "--quiet", "--bare", from, bare.to_str().unwrap()]);
         let bare = sandbox.run(&bare, &["check", "--rev", &commit, "--format", "json"]);
         let report: Value = serde_json::from_str(&bare.stdout).unwrap();
         assert_eq!((bare.status, &report["findings"]), (before.0, &before.1));
@@ -260,9 +226,7 @@ fn the_verdict_is_a_function_of_the_commit() {
 
 fn rules(findings: &Value) -> BTreeSet<String> {
     let findings = findings.as_array().unwrap().iter();
-    findings
-        .map(|one| one["rule"].as_str().unwrap().to_owned())
-        .collect()
+    findings.map(|one| one["rule"].as_str().unwrap().to_owned()).collect()
 }
 
 /// Returns which paths that are not there are said to be ignored.
@@ -285,11 +249,7 @@ fn named(findings: &Value, rule: &str, before: &str) -> BTreeSet<String> {
 fn told_by_git(repo: &Repo, missing: &BTreeSet<String>, findings: &Value) -> BTreeSet<String> {
     let mut spoken = ignored(findings);
     spoken.extend(named(findings, "missing-path", "there is no `"));
-    let is_ignored = |path: &&String| {
-        repo.try_git(&["check-ignore", "--no-index", "--quiet", "--", path])
-            .status
-            == 0
-    };
+    let is_ignored = |path: &&String| repo.try_git(&["check-ignore", "--no-index", "--quiet", "--", path]).status == 0;
     let spoken = spoken.iter().filter(|path| missing.contains(*path));
     spoken.filter(is_ignored).cloned().collect()
 }

@@ -47,25 +47,16 @@ fn a_configuration_that_cannot_be_read_stops_the_check() {
     let sandbox = Sandbox::new();
     let wrong = "helm: true\nexec: [rm, -rf, /]\nrules:\n  remote-refrence: off\nallow:\n- url: github.com\n";
     let repo = repo(&sandbox, &[("a/kustomization.yaml", ""), (FILE, wrong)]);
-    for args in [
-        &["check"][..],
-        &["check", "--staged"],
-        &["check", "--format", "json"],
-        &["check", "a"],
-    ] {
+    for args in [&["check"][..], &["check", "--staged"], &["check", "--format", "json"], &["check", "a"]] {
         let output = repo.run_unchanged(args);
-        output
-            .fails(2)
-            .stderr_has(&format!("{FILE}:2:1: unknown key `exec`"));
+        output.fails(2).stderr_has(&format!("{FILE}:2:1: unknown key `exec`"));
     }
     repo.remove(FILE);
     repo.symlink(FILE, "elsewhere.yaml");
     repo.git(&["add", "--all"]);
     for args in [&["check"][..], &["check", "--staged"]] {
         let link = repo.run(args);
-        link.fails(2)
-            .stderr_has(FILE)
-            .stderr_has("not a regular file");
+        link.fails(2).stderr_has(FILE).stderr_has("not a regular file");
     }
 }
 
@@ -87,23 +78,17 @@ fn urls_are_allowed_by_host_path_and_ref() {
 - https://github.com@evil.example/acme/bases?ref=v1
 "
     );
-    let repo = Memory::of(&[
-        ("kustomization.yaml", &text),
-        ("ok/kustomization.yaml", "resources: []\n"),
-    ]);
+    let repo = Memory::of(&[("kustomization.yaml", &text), ("ok/kustomization.yaml", "resources: []\n")]);
     let allowed = |entry: &str| -> Vec<u64> {
         let text = format!("allow:\n- {{{entry}, reason: ours}}\n");
         let findings = repo.with(FILE, text).findings();
-        let allowed = findings.iter().filter(|finding| {
-            finding["rule"] == "remote-reference" && !finding["allowed"].is_null()
-        });
+        let allowed =
+            findings.iter().filter(|finding| finding["rule"] == "remote-reference" && !finding["allowed"].is_null());
         for finding in allowed.clone() {
             assert_eq!(finding["allowed"]["by"], format!("{FILE}:2"));
             assert_eq!(finding["allowed"]["reason"], "ours");
         }
-        allowed
-            .map(|finding| finding["line"].as_u64().unwrap())
-            .collect()
+        allowed.map(|finding| finding["line"].as_u64().unwrap()).collect()
     };
     // kustomize asks GitHub over https, whatever is written.
     assert_eq!(allowed("url: github.com/acme"), [2, 3, 11]);
@@ -112,10 +97,7 @@ fn urls_are_allowed_by_host_path_and_ref() {
     assert_eq!(allowed("url: github.com/acme, refs: branch"), [2, 3, 4, 11]);
     assert_eq!(allowed("url: github.com/acme, refs: any"), [2, 3, 4, 11]);
     assert_eq!(allowed("url: github.com"), [2, 3, 5, 11]);
-    assert_eq!(
-        allowed("url: 'https://github.com/acme/bases//web'"),
-        [2, 11]
-    );
+    assert_eq!(allowed("url: 'https://github.com/acme/bases//web'"), [2, 11]);
     assert_eq!(allowed("url: 'git@github.com:acme'"), [3]);
     assert_eq!(allowed("url: 'http://git.example'"), [10]);
     assert_eq!(allowed("url: git.example"), [0; 0]);
@@ -129,9 +111,7 @@ fn a_placeholder_counts_and_is_reported() {
         findings.iter().map(marked).collect()
     };
     let entries = |reason: &str| {
-        format!(
-            "allow:\n- {{url: example.com, reason: '{reason}'}}\n- {{path: gone.yaml, reason: '{reason}'}}\n"
-        )
+        format!("allow:\n- {{url: example.com, reason: '{reason}'}}\n- {{path: gone.yaml, reason: '{reason}'}}\n")
     };
     let place = "kustomization.yaml";
     let both = "resources: ['https://example.com/x.yaml', gone.yaml]\n";
@@ -153,16 +133,9 @@ fn a_placeholder_counts_and_is_reported() {
         let remote = |mark: &str, line: usize| format!("{mark}remote-reference {place}:{line}");
         let stale = |place: &str, line: usize| format!("stale-allow {place}:{line}");
         let of_comment = [stale(place, 2)];
-        let comment = [
-            vec![remote("~", 2)],
-            of_comment[usize::from(is_one)..].to_vec(),
-        ];
+        let comment = [vec![remote("~", 2)], of_comment[usize::from(is_one)..].to_vec()];
         assert_eq!(marked(&[(place, &text)]), comment.concat(), "{reason}");
-        let of_entries = if is_one {
-            vec![]
-        } else {
-            vec![stale(FILE, 2), stale(FILE, 3)]
-        };
+        let of_entries = if is_one { vec![] } else { vec![stale(FILE, 2), stale(FILE, 3)] };
         let entry = [of_entries, vec![remote("~", 1), missing.to_owned()]].concat();
         let files = [(FILE, &*entries(reason)), (place, both)];
         assert_eq!(marked(&files), entry, "{reason}");

@@ -24,22 +24,10 @@ const BUILT_IN: [(&str, bool, &str); 18] = [
         false,
         "jsonOp: '[{\"op\": \"add\", \"path\": \"/metadata/labels\", \"value\": {}}]'\ntarget: {kind: ConfigMap, name: app}",
     ),
-    (
-        "PatchStrategicMergeTransformer",
-        false,
-        "paths: [patch.yaml]",
-    ),
+    ("PatchStrategicMergeTransformer", false, "paths: [patch.yaml]"),
     ("PatchTransformer", false, "path: patch.yaml"),
-    (
-        "PrefixSuffixTransformer",
-        false,
-        "prefix: a-\nsuffix: -b\nfieldSpecs: [{path: metadata/name}]",
-    ),
-    (
-        "PrefixTransformer",
-        false,
-        "prefix: a-\nfieldSpecs: [{path: metadata/name}]",
-    ),
+    ("PrefixSuffixTransformer", false, "prefix: a-\nsuffix: -b\nfieldSpecs: [{path: metadata/name}]"),
+    ("PrefixTransformer", false, "prefix: a-\nfieldSpecs: [{path: metadata/name}]"),
     ("ReplacementTransformer", false, ""),
     (
         "ReplicaCountTransformer",
@@ -47,16 +35,8 @@ const BUILT_IN: [(&str, bool, &str); 18] = [
         "replica: {name: app, count: 1}\nfieldSpecs: [{path: spec/replicas, kind: ConfigMap, create: true}]",
     ),
     ("SecretGenerator", true, ""),
-    (
-        "SuffixTransformer",
-        false,
-        "suffix: -b\nfieldSpecs: [{path: metadata/name}]",
-    ),
-    (
-        "ValueAddTransformer",
-        false,
-        "value: a\ntargets: [{selector: {kind: ConfigMap}, fieldPath: data/a}]",
-    ),
+    ("SuffixTransformer", false, "suffix: -b\nfieldSpecs: [{path: metadata/name}]"),
+    ("ValueAddTransformer", false, "value: a\ntargets: [{selector: {kind: ConfigMap}, fieldPath: data/a}]"),
 ];
 
 /// A kustomization with this configuration inline.
@@ -70,11 +50,7 @@ fn inline(field: &str, kind: &str, more: &str) -> String {
 fn built_in_plugins_are_those_that_kustomize_loads() {
     let mut cases = Vec::new();
     for (kind, generates, more) in BUILT_IN {
-        let right = if generates {
-            "generators"
-        } else {
-            "transformers"
-        };
+        let right = if generates { "generators" } else { "transformers" };
         // Without helm it is not built.
         if kind != "HelmChartInflationGenerator" {
             cases.push((inline(right, kind, more), Clean));
@@ -96,20 +72,14 @@ fn empty_entries_are_found_where_kustomize_refuses_them() {
         }
         for field in ["files", "envs"] {
             for generator in ["configMapGenerator", "secretGenerator"] {
-                cases.push((
-                    format!("{generator}:\n- name: a\n  {field}:\n  - {empty}\n"),
-                    INVALID,
-                ));
+                cases.push((format!("{generator}:\n- name: a\n  {field}:\n  - {empty}\n"), INVALID));
             }
             let list = format!("{field}:\n- {empty}");
             cases.push((inline("generators", "ConfigMapGenerator", &list), INVALID));
         }
         let patch = "patches: '{apiVersion: v1, kind: ConfigMap, metadata: {name: app}}'";
         let more = format!("paths: [{empty}]\n{patch}");
-        cases.push((
-            inline("transformers", "PatchStrategicMergeTransformer", &more),
-            Clean,
-        ));
+        cases.push((inline("transformers", "PatchStrategicMergeTransformer", &more), Clean));
         let path = format!("path: {empty}");
         let patch = "patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: app}}'";
         cases.extend([
@@ -134,14 +104,8 @@ fn empty_entries_are_found_where_kustomize_refuses_them() {
 #[test]
 fn paths_that_a_generator_plugin_ignores_are_not_missing() {
     agree(&[
-        (
-            inline("generators", "ConfigMapGenerator", "env: gone"),
-            Clean,
-        ),
+        (inline("generators", "ConfigMapGenerator", "env: gone"), Clean),
         (inline("generators", "SecretGenerator", "env: gone"), Clean),
-        (
-            inline("generators", "SecretGenerator", "envs: [gone]"),
-            Found("missing-path"),
-        ),
+        (inline("generators", "SecretGenerator", "envs: [gone]"), Found("missing-path")),
     ]);
 }

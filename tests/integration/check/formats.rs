@@ -15,15 +15,10 @@ const REMOTE: &str = "https://example.com/crds.yaml";
 /// A repository with a remote reference that nothing allows, in line 3, and one that is allowed.
 fn repository(sandbox: &Sandbox) -> Repo {
     let repo = sandbox.repo("work");
-    repo.write(
-        "apps/web/kustomization.yaml",
-        format!("# web\nresources:\n- {REMOTE} # upstream\n"),
-    );
+    repo.write("apps/web/kustomization.yaml", format!("# web\nresources:\n- {REMOTE} # upstream\n"));
     repo.write(
         "apps/db/kustomization.yaml",
-        format!(
-            "resources:\n# kustomize-localize: allow[remote-reference] released by us\n- {REMOTE}\n"
-        ),
+        format!("resources:\n# kustomize-localize: allow[remote-reference] released by us\n- {REMOTE}\n"),
     );
     repo.git(&["add", "--all"]);
     repo
@@ -48,14 +43,9 @@ fn every_format_ends_alike() {
         assert_eq!(coloured.contains("\u{1b}[31m"), is_for_people, "{format}");
     }
     let sarif = check(&repo, "sarif", &["--rev", "no-such"]);
-    let sarif = [check(&repo, "sarif", &[]), sarif].map(|output| {
-        schema::validate(
-            include_str!("../../schemas/sarif-2.1.0.json"),
-            &output.stdout,
-        )
-    });
-    let successful =
-        sarif.map(|log| log["runs"][0]["invocations"][0]["executionSuccessful"].clone());
+    let sarif = [check(&repo, "sarif", &[]), sarif]
+        .map(|output| schema::validate(include_str!("../../schemas/sarif-2.1.0.json"), &output.stdout));
+    let successful = sarif.map(|log| log["runs"][0]["invocations"][0]["executionSuccessful"].clone());
     assert_eq!(successful, [true, false]);
     repo.write("apps/web/kustomization.yaml", "resources: [\n");
     repo.write("kustomize-localize.lock", "version: 7\n");
@@ -117,10 +107,7 @@ fn a_failure_is_json_for_every_command() {
         let value: Value = serde_json::from_str(&output.stdout).unwrap();
         let failures = value.get("failures").or(value.get("errors"));
         let message = failures.and_then(|failures| failures[0]["message"].as_str());
-        assert!(
-            message.is_some_and(|it| it.contains("no")),
-            "{args:?}: {value}"
-        );
+        assert!(message.is_some_and(|it| it.contains("no")), "{args:?}: {value}");
     }
 }
 
@@ -131,27 +118,20 @@ fn github_gets_annotations_and_a_summary() {
     let summary = sandbox.path("summary.md");
     fs::write(&summary, "of another step\n").unwrap();
     sandbox.set("GITHUB_STEP_SUMMARY", &summary);
-    check(&repo, "github", &[])
-        .fails(1)
-        .stdout_has("\n::error file=apps/web/kustomization.yaml,line=3,");
+    check(&repo, "github", &[]).fails(1).stdout_has("\n::error file=apps/web/kustomization.yaml,line=3,");
     let written = fs::read_to_string(&summary).unwrap();
     assert!(written.starts_with("of another step\n\n### "), "{written}");
     assert!(written.contains("<code>apps/web/kustomization.yaml:3:3</code>"));
 
     // Nothing could be checked: the step says why in its summary, too.
     let output = check(&repo, "github", &["no/such/path"]);
-    output
-        .fails(2)
-        .stdout_has("\n::error title=could not be looked at::");
+    output.fails(2).stdout_has("\n::error title=could not be looked at::");
     assert_eq!(output.stderr, "");
     let written = fs::read_to_string(&summary).unwrap();
     assert!(written.contains("<td>failure</td>"), "{written}");
 
     sandbox.set("GITHUB_STEP_SUMMARY", sandbox.path("no/such/file"));
-    check(&repo, "github", &[])
-        .fails(2)
-        .stdout_has("::error file=apps/web")
-        .stderr_has("could not write the summary");
+    check(&repo, "github", &[]).fails(2).stdout_has("::error file=apps/web").stderr_has("could not write the summary");
 }
 
 #[test]
@@ -179,10 +159,7 @@ fn no_format_shows_a_secret() {
     ] {
         assert!(findings.iter().any(|one| one["rule"] == rule), "{rule}");
     }
-    let verbose = write::Shown {
-        verbose: true,
-        ..shown()
-    };
+    let verbose = write::Shown { verbose: true, ..shown() };
     for said in [
         write::human(&checked, verbose),
         write::json(&checked),
@@ -200,10 +177,8 @@ fn no_format_shows_a_secret() {
 fn a_mark_before_the_text_moves_no_caret() {
     let text = format!("\u{feff}resources: [\"{REMOTE}\"]\r\n");
     let said = Memory::of(&[("kustomization.yaml", &text)]).human();
-    let expected = format!(
-        "\n1 | resources: [\"{REMOTE}\"]\n  |             {} resources[0]\n",
-        "^".repeat(REMOTE.len() + 2)
-    );
+    let expected =
+        format!("\n1 | resources: [\"{REMOTE}\"]\n  |             {} resources[0]\n", "^".repeat(REMOTE.len() + 2));
     assert!(said.contains(&expected), "{said}");
 }
 
@@ -211,12 +186,7 @@ fn a_mark_before_the_text_moves_no_caret() {
 fn names_of_files_are_no_commands_in_any_output() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
-    let names = [
-        "d\n::warning::pwn",
-        "::error::x",
-        "##[error]x",
-        "a\u{202e}b",
-    ];
+    let names = ["d\n::warning::pwn", "::error::x", "##[error]x", "a\u{202e}b"];
     for name in names {
         repo.write(
             &format!("{name}/kustomization.yaml"),
@@ -251,37 +221,23 @@ fn names_of_files_are_no_commands_in_any_output() {
         for line in output.stdout.lines().chain(output.stderr.lines()) {
             let begin = line.trim_start();
             let is_ours = args.contains(&"github")
-                && [
-                    "::stop-commands::",
-                    "::error file=",
-                    "::warning file=",
-                    "::notice title=",
-                ]
-                .iter()
-                .any(|ours| line.starts_with(ours));
+                && ["::stop-commands::", "::error file=", "::warning file=", "::notice title="]
+                    .iter()
+                    .any(|ours| line.starts_with(ours));
             let is_end = stopped && line.len() == 68 && line.ends_with("::");
             stopped = (stopped || line.starts_with("::stop-commands::")) && !is_end;
-            assert!(
-                is_ours || is_end || !begin.starts_with("::"),
-                "{args:?}: {line:?}"
-            );
+            assert!(is_ours || is_end || !begin.starts_with("::"), "{args:?}: {line:?}");
             assert!(!line.contains("##["), "{args:?}: {line:?}");
             let is_hidden = |c: char| c.is_control() || c == '\u{202e}';
             assert!(!line.contains(is_hidden), "{args:?}: {line:?}");
         }
     }
     let summary = fs::read_to_string(summary).unwrap();
-    assert!(
-        !summary.is_empty() && !summary.contains("<img"),
-        "{summary}"
-    );
+    assert!(!summary.is_empty() && !summary.contains("<img"), "{summary}");
     // The help of a finding works.
     let text = repo.run(&["check", "--staged"]).stdout;
     let marker = "= help: git add -f -- ";
-    let adds: Vec<&str> = text
-        .lines()
-        .filter_map(|line| Some(line.split_once(marker)?.1))
-        .collect();
+    let adds: Vec<&str> = text.lines().filter_map(|line| Some(line.split_once(marker)?.1)).collect();
     assert_eq!(adds.len(), names.len(), "{text}");
     for add in adds {
         shell(&repo, "", &format!("git add -f -- {add}")).success();
@@ -303,10 +259,7 @@ fn a_report_that_cannot_be_written_is_a_failure() {
         let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
         let mut command: Command = sandbox.command(program, repo.path());
         let output = command.args(args).stdout(stdout).output().unwrap();
-        (
-            output.status.code(),
-            String::from_utf8_lossy(&output.stderr).into_owned(),
-        )
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     for args in [
         &["check"][..],
@@ -326,10 +279,6 @@ fn a_report_that_cannot_be_written_is_a_failure() {
         // A reader that has gone away has read what it wanted.
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        assert_eq!(
-            run(args, writer.into()),
-            (Some(0), String::new()),
-            "{args:?}"
-        );
+        assert_eq!(run(args, writer.into()), (Some(0), String::new()), "{args:?}");
     }
 }

@@ -28,18 +28,10 @@ fn hook(repo: &Repo, directory: &Path) {
         let path = directory.join("hooks").join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
-        fs::write(
-            &path,
-            format!("#!/bin/sh\nexec '{program}' check --staged\n"),
-        )
-        .unwrap();
+        fs::write(&path, format!("#!/bin/sh\nexec '{program}' check --staged\n")).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
-    repo.git(&[
-        "config",
-        "core.hooksPath",
-        directory.join("hooks").to_str().unwrap(),
-    ]);
+    repo.git(&["config", "core.hooksPath", directory.join("hooks").to_str().unwrap()]);
 }
 
 #[test]
@@ -59,9 +51,7 @@ fn every_format_of_the_index_is_read() {
         for command in setup.split("; ") {
             repo.git(&command.split(' ').collect::<Vec<_>>());
         }
-        check(&repo, &["--staged"])
-            .success()
-            .stdout_has("3 kustomizations with 3 references");
+        check(&repo, &["--staged"]).success().stdout_has("3 kustomizations with 3 references");
         repo.write("overlays/prod/kustomization.yaml", remote());
         check(&repo, &["--staged"]).success();
         repo.git(&["add", "overlays"]);
@@ -70,9 +60,7 @@ fn every_format_of_the_index_is_read() {
         repo.git(&["add", "new.yaml"]);
         finds_the_remote_one(&repo);
         repo.git(&["rm", "-q", "-r", "--cached", "overlays/prod"]);
-        check(&repo, &["--staged"])
-            .success()
-            .stdout_has("2 kustomizations with 2 references");
+        check(&repo, &["--staged"]).success().stdout_has("2 kustomizations with 2 references");
     }
 }
 
@@ -85,10 +73,7 @@ fn an_index_that_only_git_can_read_is_read_by_git() {
     repo.git(&["add", "overlays"]);
     repo.git(&["add", "-N", "later.yaml"]);
     repo.write("base/empty.yaml", "");
-    repo.write(
-        "base/kustomization.yaml",
-        "resources:\n- config.yaml\n- empty.yaml\n- ../later.yaml\n",
-    );
+    repo.write("base/kustomization.yaml", "resources:\n- config.yaml\n- empty.yaml\n- ../later.yaml\n");
     repo.git(&["add", "base"]);
     repo.git(&["update-index", "--split-index"]);
     // Elsewhere than its other half, which git looks for in its own directory.
@@ -110,10 +95,7 @@ fn a_broken_index_is_not_an_empty_one() {
     let bytes = fs::read(&index).unwrap();
     fs::write(&index, &bytes[..bytes.len() / 2]).unwrap();
     let output = repo.run(&["check", "--staged"]);
-    output
-        .fails(2)
-        .stderr_has("index` is damaged")
-        .stderr_has("git reset");
+    output.fails(2).stderr_has("index` is damaged").stderr_has("git reset");
     assert_eq!(output.stdout, "");
     fs::write(&index, b"").unwrap();
     repo.run(&["check", "--staged"]).fails(2);
@@ -138,16 +120,10 @@ fn what_a_sparse_checkout_leaves_out_is_there() {
     repo.git(&["write-tree"]);
     finds_the_remote_one(&repo);
     // A reference out of what is there into what is not.
-    repo.write(
-        "base/kustomization.yaml",
-        "resources:\n- config.yaml\n- ../overlays/dev\n- ../overlays/none.yaml\n",
-    );
+    repo.write("base/kustomization.yaml", "resources:\n- config.yaml\n- ../overlays/dev\n- ../overlays/none.yaml\n");
     repo.git(&["add", "base"]);
     repo.git(&["write-tree"]);
-    check(&repo, &["--staged"])
-        .fails(1)
-        .stdout_has("overlays/prod/kustomization.yaml:2:3")
-        .lacks("../overlays/dev");
+    check(&repo, &["--staged"]).fails(1).stdout_has("overlays/prod/kustomization.yaml:2:3").lacks("../overlays/dev");
 }
 
 #[test]
@@ -157,13 +133,9 @@ fn intent_to_add_entries_are_missing() {
     repo.write("extra/kustomization.yaml", remote());
     repo.git(&["add", "-N", "extra/kustomization.yaml"]);
     // Unstaged changes are not part of a commit.
-    check(&repo, &["--staged"])
-        .success()
-        .stdout_has("checked 3 kustomizations with 3 references");
+    check(&repo, &["--staged"]).success().stdout_has("checked 3 kustomizations with 3 references");
     repo.git(&["add", "extra"]);
-    check(&repo, &["--staged"])
-        .fails(1)
-        .stdout_has("extra/kustomization.yaml:2:3");
+    check(&repo, &["--staged"]).fails(1).stdout_has("extra/kustomization.yaml:2:3");
 }
 
 #[test]
@@ -171,16 +143,10 @@ fn an_unmerged_kustomization_cannot_be_looked_at() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
     repo.git(&["switch", "-q", "-c", "other"]);
-    repo.write(
-        "base/kustomization.yaml",
-        "resources:\n- config.yaml\nnamespace: other\n",
-    );
+    repo.write("base/kustomization.yaml", "resources:\n- config.yaml\nnamespace: other\n");
     repo.commit("Other");
     repo.git(&["switch", "-q", "main"]);
-    repo.write(
-        "base/kustomization.yaml",
-        "resources:\n- config.yaml\nnamespace: main\n",
-    );
+    repo.write("base/kustomization.yaml", "resources:\n- config.yaml\nnamespace: main\n");
     repo.write("overlays/prod/kustomization.yaml", remote());
     repo.commit("Main");
     assert_ne!(repo.try_git(&["merge", "other"]).status, 0);
@@ -200,16 +166,11 @@ fn a_sha256_repository_is_read() {
     let sandbox = Sandbox::new();
     let path = sandbox.path("work");
     fs::create_dir_all(&path).unwrap();
-    sandbox.git(
-        &path,
-        &["init", "-q", "-b", "main", "--object-format=sha256"],
-    );
+    sandbox.git(&path, &["init", "-q", "-b", "main", "--object-format=sha256"]);
     let repo = Repo::new(&sandbox, path);
     fill(&repo);
     for source in SOURCES {
-        check(&repo, source)
-            .success()
-            .stdout_has("3 kustomizations with 3 references");
+        check(&repo, source).success().stdout_has("3 kustomizations with 3 references");
     }
     repo.write("overlays/prod/kustomization.yaml", remote());
     repo.git(&["add", "overlays"]);
@@ -223,17 +184,7 @@ fn a_partial_clone_fetches_nothing() {
     origin.git(&["config", "uploadpack.allowFilter", "true"]);
     origin.git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
     let url = format!("file://{}", origin.path().display());
-    sandbox.git(
-        &sandbox.path(""),
-        &[
-            "clone",
-            "-q",
-            "--no-checkout",
-            "--filter=blob:none",
-            &url,
-            "clone",
-        ],
-    );
+    sandbox.git(&sandbox.path(""), &["clone", "-q", "--no-checkout", "--filter=blob:none", &url, "clone"]);
     let clone = Repo::new(&sandbox, sandbox.path("clone"));
     clone.git(&["read-tree", "HEAD"]);
     let id = clone.id("HEAD:base/kustomization.yaml");
@@ -251,15 +202,9 @@ fn a_partial_clone_fetches_nothing() {
         let id = clone.id(&format!("HEAD:{path}/kustomization.yaml"));
         clone.git(&["cat-file", "-e", &id]);
     }
-    clone
-        .run(&["check", "--staged"])
-        .success()
-        .stdout_has("3 kustomizations with 3 references");
+    clone.run(&["check", "--staged"]).success().stdout_has("3 kustomizations with 3 references");
     // Where something is deployed, any other YAML file may say more.
-    clone.write(
-        ".kustomize-localize",
-        "targets: [{path: base, engine: argo-cd}]\n",
-    );
+    clone.write(".kustomize-localize", "targets: [{path: base, engine: argo-cd}]\n");
     clone.git(&["add", ".kustomize-localize"]);
     let output = clone.run(&["check", "--staged"]);
     output
@@ -284,13 +229,8 @@ fn objects_in_a_quarantine_are_found() {
     repo.write("overlays/prod/kustomization.yaml", remote());
     let commit = repo.commit("Quarantined");
     finds_the_remote_one(&repo);
-    check(&repo, &["--rev", &commit])
-        .fails(1)
-        .stdout_has("overlays/prod/kustomization.yaml:2:3");
-    assert!(
-        fs::read_dir(&quarantine).unwrap().next().is_some(),
-        "nothing was quarantined"
-    );
+    check(&repo, &["--rev", &commit]).fails(1).stdout_has("overlays/prod/kustomization.yaml:2:3");
+    assert!(fs::read_dir(&quarantine).unwrap().next().is_some(), "nothing was quarantined");
 }
 
 #[test]
@@ -303,10 +243,7 @@ fn unstaged_kustomizations_are_counted() {
         }
         repo.commit("Begin");
         for number in 0..count {
-            repo.write(
-                &format!("many [*]/{number}/kustomization.yaml"),
-                "namespace: mended\n",
-            );
+            repo.write(&format!("many [*]/{number}/kustomization.yaml"), "namespace: mended\n");
         }
         let told = match count {
             1 => "(1 differs in the working tree)".to_owned(),
@@ -334,9 +271,7 @@ fn a_copied_repository_differs_in_nothing() {
         .stdout_has("checked 3 kustomizations with 3 references in the index: nothing found");
     // A deleted file is another matter.
     repo.remove("base/kustomization.yaml");
-    check(&repo, &["--staged"])
-        .success()
-        .stdout_has("(1 differs in the working tree)");
+    check(&repo, &["--staged"]).success().stdout_has("(1 differs in the working tree)");
 }
 
 #[test]
@@ -348,10 +283,7 @@ fn a_link_to_a_kustomization_is_read_where_it_leads() {
     repo.symlink("again", "linked");
     repo.git(&["add", "--all"]);
     for source in [&["--staged"][..], &[]] {
-        check(&repo, source)
-            .fails(1)
-            .stdout_has("linked/real.yaml:2:3")
-            .stdout_has("checked 4 kustomizations");
+        check(&repo, source).fails(1).stdout_has("linked/real.yaml:2:3").stdout_has("checked 4 kustomizations");
     }
 }
 
@@ -361,14 +293,7 @@ fn commits_of_every_kind_are_blocked() {
     let repo = repository(&sandbox);
     let (main, linked) = (sandbox.path("hooks-of-all"), sandbox.path("linked"));
     hook(&repo, &main);
-    repo.git(&[
-        "worktree",
-        "add",
-        "-q",
-        "-b",
-        "linked",
-        linked.to_str().unwrap(),
-    ]);
+    repo.git(&["worktree", "add", "-q", "-b", "linked", linked.to_str().unwrap()]);
     let linked = Repo::new(&sandbox, linked);
     for repo in [&repo, &linked] {
         let head = repo.id("HEAD");
@@ -376,10 +301,7 @@ fn commits_of_every_kind_are_blocked() {
             let output = repo.try_git(args);
             output.fails(1);
             let said = format!("{}{}", output.stdout, output.stderr);
-            assert!(
-                said.contains("overlays/prod/kustomization.yaml:2:3"),
-                "{args:?}: {said}"
-            );
+            assert!(said.contains("overlays/prod/kustomization.yaml:2:3"), "{args:?}: {said}");
             assert_eq!(repo.id("HEAD"), head, "{args:?}");
         };
         repo.write("overlays/prod/kustomization.yaml", remote());
@@ -387,14 +309,7 @@ fn commits_of_every_kind_are_blocked() {
         repo.git(&["add", "note.txt"]);
         // Not staged, so not committed.
         blocked(&["commit", "-q", "-a", "-m", "x"]);
-        blocked(&[
-            "commit",
-            "-q",
-            "-m",
-            "x",
-            "--",
-            "overlays/prod/kustomization.yaml",
-        ]);
+        blocked(&["commit", "-q", "-m", "x", "--", "overlays/prod/kustomization.yaml"]);
         blocked(&["commit", "-q", "-m", "x", "--include", "overlays"]);
         repo.git(&["commit", "-q", "--amend", "-m", "Begin", "--", "note.txt"]);
         repo.git(&["reset", "-q", "--soft", &head]);
@@ -423,12 +338,8 @@ fn a_merge_that_brings_a_remote_reference_is_blocked() {
     let output = repo.try_git(&["merge", "-q", "-m", "Merge", "other"]);
     assert_ne!(output.status, 0);
     assert!(
-        output
-            .stdout
-            .contains("overlays/prod/kustomization.yaml:2:3")
-            || output
-                .stderr
-                .contains("overlays/prod/kustomization.yaml:2:3")
+        output.stdout.contains("overlays/prod/kustomization.yaml:2:3")
+            || output.stderr.contains("overlays/prod/kustomization.yaml:2:3")
     );
     assert_eq!(repo.id("HEAD"), head);
     repo.git(&["checkout", "-q", "main", "--", "overlays"]);
@@ -450,18 +361,13 @@ fn the_environment_of_a_hook_selects_the_index() {
     fs::copy(&other, repo.path().join("other-index")).unwrap();
     sandbox.set("GIT_INDEX_FILE", "other-index");
     repo.run(&["check", "--staged"]).success();
-    sandbox
-        .run(&repo.path().join("overlays"), &["check", "--staged"])
-        .success();
+    sandbox.run(&repo.path().join("overlays"), &["check", "--staged"]).success();
     sandbox.unset("GIT_INDEX_FILE");
     sandbox.set("GIT_DIR", ".git");
     finds_the_remote_one(&repo);
     sandbox.set("GIT_DIR", repo.git_directory());
     sandbox.set("GIT_WORK_TREE", repo.path());
-    sandbox
-        .run(&sandbox.path(""), &["check", "--staged"])
-        .fails(1)
-        .stdout_has("overlays/prod/kustomization.yaml:2:3");
+    sandbox.run(&sandbox.path(""), &["check", "--staged"]).fails(1).stdout_has("overlays/prod/kustomization.yaml:2:3");
 }
 
 #[test]
@@ -477,19 +383,14 @@ fn a_directory_whose_name_is_not_utf8_is_not_passed_over() {
     repo.commit("odd");
     let words = "error: `b\u{fffd}/deep/kustomization.yaml` was not looked at: its path is not UTF-8\n  hint: rename its directory";
     for source in SOURCES {
-        check(&repo, source)
-            .fails(2)
-            .stdout_has("checked 1 kustomization")
-            .stderr_has(words);
+        check(&repo, source).fails(2).stdout_has("checked 1 kustomization").stderr_has(words);
     }
     // The requested path was checked.
     check(&repo, &["--staged", "app"]).success();
     // A sparse index holds the directory as a tree.
     repo.git(&["sparse-checkout", "set", "--cone", "--sparse-index", "app"]);
     assert!(!bytes.exists());
-    check(&repo, &["--staged"])
-        .fails(2)
-        .stderr_has("was not looked at");
+    check(&repo, &["--staged"]).fails(2).stderr_has("was not looked at");
 }
 
 #[test]
@@ -535,11 +436,7 @@ fn a_path_that_is_on_disk_only() {
     // In the working tree, an ignored file is as good as any.
     assert_eq!(told(&[]), ignored[..2]);
     repo.git(&["commit", "-q", "--no-verify", "-m", "lost"]);
-    let gone = missing([
-        "there is no a/map.yaml",
-        "there is no base",
-        "part holds no kustomization",
-    ]);
+    let gone = missing(["there is no a/map.yaml", "there is no base", "part holds no kustomization"]);
     assert_eq!(told(&["--rev", "HEAD"]), gone);
     // Only the name of a file is staged.
     repo.git(&["add", "-N", "a/map.yaml"]);
@@ -575,15 +472,10 @@ fn a_submodule_is_not_a_directory_of_this_repository() {
     repo.commit("submodule");
     // Its files are on disk, but they are not ours.
     for source in SOURCES {
-        check(&repo, source)
-            .success()
-            .stdout_has("checked 3 kustomizations with 3 references");
+        check(&repo, source).success().stdout_has("checked 3 kustomizations with 3 references");
     }
     repo.symlink("a/x.yaml", "../sub/kustomization.yaml");
-    repo.write(
-        "a/kustomization.yaml",
-        "resources: [../sub]\npatches: [{path: x.yaml}]\n",
-    );
+    repo.write("a/kustomization.yaml", "resources: [../sub]\npatches: [{path: x.yaml}]\n");
     repo.commit("what names it");
     let expected = [1, 2].map(|line| format!("untracked-path a/kustomization.yaml:{line}"));
     for source in SOURCES {
@@ -610,10 +502,7 @@ fn an_absolute_link_names_nothing_in_another_checkout() {
             assert_eq!(marked(finding), "!out-of-scope app/kustomization.yaml:1");
             let message = finding["message"].as_str().unwrap();
             let link = format!("follows the link `app/{name}` to `/");
-            assert!(
-                message.contains(&link) && message.ends_with(why),
-                "{message}"
-            );
+            assert!(message.contains(&link) && message.ends_with(why), "{message}");
         }
     }
     // A relative link is not affected.

@@ -117,14 +117,8 @@ fn prepare(memory: &mut Memory, at: &str, case: &str) {
         "app/prefix.yaml",
         "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: a}\nprefix: x-\nfieldSpecs: [{path: metadata/name}]\n",
     );
-    write(
-        "app/patch-gone.yaml",
-        "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: a}\npath: gone.yaml\n",
-    );
-    write(
-        "app/nonsense.yaml",
-        "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: a}\npath: [a]\n",
-    );
+    write("app/patch-gone.yaml", "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: a}\npath: gone.yaml\n");
+    write("app/nonsense.yaml", "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: a}\npath: [a]\n");
     write("base/kustomization.yaml", "resources: [map.yaml]\n");
     write("base/map.yaml", &config("base"));
     write(
@@ -135,16 +129,8 @@ fn prepare(memory: &mut Memory, at: &str, case: &str) {
     write("app/sub/x.txt", "x");
     // Files that are wrong by themselves are only there if the case needs them.
     for (name, path, text) in [
-        (
-            "../back]",
-            "back/kustomization.yaml",
-            "resources: [../app]\n",
-        ),
-        (
-            "[inner]",
-            "app/inner/kustomization.yaml",
-            "resources: [..]\n",
-        ),
+        ("../back]", "back/kustomization.yaml", "resources: [../app]\n"),
+        ("[inner]", "app/inner/kustomization.yaml", "resources: [..]\n"),
         ("../two]", "two/kustomization.yaml", "resources: []\n"),
         ("../two]", "two/Kustomization", "resources: []\n"),
         ("../flux]", "flux/kustomization.yaml", FLUX),
@@ -169,9 +155,7 @@ const FLUX: &str = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomizat
 
 #[test]
 fn exactly_the_errors_of_kustomize_are_found() {
-    let cases = CASES
-        .iter()
-        .flat_map(|(is, texts)| texts.iter().map(|text| (*text, *is)));
+    let cases = CASES.iter().flat_map(|(is, texts)| texts.iter().map(|text| (*text, *is)));
     agree(&cases.collect::<Vec<_>>());
 }
 
@@ -204,10 +188,7 @@ pub(super) fn agree<T: AsRef<str>>(cases: &[(T, Is)]) {
                 assert_eq!(built.status, 0, "{text}: {built:?}");
             }
             Found(rule) => {
-                assert!(
-                    !rules.is_empty() && rules.iter().all(|one| one == rule),
-                    "{text}: {rules:?}"
-                );
+                assert!(!rules.is_empty() && rules.iter().all(|one| one == rule), "{text}: {rules:?}");
                 assert_ne!(built.status, 0, "{text}: {built:?}");
             }
         }
@@ -223,10 +204,7 @@ fn a_dot_before_an_ambiguous_path_is_what_kustomize_needs() {
     for text in ["app@v1/base/x", "github.com/o/r/dir"] {
         let build = |written: &str| {
             let memory = Memory::of(&[
-                (
-                    &format!("{text}/kustomization.yaml"),
-                    "resources: [map.yaml]\n",
-                ),
+                (&format!("{text}/kustomization.yaml"), "resources: [map.yaml]\n"),
                 (&format!("{text}/map.yaml"), &config_map("here")),
                 ("kustomization.yaml", &format!("resources: ['{written}']\n")),
             ]);
@@ -266,9 +244,7 @@ fn a_chart_is_remote_when_kustomize_pulls_it() {
         ),
     );
     let repo = "repo: https://charts.example, releaseName: r";
-    let charts = |version: &str, globals: &str| {
-        format!("{globals}helmCharts:\n- {{name: nginx, {version}{repo}}}\n")
-    };
+    let charts = |version: &str, globals: &str| format!("{globals}helmCharts:\n- {{name: nginx, {version}{repo}}}\n");
     let plugin = format!(
         "helmGlobals: {{chartHome: c}}\ngenerators:\n- |-\n  {{apiVersion: builtin, kind: HelmChartInflationGenerator, metadata: {{name: x}}, name: nginx, version: 1.2.3, {repo}, chartHome: own}}\n"
     );
@@ -290,26 +266,15 @@ fn a_chart_is_remote_when_kustomize_pulls_it() {
         (plugin, "a/c/nginx-1.2.3/nginx", true),
     ];
     for (number, (text, place, remote)) in cases.iter().enumerate() {
-        let memory = Memory::of(&[
-            ("a/kustomization.yaml", text),
-            (&format!("{place}/values.yaml"), "a: b\n"),
-        ]);
+        let memory = Memory::of(&[("a/kustomization.yaml", text), (&format!("{place}/values.yaml"), "a: b\n")]);
         let work = world.sandbox.path(&format!("work-{number}"));
         memory.lay_out(&work);
-        let args = [
-            "build",
-            "--enable-helm",
-            "--load-restrictor",
-            "LoadRestrictionsNone",
-            "a",
-        ];
+        let args = ["build", "--enable-helm", "--load-restrictor", "LoadRestrictionsNone", "a"];
         let built = kustomize.run(&world.sandbox, &work, &args);
         let pulls = fs::remove_file(&pulled).is_ok();
         assert_eq!(pulls, *remote, "{text}{place}: {built:?}");
         let found = memory.findings();
-        let told = found
-            .iter()
-            .any(|finding| finding["rule"] == "remote-chart");
+        let told = found.iter().any(|finding| finding["rule"] == "remote-chart");
         assert_eq!(told, *remote, "{text}{place}: {found:?}");
     }
 }

@@ -64,13 +64,8 @@ fn follow(world: &World) -> BTreeSet<String> {
                 assert!(is_same || names(command, path), "{name}: {command}: {path}");
             }
             let after = check(&copy);
-            assert!(
-                after.len() <= before.len(),
-                "{name}: {command}\n{before:?}\n{after:?}\n{output:?}"
-            );
-            let count = |findings: &[(String, Vec<String>)]| {
-                findings.iter().filter(|one| one.0 == *name).count()
-            };
+            assert!(after.len() <= before.len(), "{name}: {command}\n{before:?}\n{after:?}\n{output:?}");
+            let count = |findings: &[(String, Vec<String>)]| findings.iter().filter(|one| one.0 == *name).count();
             if count(&after) < count(&before) {
                 rules.insert(name.split_once(' ').unwrap().0.to_owned());
             }
@@ -89,10 +84,7 @@ fn world() -> World {
     world.sandbox.offer_itself();
     world.upstream_of(
         "acme/lib",
-        &[
-            ("web/kustomization.yaml", "resources: [map.yaml]\n"),
-            ("web/map.yaml", &config_map("lib")),
-        ],
+        &[("web/kustomization.yaml", "resources: [map.yaml]\n"), ("web/map.yaml", &config_map("lib"))],
     );
     for name in ["one", "two", "three"] {
         let url = format!("https://files.example.com/v1/{name}.yaml");
@@ -158,10 +150,7 @@ fn unneeded_files_go_with_their_root() {
     let world = world();
     let work = &world.work;
     work.write("there/kustomization.yaml", "namePrefix: a-\n");
-    work.write(
-        "apps/d/kustomization.yaml",
-        "resources:\n- https://files.example.com/v1/three.yaml\n",
-    );
+    work.write("apps/d/kustomization.yaml", "resources:\n- https://files.example.com/v1/three.yaml\n");
     work.commit("three");
     assert_eq!(follow(&world), rules(&["remote-reference"]));
 }
@@ -178,22 +167,15 @@ fn deleted_files_come_back() {
     let findings = check(work);
     for (finding, path) in findings.iter().zip(["':/m/d e'", ":/m/cm.yaml"]) {
         let command = format!("git restore --staged --worktree -- {path}");
-        assert!(
-            findings.iter().any(|one| one.1.contains(&command)),
-            "{finding:?}"
-        );
+        assert!(findings.iter().any(|one| one.1.contains(&command)), "{finding:?}");
         shell(work, "", &command).success();
     }
     assert_eq!(check(work), []);
     // Only files that can be committed can be fixed so.
     work.git(&["rm", "--quiet", "m/cm.yaml"]);
-    work.run(&["check"])
-        .fails(1)
-        .stdout_has("help: bring it back: git restore");
+    work.run(&["check"]).fails(1).stdout_has("help: bring it back: git restore");
     work.commit("gone");
-    work.run(&["check", "--rev", "HEAD"])
-        .fails(1)
-        .stdout_has("help: add it, or take the reference out");
+    work.run(&["check", "--rev", "HEAD"]).fails(1).stdout_has("help: add it, or take the reference out");
 }
 
 #[test]
@@ -209,14 +191,8 @@ fn every_other_command_makes_nothing_worse() {
         ("m/link", "resources: [x.yaml]\n"),
         ("m/two", "namePrefix: a-\n"),
         ("m/secret", "secretGenerator: [{name: a, envs: [s.env]}]\n"),
-        (
-            "m/float",
-            "resources: ['https://github.com/acme/lib//web']\n",
-        ),
-        (
-            "m/url",
-            "resources: ['https://files.example.com/v1/three.yaml']\n",
-        ),
+        ("m/float", "resources: ['https://github.com/acme/lib//web']\n"),
+        ("m/url", "resources: ['https://files.example.com/v1/three.yaml']\n"),
     ] {
         work.write(&format!("{place}/kustomization.yaml"), text);
     }
@@ -233,13 +209,7 @@ fn every_other_command_makes_nothing_worse() {
     work.git(&["rm", "--quiet", "m/gone/gone.yaml"]);
     work.write("m/missing/new.yaml", config_map("new"));
     work.write("m/secret/s.env", "a=b\n");
-    let expected = [
-        "edited-copy",
-        "invalid-kustomization",
-        "missing-path",
-        "out-of-scope",
-        "remote-reference",
-        "untracked-path",
-    ];
+    let expected =
+        ["edited-copy", "invalid-kustomization", "missing-path", "out-of-scope", "remote-reference", "untracked-path"];
     assert_eq!(follow(&world), rules(&expected));
 }

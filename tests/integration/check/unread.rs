@@ -25,8 +25,7 @@ struct Position {
 
 const TRANSFORMERS: &str = "resources: [cm.yaml]\ntransformers: [t.yaml]\n";
 const PATCH: &str = "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: b}\npath: URL\n";
-const UNKNOWN: &str =
-    "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: a}\npath: [a]\n---\nMORE";
+const UNKNOWN: &str = "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: a}\npath: [a]\n---\nMORE";
 const SOURCE: &str = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: fleet, namespace: flux-system}\nspec: {url: 'https://github.com/acme/fleet'}\n";
 
 /// What most of them are like.
@@ -41,23 +40,14 @@ const WRONG: Position = Position {
 };
 
 const POSITIONS: [Position; 10] = [
-    Position {
-        name: "kustomization",
-        text: "namePrefx: x\nresources:\n- cm.yaml\nMORE",
-        ..WRONG
-    },
+    Position { name: "kustomization", text: "namePrefx: x\nresources:\n- cm.yaml\nMORE", ..WRONG },
     Position {
         name: "chart",
         text: "namePrefx: x\nresources: [cm.yaml]\nMORE",
         more: "helmCharts: [{name: web, repo: 'https://h.example'}]\n",
         ..WRONG
     },
-    Position {
-        name: "syntax",
-        text: "resources:\n- cm.yaml\nMOREcrds: [\n",
-        is_read: false,
-        ..WRONG
-    },
+    Position { name: "syntax", text: "resources:\n- cm.yaml\nMOREcrds: [\n", is_read: false, ..WRONG },
     Position {
         name: "several",
         text: "resources:\n- cm.yaml\nMORE",
@@ -85,10 +75,7 @@ const POSITIONS: [Position; 10] = [
         text: UNKNOWN,
         more: PATCH,
         beside: &[
-            (
-                "app/kustomization.yaml",
-                "resources: [cm.yaml]\ntransformers: [plugins]\n",
-            ),
+            ("app/kustomization.yaml", "resources: [cm.yaml]\ntransformers: [plugins]\n"),
             ("app/plugins/kustomization.yaml", "resources: [t.yaml]\n"),
         ],
         ..WRONG
@@ -101,18 +88,9 @@ const POSITIONS: [Position; 10] = [
         rule: "function",
         is_read: false,
         beside: &[
-            (
-                "app/kustomization.yaml",
-                "resources: [cm.yaml]\ntransformers: [plugins]\n",
-            ),
-            (
-                "app/plugins/t.yaml",
-                "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: b}\n",
-            ),
-            (
-                "app/plugins/p.yaml",
-                "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: b}\nMORE",
-            ),
+            ("app/kustomization.yaml", "resources: [cm.yaml]\ntransformers: [plugins]\n"),
+            ("app/plugins/t.yaml", "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: b}\n"),
+            ("app/plugins/p.yaml", "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: b}\nMORE"),
         ],
     },
     Position {
@@ -131,10 +109,7 @@ const POSITIONS: [Position; 10] = [
         more: "  components: ['https://h.example/o/r']\n",
         rule: "invalid-target",
         is_read: false,
-        beside: &[
-            ("app/kustomization.yaml", "resources: [cm.yaml]\n"),
-            ("clusters/source.yaml", SOURCE),
-        ],
+        beside: &[("app/kustomization.yaml", "resources: [cm.yaml]\n"), ("clusters/source.yaml", SOURCE)],
     },
 ];
 
@@ -171,8 +146,7 @@ impl Position {
         let problem = problem.unwrap_or_else(|| panic!("{}: {found:?}", self.name));
         assert_eq!(problem["severity"], "error", "{}", self.name);
         assert!(problem["allowed"].is_null(), "{}", self.name);
-        let is_remote =
-            |one: &Value| is_here(&one, "remote-reference") || is_here(&one, "remote-chart");
+        let is_remote = |one: &Value| is_here(&one, "remote-reference") || is_here(&one, "remote-chart");
         let is_read = found.iter().any(is_remote);
         assert_eq!(is_read, self.is_read, "{}: {found:?}", self.name);
         usize::try_from(problem["line"].as_u64().unwrap_or(1)).unwrap()
@@ -263,24 +237,16 @@ fn what_lies_out_of_its_root_is_read_all_the_same() {
     let allow = "# kustomize-localize: allow[out-of-scope] built without restrictions\n";
     let patch = PATCH.replace("URL", URL);
     let plugins = format!("{allow}resources: [../../t.yaml]\n");
-    for (field, plugins) in [
-        ("transformers: [../t.yaml]", "resources: []\n"),
-        ("transformers: [plugins]", &plugins),
-    ] {
+    for (field, plugins) in [("transformers: [../t.yaml]", "resources: []\n"), ("transformers: [plugins]", &plugins)] {
         let findings = Memory::of(&[
             ("t.yaml", &patch),
             ("app/kustomization.yaml", &format!("{allow}{field}\n")),
             ("app/plugins/kustomization.yaml", plugins),
         ])
         .findings();
-        let remote = findings
-            .iter()
-            .find(|one| one["rule"] == "remote-reference");
+        let remote = findings.iter().find(|one| one["rule"] == "remote-reference");
         let remote = remote.unwrap();
-        assert_eq!(
-            (&remote["path"], &remote["line"]),
-            (&"t.yaml".into(), &4.into())
-        );
+        assert_eq!((&remote["path"], &remote["line"]), (&"t.yaml".into(), &4.into()));
         assert!(remote["allowed"].is_null() && remote["severity"] == "error");
     }
 }

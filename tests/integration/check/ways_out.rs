@@ -26,10 +26,7 @@ fn world() -> World {
         "test \"$1 $2\" = 'pull --destination' || exit 64\n\
          cd \"$3\" && mkdir nginx && printf 'name: nginx\\nversion: 1.2.3\\n' > nginx/Chart.yaml && echo 'a: b' > nginx/values.yaml && tar -czf nginx-1.2.3.tgz nginx && rm -r nginx",
     );
-    world.file(
-        "https://files.example.com/latest/app.yaml",
-        deployment("app"),
-    );
+    world.file("https://files.example.com/latest/app.yaml", deployment("app"));
     world
 }
 
@@ -99,47 +96,25 @@ fn nothing_more(_: &Repo, _: &str) {}
 #[test]
 fn of_a_missing_path() {
     let function = "apiVersion: x/v1\nkind: Gen\nmetadata:\n  name: g\n  annotations:\n    config.kubernetes.io/function: |\n      exec: {path: ./bin/gen}\n";
-    let chart = |repo: &str| {
-        format!("helmCharts: [{{name: nginx, version: 1.2.3, releaseName: a{repo}}}]\n")
-    };
+    let chart = |repo: &str| format!("helmCharts: [{{name: nginx, version: 1.2.3, releaseName: a{repo}}}]\n");
     let (local, remote) = (chart(""), chart(", repo: 'https://charts.example'"));
     let excluded = (".git/info/exclude", "charts/\n");
     let [of_local, of_remote] = ["charts/nginx", "charts/nginx-1.2.3/nginx"]
         .map(|place| ["Chart.yaml", "values.yaml"].map(|name| format!("{place}/{name}")));
-    let program = [
-        ("a/kustomization.yaml", "generators: [fn.yaml]\n"),
-        ("a/fn.yaml", function),
-    ];
+    let program = [("a/kustomization.yaml", "generators: [fn.yaml]\n"), ("a/fn.yaml", function)];
     let mut rows: Vec<(Files, Files, usize)> = vec![
-        (
-            &[("a b/kustomization.yaml", ROOT)],
-            &[("a b/map.yaml", MAP)],
-            1,
-        ),
-        (
-            &[("a/kustomization.yaml", BASE)],
-            &[("base/kustomization.yaml", ROOT), ("base/map.yaml", MAP)],
-            1,
-        ),
-        (
-            &[("a/kustomization.yaml", BASE), ("base/map.yaml", MAP)],
-            &[("base/kustomization.yml", ROOT)],
-            1,
-        ),
+        (&[("a b/kustomization.yaml", ROOT)], &[("a b/map.yaml", MAP)], 1),
+        (&[("a/kustomization.yaml", BASE)], &[("base/kustomization.yaml", ROOT), ("base/map.yaml", MAP)], 1),
+        (&[("a/kustomization.yaml", BASE), ("base/map.yaml", MAP)], &[("base/kustomization.yml", ROOT)], 1),
         (&program, &[("a/bin/gen", "#!/bin/sh\n")], 1),
     ];
     // On disk, with a repository and without; kustomize reads the values of a chart, even of one that has none.
     let on_disk = [of_local, of_remote].map(|[chart, values]| (chart, values));
-    let beside = on_disk
-        .each_ref()
-        .map(|(chart, values)| [(&**chart, "name: nginx\n"), (&**values, ""), excluded]);
+    let beside = on_disk.each_ref().map(|(chart, values)| [(&**chart, "name: nginx\n"), (&**values, ""), excluded]);
     let staged = [&local, &remote].map(|text| [("kustomization.yaml", &**text)]);
     rows.push((&staged[0], &beside[0], 1));
     rows.push((&staged[1], &beside[1], 1));
-    let without = [
-        ("a b/kustomization.yaml", &*local),
-        ("a b/charts/nginx/Chart.yaml", "name: nginx\n"),
-    ];
+    let without = [("a b/kustomization.yaml", &*local), ("a b/charts/nginx/Chart.yaml", "name: nginx\n")];
     rows.push((&without, &[], 1));
     ways_out(&rows, nothing_more);
 }
@@ -179,11 +154,7 @@ fn of_a_file_outside_of_its_root() {
     let linked: Files = &[("a/kustomization.yaml", ROOT), file, link];
     ways_out(&[(linked, &[], 2)], |repo, command| {
         let mode = repo.git(&["ls-files", "-s", "a/map.yaml"]);
-        assert_eq!(
-            mode.starts_with("100644"),
-            command.contains(" cp "),
-            "{mode}"
-        );
+        assert_eq!(mode.starts_with("100644"), command.contains(" cp "), "{mode}");
     });
 }
 
@@ -196,20 +167,14 @@ fn of_a_link_that_leaves() {
     let to_file = format!("{to_directory}/map.yaml");
     let root = ("a/kustomization.yaml", "resources: [x.yaml]\n");
     ways_out(
-        &[
-            (&[root, ("a/x.yaml", &to_directory)], &[], 1),
-            (&[root, ("a/x.yaml", &to_file)], &[], 1),
-        ],
+        &[(&[root, ("a/x.yaml", &to_directory)], &[], 1), (&[root, ("a/x.yaml", &to_file)], &[], 1)],
         nothing_more,
     );
 }
 
 #[test]
 fn of_two_kustomizations() {
-    let two = [
-        ("a/kustomization.yaml", "resources: []\n"),
-        ("a/Kustomization", "resources: []\n"),
-    ];
+    let two = [("a/kustomization.yaml", "resources: []\n"), ("a/Kustomization", "resources: []\n")];
     // Nothing is lost.
     ways_out(&[(&two, &[], 1)], |repo, _| {
         assert!(repo.path().join("a/Kustomization").is_file());
@@ -221,36 +186,14 @@ fn of_what_is_remote() {
     let every_field = format!(
         "configMapGenerator: [{{name: a, files: [key={FILE}]}}]\npatches: [{{path: {FILE}}}]\nresources: [{FILE}]\n"
     );
-    let plugin = format!(
-        "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {{name: a}}\nname: a\nfiles: [{FILE}]\n"
-    );
+    let plugin =
+        format!("apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {{name: a}}\nname: a\nfiles: [{FILE}]\n");
     let overlay = format!("resources: [../base, {FILE}]\n");
     ways_out(
         &[
-            (
-                &[(
-                    "apps/web/kustomization.yaml",
-                    "resources:\n- https://github.com/acme/lib//web?ref=v1\n",
-                )],
-                &[],
-                2,
-            ),
-            (
-                &[(
-                    "kustomization.yaml",
-                    "resources:\n- https://github.com/acme/lib\n",
-                )],
-                &[],
-                2,
-            ),
-            (
-                &[(
-                    "kustomization.yaml",
-                    "resources: [https://files.example.com/latest/app.yaml]\n",
-                )],
-                &[],
-                2,
-            ),
+            (&[("apps/web/kustomization.yaml", "resources:\n- https://github.com/acme/lib//web?ref=v1\n")], &[], 2),
+            (&[("kustomization.yaml", "resources:\n- https://github.com/acme/lib\n")], &[], 2),
+            (&[("kustomization.yaml", "resources: [https://files.example.com/latest/app.yaml]\n")], &[], 2),
             (
                 &[
                     (".gitignore", "build/\nlocalized-files/\n*.lock\n"),
@@ -281,19 +224,11 @@ fn of_what_is_remote() {
 #[test]
 fn of_a_chart_once_the_configuration_asks_for_it() {
     let world = world();
-    for (number, repo) in ["https://charts.example", "oci://ghcr.io/acme"]
-        .iter()
-        .enumerate()
-    {
+    for (number, repo) in ["https://charts.example", "oci://ghcr.io/acme"].iter().enumerate() {
         for policy in ["", "# ours\n"] {
-            let chart = format!(
-                "helmCharts:\n- {{name: nginx, version: 1.2.3, releaseName: a, repo: '{repo}'}}\n"
-            );
-            let files = [
-                (".gitignore", "charts/\n"),
-                (".kustomize-localize", policy),
-                ("a b/kustomization.yaml", &chart),
-            ];
+            let chart = format!("helmCharts:\n- {{name: nginx, version: 1.2.3, releaseName: a, repo: '{repo}'}}\n");
+            let files =
+                [(".gitignore", "charts/\n"), (".kustomize-localize", policy), ("a b/kustomization.yaml", &chart)];
             let name = format!("chart-{number}-{}", policy.len());
             let (work, commands) = blocked(&world.sandbox, &name, &files, &[]);
             assert_eq!(commands.len(), 1, "{commands:#?}");

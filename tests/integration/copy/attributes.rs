@@ -6,11 +6,7 @@ use crate::support::{Kustomize, Repo, World};
 const REMOTE: &str = "https://github.com/acme/app?ref=v1";
 
 /// What gives the text `$Id$` and line ends other bytes, for `*.conf`.
-const CONVERTING: [&str; 3] = [
-    "text eol=crlf",
-    "ident",
-    "text working-tree-encoding=UTF-16LE",
-];
+const CONVERTING: [&str; 3] = ["text eol=crlf", "ident", "text working-tree-encoding=UTF-16LE"];
 
 fn kustomization(name: &str) -> String {
     format!("configMapGenerator:\n- name: {name}\n  files: [a.conf]\n")
@@ -21,16 +17,10 @@ fn world(attributes_at: &str, attributes: &str) -> World {
     let world = World::new();
     let work = &world.work;
     let upstream = kustomization("upstream");
-    let files = [
-        ("kustomization.yaml", upstream.as_str()),
-        ("a.conf", "$Id$\none\n"),
-    ];
+    let files = [("kustomization.yaml", upstream.as_str()), ("a.conf", "$Id$\none\n")];
     world.upstream_of("acme/app", &files);
     world.commit(&[
-        (
-            "app/kustomization.yaml",
-            &format!("resources: ['{REMOTE}']\n{}", kustomization("ours")),
-        ),
+        ("app/kustomization.yaml", &format!("resources: ['{REMOTE}']\n{}", kustomization("ours"))),
         ("app/a.conf", "$Id$\ntwo\n"),
     ]);
     // Alone: what the others hold on disk is not encoded yet.
@@ -72,10 +62,7 @@ fn attributes_of_the_user_hold_on_both_sides_alike() {
     for (place, text) in [
         ("app/.gitattributes", "*.conf text eol=crlf\n"),
         (".gitattributes", "/app/*.conf text eol=crlf\n"),
-        (
-            ".gitattributes",
-            "[attr]windows text eol=crlf\na.conf windows\n",
-        ),
+        (".gitattributes", "[attr]windows text eol=crlf\na.conf windows\n"),
     ] {
         let world = world(place, text);
         let clone = clone(&world, text, &["branch"]);
@@ -97,9 +84,7 @@ fn attributes_that_hold_in_one_place_only_are_a_difference() {
         let world = world(place, text);
         let output = world.work.run(&["app"]);
         output.fails(1);
-        output
-            .stdout_has("`.gitattributes`")
-            .stdout_has("app/a.conf");
+        output.stdout_has("`.gitattributes`").stdout_has("app/a.conf");
         assert_eq!(world.work.git(&["branch", "--list", "localized/*"]), "");
     }
     // On disk they are what they are.

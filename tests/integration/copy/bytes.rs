@@ -26,9 +26,7 @@ fn only_the_bytes_of_a_changed_scalar_differ() {
     let world = World::new();
     world.file(URL, config_map("file"));
     let texts = [
-        format!(
-            "# top\n\n\nresources:   # why\n\n    -   {URL}   # comment \t\n# between\n    - 'map.yaml'\n#end"
-        ),
+        format!("# top\n\n\nresources:   # why\n\n    -   {URL}   # comment \t\n# between\n    - 'map.yaml'\n#end"),
         format!("\u{feff}resources:\r\n- {URL}\r\n\r\nnamePrefix:   \"a-\" \r\n"),
         format!("{{resources: [ \"{URL}\",map.yaml , ], 'namePrefix': 'a-'}}"),
         format!("resources: &all\n- &one '{URL}'\n- map.yaml\ncommonAnnotations: {{a: *one}}\n"),
@@ -65,10 +63,7 @@ fn local_files_keep_blob_and_mode() {
     work.write("app/no-newline.txt", "end");
     work.write_executable("app/run.sh", "#!/bin/sh\n");
     work.write("app/named like this=.yaml", config_map("odd"));
-    work.write(
-        "app/base/kustomization.yaml",
-        "\u{feff}# same\r\nresources: [map.yaml]",
-    );
+    work.write("app/base/kustomization.yaml", "\u{feff}# same\r\nresources: [map.yaml]");
     work.write("app/base/map.yaml", config_map("base"));
     work.write(
         "app/kustomization.yaml",
@@ -96,10 +91,7 @@ fn attributes(world: &World) -> Repo {
         ".gitattributes",
         "[attr]windows eol=crlf\n*.crlf text eol=crlf\n*.win text windows\n*.id ident\n*.u16 text working-tree-encoding=UTF-16LE-BOM\n*.auto text=auto\n*.skip export-ignore\n*.subst export-subst\n*.lf text eol=lf\n",
     );
-    upstream.write(
-        "sub/.gitattributes",
-        "*.plain text eol=crlf\n*.crlf -text\n",
-    );
+    upstream.write("sub/.gitattributes", "*.plain text eol=crlf\n*.crlf -text\n");
     let names = [
         "a.crlf",
         "a.win",
@@ -118,10 +110,7 @@ fn attributes(world: &World) -> Repo {
     let mut text = String::from("configMapGenerator:\n- name: all\n  files:\n");
     for name in names {
         let body = match name {
-            "a.u16" => "\u{feff}one\ntwo\n"
-                .encode_utf16()
-                .flat_map(u16::to_le_bytes)
-                .collect(),
+            "a.u16" => "\u{feff}one\ntwo\n".encode_utf16().flat_map(u16::to_le_bytes).collect(),
             "stored.txt" => b"one\r\ntwo\r\n".to_vec(),
             "a.id" | "sub/a.id" => b"$Id$\none\n".to_vec(),
             "a.subst" => b"$Format:%H$\n".to_vec(),
@@ -151,10 +140,7 @@ fn null_clone(world: &World, upstream: &Repo) -> Repo {
 /// Commits a root that names what has all [`attributes`], and returns what a checkout of that holds.
 fn checkout_of_named(world: &World) -> Repo {
     let upstream = attributes(world);
-    world.commit(&[(
-        "app/kustomization.yaml",
-        "resources: ['https://github.com/acme/base?ref=v1']\n",
-    )]);
+    world.commit(&[("app/kustomization.yaml", "resources: ['https://github.com/acme/base?ref=v1']\n")]);
     null_clone(world, &upstream)
 }
 
@@ -182,10 +168,7 @@ fn compare(expected: &Path, actual: &Path) -> usize {
 fn a_remote_root_has_the_bytes_of_a_checkout() {
     let world = World::new();
     let expected = checkout_of_named(&world);
-    assert_eq!(
-        fs::read(expected.path().join("a.crlf")).unwrap(),
-        b"one\r\ntwo\r\n"
-    );
+    assert_eq!(fs::read(expected.path().join("a.crlf")).unwrap(), b"one\r\ntwo\r\n");
     let clone = world.localized(&["app"]);
     world.same_build("app", &clone, "localized-app");
     let place = "localized-app/localized-files/github.com/acme/base/v1";
@@ -198,9 +181,7 @@ fn the_configuration_of_the_user_changes_no_byte() {
     let expected = checkout_of_named(&world);
     let file = world.sandbox.path("attributes");
     fs::write(&file, "* text eol=crlf ident\n*.plain filter=shout\n").unwrap();
-    world
-        .sandbox
-        .configure("core.attributesFile", file.to_str().unwrap());
+    world.sandbox.configure("core.attributesFile", file.to_str().unwrap());
     world.sandbox.configure("core.autocrlf", "true");
     world.sandbox.configure("core.eol", "crlf");
     world.sandbox.configure("filter.shout.smudge", "tr a-z A-Z");
@@ -218,30 +199,18 @@ fn a_downloaded_executable_loses_its_bit() {
     let world = World::new();
     let upstream = world.upstream("acme/base");
     upstream.write_executable("run.sh", "#!/bin/sh\n");
-    upstream.write(
-        "kustomization.yaml",
-        "configMapGenerator:\n- {name: g, files: [run.sh]}\n",
-    );
+    upstream.write("kustomization.yaml", "configMapGenerator:\n- {name: g, files: [run.sh]}\n");
     upstream.commit("first");
     upstream.git(&["tag", "v1"]);
-    world.commit(&[(
-        "app/kustomization.yaml",
-        "resources: ['https://github.com/acme/base?ref=v1']\n",
-    )]);
+    world.commit(&[("app/kustomization.yaml", "resources: ['https://github.com/acme/base?ref=v1']\n")]);
     let clone = world.localized(&["app"]);
     world.same_build("app", &clone, "localized-app");
     let files = world.work.files("localized/main");
     assert!(
-        files.contains(
-            &"100644 localized-app/localized-files/github.com/acme/base/v1/run.sh".to_owned()
-        ),
+        files.contains(&"100644 localized-app/localized-files/github.com/acme/base/v1/run.sh".to_owned()),
         "{files:?}"
     );
-    world
-        .work
-        .run(&["app"])
-        .success()
-        .stdout_has("nothing to do");
+    world.work.run(&["app"]).success().stdout_has("nothing to do");
 }
 
 /// An upstream with CRLF and binary files, also in a kustomization that is edited.
@@ -272,9 +241,7 @@ fn stays_clean(attributes: &str, autocrlf: bool) {
     }
     world.commit(&[(
         "app/kustomization.yaml",
-        &format!(
-            "resources: ['https://github.com/acme/windows?ref=v1', base]\npatches:\n- path: {URL}\n"
-        ),
+        &format!("resources: ['https://github.com/acme/windows?ref=v1', base]\npatches:\n- path: {URL}\n"),
     )]);
     world.commit(&[
         ("app/base/kustomization.yaml", "resources: [map.yaml]\n"),
@@ -282,27 +249,15 @@ fn stays_clean(attributes: &str, autocrlf: bool) {
     ]);
     work.run(&["app"]).success();
     let linked = world.sandbox.path("linked");
-    work.git(&[
-        "worktree",
-        "add",
-        "-q",
-        linked.to_str().unwrap(),
-        "localized/main",
-    ]);
+    work.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "localized/main"]);
     for repo in [Repo::new(&world.sandbox, linked), world.clone_of_branch()] {
         assert_eq!(repo.git(&["status", "--porcelain"]), "", "{attributes}");
         repo.git(&["add", "--renormalize", "."]);
         assert_eq!(repo.git(&["status", "--porcelain"]), "", "{attributes}");
         // The bytes on disk are those that were fetched.
         let place = "localized-app/localized-files/github.com/acme/windows/v1";
-        assert_eq!(
-            fs::read(repo.path().join(place).join("run.bat")).unwrap(),
-            b"one\r\ntwo\nthree\r\n"
-        );
-        assert_eq!(
-            fs::read(repo.path().join(place).join("data.bin")).unwrap(),
-            b"\x00\x01\r\n\xff\n"
-        );
+        assert_eq!(fs::read(repo.path().join(place).join("run.bat")).unwrap(), b"one\r\ntwo\nthree\r\n");
+        assert_eq!(fs::read(repo.path().join(place).join("data.bin")).unwrap(), b"\x00\x01\r\n\xff\n");
         // kustomize's own clone would be another one for such a user.
         if !autocrlf {
             world.same_build("app", &repo, "localized-app");
@@ -315,12 +270,7 @@ fn stays_clean(attributes: &str, autocrlf: bool) {
 
 #[test]
 fn checkouts_of_the_branch_stay_clean() {
-    for attributes in [
-        "",
-        "* text=auto\n",
-        "* text eol=crlf\n*.bin -text\n",
-        "* ident filter=nobody\n",
-    ] {
+    for attributes in ["", "* text=auto\n", "* text eol=crlf\n*.bin -text\n", "* ident filter=nobody\n"] {
         stays_clean(attributes, false);
     }
 }
@@ -347,30 +297,15 @@ fn the_tip_gives_back_what_was_localized() {
         "resources: [../my base, app@v1/base/x, ../app/../my base/../other]\nconfigMapGenerator:\n- name: g\n  files:\n  - k.txt=https://files.example.com/plain.txt\n  - https://files.example.com/a%20b.txt\n  - link.txt\n  - $Id$\n  - other=../app/$Id$\n",
     );
     // kustomize would take this directory for a git URL.
-    upstream.write(
-        "app/kustomization.yaml",
-        upstream
-            .read("app/kustomization.yaml")
-            .replace(" app@", " ./app@"),
-    );
-    for (directory, name) in [
-        ("my base", "my"),
-        ("app/app@v1/base/x", "x"),
-        ("other", "other"),
-    ] {
-        upstream.write(
-            &format!("{directory}/kustomization.yaml"),
-            "resources: [a map.yaml]\n",
-        );
+    upstream.write("app/kustomization.yaml", upstream.read("app/kustomization.yaml").replace(" app@", " ./app@"));
+    for (directory, name) in [("my base", "my"), ("app/app@v1/base/x", "x"), ("other", "other")] {
+        upstream.write(&format!("{directory}/kustomization.yaml"), "resources: [a map.yaml]\n");
         upstream.write(&format!("{directory}/a map.yaml"), config_map(name));
     }
     upstream.commit("first");
     upstream.git(&["tag", "v1"]);
     world.commit(&[
-        (
-            "app/kustomization.yaml",
-            "resources: ['https://github.com/acme/base//app?ref=v1', map.yaml]\n",
-        ),
+        ("app/kustomization.yaml", "resources: ['https://github.com/acme/base//app?ref=v1', map.yaml]\n"),
         ("app/map.yaml", &config_map("map")),
     ]);
     let clone = world.localized(&["app"]);
@@ -381,15 +316,8 @@ fn the_tip_gives_back_what_was_localized() {
     fs::rename(world.sandbox.path("upstream"), world.sandbox.path("gone")).unwrap();
     world.server.forget();
     world.commit(&[("app/map.yaml", &config_map("changed"))]);
-    work.run(&["app"])
-        .success()
-        .stdout_has("localized app into");
-    assert_eq!(
-        work.id("localized/main:localized-app/localized-files"),
-        stored
-    );
+    work.run(&["app"]).success().stdout_has("localized app into");
+    assert_eq!(work.id("localized/main:localized-app/localized-files"), stored);
     assert_eq!(world.server.log(), [""; 0]);
-    work.run(&["app", "--offline"])
-        .success()
-        .stdout_has("nothing to do");
+    work.run(&["app", "--offline"]).success().stdout_has("nothing to do");
 }

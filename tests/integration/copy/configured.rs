@@ -6,21 +6,11 @@ use crate::support::{Project, World, config_map};
 fn the_load_restrictor_of_the_configuration_holds() {
     let ways = [
         &["app", "copied", "--scope", ".", "--no-verify"][..],
-        &[
-            "app",
-            "on-disk",
-            "--scope",
-            ".",
-            "--no-verify",
-            "--no-commit",
-        ],
+        &["app", "on-disk", "--scope", ".", "--no-verify", "--no-commit"],
         &["branch", "--branch", "placed", "--no-verify"],
     ];
     let outside = [
-        (
-            "app/kustomization.yaml",
-            "resources: [../shared/config.yaml]\n",
-        ),
+        ("app/kustomization.yaml", "resources: [../shared/config.yaml]\n"),
         ("shared/config.yaml", &config_map("shared")),
     ];
     let restricted = World::new();

@@ -16,11 +16,7 @@ fn paths(directory: &Path) -> Vec<String> {
 
 /// Runs the program with `--no-commit`, for the overlay unless `args` names something.
 fn run(project: &Project, args: &[&str]) -> Output {
-    let target = if args.first().is_none_or(|first| first.starts_with('-')) {
-        &OVERLAY[..]
-    } else {
-        &[]
-    };
+    let target = if args.first().is_none_or(|first| first.starts_with('-')) { &OVERLAY[..] } else { &[] };
     project.work.run(&[target, args, &["--no-commit"]].concat())
 }
 
@@ -49,9 +45,7 @@ fn files_on_disk_go_to_a_directory_on_disk() {
     );
     work.write("example/overlay/secret.env", "A=1\n");
     let before = work.state();
-    run(&project, &[])
-        .success()
-        .stdout_has("localized example/overlay into localized-overlay");
+    run(&project, &[]).success().stdout_has("localized example/overlay into localized-overlay");
     let copy = work.path().join("localized-overlay");
     assert_eq!(
         paths(&copy),
@@ -66,14 +60,8 @@ fn files_on_disk_go_to_a_directory_on_disk() {
             "overlay/secret.env",
         ]
     );
-    assert_eq!(
-        work.read("localized-overlay/base/config.yaml"),
-        config("changed")
-    );
-    assert_eq!(
-        work.git(&["status", "--porcelain", "localized-overlay"]),
-        "?? localized-overlay/"
-    );
+    assert_eq!(work.read("localized-overlay/base/config.yaml"), config("changed"));
+    assert_eq!(work.git(&["status", "--porcelain", "localized-overlay"]), "?? localized-overlay/");
     fs::remove_dir_all(copy).unwrap();
     before.assert_same(&work.state());
     assert_eq!(project.sandbox.leftovers(), Vec::<String>::new());
@@ -84,29 +72,19 @@ fn no_repository_is_needed() {
     let project = Project::new();
     let plain = project.sandbox.path("plain");
     fs::create_dir(&plain).unwrap();
-    project
-        .work
-        .git(&["archive", "--output", "../plain.tar", "main"]);
+    project.work.git(&["archive", "--output", "../plain.tar", "main"]);
     let untar = ["-xf", "../plain.tar"];
-    crate::support::Running::start(project.sandbox.command("tar", &plain).args(untar))
-        .wait()
-        .success();
+    crate::support::Running::start(project.sandbox.command("tar", &plain).args(untar)).wait().success();
     let args = [&OVERLAY[..], &["--no-commit"]].concat();
     project.sandbox.run(&plain, &args).success();
     run(&project, &[]).success();
     // Nothing in the result shows where it was made.
-    let (here, there) = (
-        project.work.path().join("localized-overlay"),
-        plain.join("localized-overlay"),
-    );
+    let (here, there) = (project.work.path().join("localized-overlay"), plain.join("localized-overlay"));
     assert_eq!(files(&here), files(&there));
     // And from inside the target.
     project
         .sandbox
-        .run(
-            &plain.join("example/overlay"),
-            &[".", "../../second", "--scope", "..", "--no-commit"],
-        )
+        .run(&plain.join("example/overlay"), &[".", "../../second", "--scope", "..", "--no-commit"])
         .success();
     assert_eq!(files(&plain.join("second")), files(&there));
 }
@@ -140,10 +118,7 @@ fn the_same_target_is_brought_up_to_date() {
         paths(&work.path().join("localized-other")),
         ["kustomization.yaml", "kustomize-localize.lock", "new.yaml"]
     );
-    assert_eq!(
-        work.git(&["status", "--porcelain", "localized-other"]),
-        "?? localized-other/"
-    );
+    assert_eq!(work.git(&["status", "--porcelain", "localized-other"]), "?? localized-other/");
     let beside: Vec<_> = fs::read_dir(work.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -156,15 +131,9 @@ fn the_same_target_is_brought_up_to_date() {
 fn an_edited_copy_is_refused_without_overwrite() {
     type Edit = fn(&Path);
     let edits: [(&str, Edit); 5] = [
-        ("config.yaml", |copy| {
-            fs::write(copy.join("config.yaml"), "x").unwrap()
-        }),
-        ("added.txt", |copy| {
-            fs::write(copy.join("added.txt"), "x").unwrap()
-        }),
-        ("kustomization.yaml", |copy| {
-            fs::remove_file(copy.join("kustomization.yaml")).unwrap()
-        }),
+        ("config.yaml", |copy| fs::write(copy.join("config.yaml"), "x").unwrap()),
+        ("added.txt", |copy| fs::write(copy.join("added.txt"), "x").unwrap()),
+        ("kustomization.yaml", |copy| fs::remove_file(copy.join("kustomization.yaml")).unwrap()),
         ("config.yaml", |copy| {
             let mode = fs::Permissions::from_mode(0o755);
             fs::set_permissions(copy.join("config.yaml"), mode).unwrap();
@@ -203,37 +172,15 @@ fn a_foreign_directory_is_refused() {
     run(&project, &["other", "copy"]).success();
     for overwrite in [&[][..], &["--overwrite"]] {
         for (args, message) in [
-            (
-                ["other", "theirs"],
-                "`theirs` is there already, and was not made by this tool",
-            ),
-            (
-                ["other", "README.md"],
-                "`README.md` is there already, and is not a directory",
-            ),
-            (
-                ["other", "link"],
-                "`link` is there already, and is not a directory",
-            ),
-            (
-                ["example/base", "copy"],
-                "`copy` holds another target, `other`",
-            ),
-            (
-                ["other", "no/such/place"],
-                "there is no directory to put `no/such/place` into",
-            ),
+            (["other", "theirs"], "`theirs` is there already, and was not made by this tool"),
+            (["other", "README.md"], "`README.md` is there already, and is not a directory"),
+            (["other", "link"], "`link` is there already, and is not a directory"),
+            (["example/base", "copy"], "`copy` holds another target, `other`"),
+            (["other", "no/such/place"], "there is no directory to put `no/such/place` into"),
             (["other", ".."], "`..` is not a name for a new directory"),
-            (
-                ["other", "README.md/x"],
-                "there is no directory to put `README.md/x` into",
-            ),
+            (["other", "README.md/x"], "there is no directory to put `README.md/x` into"),
         ] {
-            refused(
-                &project,
-                &[&args[..], overwrite].concat(),
-                &[message, "hint: "],
-            );
+            refused(&project, &[&args[..], overwrite].concat(), &[message, "hint: "]);
         }
     }
 }
@@ -246,15 +193,8 @@ fn a_copy_may_lie_inside_the_target() {
     let clean = work.state();
     run(&project, &["other", "other/copy"]).success();
     clean.assert_same(&work.state());
-    work.write(
-        "other/kustomization.yaml",
-        "resources: [config.yaml, copy]\n",
-    );
-    refused(
-        &project,
-        &["other", "other/copy"],
-        &["`copy` lies in `other/copy`, where the result is going to be"],
-    );
+    work.write("other/kustomization.yaml", "resources: [config.yaml, copy]\n");
+    refused(&project, &["other", "other/copy"], &["`copy` lies in `other/copy`, where the result is going to be"]);
 }
 
 #[test]
@@ -272,10 +212,7 @@ fn a_dry_run_writes_nothing() {
 fn a_copy_is_never_missing_while_it_is_replaced() {
     let project = Project::new();
     run(&project, &["other"]).success();
-    let lock = project
-        .work
-        .path()
-        .join("localized-other/kustomize-localize.lock");
+    let lock = project.work.path().join("localized-other/kustomize-localize.lock");
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let watcher = scope.spawn(|| {
@@ -286,9 +223,7 @@ fn a_copy_is_never_missing_while_it_is_replaced() {
             missing
         });
         for turn in 0..5 {
-            project
-                .work
-                .write("other/config.yaml", config(&format!("turn-{turn}")));
+            project.work.write("other/config.yaml", config(&format!("turn-{turn}")));
             run(&project, &["other"]).success();
         }
         stop.store(true, Ordering::Relaxed);
@@ -303,13 +238,8 @@ fn an_interrupted_run_leaves_nothing() {
         let project = Project::new();
         let work = &project.work;
         let mark = project.sandbox.path("asked");
-        project
-            .sandbox
-            .script("ssh", &format!("touch {}; exec sleep 30", mark.display()));
-        work.write(
-            "other/kustomization.yaml",
-            "resources: ['ssh://git@example.org/acme/slow.git?ref=v1']\n",
-        );
+        project.sandbox.script("ssh", &format!("touch {}; exec sleep 30", mark.display()));
+        work.write("other/kustomization.yaml", "resources: ['ssh://git@example.org/acme/slow.git?ref=v1']\n");
         let before = work.state();
         let running = work.start(&["other", "--no-commit"]);
         let start = Instant::now();

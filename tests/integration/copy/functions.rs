@@ -8,10 +8,7 @@ use super::Refused;
 use crate::support::{Kustomize, Output, Repo, World, config_map};
 
 const FLAGS: [&str; 2] = ["--enable-alpha-plugins", "--enable-exec"];
-const BUILD: [&str; 2] = [
-    "--build-arg=--enable-alpha-plugins",
-    "--build-arg=--enable-exec",
-];
+const BUILD: [&str; 2] = ["--build-arg=--enable-alpha-plugins", "--build-arg=--enable-exec"];
 
 /// A program that makes a ConfigMap of what stands in a file beside it.
 const PROGRAM: &str = "#!/bin/sh\ncat > /dev/null\nprintf 'apiVersion: config.kubernetes.io/v1\\nkind: ResourceList\\nitems:\\n- apiVersion: v1\\n  kind: ConfigMap\\n  metadata: {name: %s}\\n  data: {by: \"%s\"}\\n' \"$(basename \"$0\" .sh)\" \"$0\"\n";
@@ -29,11 +26,7 @@ fn run(repo: &Repo, args: &[&str]) -> Output {
 }
 
 fn mode(repo: &Repo, path: &str) -> u32 {
-    fs::metadata(repo.path().join(path))
-        .unwrap()
-        .permissions()
-        .mode()
-        & 0o777
+    fs::metadata(repo.path().join(path)).unwrap().permissions().mode() & 0o777
 }
 
 fn sha256(text: &str) -> String {
@@ -60,26 +53,15 @@ fn programs_of_the_repository_come_along_unchanged() {
             "app/kustomization.yaml",
             &format!(
                 "resources: [../base]\nnamePrefix: app-\ngenerators:\n- |\n  {}",
-                function("exec: {path: ./fn.sh}")
-                    .trim_end()
-                    .replace('\n', "\n  ")
+                function("exec: {path: ./fn.sh}").trim_end().replace('\n', "\n  ")
             ),
         ),
-        (
-            "base/kustomization.yaml",
-            "generators: [gen.yaml, ../more]\nnamePrefix: base-\n",
-        ),
+        ("base/kustomization.yaml", "generators: [gen.yaml, ../more]\nnamePrefix: base-\n"),
         ("base/gen.yaml", &function("exec: {path: ./linked.sh}")),
         ("more/kustomization.yaml", "resources: [fn.yaml]\n"),
-        (
-            "more/fn.yaml",
-            &function("exec: {path: .././bin/shared.sh}").replace("name: gen", "name: other"),
-        ),
+        ("more/fn.yaml", &function("exec: {path: .././bin/shared.sh}").replace("name: gen", "name: other")),
     ]);
-    run(work, &["app", "--scope", "."])
-        .success()
-        .stdout_has("verified: builds are identical: ")
-        .lacks("warning");
+    run(work, &["app", "--scope", "."]).success().stdout_has("verified: builds are identical: ").lacks("warning");
     let copy = world.clone_of_branch();
     for program in ["app/fn.sh", "base/linked.sh", "bin/shared.sh"] {
         let place = format!("localized-app/{program}");
@@ -131,23 +113,15 @@ fn a_fetched_program_runs_only_when_trusted() {
     let place = format!("localized-app/{PLACE}");
     assert_eq!(mode(&copy, &place) & 0o111, 0);
     let lock = copy.read("localized-app/kustomize-localize.lock");
-    assert!(
-        lock.contains("mode: \"100644\"\n    stripped: true\n"),
-        "{lock}"
-    );
+    assert!(lock.contains("mode: \"100644\"\n    stripped: true\n"), "{lock}");
     if let Some(kustomize) = Kustomize::find() {
         let args = [&["build"], &FLAGS[..], &["localized-app"]].concat();
-        kustomize
-            .run(&world.sandbox, copy.path(), &args)
-            .fails(1)
-            .stderr_has("permission denied");
+        kustomize.run(&world.sandbox, copy.path(), &args).fails(1).stderr_has("permission denied");
     }
     copy.run(&["check", "localized-app"]).success();
 
     trust(&world, &output);
-    work.run(&["app", "--no-verify"])
-        .success()
-        .lacks("stripped-executable");
+    work.run(&["app", "--no-verify"]).success().lacks("stripped-executable");
     let copy = world.clone_of_branch();
     assert_eq!(mode(&copy, &place) & 0o100, 0o100);
     world.same_build_with("app", &copy, "localized-app", &FLAGS);
@@ -159,9 +133,7 @@ fn a_fetched_program_runs_only_when_trusted() {
     work.run(&offline).success().stdout_has("nothing to do");
     // A pattern that matches something else trusts nothing.
     work.decide("trust-exec: ['localized-files/*.sh']\n");
-    work.run(&offline)
-        .success()
-        .stderr_has("stripped-executable");
+    work.run(&offline).success().stderr_has("stripped-executable");
     let again = world.clone_of_branch();
     assert_eq!(mode(&again, &place) & 0o111, 0);
 }
@@ -179,9 +151,7 @@ fn a_build_that_needs_an_untrusted_program_says_what_to_do() {
         .stdout_has("permission denied")
         .stdout_has("is not executable before you trust it: see the warnings");
     trust(&world, &output);
-    run(&world.work, &["app"])
-        .success()
-        .stdout_has("verified: builds are identical: ");
+    run(&world.work, &["app"]).success().stdout_has("verified: builds are identical: ");
     // Without the flags none of it runs, and that is not a success.
     world
         .work
@@ -219,10 +189,7 @@ fn a_fetched_program_sees_and_changes_nothing_and_needs_trust() {
     let remote = [GEN, "remote"];
     let in_place = ["branch", "--branch", "in-place"];
     for how in [&copy as &[&str], &remote, &in_place] {
-        run(work, how)
-            .success()
-            .stdout_has("did not build: ")
-            .stdout_has("permission denied");
+        run(work, how).success().stdout_has("did not build: ").stdout_has("permission denied");
         assert!(!seen.exists(), "{how:?}");
     }
 
@@ -232,19 +199,9 @@ fn a_fetched_program_sees_and_changes_nothing_and_needs_trust() {
         output.success().stdout_has("  verified: ");
         let text = fs::read_to_string(&seen).unwrap();
         fs::remove_file(&seen).unwrap();
-        assert_eq!(
-            text.lines().filter(|line| *line == "ran").count(),
-            2,
-            "{text}"
-        );
-        assert!(
-            !text.contains("hunter2") && !text.contains("TOKEN"),
-            "{text}"
-        );
-        let homes: Vec<&str> = text
-            .lines()
-            .filter(|line| line.starts_with("files at home"))
-            .collect();
+        assert_eq!(text.lines().filter(|line| *line == "ran").count(), 2, "{text}");
+        assert!(!text.contains("hunter2") && !text.contains("TOKEN"), "{text}");
+        let homes: Vec<&str> = text.lines().filter(|line| line.starts_with("files at home")).collect();
         assert_eq!(homes, ["files at home: "; 2]);
         if !output.stdout.contains("dead proxy") {
             assert!(!text.contains("changed"), "{text}");
@@ -259,13 +216,9 @@ fn an_upstream_runs_no_program_of_this_machine() {
         return;
     }
     let ran = world.sandbox.path("ran");
-    world
-        .sandbox
-        .script("tool", &format!("touch '{}'; cat", ran.display()));
+    world.sandbox.script("tool", &format!("touch '{}'; cat", ran.display()));
     remote_function(&world, "exec: {path: tool}", "fn.sh", PROGRAM);
-    run(&world.work, &["app"])
-        .fails(1)
-        .stderr_has("error[function]: ");
+    run(&world.work, &["app"]).fails(1).stderr_has("error[function]: ");
     world.work.decide("rules: {function: warning}\n");
     run(&world.work, &["app"])
         .success()
@@ -279,28 +232,23 @@ fn a_fetched_program_is_trusted_in_place() {
     let world = remote_program();
     let work = &world.work;
     let output = work.run(&["vendor", "--no-verify", "app"]);
-    output.success().stderr_has(&format!(
-        "once it is trusted, write `trust-exec: [app/{PLACE}]` in .kustomize-localize\n"
-    ));
+    output
+        .success()
+        .stderr_has(&format!("once it is trusted, write `trust-exec: [app/{PLACE}]` in .kustomize-localize\n"));
     let place = format!("app/{PLACE}");
     assert_eq!(mode(work, &place) & 0o111, 0);
     work.commit("localized");
     work.run(&["check"]).success();
 
     trust(&world, &output);
-    work.run(&["vendor", "--no-verify", "app"])
-        .success()
-        .stdout_has("2 files written");
+    work.run(&["vendor", "--no-verify", "app"]).success().stdout_has("2 files written");
     assert_eq!(mode(work, &place) & 0o100, 0o100);
     work.run(&["check"]).success();
     work.git(&["add", "--all"]);
     work.run(&["check"]).success();
     if let Some(kustomize) = Kustomize::find() {
         let args = [&["build"], &FLAGS[..], &["app"]].concat();
-        kustomize
-            .run(&world.sandbox, work.path(), &args)
-            .success()
-            .stdout_has("name: fn");
+        kustomize.run(&world.sandbox, work.path(), &args).success().stdout_has("name: fn");
     }
     let state = work.state();
     work.run(&["vendor", "--no-verify", "app"]).success();
@@ -314,10 +262,7 @@ fn a_program_at_a_url_is_downloaded() {
     world.file(url, PROGRAM);
     world.commit(&[
         ("app/kustomization.yaml", "generators: [gen.yaml]\n"),
-        (
-            "app/gen.yaml",
-            &function(&format!("exec:\n  path: {url} # run")),
-        ),
+        ("app/gen.yaml", &function(&format!("exec:\n  path: {url} # run"))),
     ]);
     world
         .work
@@ -329,34 +274,19 @@ fn a_program_at_a_url_is_downloaded() {
     let place = "localized-files/files.example.com/v1.0.0/fn.sh";
     output
         .success()
-        .stderr_has(
-            "warning[stripped-executable]: app/gen.yaml:8:15: generators[0] > Gen.exec.path: ",
-        )
+        .stderr_has("warning[stripped-executable]: app/gen.yaml:8:15: generators[0] > Gen.exec.path: ")
         .stderr_has(&sha256(PROGRAM));
     let copy = world.clone_of_branch();
-    assert_eq!(
-        copy.read("localized-app/gen.yaml"),
-        function(&format!("exec:\n  path: {place} # run"))
-    );
+    assert_eq!(copy.read("localized-app/gen.yaml"), function(&format!("exec:\n  path: {place} # run")));
     let at = format!("localized-app/{place}");
-    assert_eq!(
-        (copy.read(&at).as_str(), mode(&copy, &at) & 0o111),
-        (PROGRAM, 0)
-    );
+    assert_eq!((copy.read(&at).as_str(), mode(&copy, &at) & 0o111), (PROGRAM, 0));
     trust(&world, &output);
-    world
-        .work
-        .run(&["app", "--no-verify"])
-        .success()
-        .lacks("stripped-executable");
+    world.work.run(&["app", "--no-verify"]).success().lacks("stripped-executable");
     let copy = world.clone_of_branch();
     assert_eq!(mode(&copy, &at) & 0o100, 0o100);
     if let Some(kustomize) = Kustomize::find() {
         let args = [&["build"], &FLAGS[..], &["localized-app"]].concat();
-        kustomize
-            .run(&world.sandbox, copy.path(), &args)
-            .success()
-            .stdout_has(&format!("by: {place}"));
+        kustomize.run(&world.sandbox, copy.path(), &args).success().stdout_has(&format!("by: {place}"));
     }
     copy.run(&["check", "localized-app"]).success();
 }
@@ -378,18 +308,9 @@ fn a_fetched_program_of_an_odd_name_is_trusted_by_it() {
     };
     let copy = world.clone_of_branch();
     let at = program(&copy);
-    assert_eq!(
-        (copy.read(&at).as_str(), mode(&copy, &at) & 0o111),
-        (PROGRAM, 0)
-    );
-    world
-        .work
-        .decide("trust-exec: ['localized-files/**/*.sh']\n");
-    world
-        .work
-        .run(&["app", "--no-verify"])
-        .success()
-        .lacks("stripped-executable");
+    assert_eq!((copy.read(&at).as_str(), mode(&copy, &at) & 0o111), (PROGRAM, 0));
+    world.work.decide("trust-exec: ['localized-files/**/*.sh']\n");
+    world.work.run(&["app", "--no-verify"]).success().lacks("stripped-executable");
     let copy = world.clone_of_branch();
     assert_eq!(mode(&copy, &program(&copy)) & 0o100, 0o100);
 }
@@ -407,10 +328,7 @@ fn programs_that_cannot_come_along_are_reported() {
         ("app/path.yaml", &function("exec: {path: sed}")),
         ("app/pinned.yaml", &function(&format!("container: {{image: 'h/fn@sha256:{digest}', network: true}}"))),
         ("app/odd.yaml", &function("{}")),
-        (
-            "app/plugin.yaml",
-            "apiVersion: team.example.com/v1\nkind: Plug\nmetadata: {name: plug}\n",
-        ),
+        ("app/plugin.yaml", "apiVersion: team.example.com/v1\nkind: Plug\nmetadata: {name: plug}\n"),
     ]);
     world.work.run(&["app", "--no-verify"]).fails(1);
     world.work.decide("rules: {function: warning}\n");
@@ -424,10 +342,7 @@ fn programs_that_cannot_come_along_are_reported() {
     let copy = world.clone_of_branch();
     for name in ["path", "pinned", "odd", "plugin"] {
         let place = format!("{name}.yaml");
-        assert_eq!(
-            copy.read(&format!("localized-app/{place}")),
-            world.work.read(&format!("app/{place}"))
-        );
+        assert_eq!(copy.read(&format!("localized-app/{place}")), world.work.read(&format!("app/{place}")));
     }
 }
 
@@ -458,14 +373,8 @@ fn programs_that_lead_out_are_refused() {
     let inside = work.path().join("app/own.sh");
     work.write_executable("app/own.sh", PROGRAM);
     let absolute = format!("exec: {{path: {}}}", inside.display());
-    world.commit(&[
-        ("app/kustomization.yaml", "generators: [gen.yaml]\n"),
-        ("app/gen.yaml", &function(&absolute)),
-    ]);
+    world.commit(&[("app/kustomization.yaml", "generators: [gen.yaml]\n"), ("app/gen.yaml", &function(&absolute))]);
     // The program runs under another path: the builds differ if it prints that.
     work.run(&["app", "--no-verify"]).success();
-    assert_eq!(
-        work.show("localized/main", "localized-app/gen.yaml"),
-        function("exec: {path: ./own.sh}")
-    );
+    assert_eq!(work.show("localized/main", "localized-app/gen.yaml"), function("exec: {path: ./own.sh}"));
 }

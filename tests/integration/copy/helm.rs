@@ -157,24 +157,14 @@ impl Stage {
 
     /// Packs what lies in `made/NAME` as an archive.
     fn pack(&self, repo: &str, name: &str, version: &str) -> PathBuf {
-        let directory: String = repo
-            .chars()
-            .map(|c| {
-                if c.is_ascii_alphanumeric() || ".-".contains(c) {
-                    c
-                } else {
-                    '_'
-                }
-            })
-            .collect();
+        let directory: String =
+            repo.chars().map(|c| if c.is_ascii_alphanumeric() || ".-".contains(c) { c } else { '_' }).collect();
         let directory = self.sandbox.path("served").join(directory);
         fs::create_dir_all(&directory).unwrap();
         let archive = directory.join(format!("{name}-{version}.tgz"));
         let made = self.sandbox.path("made");
         let mut tar = self.sandbox.command("tar", &made);
-        tar.args(["--sort=name", "--mtime=@0", "-czf"])
-            .arg(&archive)
-            .arg(name);
+        tar.args(["--sort=name", "--mtime=@0", "-czf"]).arg(&archive).arg(name);
         assert!(tar.status().unwrap().success());
         archive
     }
@@ -182,10 +172,7 @@ impl Stage {
     /// The calls of the fake helm.
     fn pulls(&self) -> Vec<String> {
         let log = fs::read_to_string(self.sandbox.path("served/log")).unwrap_or_default();
-        log.lines()
-            .filter(|line| !line.starts_with("template"))
-            .map(str::to_owned)
-            .collect()
+        log.lines().filter(|line| !line.starts_with("template")).map(str::to_owned).collect()
     }
 
     /// Builds a directory with the real kustomize and the stand-in. `None` without a kustomize.
@@ -217,25 +204,17 @@ impl Stage {
         let all = [&["--no-commit", "--no-verify", target, "../copy"], args].concat();
         self.work.run(&all).success();
         let inside = match args {
-            [scope, directory, ..] if *scope == "--scope" => Path::new(target)
-                .strip_prefix(directory)
-                .unwrap_or(Path::new(target))
-                .to_owned(),
+            [scope, directory, ..] if *scope == "--scope" => {
+                Path::new(target).strip_prefix(directory).unwrap_or(Path::new(target)).to_owned()
+            }
             _ => PathBuf::new(),
         };
         let Some(localized) = self.build_alone(&copy.join(&inside)) else {
             return copy;
         };
         let original = self.build(&self.work.path().join(target)).unwrap();
-        assert_eq!(
-            localized.success().stdout,
-            original.success().stdout,
-            "{localized:?}"
-        );
-        assert!(
-            localized.stdout.contains("kind: ConfigMap"),
-            "{localized:?}"
-        );
+        assert_eq!(localized.success().stdout, original.success().stdout, "{localized:?}");
+        assert!(localized.stdout.contains("kind: ConfigMap"), "{localized:?}");
         copy
     }
 }
@@ -247,10 +226,7 @@ fn write_chart(directory: &Path, name: &str, version: &str) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     };
-    write(
-        "Chart.yaml",
-        &format!("apiVersion: v2\nname: {name}\nversion: {version}\n"),
-    );
+    write("Chart.yaml", &format!("apiVersion: v2\nname: {name}\nversion: {version}\n"));
     write("values.yaml", "replicas: 1\n");
     write("templates/deployment.yaml", "{{ .Values.replicas }}\r\n");
     write("templates/_helpers.tpl", "{{- define \"x\" }}\n");
@@ -266,4 +242,5 @@ fn read(path: &Path) -> String {
 const REPO: &str = "https://charts.example/stable";
 const LABEL: &str = "https://charts.example/stable#nginx@1.2.3";
 const BASE: &str = "https://example.com/acme/base.git?ref=v1";
-const CHART: &str = "helmCharts:\n- {name: nginx, repo: 'https://charts.example/stable', version: 1.2.3, releaseName: one}\n";
+const CHART: &str =
+    "helmCharts:\n- {name: nginx, repo: 'https://charts.example/stable', version: 1.2.3, releaseName: one}\n";

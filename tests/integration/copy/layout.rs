@@ -13,9 +13,7 @@ fn layout(world: &World) -> BTreeSet<String> {
     paths
         .split_terminator('\0')
         .filter(|path| {
-            !path.ends_with(".gitattributes")
-                && *path != "kustomize-localize.lock"
-                && *path != "kustomization.yaml"
+            !path.ends_with(".gitattributes") && *path != "kustomize-localize.lock" && *path != "kustomization.yaml"
         })
         .map(str::to_owned)
         .collect()
@@ -42,10 +40,7 @@ fn assert_safe(paths: &BTreeSet<String>) {
         for part in path.split('/') {
             let stem = part.split('.').next().unwrap().to_ascii_lowercase();
             let refused = ["aux", "con", "nul", ".git", "_git"];
-            assert!(
-                !refused.contains(&stem.as_str()) && !part.ends_with('.'),
-                "{path}"
-            );
+            assert!(!refused.contains(&stem.as_str()) && !part.ends_with('.'), "{path}");
         }
     }
     let folded: BTreeSet<String> = paths.iter().map(|path| path.to_lowercase()).collect();
@@ -76,10 +71,7 @@ fn files_that_would_meet_get_paths_of_their_own() {
     assert_eq!(first.len(), urls.len());
     assert_safe(&first);
     // Without a collision, the path is the plain one.
-    assert!(
-        first.contains("localized-files/other.example.com/map.yaml"),
-        "{first:?}"
-    );
+    assert!(first.contains("localized-files/other.example.com/map.yaml"), "{first:?}");
     // The base name stays, so that generators need no key.
     assert_eq!(count(&first, "/map.yaml"), 5, "{first:?}");
     // The order of the references changes nothing.
@@ -100,16 +92,8 @@ fn files_that_differ_by_user_or_token_only() {
     )]);
     let clone = world.localized(&["app"]);
     world.same_build("app", &clone, "localized-app");
-    assert_eq!(
-        layout(&world),
-        BTreeSet::from(["localized-files/files.example.com/map.yaml".to_owned()])
-    );
-    world
-        .work
-        .run(&["app"])
-        .success()
-        .stdout_has("nothing to do")
-        .lacks("secret1");
+    assert_eq!(layout(&world), BTreeSet::from(["localized-files/files.example.com/map.yaml".to_owned()]));
+    world.work.run(&["app"]).success().stdout_has("nothing to do").lacks("secret1");
 }
 
 #[test]
@@ -117,10 +101,7 @@ fn roots_that_would_meet_get_paths_of_their_own() {
     let world = World::new();
     let upstream = world.upstream("acme/base");
     for (directory, name) in [("c", "c"), ("b/c", "bc")] {
-        upstream.write(
-            &format!("{directory}/kustomization.yaml"),
-            "resources: [map.yaml]\n",
-        );
+        upstream.write(&format!("{directory}/kustomization.yaml"), "resources: [map.yaml]\n");
         upstream.write(&format!("{directory}/map.yaml"), config_map(name));
     }
     upstream.commit("first");
@@ -163,11 +144,7 @@ fn one_thing_spelled_twice_is_one_copy() {
             ("other/map.yaml", &config_map("other")),
         ],
     );
-    std::os::unix::fs::symlink(
-        upstream.path(),
-        world.sandbox.path("upstream/acme/base.git"),
-    )
-    .unwrap();
+    std::os::unix::fs::symlink(upstream.path(), world.sandbox.path("upstream/acme/base.git")).unwrap();
     world.file(&format!("{HOST}/data.txt"), "data\n");
     world.commit(&[
         (
@@ -179,10 +156,7 @@ fn one_thing_spelled_twice_is_one_copy() {
         ("app/three/kustomization.yaml", "resources: ['http://github.com/acme/base/dir?ref=v1']\nnamePrefix: three-\n"),
         ("app/four/kustomization.yaml", "resources: ['git::https://github.com/acme/base//dir?ref=v1']\nnamePrefix: four-\npatches:\n- path: https://files.example.com/patch.yaml\n- path: https://files.example.com/patch.yaml\n"),
     ]);
-    world.file(
-        &format!("{HOST}/patch.yaml"),
-        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\ndata: {a: b}\n",
-    );
+    world.file(&format!("{HOST}/patch.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\ndata: {a: b}\n");
     world.file(&format!("{HOST}//data.txt"), "data\n");
     let clone = world.localized(&["app"]);
     world.same_build("app", &clone, "localized-app");
@@ -222,28 +196,18 @@ fn names_that_are_unsafe_somewhere() {
     ];
     let mut text = String::from("resources:\n- ../Dir\n- ../dir\n");
     for (number, name) in names.iter().enumerate() {
-        upstream.write(
-            &format!("my app/{name}"),
-            config_map(&format!("map-{number}")),
-        );
+        upstream.write(&format!("my app/{name}"), config_map(&format!("map-{number}")));
         text.push_str(&format!("- '{name}'\n"));
     }
     upstream.write("my app/.gitattributes", "# data\n");
     upstream.write("my app/.gitmodules", "# data\n");
     upstream.write("my app/.gitignore", "# data\n");
-    text.push_str(
-        "configMapGenerator:\n- name: g\n  files: [.gitattributes, .gitmodules, i=.gitignore]\n",
-    );
+    text.push_str("configMapGenerator:\n- name: g\n  files: [.gitattributes, .gitmodules, i=.gitignore]\n");
     upstream.write("my app/kustomization.yaml", text);
     for name in ["Dir", "dir"] {
-        upstream.write(
-            &format!("{name}/kustomization.yaml"),
-            "resources: [map.yaml]\n",
-        );
-        upstream.write(
-            &format!("{name}/map.yaml"),
-            config_map(&format!("in-{}", name.len() + usize::from(name == "dir"))),
-        );
+        upstream.write(&format!("{name}/kustomization.yaml"), "resources: [map.yaml]\n");
+        upstream
+            .write(&format!("{name}/map.yaml"), config_map(&format!("in-{}", name.len() + usize::from(name == "dir"))));
     }
     upstream.git(&["config", "core.protectNTFS", "false"]);
     upstream.commit("first");
@@ -251,12 +215,7 @@ fn names_that_are_unsafe_somewhere() {
         upstream.git(&["tag", name]);
     }
     for reference in ["v%3D1", "%C3%BC", "v%251", "aux", "V%2B1.-"] {
-        resources(
-            &world,
-            &[&format!(
-                "https://github.com/acme/base//my app?ref={reference}"
-            )],
-        );
+        resources(&world, &[&format!("https://github.com/acme/base//my app?ref={reference}")]);
         world.work.run(&["app"]).success();
         let paths = layout(&world);
         assert_eq!(paths.len(), names.len() + 4 + 4, "{paths:?}");
@@ -286,15 +245,9 @@ fn a_localized_files_that_is_not_ours() {
     let world = World::new();
     world.file(&format!("{HOST}/map.yaml"), config_map("map"));
     world.commit(&[
-        (
-            "app/kustomization.yaml",
-            "resources: [localized-files/own.yaml, base]\n",
-        ),
+        ("app/kustomization.yaml", "resources: [localized-files/own.yaml, base]\n"),
         ("app/localized-files/own.yaml", &config_map("own")),
-        (
-            "app/base/kustomization.yaml",
-            "resources: ['https://files.example.com/map.yaml']\n",
-        ),
+        ("app/base/kustomization.yaml", "resources: ['https://files.example.com/map.yaml']\n"),
     ]);
     // Free.
     let clone = world.localized(&["app"]);
@@ -322,26 +275,18 @@ fn a_localized_files_that_the_lock_of_the_source_owns_is_extended() {
     // Without the lock it is anybody's.
     copy.remove("kustomize-localize.lock");
     copy.commit("no lock");
-    copy.run(&[".", "out2"])
-        .fails(2)
-        .stderr_has("`localized-files` is needed");
+    copy.run(&[".", "out2"]).fails(2).stderr_has("`localized-files` is needed");
 }
 
 #[test]
 fn files_that_differ_by_a_secret_and_in_content() {
     let world = World::new();
     for name in ["one", "two"] {
-        world.file(
-            &format!("{HOST}/map.yaml?token=secret{name}"),
-            config_map(name),
-        );
+        world.file(&format!("{HOST}/map.yaml?token=secret{name}"), config_map(name));
     }
     resources(
         &world,
-        &[
-            "https://files.example.com/map.yaml?token=secretone",
-            "https://files.example.com/map.yaml?token=secrettwo",
-        ],
+        &["https://files.example.com/map.yaml?token=secretone", "https://files.example.com/map.yaml?token=secrettwo"],
     );
     // Taken from the lock, the one would become the other.
     world

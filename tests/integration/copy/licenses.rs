@@ -38,10 +38,7 @@ fn upstream(world: &World) -> Repo {
 fn world() -> World {
     let world = World::new();
     upstream(&world);
-    world.commit(&[(
-        "app/kustomization.yaml",
-        &format!("resources: ['{BASE}']\n"),
-    )]);
+    world.commit(&[("app/kustomization.yaml", &format!("resources: ['{BASE}']\n"))]);
     world
 }
 
@@ -53,10 +50,7 @@ fn licenses(repo: &Repo, revision: &str, directory: &str) -> Vec<String> {
         let path = path.trim_start_matches('/');
         let words = ["license", "licence", "notice", "copy"];
         let lower = path.to_lowercase();
-        words
-            .iter()
-            .any(|word| lower.contains(word))
-            .then(|| path.to_owned())
+        words.iter().any(|word| lower.contains(word)).then(|| path.to_owned())
     });
     paths.collect()
 }
@@ -77,26 +71,18 @@ fn they_come_along_in_a_copy_and_in_place_and_are_in_the_lock() {
     for (args, place, lock) in [
         (&["app"][..], COPY, "localized-app/kustomize-localize.lock"),
         (&["branch"], HERE, "kustomize-localize.lock"),
-        (
-            &[BASE, "localized-app"],
-            "localized-app",
-            "localized-app/kustomize-localize.lock",
-        ),
+        (&[BASE, "localized-app"], "localized-app", "localized-app/kustomize-localize.lock"),
     ] {
         let world = world();
         let work = &world.work;
         world.verified(args);
         let clone = world.clone_of_branch();
         assert_eq!(licenses(&clone, "HEAD", place), ALL, "{args:?}");
-        assert_eq!(
-            clone.read(&format!("{place}/COPYING")),
-            "of something else\n"
-        );
+        assert_eq!(clone.read(&format!("{place}/COPYING")), "of something else\n");
         let text = clone.read(lock);
         assert!(text.contains("source: COPYING\n"), "{text}");
         clone.run(&["verify"]).success();
-        work.run(&["verify", "localized/main", "--rebuild"])
-            .success();
+        work.run(&["verify", "localized/main", "--rebuild"]).success();
         // From the branch alone, and the same again.
         std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
         let again = work.run(&[args, &["--offline"]].concat());
@@ -105,8 +91,7 @@ fn they_come_along_in_a_copy_and_in_place_and_are_in_the_lock() {
         work.run(args).success();
         let used = ["deploy/app/License"];
         assert_eq!(licenses(work, "localized/main", place), used, "{args:?}");
-        work.run(&["verify", "localized/main", "--rebuild"])
-            .success();
+        work.run(&["verify", "localized/main", "--rebuild"]).success();
         work.decide("");
         work.run(args).success();
         assert_eq!(licenses(work, "localized/main", place), ALL, "{args:?}");
@@ -131,12 +116,10 @@ fn in_the_working_tree_they_go_with_their_files() {
     work.run(&in_place).success().stdout_has("nothing to do");
     work.write(&format!("{HERE}/LICENSE"), "other terms\n");
     work.run(&["check"]).fails(1).stdout_has("edited-copy");
-    work.run(&[&in_place[..], &["--overwrite"]].concat())
-        .success();
+    work.run(&[&in_place[..], &["--overwrite"]].concat()).success();
     assert_eq!(work.read(&format!("{HERE}/LICENSE")), "the terms\n");
     std::fs::remove_file(work.path().join(HERE).join("COPYING")).unwrap();
-    work.run(&[&in_place[..], &["--overwrite"]].concat())
-        .success();
+    work.run(&[&in_place[..], &["--overwrite"]].concat()).success();
     assert_eq!(work.read(&format!("{HERE}/COPYING")), "of something else\n");
     work.decide("licenses: false\n");
     work.run(&in_place).success();
@@ -164,16 +147,10 @@ fn colliding_names_are_made_distinct_and_unusable_ones_are_warnings() {
     base.write("license", "in use\n");
     base.symlink("NOTICE", "../outside");
     base.write("COPYING", "x".repeat(5 << 20));
-    base.write(
-        "kustomization.yaml",
-        "configMapGenerator:\n- {name: g, files: [license]}\n",
-    );
+    base.write("kustomization.yaml", "configMapGenerator:\n- {name: g, files: [license]}\n");
     base.commit("first");
     base.git(&["tag", "v1"]);
-    world.commit(&[(
-        "app/kustomization.yaml",
-        "resources: ['https://github.com/acme/base?ref=v1']\n",
-    )]);
+    world.commit(&[("app/kustomization.yaml", "resources: ['https://github.com/acme/base?ref=v1']\n")]);
     let output = work.run(&["app"]);
     output
         .success()

@@ -22,21 +22,12 @@ fn the_record_is_read_by_git_itself() {
     project.overlay(&[]).success();
     let commit = project.upstream.id("v1");
     let expected = [
-        "Kustomize-Localize-Target: example/overlay scope=example into=localized-overlay"
-            .to_owned(),
+        "Kustomize-Localize-Target: example/overlay scope=example into=localized-overlay".to_owned(),
         format!("Kustomize-Localize-Source: gitCommit:{}", work.id("main")),
-        format!(
-            "Kustomize-Localize-Remote: https://example.com/acme/remote.git?ref=v1 gitCommit:{commit}"
-        ),
-        format!(
-            "Kustomize-Localize-Tree: gitTree:{}",
-            work.id("localized/main:localized-overlay")
-        ),
+        format!("Kustomize-Localize-Remote: https://example.com/acme/remote.git?ref=v1 gitCommit:{commit}"),
+        format!("Kustomize-Localize-Tree: gitTree:{}", work.id("localized/main:localized-overlay")),
         "Kustomize-Localize-Verified: not built".to_owned(),
-        format!(
-            "Kustomize-Localize-Tool: git-kustomize-localize/{}",
-            env!("CARGO_PKG_VERSION")
-        ),
+        format!("Kustomize-Localize-Tool: git-kustomize-localize/{}", env!("CARGO_PKG_VERSION")),
     ];
     assert_eq!(trailers(work), expected);
     let message = project.sandbox.path("message");
@@ -103,39 +94,16 @@ fn the_users_text_stands_above_the_trailers() {
     let work = &project.work;
     let ours = 6;
     for (texts, subject, kept, more) in [
+        (&["Subject", "One.", "Two."][..], "Subject", "Subject\n\nOne.\n\nTwo.\n\nKustomize-", 0),
+        (&["Subject", "A patch:\n---\n file | 1 +"], "Subject", "A patch:\n ---\n file", 0),
+        (&["Subject", "Reviewed-by: Ann <ann@example.com>"], "Subject", "Reviewed-by: Ann", 1),
         (
-            &["Subject", "One.", "Two."][..],
-            "Subject",
-            "Subject\n\nOne.\n\nTwo.\n\nKustomize-",
-            0,
-        ),
-        (
-            &["Subject", "A patch:\n---\n file | 1 +"],
-            "Subject",
-            "A patch:\n ---\n file",
-            0,
-        ),
-        (
-            &["Subject", "Reviewed-by: Ann <ann@example.com>"],
-            "Subject",
-            "Reviewed-by: Ann",
-            1,
-        ),
-        (
-            &[
-                "Subject",
-                "Kustomize-Localize-Tree: gitTree:0000000000000000000000000000000000000000",
-            ],
+            &["Subject", "Kustomize-Localize-Tree: gitTree:0000000000000000000000000000000000000000"],
             "Subject",
             "Subject\n\nKustomize-Localize-Target:",
             0,
         ),
-        (
-            &["# S\u{fc}bject: \u{1f600}"],
-            "# S\u{fc}bject: \u{1f600}",
-            "# S\u{fc}bject: \u{1f600}\n\nKustomize-",
-            0,
-        ),
+        (&["# S\u{fc}bject: \u{1f600}"], "# S\u{fc}bject: \u{1f600}", "# S\u{fc}bject: \u{1f600}\n\nKustomize-", 0),
     ] {
         let args: Vec<&str> = texts.iter().flat_map(|text| ["-m", text]).collect();
         project.overlay(&args).success();
@@ -143,10 +111,7 @@ fn the_users_text_stands_above_the_trailers() {
         let message = work.git(&["log", "-1", "--format=%B", BRANCH]);
         assert!(message.contains(kept), "no {kept:?} in\n{message}");
         assert_eq!(trailers(work).len(), ours + more, "{message}");
-        let tree = format!(
-            "Kustomize-Localize-Tree: gitTree:{}",
-            work.id("localized/main:localized-overlay")
-        );
+        let tree = format!("Kustomize-Localize-Tree: gitTree:{}", work.id("localized/main:localized-overlay"));
         assert!(trailers(work).contains(&tree), "{message}");
         // It is read back: nothing was edited by hand, and nothing is to do.
         project.overlay(&[]).success().stdout_has("nothing to do");
@@ -154,10 +119,7 @@ fn the_users_text_stands_above_the_trailers() {
     }
     let before = work.state();
     for text in ["", " \n ", "\n"] {
-        project
-            .overlay(&["-m", text])
-            .fails(2)
-            .stderr_has("the commit message is empty");
+        project.overlay(&["-m", text]).fails(2).stderr_has("the commit message is empty");
     }
     before.assert_same(&work.state());
 }
@@ -188,9 +150,7 @@ fn the_result_is_the_same_for_everybody() {
                 project.sandbox.set("LC_ALL", "C.UTF-8");
                 project.sandbox.set("TZ", "Asia/Tokyo");
             } else if user == 2 {
-                project
-                    .sandbox
-                    .set("GIT_AUTHOR_DATE", "2030-01-01T00:00:00Z");
+                project.sandbox.set("GIT_AUTHOR_DATE", "2030-01-01T00:00:00Z");
                 work = Repo::new(&project.sandbox, project.work.path().to_owned());
                 // Something else in the cache, and other permissions.
                 work.run(&["other"]).success();
@@ -198,8 +158,7 @@ fn the_result_is_the_same_for_everybody() {
                 let file = work.path().join("example/base/config.yaml");
                 fs::set_permissions(file, mode).unwrap();
             }
-            work.run(&[&OVERLAY[..], &["-m", "Ümlaut"]].concat())
-                .success();
+            work.run(&[&OVERLAY[..], &["-m", "Ümlaut"]].concat()).success();
             let again = work.run(&OVERLAY);
             again.success().stdout_has("nothing to do");
             work.id("localized/main:localized-overlay")
@@ -222,9 +181,7 @@ fn a_dry_run_reports_everything_and_writes_nothing() {
     project
         .overlay(&["--dry-run"])
         .success()
-        .stdout_has(
-            "would localize example/overlay into localized-overlay on branch localized/main",
-        )
+        .stdout_has("would localize example/overlay into localized-overlay on branch localized/main")
         .stdout_has("    base/config.yaml (");
     before.0.assert_same(&work.state());
     assert_eq!(objects(work), before.1);
@@ -258,20 +215,11 @@ fn json_has_everything() {
     assert_eq!(done["tree"], work.id("localized/main:localized-overlay"));
     assert_eq!(done["source"], work.id("main"));
     assert_eq!(done["remotes"][0]["commit"], project.upstream.id("v1"));
-    let files: Vec<&str> = done["files"]
-        .as_object()
-        .unwrap()
-        .keys()
-        .map(String::as_str)
-        .collect();
+    let files: Vec<&str> = done["files"].as_object().unwrap().keys().map(String::as_str).collect();
     let listed = work.files("localized/main:localized-overlay");
     let listed: Vec<&str> = listed.iter().map(|line| &line[7..]).collect();
     assert_eq!(files, listed);
-    let size = work.git(&[
-        "cat-file",
-        "-s",
-        "localized/main:localized-overlay/base/config.yaml",
-    ]);
+    let size = work.git(&["cat-file", "-s", "localized/main:localized-overlay/base/config.yaml"]);
     assert_eq!(done["files"]["base/config.yaml"].to_string(), size);
     let again = json(&project, &OVERLAY, 0);
     assert_eq!(again["outcome"], "unchanged");
@@ -280,10 +228,7 @@ fn json_has_everything() {
     let disk = json(&project, &["other", "--no-commit"], 0);
     assert_eq!(disk["outcome"], "written");
 
-    work.write(
-        "example/base/kustomization.yaml",
-        "resources: [nowhere.yaml, none.yaml]\n",
-    );
+    work.write("example/base/kustomization.yaml", "resources: [nowhere.yaml, none.yaml]\n");
     work.commit("broken");
     let failed = json(&project, &OVERLAY, 2);
     assert_eq!(failed["outcome"], "failed");
@@ -303,8 +248,6 @@ fn quiet_prints_nothing_but_errors() {
     output.success();
     assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("", ""));
     let output = project.work.run(&["none", "--quiet"]);
-    output
-        .fails(2)
-        .stderr_has("error: `none` is neither a command nor a directory");
+    output.fails(2).stderr_has("error: `none` is neither a command nor a directory");
     assert_eq!(output.stdout, "");
 }

@@ -52,23 +52,18 @@ fn absolute_paths_through_links() {
     ]);
     work.symlink("app/files/link.txt", "data.txt");
     work.commit("link");
-    let expected = "resources: [map.yaml]\nconfigMapGenerator:\n- name: g\n  files: [files/data.txt, link.txt=files/data.txt]\n";
+    let expected =
+        "resources: [map.yaml]\nconfigMapGenerator:\n- name: g\n  files: [files/data.txt, link.txt=files/data.txt]\n";
     // From the working directory under its own name, and under that of the link.
     world.verified(&["app"]);
     let clone = world.clone_of_branch();
     world.same_build("app", &clone, "localized-app");
     assert_eq!(clone.read("localized-app/kustomization.yaml"), expected);
     let linked = Repo::new(&world.sandbox, link.clone());
-    for (number, target) in ["app".to_owned(), format!("{shown}/app")]
-        .iter()
-        .enumerate()
-    {
+    for (number, target) in ["app".to_owned(), format!("{shown}/app")].iter().enumerate() {
         let branch = format!("linked-{number}");
         linked.run(&[target, "--branch", &branch]).success();
-        assert_eq!(
-            work.show(&branch, "localized-app/kustomization.yaml"),
-            expected
-        );
+        assert_eq!(work.show(&branch, "localized-app/kustomization.yaml"), expected);
         let copy = format!("copy-{number}");
         linked.run(&[target, &copy, "--no-commit"]).success();
         let text = work.read(&format!("{copy}/kustomization.yaml"));
@@ -83,10 +78,7 @@ fn absolute_paths_are_those_of_the_working_tree() {
     let other = world.sandbox.path("other");
     let other_text = other.display().to_string();
     world.commit(&[
-        (
-            "app/kustomization.yaml",
-            &format!("configMapGenerator:\n- name: g\n  files: [{other_text}/app/data.txt]\n"),
-        ),
+        ("app/kustomization.yaml", &format!("configMapGenerator:\n- name: g\n  files: [{other_text}/app/data.txt]\n")),
         ("app/data.txt", "data\n"),
     ]);
     work.git(&["branch", "side"]);
@@ -110,15 +102,8 @@ fn absolute_paths_are_those_of_the_working_tree() {
     // A bare repository has no working tree.
     let bare = world.sandbox.path("bare.git");
     let (from, to) = (work.path().to_str().unwrap(), bare.to_str().unwrap());
-    world.sandbox.git(
-        &world.sandbox.path(""),
-        &["clone", "-q", "--bare", from, to],
-    );
-    world
-        .sandbox
-        .run(&bare, &["app", "--rev", "main"])
-        .fails(2)
-        .stderr_has(&message);
+    world.sandbox.git(&world.sandbox.path(""), &["clone", "-q", "--bare", from, to]);
+    world.sandbox.run(&bare, &["app", "--rev", "main"]).fails(2).stderr_has(&message);
 }
 
 #[test]
@@ -141,8 +126,7 @@ fn every_field_outside_of_its_root() {
         world.verified(&["app", "--scope", "."]);
         let clone = world.clone_of_branch();
         world.same_build_with("app", &clone, "localized-app/app", &flag);
-        let relative =
-            every_field("../shared/files").replace("a=../shared/files", &format!("a={place}"));
+        let relative = every_field("../shared/files").replace("a=../shared/files", &format!("a={place}"));
         assert_eq!(clone.read("localized-app/app/kustomization.yaml"), relative);
         for (name, text) in contents() {
             let text = text.replace("PLACE", "../shared/files");
@@ -157,10 +141,7 @@ fn a_link_may_leave_its_root_without_the_load_restrictor() {
     let world = World::new();
     let work = &world.work;
     world.commit(&[
-        (
-            "app/kustomization.yaml",
-            "resources: [map.yaml]\nconfigMapGenerator:\n- name: g\n  files: [data.txt]\n",
-        ),
+        ("app/kustomization.yaml", "resources: [map.yaml]\nconfigMapGenerator:\n- name: g\n  files: [data.txt]\n"),
         ("shared/map.yaml", &config_map("map")),
         ("shared/other.txt", "data\n"),
     ]);
@@ -168,15 +149,11 @@ fn a_link_may_leave_its_root_without_the_load_restrictor() {
     work.symlink("app/data.txt", "../shared/other.txt");
     work.commit("links");
     let scope = ["app", "--scope", "."];
-    world
-        .refused(&scope)
-        .stderr_has("resources[0]: `map.yaml` lies outside its kustomization root `app`");
+    world.refused(&scope).stderr_has("resources[0]: `map.yaml` lies outside its kustomization root `app`");
     work.decide("load-restrictor: none\n");
     world.verified(&scope);
     let clone = world.clone_of_branch();
     let flag = ["--load-restrictor", "LoadRestrictionsNone"];
     world.same_build_with("app", &clone, "localized-app/app", &flag);
-    work.run(&["app", "narrow"])
-        .fails(2)
-        .stderr_has("resources[0]: `map.yaml` lies outside the scope `app`");
+    work.run(&["app", "narrow"]).fails(2).stderr_has("resources[0]: `map.yaml` lies outside the scope `app`");
 }

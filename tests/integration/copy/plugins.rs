@@ -8,9 +8,7 @@ const FILES: &str = "https://files.example.com";
 const GENS: &str = "https://github.com/acme/gens//gens?ref=v1";
 
 fn generator(name: &str, files: &str) -> String {
-    format!(
-        "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata:\n  name: {name}\nfiles: [{files}]\n"
-    )
+    format!("apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata:\n  name: {name}\nfiles: [{files}]\n")
 }
 
 /// A world in which `app` lists a repository of generators and one of transformers. They name files of `app`, and a
@@ -21,18 +19,12 @@ fn world() -> World {
     world.upstream_of(
         "acme/gens",
         &[
-            (
-                "gens/kustomization.yaml",
-                "resources: [one.yaml, ../more]\nnamePrefix: p-\n",
-            ),
+            ("gens/kustomization.yaml", "resources: [one.yaml, ../more]\nnamePrefix: p-\n"),
             ("gens/one.yaml", &generator("one", "files/near.txt")),
             // Not this one: kustomize looks beside the kustomization that lists it.
             ("gens/files/near.txt", "wrong\n"),
             ("more/kustomization.yaml", "resources: [two.yaml]\n"),
-            (
-                "more/two.yaml",
-                &generator("two", &format!("key={FILES}/far.txt")),
-            ),
+            ("more/two.yaml", &generator("two", &format!("key={FILES}/far.txt"))),
         ],
     );
     world.upstream_of(
@@ -58,10 +50,7 @@ fn world() -> World {
         ),
     ]);
     let upstream = world.sandbox.path("upstream");
-    world.sandbox.pretend(
-        "git@github.com:",
-        &format!("file://{}/", upstream.display()),
-    );
+    world.sandbox.pretend("git@github.com:", &format!("file://{}/", upstream.display()));
     world
 }
 
@@ -81,14 +70,8 @@ fn they_are_copied_locked_and_localized_in_place() {
     );
     // Their path starts at the kustomization that lists them, and local parts stay.
     for (place, text) in [
-        (
-            &format!("{BROUGHT}/more/two.yaml"),
-            generator("two", "key=localized-files/files.example.com/far.txt"),
-        ),
-        (
-            &format!("{BROUGHT}/gens/one.yaml"),
-            generator("one", "files/near.txt"),
-        ),
+        (&format!("{BROUGHT}/more/two.yaml"), generator("two", "key=localized-files/files.example.com/far.txt")),
+        (&format!("{BROUGHT}/gens/one.yaml"), generator("one", "files/near.txt")),
     ] {
         assert_eq!(copy.read(&format!("localized-app/{place}")), text);
     }
@@ -141,10 +124,7 @@ fn a_newer_version_is_brought_in_by_update() {
     work.commit("localized");
     world.file(&format!("{FILES}/far.txt"), "further\n");
     work.run(&["update", &format!("{FILES}/far.txt")]).success();
-    assert_eq!(
-        work.read("app/localized-files/files.example.com/far.txt"),
-        "further\n"
-    );
+    assert_eq!(work.read("app/localized-files/files.example.com/far.txt"), "further\n");
     work.git(&["add", "--all"]);
     work.run(&["check"]).success();
 }
@@ -152,41 +132,23 @@ fn a_newer_version_is_brought_in_by_update() {
 #[test]
 fn roots_of_configurations_may_be_nested_across_repositories() {
     let world = World::new();
-    world.file(
-        &format!("{FILES}/three.yaml"),
-        generator("three", "near.txt"),
-    );
+    world.file(&format!("{FILES}/three.yaml"), generator("three", "near.txt"));
     world.file(&format!("{FILES}/far.txt"), "far\n");
     world.upstream_of(
         "acme/inner",
         &[
-            (
-                "kustomization.yaml",
-                &format!("resources: [two.yaml, {FILES}/three.yaml]\n"),
-            ),
+            ("kustomization.yaml", &format!("resources: [two.yaml, {FILES}/three.yaml]\n")),
             ("two.yaml", &generator("two", "near.txt")),
         ],
     );
-    world.upstream_of(
-        "acme/outer",
-        &[(
-            "kustomization.yaml",
-            "resources: ['https://github.com/acme/inner?ref=v1']\n",
-        )],
-    );
+    world.upstream_of("acme/outer", &[("kustomization.yaml", "resources: ['https://github.com/acme/inner?ref=v1']\n")]);
     world.commit(&[
         ("app/kustomization.yaml", "generators: [../gens]\n"),
         ("app/near.txt", "near\n"),
-        (
-            "gens/kustomization.yaml",
-            "resources: [one.yaml, ../more, 'https://github.com/acme/outer?ref=v1']\n",
-        ),
+        ("gens/kustomization.yaml", "resources: [one.yaml, ../more, 'https://github.com/acme/outer?ref=v1']\n"),
         ("gens/one.yaml", &generator("one", "./near.txt")),
         ("more/kustomization.yaml", "resources: [four.yaml]\n"),
-        (
-            "more/four.yaml",
-            &generator("four", &format!("{FILES}/far.txt")),
-        ),
+        ("more/four.yaml", &generator("four", &format!("{FILES}/far.txt"))),
     ]);
     let copy = world.localized(&["app", "--scope", "."]);
     // Where kustomize looks for what they name: in the root that lists the directory.
@@ -204,14 +166,8 @@ fn one_directory_serves_several_kustomizations() {
     let world = World::new();
     world.commit(&[
         ("kustomization.yaml", "resources: [one, two]\n"),
-        (
-            "one/kustomization.yaml",
-            "generators: [../gens]\nnamePrefix: one-\n",
-        ),
-        (
-            "two/kustomization.yaml",
-            "generators: [../gens]\nnamePrefix: two-\n",
-        ),
+        ("one/kustomization.yaml", "generators: [../gens]\nnamePrefix: one-\n"),
+        ("two/kustomization.yaml", "generators: [../gens]\nnamePrefix: two-\n"),
         ("one/near.txt", "one\n"),
         ("two/near.txt", "two\n"),
         ("gens/kustomization.yaml", "resources: [one.yaml]\n"),
@@ -232,16 +188,9 @@ fn configurations_that_cannot_be_followed_are_refused() {
         ("up", "resources: [one.yaml]\n", "../../x.txt"),
         ("gone", "resources: [one.yaml]\n", "gone.txt"),
         ("file", "resources: ['file:///srv/x?ref=main']\n", ""),
-        (
-            "cycle",
-            "generators: ['https://github.com/acme/cycle?ref=v1']\n",
-            "",
-        ),
+        ("cycle", "generators: ['https://github.com/acme/cycle?ref=v1']\n", ""),
     ] {
-        let files = [
-            ("kustomization.yaml", text),
-            ("one.yaml", &generator("one", file)),
-        ];
+        let files = [("kustomization.yaml", text), ("one.yaml", &generator("one", file))];
         world.upstream_of(&format!("acme/{name}"), &files);
     }
     let mut all = Refused::new(&world.work);
@@ -261,21 +210,10 @@ fn configurations_that_cannot_be_followed_are_refused() {
     // A plugin without paths can become one with paths, by a patch of its `apiVersion`.
     let prefix = "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: p}\nprefix: a-\nfieldSpecs: [{path: metadata/name}]\n";
     let target = "ConfigMapGenerator";
-    all.add(
-        "names",
-        "transformers: [x]\n",
-        "/x/kustomization.yaml:2:1: patches: ",
-    );
-    write(
-        "names/x/kustomization.yaml",
-        &patch.replace(target, "PrefixTransformer"),
-    );
+    all.add("names", "transformers: [x]\n", "/x/kustomization.yaml:2:1: patches: ");
+    write("names/x/kustomization.yaml", &patch.replace(target, "PrefixTransformer"));
     write("names/x/one.yaml", prefix);
-    all.add(
-        "local",
-        "generators: [x]\n",
-        "/x/kustomization.yaml:2:1: patches: ",
-    );
+    all.add("local", "generators: [x]\n", "/x/kustomization.yaml:2:1: patches: ");
     write("local/x/kustomization.yaml", patch);
     write("local/x/one.yaml", &generator("one", "map.yaml"));
     all.add("back", "generators: [x]\n", "leads back to itself");
@@ -285,15 +223,9 @@ fn configurations_that_cannot_be_followed_are_refused() {
 
     // Another spelling is not a change.
     world.commit(&[
-        (
-            "app/kustomization.yaml",
-            "resources: [map.yaml]\ntransformers: [names]\n",
-        ),
+        ("app/kustomization.yaml", "resources: [map.yaml]\ntransformers: [names]\n"),
         ("app/map.yaml", &config_map("map")),
-        (
-            "app/names/kustomization.yaml",
-            "resources: [prefix.yaml]\nnamePrefix: b-\ncommonAnnotations: {a: b}\n",
-        ),
+        ("app/names/kustomization.yaml", "resources: [prefix.yaml]\nnamePrefix: b-\ncommonAnnotations: {a: b}\n"),
         ("app/names/prefix.yaml", prefix),
     ]);
     let copy = world.localized(&["app"]);

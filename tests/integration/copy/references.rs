@@ -19,35 +19,18 @@ pub(crate) fn contents() -> Vec<(&'static str, String)> {
                 "{\"example.com/v1.Custom\": {\"Schema\": {\"properties\": {\"spec\": {\"properties\": {\"map\": {\"x-kubernetes-object-ref-api-version\": \"v1\", \"x-kubernetes-object-ref-kind\": \"ConfigMap\"}}}}}}}",
             ),
         ),
-        (
-            "configuration.yaml",
-            text("namePrefix:\n- path: spec/prefixed\n  kind: Custom\n"),
-        ),
+        ("configuration.yaml", text("namePrefix:\n- path: spec/prefixed\n  kind: Custom\n")),
         ("openapi.json", text("{\"definitions\": {}}\n")),
-        (
-            "patch.yaml",
-            text("- op: add\n  path: /metadata/labels\n  value: {patched: 'yes'}\n"),
-        ),
-        (
-            "merge.yaml",
-            text(
-                "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: the-map\ndata:\n  merged: 'yes'\n",
-            ),
-        ),
-        (
-            "json6902.json",
-            text("[{\"op\": \"replace\", \"path\": \"/spec/replicas\", \"value\": 3}]"),
-        ),
+        ("patch.yaml", text("- op: add\n  path: /metadata/labels\n  value: {patched: 'yes'}\n")),
+        ("merge.yaml", text("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: the-map\ndata:\n  merged: 'yes'\n")),
+        ("json6902.json", text("[{\"op\": \"replace\", \"path\": \"/spec/replicas\", \"value\": 3}]")),
         (
             "replacement.yaml",
             text(
                 "source: {kind: Custom, name: custom, fieldPath: spec.map}\ntargets:\n- select: {kind: ConfigMap, name: the-map}\n  fieldPaths: [data.replaced]\n  options: {create: true}\n",
             ),
         ),
-        (
-            "targets.yaml",
-            text("targets:\n- selector: {kind: Custom}\n  fieldPath: spec/added\n"),
-        ),
+        ("targets.yaml", text("targets:\n- selector: {kind: Custom}\n  fieldPath: spec/added\n")),
         ("data.txt", text("some text\n")),
         ("one.env", text("ONE=1\n")),
         ("two.env", text("TWO=2\r\n")),
@@ -162,9 +145,7 @@ fn every_field_with_local_files() {
     let world = World::new();
     for (name, text) in contents() {
         let place = "../app/x/../files";
-        world
-            .work
-            .write(&format!("app/files/{name}"), text.replace("PLACE", place));
+        world.work.write(&format!("app/files/{name}"), text.replace("PLACE", place));
     }
     world.commit(&[("app/kustomization.yaml", &every_field("../app/./files"))]);
     let clone = world.localized(&["app"]);
@@ -175,18 +156,12 @@ fn every_field_with_local_files() {
     );
     for name in ["generator.yaml", "transformer.yaml", "validator.yaml"] {
         let (_, text) = contents().into_iter().find(|(n, _)| *n == name).unwrap();
-        assert_eq!(
-            clone.read(&format!("localized-app/files/{name}")),
-            text.replace("PLACE", "files")
-        );
+        assert_eq!(clone.read(&format!("localized-app/files/{name}")), text.replace("PLACE", "files"));
     }
     // With the directory above in the scope the paths are correct.
     let again = world.localized(&["app", "wide", "--scope", "."]);
     world.same_build("app", &again, "wide/app");
-    assert_eq!(
-        again.read("wide/app/kustomization.yaml"),
-        every_field("../app/./files")
-    );
+    assert_eq!(again.read("wide/app/kustomization.yaml"), every_field("../app/./files"));
 }
 
 #[test]
@@ -243,10 +218,7 @@ fn keys_documents_and_aliases_are_read_as_kustomize_does() {
     world.work.run(&["app"]).success();
     let clone = world.clone_of_branch();
     world.same_build("app", &clone, "localized-app");
-    assert_eq!(
-        clone.read("localized-app/Kustomization"),
-        text.replace(FILES, "localized-files/files.example.com")
-    );
+    assert_eq!(clone.read("localized-app/Kustomization"), text.replace(FILES, "localized-files/files.example.com"));
     assert_eq!(world.work.files("localized/main:localized-app").len(), 5);
 }
 
@@ -261,7 +233,9 @@ fn a_file_that_is_rewritten_and_also_read_as_data() {
         ),
         (
             "app/gen.yaml",
-            &format!("apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {{name: p}}\nfiles: ['{FILES}/data.txt']\n"),
+            &format!(
+                "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {{name: p}}\nfiles: ['{FILES}/data.txt']\n"
+            ),
         ),
         ("app/data.txt", "data\n"),
     ]);
@@ -280,19 +254,12 @@ fn a_file_that_is_rewritten_and_also_read_as_data() {
 fn plugin_configurations_that_several_kustomizations_list() {
     let world = World::new();
     world.file(&format!("{FILES}/data.txt"), "data\n");
-    let gen_yaml = format!(
-        "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {{name: p}}\nfiles: ['{FILES}/data.txt']\n"
-    );
+    let gen_yaml =
+        format!("apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {{name: p}}\nfiles: ['{FILES}/data.txt']\n");
     world.commit(&[
         ("app/kustomization.yaml", "resources: [a, b]\n"),
-        (
-            "app/a/kustomization.yaml",
-            "generators: [../gen.yaml]\nnamePrefix: a-\n",
-        ),
-        (
-            "app/b/kustomization.yaml",
-            "generators: [../gen.yaml]\nnamePrefix: b-\n",
-        ),
+        ("app/a/kustomization.yaml", "generators: [../gen.yaml]\nnamePrefix: a-\n"),
+        ("app/b/kustomization.yaml", "generators: [../gen.yaml]\nnamePrefix: b-\n"),
         ("app/gen.yaml", &gen_yaml),
     ]);
     world.work.decide("load-restrictor: none\n");

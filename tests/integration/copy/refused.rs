@@ -7,10 +7,7 @@ const COMPONENT: &str = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Com
 
 fn add_absolute_paths(all: &mut Refused<'_>) {
     let top = all.work.path().display();
-    let (gone, base) = (
-        format!("{top}/in/abs/gone/x"),
-        format!("{top}/in/good/base"),
-    );
+    let (gone, base) = (format!("{top}/in/abs/gone/x"), format!("{top}/in/good/base"));
     let component = format!("{top}/in/good/component");
     for (name, field, path, said) in [
         ("etc", "crds", "/etc/hostname", "leads to nothing in this"),
@@ -61,11 +58,7 @@ fn add_cycles(all: &mut Refused<'_>) {
         ("a", "resources: [../b]\n", &["a", "b", "a"]),
         ("c", "components: [../d]\n", &["c", "d", "c"]),
         ("up/app", "resources: [..]\n", &["up/app", "up"]),
-        (
-            "far/a/b",
-            "resources: [../../c]\n",
-            &["far/a/b", "far/c", "far/a"],
-        ),
+        ("far/a/b", "resources: [../../c]\n", &["far/a/b", "far/c", "far/a"]),
     ] {
         let chain: Vec<String> = chain.iter().map(|at| format!("`in/cycle/{at}`")).collect();
         all.add(&format!("cycle/{name}"), next, &chain.join(" -> "));
@@ -114,8 +107,7 @@ fn local_roots_that_kustomize_refuses_too() {
     add_cycles(&mut all);
     let output = all.in_one_run(&[]);
     let mut lines = output.stderr.lines();
-    let is_taken_for_a_root =
-        |line: &str| line.contains("in/broken") && line.contains("is a Kustomization");
+    let is_taken_for_a_root = |line: &str| line.contains("in/broken") && line.contains("is a Kustomization");
     assert!(!lines.any(is_taken_for_a_root), "{output:?}");
     if let Some(kustomize) = Kustomize::find() {
         for root in &all.roots {
@@ -147,14 +139,8 @@ fn targets_and_scopes_that_do_not_fit() {
         (&["app", "--scope", ""], "the scope is empty"),
         (&["app", "--scope", "none"], "the scope `none` does not"),
         (&["app", "--scope", "x"], "there is no directory `x` for"),
-        (
-            &["https://github.com/acme/shop?ref=v1", "--scope", "."],
-            "`--scope` cannot be given for a remote target",
-        ),
-        (
-            &["https://github.com/acme/shop"],
-            "`https://github.com/acme/shop` is named without a ref",
-        ),
+        (&["https://github.com/acme/shop?ref=v1", "--scope", "."], "`--scope` cannot be given for a remote target"),
+        (&["https://github.com/acme/shop"], "`https://github.com/acme/shop` is named without a ref"),
     ] {
         for more in [&[][..], &["--no-commit"]] {
             let output = world.says_no(&[args, more].concat());
@@ -166,13 +152,9 @@ fn targets_and_scopes_that_do_not_fit() {
         world.says_no(&args).stderr_has("cannot be used with");
     }
     // On disk any directory may be a target.
-    world
-        .says_no(&["away"])
-        .stderr_has("error: the target `away` leads out of the tree");
+    world.says_no(&["away"]).stderr_has("error: the target `away` leads out of the tree");
     before.assert_same(&work.state());
-    work.run(&["alias"])
-        .success()
-        .stdout_has("localized app into localized-app");
+    work.run(&["alias"]).success().stdout_has("localized app into localized-app");
 }
 
 const POINTER: &str = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n";
@@ -198,15 +180,10 @@ fn hostile_upstreams(world: &World) {
     }
     let of = |name: &str| format!("resources: ['https://github.com/acme/{name}?ref=v1']\n");
     let next = of("up");
-    world
-        .upstream("acme/up")
-        .write("dir/kustomization.yaml", next);
-    for (name, next) in [
-        ("self", of("self")),
-        ("up", "resources: [dir]\n".to_owned()),
-        ("ping", of("pong")),
-        ("pong", of("ping")),
-    ] {
+    world.upstream("acme/up").write("dir/kustomization.yaml", next);
+    for (name, next) in
+        [("self", of("self")), ("up", "resources: [dir]\n".to_owned()), ("ping", of("pong")), ("pong", of("ping"))]
+    {
         let upstream = world.upstream(&format!("acme/{name}"));
         upstream.write("kustomization.yaml", next);
     }
@@ -267,10 +244,7 @@ fn add_references(all: &mut Refused<'_>) {
         "patch",
         "patches",
         "path: ",
-        &[
-            ("oci://ghcr.io/acme/y:v1", git),
-            ("ssh://git@github.com/acme/base//x.yaml", "takes a file"),
-        ],
+        &[("oci://ghcr.io/acme/y:v1", git), ("ssh://git@github.com/acme/base//x.yaml", "takes a file")],
     );
 }
 
@@ -303,8 +277,7 @@ fn add_upstreams(all: &mut Refused<'_>) {
 /// Adds what is here, but not for a copy.
 fn add_local_files(world: &World, all: &mut Refused<'_>) {
     all.work.symlink("in/linked/x", "../../other");
-    all.work
-        .write("other/kustomization.yaml", "namePrefix: a-\n");
+    all.work.write("other/kustomization.yaml", "namePrefix: a-\n");
     all.add("linked", "resources: [x]\n", "outside the scope `in`");
     let from = world.sandbox.path("upstream/acme/base");
     let from = from.to_str().unwrap();
@@ -354,9 +327,7 @@ fn references_that_cannot_be_followed() {
     for url in ["git://github.com/acme/base", "oci://ghcr.io/acme/base:v1"] {
         world.says_no(&[url]).stderr_has(UNREADABLE);
     }
-    world
-        .says_no(&["in/sub/x"])
-        .stderr_has("lies in the submodule `in/sub/x`");
+    world.says_no(&["in/sub/x"]).stderr_has("lies in the submodule `in/sub/x`");
 }
 
 /// For kustomize, not for anybody else: the repository at `v` is another one than at `v1`.
@@ -365,17 +336,11 @@ fn a_url_that_begins_one_on_its_chain() {
     let world = World::new();
     let upstream = world.upstream_of(
         "acme/base",
-        &[
-            ("kustomization.yaml", "resources: [map.yaml]\n"),
-            ("map.yaml", &config_map("map")),
-        ],
+        &[("kustomization.yaml", "resources: [map.yaml]\n"), ("map.yaml", &config_map("map"))],
     );
     upstream.git(&["tag", "v"]);
     upstream.git(&["tag", "w"]);
-    world.commit(&[(
-        "app/kustomization.yaml",
-        "resources: ['https://github.com/acme/base?ref=v1']\n",
-    )]);
+    world.commit(&[("app/kustomization.yaml", "resources: ['https://github.com/acme/base?ref=v1']\n")]);
     let names = |reference: &str| {
         let text = format!("resources: ['https://github.com/acme/base?ref={reference}']\n");
         upstream.write("kustomization.yaml", text);
@@ -404,10 +369,7 @@ fn a_component_that_cannot_be_read_has_no_kind() {
         ("b/kustomization.yaml", user),
         ("c/kustomization.yaml", POINTER),
         ("d/kustomization.yaml", &large),
-        (
-            "top/kustomization.yaml",
-            "resources: [../a, ../b, ../c, ../d]\n",
-        ),
+        ("top/kustomization.yaml", "resources: [../a, ../b, ../c, ../d]\n"),
     ]);
     for command in [
         &["check"][..],
@@ -418,26 +380,21 @@ fn a_component_that_cannot_be_read_has_no_kind() {
     ] {
         let output = world.work.run(command);
         let said = format!("{}{}", output.stdout, output.stderr);
-        for problem in [
-            "`c/kustomization.yaml` is a Git LFS pointer",
-            "`d/kustomization.yaml` has more than 10000000 bytes",
-        ] {
+        for problem in
+            ["`c/kustomization.yaml` is a Git LFS pointer", "`d/kustomization.yaml` has more than 10000000 bytes"]
+        {
             assert_eq!(said.matches(problem).count(), 1, "{command:?}: {said}");
         }
         output.lacks("takes a Component").lacks("is empty");
     }
     let tree = world.work.run(&["tree"]);
-    tree.stdout_has("c (unreadable)")
-        .stdout_has("d (unreadable)");
+    tree.stdout_has("c (unreadable)").stdout_has("d (unreadable)");
 }
 
 #[test]
 fn texts_that_git_or_a_terminal_could_misread() {
     let world = World::new();
-    world.sandbox.script(
-        "git",
-        "echo \"$@\" >> \"$HOME/log\"; exec env PATH=\"${PATH#*:}\" git \"$@\"",
-    );
+    world.sandbox.script("git", "echo \"$@\" >> \"$HOME/log\"; exec env PATH=\"${PATH#*:}\" git \"$@\"");
     let mut all = Refused::new(&world.work);
     all.list(
         "options",
@@ -472,22 +429,13 @@ fn results_that_cannot_be_written() {
     let world = World::new();
     let work = &world.work;
     let files = "https://files.example.com";
-    for path in [
-        "map.yaml",
-        "a%20b.yaml",
-        "data.txt?a=b",
-        "data.txt",
-        "DATA.txt",
-    ] {
+    for path in ["map.yaml", "a%20b.yaml", "data.txt?a=b", "data.txt", "DATA.txt"] {
         world.file(&format!("{files}/{path}"), config_map("map"));
     }
     world.upstream_of(
         "acme/own",
         &[
-            (
-                "kustomization.yaml",
-                "resources: ['https://files.example.com/map.yaml']\n",
-            ),
+            ("kustomization.yaml", "resources: ['https://files.example.com/map.yaml']\n"),
             ("localized-files/own.yaml", &config_map("own")),
         ],
     );
@@ -498,34 +446,15 @@ fn results_that_cannot_be_written() {
         ":1:18: cannot be rewritten: ",
     );
     work.write("in/own/localized-files/x.yaml", config_map("own"));
-    all.add(
-        "own",
-        &format!("resources: ['{files}/map.yaml']\n"),
-        "`in/own/localized-files` is needed",
-    );
-    all.add(
-        "theirs",
-        "resources: ['https://github.com/acme/own?ref=v1']\n",
-        "",
-    );
-    all.said
-        .push((String::new(), "v1: localized-files` is needed".to_owned()));
+    all.add("own", &format!("resources: ['{files}/map.yaml']\n"), "`in/own/localized-files` is needed");
+    all.add("theirs", "resources: ['https://github.com/acme/own?ref=v1']\n", "");
+    all.said.push((String::new(), "v1: localized-files` is needed".to_owned()));
     // The same text would have to become two.
     let generator = "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: p}\n";
-    work.write(
-        "in/gen.yaml",
-        format!("{generator}files: ['{files}/data.txt']\n"),
-    );
+    work.write("in/gen.yaml", format!("{generator}files: ['{files}/data.txt']\n"));
     all.add("shared", "generators: [../gen.yaml]\n", "");
-    all.add(
-        "too",
-        &format!("generators: [../gen.yaml]\npatches: [{{path: '{files}/DATA.txt'}}]\n"),
-        "",
-    );
-    all.said.push((
-        String::new(),
-        "`in/gen.yaml` is listed by several".to_owned(),
-    ));
+    all.add("too", &format!("generators: [../gen.yaml]\npatches: [{{path: '{files}/DATA.txt'}}]\n"), "");
+    all.said.push((String::new(), "`in/gen.yaml` is listed by several".to_owned()));
     work.decide("load-restrictor: none\n");
     all.in_one_run(&[]);
     all.in_one_run(&["../out", "--no-commit"]);

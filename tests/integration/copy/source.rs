@@ -42,18 +42,11 @@ fn changed_files_in_use_are_named() {
     output.lacks("README.md").lacks("other/");
     // From a sub-directory, and when the change is staged.
     work.git(&["add", "--all"]);
-    let output = project
-        .sandbox
-        .run(&work.path().join("example"), &["overlay", "--scope", "."]);
-    output
-        .fails(2)
-        .stderr_has("`example/base/config.yaml`, `example/overlay/kustomization.yaml`");
+    let output = project.sandbox.run(&work.path().join("example"), &["overlay", "--scope", "."]);
+    output.fails(2).stderr_has("`example/base/config.yaml`, `example/overlay/kustomization.yaml`");
 
     project.overlay(&["--rev", "HEAD"]).success();
-    assert_eq!(
-        work.show("localized/main", "localized-overlay/base/config.yaml"),
-        config("base")
-    );
+    assert_eq!(work.show("localized/main", "localized-overlay/base/config.yaml"), config("base"));
 }
 
 #[test]
@@ -63,10 +56,7 @@ fn a_lock_or_a_configuration_that_is_not_committed_is_not_passed_over() {
     work.run(&["lock"]).success();
     work.write(".kustomize-localize", "allow-private: true\n");
     for (file, differ) in [
-        (
-            "kustomize-localize.lock",
-            "`.kustomize-localize`, `kustomize-localize.lock`",
-        ),
+        ("kustomize-localize.lock", "`.kustomize-localize`, `kustomize-localize.lock`"),
         (".kustomize-localize", "`.kustomize-localize`"),
     ] {
         let words = [differ, "git add -f -- :/", "&& git commit", "--rev HEAD"];
@@ -102,21 +92,12 @@ fn a_configuration_that_is_not_committed_is_named_before_anything_is_resolved() 
     let project = Project::new();
     let work = &project.work;
     let gone = format!("file://{}/gone", project.sandbox.path("").display());
-    work.write(
-        "gone/kustomization.yaml",
-        format!("resources: ['{gone}?ref=v1']\n"),
-    );
+    work.write("gone/kustomization.yaml", format!("resources: ['{gone}?ref=v1']\n"));
     work.commit("gone");
     work.run_as_is(&["branch"]).fails(2).stderr_has("/gone");
-    work.write(
-        ".kustomize-localize",
-        format!("allow:\n- {{url: '{gone}', refs: any, reason: it is ours}}\n"),
-    );
+    work.write(".kustomize-localize", format!("allow:\n- {{url: '{gone}', refs: any, reason: it is ours}}\n"));
     let output = work.run_as_is(&["branch"]);
-    output
-        .fails(2)
-        .stderr_has("git add -f -- :/.kustomize-localize && git commit")
-        .lacks("/gone");
+    output.fails(2).stderr_has("git add -f -- :/.kustomize-localize && git commit").lacks("/gone");
     work.git(&["add", "-f", "--", ":/.kustomize-localize"]);
     work.git(&["commit", "--quiet", "--message", "leave it"]);
     work.run(&["branch", "--no-verify"]).success();
@@ -133,10 +114,7 @@ fn a_changed_link_on_the_way_is_named() {
     work.commit("links");
     let linked = ["example/linked", "--scope", "example"];
     work.run(&[&linked[..], &["--dry-run"]].concat()).success();
-    for (link, target) in [
-        ("example/current", "new"),
-        ("example/linked/kustomization.yaml", "other.yaml"),
-    ] {
+    for (link, target) in [("example/current", "new"), ("example/linked/kustomization.yaml", "other.yaml")] {
         work.remove(link);
         work.symlink(link, target);
         let words = format!("files in use have uncommitted changes: `{link}`");
@@ -152,12 +130,7 @@ fn a_touched_file_is_not_changed() {
     let before = work.state();
     let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
     let file = work.path().join("example/base/config.yaml");
-    fs::File::options()
-        .append(true)
-        .open(file)
-        .unwrap()
-        .set_modified(later)
-        .unwrap();
+    fs::File::options().append(true).open(file).unwrap().set_modified(later).unwrap();
     project.overlay(&["--dry-run"]).success();
     before.assert_same(&work.state());
 }
@@ -236,10 +209,7 @@ fn a_missing_target_is_reported() {
     fs::create_dir(work.path().join("empty")).unwrap();
     let commit = "a target is read from the source commit: commit it first, or use `--no-commit`";
     let look = "name the directory that holds the kustomization, as seen from here";
-    let (directory, word) = (
-        "there is no directory `",
-        "` is neither a command nor a directory",
-    );
+    let (directory, word) = ("there is no directory `", "` is neither a command nor a directory");
     for (target, says, hint) in [
         ("new", directory, commit),
         ("empty", directory, commit),
@@ -250,26 +220,15 @@ fn a_missing_target_is_reported() {
             "for a copy, name the directory that holds the kustomization; for all commands: git kustomize-localize -h",
         ),
         // A misspelled command.
-        (
-            "chek",
-            word,
-            "if the command is meant: git kustomize-localize check",
-        ),
+        ("chek", word, "if the command is meant: git kustomize-localize check"),
     ] {
         refused(work, &[target], &[says, &format!("hint: {hint}\n")]);
     }
     // Also where there is nothing to copy from.
     let empty = project.sandbox.repo("empty");
-    refused(
-        &empty,
-        &["diff"],
-        &["`diff` is neither a command nor a directory"],
-    );
+    refused(&empty, &["diff"], &["`diff` is neither a command nor a directory"]);
     // No TARGET takes such an option.
-    for (args, what) in [
-        (&["chek", "--staged"][..], "command"),
-        (&["help", "chek"], "page"),
-    ] {
+    for (args, what) in [(&["chek", "--staged"][..], "command"), (&["help", "chek"], "page")] {
         let message = format!("there is no {what} `chek`");
         refused(work, args, &[&message, "did you mean `check`?"]);
     }
@@ -280,11 +239,7 @@ fn a_missing_target_is_reported() {
     refused(work, &["--staged"], &[has]).lacks("similar");
     // A directory of that name is a TARGET.
     fs::create_dir(work.path().join("chek")).unwrap();
-    refused(
-        work,
-        &["chek", "--staged"],
-        &["unexpected argument '--staged'"],
-    );
+    refused(work, &["chek", "--staged"], &["unexpected argument '--staged'"]);
 }
 
 #[test]
@@ -299,10 +254,7 @@ fn a_submodule_that_is_in_the_way_is_reported_and_any_other_stays() {
     let words = ["`vendor/remote` is a submodule in the source commit"];
     refused(work, &into, &words);
     project.overlay(&[]).success();
-    assert_eq!(
-        work.id("localized/main:vendor/remote"),
-        work.id("main:vendor/remote")
-    );
+    assert_eq!(work.id("localized/main:vendor/remote"), work.id("main:vendor/remote"));
 }
 
 #[test]
@@ -316,10 +268,7 @@ fn links_inside_are_followed() {
     work.write("other/sub/x", "");
     let absolute = work.path().join("other/config.yaml");
     work.symlink("other/absolute.yaml", absolute.to_str().unwrap());
-    work.write(
-        "other/kustomization.yaml",
-        "resources: [dir, absolute.yaml]\n",
-    );
+    work.write("other/kustomization.yaml", "resources: [dir, absolute.yaml]\n");
     work.commit("links");
     work.run(&["other"]).success();
     assert_eq!(
@@ -332,10 +281,7 @@ fn links_inside_are_followed() {
             "100644 kustomize-localize.lock",
         ]
     );
-    assert_eq!(
-        work.show("localized/main", "localized-other/kustomization.yaml"),
-        "resources: [here, config.yaml]\n"
-    );
+    assert_eq!(work.show("localized/main", "localized-other/kustomization.yaml"), "resources: [here, config.yaml]\n");
 }
 
 #[test]

@@ -3,26 +3,19 @@
 use crate::support::{World, config_map, deployment};
 use crate::whole::old_against_new::{Setting, Stage, script};
 
-const RAW: &str =
-    "https://raw.githubusercontent.com/kubernetes-sigs/kustomize/v1.0.6/examples/helloWorld";
+const RAW: &str = "https://raw.githubusercontent.com/kubernetes-sigs/kustomize/v1.0.6/examples/helloWorld";
 
 /// An upstream that looks like kustomize itself, at the tag that the proposal names.
 fn kustomize_upstream(world: &World) -> String {
     let upstream = world.upstream("kubernetes-sigs/kustomize");
-    upstream.write(
-        "examples/multibases/kustomization.yaml",
-        "bases:\n- dev\n- production\nnamePrefix: cluster-a-\n",
-    );
+    upstream.write("examples/multibases/kustomization.yaml", "bases:\n- dev\n- production\nnamePrefix: cluster-a-\n");
     for name in ["dev", "production"] {
         upstream.write(
             &format!("examples/multibases/{name}/kustomization.yaml"),
             format!("bases:\n- ../base\nnamePrefix: {name}-\n"),
         );
     }
-    upstream.write(
-        "examples/multibases/base/kustomization.yaml",
-        "resources:\n- pod.yaml\n",
-    );
+    upstream.write("examples/multibases/base/kustomization.yaml", "resources:\n- pod.yaml\n");
     upstream.write("examples/multibases/base/pod.yaml", config_map("myapp-pod"));
     upstream.write("examples/multibases/README.md", "not reached\n");
     let id = upstream.commit("v1.0.6");
@@ -33,10 +26,7 @@ fn kustomize_upstream(world: &World) -> String {
 pub(crate) fn story_1() -> World {
     let world = World::new();
     kustomize_upstream(&world);
-    world.file(
-        &format!("{RAW}/deployment.yaml"),
-        deployment("the-deployment"),
-    );
+    world.file(&format!("{RAW}/deployment.yaml"), deployment("the-deployment"));
     world.file(&format!("{RAW}/configMap.yaml"), config_map("the-map"));
     world.commit(&[
         (
@@ -100,7 +90,8 @@ fn story_1_a_local_target_with_a_scope() {
         .stdout_has("raw.githubusercontent.com");
     before.assert_same(&work.state().without_ref("refs/heads/localized/main"));
 
-    let kustomize = "localized-overlay/base/localized-files/github.com/kubernetes-sigs/kustomize/v1.0.6/examples/multibases";
+    let kustomize =
+        "localized-overlay/base/localized-files/github.com/kubernetes-sigs/kustomize/v1.0.6/examples/multibases";
     let hello = "kubernetes-sigs/kustomize/v1.0.6/examples/helloWorld";
     let mut expected: Vec<String> = [
         "README.md",
@@ -175,10 +166,7 @@ fn story_2_a_remote_target_in_every_form_of_url() {
     let upstream = world.upstream_of(
         "acme/shop",
         &[
-            (
-                "app/overlay/kustomization.yaml",
-                "resources: [../base]\nnamePrefix: o-\n",
-            ),
+            ("app/overlay/kustomization.yaml", "resources: [../base]\nnamePrefix: o-\n"),
             ("app/base/kustomization.yaml", "resources: [map.yaml]\n"),
             ("app/base/map.yaml", &config_map("shop")),
             ("kustomization.yaml", "resources: [app/overlay]\n"),
@@ -199,56 +187,23 @@ fn story_2_a_remote_target_in_every_form_of_url() {
     // The target, the default NEW_DIR, and where in it the target lies.
     let (name, deep) = ("localized-overlay-v1", "app/overlay");
     let cases = [
-        (
-            "https://github.com/acme/shop//app/overlay?ref=v1",
-            name,
-            deep,
-        ),
-        (
-            "https://github.com/acme/shop.git/app/overlay/?version=v1",
-            name,
-            deep,
-        ),
-        (
-            "git::https://github.com/acme/shop.git?ref=v1",
-            "localized-shop.git-v1",
-            ".",
-        ),
-        (
-            "git@example.com:acme/shop.git//app/overlay?ref=v1",
-            name,
-            deep,
-        ),
-        (
-            "ssh://git@example.com/acme/shop//app/overlay?ref=v1",
-            name,
-            deep,
-        ),
-        (
-            &format!("{file}?ref={id}"),
-            &format!("localized-shop-{id}"),
-            ".",
-        ),
-        (
-            &format!("{file}?ref=refs/tags/v1"),
-            "localized-shop-refs-tags-v1",
-            ".",
-        ),
+        ("https://github.com/acme/shop//app/overlay?ref=v1", name, deep),
+        ("https://github.com/acme/shop.git/app/overlay/?version=v1", name, deep),
+        ("git::https://github.com/acme/shop.git?ref=v1", "localized-shop.git-v1", "."),
+        ("git@example.com:acme/shop.git//app/overlay?ref=v1", name, deep),
+        ("ssh://git@example.com/acme/shop//app/overlay?ref=v1", name, deep),
+        (&format!("{file}?ref={id}"), &format!("localized-shop-{id}"), "."),
+        (&format!("{file}?ref=refs/tags/v1"), "localized-shop-refs-tags-v1", "."),
     ];
     for (number, (url, new_dir, place)) in cases.iter().enumerate() {
         let branch = format!("case-{number}");
         let output = work.run(&[url, "--branch", &branch]);
-        output
-            .success()
-            .stdout_has(&format!("into {new_dir} on branch"));
+        output.success().stdout_has(&format!("into {new_dir} on branch"));
         let files = work.files(&branch);
         let top = format!("{new_dir}/{place}/kustomization.yaml").replace("/./", "/");
         let expected = [top, format!("{new_dir}/app/base/map.yaml")];
         for path in expected {
-            assert!(
-                files.contains(&format!("100644 {path}")),
-                "{url}: {files:?}"
-            );
+            assert!(files.contains(&format!("100644 {path}")), "{url}: {files:?}");
         }
         let unused = format!("100644 {new_dir}/README.md");
         assert!(!files.contains(&unused), "{url}: {files:?}");

@@ -26,11 +26,7 @@ fn one_severity_holds_in_every_command() {
     let told: Value = serde_json::from_str(&output.success().stdout).unwrap();
     assert_eq!(told["warning_counts"], json!({"function": 2}));
     work.run(&["check"]).success();
-    let commands = [
-        &["app", "--no-verify", "--branch=copies"][..],
-        &["branch", "--no-verify"],
-        &["vendor"],
-    ];
+    let commands = [&["app", "--no-verify", "--branch=copies"][..], &["branch", "--no-verify"], &["vendor"]];
     for command in commands {
         let before = work.state();
         let strict = work.run(&[command, &["--strict"]].concat());
@@ -95,10 +91,7 @@ fn a_strict_job_passes_with_accepted_warnings() {
     let check = work.run(&["check"]);
     assert!(check.stdout.contains("untracked-path"), "{check:?}");
 
-    work.write(
-        ".kustomize-localize",
-        "allow:\n- path: '**/secret.env'\n  reason: made by each cluster\n",
-    );
+    work.write(".kustomize-localize", "allow:\n- path: '**/secret.env'\n  reason: made by each cluster\n");
     work.commit("accepted");
     work.run(&["lock", "--strict"]).success().lacks("warning");
     work.commit("locked");
@@ -111,14 +104,9 @@ fn a_strict_job_passes_with_accepted_warnings() {
         &["verify", "localized/main"],
         &["verify", "localized/main", "--rebuild"],
     ] {
-        work.run(gate)
-            .success()
-            .lacks("warning")
-            .lacks("untracked-path");
+        work.run(gate).success().lacks("warning").lacks("untracked-path");
     }
-    let copy = [
-        "other", "copy", "--scope", ".", "--strict", "--branch", "copies",
-    ];
+    let copy = ["other", "copy", "--scope", ".", "--strict", "--branch", "copies"];
     work.run(&copy).success().lacks("warning");
     work.run(&["verify", "copies", "--rebuild"]).success();
     work.run(&["vendor", "--strict"]).success().lacks("warning");

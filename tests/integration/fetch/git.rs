@@ -29,10 +29,7 @@ fn taken(log: &PathBuf, command: &str) -> Vec<String> {
     let text = fs::read_to_string(log).unwrap_or_default();
     fs::write(log, "").unwrap();
     let word = format!(" {command} ");
-    text.lines()
-        .filter(|line| format!(" {line} ").contains(&word))
-        .map(str::to_owned)
-        .collect()
+    text.lines().filter(|line| format!(" {line} ").contains(&word)).map(str::to_owned).collect()
 }
 
 #[track_caller]
@@ -71,10 +68,7 @@ fn a_ref_is_the_commit_that_git_fetches() {
         &middle,
         &upper,
     ];
-    let repo = naming(
-        &sandbox,
-        &references.map(|reference| format!("{url}//base?ref={reference}")),
-    );
+    let repo = naming(&sandbox, &references.map(|reference| format!("{url}//base?ref={reference}")));
     repo.run(&["app"]).success();
     let lock = lock(&repo).replace('"', "");
     sandbox.git(&sandbox.path(""), &["init", "-q", "--bare", "bare"]);
@@ -85,10 +79,7 @@ fn a_ref_is_the_commit_that_git_fetches() {
         let line = format!("ref: {reference}\n");
         let mut entries = lock.split("  - url: ");
         let entry = entries.find(|entry| entry.contains(&line)).unwrap();
-        assert!(
-            entry.contains(&format!("commit: {id}\n")),
-            "{reference} is not {id}\n{entry}"
-        );
+        assert!(entry.contains(&format!("commit: {id}\n")), "{reference} is not {id}\n{entry}");
     }
 }
 
@@ -133,21 +124,13 @@ fn a_ref_that_is_not_there_is_named() {
     let short = &up.id("HEAD")[..12];
     let gone = "0123456789012345678901234567890123456789";
     let cases = [
-        (
-            "v9",
-            format!("{url} has no ref `v9`"),
-            format!("git ls-remote {url}"),
-        ),
+        ("v9", format!("{url} has no ref `v9`"), format!("git ls-remote {url}")),
         (
             short,
             format!("{url} has no ref `{short}`, and a short commit id cannot be fetched"),
             "write the commit id in full, 40 digits".to_owned(),
         ),
-        (
-            gone,
-            format!("{url} does not have commit {gone}"),
-            "it may be gone".to_owned(),
-        ),
+        (gone, format!("{url} does not have commit {gone}"), "it may be gone".to_owned()),
     ];
     // Cold, then with a cache that knows the repository.
     for _ in 0..2 {
@@ -172,11 +155,7 @@ fn without_a_ref_it_is_what_head_is() {
     server.serve_git("/", &sandbox.path("srv"));
     let url = format!("{}acme/base", server.url());
     let log = count_git(&sandbox);
-    for text in [
-        url.clone(),
-        format!("{url}.git//base"),
-        format!("{url}/base"),
-    ] {
+    for text in [url.clone(), format!("{url}.git//base"), format!("{url}/base")] {
         let repo = naming(&sandbox, &[&text, &format!("{text}?timeout=9")]);
         taken(&log, "");
         repo.run(&["app"]).success();
@@ -204,24 +183,13 @@ fn a_query_that_kustomize_ignores_is_no_way_to_say_head() {
     let dropped = format!("{url}?ref=v1;x");
     let repo = naming(&sandbox, &[&url, &dropped]);
     for (command, said) in [
-        (
-            "branch",
-            "a query that kustomize ignores, neither localized",
-        ),
-        (
-            "app",
-            "the query cannot be parsed, so kustomize builds HEAD",
-        ),
-        (
-            "lock",
-            "the query cannot be parsed, so kustomize builds HEAD",
-        ),
+        ("branch", "a query that kustomize ignores, neither localized"),
+        ("app", "the query cannot be parsed, so kustomize builds HEAD"),
+        ("lock", "the query cannot be parsed, so kustomize builds HEAD"),
     ] {
         let output = repo.run(&[command]);
         assert_ne!(output.status, 0);
-        output
-            .stderr_has(said)
-            .stderr_has("write `?ref=TAG-OR-COMMIT` without `;`");
+        output.stderr_has(said).stderr_has("write `?ref=TAG-OR-COMMIT` without `;`");
         // The one beside it is not to blame.
         let count = output.stderr.matches(": resources[").count();
         assert_eq!(count, 1, "{output:?}");
@@ -231,9 +199,7 @@ fn a_query_that_kustomize_ignores_is_no_way_to_say_head() {
     repo.run(&["lock"]).success();
     naming(&sandbox, &[&url, &dropped]);
     let output = repo.run(&["check"]);
-    output
-        .fails(1)
-        .stdout_has("with a query that kustomize ignores");
+    output.fails(1).stdout_has("with a query that kustomize ignores");
     assert_eq!(output.stdout.matches("error[").count(), 1, "{output:?}");
 }
 
@@ -256,17 +222,10 @@ fn texts_like_git_options_never_reach_git() {
         "https://git.example.com/o%0ax/r.git?ref=v1",
         "git@git.example.com:-o/r\\a?ref=v1",
     ];
-    let unreadable = [
-        "git://h/o/r",
-        "s3::https://h/o/r",
-        "oci://h/o/r",
-        "ftp://h/o/r",
-        "ext::sh -c x",
-    ];
-    for (references, said) in [
-        (&refused[..], ["is refused: ", "control characters"]),
-        (&unreadable, ["kustomize cannot read `"; 2]),
-    ] {
+    let unreadable = ["git://h/o/r", "s3::https://h/o/r", "oci://h/o/r", "ftp://h/o/r", "ext::sh -c x"];
+    for (references, said) in
+        [(&refused[..], ["is refused: ", "control characters"]), (&unreadable, ["kustomize cannot read `"; 2])]
+    {
         for text in references {
             let text = format!("resources:\n- \"{text}\"\n");
             let repo = super::using(&sandbox, &text);

@@ -41,31 +41,11 @@ fn a_url_without_a_file_is_an_error_that_names_url_and_field() {
     let cases = [
         ("empty", Reply::ok(""), empty, names_a_file),
         // Neighbours with the same hint would give it once.
-        (
-            "page",
-            Reply::ok(html),
-            "is an HTML page, not a file",
-            "use the URL of the raw file",
-        ),
+        ("page", Reply::ok(html), "is an HTML page, not a file", "use the URL of the raw file"),
         ("none", Reply::status(204), empty, names_a_file),
-        (
-            "login",
-            Reply::status(401),
-            "answered 401 Unauthorized",
-            "store one in git's credential helper",
-        ),
-        (
-            "gone",
-            Reply::status(404),
-            "answered 404 Not Found",
-            "check the URL",
-        ),
-        (
-            "refused",
-            Reply::status(403),
-            "answered 403 Forbidden",
-            "store one in git's credential helper",
-        ),
+        ("login", Reply::status(401), "answered 401 Unauthorized", "store one in git's credential helper"),
+        ("gone", Reply::status(404), "answered 404 Not Found", "check the URL"),
+        ("refused", Reply::status(403), "answered 403 Forbidden", "store one in git's credential helper"),
     ];
     let mut fields = String::new();
     for (name, reply, ..) in &cases {
@@ -153,9 +133,7 @@ fn the_answer_decides_between_file_and_root_as_in_kustomize() {
         ("/a/.github/x.yaml", "file"),
         ("/acme/repo.git/raw/x.yaml?ref=v1", "file"),
     ];
-    let roots: String = (0..good.len())
-        .map(|row| format!("- ../r{row}\n"))
-        .collect();
+    let roots: String = (0..good.len()).map(|row| format!("- ../r{row}\n")).collect();
     let repo = using(&sandbox, &format!("resources:\n{roots}"));
     for (row, (path, _)) in good.iter().enumerate() {
         let text = format!("namePrefix: r{row}-\nresources: ['{url}{path}']\n");
@@ -180,27 +158,11 @@ fn the_answer_decides_between_file_and_root_as_in_kustomize() {
     }
     // What is said where both ways fail, and what is not.
     let bad = [
-        (
-            "/acme/repo/nowhere?ref=v1",
-            "there is no directory `nowhere` in",
-            "404 Not Found",
-        ),
-        (
-            "/acme/repo?ref=v9",
-            "acme/repo has no ref `v9`",
-            "404 Not Found",
-        ),
-        (
-            "/a/missing?ref=v1",
-            "answered 404 Not Found; as a git repository: could not fetch",
-            "no ref",
-        ),
+        ("/acme/repo/nowhere?ref=v1", "there is no directory `nowhere` in", "404 Not Found"),
+        ("/acme/repo?ref=v9", "acme/repo has no ref `v9`", "404 Not Found"),
+        ("/a/missing?ref=v1", "answered 404 Not Found; as a git repository: could not fetch", "no ref"),
         ("/a/b/missing.yaml", "404 Not Found", "git repository"),
-        (
-            "/missing.yaml",
-            "/missing.yaml: 127.0.0.1",
-            "git repository",
-        ),
+        ("/missing.yaml", "/missing.yaml: 127.0.0.1", "git repository"),
     ];
     let repo = naming(&sandbox, &bad.map(|(path, ..)| format!("{url}{path}")));
     let output = repo.run_unchanged(&["app", "--no-commit"]);
@@ -222,10 +184,7 @@ fn a_guess_is_given_up_once_the_file_is_there() {
     let sandbox = Sandbox::new();
     let server = Server::start();
     server.route("/a/b/raw?ref=main", Reply::ok(config_map("file")));
-    server.route(
-        "/a/b/info/refs?service=git-upload-pack",
-        Reply::status(404).delay(Duration::from_secs(30)),
-    );
+    server.route("/a/b/info/refs?service=git-upload-pack", Reply::status(404).delay(Duration::from_secs(30)));
     let repo = naming(&sandbox, &[format!("{}a/b/raw?ref=main", server.url())]);
     let started = Instant::now();
     repo.run(&["app"]).success();
@@ -243,14 +202,8 @@ fn a_guess_that_was_given_up_can_be_wanted_elsewhere() {
     server.serve_git("/", &sandbox.path("srv"));
     let url = format!("{}acme/base", server.url());
     server.route("/acme/base/raw?ref=v1", Reply::ok(config_map("file")));
-    server.route(
-        "/acme/base/base?ref=v1",
-        Reply::status(404).delay(Duration::from_millis(300)),
-    );
-    let repo = naming(
-        &sandbox,
-        &["raw", "base"].map(|path| format!("{url}/{path}?ref=v1")),
-    );
+    server.route("/acme/base/base?ref=v1", Reply::status(404).delay(Duration::from_millis(300)));
+    let repo = naming(&sandbox, &["raw", "base"].map(|path| format!("{url}/{path}?ref=v1")));
     repo.run(&["app"]).success();
     let files = repo.files("localized/main").join("\n");
     for path in ["base/cm.yaml", "acme/base/raw"] {
@@ -267,10 +220,7 @@ fn everything_goes_through_the_proxy() {
     let file = "https://raw.example.com/o/r/cm.yaml";
     server.route(file, Reply::ok(config_map("file")));
     sandbox.send_through(&server);
-    let repo = naming(
-        &sandbox,
-        &[file, "https://github.com/acme/repo//base?ref=v1"],
-    );
+    let repo = naming(&sandbox, &[file, "https://github.com/acme/repo//base?ref=v1"]);
     repo.run(&["app"]).success();
     let log = server.log().join("\n");
     assert!(log.contains(" https://github.com/acme/repo"), "{log}");
@@ -279,7 +229,5 @@ fn everything_goes_through_the_proxy() {
         sandbox.set(name, "http://127.0.0.1:9");
     }
     using(&sandbox, "crds: ['https://raw.example.com/o/r/crd.json']\n");
-    repo.run(&["app"])
-        .fails(2)
-        .stderr_has("check the proxy that");
+    repo.run(&["app"]).fails(2).stderr_has("check the proxy that");
 }

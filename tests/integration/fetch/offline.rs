@@ -27,13 +27,11 @@ impl World {
         inner.write("base/cm.yaml", config_map("inner"));
         inner.commit("inner");
         let outer = sandbox.repo("srv/acme/outer");
-        let app = format!(
-            "resources:\n- ../lib # kept\n- {base}acme/inner//base?ref=main\n- {base}files/nested.yaml\n"
-        );
+        let app =
+            format!("resources:\n- ../lib # kept\n- {base}acme/inner//base?ref=main\n- {base}files/nested.yaml\n");
         outer.write("app/kustomization.yaml", app);
-        let lib = format!(
-            "resources: [cm.yaml]\nconfigMapGenerator:\n- name: g\n  files: [{base}files/app.properties]\n"
-        );
+        let lib =
+            format!("resources: [cm.yaml]\nconfigMapGenerator:\n- name: g\n  files: [{base}files/app.properties]\n");
         outer.write("lib/kustomization.yaml", lib);
         outer.write("lib/cm.yaml", config_map("lib"));
         outer.commit("outer");
@@ -50,13 +48,7 @@ impl World {
         ] {
             server.route(&format!("/files/{name}"), Reply::ok(body));
         }
-        World {
-            sandbox,
-            server: Some(server),
-            base,
-            outer,
-            inner,
-        }
+        World { sandbox, server: Some(server), base, outer, inner }
     }
 
     /// Returns a repository that uses all of it.
@@ -94,16 +86,10 @@ fn the_tip_or_a_lock_and_the_cache_are_enough() {
     let repo = world.user();
     repo.run(&["app"]).success();
     let log = world.server().log();
-    let mut gets: Vec<&String> = log
-        .iter()
-        .filter(|it| it.starts_with("GET /files/"))
-        .collect();
+    let mut gets: Vec<&String> = log.iter().filter(|it| it.starts_with("GET /files/")).collect();
     gets.sort();
     gets.dedup();
-    let times = log
-        .iter()
-        .filter(|it| it.starts_with("GET /files/"))
-        .count();
+    let times = log.iter().filter(|it| it.starts_with("GET /files/")).count();
     assert_eq!((gets.len(), times), (5, 5), "twice: {log:#?}");
     let tip = repo.id(BRANCH);
     let tree = repo.id("localized/main:localized-app");
@@ -127,11 +113,7 @@ fn the_tip_or_a_lock_and_the_cache_are_enough() {
     using(&world.sandbox, &more);
     repo.run(&["app", "--offline"]).success();
     let changed = repo.git(&["diff", "--name-only", &tree, "localized/main:localized-app"]);
-    let lines = [
-        "kustomization.yaml",
-        "kustomize-localize.lock",
-        "local.yaml",
-    ];
+    let lines = ["kustomization.yaml", "kustomize-localize.lock", "local.yaml"];
     assert_eq!(changed.lines().collect::<Vec<_>>(), lines);
 
     // Without the tip, the lock and the cache.
@@ -156,11 +138,7 @@ fn locked_versions_stay_although_upstream_moved() {
         upstream.commit("moved");
     }
     let [changed, file] = ["changed", "file"].map(config_map);
-    let route = |text: &String| {
-        world
-            .server()
-            .route("/files/cm.yaml", Reply::ok(text.as_str()))
-    };
+    let route = |text: &String| world.server().route("/files/cm.yaml", Reply::ok(text.as_str()));
     route(&changed);
     world.server().forget();
     repo.run(&["app"]).success().stdout_has("nothing to do");
@@ -191,10 +169,7 @@ fn a_tag_that_moved_stays_where_it_was_locked() {
     up.commit("moved");
     up.git(&["tag", "-f", "v1"]);
     up.git(&["reset", "-q", "--hard", &first]);
-    naming(
-        &sandbox,
-        &["base", "base/../base"].map(|it| format!("{url}//{it}?ref=v1")),
-    );
+    naming(&sandbox, &["base", "base/../base"].map(|it| format!("{url}//{it}?ref=v1")));
     forget(&sandbox);
     let output = repo.run(&["app"]);
     assert!(lock(&repo).contains(&first), "{output:?}");
@@ -208,10 +183,7 @@ fn branch_and_offline_report_what_they_lack() {
     let inner = format!("{base}acme/inner");
     let file = format!("{base}files/cm.yaml");
     let pinned = format!("{inner}//base?ref={fixed}");
-    let repo = naming(
-        &world.sandbox,
-        &[&format!("{inner}//base?ref=main"), &pinned, &file],
-    );
+    let repo = naming(&world.sandbox, &[&format!("{inner}//base?ref=main"), &pinned, &file]);
     repo.run_unchanged(&["branch"])
         .fails(2)
         .stderr_has(&format!(
@@ -228,9 +200,7 @@ fn branch_and_offline_report_what_they_lack() {
         .stderr_has(&format!("{file} is not in the cache"))
         .stderr_has("hint: run once without `--offline`");
     naming(&world.sandbox, &[format!("{inner}//base")]);
-    repo.run(&["app", "--offline"])
-        .fails(2)
-        .stderr_has(&format!("{inner}: `HEAD` cannot be resolved offline"));
+    repo.run(&["app", "--offline"]).fails(2).stderr_has(&format!("{inner}: `HEAD` cannot be resolved offline"));
     assert_eq!(world.server().log(), [""; 0]);
 
     // With the commit in the cache, its id is enough.
@@ -250,9 +220,7 @@ fn a_damaged_file_in_the_cache_is_fetched_again() {
     let repo = naming(&sandbox, &[format!("{}files/cm.yaml", server.url())]);
     repo.run(&["app"]).success();
     review(&repo);
-    let stored = sandbox
-        .path("cache/git-kustomize-localize/http")
-        .join(sha256_hex(file.as_bytes()));
+    let stored = sandbox.path("cache/git-kustomize-localize/http").join(sha256_hex(file.as_bytes()));
     let asks = |times: usize| {
         server.forget();
         repo.run(&["app", "--dry-run"]).success();
@@ -281,13 +249,8 @@ fn a_damaged_repository_in_the_cache_is_fetched_again() {
     let packs = || -> BTreeMap<_, _> {
         let files = entry.join("objects/pack").read_dir().unwrap();
         let files = files.map(|file| file.unwrap().path());
-        let packs = files.filter(|path| {
-            path.extension()
-                .is_some_and(|it| it == "pack" || it == "idx")
-        });
-        packs
-            .map(|path| (path.clone(), fs::read(path).unwrap()))
-            .collect()
+        let packs = files.filter(|path| path.extension().is_some_and(|it| it == "pack" || it == "idx"));
+        packs.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
     };
     let whole = packs();
     assert!(whole.len() > 1);

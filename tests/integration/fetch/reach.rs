@@ -31,11 +31,7 @@ impl World {
         }
         base.commit("one");
         base.git(&["tag", "v1"]);
-        World {
-            work: super::using(&sandbox, &text),
-            sandbox,
-            server,
-        }
+        World { work: super::using(&sandbox, &text), sandbox, server }
     }
 
     /// Returns what was asked of the loopback service.
@@ -64,13 +60,7 @@ fn inwards(server: &Server) -> Vec<String> {
         "git@localhost:acme/inside?ref=v1".to_owned(),
         "ssh://git@192.168.0.1/acme/inside?ref=v1".to_owned(),
     ];
-    for host in [
-        "127.0.0.1",
-        "localhost",
-        "[::ffff:127.0.0.1]",
-        "2130706433",
-        "0.0.0.0",
-    ] {
+    for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433", "0.0.0.0"] {
         urls.push(format!("http://{host}:{port}/secret.yaml"));
     }
     urls
@@ -92,10 +82,7 @@ fn an_upstream_leads_no_further_inwards() {
 #[test]
 fn references_of_the_user_are_fetched_from_anywhere() {
     let world = World::new(|server| {
-        vec![
-            format!("{}secret.yaml", server.url()),
-            format!("{}acme/inside.git?ref=v1", server.git_url()),
-        ]
+        vec![format!("{}secret.yaml", server.url()), format!("{}acme/inside.git?ref=v1", server.git_url())]
     });
     let work = &world.work;
     work.run_unchanged(&["app"]).fails(2);
@@ -125,21 +112,13 @@ fn a_redirect_leads_no_further_inwards() {
     let refs = "acme/inside.git/info/refs?service=git-upload-pack";
     for (from, to) in [
         ("http://files.example.com/a.yaml", "secret.yaml".to_owned()),
-        (
-            &format!("http://old.example.com/{refs}"),
-            format!("git/{refs}"),
-        ),
+        (&format!("http://old.example.com/{refs}"), format!("git/{refs}")),
     ] {
         server.route(from, Reply::redirect(&format!("{here}{to}")));
     }
-    for url in [
-        "http://files.example.com/a.yaml",
-        "http://old.example.com/acme/inside.git?ref=v1",
-    ] {
+    for url in ["http://files.example.com/a.yaml", "http://old.example.com/acme/inside.git?ref=v1"] {
         naming(&world.sandbox, &[url]);
-        work.run_unchanged(&["app", "--no-verify"])
-            .fails(2)
-            .stderr_has("has a loopback or link-local address");
+        work.run_unchanged(&["app", "--no-verify"]).fails(2).stderr_has("has a loopback or link-local address");
         assert_eq!(world.asked_inside(), [""; 0]);
     }
     // To the same host it is followed: a repository that moved.
@@ -158,10 +137,7 @@ fn a_redirect_leads_no_further_inwards() {
 #[test]
 fn only_hosts_that_the_user_names_get_a_login() {
     let hosts = ["files", "code"].map(|name| format!("https://{name}.other.example/"));
-    let urls = [
-        format!("{}a.yaml", hosts[0]),
-        format!("{}acme/inside.git?ref=v1", hosts[1]),
-    ];
+    let urls = [format!("{}a.yaml", hosts[0]), format!("{}acme/inside.git?ref=v1", hosts[1])];
     let world = World::new(|_| urls.to_vec());
     let (sandbox, server) = (&world.sandbox, &world.server);
     server.serve_git(&hosts[1], &sandbox.path("srv"));
@@ -169,10 +145,7 @@ fn only_hosts_that_the_user_names_get_a_login() {
     for host in &hosts {
         server.require_password(host, "u", "p");
     }
-    sandbox.script(
-        "git-credential-any",
-        "test \"$1\" = get && printf 'username=u\\npassword=p\\n'",
-    );
+    sandbox.script("git-credential-any", "test \"$1\" = get && printf 'username=u\\npassword=p\\n'");
     let each = hosts.iter().map(|host| {
         let host = host.trim_start_matches("https://").trim_end_matches('/');
         format!("machine {host} login u password p\n")
@@ -186,10 +159,7 @@ fn only_hosts_that_the_user_names_get_a_login() {
             fs::write(sandbox.path("home/.netrc"), netrc).unwrap();
             let _ = fs::remove_dir_all(sandbox.path("cache/git-kustomize-localize"));
             server.forget();
-            world
-                .work
-                .run(&["app", "--no-verify", "--dry-run"])
-                .fails(2);
+            world.work.run(&["app", "--no-verify", "--dry-run"]).fails(2);
             for host in &hosts {
                 let requests = server.requests();
                 let mut of_host = requests.iter().filter(|it| it.url().starts_with(host));
@@ -220,10 +190,7 @@ fn charts_of_an_upstream_lead_no_further_inwards() {
         "http://2130706433/charts",
         "https://169.254.169.254/charts",
     ];
-    let public = [
-        "https://charts.example.com/stable",
-        "oci://registry.example.com/charts",
-    ];
+    let public = ["https://charts.example.com/stable", "oci://registry.example.com/charts"];
     let all = [&inside[..], &public].concat();
     let world = World::new(|_| Vec::new());
     let (sandbox, work) = (&world.sandbox, &world.work);
@@ -253,20 +220,14 @@ fn charts_of_an_upstream_lead_no_further_inwards() {
         let output = work.run_unchanged(&args);
         output.fails(2);
         let asked = fs::read_to_string(&log).unwrap();
-        let asks = |line: &str, repo: &str| {
-            line.contains(&format!("{repo} ")) || line.contains(&format!("{repo}/"))
-        };
+        let asks = |line: &str, repo: &str| line.contains(&format!("{repo} ")) || line.contains(&format!("{repo}/"));
         let asked_for = |with: bool| -> Vec<&str> {
             let lines = || asked.lines().filter(|line| line.contains(&logins) == with);
-            let found = all
-                .iter()
-                .filter(|repo| lines().any(|line| asks(line, repo)));
+            let found = all.iter().filter(|repo| lines().any(|line| asks(line, repo)));
             found.copied().collect()
         };
         let refuses = |repo: &&&str| {
-            let said = |failure: &str| {
-                failure.contains(**repo) && failure.contains("an upstream names it")
-            };
+            let said = |failure: &str| failure.contains(**repo) && failure.contains("an upstream names it");
             output.stderr.split("error: ").any(said)
         };
         let refused: Vec<&str> = all.iter().filter(refuses).copied().collect();
@@ -275,10 +236,7 @@ fn charts_of_an_upstream_lead_no_further_inwards() {
     work.write(".kustomize-localize", "helm: true\n");
     assert_eq!(run(&theirs), (inside.to_vec(), public.to_vec(), vec![]));
     // The user may ask for it, with the user's logins.
-    assert_eq!(
-        run(&format!("{theirs}{ours}")),
-        (vec![], vec![], all.clone())
-    );
+    assert_eq!(run(&format!("{theirs}{ours}")), (vec![], vec![], all.clone()));
     // Or say that it may be asked for, without them.
     work.write(".kustomize-localize", "allow-private: true\nhelm: true\n");
     assert_eq!(run(&theirs), (vec![], all.clone(), vec![]));
@@ -294,10 +252,7 @@ fn pinned(url: impl Fn(&Server) -> String, config: &str) -> (String, String, Out
     base.commit("two");
     let seen = sandbox.path("seen");
     for (program, body) in [("git", "exec \"$GIT\" \"$@\""), ("ssh", "exit 255")] {
-        let body = format!(
-            "{{ echo \"$0 $*\"; env | grep ^GIT_CONFIG; }} >> '{}'; {body}",
-            seen.display()
-        );
+        let body = format!("{{ echo \"$0 $*\"; env | grep ^GIT_CONFIG; }} >> '{}'; {body}", seen.display());
         sandbox.script(program, &body);
     }
     sandbox.set("GIT", tool("git").unwrap());
@@ -316,14 +271,9 @@ fn git_connects_to_the_address_that_was_judged() {
     };
     let (seen, port, output) = pinned(by_name, "");
     output.success();
-    let entry = seen
-        .lines()
-        .find_map(|line| line.split_once(&format!("=localhost:{port}:")));
+    let entry = seen.lines().find_map(|line| line.split_once(&format!("=localhost:{port}:")));
     let (_, addresses) = entry.unwrap_or_else(|| panic!("{seen}"));
-    let addresses: Vec<std::net::IpAddr> = addresses
-        .split(',')
-        .map(|one| one.parse().unwrap())
-        .collect();
+    let addresses: Vec<std::net::IpAddr> = addresses.split(',').map(|one| one.parse().unwrap()).collect();
     assert!(!addresses.is_empty() && addresses.iter().all(|one| one.is_loopback()));
     // Who allows every address leaves it to git.
     let (seen, _, output) = pinned(by_name, "allow-private: true\n");
@@ -336,10 +286,7 @@ fn a_name_that_only_a_proxy_may_know_leads_nowhere_else() {
     let unknown = |_: &Server| "http://no.such.invalid/acme/inside.git?ref=main".to_owned();
     let (seen, _, output) = pinned(unknown, "");
     output.fails(1).stderr_has("no.such.invalid");
-    assert!(
-        seen.contains("=no.such.invalid:80:255.255.255.255\n"),
-        "{seen}"
-    );
+    assert!(seen.contains("=no.such.invalid:80:255.255.255.255\n"), "{seen}");
     let unknown = |_: &Server| "ssh://git@no.such.invalid/acme/inside?ref=main".to_owned();
     let (seen, _, output) = pinned(unknown, "");
     output.fails(1).stderr_has("where it lies cannot be told");
@@ -351,27 +298,15 @@ fn ssh_connects_to_the_address_that_was_judged() {
     for (url, alias) in [
         ("ssh://git@localhost/acme/inside?ref=main", "localhost"),
         ("git@localhost:acme/inside?ref=main", "localhost"),
-        (
-            "ssh://git@localhost:2222/acme/inside?ref=main",
-            "[localhost]:2222",
-        ),
+        ("ssh://git@localhost:2222/acme/inside?ref=main", "[localhost]:2222"),
     ] {
         let (seen, _, output) = pinned(|_| url.to_owned(), "");
         output.fails(1);
-        let ssh = seen
-            .lines()
-            .find(|line| line.contains("bin/ssh "))
-            .unwrap_or_else(|| panic!("{seen}"));
+        let ssh = seen.lines().find(|line| line.contains("bin/ssh ")).unwrap_or_else(|| panic!("{seen}"));
         let judged = ["HostName=127.0.0.1", "HostName=::1"];
-        assert!(
-            judged.iter().any(|one| ssh.contains(&format!("-o {one} "))),
-            "{ssh}"
-        );
+        assert!(judged.iter().any(|one| ssh.contains(&format!("-o {one} "))), "{ssh}");
         assert!(ssh.contains(&format!("-o HostKeyAlias={alias} ")), "{ssh}");
         let (seen, _, _) = pinned(|_| url.to_owned(), "allow-private: true\n");
-        assert!(
-            seen.contains("bin/ssh ") && !seen.contains("HostName="),
-            "{seen}"
-        );
+        assert!(seen.contains("bin/ssh ") && !seen.contains("HostName="), "{seen}");
     }
 }

@@ -35,12 +35,7 @@ impl Runner {
         let checkout = sandbox.repo("checkout");
         let url = format!("file://{}", origin.path().display());
         checkout.git(&["remote", "add", "origin", &url]);
-        let mut runner = Runner {
-            sandbox,
-            origin,
-            checkout,
-            context: BTreeMap::new(),
-        };
+        let mut runner = Runner { sandbox, origin, checkout, context: BTreeMap::new() };
         runner.set("github.action_path", env!("CARGO_MANIFEST_DIR"));
         runner.set("github.action_repository", "owner/repository");
         runner.set("github.action_ref", "main");
@@ -70,10 +65,8 @@ impl Runner {
     /// Checks `commit` of the origin out for an event as `actions/checkout` does, `depth` commits deep.
     fn event(&mut self, name: &str, commit: &str, depth: u32) {
         let depth = format!("--depth={depth}");
-        self.checkout
-            .git(&["fetch", "--quiet", "--no-tags", &depth, "origin", commit]);
-        self.checkout
-            .git(&["checkout", "--quiet", "--force", "--detach", "FETCH_HEAD"]);
+        self.checkout.git(&["fetch", "--quiet", "--no-tags", &depth, "origin", commit]);
+        self.checkout.git(&["checkout", "--quiet", "--force", "--detach", "FETCH_HEAD"]);
         self.sandbox.set("GITHUB_EVENT_NAME", name);
         self.sandbox.set("GITHUB_SHA", self.checkout.id("HEAD"));
         self.sandbox.set("GITHUB_REF", "refs/heads/main");
@@ -166,16 +159,9 @@ fn a_pull_request_that_needs_the_network_fails() {
     let (mut runner, (_, head, merge)) = Runner::pulled(&[(ROOT, REMOTE)]);
     for depth in [1, 2] {
         runner.event("pull_request", &merge, depth);
-        runner
-            .run()
-            .fails(1)
-            .stdout_has("::error file=app/kustomization.yaml,line=2,")
-            .stdout_has("remote-reference");
+        runner.run().fails(1).stdout_has("::error file=app/kustomization.yaml,line=2,").stdout_has("remote-reference");
         let summary = runner.file("GITHUB_STEP_SUMMARY");
-        for part in [
-            "app/kustomization.yaml:2:5",
-            "~~~text\napp: app/kustomization.yaml\n~~~\n",
-        ] {
+        for part in ["app/kustomization.yaml:2:5", "~~~text\napp: app/kustomization.yaml\n~~~\n"] {
             assert!(summary.contains(part), "no {part:?} in {summary}");
         }
         assert!(summary.trim_end().ends_with("~~~"), "{summary}");
@@ -235,11 +221,7 @@ fn only_new_findings_count() {
         } else {
             runner.set(variable, &base);
         }
-        runner
-            .run()
-            .fails(1)
-            .stdout_has("file=new/kustomization.yaml")
-            .lacks("file=old/kustomization.yaml");
+        runner.run().fails(1).stdout_has("file=new/kustomization.yaml").lacks("file=old/kustomization.yaml");
     }
 }
 
@@ -285,10 +267,7 @@ fn an_event_that_cannot_be_checked_fails() {
     let (mut runner, (base, head, merge)) = Runner::pulled(&[(ROOT, REMOTE)]);
     // This event has the base checked out by default.
     runner.event("pull_request_target", &base, 1);
-    runner
-        .run()
-        .fails(2)
-        .stdout_has("nothing of the pull request");
+    runner.run().fails(2).stdout_has("nothing of the pull request");
     runner.event("pull_request_target", &head, 1);
     runner.sandbox.set("GITHUB_SHA", &base);
     runner.run().fails(1).stdout_has("remote-reference");
@@ -401,10 +380,7 @@ fn the_archive_that_is_shipped_is_installed() {
     assert_eq!(said, format!("{digest}  {ARCHIVE}\n"));
     server.route(&format!("{}.sha256", url()), Reply::ok(said));
     runner.set("github.action_ref", "v1.2.3");
-    runner
-        .run()
-        .success()
-        .stdout_has("checked 1 kustomization with 1 reference");
+    runner.run().success().stdout_has("checked 1 kustomization with 1 reference");
     runner.set("inputs.sha256", "0".repeat(64));
     runner.run().fails(2).stdout_has("has the SHA-256");
 }
@@ -458,10 +434,7 @@ fn the_source_is_compiled_where_there_is_no_release() {
         runner.sandbox.set("PATH", &path);
         runner.run().success().stdout_has("kustomization");
         let asked = runner.file("cargo");
-        let source = concat!(
-            "install --quiet --locked --path ",
-            env!("CARGO_MANIFEST_DIR")
-        );
+        let source = concat!("install --quiet --locked --path ", env!("CARGO_MANIFEST_DIR"));
         assert!(asked.contains(source), "{asked}");
     }
     runner.set("inputs.install", "something");
@@ -478,9 +451,7 @@ fn every_input_is_described() {
     let action = yaml("action.yml");
     let page = source("src/manual/ci.md");
     let rows = section(&page, "## GitHub Actions").lines();
-    let mut rows: Vec<&str> = rows
-        .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
-        .collect();
+    let mut rows: Vec<&str> = rows.filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
     let inputs = action["inputs"].as_mapping().unwrap().keys();
     let mut inputs: Vec<&str> = inputs.filter_map(Value::as_str).collect();
     rows.sort_unstable();
@@ -513,8 +484,5 @@ fn additions_to_the_lock_are_compared_with_upstream() {
         .stdout_has(": moved: ")
         .stdout_has("::error title=git kustomize-localize::upstream is not what");
     runner.set("inputs.verify-lock", "yes");
-    runner
-        .run()
-        .fails(2)
-        .stdout_has("verify-lock is true or false");
+    runner.run().fails(2).stdout_has("verify-lock is true or false");
 }

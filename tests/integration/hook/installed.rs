@@ -140,9 +140,7 @@ fn one_setting_switches_the_hooks_off() {
     work.git(&["config", "kustomize-localize.hook", "true"]);
     refused(&work.try_git(&["commit", "-m", "remote"]));
     work.git(&["config", "kustomize-localize.hook", "perhaps"]);
-    hook(&work, &["run", "pre-commit"])
-        .fails(2)
-        .stderr_has("perhaps");
+    hook(&work, &["run", "pre-commit"]).fails(2).stderr_has("perhaps");
     work.git(&["config", "kustomize-localize.hook", "false"]);
     work.git(&["commit", "-m", "remote"]);
 }
@@ -159,14 +157,8 @@ fn a_hook_without_the_program_says_so_and_passes() {
         assert_eq!(output.success().stderr, said);
     };
     let missing = "git-kustomize-localize is not on PATH: this";
-    says(
-        &["commit", "--quiet", "-m", "remote"],
-        &format!("{missing} commit was not checked\n"),
-    );
-    says(
-        &["push", "--quiet", "../server.git", "main"],
-        &format!("{missing} push was not checked\n"),
-    );
+    says(&["commit", "--quiet", "-m", "remote"], &format!("{missing} commit was not checked\n"));
+    says(&["push", "--quiet", "../server.git", "main"], &format!("{missing} push was not checked\n"));
     // After it is switched off, it is silent.
     work.git(&["config", "kustomize-localize.hook", "false"]);
     says(&["commit", "--quiet", "--allow-empty", "-m", "again"], "");

@@ -42,11 +42,7 @@ impl Framework {
             ),
         );
         clean(&work);
-        let framework = Framework {
-            program,
-            sandbox,
-            work,
-        };
+        let framework = Framework { program, sandbox, work };
         framework.run(&["install"]).success();
         framework
     }
@@ -61,11 +57,7 @@ impl Framework {
     fn refused(&self, output: &Output, rule: &str) {
         output.fails(1);
         let said = format!("{}{}", output.stdout, output.stderr);
-        assert!(
-            said.contains("Failed") && said.contains(rule),
-            "{}: {output:?}",
-            self.program
-        );
+        assert!(said.contains("Failed") && said.contains(rule), "{}: {output:?}", self.program);
     }
 }
 
@@ -148,12 +140,7 @@ fn it_can_be_tried_without_a_configuration() {
         let work = &framework.work;
         work.write(ROOT, REMOTE);
         work.git(&["commit", "--quiet", "--no-verify", "-am", "remote"]);
-        let output = framework.run(&[
-            "try-repo",
-            hooks,
-            "kustomize-localize-system",
-            "--all-files",
-        ]);
+        let output = framework.run(&["try-repo", hooks, "kustomize-localize-system", "--all-files"]);
         framework.refused(&output, "remote-reference");
     }
 }
@@ -164,9 +151,7 @@ fn our_own_hook_is_not_put_where_the_framework_writes() {
         let work = &framework.work;
         let before = work.read(".git/hooks/pre-commit");
         let output = work.run(&["hook", "install", "pre-commit"]);
-        output
-            .fails(2)
-            .stderr_has(&format!("{} writes `", framework.program));
+        output.fails(2).stderr_has(&format!("{} writes `", framework.program));
         assert_eq!(work.read(".git/hooks/pre-commit"), before);
         output.stderr_has("git kustomize-localize help hook");
     }
@@ -180,13 +165,8 @@ fn what_is_not_locked_is_locked_and_not_committed_yet() {
         let hooks = fs::read_to_string(sandbox.path("hooks/.pre-commit-hooks.yaml")).unwrap();
         let (_, lock) = hooks.split_once("- id: kustomize-localize-lock\n").unwrap();
         let lock = lock.replace("language: rust", "language: system");
-        let ours = format!(
-            "repos:\n  - repo: local\n    hooks:\n    - id: lock\n{}",
-            indented(&lock)
-        );
-        let configuration = work
-            .read(".pre-commit-config.yaml")
-            .replace("repos:\n", &ours);
+        let ours = format!("repos:\n  - repo: local\n    hooks:\n    - id: lock\n{}", indented(&lock));
+        let configuration = work.read(".pre-commit-config.yaml").replace("repos:\n", &ours);
         stage(work, ".pre-commit-config.yaml", &configuration);
         let upstream = sandbox.repo("upstream/acme/remote.git");
         let base = format!("file://{}/", sandbox.path("upstream").display());
@@ -201,10 +181,7 @@ fn what_is_not_locked_is_locked_and_not_committed_yet() {
             let output = work.try_git(&["commit", "-m", version]);
             output.fails(1);
             let said = format!("{}{}", output.stdout, output.stderr);
-            assert!(
-                said.contains("Failed") && said.contains("  added https:"),
-                "{said}"
-            );
+            assert!(said.contains("Failed") && said.contains("  added https:"), "{said}");
             assert_eq!(work.id("HEAD"), head);
             work.git(&["add", "kustomize-localize.lock"]);
             work.git(&["commit", "-m", version]);
@@ -227,11 +204,7 @@ fn the_hook_that_is_compiled_works() {
         fs::remove_file(sandbox.path("bin/git-kustomize-localize")).unwrap();
         for name in ["CARGO_HOME", "RUSTUP_HOME"] {
             let home = std::env::home_dir().unwrap();
-            let default = home.join(if name == "CARGO_HOME" {
-                ".cargo"
-            } else {
-                ".rustup"
-            });
+            let default = home.join(if name == "CARGO_HOME" { ".cargo" } else { ".rustup" });
             sandbox.set(name, std::env::var_os(name).unwrap_or(default.into()));
         }
         // As it is, but for what takes most of the time.
@@ -253,10 +226,7 @@ fn the_hook_that_is_compiled_works() {
         let mut install = sandbox.command(framework.program, work.path());
         let status = install.arg("install-hooks").status().unwrap();
         assert!(status.success(), "{}", framework.program);
-        framework
-            .run(&["run", "--all-files", "--verbose"])
-            .success()
-            .stdout_has("checked 1 kustomization");
+        framework.run(&["run", "--all-files", "--verbose"]).success().stdout_has("checked 1 kustomization");
         stage(work, ROOT, REMOTE);
         framework.refused(&work.try_git(&["commit", "-m", "x"]), "remote-reference");
     }

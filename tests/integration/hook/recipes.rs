@@ -154,11 +154,7 @@ impl Hosting {
         sandbox.set("GITHUB_SERVER_URL", server.url().trim_end_matches('/'));
         sandbox.set("GITHUB_REPOSITORY", "owner/repository");
         sandbox.set("GITHUB_OUTPUT", sandbox.path("output"));
-        Hosting {
-            sandbox: sandbox.clone(),
-            server,
-            origin,
-        }
+        Hosting { sandbox: sandbox.clone(), server, origin }
     }
 
     /// Returns what `actions/checkout` leaves of a branch.
@@ -205,13 +201,9 @@ fn the_branch_follows_also_when_two_jobs_run_at_once() {
         ),
     );
     // It begins again, and finds a newer `main` localized: it does not take the branch back.
-    run(&project, &slow, &localize)
-        .fails(2)
-        .stderr_has("which is newer than HEAD");
+    run(&project, &slow, &localize).fails(2).stderr_has("which is newer than HEAD");
     assert_eq!(origin.id("localized/main"), fast.id("localized/main"));
-    run(&project, &slow, &localize)
-        .success()
-        .stdout_has("nothing to do");
+    run(&project, &slow, &localize).success().stdout_has("nothing to do");
     run(&project, &slow, &verify).success();
     let log = origin.git(&["log", "--first-parent", "--format=%H", "localized/main"]);
     assert!(log.contains(&tip), "{log}");

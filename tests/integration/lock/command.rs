@@ -10,21 +10,9 @@ const LOCK: &str = "kustomize-localize.lock";
 /// another one; one overlay names a file. Everything is staged, nothing is committed.
 fn world() -> World {
     let world = World::acme();
-    root(
-        &world,
-        "base",
-        "resources:\n- https://github.com/acme/lib//web?ref=v1\n",
-    );
-    root(
-        &world,
-        "overlays/dev",
-        "resources:\n- ../../base\n- https://files.example.com/v1/app.yaml\n",
-    );
-    root(
-        &world,
-        "overlays/prod",
-        "resources:\n- ../../base\nnamePrefix: prod-\n",
-    );
+    root(&world, "base", "resources:\n- https://github.com/acme/lib//web?ref=v1\n");
+    root(&world, "overlays/dev", "resources:\n- ../../base\n- https://files.example.com/v1/app.yaml\n");
+    root(&world, "overlays/prod", "resources:\n- ../../base\nnamePrefix: prod-\n");
     world.work.git(&["add", "--all"]);
     world
 }
@@ -100,26 +88,17 @@ fn it_holds_what_localizing_would_bring_in() {
     output
         .success()
         .stdout_has("wrote kustomize-localize.lock: it holds 3 remote references\n")
-        .stdout_has(&format!(
-            "  added https://files.example.com/v1/app.yaml {app}\n"
-        ))
-        .stdout_has(&format!(
-            "  added https://github.com/acme/deep?ref=v1 {}\n",
-            short(id(&world, "acme/deep"))
-        ))
+        .stdout_has(&format!("  added https://files.example.com/v1/app.yaml {app}\n"))
+        .stdout_has(&format!("  added https://github.com/acme/deep?ref=v1 {}\n", short(id(&world, "acme/deep"))))
         .stdout_has("  to stage it: git add -f -- :/kustomize-localize.lock\n");
     assert_eq!(read(&world), expected(&world));
     before.assert_same(&but_the_lock(&world.work));
 
     // Once more, with no server to ask.
-    world
-        .server
-        .route("https://files.example.com/v1/app.yaml", Reply::status(404));
+    world.server.route("https://files.example.com/v1/app.yaml", Reply::status(404));
     world.sandbox.set("GIT_ALLOW_PROTOCOL", "none");
     let again = world.work.run_unchanged(&["lock"]);
-    again
-        .success()
-        .stdout_has("nothing to do: kustomize-localize.lock holds 3 remote references\n");
+    again.success().stdout_has("nothing to do: kustomize-localize.lock holds 3 remote references\n");
 }
 
 #[test]
@@ -132,11 +111,7 @@ fn needed_entries_stay_and_stale_ones_go() {
     upstream.write("web/map.yaml", config_map("moved"));
     upstream.commit("moved");
     upstream.git(&["tag", "-f", "v1"]);
-    root(
-        &world,
-        "overlays/dev",
-        "resources:\n- ../../base\n- https://github.com/acme/lib//other?ref=v1\n",
-    );
+    root(&world, "overlays/dev", "resources:\n- ../../base\n- https://github.com/acme/lib//other?ref=v1\n");
     let output = run(&world, &[]);
     output
         .success()
@@ -145,10 +120,7 @@ fn needed_entries_stay_and_stale_ones_go() {
         .stdout_has("  added other of https://github.com/acme/lib?ref=v1\n")
         .lacks("moved");
     let lock = read(&world);
-    assert!(
-        lock.contains(&format!("commit: {lib}\n    paths: [other, web]\n")),
-        "{lock}"
-    );
+    assert!(lock.contains(&format!("commit: {lib}\n    paths: [other, web]\n")), "{lock}");
     // A reference that was named through it goes with it.
     root(&world, "base", "namePrefix: a-\n");
     root(&world, "overlays/dev", "namePrefix: b-\n");
@@ -160,20 +132,14 @@ fn needed_entries_stay_and_stale_ones_go() {
         .stdout_has("  dropped https://github.com/acme/lib?ref=v1 ");
     assert!(!read(&world).contains("remotes"));
     let output = run(&world, &[]);
-    output
-        .success()
-        .stdout_has("nothing to do: nothing remote is referenced\n");
+    output.success().stdout_has("nothing to do: nothing remote is referenced\n");
 }
 
 #[test]
 fn nothing_remote_needs_no_lock() {
     let world = World::new();
     world.commit(&[("kustomization.yaml", "namePrefix: a-\n")]);
-    world
-        .work
-        .run_unchanged(&["lock"])
-        .success()
-        .stdout_has("nothing to do: nothing remote is referenced\n");
+    world.work.run_unchanged(&["lock"]).success().stdout_has("nothing to do: nothing remote is referenced\n");
 }
 
 #[test]
@@ -192,12 +158,7 @@ fn an_unresolvable_reference_does_not_block_the_others() {
         .stderr_has("404")
         .stderr_has("overlays/prod/kustomization.yaml:3:3: resources[1]: cannot fetch https://github.com/acme/none?ref=v1")
         .stderr_has("overlays/prod/kustomization.yaml:4:3: resources[2]: `https://github.com/acme/lib//nowhere?ref=v1`: there is no directory `nowhere`");
-    assert!(
-        output
-            .stderr
-            .contains("error: 3 of 6 remote references could not be resolved\nhint: "),
-        "{output:?}"
-    );
+    assert!(output.stderr.contains("error: 3 of 6 remote references could not be resolved\nhint: "), "{output:?}");
     assert_eq!(read(&world), expected(&world));
     // No output claims that it is done while it is not, and the gate stays closed.
     let json = run(&world, &["--format", "json"]);
@@ -209,9 +170,7 @@ fn an_unresolvable_reference_does_not_block_the_others() {
     assert_eq!(errors[1]["file"], "overlays/prod/kustomization.yaml");
     let again = run(&world, &["-q"]);
     assert_eq!(again.fails(1).stdout, "");
-    run(&world, &[])
-        .fails(1)
-        .stdout_has("kustomize-localize.lock not changed: it holds 3 remote references\n");
+    run(&world, &[]).fails(1).stdout_has("kustomize-localize.lock not changed: it holds 3 remote references\n");
     world.work.git(&["add", "--all"]);
     let check = world.work.run(&["check"]);
     assert_eq!(check.fails(1).stdout.matches("error[remote-ref").count(), 3);
@@ -227,11 +186,7 @@ fn an_unresolvable_reference_does_not_block_the_others() {
 fn a_first_lock_that_would_hold_nothing_is_not_written() {
     let world = world();
     for directory in ["overlays/dev", "overlays/prod", "base"] {
-        root(
-            &world,
-            directory,
-            "resources: ['https://files.example.com/gone.yaml']\n",
-        );
+        root(&world, directory, "resources: ['https://files.example.com/gone.yaml']\n");
     }
     run(&world, &[])
         .fails(1)
@@ -247,10 +202,7 @@ fn an_unresolvable_reference_of_an_upstream_has_its_chain() {
         "acme/bad",
         &[
             ("app/kustomization.yaml", "resources: [../base]\n"),
-            (
-                "base/kustomization.yaml",
-                "resources: ['https://files.example.com/gone.yaml']\n",
-            ),
+            ("base/kustomization.yaml", "resources: ['https://files.example.com/gone.yaml']\n"),
             ("broken/kustomization.yaml", "resources: [\n"),
         ],
     );
@@ -268,25 +220,19 @@ fn an_unresolvable_reference_of_an_upstream_has_its_chain() {
         .stderr_has("error: 2 of 6 remote references could not be resolved\n");
     let lock = read(&world);
     // An upstream that cannot be read is not locked.
-    assert!(
-        lock.contains("acme/bad\n") && !lock.contains("broken"),
-        "{lock}"
-    );
+    assert!(lock.contains("acme/bad\n") && !lock.contains("broken"), "{lock}");
     let json = run(&world, &["--format", "json"]);
     let json: serde_yaml::Value = serde_yaml::from_str(&json.fails(1).stdout).unwrap();
     let errors = json["errors"].as_sequence().unwrap();
     let of_upstream = |error: &serde_yaml::Value| {
         error["url"] == "https://github.com/acme/bad?ref=v1"
-            && ["base/kustomization.yaml", "broken/kustomization.yaml"]
-                .contains(&error["file"].as_str().unwrap())
+            && ["base/kustomization.yaml", "broken/kustomization.yaml"].contains(&error["file"].as_str().unwrap())
             && error["chain"][0].get("url").is_none()
             && error["chain"][0]["file"] == "overlays/prod/kustomization.yaml"
     };
     assert!(errors.iter().all(of_upstream), "{errors:?}");
     let chains = errors.iter();
-    let mut lengths: Vec<usize> = chains
-        .map(|error| error["chain"].as_sequence().unwrap().len())
-        .collect();
+    let mut lengths: Vec<usize> = chains.map(|error| error["chain"].as_sequence().unwrap().len()).collect();
     lengths.sort_unstable();
     assert_eq!(lengths, [1, 2]);
 }
@@ -294,18 +240,9 @@ fn an_unresolvable_reference_of_an_upstream_has_its_chain() {
 #[test]
 fn a_reference_behind_which_something_could_not_be_resolved_is_not_fulfilled() {
     let world = world();
-    world.upstream_of(
-        "acme/bad",
-        &[(
-            "app/kustomization.yaml",
-            "resources: ['https://files.example.com/late.yaml']\n",
-        )],
-    );
-    root(
-        &world,
-        "overlays/prod",
-        "resources:\n- ../../base\n- https://github.com/acme/bad//app?ref=v1\n",
-    );
+    world
+        .upstream_of("acme/bad", &[("app/kustomization.yaml", "resources: ['https://files.example.com/late.yaml']\n")]);
+    root(&world, "overlays/prod", "resources:\n- ../../base\n- https://github.com/acme/bad//app?ref=v1\n");
     let late = "https://files.example.com/late.yaml";
     let failing = |args: &[&str]| {
         world
@@ -324,20 +261,14 @@ fn a_reference_behind_which_something_could_not_be_resolved_is_not_fulfilled() {
     // It is requested and reported again, unless nothing leads there.
     failing(&["lock"]);
     failing(&["lock", "overlays/prod"]);
-    run(&world, &["overlays/dev"])
-        .success()
-        .stdout_has("nothing to do");
+    run(&world, &["overlays/dev"]).success().stdout_has("nothing to do");
     assert_eq!(read(&world), lock);
     world.work.commit("locked");
     let chain = format!(
         "`https://github.com/acme/bad//app?ref=v1` is locked, but what is at {late} behind it could not be resolved: https://github.com/acme/bad//app?ref=v1 > {late}"
     );
     let check = world.work.run(&["check", "--rev", "HEAD"]);
-    check
-        .fails(1)
-        .stdout_has("overlays/prod/kustomization.yaml:3:3")
-        .stdout_has("remote-reference")
-        .stdout_has(&chain);
+    check.fails(1).stdout_has("overlays/prod/kustomization.yaml:3:3").stdout_has("remote-reference").stdout_has(&chain);
     // Where something is localized there is a record to verify.
     let dev = ["vendor", "--no-verify", "overlays/dev"];
     world.work.run(&dev).success();
@@ -356,9 +287,7 @@ fn a_reference_behind_which_something_could_not_be_resolved_is_not_fulfilled() {
     assert_eq!(read(&world), lock);
 
     world.file(late, config_map("late"));
-    run(&world, &[])
-        .success()
-        .stdout_has(&format!("  added {late} "));
+    run(&world, &[]).success().stdout_has(&format!("  added {late} "));
     assert!(!read(&world).contains("left:"));
     world.work.commit("mended");
     world.work.run(&["check"]).success();
@@ -373,15 +302,9 @@ fn an_entry_that_cannot_be_asked_again_stays() {
     // None of it is available any more, and something new is named.
     std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
     std::fs::remove_dir_all(world.sandbox.path("upstream/acme/lib")).unwrap();
-    world
-        .server
-        .route("https://files.example.com/v1/app.yaml", Reply::status(404));
+    world.server.route("https://files.example.com/v1/app.yaml", Reply::status(404));
     world.file("https://files.example.com/new.yaml", config_map("new"));
-    root(
-        &world,
-        "overlays/prod",
-        "resources:\n- ../../base\n- https://files.example.com/new.yaml\n",
-    );
+    root(&world, "overlays/prod", "resources:\n- ../../base\n- https://files.example.com/new.yaml\n");
     run(&world, &[])
         .fails(1)
         .stdout_has("  added https://files.example.com/new.yaml ")
@@ -410,21 +333,9 @@ fn help_fits_why_it_could_not_be_resolved() {
             "hint: list what there is: git ls-remote https://github.com/acme/lib",
             "github.com/acme/lib/web, reason: TODO}",
         ),
-        (
-            format!("{lib}//ohter?ref=v1"),
-            "hint: did you mean `other`?",
-            "github.com/acme/lib/ohter, reason: TODO}",
-        ),
-        (
-            format!("https://github.com/{gone}v1"),
-            "",
-            "github.com/acme/nowhere/web, reason: TODO}",
-        ),
-        (
-            format!("https://github.com/{gone}{none}"),
-            "",
-            "github.com/acme/nowhere/web, reason: TODO}",
-        ),
+        (format!("{lib}//ohter?ref=v1"), "hint: did you mean `other`?", "github.com/acme/lib/ohter, reason: TODO}"),
+        (format!("https://github.com/{gone}v1"), "", "github.com/acme/nowhere/web, reason: TODO}"),
+        (format!("https://github.com/{gone}{none}"), "", "github.com/acme/nowhere/web, reason: TODO}"),
         // What may be there tomorrow is not to be left.
         (
             "https://127.0.0.1:1/acme/lib//web?ref=v1".to_owned(),
@@ -450,54 +361,30 @@ fn help_fits_why_it_could_not_be_resolved() {
     }
     // A target is no reference.
     let target = |url: &str| world.work.run(&[url, "out", "--no-commit"]);
-    target("https://github.com/acme/nowhere//web?ref=v1")
-        .fails(2)
-        .lacks("leave it remote");
-    target("https://github.com/acme/lib//ohter?ref=v1")
-        .fails(2)
-        .stderr_has("hint: did you mean `other`?");
+    target("https://github.com/acme/nowhere//web?ref=v1").fails(2).lacks("leave it remote");
+    target("https://github.com/acme/lib//ohter?ref=v1").fails(2).stderr_has("hint: did you mean `other`?");
 }
 
 #[test]
 fn paths_say_where_to_begin() {
     let world = world();
     let prod = run(&world, &["overlays/prod"]);
-    prod.success()
-        .stdout_has("it holds 2 remote references")
-        .lacks("app.yaml");
+    prod.success().stdout_has("it holds 2 remote references").lacks("app.yaml");
     let dev = run(&world, &["--", ":/overlays/dev"]);
-    dev.success()
-        .stdout_has("it holds 3 remote references")
-        .lacks("dropped");
+    dev.success().stdout_has("it holds 3 remote references").lacks("dropped");
     assert_eq!(read(&world), expected(&world));
     // Unreferenced entries go, entries that others reference stay, and references of others are not requested.
-    root(
-        &world,
-        "overlays/dev",
-        "resources: ['https://files.example.com/gone.yaml']\n",
-    );
-    root(
-        &world,
-        "overlays/prod",
-        "resources: ['https://github.com/acme/lib//other?ref=v1']\n",
-    );
+    root(&world, "overlays/dev", "resources: ['https://files.example.com/gone.yaml']\n");
+    root(&world, "overlays/prod", "resources: ['https://github.com/acme/lib//other?ref=v1']\n");
     let prod = run(&world, &["overlays/prod/kustomization.yaml"]);
     prod.success()
         .stdout_has("  dropped https://files.example.com/v1/app.yaml ")
         .stdout_has("it holds 2 remote references");
     assert!(read(&world).contains("paths: [other, web]"));
-    run(&world, &["overlays/prod"])
-        .success()
-        .stdout_has("nothing to do");
-    run(&world, &["overlays/dev"])
-        .fails(1)
-        .stderr_has("error: 1 of 1 remote reference could not be resolved\n");
-    world
-        .refused(&["lock", "nowhere"])
-        .stderr_has("there is no `nowhere` here");
-    world
-        .work
-        .write(".kustomize-localize", "exclude: [overlays/dev]\n");
+    run(&world, &["overlays/prod"]).success().stdout_has("nothing to do");
+    run(&world, &["overlays/dev"]).fails(1).stderr_has("error: 1 of 1 remote reference could not be resolved\n");
+    world.refused(&["lock", "nowhere"]).stderr_has("there is no `nowhere` here");
+    world.work.write(".kustomize-localize", "exclude: [overlays/dev]\n");
     world
         .refused(&["lock", "overlays/dev"])
         .stderr_has("every kustomization in `overlays/dev` is excluded by `.kustomize-localize`");
@@ -516,9 +403,7 @@ fn trouble_in_the_tree_keeps_nothing_else_from_being_locked() {
     output
         .success()
         .stdout_has("1 reference not followed, which `git kustomize-localize check` explains")
-        .stdout_has(
-            "overlays/prod/kustomization.yaml:3:3: resources[1]: `missing.yaml` does not exist",
-        );
+        .stdout_has("overlays/prod/kustomization.yaml:3:3: resources[1]: `missing.yaml` does not exist");
     let lock = read(&world);
     assert!(lock.contains("paths: [other, web]"), "{lock}");
 
@@ -529,11 +414,7 @@ fn trouble_in_the_tree_keeps_nothing_else_from_being_locked() {
         .success()
         .stdout_has("nothing to do: kustomize-localize.lock holds 3 remote references")
         .stdout_has("not followed");
-    root(
-        &world,
-        "new",
-        "resources: ['https://files.example.com/new.yaml']\n",
-    );
+    root(&world, "new", "resources: ['https://files.example.com/new.yaml']\n");
     world.file("https://files.example.com/new.yaml", config_map("new"));
     let output = run(&world, &[]);
     output.success().stdout_has("it holds 4 remote references");
@@ -547,21 +428,14 @@ fn a_root_without_a_ref_is_locked_as_a_branch_is() {
     let lib = id(&world, "acme/lib");
     run(&world, &[]).success();
     let lock = read(&world);
-    assert!(
-        lock.contains(&format!(
-            "url: https://github.com/acme/lib\n    commit: {lib}\n"
-        )),
-        "{lock}"
-    );
+    assert!(lock.contains(&format!("url: https://github.com/acme/lib\n    commit: {lib}\n")), "{lock}");
     run(&world, &[]).success().stdout_has("nothing to do");
 }
 
 #[test]
 fn roots_that_the_configuration_leaves_out_are_no_starting_points() {
     let world = world();
-    world
-        .work
-        .write(".kustomize-localize", "exclude: ['overlays/dev']\n");
+    world.work.write(".kustomize-localize", "exclude: ['overlays/dev']\n");
     run(&world, &[]).success();
     let lock = read(&world);
     assert!(!lock.contains("files.example.com"), "{lock}");
@@ -578,11 +452,7 @@ fn offline_takes_what_the_cache_holds() {
         .stderr_has("https://github.com/acme/lib: `v1` cannot be resolved offline")
         .stderr_has("hint: run once without `--offline`");
     run(&world, &[]).success();
-    root(
-        &world,
-        "overlays/prod",
-        "resources:\n- https://github.com/acme/lib//other?ref=v1\n",
-    );
+    root(&world, "overlays/prod", "resources:\n- https://github.com/acme/lib//other?ref=v1\n");
     run(&world, &["--offline"]).success();
     assert!(read(&world).contains("paths: [other, web]"));
 }
@@ -607,19 +477,12 @@ fn it_works_from_any_directory_and_in_a_linked_worktree() {
 fn a_lock_that_is_none_is_not_written_over() {
     let world = world();
     world.work.write(LOCK, "version: 1\nremotes: 5\n");
-    world
-        .refused(&["lock"])
-        .stderr_has("kustomize-localize.lock:2")
-        .stderr_has("restore it from git");
+    world.refused(&["lock"]).stderr_has("kustomize-localize.lock:2").stderr_has("restore it from git");
     world.work.write(LOCK, "version: 1\ntarget: overlays/dev\n");
-    world
-        .refused(&["lock"])
-        .stderr_has("is that of a copy of `overlays/dev`");
+    world.refused(&["lock"]).stderr_has("is that of a copy of `overlays/dev`");
     world.work.remove(LOCK);
     world.work.symlink(LOCK, "elsewhere");
-    world
-        .refused(&["lock"])
-        .stderr_has("`kustomize-localize.lock` is not a regular file");
+    world.refused(&["lock"]).stderr_has("`kustomize-localize.lock` is not a regular file");
 }
 
 #[test]
@@ -628,29 +491,17 @@ fn without_a_working_tree_there_is_nothing_to_lock() {
     let nowhere = world.sandbox.path("nowhere");
     std::fs::create_dir(&nowhere).unwrap();
     let output = world.sandbox.run(&nowhere, &["lock"]);
-    output
-        .fails(2)
-        .stderr_has("this is not a git repository, so there is no place for a lock");
-    world
-        .work
-        .git(&["clone", "-q", "--bare", ".", "../bare.git"]);
-    let output = world
-        .sandbox
-        .run(&world.sandbox.path("bare.git"), &["lock"]);
-    output
-        .fails(2)
-        .stderr_has("this repository has no working tree");
+    output.fails(2).stderr_has("this is not a git repository, so there is no place for a lock");
+    world.work.git(&["clone", "-q", "--bare", ".", "../bare.git"]);
+    let output = world.sandbox.run(&world.sandbox.path("bare.git"), &["lock"]);
+    output.fails(2).stderr_has("this repository has no working tree");
 }
 
 #[test]
 fn secrets_are_not_written() {
     let world = world();
     world.file("https://files.example.com/s.yaml", config_map("s"));
-    root(
-        &world,
-        "overlays/prod",
-        "resources:\n- https://user:hunter2@files.example.com/s.yaml\n",
-    );
+    root(&world, "overlays/prod", "resources:\n- https://user:hunter2@files.example.com/s.yaml\n");
     let output = run(&world, &["-v"]);
     output.success().lacks("hunter2");
     assert!(!read(&world).contains("hunter2"));
@@ -661,22 +512,16 @@ fn secrets_are_not_written() {
 fn an_upstream_that_fails_is_told_once_with_all_that_name_it() {
     let world = world();
     for name in ["one", "two"] {
-        let text = format!(
-            "resources: ['https://127.0.0.1:1/acme/lib//{name}?ref=v1', 'https://127.0.0.1:1/{name}.yaml']\n"
-        );
-        world
-            .work
-            .write(&format!("overlays/{name}/kustomization.yaml"), text);
+        let text =
+            format!("resources: ['https://127.0.0.1:1/acme/lib//{name}?ref=v1', 'https://127.0.0.1:1/{name}.yaml']\n");
+        world.work.write(&format!("overlays/{name}/kustomization.yaml"), text);
     }
     let output = run(&world, &[]);
     output
         .fails(1)
         .stderr_has("  at overlays/one/kustomization.yaml:1:13: resources[0]\n")
         .stderr_has("  at overlays/two/kustomization.yaml:1:13: resources[0]\n");
-    for message in [
-        "could not fetch https://127.0.0.1:1/acme/lib: ",
-        "cannot connect to 127.0.0.1:1: ",
-    ] {
+    for message in ["could not fetch https://127.0.0.1:1/acme/lib: ", "cannot connect to 127.0.0.1:1: "] {
         assert_eq!(output.stderr.matches(message).count(), 1, "{output:?}");
     }
 }
@@ -689,13 +534,9 @@ fn many_upstreams_that_fail_are_told_on_a_screen() {
     let mut text = "resources:\n".to_owned();
     for upstream in 0..12 {
         for reference in 0..9 {
-            text.push_str(&format!(
-                "- https://github.com/gone/r{upstream}//base?ref=v{reference}\n"
-            ));
+            text.push_str(&format!("- https://github.com/gone/r{upstream}//base?ref=v{reference}\n"));
         }
-        text.push_str(&format!(
-            "- https://github.com/acme/lib//nowhere{upstream}?ref=v1\n"
-        ));
+        text.push_str(&format!("- https://github.com/acme/lib//nowhere{upstream}?ref=v1\n"));
     }
     world.work.write("app/kustomization.yaml", text);
     let output = world.work.run(&["lock"]);
@@ -735,16 +576,10 @@ fn the_printed_entries_let_all_that_cannot_be_resolved_stay() {
         "https://files.example.com/gone.yaml".to_owned(),
     ];
     let text: String = urls.iter().map(|url| format!("- {url}\n")).collect();
-    world.commit(&[(
-        "overlays/odd/kustomization.yaml",
-        &format!("resources:\n{text}"),
-    )]);
+    world.commit(&[("overlays/odd/kustomization.yaml", &format!("resources:\n{text}"))]);
     let output = run(&world, &[]);
     let output = output.fails(1);
-    let (_, entries) = output
-        .stderr
-        .split_once("add to `allow` in `.kustomize-localize`:\n")
-        .unwrap();
+    let (_, entries) = output.stderr.split_once("add to `allow` in `.kustomize-localize`:\n").unwrap();
     // One for each repository, and one for the file.
     assert_eq!(entries.lines().count(), 4, "{output:?}");
     let entries = entries.replace("reason: TODO", "reason: they are gone");

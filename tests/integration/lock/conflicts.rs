@@ -11,14 +11,9 @@ fn url(name: &str) -> String {
 
 /// Writes a root that names these files, and locks it.
 fn locked(world: &World, root: &str, names: &[&str]) {
-    let list: String = names
-        .iter()
-        .map(|name| format!("- {}\n", url(name)))
-        .collect();
+    let list: String = names.iter().map(|name| format!("- {}\n", url(name))).collect();
     let text = format!("resources:\n{list}");
-    world
-        .work
-        .write(&format!("{root}/kustomization.yaml"), text);
+    world.work.write(&format!("{root}/kustomization.yaml"), text);
     world.work.run(&["lock"]).success();
     world.work.commit(root);
 }
@@ -64,9 +59,7 @@ fn resolve(world: &World, expected: &[&str]) {
         .stdout_has("merged both sides of the conflict")
         .stdout_has("  to stage it: git add -f -- :/kustomize-localize.lock\n");
     assert_eq!(urls(world), expected);
-    world
-        .work
-        .git(&["add", "-f", "--", ":/kustomize-localize.lock"]);
+    world.work.git(&["add", "-f", "--", ":/kustomize-localize.lock"]);
     world.work.run(&["check"]).success();
     let again = world.work.run(&["lock"]);
     again.success().stdout_has("nothing to do");
@@ -74,31 +67,18 @@ fn resolve(world: &World, expected: &[&str]) {
 
 fn urls(world: &World) -> Vec<String> {
     let lock = world.work.read(LOCK);
-    let lines = lock
-        .lines()
-        .filter_map(|line| line.strip_prefix("  - url: "));
+    let lines = lock.lines().filter_map(|line| line.strip_prefix("  - url: "));
     let names = lines.filter_map(|url| url.strip_prefix("https://files.example.com/"));
-    names
-        .map(|name| name.trim_end_matches(".yaml").to_owned())
-        .collect()
+    names.map(|name| name.trim_end_matches(".yaml").to_owned()).collect()
 }
 
 #[test]
 fn a_merge_is_resolved_from_both_sides() {
     // A lock that both sides added is resolved, too.
-    for (style, base) in [
-        ("merge", true),
-        ("diff3", true),
-        ("zdiff3", true),
-        ("merge", false),
-    ] {
+    for (style, base) in [("merge", true), ("diff3", true), ("zdiff3", true), ("merge", false)] {
         let world = parted(style, base);
         world.work.try_git(&["merge", "topic"]).fails(1);
-        let both: &[&str] = if base {
-            &["b", "n", "o", "z"]
-        } else {
-            &["n", "o"]
-        };
+        let both: &[&str] = if base { &["b", "n", "o", "z"] } else { &["n", "o"] };
         resolve(&world, both);
     }
 }
@@ -113,12 +93,8 @@ fn markers_that_were_committed_are_refused() {
         .run(&["lock"])
         .fails(2)
         .stderr_has("holds a merge conflict that git takes for resolved")
-        .stderr_has(
-            "git checkout HEAD^ -- :/kustomize-localize.lock && git kustomize-localize lock",
-        );
-    world
-        .work
-        .git(&["checkout", "HEAD^", "--", ":/kustomize-localize.lock"]);
+        .stderr_has("git checkout HEAD^ -- :/kustomize-localize.lock && git kustomize-localize lock");
+    world.work.git(&["checkout", "HEAD^", "--", ":/kustomize-localize.lock"]);
     world.work.run(&["lock"]).success();
     assert_eq!(urls(&world), ["b", "n", "o", "z"]);
 }
@@ -133,12 +109,8 @@ fn a_rebase_is_resolved_from_both_sides() {
         stops += 1;
         assert!(stops < 4, "{output:?}");
         world.work.run(&["lock"]).success();
-        world
-            .work
-            .git(&["add", "-f", "--", ":/kustomize-localize.lock"]);
-        output = world
-            .work
-            .try_git(&["-c", "core.editor=true", "rebase", "--continue"]);
+        world.work.git(&["add", "-f", "--", ":/kustomize-localize.lock"]);
+        output = world.work.try_git(&["-c", "core.editor=true", "rebase", "--continue"]);
     }
     assert!(stops > 0);
     assert_eq!(urls(&world), ["b", "n", "o", "z"]);
@@ -174,13 +146,7 @@ fn conflicting_entries_are_left_to_update() {
     world.file(&url("a"), config_map("four"));
     world.work.run(&["update", &url("a")]).success();
     // Conflicts that were resolved by hand are not resolved again.
-    world
-        .work
-        .run(&["lock"])
-        .success()
-        .stdout_has("nothing to do");
-    world
-        .work
-        .git(&["add", "-f", "--", ":/kustomize-localize.lock"]);
+    world.work.run(&["lock"]).success().stdout_has("nothing to do");
+    world.work.git(&["add", "-f", "--", ":/kustomize-localize.lock"]);
     world.work.run(&["check"]).success();
 }

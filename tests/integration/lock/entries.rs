@@ -13,9 +13,7 @@ const CHARTS: &str = "https://charts.example.com/stable";
 /// A lock that holds each of the URLs.
 fn lock() -> String {
     let (digest, commit) = ("0".repeat(64), "1".repeat(40));
-    let git = |url: &str| {
-        format!("- {{url: \"{url}\", ref: v1, commit: \"{commit}\", paths: [\".\", a]}}\n")
-    };
+    let git = |url: &str| format!("- {{url: \"{url}\", ref: v1, commit: \"{commit}\", paths: [\".\", a]}}\n");
     format!(
         "version: 1\nremotes:\n- {{url: \"{FILE}\", sha256: \"{digest}\", size: 1}}\n{}{}\
          - {{url: \"{CHARTS}\", chart: web, version: 1.2.3, sha256: \"{digest}\", size: 1}}\n",
@@ -36,10 +34,7 @@ fn files(url: &str) -> Vec<(&'static str, String)> {
         ("resources", format!("resources: [{text}]\n")),
         ("patches", format!("patches: [{{path: {text}}}]\n")),
         ("crds", format!("crds: [{text}]\n")),
-        (
-            "files",
-            format!("configMapGenerator: [{{name: a, files: [{entry}]}}]\n"),
-        ),
+        ("files", format!("configMapGenerator: [{{name: a, files: [{entry}]}}]\n")),
         ("inline", format!("transformers: [\"{plugin}\"]\n")),
     ]
 }
@@ -60,9 +55,8 @@ fn charts(url: &str) -> Vec<(&'static str, String)> {
 
 /// Returns what a client requests instead of a URL that looks the same, or is the same in the lock.
 fn others(url: &str) -> Vec<String> {
-    let mut others: Vec<String> = [" ", "\u{a0}", "\u{3000}", "\u{2003}", "#", "#x"]
-        .map(|end| format!("{url}{end}"))
-        .into();
+    let mut others: Vec<String> =
+        [" ", "\u{a0}", "\u{3000}", "\u{2003}", "#", "#x"].map(|end| format!("{url}{end}")).into();
     if let Some(rest) = url.strip_prefix("https://") {
         others.extend(["evil@", "@", "evil%40"].map(|user| format!("https://{user}{rest}")));
     }
@@ -79,11 +73,7 @@ fn an_entry_is_for_what_kustomize_requests() {
         let mut errors = findings.iter().filter(|one| one["severity"] == "error");
         assert_eq!(memory.checked().status() == 0, errors.clone().count() == 0);
         let is_unsafe = errors.any(|one| one["rule"] == "unsafe-reference");
-        assert_eq!(
-            memory.checked().status() == 1,
-            is_unsafe,
-            "{what}: {findings:?}"
-        );
+        assert_eq!(memory.checked().status() == 1, is_unsafe, "{what}: {findings:?}");
         is_unsafe
     };
     let of = |url: &str, named: &dyn Fn(&str) -> Vec<(&'static str, String)>| {
@@ -127,38 +117,22 @@ fn directories_that_a_change_adds_are_new_in_the_lock() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
     repo.write(LOCK, lock());
-    repo.write(
-        "kustomization.yaml",
-        format!("resources: ['{GIT}//a?ref=v1']\n"),
-    );
+    repo.write("kustomization.yaml", format!("resources: ['{GIT}//a?ref=v1']\n"));
     repo.commit("locked");
     repo.write(LOCK, lock().replacen("a]", "a, b/c]", 1));
-    repo.write(
-        "kustomization.yaml",
-        format!("resources: ['{GIT}//a?ref=v1', '{GIT}//b/c?ref=v1']\n"),
-    );
+    repo.write("kustomization.yaml", format!("resources: ['{GIT}//a?ref=v1', '{GIT}//b/c?ref=v1']\n"));
     repo.commit("more of it");
     let args = ["check", "--rev", "HEAD", "--base", "HEAD^"];
     let output = repo.run(&args);
-    let line = format!(
-        "kustomize-localize.lock:4: {GIT}//b/c?ref=v1 gitCommit:{}",
-        "1".repeat(40)
-    );
-    output
-        .success()
-        .stdout_has(&format!("new in the lock: {line}\n"));
+    let line = format!("kustomize-localize.lock:4: {GIT}//b/c?ref=v1 gitCommit:{}", "1".repeat(40));
+    output.success().stdout_has(&format!("new in the lock: {line}\n"));
     assert_eq!(output.stdout.matches("new in the lock").count(), 1);
     let output = repo.run(&[&args[..], &["--format=json"]].concat());
     let report: Value = serde_json::from_str(&output.success().stdout).unwrap();
-    assert_eq!(
-        report["new_locked"][0]["remote"],
-        format!("{GIT}//b/c?ref=v1")
-    );
+    assert_eq!(report["new_locked"][0]["remote"], format!("{GIT}//b/c?ref=v1"));
     assert_eq!(report["new_locked"][0]["line"], 4);
     // What it no longer holds is not new.
-    repo.run(&["check", "--rev", "HEAD^", "--base", "HEAD"])
-        .success()
-        .lacks("new in the lock");
+    repo.run(&["check", "--rev", "HEAD^", "--base", "HEAD"]).success().lacks("new in the lock");
 }
 
 /// The system follows a link before it climbs; whoever joins paths as text sees another program.
@@ -225,18 +199,16 @@ fn check_and_localize_agree_on_what_is_locked() {
     work.run(&["lock"]).success();
     work.commit("locked");
     work.run(&["check"]).success();
-    work.run_as_is(&["branch", "--dry-run", "--offline"])
-        .success();
+    work.run_as_is(&["branch", "--dry-run", "--offline"]).success();
     for index in 0..resources.len() {
         let (root, copy) = (format!("r{index}"), format!("out-{index}"));
         let args = [&root, &copy, "--no-commit", "--offline"];
         work.run(&args).success();
     }
     // An entry for another directory of the same repository, for another ref.
-    for (url, why) in [
-        ("lib//part?ref=v1", "the lock does not hold `part`"),
-        ("lib//web?ref=v2", "neither localized nor locked"),
-    ] {
+    for (url, why) in
+        [("lib//part?ref=v1", "the lock does not hold `part`"), ("lib//web?ref=v2", "neither localized nor locked")]
+    {
         let text = format!("resources: ['https://github.com/acme/{url}']\n");
         work.write("r0/kustomization.yaml", text);
         work.commit("another");

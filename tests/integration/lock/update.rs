@@ -11,23 +11,15 @@ fn world() -> World {
     let world = World::new();
     world.upstream_of(
         "acme/lib",
-        &[
-            ("web/kustomization.yaml", "resources: [map.yaml]\n"),
-            ("web/map.yaml", &config_map("one")),
-        ],
+        &[("web/kustomization.yaml", "resources: [map.yaml]\n"), ("web/map.yaml", &config_map("one"))],
     );
     world.file(FILE, config_map("one"));
     world.file(TAGGED, config_map("one"));
     world.work.write(
         "kustomization.yaml",
-        format!(
-            "resources:\n- https://github.com/acme/lib//web?ref=main\n- {FILE}\n- {TAGGED}\ncomponents: []\n"
-        ),
+        format!("resources:\n- https://github.com/acme/lib//web?ref=main\n- {FILE}\n- {TAGGED}\ncomponents: []\n"),
     );
-    world.work.write(
-        "tagged/kustomization.yaml",
-        "resources:\n- https://github.com/acme/lib//web?ref=v1\n",
-    );
+    world.work.write("tagged/kustomization.yaml", "resources:\n- https://github.com/acme/lib//web?ref=v1\n");
     world.work.run(&["lock"]).success();
     world.work.git(&["add", "--all"]);
     world
@@ -57,24 +49,16 @@ fn update(world: &World, args: &[&str]) -> Output {
 #[test]
 fn moves_are_reported_with_old_and_new_commit() {
     let world = world();
-    update(&world, &[])
-        .success()
-        .stdout_has("nothing to do: kustomize-localize.lock holds 4 remote references");
+    update(&world, &[]).success().stdout_has("nothing to do: kustomize-localize.lock holds 4 remote references");
     let (old, new) = move_branch(&world);
     world.file(FILE, config_map("two"));
     let before = world.work.state();
-    update(&world, &["--dry-run"])
-        .success()
-        .stdout_has("would write kustomize-localize.lock");
+    update(&world, &["--dry-run"]).success().stdout_has("would write kustomize-localize.lock");
     before.assert_same(&world.work.state());
     update(&world, &[])
         .success()
         .stdout_has("wrote kustomize-localize.lock: it holds 4 remote references\n")
-        .stdout_has(&format!(
-            "  moved https://github.com/acme/lib?ref=main {} -> {}\n",
-            &old[..12],
-            &new[..12]
-        ))
+        .stdout_has(&format!("  moved https://github.com/acme/lib?ref=main {} -> {}\n", &old[..12], &new[..12]))
         .stdout_has(&format!("  moved {FILE} "));
     let lock = world.work.read(LOCK);
     assert!(lock.contains(&pin("main", &new)), "{lock}");
@@ -86,10 +70,7 @@ fn only_named_entries_are_resolved() {
     let world = world();
     let (_, new) = move_branch(&world);
     world.file(FILE, config_map("two"));
-    update(&world, &["files.example.com"])
-        .success()
-        .stdout_has(&format!("  moved {FILE} "))
-        .lacks("acme/lib");
+    update(&world, &["files.example.com"]).success().stdout_has(&format!("  moved {FILE} ")).lacks("acme/lib");
     assert!(!world.work.read(LOCK).contains(&new));
     update(&world, &["https://github.com/acme/lib//web?ref=main"])
         .success()
@@ -139,9 +120,7 @@ fn other_bytes_under_a_version_stay_until_they_are_named() {
     update(&world, &[]).fails(1).stderr_has(&format!(
         "{TAGGED}: `v1.0.0` should never change, but holds other bytes, and stays locked as it was: "
     ));
-    update(&world, &[TAGGED])
-        .success()
-        .stdout_has(&format!("  moved {TAGGED} "));
+    update(&world, &[TAGGED]).success().stdout_has(&format!("  moved {TAGGED} "));
 }
 
 /// The references and the lock change together, and nothing else in the files.
@@ -155,9 +134,7 @@ fn another_ref_is_written_where_the_url_is_named() {
     world.work.commit("more");
     world.work.run(&["lock"]).success();
     world.work.commit("lock");
-    world
-        .refused(&["update", "https://github.com/acme/lib", "--to", "v9"])
-        .stderr_has("v9");
+    world.refused(&["update", "https://github.com/acme/lib", "--to", "v9"]).stderr_has("v9");
     world
         .refused(&["update", FILE, "--to", "v9"])
         .stderr_has("no kustomization names a git repository that this URL means");
@@ -165,14 +142,8 @@ fn another_ref_is_written_where_the_url_is_named() {
     let to = ["https://github.com/acme/lib?ref=v1", "--to", "v1.2.0"];
     update(&world, &[&to[..], &["--dry-run"]].concat()).success();
     before.assert_same(&world.work.state());
-    update(&world, &to)
-        .success()
-        .stdout_has("  edited more/kustomization.yaml\n")
-        .stdout_has("git add -f -- ");
-    assert_eq!(
-        world.work.read("more/kustomization.yaml"),
-        text.replace("ref=v1", "ref=v1.2.0")
-    );
+    update(&world, &to).success().stdout_has("  edited more/kustomization.yaml\n").stdout_has("git add -f -- ");
+    assert_eq!(world.work.read("more/kustomization.yaml"), text.replace("ref=v1", "ref=v1.2.0"));
     let lock = world.work.read(LOCK);
     assert!(lock.contains(&pin("v1.2.0", &new)), "{lock}");
     assert!(!lock.contains("ref: v1\n"), "{lock}");
@@ -209,21 +180,14 @@ fn a_missing_upstream_keeps_its_entry_and_does_not_block_others() {
     let before = world.work.read(LOCK);
     update(&world, &[])
         .fails(1)
-        .stderr_has(&format!(
-            "kustomization.yaml:3:3: resources[1]: cannot fetch {FILE}"
-        ))
+        .stderr_has(&format!("kustomization.yaml:3:3: resources[1]: cannot fetch {FILE}"))
         .lacks("leave it remote")
-        .stderr_has(
-            "error: 1 of 4 remote references could not be resolved; the lock keeps it as it was\n",
-        );
+        .stderr_has("error: 1 of 4 remote references could not be resolved; the lock keeps it as it was\n");
     assert_eq!(world.work.read(LOCK), before);
     // The others can be resolved: it is locked, and in the cache.
     update(&world, &["github.com/acme/lib"]).success();
     let (old, new) = move_branch(&world);
-    update(&world, &[])
-        .fails(1)
-        .stdout_has("wrote kustomize-localize.lock")
-        .stdout_has(&new[..12]);
+    update(&world, &[]).fails(1).stdout_has("wrote kustomize-localize.lock").stdout_has(&new[..12]);
     let moved = before.replace(&pin("main", &old), &pin("main", &new));
     assert_eq!(world.work.read(LOCK), moved);
 }
@@ -243,18 +207,12 @@ fn localized() -> (World, String) {
     let world = world();
     world.upstream_of(
         "acme/over",
-        &[(
-            "kustomization.yaml",
-            "resources: ['https://github.com/acme/lib//web?ref=main']\n",
-        )],
-    );
-    world.work.write(
-        "over/kustomization.yaml",
-        "# ours\nresources:\n- 'https://github.com/acme/over?ref=v1' # theirs\n",
+        &[("kustomization.yaml", "resources: ['https://github.com/acme/lib//web?ref=main']\n")],
     );
     world
         .work
-        .write("url/kustomization.yaml", format!("resources:\n- {FILE}\n"));
+        .write("over/kustomization.yaml", "# ours\nresources:\n- 'https://github.com/acme/over?ref=v1' # theirs\n");
+    world.work.write("url/kustomization.yaml", format!("resources:\n- {FILE}\n"));
     world.work.git(&["add", "--all"]);
     let localize = ["vendor", ".", "tagged", "over"];
     world.work.run(&localize).success();
@@ -267,9 +225,7 @@ fn localized() -> (World, String) {
 fn localized_files_are_brought_in_again() {
     let (world, new) = localized();
     let before = world.work.state();
-    update(&world, &["--dry-run"])
-        .success()
-        .stdout_has("would update what is localized: ");
+    update(&world, &["--dry-run"]).success().stdout_has("would update what is localized: ");
     before.assert_same(&world.work.state());
     let output = update(&world, &[]);
     output
@@ -292,19 +248,9 @@ fn localized_files_are_brought_in_again() {
     let lock = world.work.read(LOCK);
     assert!(lock.contains(&pin("main", &new)), "{lock}");
     world.work.git(&["add", "--all"]);
-    world
-        .work
-        .run(&["check"])
-        .lacks("edited-copy")
-        .lacks("stale");
-    world
-        .work
-        .run(&["vendor", ".", "tagged", "over"])
-        .success()
-        .stdout_has("nothing to do");
-    update(&world, &[])
-        .success()
-        .stdout_has("nothing to do: nothing has moved\n");
+    world.work.run(&["check"]).lacks("edited-copy").lacks("stale");
+    world.work.run(&["vendor", ".", "tagged", "over"]).success().stdout_has("nothing to do");
+    update(&world, &[]).success().stdout_has("nothing to do: nothing has moved\n");
 }
 
 #[test]
@@ -326,29 +272,15 @@ fn only_named_localized_files_are_brought_in_again() {
 fn another_ref_is_brought_in_where_it_is_vendored() {
     let (world, _) = localized();
     upstream(&world).git(&["tag", "v1.2.0"]);
-    update(
-        &world,
-        &["https://github.com/acme/lib?ref=v1", "--to=v1.2.0"],
-    )
-    .success();
+    update(&world, &["https://github.com/acme/lib?ref=v1", "--to=v1.2.0"]).success();
     let map = "localized-files/github.com/acme/lib/v1.2.0/web/map.yaml";
     assert_eq!(world.work.read(&format!("tagged/{map}")), config_map("two"));
-    let old = world
-        .work
-        .path()
-        .join("tagged/localized-files/github.com/acme/lib/v1");
+    let old = world.work.path().join("tagged/localized-files/github.com/acme/lib/v1");
     assert!(!old.exists());
     let tagged = world.work.read("tagged/kustomization.yaml");
-    assert!(
-        tagged.contains("lib/v1.2.0/web") && !tagged.contains("https://github.com/acme/lib"),
-        "{tagged}"
-    );
+    assert!(tagged.contains("lib/v1.2.0/web") && !tagged.contains("https://github.com/acme/lib"), "{tagged}");
     world.work.git(&["add", "--all"]);
-    world
-        .work
-        .run(&["check"])
-        .lacks("edited-copy")
-        .lacks("stale");
+    world.work.run(&["check"]).lacks("edited-copy").lacks("stale");
 }
 
 #[test]
@@ -357,10 +289,7 @@ fn what_is_vendored_moves_although_another_upstream_fails() {
     world.work.run(&["vendor"]).success();
     world.work.commit("all");
     world.server.unroute(FILE);
-    update(&world, &[])
-        .fails(1)
-        .stdout_has(&new[..12])
-        .stderr_has(FILE);
+    update(&world, &[]).fails(1).stdout_has(&new[..12]).stderr_has(FILE);
     let map = "localized-files/github.com/acme/lib/main/web/map.yaml";
     assert_eq!(world.work.read(map), config_map("two"));
 }
@@ -370,9 +299,7 @@ fn edits_of_localized_files_are_not_lost() {
     let (world, _) = localized();
     let map = "localized-files/github.com/acme/lib/main/web/map.yaml";
     world.work.write(map, "# edited\n");
-    world
-        .refused(&["update"])
-        .stderr_has(&format!("localized files were edited by hand: `{map}`"));
+    world.refused(&["update"]).stderr_has(&format!("localized files were edited by hand: `{map}`"));
 }
 
 #[test]
@@ -387,43 +314,26 @@ fn files_that_are_gone_upstream_are_removed() {
     assert!(!world.work.path().join(web).join("map.yaml").exists());
     assert!(world.work.path().join(web).join("other.yaml").exists());
     world.work.git(&["add", "--all"]);
-    world
-        .work
-        .run(&["check"])
-        .lacks("edited-copy")
-        .lacks("stale");
+    world.work.run(&["check"]).lacks("edited-copy").lacks("stale");
 }
 
 #[test]
 fn a_remote_configuration_comes_with_its_files() {
     let world = World::new();
-    let (plugin, patch) = (
-        "https://files.example.com/plugin.yaml",
-        "https://files.example.com/patch.yaml",
-    );
-    let transformer = format!(
-        "apiVersion: builtin\nkind: PatchTransformer\nmetadata:\n  name: one\npath: {patch}\n"
-    );
+    let (plugin, patch) = ("https://files.example.com/plugin.yaml", "https://files.example.com/patch.yaml");
+    let transformer = format!("apiVersion: builtin\nkind: PatchTransformer\nmetadata:\n  name: one\npath: {patch}\n");
     world.file(plugin, &transformer);
     world.file(patch, config_map("patch"));
-    world
-        .work
-        .write("kustomization.yaml", format!("transformers:\n- {plugin}\n"));
+    world.work.write("kustomization.yaml", format!("transformers:\n- {plugin}\n"));
     world.work.git(&["add", "--all"]);
     world.work.run(&["vendor"]).success();
     world.work.commit("localized");
     world.file(plugin, transformer.replace("one", "two"));
-    update(&world, &[plugin])
-        .success()
-        .stdout_has("2 files written");
-    let stored = world
-        .work
-        .read("localized-files/files.example.com/plugin.yaml");
+    update(&world, &[plugin]).success().stdout_has("2 files written");
+    let stored = world.work.read("localized-files/files.example.com/plugin.yaml");
     assert_eq!(
         stored,
-        transformer
-            .replace("one", "two")
-            .replace(patch, "localized-files/files.example.com/patch.yaml")
+        transformer.replace("one", "two").replace(patch, "localized-files/files.example.com/patch.yaml")
     );
     world.work.git(&["add", "--all"]);
     world.work.run(&["check"]).success();
@@ -436,10 +346,7 @@ fn a_reference_without_a_ref_is_updated_as_a_branch_is() {
     world.work.write("pinned/kustomization.yaml", text);
     world.work.run(&["lock"]).success();
     let (_, new) = move_branch(&world);
-    update(&world, &[])
-        .success()
-        .stdout_has("  moved https://github.com/acme/lib ")
-        .stdout_has(&new[..12]);
+    update(&world, &[]).success().stdout_has("  moved https://github.com/acme/lib ").stdout_has(&new[..12]);
     let upstream = upstream(&world);
     upstream.write("web/map.yaml", config_map("three"));
     upstream.commit("three");
@@ -454,10 +361,6 @@ fn a_branch_is_no_tag_although_one_is_the_same_commit() {
     upstream.git(&["tag", "--force", "v1"]);
     // Both come with one request.
     let output = update(&world, &[]);
-    output
-        .fails(1)
-        .stdout_has(&old[..12])
-        .stdout_has(&new[..12])
-        .stderr_has("the tag `v1` names another commit");
+    output.fails(1).stdout_has(&old[..12]).stdout_has(&new[..12]).stderr_has("the tag `v1` names another commit");
     output.lacks("the tag `main`");
 }

@@ -10,9 +10,7 @@ use crate::support::{Running, Sandbox, skip, tool};
 /// Returns the commands that a help lists.
 fn commands(sandbox: &Sandbox, args: &[&str]) -> Vec<String> {
     let text = said(sandbox, &[args, &["-h"]].concat());
-    let list = text
-        .split_once("\nCommands:\n")
-        .map_or("", |(_, list)| list);
+    let list = text.split_once("\nCommands:\n").map_or("", |(_, list)| list);
     let lines = list.lines().take_while(|line| !line.is_empty());
     lines
         .filter(|line| !line.starts_with("   "))
@@ -51,17 +49,10 @@ fn there_is_a_page_for_each_command() {
         ("git-kustomize-localize.1", "\\-\\-offline"),
         ("git-kustomize-localize-lock.1", "\\-\\-color"),
         ("git-kustomize-localize-lock.1", "When to use colour"),
-        (
-            "git-kustomize-localize-verify.1",
-            "Exit status: 0 as recorded",
-        ),
+        ("git-kustomize-localize-verify.1", "Exit status: 0 as recorded"),
         ("git-kustomize-localize-branch.1", "Exit status: 0 done"),
     ] {
-        assert!(
-            pages[page].contains(part),
-            "{page}: {part}: {}",
-            pages[page]
-        );
+        assert!(pages[page].contains(part), "{page}: {part}: {}", pages[page]);
     }
     // A page is the same on every machine and day.
     assert_eq!(write(), pages);
@@ -89,29 +80,19 @@ fn help_shows_the_pages() {
     let (names, guides) = whole.split_once("\nGuides:\n").unwrap();
     let listed = |text: &str| -> Vec<String> {
         let rows = text.lines().filter_map(|line| line.strip_prefix("  "));
-        rows.map(|row| row.split(' ').next().unwrap().to_owned())
-            .collect()
+        rows.map(|row| row.split(' ').next().unwrap().to_owned()).collect()
     };
     assert_eq!(listed(names)[1..], commands(&sandbox, &[]));
     for name in listed(names) {
         let (usage, text) = match name.as_str() {
             "TARGET" => ("[OPTIONS] <TARGET> [NEW_DIR]\n".to_owned(), "## Example\n"),
-            "branch" => (
-                "branch [OPTIONS]\n".to_owned(),
-                "## Again, after a change\n",
-            ),
+            "branch" => ("branch [OPTIONS]\n".to_owned(), "## Again, after a change\n"),
             name => (format!("{name} "), "\n"),
         };
         let page = shown(&[&name]);
         let usage = format!("Usage: git kustomize-localize {usage}");
-        assert!(
-            page.contains(&usage) && page.contains(text),
-            "{name}: {page}"
-        );
-        assert!(
-            !page.contains("](") && !page.contains("```console "),
-            "{name}: {page}"
-        );
+        assert!(page.contains(&usage) && page.contains(text), "{name}: {page}");
+        assert!(!page.contains("](") && !page.contains("```console "), "{name}: {page}");
     }
     for name in listed(guides) {
         assert!(shown(&[&name]).starts_with("# "), "{name}");
@@ -149,10 +130,8 @@ echo "${{COMPREPLY[*]}}"
 
 #[test]
 fn bash_completes_behind_git_and_alone() {
-    let known = [
-        "/usr/share/bash-completion/completions/git",
-        "/usr/share/git-core/contrib/completion/git-completion.bash",
-    ];
+    let known =
+        ["/usr/share/bash-completion/completions/git", "/usr/share/git-core/contrib/completion/git-completion.bash"];
     let Some(git) = known.iter().map(Path::new).find(|path| path.is_file()) else {
         return skip("git's completion for bash is not installed");
     };
@@ -184,11 +163,7 @@ fn scripts_for_other_shells_name_every_command() {
     let commands = commands(&sandbox, &[]);
     let [fish, zsh] = ["fish", "zsh"].map(|shell| {
         let script = said(&sandbox, &["generate", "completion", shell]);
-        for name in commands
-            .iter()
-            .map(String::as_str)
-            .chain(["git-kustomize-localize"])
-        {
+        for name in commands.iter().map(String::as_str).chain(["git-kustomize-localize"]) {
             assert!(script.contains(name), "{shell}: {name}");
         }
         script
@@ -208,20 +183,14 @@ fn scripts_for_other_shells_name_every_command() {
     fs::write(sandbox.path("completion.zsh"), &zsh).unwrap();
     if let Some(zsh) = tool("zsh") {
         let mut zsh = sandbox.command(zsh, &sandbox.path(""));
-        Running::start(zsh.args(["-f", "-n", "completion.zsh"]))
-            .wait()
-            .success();
+        Running::start(zsh.args(["-f", "-n", "completion.zsh"])).wait().success();
     }
 }
 
 #[test]
 fn the_help_of_every_command_fits_on_a_screen() {
     let sandbox = Sandbox::new();
-    for name in commands(&sandbox, &[])
-        .iter()
-        .map(String::as_str)
-        .chain([""])
-    {
+    for name in commands(&sandbox, &[]).iter().map(String::as_str).chain([""]) {
         let words: Vec<&str> = name.split_terminator(' ').collect();
         let help = said(&sandbox, &[&words[..], &["-h"]].concat());
         let lines = help.lines().count();

@@ -63,9 +63,8 @@ fn a_package_holds_the_program_with_pages_and_completions() {
         let sandbox = Sandbox::new();
         let before = names(&sandbox);
         install(&sandbox, package, variables).success();
-        let (pages, found): (BTreeMap<_, _>, BTreeMap<_, _>) = listing(&sandbox.path(place))
-            .into_iter()
-            .partition(|(name, _)| name.starts_with("share/man/"));
+        let (pages, found): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            listing(&sandbox.path(place)).into_iter().partition(|(name, _)| name.starts_with("share/man/"));
         assert!(pages.len() > 10, "{package}: {pages:?}");
         assert!(pages.values().all(|mode| mode == "644"), "{pages:?}");
         let page = "share/man/man1/git-kustomize-localize.1";
@@ -76,10 +75,7 @@ fn a_package_holds_the_program_with_pages_and_completions() {
             (format!("bin/{name}"), "755"),
             (format!("share/bash-completion/completions/{name}"), "644"),
             (format!("share/zsh/{zsh}/_{name}"), "644"),
-            (
-                format!("share/fish/vendor_completions.d/{name}.fish"),
-                "644",
-            ),
+            (format!("share/fish/vendor_completions.d/{name}.fish"), "644"),
             (format!("share/fish/vendor_conf.d/{name}.fish"), &fish),
             (format!("share/{licenses}/{name}/LICENSE-APACHE"), "644"),
             (format!("share/{licenses}/{name}/LICENSE-MIT"), "644"),
@@ -97,9 +93,7 @@ fn a_package_holds_the_program_with_pages_and_completions() {
 /// Returns what stands at the top of a sandbox.
 fn names(sandbox: &Sandbox) -> BTreeSet<String> {
     let entries = fs::read_dir(sandbox.path("")).unwrap();
-    entries
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect()
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
 /// Returns a sandbox where it is installed, and the directory `share` of it. Twice: an update replaces all of it.
@@ -121,13 +115,8 @@ fn git_finds_the_page_beside_the_program() {
     }
     let (sandbox, share) = installed();
     let mut git = sandbox.command("git", &sandbox.path(""));
-    git.args(["kustomize-localize", "--help"])
-        .env("MANPATH", share.join("man"))
-        .env("MANPAGER", "cat");
-    Running::start(&mut git)
-        .wait()
-        .success()
-        .stdout_has("SYNOPSIS");
+    git.args(["kustomize-localize", "--help"]).env("MANPATH", share.join("man")).env("MANPAGER", "cat");
+    Running::start(&mut git).wait().success().stdout_has("SYNOPSIS");
 }
 
 #[test]
@@ -161,10 +150,7 @@ fn fish_finds_the_completion_behind_git_and_alone() {
         return;
     }
     let (sandbox, share) = installed();
-    sandbox.set(
-        "XDG_DATA_DIRS",
-        format!("{}:/usr/local/share:/usr/share", share.display()),
-    );
+    sandbox.set("XDG_DATA_DIRS", format!("{}:/usr/local/share:/usr/share", share.display()));
     for (line, expected) in [
         ("git kustomize-localize che", "check"),
         ("git-kustomize-localize che", "check"),
@@ -174,12 +160,7 @@ fn fish_finds_the_completion_behind_git_and_alone() {
         let mut fish = sandbox.command("fish", &sandbox.path(""));
         let asked = format!("complete -C '{line}'");
         let output = Running::start(fish.args(["-c", &asked])).wait();
-        let offered: Vec<&str> = output
-            .success()
-            .stdout
-            .lines()
-            .filter_map(|line| line.split('\t').next())
-            .collect();
+        let offered: Vec<&str> = output.success().stdout.lines().filter_map(|line| line.split('\t').next()).collect();
         assert_eq!(offered, [expected], "{line}");
     }
 }

@@ -26,10 +26,7 @@ fn the_pictures_are_those_of_this_program() {
     for name in NAMES {
         let [drawn, kept] = [sandbox.path("pictures"), top.join(".github/pictures")]
             .map(|place| fs::read_to_string(place.join(format!("{name}.svg"))).unwrap());
-        assert_eq!(
-            drawn, kept,
-            "{name}: draw it again with .github/pictures.py"
-        );
+        assert_eq!(drawn, kept, "{name}: draw it again with .github/pictures.py");
     }
 }
 

@@ -76,10 +76,7 @@ fn every_command_prints_what_is_shown() {
     let mut worlds = BTreeMap::new();
     let mut count = 0;
     for (path, text) in pages() {
-        assert!(
-            !text.contains("```console\n"),
-            "{path}: a block names no scene"
-        );
+        assert!(!text.contains("```console\n"), "{path}: a block names no scene");
         for fence in text.split("```console ").skip(1) {
             let (name, rest) = fence.split_once('\n').unwrap();
             let block = rest.split("```").next().unwrap();
@@ -131,20 +128,14 @@ fn pull_request() -> World {
         ("base/config.yaml", &config("one")),
         ("apps/db/kustomization.yaml", "resources: []\n"),
         ("apps/web/prod/kustomization.yaml", base),
-        (
-            "apps/web/staging/kustomization.yaml",
-            "resources: ['https://github.com/acme/bases?ref=main']\n",
-        ),
+        ("apps/web/staging/kustomization.yaml", "resources: ['https://github.com/acme/bases?ref=main']\n"),
     ]);
     world.work.run(&["lock"]).success();
     world.work.commit("locked");
     bases.commit("Raise the memory limit");
     world.work.git(&["switch", "--quiet", "--create", "change"]);
     world.work.run(&["update"]).success();
-    world.commit(&[
-        ("base/config.yaml", &config("two")),
-        ("apps/new/kustomization.yaml", "resources: []\n"),
-    ]);
+    world.commit(&[("base/config.yaml", &config("two")), ("apps/new/kustomization.yaml", "resources: []\n")]);
     world
 }
 
@@ -170,10 +161,7 @@ fn cluster() -> World {
     for (name, text) in [
         ("flux-system", source("flux-system", "fleet")),
         ("apps", kustomization("apps", "flux-system", "./apps/prod")),
-        (
-            "monitoring",
-            kustomization("monitoring", "monitoring", "./deploy"),
-        ),
+        ("monitoring", kustomization("monitoring", "monitoring", "./deploy")),
         ("sources", source("monitoring", "monitoring")),
     ] {
         let path = format!("clusters/prod/{name}.yaml");
@@ -208,10 +196,7 @@ fn every_rule_and_warning_is_explained() {
         let row = format!("- `{id}` ({severity}): {summary}\n");
         assert!(list.contains(&row), "{row}: {list}");
         let text = explain(&[id]);
-        assert!(
-            text.starts_with(&format!("# {id}: {summary}\n\n")),
-            "{text}"
-        );
+        assert!(text.starts_with(&format!("# {id}: {summary}\n\n")), "{text}");
         assert!(!text.contains("]("), "{text}");
         let first = rule.explanation().trim().lines().next().unwrap();
         assert!(first.contains('[') || text.contains(first), "{text}");
@@ -235,10 +220,7 @@ fn the_two_commands_are_those_of_ci() {
     let commands = commands.last().unwrap();
     for command in commands.lines().filter(|line| line.starts_with("cargo")) {
         let command = command.split('#').next().unwrap().trim();
-        assert!(
-            ci.lines().any(|line| line == command),
-            "{command} is not in .ci/run"
-        );
+        assert!(ci.lines().any(|line| line == command), "{command} is not in .ci/run");
     }
     assert_eq!(commands.matches("cargo").count(), 2);
 }

@@ -72,10 +72,7 @@ fn the_archive_is_complete() {
     for text in ["\ngix 0.", "\nring 0.", "Permission is hereby granted"] {
         assert!(licenses.contains(text), "{text}");
     }
-    assert!(
-        !licenses.contains("\nproptest "),
-        "it is linked into no program"
-    );
+    assert!(!licenses.contains("\nproptest "), "it is linked into no program");
 }
 
 #[test]
@@ -86,18 +83,7 @@ fn the_wheel_installs_the_same_program() {
     run(&sandbox, "python3", &["-m", "venv", "environment"]);
     let pip = sandbox.path("environment/bin/pip");
     let from = shipped.to_str().unwrap();
-    run(
-        &sandbox,
-        pip,
-        &[
-            "install",
-            "--quiet",
-            "--no-index",
-            "--find-links",
-            from,
-            NAME,
-        ],
-    );
+    run(&sandbox, pip, &["install", "--quiet", "--no-index", "--find-links", from, NAME]);
     let program = sandbox.path("environment/bin").join(NAME);
     let archived = unpacked(&sandbox, &shipped).join(NAME);
     assert!(fs::read(&program).unwrap() == fs::read(archived).unwrap());

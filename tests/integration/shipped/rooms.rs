@@ -27,25 +27,15 @@ fn source() -> PathBuf {
 
 /// Returns whether a file is part of the program: tests may look at anything.
 fn is_program(path: &Path) -> bool {
-    let is_test = |name: &OsStr| {
-        ["tests", "tests.rs", "testing.rs"]
-            .iter()
-            .any(|one| name == *one)
-    };
+    let is_test = |name: &OsStr| ["tests", "tests.rs", "testing.rs"].iter().any(|one| name == *one);
     path.extension().is_some_and(|end| end == "rs") && !path.iter().any(is_test)
 }
 
 /// Returns the rooms that a file names in its code.
 fn used(text: &str) -> BTreeSet<String> {
-    let code = text
-        .split("#[cfg(test)]\nmod tests {")
-        .next()
-        .unwrap_or_default();
-    let code: String = code
-        .lines()
-        .filter(|line| !line.trim_start().starts_with("//"))
-        .map(|line| format!("{line}\n"))
-        .collect();
+    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let code: String =
+        code.lines().filter(|line| !line.trim_start().starts_with("//")).map(|line| format!("{line}\n")).collect();
     let name = |text: &str| -> String {
         let is_part = |character: &char| character.is_ascii_alphanumeric() || *character == '_';
         text.chars().take_while(is_part).collect()
@@ -95,9 +85,7 @@ fn a_room_uses_only_rooms_below_it() {
         if ["lib", "main"].contains(&room) {
             continue;
         }
-        let row = rows
-            .get(room)
-            .unwrap_or_else(|| panic!("`{room}` is not on the map"));
+        let row = rows.get(room).unwrap_or_else(|| panic!("`{room}` is not on the map"));
         looked_at += 1;
         for other in used(&fs::read_to_string(&path).unwrap()) {
             match rows.get(&other) {

@@ -117,13 +117,8 @@ fn every_workflow_declares_its_permissions() {
         assert!(!permissions.is_empty() || is_own, "{name}");
         // Scheduled runs do not overtake themselves.
         let on = &workflow["on"];
-        let is_pushed = ["push", "pull_request"]
-            .iter()
-            .any(|event| on.get(event).is_some());
-        assert!(
-            !is_pushed || !workflow["concurrency"].is_null(),
-            "{name}: no concurrency"
-        );
+        let is_pushed = ["push", "pull_request"].iter().any(|event| on.get(event).is_some());
+        assert!(!is_pushed || !workflow["concurrency"].is_null(), "{name}: no concurrency");
         assert!(on.get("pull_request_target").is_none(), "{name}");
         for step in steps(&workflow) {
             let uses = step["uses"].as_str().unwrap_or_default();

@@ -124,19 +124,12 @@ impl Server {
     pub(crate) fn route_in_turn(&self, url: &str, replies: impl IntoIterator<Item = Reply>) {
         let mut routes = self.shared.routes.lock().unwrap();
         routes.retain(|route| route.url != url);
-        routes.push(Route {
-            url: url.to_owned(),
-            replies: replies.into_iter().collect(),
-        });
+        routes.push(Route { url: url.to_owned(), replies: replies.into_iter().collect() });
     }
 
     /// Answers `url` as if it had never had a route.
     pub(crate) fn unroute(&self, url: &str) {
-        self.shared
-            .routes
-            .lock()
-            .unwrap()
-            .retain(|route| route.url != url);
+        self.shared.routes.lock().unwrap().retain(|route| route.url != url);
     }
 
     /// Serves the repositories below `directory` to git clients.
@@ -144,23 +137,18 @@ impl Server {
     /// `prefix` is as for [`Server::route`] and ends with a slash: `/git/`, `https://github.com/`.
     /// `PREFIX/org/repo` is `DIRECTORY/org/repo`, or that with `.git` added or taken away.
     pub(crate) fn serve_git(&self, prefix: &str, directory: &Path) {
-        assert!(
-            prefix.ends_with('/'),
-            "{prefix:?} does not end with a slash"
-        );
-        self.shared.mounts.lock().unwrap().push(Mount {
-            prefix: prefix.to_owned(),
-            directory: directory.to_owned(),
-        });
+        assert!(prefix.ends_with('/'), "{prefix:?} does not end with a slash");
+        self.shared.mounts.lock().unwrap().push(Mount { prefix: prefix.to_owned(), directory: directory.to_owned() });
     }
 
     /// Asks for this user and password (Basic) wherever the URL starts with `prefix`.
     pub(crate) fn require_password(&self, prefix: &str, user: &str, password: &str) {
         let credentials = base64(format!("{user}:{password}").as_bytes());
-        self.shared.passwords.lock().unwrap().push(Password {
-            prefix: prefix.to_owned(),
-            authorization: format!("Basic {credentials}"),
-        });
+        self.shared
+            .passwords
+            .lock()
+            .unwrap()
+            .push(Password { prefix: prefix.to_owned(), authorization: format!("Basic {credentials}") });
     }
 
     /// Returns all requests so far, in the order of their arrival, `CONNECT` among them.
@@ -171,12 +159,8 @@ impl Server {
     /// Returns `METHOD URL` of all requests so far but `CONNECT`, with URLs as in [`Server::route`].
     pub(crate) fn log(&self) -> Vec<String> {
         let requests = self.requests();
-        let asked = requests
-            .iter()
-            .filter(|request| request.method != "CONNECT");
-        asked
-            .map(|request| format!("{} {}", request.method, request.url()))
-            .collect()
+        let asked = requests.iter().filter(|request| request.method != "CONNECT");
+        asked.map(|request| format!("{} {}", request.method, request.url())).collect()
     }
 
     /// Forgets all requests so far.
@@ -214,16 +198,10 @@ impl Shared {
         if request.method != "CONNECT" {
             return self.answer(stream, request);
         }
-        let host = request
-            .path
-            .strip_suffix(":443")
-            .unwrap_or(&request.path)
-            .to_owned();
+        let host = request.path.strip_suffix(":443").unwrap_or(&request.path).to_owned();
         self.requests.lock().unwrap().push(request);
         stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?;
-        let name = host
-            .rsplit_once(':')
-            .map_or(host.as_str(), |(name, _)| name);
+        let name = host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name);
         self.serve_tls(stream, name, &format!("https://{host}"))
     }
 
@@ -245,24 +223,17 @@ impl Shared {
     fn reply_to(&self, request: &Request) -> Reply {
         let url = request.url();
         let given = request.header("authorization");
-        let refused = self.passwords.lock().unwrap().iter().any(|password| {
-            url.starts_with(&password.prefix) && given != Some(password.authorization.as_str())
-        });
+        let refused = self
+            .passwords
+            .lock()
+            .unwrap()
+            .iter()
+            .any(|password| url.starts_with(&password.prefix) && given != Some(password.authorization.as_str()));
         if refused {
             return Reply::status(401).header("WWW-Authenticate", "Basic realm=\"test\"");
         }
-        if let Some(route) = self
-            .routes
-            .lock()
-            .unwrap()
-            .iter_mut()
-            .find(|route| route.url == url)
-        {
-            return if route.replies.len() > 1 {
-                route.replies.remove(0)
-            } else {
-                route.replies[0].clone()
-            };
+        if let Some(route) = self.routes.lock().unwrap().iter_mut().find(|route| route.url == url) {
+            return if route.replies.len() > 1 { route.replies.remove(0) } else { route.replies[0].clone() };
         }
         let repository = self.mounts.lock().unwrap().iter().find_map(|mount| {
             let path = url.split('?').next()?.strip_prefix(&mount.prefix)?;

@@ -35,10 +35,7 @@ pub(crate) fn pages() -> Vec<(String, String)> {
 
 /// Returns the contents of the fenced blocks that are marked with `language`.
 pub(crate) fn blocks(text: &str, language: &str) -> Vec<String> {
-    text.split(&format!("```{language}\n"))
-        .skip(1)
-        .map(|rest| rest.split("```").next().unwrap().to_owned())
-        .collect()
+    text.split(&format!("```{language}\n")).skip(1).map(|rest| rest.split("```").next().unwrap().to_owned()).collect()
 }
 
 /// Returns the text of the section with this heading.

@@ -47,20 +47,14 @@ impl Output {
     /// Asserts that standard output holds `text`.
     #[track_caller]
     pub(crate) fn stdout_has(&self, text: &str) -> &Self {
-        assert!(
-            self.stdout.contains(text),
-            "no {text:?} in stdout\n{self:?}"
-        );
+        assert!(self.stdout.contains(text), "no {text:?} in stdout\n{self:?}");
         self
     }
 
     /// Asserts that standard error holds `text`.
     #[track_caller]
     pub(crate) fn stderr_has(&self, text: &str) -> &Self {
-        assert!(
-            self.stderr.contains(text),
-            "no {text:?} in stderr\n{self:?}"
-        );
+        assert!(self.stderr.contains(text), "no {text:?} in stderr\n{self:?}");
         self
     }
 
@@ -149,16 +143,10 @@ impl Running {
             _ => ended_within(&mut self.child, deadline.saturating_sub(start.elapsed())),
         };
         let Some(status) = status else {
-            panic!(
-                "still running after {deadline:?}: {} in {}",
-                self.command,
-                self.directory.display()
-            )
+            panic!("still running after {deadline:?}: {} in {}", self.command, self.directory.display())
         };
         Output {
-            status: status
-                .code()
-                .unwrap_or_else(|| -status.signal().unwrap_or_default()),
+            status: status.code().unwrap_or_else(|| -status.signal().unwrap_or_default()),
             stdout: text(self.stdout.take()),
             stderr: text(self.stderr.take()),
             command: std::mem::take(&mut self.command),
@@ -215,11 +203,7 @@ fn words(command: &Command) -> String {
     let mut words = program.file_name().unwrap().to_string_lossy().into_owned();
     for word in command.get_args().map(OsStr::to_string_lossy) {
         let plain = !word.is_empty() && !word.contains(char::is_whitespace);
-        let result = if plain {
-            write!(words, " {word}")
-        } else {
-            write!(words, " {word:?}")
-        };
+        let result = if plain { write!(words, " {word}") } else { write!(words, " {word:?}") };
         result.unwrap();
     }
     words

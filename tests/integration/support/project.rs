@@ -49,11 +49,7 @@ impl Project {
         make(&sandbox, &work);
         let base = format!("file://{}/", sandbox.path("upstream").display());
         sandbox.pretend("https://example.com/", &base);
-        Project {
-            sandbox,
-            upstream,
-            work,
-        }
+        Project { sandbox, upstream, work }
     }
 
     /// Runs the program for the overlay, with more arguments.
@@ -74,10 +70,7 @@ fn commit(work: &Repo) {
     work.write("README.md", "Manifests.\n");
     work.write("example/base/kustomization.yaml", base_of("v1"));
     work.write("example/base/config.yaml", config("base"));
-    work.write(
-        "example/overlay/kustomization.yaml",
-        "resources:\n  - ../base\nnamePrefix: dev-\n",
-    );
+    work.write("example/overlay/kustomization.yaml", "resources:\n  - ../base\nnamePrefix: dev-\n");
     work.write("other/kustomization.yaml", "resources: [config.yaml]\n");
     work.write("other/config.yaml", config("other"));
     work.commit("manifests");
@@ -85,9 +78,7 @@ fn commit(work: &Repo) {
 
 /// Returns the kustomization of the base, with the upstream at `reference`.
 pub(crate) fn base_of(reference: &str) -> String {
-    format!(
-        "resources:\n  - config.yaml\n  - https://example.com/acme/remote.git?ref={reference}\n"
-    )
+    format!("resources:\n  - config.yaml\n  - https://example.com/acme/remote.git?ref={reference}\n")
 }
 
 pub(crate) fn service(name: &str) -> String {

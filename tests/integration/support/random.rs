@@ -16,20 +16,12 @@ pub(crate) struct Random {
 impl Random {
     pub(crate) fn of(seed: &str) -> Random {
         let seed: [u8; 32] = Sha256::digest(seed).into();
-        Random {
-            rng: Some(TestRng::from_seed(RngAlgorithm::ChaCha, &seed)),
-            made: Vec::new(),
-            taken: 0,
-        }
+        Random { rng: Some(TestRng::from_seed(RngAlgorithm::ChaCha, &seed)), made: Vec::new(), taken: 0 }
     }
 
     /// Makes choices by these numbers, and then always the first.
     pub(crate) fn again(made: Vec<u32>) -> Random {
-        Random {
-            rng: None,
-            made,
-            taken: 0,
-        }
+        Random { rng: None, made, taken: 0 }
     }
 
     /// Returns what the choices so far were made by.

@@ -18,10 +18,7 @@ pub(crate) struct Repo {
 impl Repo {
     /// Returns what stands at `path` already.
     pub(crate) fn new(sandbox: &Sandbox, path: PathBuf) -> Repo {
-        Repo {
-            sandbox: sandbox.clone(),
-            path,
-        }
+        Repo { sandbox: sandbox.clone(), path }
     }
 
     pub(crate) fn sandbox(&self) -> &Sandbox {
@@ -131,8 +128,7 @@ impl Repo {
     #[track_caller]
     pub(crate) fn read(&self, path: &str) -> String {
         let path = self.path.join(path);
-        fs::read_to_string(&path)
-            .unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()))
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()))
     }
 
     /// Commits the whole working tree, changed or not, and returns the id of the commit.
@@ -218,13 +214,7 @@ impl Repo {
     /// Returns the mode and path of every file in `revision`, as `100644 a/b`.
     #[track_caller]
     pub(crate) fn files(&self, revision: &str) -> Vec<String> {
-        let listing = self.git(&[
-            "ls-tree",
-            "-r",
-            "--format=%(objectmode) %(path)",
-            "--end-of-options",
-            revision,
-        ]);
+        let listing = self.git(&["ls-tree", "-r", "--format=%(objectmode) %(path)", "--end-of-options", revision]);
         listing.lines().map(str::to_owned).collect()
     }
 

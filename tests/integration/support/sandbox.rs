@@ -129,10 +129,7 @@ impl Sandbox {
         let environment = self.0.environment.lock().unwrap();
         let path = environment.get(OsStr::new("PATH"));
         let mut command = Command::new(found(program.as_ref(), path));
-        command
-            .current_dir(directory)
-            .env_clear()
-            .envs(&*environment);
+        command.current_dir(directory).env_clear().envs(&*environment);
         command
     }
 
@@ -183,10 +180,7 @@ impl Sandbox {
     /// Makes the repository `directory` with `make`, or copies what that made for `key` in a sandbox whose git has the
     /// same environment. Returns whether it is a copy: then the index does not know the files yet.
     pub(super) fn once(&self, key: &str, directory: &Path, make: impl FnOnce()) -> bool {
-        let mut key = format!(
-            "{key}\n{}",
-            fs::read_to_string(self.path("gitconfig")).unwrap()
-        );
+        let mut key = format!("{key}\n{}", fs::read_to_string(self.path("gitconfig")).unwrap());
         for (name, value) in &*self.0.environment.lock().unwrap() {
             if name.as_encoded_bytes().starts_with(b"GIT_") {
                 writeln!(key, "{name:?}={value:?}").unwrap();
@@ -197,12 +191,7 @@ impl Sandbox {
     }
 
     /// Returns what `look` says about a set of objects, once for each set of `names`. The first one is taken as it is.
-    pub(super) fn looked_at(
-        &self,
-        objects: &Path,
-        names: String,
-        look: impl FnOnce() -> String,
-    ) -> String {
+    pub(super) fn looked_at(&self, objects: &Path, names: String, look: impl FnOnce() -> String) -> String {
         let mut all = self.0.looked_at.lock().unwrap();
         match all.get(objects) {
             Some((known, said)) if *known == names => said.clone(),
@@ -237,10 +226,7 @@ impl Sandbox {
     /// Makes git look for every repository whose URL starts with `prefix` below `base` instead.
     pub(crate) fn pretend(&self, prefix: &str, base: &str) {
         // Written by hand: a process for each of many hosts is most of the time of some tests.
-        let mut file = File::options()
-            .append(true)
-            .open(self.path("gitconfig"))
-            .unwrap();
+        let mut file = File::options().append(true).open(self.path("gitconfig")).unwrap();
         write!(file, "[url \"{base}\"]\n\tinsteadOf = \"{prefix}\"\n").unwrap();
     }
 

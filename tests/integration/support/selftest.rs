@@ -30,9 +30,7 @@ fn the_environment_is_that_of_the_sandbox_only() {
         let name = line.split('=').next().unwrap();
         name.starts_with("GIT_") && !line.contains(sandbox.path("").to_str().unwrap())
     });
-    let names: Vec<&str> = strangers
-        .map(|line| line.split('=').next().unwrap())
-        .collect();
+    let names: Vec<&str> = strangers.map(|line| line.split('=').next().unwrap()).collect();
     assert_eq!(
         names,
         [
@@ -50,19 +48,13 @@ fn the_environment_is_that_of_the_sandbox_only() {
     let configuration = || sandbox.git(&sandbox.path(""), &["config", "--list"]);
     assert_eq!(configuration(), "maintenance.auto=false");
     sandbox.configure("core.autocrlf", "true");
-    assert_eq!(
-        configuration(),
-        "maintenance.auto=false\ncore.autocrlf=true"
-    );
+    assert_eq!(configuration(), "maintenance.auto=false\ncore.autocrlf=true");
 }
 
 #[test]
 fn ids_are_the_same_everywhere() {
     let sandbox = Sandbox::new();
-    assert_eq!(
-        upstream(&sandbox),
-        "a3acfb21fb663531d40e67022f981402975a57e8"
-    );
+    assert_eq!(upstream(&sandbox), "a3acfb21fb663531d40e67022f981402975a57e8");
 }
 
 #[test]
@@ -87,10 +79,7 @@ fn a_program_that_hangs_is_a_failure_and_killed_with_its_group() {
         let waiting = AssertUnwindSafe(|| running.wait_for(Duration::from_millis(50)));
         let report = panic::catch_unwind(waiting).map(drop).unwrap_err();
         let report = report.downcast::<String>().unwrap();
-        assert!(
-            report.starts_with("still running after 50ms: sh -c"),
-            "{report}"
-        );
+        assert!(report.starts_with("still running after 50ms: sh -c"), "{report}");
         let ended = ended.recv_timeout(Duration::from_secs(30));
         assert_eq!(ended, Ok(0), "{script} is alive");
     }
@@ -152,10 +141,7 @@ fn a_state_sees_every_change() {
         let next = repo.state();
         let report = panic::catch_unwind(|| last.assert_same(&next)).unwrap_err();
         let report = report.downcast::<String>().unwrap();
-        assert!(
-            report.contains(&format!("\n{part} before:")),
-            "{part}: {report}"
-        );
+        assert!(report.contains(&format!("\n{part} before:")), "{part}: {report}");
         last = next;
     }
 }
@@ -169,10 +155,7 @@ fn a_state_leaves_out_what_may_change() {
     repo.git(&["branch", "localized/main"]);
     before.assert_same(&repo.state().without_ref("refs/heads/localized/main"));
     repo.git(&["branch", "localized/main2"]);
-    assert_ne!(
-        before,
-        repo.state().without_ref("refs/heads/localized/main")
-    );
+    assert_ne!(before, repo.state().without_ref("refs/heads/localized/main"));
     assert_eq!(before.without("refs"), repo.state().without("refs"));
 }
 
@@ -190,23 +173,16 @@ fn a_skip_is_counted_and_must_be_by_design_where_tools_are_required() {
     };
     let line = |reason: &str| format!("support::selftest::skip_in_child: {reason}\n");
     let mut expected = String::new();
-    for (required, reason, passes) in [
-        ("", "no tea", true),
-        ("1", "no tea", false),
-        ("1", "no fish on PATH", true),
-        ("1", NO_MOUNT, true),
-    ] {
+    for (required, reason, passes) in
+        [("", "no tea", true), ("1", "no tea", false), ("1", "no fish on PATH", true), ("1", NO_MOUNT, true)]
+    {
         sandbox.set("KUSTOMIZE_LOCALIZE_REQUIRE_TOOLS", required);
         let output = run(reason);
         if passes {
             expected += &line(reason);
-            output
-                .success()
-                .stderr_has(&format!("skipped: {}", line(reason)));
+            output.success().stderr_has(&format!("skipped: {}", line(reason)));
         } else {
-            output
-                .fails(101)
-                .stderr_has(&format!("may not be skipped: {}", line(reason)));
+            output.fails(101).stderr_has(&format!("may not be skipped: {}", line(reason)));
         }
         assert_eq!(fs::read_to_string(&file).unwrap(), expected);
     }

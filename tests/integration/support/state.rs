@@ -33,16 +33,11 @@ impl State {
             repo.git(&["for-each-ref", "--format=%(objectname)\t%(refname)"])
         } else {
             let refs = git.with_reflogs().into_iter();
-            refs.map(|(name, value)| format!("{value}\t{name}\n"))
-                .collect()
+            refs.map(|(name, value)| format!("{value}\t{name}\n")).collect()
         };
         let settings = ["config", "config.worktree", "info/sparse-checkout"];
         let settings = settings.map(|name| {
-            let place = if name == "config" {
-                &git.common
-            } else {
-                &git.own
-            };
+            let place = if name == "config" { &git.common } else { &git.own };
             digest(&place.join(name))
         });
         State(BTreeMap::from([
@@ -64,10 +59,7 @@ impl State {
     pub(crate) fn without_ref(mut self, name: &str) -> State {
         let suffix = format!("\t{name}");
         let refs = self.0.get_mut("refs").unwrap();
-        *refs = refs
-            .split_inclusive('\n')
-            .filter(|line| !line.trim_end().ends_with(&suffix))
-            .collect();
+        *refs = refs.split_inclusive('\n').filter(|line| !line.trim_end().ends_with(&suffix)).collect();
         self
     }
 
@@ -85,17 +77,10 @@ impl State {
         for (part, before) in &self.0 {
             let after = after.0.get(part).map_or("(left out)", String::as_str);
             if before != after {
-                writeln!(
-                    differences,
-                    "{part} before:\n{before}\n{part} after:\n{after}"
-                )
-                .unwrap();
+                writeln!(differences, "{part} before:\n{before}\n{part} after:\n{after}").unwrap();
             }
         }
-        assert!(
-            differences.is_empty(),
-            "the repository changed\n{differences}"
-        );
+        assert!(differences.is_empty(), "the repository changed\n{differences}");
         assert_eq!(self, after);
     }
 }
@@ -132,9 +117,8 @@ impl GitDirectory {
     fn refs(&self) -> BTreeMap<String, String> {
         let packed = fs::read_to_string(self.common.join("packed-refs")).unwrap_or_default();
         let packed = packed.lines().filter_map(|line| line.split_once(" refs/"));
-        let mut refs: BTreeMap<String, String> = packed
-            .map(|(id, name)| (format!("refs/{name}"), id.to_owned()))
-            .collect();
+        let mut refs: BTreeMap<String, String> =
+            packed.map(|(id, name)| (format!("refs/{name}"), id.to_owned())).collect();
         for top in [&self.common, &self.own] {
             each_file(&top.join("refs"), &mut |path| {
                 let name = path.strip_prefix(top).unwrap().display().to_string();
@@ -177,9 +161,7 @@ impl GitDirectory {
         let places = ["", "refs/tags/", "refs/heads/", "refs/remotes/"];
         let mut text = match name {
             "HEAD" => fs::read_to_string(self.own.join("HEAD")).ok()?,
-            name => places
-                .iter()
-                .find_map(|place| refs.get(&format!("{place}{name}")).cloned())?,
+            name => places.iter().find_map(|place| refs.get(&format!("{place}{name}")).cloned())?,
         };
         if let Some(to) = text.strip_prefix("ref: ") {
             text = refs.get(to.trim_end())?.clone();
@@ -210,9 +192,7 @@ fn fsck(repo: &Repo, objects: &Path) -> String {
 
 fn listing(top: &Path) -> String {
     let lines = files(top).into_iter();
-    lines
-        .map(|(path, what)| format!("{what} {path}\n"))
-        .collect()
+    lines.map(|(path, what)| format!("{what} {path}\n")).collect()
 }
 
 /// Returns mode and digest (or link text) of everything below a directory but for git's own, by path. The path of a

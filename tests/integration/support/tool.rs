@@ -43,16 +43,9 @@ pub(crate) fn skip(reason: &str) {
     let line = format!("{}: {reason}", thread.name().unwrap_or("a test"));
     let required = env::var_os("KUSTOMIZE_LOCALIZE_REQUIRE_TOOLS");
     let required = required.as_deref() == Some("1".as_ref());
-    assert!(
-        !required || BY_DESIGN.contains(&reason),
-        "may not be skipped: {line}"
-    );
+    assert!(!required || BY_DESIGN.contains(&reason), "may not be skipped: {line}");
     if let Some(file) = env::var_os("KUSTOMIZE_LOCALIZE_SKIPS") {
-        let mut file = File::options()
-            .create(true)
-            .append(true)
-            .open(file)
-            .unwrap();
+        let mut file = File::options().create(true).append(true).open(file).unwrap();
         file.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
     eprintln!("skipped: {line}");
@@ -71,7 +64,5 @@ pub(crate) fn tool(name: &str) -> Option<PathBuf> {
 /// Returns the first `name` on `PATH`.
 pub(super) fn on_path(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path)
-        .map(|directory| directory.join(name))
-        .find(|program| program.is_file())
+    env::split_paths(&path).map(|directory| directory.join(name)).find(|program| program.is_file())
 }

@@ -22,17 +22,9 @@ impl World {
         let server = Server::start();
         sandbox.send_through(&server);
         let upstream = sandbox.path("upstream");
-        sandbox.pretend(
-            "https://github.com/",
-            &format!("file://{}/", upstream.display()),
-        );
+        sandbox.pretend("https://github.com/", &format!("file://{}/", upstream.display()));
         sandbox.builds();
-        World {
-            work: sandbox.repo("work"),
-            sandbox,
-            server,
-            clones: AtomicUsize::new(0),
-        }
+        World { work: sandbox.repo("work"), sandbox, server, clones: AtomicUsize::new(0) }
     }
 
     /// Returns one with two upstream repositories, of which `acme/lib` names `acme/deep`, and a file.
@@ -40,18 +32,12 @@ impl World {
         let world = World::new();
         world.upstream_of(
             "acme/deep",
-            &[
-                ("app/kustomization.yaml", "resources: [map.yaml]\n"),
-                ("app/map.yaml", &config_map("deep")),
-            ],
+            &[("app/kustomization.yaml", "resources: [map.yaml]\n"), ("app/map.yaml", &config_map("deep"))],
         );
         world.upstream_of(
             "acme/lib",
             &[
-                (
-                    "web/kustomization.yaml",
-                    "resources: [map.yaml, 'https://github.com/acme/deep//app?ref=v1']\n",
-                ),
+                ("web/kustomization.yaml", "resources: [map.yaml, 'https://github.com/acme/deep//app?ref=v1']\n"),
                 ("web/map.yaml", &config_map("lib")),
                 ("other/kustomization.yaml", "resources: [map.yaml]\n"),
                 ("other/map.yaml", &config_map("other")),
@@ -73,10 +59,7 @@ impl World {
 
     /// Returns a new repository `https://github.com/NAME` with these files, tagged `v1`.
     pub(crate) fn upstream_of(&self, name: &str, files: &[(&str, &str)]) -> Repo {
-        let repo = Repo::new(
-            &self.sandbox,
-            self.sandbox.path(&format!("upstream/{name}")),
-        );
+        let repo = Repo::new(&self.sandbox, self.sandbox.path(&format!("upstream/{name}")));
         self.sandbox.once(&format!("{files:?}"), repo.path(), || {
             self.upstream(name);
             for (path, text) in files {
@@ -154,10 +137,7 @@ impl World {
         let after = self.build(&kustomize, copy.path(), result, args, true);
         before.success();
         after.success();
-        assert!(
-            !before.stdout.trim().is_empty(),
-            "an empty build {before:?}"
-        );
+        assert!(!before.stdout.trim().is_empty(), "an empty build {before:?}");
         assert_eq!(before.stdout, after.stdout, "{after:?}");
     }
 

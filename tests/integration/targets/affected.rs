@@ -35,14 +35,7 @@ fn a_change_names_what_it_touches_in_every_format() {
     work.git(&["rm", "-q", "-r", "other"]);
     work.commit("Change");
     let base = [&*since];
-    assert_eq!(
-        lines(work, &base),
-        [
-            "example/overlay: example/base/config.yaml",
-            "new: added",
-            "other: removed"
-        ]
-    );
+    assert_eq!(lines(work, &base), ["example/overlay: example/base/config.yaml", "new: added", "other: removed"]);
     let paths = [&base[..], &["--format", "paths"]].concat();
     assert_eq!(lines(work, &paths), ["example/overlay", "new"]);
     let output = work.run(&["affected", &since]);
@@ -62,10 +55,7 @@ fn a_change_names_what_it_touches_in_every_format() {
     work.commit("Deploy");
     assert_eq!(
         lines(work, &["HEAD^"]),
-        [
-            "new: new/config.yaml",
-            "Flux Kustomization new (clusters/flux.yaml:1): added"
-        ]
+        ["new: new/config.yaml", "Flux Kustomization new (clusters/flux.yaml:1): added"]
     );
     let output = work.run(&["affected", "HEAD^", "--format", "json"]);
     output.success();
@@ -89,10 +79,7 @@ fn an_update_of_the_lock_touches_what_names_the_remote() {
     project.second_version();
     work.run(&["update"]).success();
     work.commit("Update");
-    assert_eq!(
-        lines(work, &["HEAD^"]),
-        ["example/overlay: https://example.com/acme/remote.git?ref=main"]
-    );
+    assert_eq!(lines(work, &["HEAD^"]), ["example/overlay: https://example.com/acme/remote.git?ref=main"]);
 }
 
 const DIRECTORIES: [&str; 6] = ["base", "lib", "web", "web/dev", "web/prod", "mixin"];
@@ -113,27 +100,17 @@ fn change(repo: &Repo, random: &mut Random) -> String {
                 "resources: [../base, map.yaml, gone.yaml]",
             ];
             let component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
-            let kind = if *directory == *"mixin" {
-                component
-            } else {
-                ""
-            };
+            let kind = if *directory == *"mixin" { component } else { "" };
             let fields = random.one_of(&fields);
             repo.write(&at("kustomization.yaml"), format!("{kind}{fields}\n"));
             format!("{directory} is {fields:?}")
         }
         1 => {
-            repo.write(
-                ".gitattributes",
-                random.one_of(&["*.txt eol=crlf\n", "*.md text\n", ""]),
-            );
+            repo.write(".gitattributes", random.one_of(&["*.txt eol=crlf\n", "*.md text\n", ""]));
             "attributes".to_owned()
         }
         2 => {
-            repo.write(
-                &at(".gitattributes"),
-                random.one_of(&["*.txt eol=crlf\n", ""]),
-            );
+            repo.write(&at(".gitattributes"), random.one_of(&["*.txt eol=crlf\n", ""]));
             at(".gitattributes")
         }
         3 => {
@@ -183,21 +160,12 @@ fn patch(value: &str) -> String {
 fn builds(sandbox: &Sandbox, kustomize: &Kustomize, repo: &Repo) -> BTreeMap<String, String> {
     let out = sandbox.path("out");
     let _ = std::fs::remove_dir_all(&out);
-    repo.git(&[
-        "checkout-index",
-        "-a",
-        "-f",
-        &format!("--prefix={}/", out.display()),
-    ]);
+    repo.git(&["checkout-index", "-a", "-f", &format!("--prefix={}/", out.display())]);
     let build = |directory: &&str| {
         let args = ["build", "--load-restrictor=LoadRestrictionsNone", directory];
         let output = kustomize.run(sandbox, &out, &args);
         // Why it fails names temporary directories.
-        let text = if output.status == 0 {
-            output.stdout
-        } else {
-            "failed".to_owned()
-        };
+        let text = if output.status == 0 { output.stdout } else { "failed".to_owned() };
         ((*directory).to_owned(), text)
     };
     DIRECTORIES.iter().map(build).collect()
@@ -224,14 +192,8 @@ fn nothing_that_builds_to_something_else_is_missed() {
         ("lib", "resources: [map.yaml]\n".to_owned()),
         ("web", "resources: [map.yaml, ../base]\n".to_owned()),
         ("web/dev", "resources: [..]\n".to_owned()),
-        (
-            "web/prod",
-            "resources: [.., ../../lib]\ncomponents: [../../mixin]\n".to_owned(),
-        ),
-        (
-            "mixin",
-            format!("{component}patches: [{{path: patch.yaml, target: {{kind: ConfigMap}}}}]\n"),
-        ),
+        ("web/prod", "resources: [.., ../../lib]\ncomponents: [../../mixin]\n".to_owned()),
+        ("mixin", format!("{component}patches: [{{path: patch.yaml, target: {{kind: ConfigMap}}}}]\n")),
     ] {
         repo.write(&format!("{directory}/kustomization.yaml"), text);
     }
@@ -247,9 +209,8 @@ fn nothing_that_builds_to_something_else_is_missed() {
         let named: BTreeSet<String> = named.into_iter().collect();
         let tree = report(&repo.run(&["tree", "--format", "json"]).success().stdout);
         let starts = tree["starts"].as_array().unwrap().iter();
-        let starts: Vec<&Value> = starts
-            .map(|start| &tree["nodes"][start.as_u64().unwrap() as usize]["name"])
-            .collect();
+        let starts: Vec<&Value> =
+            starts.map(|start| &tree["nodes"][start.as_u64().unwrap() as usize]["name"]).collect();
         // Only what no other one names is shown.
         for directory in DIRECTORIES {
             if !starts.iter().any(|start| *start == directory) {
@@ -258,10 +219,7 @@ fn nothing_that_builds_to_something_else_is_missed() {
             let is_named = named.contains(directory);
             if before[directory] != after[directory] {
                 differ += 1;
-                assert!(
-                    is_named,
-                    "step {step} ({what}): {directory} is missed: {named:?}"
-                );
+                assert!(is_named, "step {step} ({what}): {directory} is missed: {named:?}");
             } else if is_named {
                 *named_too.entry(what.clone()).or_insert(0) += 1;
             }

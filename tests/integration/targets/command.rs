@@ -51,31 +51,22 @@ fn targets_are_shown_for_people_and_machines() {
     // Another repository is not this one.
     let other = "https://github.com/acme/other";
     repo.git(&["remote", "set-url", "origin", other]);
-    repo.run(&["targets"])
-        .success()
-        .stdout_has("external: it is in https://github.com/acme/fleet");
+    repo.run(&["targets"]).success().stdout_has("external: it is in https://github.com/acme/fleet");
 }
 
 #[test]
 fn the_gate_looks_at_what_is_deployed() {
     let sandbox = Sandbox::new();
     let repo = fleet(&sandbox);
-    repo.write(
-        "clusters/prod/apps.yaml",
-        OBJECTS.replace("apps/web", "apps/weeb"),
-    );
-    repo.run(&["check"])
-        .fails(1)
-        .stdout_has("error[missing-target]: Flux Kustomization apps");
+    repo.write("clusters/prod/apps.yaml", OBJECTS.replace("apps/web", "apps/weeb"));
+    repo.run(&["check"]).fails(1).stdout_has("error[missing-target]: Flux Kustomization apps");
 }
 
 #[test]
 fn what_only_a_localized_branch_has_is_looked_for_there() {
     let sandbox = Sandbox::new();
     let repo = fleet(&sandbox);
-    let objects = OBJECTS
-        .replace("apps/web", "web")
-        .replace("main", "localized/main");
+    let objects = OBJECTS.replace("apps/web", "web").replace("main", "localized/main");
     repo.write("clusters/prod/apps.yaml", objects);
     repo.write("apps/db/kustomization.yaml", "resources: []\n");
     repo.commit("Deploy a copy");
@@ -115,21 +106,15 @@ spec:
       source: {repoURL: 'https://github.com/acme/fleet', path: '{{path}}', targetRevision: main}
 ";
     work.write("sets/apps.yaml", set);
-    work.write(
-        "apps/web/kustomization.yaml",
-        "resources:\n- https://github.com/acme/lib//web?ref=v1\n- map.yaml\n",
-    );
+    work.write("apps/web/kustomization.yaml", "resources:\n- https://github.com/acme/lib//web?ref=v1\n- map.yaml\n");
     work.write("apps/web/map.yaml", config_map("web"));
     work.write("apps/team/db/kustomization.yaml", "resources: [map.yaml]\n");
     work.write("apps/team/db/map.yaml", config_map("db"));
     work.commit("Begin");
     work.lock();
-    for arguments in [
-        &["branch"][..],
-        &["vendor"],
-        &["apps/web", "apps/team/copy"],
-        &["apps/web", "apps/team/copy", "--no-commit"],
-    ] {
+    for arguments in
+        [&["branch"][..], &["vendor"], &["apps/web", "apps/team/copy"], &["apps/web", "apps/team/copy", "--no-commit"]]
+    {
         let before = work.state();
         work.run(&[arguments, &["--no-verify"]].concat())
             .fails(2)
@@ -139,12 +124,8 @@ spec:
         work.state().assert_same(&before);
     }
     // What the hint says helps.
-    let excluded =
-        "      - path: apps/*/*\n      - {path: apps/*/localized-files, exclude: true}\n";
-    work.write(
-        "sets/apps.yaml",
-        set.replace("      - path: apps/*/*\n", excluded),
-    );
+    let excluded = "      - path: apps/*/*\n      - {path: apps/*/localized-files, exclude: true}\n";
+    work.write("sets/apps.yaml", set.replace("      - path: apps/*/*\n", excluded));
     work.commit("Exclude");
     work.run(&["branch", "--no-verify"]).success();
 }
@@ -157,12 +138,7 @@ fn of_flux(version: &str, kind: &str, name: &str, spec: &str) -> String {
 }
 
 fn kustomization(name: &str, spec: &str) -> String {
-    of_flux(
-        "kustomize.toolkit.fluxcd.io/v1",
-        "Kustomization",
-        name,
-        spec,
-    )
+    of_flux("kustomize.toolkit.fluxcd.io/v1", "Kustomization", name, spec)
 }
 
 /// Writes clusters as the example of Flux has them: an ArtifactGenerator copies out of `flux-system`, which is declared
@@ -173,23 +149,14 @@ fn clusters_of_generators(repo: &Repo) {
             "sources: [{{alias: monorepo, kind: GitRepository, name: flux-system}}], artifacts: [{{name: apps, originRevision: '@monorepo', copy: [{{from: '@monorepo/apps/base/**', to: '@artifact/base/'}}, {{from: '@monorepo/apps/{cluster}/**', to: '@artifact/{cluster}/'}}]}}, {{name: infra, copy: [{{from: '@monorepo/infra/**', to: '@artifact/'}}]}}]"
         );
         let artifact = |name: &str, path: &str, more: &str| {
-            let spec =
-                format!("sourceRef: {{kind: ExternalArtifact, name: {name}}}, path: {path}{more}");
+            let spec = format!("sourceRef: {{kind: ExternalArtifact, name: {name}}}, path: {path}{more}");
             kustomization(name, &spec)
         };
         let files = [
-            (
-                "flux-system/gotk-sync.yaml",
-                "# flux bootstrap writes this file.\n".to_owned(),
-            ),
+            ("flux-system/gotk-sync.yaml", "# flux bootstrap writes this file.\n".to_owned()),
             (
                 "artifacts.yaml",
-                of_flux(
-                    "source.extensions.fluxcd.io/v1beta1",
-                    "ArtifactGenerator",
-                    "flux-system",
-                    &generator,
-                ),
+                of_flux("source.extensions.fluxcd.io/v1beta1", "ArtifactGenerator", "flux-system", &generator),
             ),
             ("apps.yaml", artifact("apps", &format!("./{cluster}"), "")),
             ("infra.yaml", artifact("infra", "./configs", "")),
@@ -197,20 +164,11 @@ fn clusters_of_generators(repo: &Repo) {
         for (name, text) in files {
             repo.write(&format!("clusters/{cluster}/{name}"), text);
         }
-        repo.write(
-            &format!("apps/{cluster}/kustomization.yaml"),
-            "resources: [../base/web]\n",
-        );
+        repo.write(&format!("apps/{cluster}/kustomization.yaml"), "resources: [../base/web]\n");
     }
-    repo.write(
-        "apps/base/web/kustomization.yaml",
-        "resources: [map.yaml]\n",
-    );
+    repo.write("apps/base/web/kustomization.yaml", "resources: [map.yaml]\n");
     repo.write("apps/base/web/map.yaml", config("web"));
-    let team = kustomization(
-        "acme",
-        "path: ./teams/acme, sourceRef: {kind: GitRepository, name: flux-system}",
-    );
+    let team = kustomization("acme", "path: ./teams/acme, sourceRef: {kind: GitRepository, name: flux-system}");
     repo.write("infra/configs/team.yaml", team);
     repo.write("teams/acme/map.yaml", config("acme"));
 }
@@ -220,9 +178,7 @@ fn deployed(repo: &Repo) -> BTreeSet<(String, String)> {
     let json = json(repo);
     let text = |one: &Value, key: &str| one[key].as_str().unwrap_or_default().to_owned();
     let targets = json["targets"].as_array().unwrap().iter();
-    targets
-        .map(|one| (text(one, "name"), text(one, "path")))
-        .collect()
+    targets.map(|one| (text(one, "name"), text(one, "path"))).collect()
 }
 
 #[test]
@@ -231,28 +187,19 @@ fn what_bootstrapping_is_going_to_declare_is_this_repository() {
     let repo = sandbox.repo("work");
     clusters_of_generators(&repo);
     repo.commit("Begin");
-    let expected = [
-        ("acme", "teams/acme"),
-        ("apps", "apps/production"),
-        ("apps", "apps/staging"),
-        ("infra", "infra/configs"),
-    ];
+    let expected =
+        [("acme", "teams/acme"), ("apps", "apps/production"), ("apps", "apps/staging"), ("infra", "infra/configs")];
     let expected = expected.map(|(name, path)| (name.to_owned(), path.to_owned()));
     assert_eq!(deployed(&repo), expected.into());
     repo.write("apps/base/web/map.yaml", config("changed"));
-    repo.write(
-        "apps/staging/kustomization.yaml",
-        "resources: [gone.yaml, ../base/web]\n",
-    );
+    repo.write("apps/staging/kustomization.yaml", "resources: [gone.yaml, ../base/web]\n");
     repo.commit("Change");
     let affected = repo.run(&["affected", "HEAD^"]);
     for cluster in ["production", "staging"] {
         let name = format!("Flux Kustomization apps (clusters/{cluster}/apps.yaml:");
         affected.success().stdout_has(&name);
     }
-    repo.run(&["check"])
-        .fails(1)
-        .stdout_has("apps/staging/kustomization.yaml:1:");
+    repo.run(&["check"]).fails(1).stdout_has("apps/staging/kustomization.yaml:1:");
     // What is deployed from the top is here, too; where no path is, the source is another repository.
     for (path, is_here) in [("./", true), ("./nowhere", false)] {
         let repo = sandbox.repo(&format!("deploys-{is_here}"));
@@ -275,18 +222,12 @@ fn applications_that_share(repo: &Repo) {
     for (name, path) in [("web", "apps/web"), ("linked", "apps/linked")] {
         application(name, &format!("source: {{{here}, path: {path}}}"));
     }
-    let values =
-        "valueFiles: [own.yaml, ../../values/prod.yaml, /values/all.yaml, '../../values/*/x.yaml']";
-    application(
-        "shop",
-        &format!("source: {{{here}, path: charts/shop, helm: {{{values}}}}}"),
-    );
+    let values = "valueFiles: [own.yaml, ../../values/prod.yaml, /values/all.yaml, '../../values/*/x.yaml']";
+    application("shop", &format!("source: {{{here}, path: charts/shop, helm: {{{values}}}}}"));
     let values = "valueFiles: [$values/values/other.yaml], fileParameters: [{name: a, path: ../../values/file.txt}]";
     application(
         "many",
-        &format!(
-            "sources: [{{{here}, path: charts/many, helm: {{{values}}}}}, {{{here}, ref: values}}]"
-        ),
+        &format!("sources: [{{{here}, path: charts/many, helm: {{{values}}}}}, {{{here}, ref: values}}]"),
     );
     for (file, text) in [
         (
@@ -328,10 +269,7 @@ fn is_watched(value: &str, own: &str, file: &str) -> bool {
             Some(item) => item,
             None => own,
         };
-        file == item
-            || file
-                .strip_prefix(item)
-                .is_some_and(|rest| rest.starts_with('/'))
+        file == item || file.strip_prefix(item).is_some_and(|rest| rest.starts_with('/'))
     })
 }
 
@@ -350,9 +288,7 @@ fn what_argo_cd_watches_covers_every_file_that_makes_a_difference() {
     let all = repo.git(&["ls-files"]);
     let mut uses: BTreeSet<(String, String)> = BTreeSet::new();
     let others = ["argo/", ".kustomize-localize", "apps/linked"];
-    let files = all
-        .lines()
-        .filter(|file| !others.iter().any(|other| file.starts_with(other)));
+    let files = all.lines().filter(|file| !others.iter().any(|other| file.starts_with(other)));
     for file in files.chain(["apps/linked"]) {
         if file == "apps/linked" {
             repo.remove(file);
@@ -387,19 +323,14 @@ fn what_argo_cd_watches_covers_every_file_that_makes_a_difference() {
         ("many", "values/other.yaml"),
         ("many", "values/file.txt"),
     ] {
-        assert!(
-            uses.contains(&(name.to_owned(), file.to_owned())),
-            "{name} {file}"
-        );
+        assert!(uses.contains(&(name.to_owned(), file.to_owned())), "{name} {file}");
     }
     assert!(!uses.iter().any(|(_, file)| file == "README.md"));
     // What the help says is enough.
     repo.git(&["checkout", "-q", "HEAD", "."]);
     for (name, value) in &values {
         let file = format!("argo/{name}.yaml");
-        let text = repo
-            .read(&file)
-            .replace("generate-paths: .", &format!("generate-paths: '{value}'"));
+        let text = repo.read(&file).replace("generate-paths: .", &format!("generate-paths: '{value}'"));
         repo.write(&file, text);
     }
     repo.git(&["add", "--all"]);
@@ -414,14 +345,8 @@ fn what_nothing_deploys_is_a_warning_that_names_the_way_out() {
         let spec = format!("path: {path}, sourceRef: {{kind: GitRepository, name: flux-system}}");
         kustomization(name, &spec)
     };
-    repo.write(
-        "kubernetes/flux/cluster/ks.yaml",
-        deploys("cluster-apps", "./kubernetes/apps"),
-    );
-    repo.write(
-        "kubernetes/apps/default/kustomization.yaml",
-        "resources: [web/ks.yaml]\n",
-    );
+    repo.write("kubernetes/flux/cluster/ks.yaml", deploys("cluster-apps", "./kubernetes/apps"));
+    repo.write("kubernetes/apps/default/kustomization.yaml", "resources: [web/ks.yaml]\n");
     let web = "kubernetes/apps/default/web/ks.yaml";
     repo.write(web, deploys("web", "./kubernetes/apps/default/web/app"));
     repo.write("kubernetes/apps/default/web/app/map.yaml", config("web"));
@@ -430,20 +355,13 @@ fn what_nothing_deploys_is_a_warning_that_names_the_way_out() {
         let both = deploys(name, &app) + &deploys(&format!("{name}-db"), &app);
         repo.write(&format!("kubernetes/archive/default/{name}/ks.yaml"), both);
     }
-    repo.write(
-        "kubernetes/archive/default/kustomization.yaml",
-        "resources: [old/ks.yaml]\n",
-    );
+    repo.write("kubernetes/archive/default/kustomization.yaml", "resources: [old/ks.yaml]\n");
     let found = |status: i32, warnings: usize, errors: usize| {
         repo.git(&["add", "--all"]);
         for arguments in [&["check"][..], &["check", "kubernetes/archive"]] {
             let output = repo.run(arguments);
             let told = &output.stdout;
-            assert_eq!(
-                told.matches("warning[missing-target]").count(),
-                warnings,
-                "{told}"
-            );
+            assert_eq!(told.matches("warning[missing-target]").count(), warnings, "{told}");
         }
         let told = repo.run(&["check"]);
         assert_eq!(told.status, status, "{}", told.stdout);
@@ -451,29 +369,16 @@ fn what_nothing_deploys_is_a_warning_that_names_the_way_out() {
         told.stdout.clone()
     };
     let told = found(0, 4, 0);
-    assert!(
-        told.contains("add `kubernetes/archive` to `exclude`"),
-        "{told}"
-    );
+    assert!(told.contains("add `kubernetes/archive` to `exclude`"), "{told}");
     // What is deployed fails, and so does what may be deployed by hand as what is beside it.
     repo.write(web, deploys("web", "./kubernetes/apps/default/wbe"));
-    repo.write(
-        "kubernetes/flux/cluster/more.yaml",
-        deploys("more", "./kubernetes/mroe"),
-    );
+    repo.write("kubernetes/flux/cluster/more.yaml", deploys("more", "./kubernetes/mroe"));
     found(1, 4, 2);
     repo.write(".kustomize-localize", "exclude: [kubernetes/archive]\n");
     let told = found(1, 0, 2);
     assert!(!told.contains("archive"), "{told}");
     // Where no object is reached, all may be deployed from elsewhere.
-    repo.git(&[
-        "rm",
-        "-q",
-        "-r",
-        "-f",
-        "kubernetes/flux",
-        ".kustomize-localize",
-    ]);
+    repo.git(&["rm", "-q", "-r", "-f", "kubernetes/flux", ".kustomize-localize"]);
     repo.write(web, deploys("web", "./kubernetes/apps/default/web/app"));
     let told = found(1, 0, 4);
     assert!(told.contains("to `exclude`"), "{told}");

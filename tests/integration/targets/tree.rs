@@ -11,24 +11,16 @@ const TLS: &str = "git@github.com:acme/tls?ref=main";
 /// Two overlays, a base that both name, a component; some of it remote, some of it missing.
 fn repository(sandbox: &Sandbox) -> Repo {
     let repo = sandbox.repo("work");
-    repo.write(
-        "base/kustomization.yaml",
-        format!("resources:\n- map.yaml\n- {APP}\n"),
-    );
+    repo.write("base/kustomization.yaml", format!("resources:\n- map.yaml\n- {APP}\n"));
     repo.write("base/map.yaml", config("base"));
     repo.write(
         "overlays/prod/kustomization.yaml",
         format!("resources: [../../base, gone.yaml, '{FILE}']\ncomponents: [../../tls]\n"),
     );
-    repo.write(
-        "overlays/dev/kustomization.yaml",
-        "resources: [../../base]\n",
-    );
+    repo.write("overlays/dev/kustomization.yaml", "resources: [../../base]\n");
     repo.write(
         "tls/kustomization.yaml",
-        format!(
-            "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: ['{TLS}']\n"
-        ),
+        format!("apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: ['{TLS}']\n"),
     );
     repo.commit("Begin");
     repo
@@ -65,9 +57,7 @@ fn list<'a>(graph: &'a Value, key: &str) -> &'a [Value] {
 
 /// Returns the node of this name, if there is one.
 fn node<'a>(graph: &'a Value, name: &str) -> Option<&'a Value> {
-    list(graph, "nodes")
-        .iter()
-        .find(|node| node["name"] == name)
+    list(graph, "nodes").iter().find(|node| node["name"] == name)
 }
 
 #[test]
@@ -101,12 +91,7 @@ overlays/prod
     └── git@github.com:acme/tls?ref=main (branch, not locked)
 "
     );
-    for url in [
-        APP,
-        "https://github.com/acme/app",
-        "github.com/acme/app?ref=v1.2.0",
-        "github.com/acme",
-    ] {
+    for url in [APP, "https://github.com/acme/app", "github.com/acme/app?ref=v1.2.0", "github.com/acme"] {
         let found = tree(&repo, &["--invert", url]);
         let expected = "\
 https://github.com/acme/app//deploy?ref=v1.2.0 (tag, not locked)
@@ -122,24 +107,15 @@ https://github.com/acme/app//deploy?ref=v1.2.0 (tag, not locked)
 fn options_select_what_is_shown() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
-    let resources = |text: &str| {
-        repo.write(
-            "overlays/dev/kustomization.yaml",
-            format!("resources: [{text}]\n"),
-        )
-    };
+    let resources = |text: &str| repo.write("overlays/dev/kustomization.yaml", format!("resources: [{text}]\n"));
     resources("../../base, staged.yaml");
     repo.git(&["add", "overlays"]);
     resources("../../base, on-disk.yaml");
-    for (args, has, lacks) in [
-        (&[][..], "on-disk.yaml", "staged.yaml"),
-        (&["--rev", "HEAD"], "overlays/dev", ".yaml ("),
-    ] {
+    for (args, has, lacks) in
+        [(&[][..], "on-disk.yaml", "staged.yaml"), (&["--rev", "HEAD"], "overlays/dev", ".yaml (")]
+    {
         let text = tree(&repo, &[args, &["overlays/dev"]].concat());
-        assert!(
-            text.contains(has) && !text.contains(lacks),
-            "{args:?}: {text}"
-        );
+        assert!(text.contains(has) && !text.contains(lacks), "{args:?}: {text}");
     }
     // Paths are relative to where one stands.
     let inside = sandbox.run(&repo.path().join("overlays"), &["tree", "dev"]);
@@ -164,16 +140,9 @@ fn directories_of_a_repository_are_distinguished() {
     ] {
         assert_eq!(tree(&repo, &["--invert", url]), web, "{url}");
     }
-    for url in [
-        "https://example.com/acme/bases//apps",
-        "https://example.com/acme/bases",
-        "https://example.com/acme",
-    ] {
+    for url in ["https://example.com/acme/bases//apps", "https://example.com/acme/bases", "https://example.com/acme"] {
         let text = tree(&repo, &["--invert", url]);
-        assert!(
-            text.contains(web) && text.contains("└── db\n"),
-            "{url}: {text}"
-        );
+        assert!(text.contains(web) && text.contains("└── db\n"), "{url}: {text}");
     }
 }
 
@@ -189,10 +158,7 @@ fn an_empty_tree_is_reported() {
     nothing(&[], "there is no kustomization\n");
     nothing(&["--format", "mermaid"], "");
     repo.write("app/kustomization.yaml", "namePrefix: a-\n");
-    nothing(
-        &["--remote"],
-        "nothing remote is referenced, and nothing was brought in\n",
-    );
+    nothing(&["--remote"], "nothing remote is referenced, and nothing was brought in\n");
 }
 
 #[test]
@@ -207,13 +173,7 @@ fn locked_and_localized_nodes_are_marked() {
     let text = tree(work, &["--remote"]);
     assert!(!text.contains("locked "), "{text}");
     assert!(text.contains(" (from https://"), "{text}");
-    let label = text
-        .split(" (from ")
-        .nth(1)
-        .unwrap()
-        .split(')')
-        .next()
-        .unwrap();
+    let label = text.split(" (from ").nth(1).unwrap().split(')').next().unwrap();
     let text = tree(work, &["--invert", label]);
     assert!(text.contains("localized-files"), "{text}");
 }
@@ -240,10 +200,7 @@ fn the_json_has_everything() {
     let is_it = |one: &&Value| nodes[one["to"].as_u64().unwrap() as usize]["name"] == APP;
     let reference = list(&whole, "references").iter().find(is_it).unwrap();
     assert_eq!(reference["path"], "base/kustomization.yaml");
-    assert_eq!(
-        (&reference["line"], &reference["column"]),
-        (&3.into(), &3.into())
-    );
+    assert_eq!((&reference["line"], &reference["column"]), (&3.into(), &3.into()));
     assert_eq!(reference["field"], "resources[1]");
     // Nodes that are left out are not there at all.
     let remote = graph(&repo, &["--remote"]);
@@ -258,28 +215,14 @@ type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a [&'a str], &'a str);
 #[test]
 fn every_shape_is_drawn() {
     let parts = [
-        (
-            "one/kustomization.yaml",
-            &*format!("{PART}namePrefix: a-\n"),
-        ),
-        (
-            "two/kustomization.yaml",
-            &format!("{PART}components: [../one, ../one]\n"),
-        ),
-        (
-            "app/kustomization.yaml",
-            "components: [../one, ../two, ../one]\npatches: [{path: p.yaml}, {path: p.yaml}]\n",
-        ),
+        ("one/kustomization.yaml", &*format!("{PART}namePrefix: a-\n")),
+        ("two/kustomization.yaml", &format!("{PART}components: [../one, ../one]\n")),
+        ("app/kustomization.yaml", "components: [../one, ../two, ../one]\npatches: [{path: p.yaml}, {path: p.yaml}]\n"),
         ("app/p.yaml", "a: b\n"),
     ];
-    let inner = [
-        ("app/kustomization.yaml", "resources: [part]\n"),
-        ("app/part/kustomization.yaml", "namePrefix: a-\n"),
-    ];
-    let broken = [
-        ("app/kustomization.yaml", "resources: [../base]\n"),
-        ("base/kustomization.yaml", "resources: [\n"),
-    ];
+    let inner =
+        [("app/kustomization.yaml", "resources: [part]\n"), ("app/part/kustomization.yaml", "namePrefix: a-\n")];
+    let broken = [("app/kustomization.yaml", "resources: [../base]\n"), ("base/kustomization.yaml", "resources: [\n")];
     let remote = format!("resources: [., '{APP}']\n");
     let rings = [
         ("a/kustomization.yaml", "resources: [../b]\n"),
@@ -287,24 +230,9 @@ fn every_shape_is_drawn() {
         ("c/kustomization.yaml", &remote),
     ];
     let rows: &[Row] = &[
-        (
-            "a root that another names",
-            &inner,
-            &["app"],
-            "app\n└── app/part\n",
-        ),
-        (
-            "a file",
-            &inner,
-            &["app/kustomization.yaml"],
-            "app\n└── app/part\n",
-        ),
-        (
-            "one that is asked for",
-            &inner,
-            &["app", "app/part"],
-            "app\n└── app/part\n\napp/part\n",
-        ),
+        ("a root that another names", &inner, &["app"], "app\n└── app/part\n"),
+        ("a file", &inner, &["app/kustomization.yaml"], "app\n└── app/part\n"),
+        ("one that is asked for", &inner, &["app", "app/part"], "app\n└── app/part\n\napp/part\n"),
         ("unreadable", &broken, &[], "app\n└── base (invalid)\n"),
         (
             "rings",
@@ -337,10 +265,7 @@ fn every_shape_is_drawn() {
     let repo = with(&sandbox, "unreadable", &[]);
     assert_eq!(node(&graph(&repo, &[]), "base").unwrap()["why"], "invalid");
     let picture = tree(&repo, &["--format", "mermaid"]);
-    assert!(
-        picture.contains("[\"base<br>invalid\"]:::broken"),
-        "{picture}"
-    );
+    assert!(picture.contains("[\"base<br>invalid\"]:::broken"), "{picture}");
 }
 
 #[test]
@@ -351,28 +276,19 @@ fn what_is_not_there_is_an_error() {
     for (args, says) in [
         (&["nowhere"][..], "there is no `nowhere`"),
         (&["--rev", "nothing"], "unknown revision `nothing`"),
-        (
-            &["--invert", other],
-            "nothing names `https://example.com/other`",
-        ),
+        (&["--invert", other], "nothing names `https://example.com/other`"),
         (&["--invert", other], "git kustomize-localize tree --remote"),
         (&["--invert", "x", "--remote"], "cannot be used with"),
         (
             &["https://token@example.com/acme/app"],
             "`https://example.com/acme/app` is not a directory of this repository",
         ),
-        (
-            &["https://token@example.com/acme/app"],
-            "hint: to see what references it: --invert URL",
-        ),
+        (&["https://token@example.com/acme/app"], "hint: to see what references it: --invert URL"),
     ] {
         let output = repo.run(&[&["tree"], args].concat());
         output.fails(2).stderr_has(says).lacks("secret");
     }
-    sandbox
-        .run(&sandbox.path(""), &["tree"])
-        .fails(2)
-        .stderr_has("not a git repository");
+    sandbox.run(&sandbox.path(""), &["tree"]).fails(2).stderr_has("not a git repository");
 }
 
 #[test]
@@ -435,9 +351,7 @@ transformers:
         "https://charts.example.com/stable#other",
         "https://charts.example.com/stable#web@1.2",
     ] {
-        repo.run(&["tree", "--invert", url])
-            .fails(2)
-            .stderr_has("nothing names");
+        repo.run(&["tree", "--invert", url]).fails(2).stderr_has("nothing names");
     }
     let graph = graph(&repo, &["--remote"]);
     let charts = list(&graph, "nodes").iter();
@@ -450,9 +364,7 @@ transformers:
     assert_eq!(reference.unwrap()["reference"], url);
     let picture = tree(&repo, &["--format", "mermaid"]);
     assert!(
-        picture.contains(
-            "([\"oci://registry.example.com/charts#35;any<br>chart, not locked\"]):::open"
-        ),
+        picture.contains("([\"oci://registry.example.com/charts#35;any<br>chart, not locked\"]):::open"),
         "{picture}"
     );
 }
@@ -481,14 +393,10 @@ fn no_name_is_more_than_a_name_in_a_picture() {
     for line in lines {
         let line = line.strip_prefix("  ").unwrap();
         let is_node = line.starts_with('n') && line.matches('"').count() == 2;
-        let is_arrow = line.split(" --> ").all(|end| {
-            end.strip_prefix('n')
-                .is_some_and(|id| id.bytes().all(|byte| byte.is_ascii_digit()))
-        });
-        assert!(
-            is_node || is_arrow || line.starts_with("classDef "),
-            "{line:?}"
-        );
+        let is_arrow = line
+            .split(" --> ")
+            .all(|end| end.strip_prefix('n').is_some_and(|id| id.bytes().all(|byte| byte.is_ascii_digit())));
+        assert!(is_node || is_arrow || line.starts_with("classDef "), "{line:?}");
         if is_node {
             let label = line.split('"').nth(1).unwrap().replace("<br>", "");
             for character in ['<', '>', '`', '\\', '%', '&'] {
@@ -507,29 +415,16 @@ fn references_of_remotes_are_found_through_the_lock() {
     let world = World::new();
     for (name, file, text) in [
         ("deep", "app/kustomization.yaml", "namePrefix: a-\n"),
-        (
-            "middle",
-            "kustomization.yaml",
-            "resources: ['https://github.com/acme/deep//app?ref=v1']\n",
-        ),
-        (
-            "lib",
-            "web/kustomization.yaml",
-            "resources: ['https://github.com/acme/middle?ref=v1']\n",
-        ),
+        ("middle", "kustomization.yaml", "resources: ['https://github.com/acme/deep//app?ref=v1']\n"),
+        ("lib", "web/kustomization.yaml", "resources: ['https://github.com/acme/middle?ref=v1']\n"),
     ] {
         world.upstream_of(&format!("acme/{name}"), &[(file, text)]);
     }
     let top = "resources: ['https://github.com/acme/lib//web?ref=v1']\n";
     world.work.write("base/kustomization.yaml", top);
-    world
-        .work
-        .write("app/kustomization.yaml", "resources: [../base]\n");
+    world.work.write("app/kustomization.yaml", "resources: [../base]\n");
     world.work.run(&["lock"]).success();
-    for url in [
-        "https://github.com/acme/deep",
-        "github.com/acme/deep//app?ref=v1",
-    ] {
+    for url in ["https://github.com/acme/deep", "github.com/acme/deep//app?ref=v1"] {
         let drawn = tree(&world.work, &["--invert", url]);
         // Each is below the one that it names.
         let names = drawn.lines().map(|line| {
@@ -550,9 +445,5 @@ fn references_of_remotes_are_found_through_the_lock() {
     }
     // What no lock records is unknown here.
     world.work.remove("kustomize-localize.lock");
-    world
-        .work
-        .run(&["tree", "--invert", "https://github.com/acme/deep"])
-        .fails(2)
-        .stderr_has("nothing names");
+    world.work.run(&["tree", "--invert", "https://github.com/acme/deep"]).fails(2).stderr_has("nothing names");
 }

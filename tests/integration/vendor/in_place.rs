@@ -22,10 +22,7 @@ fn world() -> World {
         "overlays/dev/kustomization.yaml",
         "resources:\r\n- ../../base\r\n- 'https://files.example.com/v1/app.yaml'\r\n",
     );
-    world.work.write(
-        "overlays/prod/kustomization.yaml",
-        "resources:\n- ../../base\nnamePrefix: prod-\n",
-    );
+    world.work.write("overlays/prod/kustomization.yaml", "resources:\n- ../../base\nnamePrefix: prod-\n");
     world.work.write("README.md", "ours\n");
     world.work.git(&["add", "--all"]);
     world
@@ -51,12 +48,8 @@ fn build(world: &World, target: &str, closed: bool) -> Option<String> {
 fn follow(world: &World, output: &Output) {
     let lines = output.success().stdout.lines();
     let commands = lines.skip_while(|line| *line != "  to commit it:").skip(1);
-    let commands: Vec<&str> = commands
-        .map_while(|line| line.strip_prefix("    "))
-        .collect();
-    let [stage, "git commit"] = commands[..] else {
-        panic!("{output:?}")
-    };
+    let commands: Vec<&str> = commands.map_while(|line| line.strip_prefix("    ")).collect();
+    let [stage, "git commit"] = commands[..] else { panic!("{output:?}") };
     let mut shell = world.sandbox.command("sh", world.work.path());
     Running::start(shell.args(["-c", stage])).wait().success();
     world.work.git(&["commit", "-q", "-m", "mended"]);
@@ -66,10 +59,7 @@ fn follow(world: &World, output: &Output) {
 fn remote_files_go_beside_the_kustomization_that_names_them() {
     let world = world();
     let targets = ["overlays/dev", "overlays/prod", "base"];
-    let before: Vec<_> = targets
-        .iter()
-        .map(|one| build(&world, one, false))
-        .collect();
+    let before: Vec<_> = targets.iter().map(|one| build(&world, one, false)).collect();
     let index = world.work.git(&["ls-files", "-s"]);
     let output = in_place(&world.work, &[]);
     output
@@ -124,9 +114,7 @@ fn remote_files_go_beside_the_kustomization_that_names_them() {
         assert_eq!(build(&world, target, true), before, "{target}");
     }
     let state = world.work.state();
-    in_place(&world.work, &[])
-        .success()
-        .stdout_has("nothing to do");
+    in_place(&world.work, &[]).success().stdout_has("nothing to do");
     state.assert_same(&world.work.state());
 
     follow(&world, &output);
@@ -138,12 +126,7 @@ fn a_single_target_is_localized_with_all_it_reaches() {
     let world = world();
     let output = in_place(&world.work, &["overlays/prod"]);
     output.success().stdout_has("localized overlays/prod: ");
-    assert!(
-        world
-            .work
-            .read("base/kustomization.yaml")
-            .contains("- localized-files/")
-    );
+    assert!(world.work.read("base/kustomization.yaml").contains("- localized-files/"));
     let dev = world.work.read("overlays/dev/kustomization.yaml");
     assert!(dev.contains("https://files.example.com"), "{dev}");
     let lock = world.work.read(LOCK);
@@ -152,10 +135,7 @@ fn a_single_target_is_localized_with_all_it_reaches() {
     let inside = world.work.path().join("overlays");
     let args = [&IN_PLACE[..], &["dev", "prod", "../base"]].concat();
     let output = world.sandbox.run(&inside, &args);
-    output
-        .success()
-        .stdout_has("localized base, overlays/dev, overlays/prod: ")
-        .stdout_has("1 reference rewritten");
+    output.success().stdout_has("localized base, overlays/dev, overlays/prod: ").stdout_has("1 reference rewritten");
     let lock = world.work.read(LOCK);
     assert!(lock.contains("files.example.com"), "{lock}");
     assert!(lock.contains("acme/deep"), "{lock}");
@@ -168,11 +148,7 @@ fn entries_of_other_roots_stay_locked() {
     in_place(&world.work, &["base"]).success();
     let lock = world.work.read(LOCK);
     assert!(lock.contains("files.example.com"), "{lock}");
-    world
-        .work
-        .run(&["lock"])
-        .success()
-        .stdout_has("nothing to do: kustomize-localize.lock holds 3");
+    world.work.run(&["lock"]).success().stdout_has("nothing to do: kustomize-localize.lock holds 3");
 }
 
 #[test]
@@ -181,10 +157,7 @@ fn files_that_differ_from_the_index_are_not_edited() {
     let more = "# not staged\n";
     let text = world.work.read("base/kustomization.yaml") + more;
     world.work.write("base/kustomization.yaml", &text);
-    world.work.write(
-        "new/kustomization.yaml",
-        "resources:\n- https://github.com/acme/lib//web?ref=v1\n",
-    );
+    world.work.write("new/kustomization.yaml", "resources:\n- https://github.com/acme/lib//web?ref=v1\n");
     let output = refused(&world, &[]);
     output
         .stderr_has("these files would be edited, and differ from the index: `base/kustomization.yaml`, `new/kustomization.yaml`")
@@ -205,10 +178,7 @@ fn localized_files_follow_the_references() {
         "base/kustomization.yaml",
         "resources:\n- localized-files/github.com/acme/lib/v1/web\n- https://github.com/acme/lib//other?ref=v1\n",
     );
-    world.work.write(
-        "overlays/dev/kustomization.yaml",
-        "resources: [../../base]\n",
-    );
+    world.work.write("overlays/dev/kustomization.yaml", "resources: [../../base]\n");
     world.work.git(&["add", "--all"]);
     let before = build(&world, "overlays/dev", false);
     let output = in_place(&world.work, &[]);
@@ -229,10 +199,7 @@ fn localized_files_follow_the_references() {
     upstream.write("web/map.yaml", config_map("newer"));
     upstream.commit("newer");
     upstream.git(&["tag", "v2"]);
-    world.work.write(
-        "base/kustomization.yaml",
-        "resources:\n- https://github.com/acme/lib//web?ref=v2\n",
-    );
+    world.work.write("base/kustomization.yaml", "resources:\n- https://github.com/acme/lib//web?ref=v2\n");
     world.work.git(&["add", "--all"]);
     let output = in_place(&world.work, &["base"]);
     output.success();
@@ -247,11 +214,10 @@ fn localized_files_follow_the_references() {
 #[test]
 fn a_remote_that_fails_leaves_everything_as_it_was() {
     let world = world();
-    world
-        .server
-        .route("https://files.example.com/v1/app.yaml", Reply::status(404));
-    refused(&world, &[])
-        .stderr_has("overlays/dev/kustomization.yaml:3:3: resources[1]: cannot fetch https://files.example.com/v1/app.yaml");
+    world.server.route("https://files.example.com/v1/app.yaml", Reply::status(404));
+    refused(&world, &[]).stderr_has(
+        "overlays/dev/kustomization.yaml:3:3: resources[1]: cannot fetch https://files.example.com/v1/app.yaml",
+    );
     // A target that does not need it can be localized.
     in_place(&world.work, &["base"]).success();
 }
@@ -265,15 +231,11 @@ fn trouble_in_the_tree_is_an_error_unless_the_team_says_otherwise() {
     );
     world.work.git(&["add", "--all"]);
     for paths in [&[][..], &["overlays/prod"]] {
-        in_place(&world.work, paths)
-            .fails(1)
-            .stderr_has("error[missing-path]: overlays/prod/kustomization.yaml:3:3");
+        in_place(&world.work, paths).fails(1).stderr_has("error[missing-path]: overlays/prod/kustomization.yaml:3:3");
     }
     world.work.decide("rules: {missing-path: warning}\n");
     let output = in_place(&world.work, &[]);
-    output
-        .success()
-        .stderr_has("warning[missing-path]: overlays/prod/kustomization.yaml:3:3");
+    output.success().stderr_has("warning[missing-path]: overlays/prod/kustomization.yaml:3:3");
     assert_eq!(
         world.work.read("overlays/prod/kustomization.yaml"),
         "resources:\n- ../../base\n- missing.yaml\n- localized-files/files.example.com/v1/app.yaml\n"
@@ -293,10 +255,7 @@ fn offline_names_what_is_missing() {
     // Stored files need neither cache nor network.
     std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
     std::fs::create_dir(world.sandbox.path("cache")).unwrap();
-    world.work.write(
-        "new/kustomization.yaml",
-        "resources:\n- https://files.example.com/v1/app.yaml\n",
-    );
+    world.work.write("new/kustomization.yaml", "resources:\n- https://files.example.com/v1/app.yaml\n");
     world.work.git(&["add", "--all"]);
     in_place(&world.work, &["--offline", "new"]).success();
 }
@@ -316,18 +275,13 @@ fn options_that_make_no_sense_are_refused() {
         (&["https://github.com/acme/lib//web?ref=v1"], no_place),
         (&["base/own.yaml"], "the target `base/own.yaml` is a file"),
         (&["../elsewhere"], "lies outside of the repository"),
-        (
-            &["nowhere"],
-            "there is no directory `nowhere` for the target",
-        ),
+        (&["nowhere"], "there is no directory `nowhere` for the target"),
         (&["overlays"], "no kustomization file in `overlays`"),
         (&[&inside], "it lies in localized files"),
     ] {
         refused(&world, more).stderr_has(says);
     }
-    world
-        .refused(&["base", "a", "b", "--no-commit"])
-        .stderr_has("`b` is one argument too many");
+    world.refused(&["base", "a", "b", "--no-commit"]).stderr_has("`b` is one argument too many");
 }
 
 #[test]
@@ -360,21 +314,11 @@ fn json_lists_what_was_done() {
 fn links_to_roots_and_kustomizations_stay() {
     let world = world();
     world.work.symlink("app", "overlays/dev");
-    world
-        .work
-        .symlink("shared/one/kustomization.yaml", "real.yaml");
-    world.work.write(
-        "shared/one/real.yaml",
-        "resources:\n- https://files.example.com/v1/app.yaml\n- map.yaml\n",
-    );
+    world.work.symlink("shared/one/kustomization.yaml", "real.yaml");
+    world.work.write("shared/one/real.yaml", "resources:\n- https://files.example.com/v1/app.yaml\n- map.yaml\n");
     world.work.symlink("shared/one/map.yaml", "other/map.yaml");
-    world
-        .work
-        .write("shared/one/other/map.yaml", config_map("one"));
-    world.work.write(
-        "by-link/kustomization.yaml",
-        "resources:\n- ../app/../../base\n- ../app\n",
-    );
+    world.work.write("shared/one/other/map.yaml", config_map("one"));
+    world.work.write("by-link/kustomization.yaml", "resources:\n- ../app/../../base\n- ../app\n");
     world.work.git(&["add", "--all"]);
     let before = build(&world, "shared/one", false);
     let by_link = world.work.read("by-link/kustomization.yaml");
@@ -395,25 +339,17 @@ fn links_to_roots_and_kustomizations_stay() {
 #[test]
 fn ignored_directories_are_not_left_out_of_the_commit() {
     let world = world();
-    world
-        .work
-        .write(".gitignore", "build/\nvendor\n.gitattributes\n");
-    world.work.write(
-        "build/app/kustomization.yaml",
-        "resources:\n- https://github.com/acme/lib//web?ref=v1\n",
-    );
-    world
-        .work
-        .git(&["add", "-f", "build/app/kustomization.yaml", ".gitignore"]);
+    world.work.write(".gitignore", "build/\nvendor\n.gitattributes\n");
+    world.work.write("build/app/kustomization.yaml", "resources:\n- https://github.com/acme/lib//web?ref=v1\n");
+    world.work.git(&["add", "-f", "build/app/kustomization.yaml", ".gitignore"]);
     let output = in_place(&world.work, &[]);
     output.success();
     follow(&world, &output);
     let clone = world.sandbox.clone_of(&world.work, "clone");
     let files = clone.files("HEAD");
-    for file in [
-        "build/app/localized-files/.gitattributes",
-        "build/app/localized-files/github.com/acme/lib/v1/web/map.yaml",
-    ] {
+    for file in
+        ["build/app/localized-files/.gitattributes", "build/app/localized-files/github.com/acme/lib/v1/web/map.yaml"]
+    {
         assert!(files.contains(&format!("100644 {file}")), "{files:?}");
     }
     world.same_build("build/app", &clone, "build/app");
@@ -429,11 +365,7 @@ fn a_localized_tree_is_clean_locked_and_copied_as_any_other() {
     let check = world.work.run(&["check", "--staged"]);
     check.success().lacks("warning");
     let lock = world.work.read(LOCK);
-    world
-        .work
-        .run(&["lock"])
-        .success()
-        .stdout_has("nothing to do: kustomize-localize.lock holds 3 remote references");
+    world.work.run(&["lock"]).success().stdout_has("nothing to do: kustomize-localize.lock holds 3 remote references");
     assert_eq!(world.work.read(LOCK), lock);
     assert_eq!(world.work.git(&["status", "--porcelain"]), "");
     let clone = world.localized(&["overlays/dev", "--scope", ".", "--offline"]);

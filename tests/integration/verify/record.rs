@@ -9,8 +9,7 @@ use crate::branch::commits::signed::key;
 use crate::support::{OVERLAY, Output, Project, Repo, Sandbox};
 use crate::verify::upstream::parsed;
 
-const PLACE: &str =
-    "localized-overlay/base/localized-files/example.com/acme/remote/v1/service.yaml";
+const PLACE: &str = "localized-overlay/base/localized-files/example.com/acme/remote/v1/service.yaml";
 const LOCK: &str = "localized-overlay/kustomize-localize.lock";
 
 /// Returns a repository whose working tree is the localized branch.
@@ -39,13 +38,7 @@ fn a_fresh_result_verifies() {
     let work = &project.work;
     let commit = work.id("HEAD");
     let by = &commit[..12];
-    for args in [
-        &[][..],
-        &["HEAD"],
-        &["localized/main"],
-        &["--", "."],
-        &["--", "localized-overlay"],
-    ] {
+    for args in [&[][..], &["HEAD"], &["localized/main"], &["--", "."], &["--", "localized-overlay"]] {
         verify(work, args)
             .success()
             .stdout_has(&format!(
@@ -67,9 +60,7 @@ fn a_fresh_result_verifies() {
     verify(work, &[]).success().lacks("in the message of");
     // Where nothing says that it is another branch, a record is expected.
     work.git(&["switch", "--quiet", "--detach"]);
-    verify(work, &[])
-        .fails(1)
-        .stdout_has(&format!("{LOCK}: no commit message holds its record\n"));
+    verify(work, &[]).fails(1).stdout_has(&format!("{LOCK}: no commit message holds its record\n"));
 }
 
 /// What a lock becomes; nothing if it goes.
@@ -125,28 +116,18 @@ fn files_and_lock_that_were_changed_together_disagree_with_the_message_only() {
     work.write(PLACE, &after);
     let lock = work.read(LOCK);
     assert!(lock.contains(&sha256_hex(before.as_bytes())));
-    work.write(
-        LOCK,
-        lock.replace(
-            &sha256_hex(before.as_bytes()),
-            &sha256_hex(after.as_bytes()),
-        ),
-    );
+    work.write(LOCK, lock.replace(&sha256_hex(before.as_bytes()), &sha256_hex(after.as_bytes())));
     tamper(work);
     let output = verify(work, &[]);
     for path in [PLACE, LOCK] {
-        output
-            .fails(1)
-            .stdout_has(&format!("{path}: is not what the message of "));
+        output.fails(1).stdout_has(&format!("{path}: is not what the message of "));
     }
     output.stdout_has(": 2 differences\n");
     assert!(!output.stdout.contains("was changed"), "{output:?}");
     // Without the message, nothing offline reveals it: the page says so.
     let tree = work.git(&["write-tree"]);
     let rewritten = work.git(&["commit-tree", "-m", "Rewritten", &tree]);
-    verify(work, &[&rewritten])
-        .fails(1)
-        .stdout_has(": 1 difference\n");
+    verify(work, &[&rewritten]).fails(1).stdout_has(": 1 difference\n");
 }
 
 #[test]
@@ -164,10 +145,7 @@ fn remaining_remote_references_are_named() {
     work.run(&["check"]).success();
     // An exception holds here, too.
     verify(work, &[]).success();
-    work.write(
-        "other/kustomization.yaml",
-        "resources:\n- https://example.com/acme/remote.git?ref=v1\n",
-    );
+    work.write("other/kustomization.yaml", "resources:\n- https://example.com/acme/remote.git?ref=v1\n");
     tamper(work);
     verify(work, &[])
         .fails(1)
@@ -181,10 +159,7 @@ fn a_commit_without_a_record_is_an_error() {
     let project = Project::new();
     let work = &project.work;
     let none = "`HEAD` holds no record";
-    verify(work, &[])
-        .fails(2)
-        .stderr_has(none)
-        .stderr_has("localized/main");
+    verify(work, &[]).fails(2).stderr_has(none).stderr_has("localized/main");
     // A lock of URLs is none.
     work.run(&["lock"]).success();
     work.commit("locked");
@@ -192,39 +167,26 @@ fn a_commit_without_a_record_is_an_error() {
     let nope = "localized-overlay/nope";
     for (args, says) in [
         (&[][..], none),
-        (
-            &["localized/main", "--", "example"],
-            "`localized/main` holds no record of `example`",
-        ),
+        (&["localized/main", "--", "example"], "`localized/main` holds no record of `example`"),
         (
             &["localized/main", "--", nope],
             "`localized/main` holds nothing at `localized-overlay/nope`, and no lock in it lists that",
         ),
-        (
-            &["localized/main", "--", nope],
-            "hint: see what it holds: git ls-tree -r --name-only localized/main\n",
-        ),
+        (&["localized/main", "--", nope], "hint: see what it holds: git ls-tree -r --name-only localized/main\n"),
         (&["nothing"], "unknown revision `nothing`"),
     ] {
         verify(work, args).fails(2).stderr_has(says);
     }
-    verify(work, &["localized/main", "--", "localized-overlay/overlay"])
-        .success()
-        .stdout_has(": 1 file, 1 remote;");
+    verify(work, &["localized/main", "--", "localized-overlay/overlay"]).success().stdout_has(": 1 file, 1 remote;");
     let output = verify(work, &["nothing", "--format", "json"]);
     let report = parsed(output.fails(2));
     assert!(report.to_string().contains("unknown revision"), "{report}");
     work.git(&["switch", "--quiet", "localized/main"]);
     work.write(LOCK, "<<<<<<< HEAD\n");
     tamper(work);
-    verify(work, &[])
-        .fails(2)
-        .stderr_has("localized-overlay/kustomize-localize.lock:1");
+    verify(work, &[]).fails(2).stderr_has("localized-overlay/kustomize-localize.lock:1");
     let empty = Sandbox::new();
-    empty
-        .run(&empty.path(""), &["verify"])
-        .fails(2)
-        .stderr_has("not a git repository");
+    empty.run(&empty.path(""), &["verify"]).fails(2).stderr_has("not a git repository");
 }
 
 #[test]
@@ -268,17 +230,10 @@ fn localizing_again_finds_consistent_tampering() {
     for in_place in [false, true] {
         let project = Project::new();
         let work = &project.work;
-        let home = if in_place {
-            "example"
-        } else {
-            "localized-overlay"
-        };
+        let home = if in_place { "example" } else { "localized-overlay" };
         let directory = if in_place { "" } else { home };
         let place = PLACE.replace("localized-overlay", home);
-        let lock = LOCK.replace(
-            "localized-overlay/",
-            if in_place { "" } else { "localized-overlay/" },
-        );
+        let lock = LOCK.replace("localized-overlay/", if in_place { "" } else { "localized-overlay/" });
         if in_place {
             work.run(&["branch", "--no-verify"]).success();
         } else {
@@ -302,9 +257,7 @@ fn localizing_again_finds_consistent_tampering() {
         std::fs::remove_dir_all(project.sandbox.path("upstream")).unwrap();
         verify(work, &["--rebuild"]).fails(1);
         std::fs::remove_dir_all(project.sandbox.path("cache")).unwrap();
-        verify(work, &["--rebuild"])
-            .fails(2)
-            .stderr_has("cannot be localized again");
+        verify(work, &["--rebuild"]).fails(2).stderr_has("cannot be localized again");
     }
 }
 
@@ -312,14 +265,8 @@ fn localizing_again_finds_consistent_tampering() {
 fn localizing_again_needs_the_source_commit() {
     let project = localized();
     let work = &project.work;
-    work.git(&[
-        "commit",
-        "--quiet",
-        "--amend",
-        "--message",
-        "Nothing is told here",
-    ]);
-    verify(work, &["--rebuild"]).fails(2).stderr_has(
-        "`localized-overlay` cannot be localized again: no commit message names the source commit",
-    );
+    work.git(&["commit", "--quiet", "--amend", "--message", "Nothing is told here"]);
+    verify(work, &["--rebuild"])
+        .fails(2)
+        .stderr_has("`localized-overlay` cannot be localized again: no commit message names the source commit");
 }

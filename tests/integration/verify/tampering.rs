@@ -26,10 +26,7 @@ impl Branch {
         let world = World::new();
         world.upstream_of(
             "acme/inner",
-            &[
-                ("kustomization.yaml", "resources: [inner.yaml]\n"),
-                ("inner.yaml", &config("inner")),
-            ],
+            &[("kustomization.yaml", "resources: [inner.yaml]\n"), ("inner.yaml", &config("inner"))],
         );
         let base = world.upstream("acme/base");
         base.write(
@@ -48,10 +45,7 @@ impl Branch {
         world.file(PINNED, "apiVersion: v1\nkind: Pod\nmetadata: {name: pod}\n");
         world.commit(&[
             ("app/kustomization.yaml", "resources: [../base]\n"),
-            (
-                "base/kustomization.yaml",
-                "resources: ['https://github.com/acme/base//app?ref=v1', cm.yaml]\n",
-            ),
+            ("base/kustomization.yaml", "resources: ['https://github.com/acme/base//app?ref=v1', cm.yaml]\n"),
             ("base/cm.yaml", &config("cm")),
         ]);
         world.work.decide("trust-exec: ['**/run.sh']\n");
@@ -63,12 +57,7 @@ impl Branch {
         };
         output.success();
         let repo = world.clone_of_branch();
-        Branch {
-            _world: world,
-            tip: repo.id("HEAD"),
-            repo,
-            directory: if is_in_place { "" } else { "out/" },
-        }
+        Branch { _world: world, tip: repo.id("HEAD"), repo, directory: if is_in_place { "" } else { "out/" } }
     }
 
     fn lock(&self) -> String {
@@ -78,18 +67,13 @@ impl Branch {
     /// Returns the paths of what the lock lists.
     fn listed(&self) -> Vec<String> {
         let lock = self.repo.read(&self.lock());
-        let paths = lock
-            .lines()
-            .filter_map(|line| line.strip_prefix("  - path: "));
-        paths
-            .map(|path| format!("{}{path}", self.directory))
-            .collect()
+        let paths = lock.lines().filter_map(|line| line.strip_prefix("  - path: "));
+        paths.map(|path| format!("{}{path}", self.directory)).collect()
     }
 
     fn commit(&self) {
         self.repo.git(&["add", "--all"]);
-        self.repo
-            .git(&["commit", "--quiet", "--message", "By hand"]);
+        self.repo.git(&["commit", "--quiet", "--message", "By hand"]);
     }
 
     fn reset(&self) {
@@ -151,9 +135,7 @@ const TAMPERINGS: [(&str, Tampering); 7] = [
         path.to_owned()
     }),
     ("mode", |repo, path| {
-        let is_executable = repo
-            .git(&["ls-files", "--stage", "--", path])
-            .starts_with("100755");
+        let is_executable = repo.git(&["ls-files", "--stage", "--", path]).starts_with("100755");
         let bytes = fs::read(repo.path().join(path)).unwrap();
         repo.remove(path);
         if is_executable {
@@ -256,11 +238,7 @@ fn edits(lock: &str) -> Vec<(usize, String, String)> {
             }
             lines.join("\n") + "\n"
         };
-        edits.push((
-            index + 1,
-            name.clone(),
-            with(Some(format!("{key}: {other}"))),
-        ));
+        edits.push((index + 1, name.clone(), with(Some(format!("{key}: {other}")))));
         if !key.contains('-') {
             edits.push((index + 1, format!("{name}, left out"), with(None)));
         }
@@ -333,9 +311,7 @@ fn check_finds_files_that_the_lock_no_longer_lists() {
         let branch = Branch::new(is_in_place);
         let name = branch.lock();
         let lock = branch.repo.read(&name);
-        branch
-            .repo
-            .write(&name, lock.replacen("ref: v1\n", "ref: v2\n", 1));
+        branch.repo.write(&name, lock.replacen("ref: v1\n", "ref: v2\n", 1));
         branch.commit();
         let found = branch.checked();
         assert!(!found.is_empty());
@@ -361,13 +337,9 @@ fn a_copy_that_is_gone_as_a_whole_is_named() {
     work.commit("by hand");
     work.run_unchanged(&["verify", "localized/main"])
         .fails(1)
-        .stdout_has(&format!(
-            "localized-other: is not what the message of {} tells of\n",
-            &made[..12]
-        ))
+        .stdout_has(&format!("localized-other: is not what the message of {} tells of\n", &made[..12]))
         .stdout_has(": 1 difference\n");
-    work.run_unchanged(&["verify", "localized/main", "--", "localized-overlay"])
-        .success();
+    work.run_unchanged(&["verify", "localized/main", "--", "localized-overlay"]).success();
 }
 
 #[test]
@@ -420,9 +392,7 @@ fn a_squash_on_a_main_that_went_on_is_as_recorded() {
     work.git(&["switch", "--quiet", "--detach", "localized/main"]);
     work.write("README.md", "Edited.\n");
     work.git(&["commit", "--quiet", "--all", "--amend", "--no-edit"]);
-    work.run(&["verify"])
-        .fails(1)
-        .stdout_has("README.md: is not what the message of ");
+    work.run(&["verify"]).fails(1).stdout_has("README.md: is not what the message of ");
 }
 
 #[test]
@@ -431,12 +401,8 @@ fn a_commit_of_ours_that_was_rewritten_is_named() {
         let branch = Branch::new(is_in_place);
         let name = branch.lock();
         let lock = branch.repo.read(&name);
-        branch
-            .repo
-            .write(&name, lock.replacen("source: app/", "source: other/", 1));
-        branch
-            .repo
-            .git(&["commit", "--quiet", "--all", "--amend", "--no-edit"]);
+        branch.repo.write(&name, lock.replacen("source: app/", "source: other/", 1));
+        branch.repo.git(&["commit", "--quiet", "--all", "--amend", "--no-edit"]);
         branch
             .repo
             .run(&["verify"])
@@ -447,15 +413,9 @@ fn a_commit_of_ours_that_was_rewritten_is_named() {
         let path = branch.repo.path().with_extension("shallow");
         let from = format!("file://{}", branch.repo.path().display());
         let to = path.to_str().unwrap();
-        branch
-            .repo
-            .git(&["clone", "--quiet", "--depth=1", &from, to]);
+        branch.repo.git(&["clone", "--quiet", "--depth=1", &from, to]);
         let clone = Repo::new(&branch._world.sandbox, path);
-        let expected = if is_in_place {
-            "the repository is the tree "
-        } else {
-            "out: is the tree "
-        };
+        let expected = if is_in_place { "the repository is the tree " } else { "out: is the tree " };
         // Files beside a copy cannot be judged at all.
         let status = if is_in_place { 1 } else { 2 };
         clone.run(&["verify"]).fails(status).stdout_has(expected);

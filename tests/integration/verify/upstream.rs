@@ -14,10 +14,7 @@ use crate::support::{Output, Repo, Sandbox, config};
 fn locked(sandbox: &Sandbox, references: &[String]) -> Repo {
     let repo = sandbox.repo("work");
     let list: Vec<String> = references.iter().map(|it| format!("- '{it}'\n")).collect();
-    repo.write(
-        "app/kustomization.yaml",
-        format!("resources:\n{}", list.concat()),
-    );
+    repo.write("app/kustomization.yaml", format!("resources:\n{}", list.concat()));
     repo.run(&["lock"]).success();
     repo.commit("locked");
     repo
@@ -45,9 +42,7 @@ fn leftovers(repo: &Repo) -> Vec<String> {
     let root = repo.path().parent().unwrap();
     let names = |directory: &Path| -> Vec<String> {
         let entries = directory.read_dir().into_iter().flatten();
-        entries
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect()
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     };
     let mut left = names(&root.join("tmp"));
     let cache = root.join("cache/git-kustomize-localize/git");
@@ -64,17 +59,11 @@ fn report(repo: &Repo, args: &[&str], status: i32) -> Value {
     let output = ask(repo, &[&["--format", "json"], args].concat());
     assert_eq!(output.status, status, "{output:?}");
     let report = parsed(&output);
-    let verdicts: Vec<&str> = report["upstream"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|one| one["verdict"].as_str().unwrap())
-        .collect();
+    let verdicts: Vec<&str> =
+        report["upstream"].as_array().unwrap().iter().map(|one| one["verdict"].as_str().unwrap()).collect();
     let differences = report["differences"].as_array().unwrap();
     let of_upstream = differences.iter().filter(|one| one["kind"] == "upstream");
-    let differing = verdicts
-        .iter()
-        .filter(|verdict| matches!(**verdict, "moved" | "gone"));
+    let differing = verdicts.iter().filter(|verdict| matches!(**verdict, "moved" | "gone"));
     assert_eq!(of_upstream.count(), differing.count(), "{report:#}");
     let failures = report["failures"].as_array().unwrap();
     let expected = match (failures.is_empty(), differences.is_empty()) {
@@ -101,14 +90,10 @@ fn told(report: &Value) -> Vec<String> {
         .iter()
         .map(|one| {
             let url = one["url"].as_str().unwrap();
-            let name = one["ref"]
-                .as_str()
-                .unwrap_or(url.rsplit('/').next().unwrap());
+            let name = one["ref"].as_str().unwrap_or(url.rsplit('/').next().unwrap());
             let verdict = one["verdict"].as_str().unwrap();
             let message = one["message"].as_str().unwrap();
-            format!("{verdict} {name}: {message}")
-                .trim_end_matches(": ")
-                .to_owned()
+            format!("{verdict} {name}: {message}").trim_end_matches(": ").to_owned()
         })
         .collect();
     told.sort();

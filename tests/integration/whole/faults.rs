@@ -34,9 +34,7 @@ fn run_with(project: &Project, place: &str, room: usize, args: &[&str]) -> Outpu
     fs::create_dir_all(&directory).unwrap();
     let copy = |from: &Path, to: &Path| {
         let mut copy = sandbox.command("cp", &sandbox.path(""));
-        Running::start(copy.arg("-a").args([from, to]))
-            .wait()
-            .success();
+        Running::start(copy.arg("-a").args([from, to])).wait().success();
     };
     copy(&directory, &disk);
     let filler = match place {
@@ -57,9 +55,7 @@ fn can_mount(project: &Project) -> bool {
     if tool("unshare").is_none() {
         return false;
     }
-    let mut command = project
-        .sandbox
-        .command("unshare", &project.sandbox.path("tmp"));
+    let mut command = project.sandbox.command("unshare", &project.sandbox.path("tmp"));
     command.args(["-rm", "mount", "-t", "tmpfs", "none", "."]);
     let can = Running::start(&mut command).wait().status == 0;
     if !can {
@@ -70,13 +66,7 @@ fn can_mount(project: &Project) -> bool {
 
 /// Returns what only a living run uses, below a directory.
 fn unfinished(directory: &Path) -> Vec<String> {
-    const BEGIN: [&str; 5] = [
-        "fetching-",
-        ".kustomize-localize-",
-        "kustomize-localize-tmp-",
-        ".tmp",
-        "tmp_obj_",
-    ];
+    const BEGIN: [&str; 5] = ["fetching-", ".kustomize-localize-", "kustomize-localize-tmp-", ".tmp", "tmp_obj_"];
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -96,9 +86,7 @@ fn a_full_disk_leaves_everything_as_it_was() {
         return;
     }
     // More than fits where there is some room, and it comes along.
-    let noise: String = (0_u32..40_000)
-        .map(|number| format!("{:x}\n", number.wrapping_mul(2_654_435_761)))
-        .collect();
+    let noise: String = (0_u32..40_000).map(|number| format!("{:x}\n", number.wrapping_mul(2_654_435_761))).collect();
     project.upstream.write("LICENSE", noise);
     project.upstream.commit("licence");
     project.upstream.git(&["tag", "--force", "v1"]);
@@ -106,13 +94,7 @@ fn a_full_disk_leaves_everything_as_it_was() {
     let (cache, tmp) = (project.sandbox.path("cache"), project.sandbox.path("tmp"));
     let work = project.sandbox.path("work");
     let named = |path: &Path| path.display().to_string();
-    let elsewhere = [
-        &OVERLAY[..1],
-        &["../out/copy"],
-        &OVERLAY[1..],
-        &["--no-commit"],
-    ]
-    .concat();
+    let elsewhere = [&OVERLAY[..1], &["../out/copy"], &OVERLAY[1..], &["--no-commit"]].concat();
     let in_place = ["vendor"];
     for (place, named, args) in [
         ("cache", named(&cache), &OVERLAY[..]),

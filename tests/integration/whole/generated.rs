@@ -84,15 +84,10 @@ fn random_trees_build_to_the_same() {
     }
     if count >= 100 {
         assert!(same * 10 >= count * 8, "only {same} of {count} are built");
-        let fields: BTreeSet<&str> = covered
-            .keys()
-            .filter_map(|key| key.split(' ').next())
-            .collect();
+        let fields: BTreeSet<&str> = covered.keys().filter_map(|key| key.split(' ').next()).collect();
         let expected = git_kustomize_localize::seams::kustomization::reference_fields();
-        let missing: Vec<&String> = expected
-            .iter()
-            .filter(|field| !is_tested_elsewhere(field) && !fields.contains(field.as_str()))
-            .collect();
+        let missing: Vec<&String> =
+            expected.iter().filter(|field| !is_tested_elsewhere(field) && !fields.contains(field.as_str())).collect();
         assert!(missing.is_empty(), "no tree has {missing:?}");
     }
 }
@@ -136,14 +131,7 @@ pub(crate) fn settings(count: usize) -> Vec<Setting> {
             let (trees, written) = laid_out(&mut trees);
             let check: &[&str] = &["check", "--format=json"];
             let here = ["vendor", "--no-verify"];
-            let mut scripts = vec![script(&[
-                check,
-                &["lock"],
-                check,
-                &["branch"],
-                &["branch"],
-                &["verify"],
-            ])];
+            let mut scripts = vec![script(&[check, &["lock"], check, &["branch"], &["branch"], &["verify"]])];
             for one in &written {
                 let copy = [&one.target, "../copy", "--scope", &one.scope, "--no-commit"];
                 let here = [&here[..], &[&one.target]].concat();
@@ -160,13 +148,7 @@ pub(crate) fn settings(count: usize) -> Vec<Setting> {
 fn laid_out(choices: &mut [Random]) -> (Trees, Vec<Written>) {
     let mut trees = Trees::new();
     let written = choices.iter_mut().enumerate().map(|(number, random)| {
-        let writer = Writer {
-            trees: &mut trees,
-            random,
-            tree: format!("t{number}"),
-            count: 0,
-            covered: Vec::new(),
-        };
+        let writer = Writer { trees: &mut trees, random, tree: format!("t{number}"), count: 0, covered: Vec::new() };
         writer.write()
     });
     let written = written.collect();
@@ -216,9 +198,7 @@ fn tried(kustomize: &Kustomize, choices: &mut [Random], in_place: bool) -> Vec<V
         .into_iter()
         .zip(verdicts)
         .map(|(one, verdict)| match verdict {
-            Some(Verdict::Broken(why)) => {
-                Verdict::Broken(format!("{why}\n{}", told(&trees, &one.scope)))
-            }
+            Some(Verdict::Broken(why)) => Verdict::Broken(format!("{why}\n{}", told(&trees, &one.scope))),
             Some(verdict) => verdict,
             None => Verdict::Same(one),
         })
@@ -226,25 +206,11 @@ fn tried(kustomize: &Kustomize, choices: &mut [Random], in_place: bool) -> Vec<V
 }
 
 /// Localizes one tree into a directory of its own, and returns what differs.
-fn copied(
-    world: &World,
-    kustomize: &Kustomize,
-    one: &Written,
-    number: usize,
-    before: &Output,
-) -> Option<String> {
+fn copied(world: &World, kustomize: &Kustomize, one: &Written, number: usize, before: &Output) -> Option<String> {
     let copy = format!("copy-{number}");
     let place = world.sandbox.path(&copy);
     let place = place.to_str().unwrap();
-    let args = [
-        &one.target,
-        place,
-        "--scope",
-        &one.scope,
-        "--no-commit",
-        "--no-verify",
-        "--quiet",
-    ];
+    let args = [&one.target, place, "--scope", &one.scope, "--no-commit", "--no-verify", "--quiet"];
     let run = world.work.run(&args);
     if run.status != 0 {
         return Some(format!("{run:?}"));

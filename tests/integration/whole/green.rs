@@ -14,73 +14,23 @@ use crate::support::{Random, World, config_map, full};
 const NAMED: [(&str, &str, &str); 15] = [
     ("resources", "map.yaml", ""),
     ("resources", "../../base", ""),
-    (
-        "resources",
-        "https://github.com/acme/lib//other?ref=v1",
-        "url: github.com/acme/lib",
-    ),
-    (
-        "resources",
-        "https://github.com/acme/lib//web?ref=v1",
-        "url: github.com/acme",
-    ),
-    (
-        "resources",
-        "https://github.com/acme/lib//other?ref=main",
-        "url: github.com/acme/lib, refs: any",
-    ),
-    (
-        "resources",
-        "https://github.com/acme/lib//other",
-        "url: github.com/acme/lib, refs: any",
-    ),
-    (
-        "resources",
-        "https://github.com/acme/gone//web?ref=v1",
-        "url: github.com/acme/gone",
-    ),
-    (
-        "resources",
-        "https://files.example.com/v1/app.yaml",
-        "url: files.example.com",
-    ),
-    (
-        "resources",
-        "https://files.example.com/v1/gone.yaml",
-        "url: files.example.com/v1/gone.yaml",
-    ),
-    (
-        "resources",
-        "https://dead.invalid/x.yaml",
-        "url: dead.invalid",
-    ),
+    ("resources", "https://github.com/acme/lib//other?ref=v1", "url: github.com/acme/lib"),
+    ("resources", "https://github.com/acme/lib//web?ref=v1", "url: github.com/acme"),
+    ("resources", "https://github.com/acme/lib//other?ref=main", "url: github.com/acme/lib, refs: any"),
+    ("resources", "https://github.com/acme/lib//other", "url: github.com/acme/lib, refs: any"),
+    ("resources", "https://github.com/acme/gone//web?ref=v1", "url: github.com/acme/gone"),
+    ("resources", "https://files.example.com/v1/app.yaml", "url: files.example.com"),
+    ("resources", "https://files.example.com/v1/gone.yaml", "url: files.example.com/v1/gone.yaml"),
+    ("resources", "https://dead.invalid/x.yaml", "url: dead.invalid"),
     ("resources", "missing.yaml", "path: '**/missing.yaml'"),
     ("resources", "ignored.yaml", "path: '**/ignored.yaml'"),
-    (
-        "resources",
-        "../../../outside",
-        "path: 'apps/**', rules: [out-of-scope]",
-    ),
-    (
-        "components",
-        "https://github.com/acme/lib//part?ref=v1",
-        "url: github.com/acme/lib",
-    ),
-    (
-        "transformers",
-        "function.yaml",
-        "image: docker.io/library/busybox, rules: [function]",
-    ),
+    ("resources", "../../../outside", "path: 'apps/**', rules: [out-of-scope]"),
+    ("components", "https://github.com/acme/lib//part?ref=v1", "url: github.com/acme/lib"),
+    ("transformers", "function.yaml", "image: docker.io/library/busybox, rules: [function]"),
 ];
 
-const RULES: [&str; 6] = [
-    "remote-reference",
-    "floating-ref",
-    "missing-path",
-    "untracked-path",
-    "out-of-scope",
-    "function",
-];
+const RULES: [&str; 6] =
+    ["remote-reference", "floating-ref", "missing-path", "untracked-path", "out-of-scope", "function"];
 
 const FUNCTION: &str = "apiVersion: example.com/v1
 kind: Change
@@ -146,13 +96,7 @@ fn written(world: &World, choices: &mut Random) -> String {
         world.work.run_as_is(&["lock"]);
         work.commit("lock");
     }
-    let shown = work.git(&[
-        "grep",
-        "",
-        "--",
-        "*kustomization.yaml",
-        ".kustomize-localize",
-    ]);
+    let shown = work.git(&["grep", "", "--", "*kustomization.yaml", ".kustomize-localize"]);
     format!("{shown}\n")
 }
 
@@ -162,20 +106,13 @@ fn held(index: usize) -> Result<bool, String> {
     let world = World::acme();
     world.file("https://files.example.com/v1/app.yaml", config_map("app"));
     let source = written(&world, &mut choices);
-    let strict: &[&str] = if choices.below(2) == 0 {
-        &[]
-    } else {
-        &["--strict"]
-    };
+    let strict: &[&str] = if choices.below(2) == 0 { &[] } else { &["--strict"] };
     let run = |command: &[&str]| world.work.run_as_is(&[command, strict].concat());
     let gate = run(&["check", "--rev", "HEAD"]);
     let job = run(&["branch"]);
     let is_changed_build = job.status == 1 && job.stdout.contains("differ");
     if gate.status == 0 && job.status != 0 && !is_changed_build {
-        return Err(format!(
-            "world {index} {strict:?}\n{source}\n{}\n{}{}",
-            gate.stdout, job.stdout, job.stderr
-        ));
+        return Err(format!("world {index} {strict:?}\n{source}\n{}\n{}{}", gate.stdout, job.stdout, job.stderr));
     }
     Ok(gate.status == 0)
 }
@@ -190,12 +127,7 @@ fn what_the_gate_passes_is_localized() {
     };
     let held = side_by_side(&worlds, processors(), |_, index| held(*index));
     let failed: Vec<&String> = held.iter().filter_map(|one| one.as_ref().err()).collect();
-    assert!(
-        failed.is_empty(),
-        "{} worlds, as\n{}",
-        failed.len(),
-        failed[0]
-    );
+    assert!(failed.is_empty(), "{} worlds, as\n{}", failed.len(), failed[0]);
     let green = held.iter().filter(|one| **one == Ok(true)).count();
     println!("{green} of {} worlds are green", worlds.len());
     assert!(worlds.len() == 1 || green * 10 > worlds.len(), "{green}");

@@ -5,16 +5,7 @@ use std::fs;
 use crate::support::{Output, Project, Repo, Sandbox, config};
 
 /// What a shell would read more into, and what git takes for an option.
-const PATHS: [&str; 8] = [
-    "my app",
-    "it's",
-    "$(touch pwned)",
-    "say \"x\"",
-    "-x",
-    "a;b&c|d",
-    "`id`",
-    "[a]*?",
-];
+const PATHS: [&str; 8] = ["my app", "it's", "$(touch pwned)", "say \"x\"", "-x", "a;b&c|d", "`id`", "[a]*?"];
 
 /// What a branch can be called.
 const REFS: [&str; 5] = ["it's", "$(id)", "a;b&c|d", "say\"x\"", "`id`"];
@@ -57,14 +48,12 @@ fn words(command: &str) -> Vec<String> {
 /// Returns the commands of all hints, as words.
 #[track_caller]
 fn commands(output: &Output) -> Vec<Vec<String>> {
-    const BEGINS: [&str; 11] = [
-        "git ", "(cd ", "cd ", "cp ", "rm ", "mkdir ", "touch ", "printf ", "chmod ", "helm ", "--",
-    ];
+    const BEGINS: [&str; 11] =
+        ["git ", "(cd ", "cd ", "cp ", "rm ", "mkdir ", "touch ", "printf ", "chmod ", "helm ", "--"];
     let lines = output.stdout.lines().chain(output.stderr.lines());
     let hints = lines.filter_map(|line| {
         let line = line.trim_start().trim_start_matches("= ");
-        line.strip_prefix("hint: ")
-            .or_else(|| line.strip_prefix("help: "))
+        line.strip_prefix("hint: ").or_else(|| line.strip_prefix("help: "))
     });
     hints
         .filter_map(|hint| {
@@ -80,9 +69,8 @@ fn commands(output: &Output) -> Vec<Vec<String>> {
 #[track_caller]
 fn has(output: &Output, beginning: &str, name: &str) {
     let commands = commands(output);
-    let is_it = |words: &&Vec<String>| {
-        words.join(" ").contains(beginning) && words.iter().any(|word| word.contains(name))
-    };
+    let is_it =
+        |words: &&Vec<String>| words.join(" ").contains(beginning) && words.iter().any(|word| word.contains(name));
     let words = commands.iter().find(is_it);
     let Some(words) = words else {
         panic!("no `{beginning}` with {name:?} in {commands:#?}\n{output:?}");

@@ -91,10 +91,7 @@ fn assert_reaching(verdicts: &[Verdict<'_>]) {
         let reaching = classes.entry(verdict.variant.class).or_default();
         *reaching += usize::from(!verdict.reached.is_empty());
     }
-    assert!(
-        classes.values().all(|reaching| *reaching > 0),
-        "{classes:?}"
-    );
+    assert!(classes.values().all(|reaching| *reaching > 0), "{classes:?}");
 }
 
 /// A judge that sees nothing is useless: with rules switched off, every access to the outside is a hole.
@@ -115,11 +112,7 @@ fn the_judge_sees_a_hole() {
         Variant::new("https", "GET", "crds: ['https://h.example/x.yaml']\n"),
         Variant::new("http", "GET", "crds: ['http://h.example/x.yaml']\n"),
         Variant::new("http", "loopback", "crds: ['http://{loopback}/x']\n"),
-        Variant::new(
-            "helm",
-            "pull",
-            format!("{chart}  repo: https://h.example\n"),
-        ),
+        Variant::new("helm", "pull", format!("{chart}  repo: https://h.example\n")),
         Variant::new("docker", "run", function("x:v1")),
         // These are what they should be.
         Variant::new("none", "local", "resources: [cm.yaml]\n"),
@@ -150,9 +143,6 @@ fn the_judge_sees_a_hole() {
         assert!(verdict.to_string().contains(what), "{what}: {verdict}");
     }
     // Half of what a rule finds is enough for a hole.
-    let one = judge.judge(
-        &variants,
-        "rules: {remote-reference: off, floating-ref: error}\n",
-    );
+    let one = judge.judge(&variants, "rules: {remote-reference: off, floating-ref: error}\n");
     assert_eq!(reached(&one), ["https", "http", "http"]);
 }

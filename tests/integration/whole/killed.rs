@@ -23,20 +23,10 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_git-kustomize-localize");
 /// What a run may change: everything that is not the user's.
 const PLACES: [&str; 4] = ["work", "deployed", "cache", "tmp"];
 /// How the names of what only a living run uses begin.
-const TEMPORARY: [&str; 3] = [
-    "fetching-",
-    ".kustomize-localize-",
-    "kustomize-localize-tmp-",
-];
+const TEMPORARY: [&str; 3] = ["fetching-", ".kustomize-localize-", "kustomize-localize-tmp-"];
 
 const COPY: &[&str] = &[OVERLAY[0], OVERLAY[1], OVERLAY[2], "--no-verify"];
-const DISK: &[&str] = &[
-    OVERLAY[0],
-    OVERLAY[1],
-    OVERLAY[2],
-    "--no-verify",
-    "--no-commit",
-];
+const DISK: &[&str] = &[OVERLAY[0], OVERLAY[1], OVERLAY[2], "--no-verify", "--no-commit"];
 const IN_PLACE: &[&str] = &["branch", "--no-verify"];
 const WORKING_TREE: &[&str] = &["vendor", "--no-verify"];
 const WORKTREE: &[&str] = &["branch", "--no-verify", "--worktree", "../deployed"];
@@ -91,15 +81,8 @@ impl Stage {
         let places = PLACES.map(|place| project.sandbox.path(place));
         let there = places.iter().filter(|place| place.exists());
         let mut copy = project.sandbox.command("cp", &saved);
-        Running::start(copy.arg("-a").args(there).arg("."))
-            .wait()
-            .success();
-        Stage {
-            args,
-            before: Facts::of(&project),
-            after: RefCell::default(),
-            project,
-        }
+        Running::start(copy.arg("-a").args(there).arg(".")).wait().success();
+        Stage { args, before: Facts::of(&project), after: RefCell::default(), project }
     }
 
     /// Whether it writes to the working tree.
@@ -118,9 +101,7 @@ impl Stage {
             let _ = fs::remove_dir_all(self.sandbox().path(place));
         }
         let mut copy = self.sandbox().command("cp", &self.sandbox().path(""));
-        Running::start(copy.args(["-a", "saved/.", "."]))
-            .wait()
-            .success();
+        Running::start(copy.args(["-a", "saved/.", "."])).wait().success();
     }
 
     fn run(&self) -> Output {

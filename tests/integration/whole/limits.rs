@@ -12,20 +12,14 @@ use crate::support::{Output, Repo, Running, Sandbox, World, config, program};
 /// Runs the program with as much memory as it may need for anything.
 fn run(sandbox: &Sandbox, repo: &Repo, args: &[&str]) -> Output {
     let mut command = sandbox.command("sh", repo.path());
-    command
-        .args(["-c", "ulimit -v 1500000 && exec \"$@\"", "sh"])
-        .arg(program())
-        .args(args);
+    command.args(["-c", "ulimit -v 1500000 && exec \"$@\"", "sh"]).arg(program()).args(args);
     Running::start(&mut command).wait()
 }
 
 /// Runs git with this input.
 fn git(sandbox: &Sandbox, repo: &Repo, args: &[&str], input: &[u8]) -> String {
     let mut command = sandbox.command("git", repo.path());
-    command
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped());
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(input).unwrap();
     let output = child.wait_with_output().unwrap();
@@ -42,19 +36,12 @@ fn commit(repo: &Repo, tree: &str) -> String {
 
 /// Commits ten levels of ten equal directories, from twelve objects; the names have as many letters.
 fn bush(sandbox: &Sandbox, repo: &Repo, letters: usize) {
-    let blob = git(
-        sandbox,
-        repo,
-        &["hash-object", "-w", "--stdin"],
-        b"resources: []\n",
-    );
+    let blob = git(sandbox, repo, &["hash-object", "-w", "--stdin"], b"resources: []\n");
     let leaf = format!("100644 blob {blob}\tkustomization.yaml\n");
     let mut tree = git(sandbox, repo, &["mktree"], leaf.as_bytes());
     for _ in 0..10 {
         let name = |number| format!("{}{number}", "d".repeat(letters));
-        let level: String = (0..10)
-            .map(|number| format!("040000 tree {tree}\t{}\n", name(number)))
-            .collect();
+        let level: String = (0..10).map(|number| format!("040000 tree {tree}\t{}\n", name(number))).collect();
         tree = git(sandbox, repo, &["mktree"], level.as_bytes());
     }
     commit(repo, &tree);
@@ -66,12 +53,7 @@ fn deep(sandbox: &Sandbox, repo: &Repo, levels: usize) {
     let stream = format!(
         "commit refs/heads/main\ncommitter a <a@b> 0 +0000\ndata 1\nx\nM 100644 inline {path}\ndata 14\nresources: []\n\n"
     );
-    git(
-        sandbox,
-        repo,
-        &["fast-import", "--quiet"],
-        stream.as_bytes(),
-    );
+    git(sandbox, repo, &["fast-import", "--quiet"], stream.as_bytes());
 }
 
 const LOOKING: [&[&str]; 5] = [
@@ -89,10 +71,7 @@ fn a_few_objects_that_make_any_number_of_paths_are_refused() {
         let repo = sandbox.repo("work");
         bush(&sandbox, &repo, letters);
         for args in LOOKING {
-            run(&sandbox, &repo, args)
-                .fails(2)
-                .stderr_has(&format!("has more than {limit}"))
-                .stderr_has("`tree ");
+            run(&sandbox, &repo, args).fails(2).stderr_has(&format!("has more than {limit}")).stderr_has("`tree ");
         }
     }
 }
@@ -111,9 +90,7 @@ fn directories_below_names_that_are_no_text_count_too() {
         tree = git(&sandbox, &repo, &["mktree"], &level);
     }
     commit(&repo, &tree);
-    run(&sandbox, &repo, &["check", "--rev", "HEAD"])
-        .fails(2)
-        .stderr_has("has more than 1000000 paths");
+    run(&sandbox, &repo, &["check", "--rev", "HEAD"]).fails(2).stderr_has("has more than 1000000 paths");
 }
 
 #[test]
@@ -122,17 +99,13 @@ fn a_path_that_no_system_opens_is_refused() {
     let repo = sandbox.repo("work");
     deep(&sandbox, &repo, 3000);
     for args in LOOKING {
-        run(&sandbox, &repo, args)
-            .fails(2)
-            .stderr_has("has more than 4096 bytes in one path");
+        run(&sandbox, &repo, args).fails(2).stderr_has("has more than 4096 bytes in one path");
     }
     let blob = git(&sandbox, &repo, &["hash-object", "-w", "--stdin"], b"");
     let entry = format!("100644,{blob},{}kustomization.yaml", "a/".repeat(3000));
     repo.git(&["update-index", "--add", "--cacheinfo", &entry]);
     for args in [&["check"][..], &["check", "--staged"]] {
-        run(&sandbox, &repo, args)
-            .fails(2)
-            .stderr_has("has more than 4096 bytes in one path");
+        run(&sandbox, &repo, args).fails(2).stderr_has("has more than 4096 bytes in one path");
     }
 }
 
@@ -157,37 +130,18 @@ fn nodes_of_yaml_are_bounded_wherever_they_stand() {
         (format!("commonLabels: {{a: {many}}}\n"), String::new()),
         (block, String::new()),
         (bomb(), String::new()),
-        (
-            "transformers: [p.yaml]\n".into(),
-            format!("{object}x: {many}\n"),
-        ),
-        (
-            "generators: [p.yaml]\n".into(),
-            format!("{object}{}", bomb()),
-        ),
-        (
-            "validators: [p.yaml]\n".into(),
-            format!("{object}---\n{object}x: {many}\n"),
-        ),
+        ("transformers: [p.yaml]\n".into(), format!("{object}x: {many}\n")),
+        ("generators: [p.yaml]\n".into(), format!("{object}{}", bomb())),
+        ("validators: [p.yaml]\n".into(), format!("{object}---\n{object}x: {many}\n")),
     ] {
         let sandbox = Sandbox::new();
         let repo = sandbox.repo("work");
-        let file = if plugin.is_empty() {
-            "kustomization.yaml:"
-        } else {
-            "p.yaml:"
-        };
+        let file = if plugin.is_empty() { "kustomization.yaml:" } else { "p.yaml:" };
         repo.write("kustomization.yaml", &text);
         repo.write("p.yaml", plugin);
-        repo.write(
-            ".kustomize-localize",
-            "rules: {invalid-kustomization: off}\n",
-        );
+        repo.write(".kustomize-localize", "rules: {invalid-kustomization: off}\n");
         repo.commit("many");
-        run(&sandbox, &repo, &["check"])
-            .fails(2)
-            .stderr_has(file)
-            .stderr_has("more than 500000 YAML nodes");
+        run(&sandbox, &repo, &["check"]).fails(2).stderr_has(file).stderr_has("more than 500000 YAML nodes");
     }
 }
 
@@ -210,25 +164,10 @@ fn what_an_upstream_sends_is_bounded() {
     let world = World::new();
     let body = format!("{}x: {}\n", config("a"), list(500_001));
     world.file("https://files.example.com/app.yaml", &body);
-    world.upstream_of(
-        "acme/lib",
-        &[(
-            "kustomization.yaml",
-            &format!("resources: {}\n", list(500_001)),
-        )],
-    );
-    for (url, query) in [
-        ("https://files.example.com/app.yaml", ""),
-        ("https://github.com/acme/lib", "?ref=v1"),
-    ] {
-        world.commit(&[(
-            "app/kustomization.yaml",
-            &format!("resources: ['{url}{query}']\n"),
-        )]);
-        run(&world.sandbox, &world.work, &["lock"])
-            .fails(1)
-            .stderr_has("more than 500000 YAML nodes")
-            .stderr_has(url);
+    world.upstream_of("acme/lib", &[("kustomization.yaml", &format!("resources: {}\n", list(500_001)))]);
+    for (url, query) in [("https://files.example.com/app.yaml", ""), ("https://github.com/acme/lib", "?ref=v1")] {
+        world.commit(&[("app/kustomization.yaml", &format!("resources: ['{url}{query}']\n"))]);
+        run(&world.sandbox, &world.work, &["lock"]).fails(1).stderr_has("more than 500000 YAML nodes").stderr_has(url);
     }
 }
 
@@ -257,16 +196,10 @@ fn what_is_kept_of_a_file_and_of_a_run_is_bounded() {
     }
     for (repo, limit) in [
         (many, "`.` has more than 250000 references"),
-        (
-            wrong,
-            "`.` has more than 100000 remote references and problems",
-        ),
+        (wrong, "`.` has more than 100000 remote references and problems"),
     ] {
         repo.commit("many");
-        run(&sandbox, &repo, &["check", "--quiet"])
-            .fails(2)
-            .stderr_has(limit)
-            .stderr_has("hint: look at a part of it");
+        run(&sandbox, &repo, &["check", "--quiet"]).fails(2).stderr_has(limit).stderr_has("hint: look at a part of it");
     }
 }
 
@@ -274,12 +207,9 @@ fn what_is_kept_of_a_file_and_of_a_run_is_bounded() {
 fn a_reference_is_no_longer_than_a_path() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
-    for text in [
-        "-".repeat(2_000_000),
-        "a - ".repeat(500_000),
-        format!("http://h/{}", "a".repeat(4096)),
-        "a/".repeat(3000),
-    ] {
+    for text in
+        ["-".repeat(2_000_000), "a - ".repeat(500_000), format!("http://h/{}", "a".repeat(4096)), "a/".repeat(3000)]
+    {
         repo.write("kustomization.yaml", format!("resources: ['{text}']\n"));
         repo.commit("long");
         run(&sandbox, &repo, &["check"])
@@ -294,17 +224,12 @@ fn a_list_of_objects_is_not_cut_short() {
     let repo = sandbox.repo("work");
     let mut text = "apiVersion: v1\nkind: List\nitems:\n".to_owned();
     for number in 0..1001 {
-        writeln!(
-            text,
-            "- {{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {{name: a{number}}}}}"
-        )
-        .unwrap();
+        writeln!(text, "- {{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {{name: a{number}}}}}")
+            .unwrap();
     }
     repo.write("list.yaml", text);
     repo.commit("many");
-    run(&sandbox, &repo, &["targets"])
-        .success()
-        .stdout_has("not read: more than 1000 objects");
+    run(&sandbox, &repo, &["targets"]).success().stdout_has("not read: more than 1000 objects");
 }
 
 #[test]
@@ -312,53 +237,27 @@ fn what_is_wrong_in_a_plugin_root_is_said_once() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
     for lister in 0..20 {
-        repo.write(
-            &format!("l{lister}/kustomization.yaml"),
-            "transformers: [../p]\n",
-        );
+        repo.write(&format!("l{lister}/kustomization.yaml"), "transformers: [../p]\n");
     }
     let patch = "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: a}\npath:";
-    repo.write(
-        "p/kustomization.yaml",
-        "resources: [a.yaml, b.yaml, c.yaml]\n",
-    );
+    repo.write("p/kustomization.yaml", "resources: [a.yaml, b.yaml, c.yaml]\n");
     repo.write("p/a.yaml", format!("{patch} missing.yaml\n"));
-    repo.write(
-        "p/b.yaml",
-        format!("{patch} https://files.example.com/x.yaml\n"),
-    );
-    repo.write(
-        "p/c.yaml",
-        "apiVersion: builtin\nkind: Nothing\nmetadata: {name: a}\n",
-    );
+    repo.write("p/b.yaml", format!("{patch} https://files.example.com/x.yaml\n"));
+    repo.write("p/c.yaml", "apiVersion: builtin\nkind: Nothing\nmetadata: {name: a}\n");
     repo.commit("listed");
     let output = repo.run(&["check", "--format", "json"]);
     let report: Value = serde_json::from_str(&output.fails(1).stdout).unwrap();
     let rules: Vec<_> = report["findings"].as_array().unwrap().iter().collect();
-    let rules: Vec<_> = rules
-        .iter()
-        .map(|one| one["rule"].as_str().unwrap())
-        .collect();
-    assert_eq!(
-        rules,
-        ["missing-path", "remote-reference", "invalid-kustomization"],
-        "{output:?}"
-    );
+    let rules: Vec<_> = rules.iter().map(|one| one["rule"].as_str().unwrap()).collect();
+    assert_eq!(rules, ["missing-path", "remote-reference", "invalid-kustomization"], "{output:?}");
 }
 
 #[test]
 fn an_entry_that_git_checks_out_nowhere_is_refused() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
-    let blob = git(
-        &sandbox,
-        &repo,
-        &["hash-object", "-w", "--stdin"],
-        b"resources: []\n",
-    );
-    let id: Vec<u8> = (0..20)
-        .map(|at| u8::from_str_radix(&blob[2 * at..2 * at + 2], 16).unwrap())
-        .collect();
+    let blob = git(&sandbox, &repo, &["hash-object", "-w", "--stdin"], b"resources: []\n");
+    let id: Vec<u8> = (0..20).map(|at| u8::from_str_radix(&blob[2 * at..2 * at + 2], 16).unwrap()).collect();
     let tree = |mode: &str, name: &str, id: &[u8]| {
         let entry = [mode.as_bytes(), b" ", name.as_bytes(), b"\0", id].concat();
         let args = ["hash-object", "-w", "--stdin", "-t", "tree", "--literally"];
@@ -366,12 +265,7 @@ fn an_entry_that_git_checks_out_nowhere_is_refused() {
     };
     for name in ["", ".", "..", ".git", ".GIT", "a/b", "../a", "a/", "/a"] {
         let odd = tree("100644", name, &id);
-        let below = git(
-            &sandbox,
-            &repo,
-            &["mktree"],
-            format!("040000 tree {odd}\td\n").as_bytes(),
-        );
+        let below = git(&sandbox, &repo, &["mktree"], format!("040000 tree {odd}\td\n").as_bytes());
         for (tree, args) in [(odd, &LOOKING[..]), (below, &LOOKING[..1])] {
             commit(&repo, &tree);
             for args in args {
@@ -391,18 +285,12 @@ fn thousands_of_findings_on_one_line_are_as_much_work_as_on_many() {
     repo.git(&["remote", "add", "origin", "https://git.example.com/work"]);
     let names = (0..4_000).map(|number| format!("a{number:0>39}"));
     let names = names.collect::<Vec<_>>().join(", ");
-    repo.write(
-        "kustomization.yaml",
-        format!("configMapGenerator: [{{name: a, files: [{names}]}}]\n"),
-    );
+    repo.write("kustomization.yaml", format!("configMapGenerator: [{{name: a, files: [{names}]}}]\n"));
     let head = "apiVersion: argoproj.io/v1alpha1, kind: Application";
     let spec = "spec: {source: {repoURL: 'https://git.example.com/work', path: gone}}";
     let application = format!("{{{head}, metadata: {{name: a}}, {spec}}},");
-    let text = format!(
-        "{{apiVersion: v1, kind: List, items: [{}'{}']}}\n",
-        application.repeat(900),
-        "a".repeat(400_000)
-    );
+    let text =
+        format!("{{apiVersion: v1, kind: List, items: [{}'{}']}}\n", application.repeat(900), "a".repeat(400_000));
     repo.write("list.yaml", text);
     repo.commit("wide");
     run(&sandbox, &repo, &["check"])

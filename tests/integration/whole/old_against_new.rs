@@ -89,11 +89,7 @@ struct Outcome {
 
 impl Outcome {
     fn of(stage: &Stage, beside: &BTreeSet<String>, status: i32, stdout: &str) -> Outcome {
-        let mut outcome = Outcome {
-            status,
-            findings: findings(stdout),
-            ..Outcome::default()
-        };
+        let mut outcome = Outcome { status, findings: findings(stdout), ..Outcome::default() };
         let root = stage.sandbox.path("");
         for entry in fs::read_dir(&root).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
@@ -121,11 +117,7 @@ impl Outcome {
 
     fn add_branches(&mut self, stage: &Stage, work: &Path) {
         let git = |args: &[&str]| stage.sandbox.git(work, args);
-        let refs = git(&[
-            "for-each-ref",
-            "--format=%(refname)",
-            "refs/heads/localized",
-        ]);
+        let refs = git(&["for-each-ref", "--format=%(refname)", "refs/heads/localized"]);
         for name in refs.lines() {
             for line in git(&["ls-tree", "-r", name]).lines() {
                 let (object, path) = line.split_once('\t').unwrap();
@@ -133,8 +125,7 @@ impl Outcome {
                     let text = git(&["show", &format!("{name}:{path}")]);
                     self.add_lock(&format!("{name}:{path}"), text.as_bytes());
                 } else {
-                    self.files
-                        .insert(format!("{name}:{path}"), object.to_owned());
+                    self.files.insert(format!("{name}:{path}"), object.to_owned());
                 }
             }
             let log = git(&["log", "--first-parent", "--format=%P%n%B", name]);
@@ -154,17 +145,13 @@ impl Outcome {
             match value {
                 Value::Array(items) => todo.extend(items),
                 Value::Object(fields) => {
-                    if ["commit", "sha256"]
-                        .iter()
-                        .any(|key| fields.contains_key(*key))
-                    {
+                    if ["commit", "sha256"].iter().any(|key| fields.contains_key(*key)) {
                         let named = ["url", "ref", "chart", "version", "path", "mode", "commit"];
                         let said = named.iter().chain(&["sha256"]).filter_map(|key| {
                             let text = fields.get(*key)?.as_str()?;
                             Some(format!("{key}={text} "))
                         });
-                        self.locked
-                            .insert(format!("{name}: {}", said.collect::<String>()));
+                        self.locked.insert(format!("{name}: {}", said.collect::<String>()));
                     }
                     todo.extend(fields.values());
                 }
@@ -180,10 +167,7 @@ impl Outcome {
             all.push(format!("exit status {} is {}", self.status, new.status));
         }
         let lines = |one: &Outcome| -> BTreeSet<String> {
-            let files = one
-                .files
-                .iter()
-                .map(|(path, what)| format!("{path} {what}"));
+            let files = one.files.iter().map(|(path, what)| format!("{path} {what}"));
             let locked = one.locked.iter().map(|one| format!("locked {one}"));
             let trailers = one.trailers.iter().cloned();
             let found = one.findings.iter().map(|one| format!("finding {one}"));
@@ -202,14 +186,7 @@ fn findings(stdout: &str) -> BTreeSet<String> {
     let found = report["findings"].as_array().into_iter().flatten();
     let said = found.map(|one| {
         let part = |name: &str| one[name].to_string();
-        format!(
-            "{} {} {} {} {}",
-            part("severity"),
-            part("rule"),
-            part("path"),
-            part("line"),
-            part("column")
-        )
+        format!("{} {} {} {} {}", part("severity"), part("rule"), part("path"), part("line"), part("column"))
     });
     said.collect()
 }
@@ -220,10 +197,8 @@ type Words = fn(&[String]) -> Vec<String>;
 /// Runs the scripts of a stage with both programs, and returns what is different.
 fn compare(stage: &Stage, old: &Path, words: Words, new: &Path) -> Vec<String> {
     let root = stage.sandbox.path("");
-    let beside: BTreeSet<String> = fs::read_dir(&root)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let beside: BTreeSet<String> =
+        fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     let kept = tempfile::tempdir().unwrap();
     copy(&stage.sandbox.path("work"), &kept.path().join("work"));
     let mut differences = Vec::new();
@@ -250,8 +225,7 @@ fn compare(stage: &Stage, old: &Path, words: Words, new: &Path) -> Vec<String> {
         for ((line, before), after) in script.iter().zip(before).zip(after) {
             let found = before.differences(&after);
             let meant = |one: &String| {
-                let is =
-                    |(name, part): &(&str, &str)| stage.name.contains(name) && one.contains(part);
+                let is = |(name, part): &(&str, &str)| stage.name.contains(name) && one.contains(part);
                 MEANT.iter().any(is)
             };
             let found: Vec<String> = found.into_iter().filter(|one| !meant(one)).collect();
@@ -279,11 +253,8 @@ fn old_against_new() {
     };
     let (old, new) = (PathBuf::from(old), program());
     let help = Command::new(&old).arg("-h").output().unwrap();
-    let words: Words = if String::from_utf8_lossy(&help.stdout).contains("--in-place") {
-        translated
-    } else {
-        <[String]>::to_vec
-    };
+    let words: Words =
+        if String::from_utf8_lossy(&help.stdout).contains("--in-place") { translated } else { <[String]>::to_vec };
     let mut settings = stories::settings();
     settings.extend(parity::settings());
     settings.extend(judge::settings());
@@ -312,25 +283,16 @@ fn old_against_new() {
 #[test]
 fn a_planted_change_is_seen() {
     let stage = stories::settings()[0]();
-    assert_eq!(
-        compare(&stage, &program(), <[String]>::to_vec, &program()),
-        [""; 0]
-    );
+    assert_eq!(compare(&stage, &program(), <[String]>::to_vec, &program()), [""; 0]);
     let ours = program();
     let ours = ours.display();
     for (after, seen) in [
         ("exit 1", "exit status 1 is 0"),
         ("touch more", "-work/more 100644"),
-        (
-            "git branch -f localized/main HEAD",
-            "-refs/heads/localized/main:README.md",
-        ),
+        ("git branch -f localized/main HEAD", "-refs/heads/localized/main:README.md"),
     ] {
         let planted = stage.sandbox.path("bin/planted");
-        stage.sandbox.script(
-            "planted",
-            &format!("'{ours}' \"$@\"; status=$?\n{after}\nexit $status"),
-        );
+        stage.sandbox.script("planted", &format!("'{ours}' \"$@\"; status=$?\n{after}\nexit $status"));
         let found = compare(&stage, &planted, <[String]>::to_vec, &program()).concat();
         assert!(found.contains(seen), "{after}: {found}");
     }

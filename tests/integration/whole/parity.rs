@@ -38,10 +38,7 @@ fn each_case(look: impl Fn(&str, &Sandbox) + Sync) {
         catch_unwind(look).is_err().then(|| name.clone())
     });
     let failed: Vec<_> = failed.into_iter().flatten().collect();
-    assert!(
-        failed.is_empty(),
-        "to try one alone: KUSTOMIZE_LOCALIZE_CASE={failed:?}"
-    );
+    assert!(failed.is_empty(), "to try one alone: KUSTOMIZE_LOCALIZE_CASE={failed:?}");
 }
 
 /// Every input, for a comparison of programs.
@@ -99,22 +96,14 @@ fn compare_with_record(name: &str, repositories: &Sandbox) {
     args.extend(case.arguments());
     let output = sandbox.run(&work, &args);
     let result = case.result(&sandbox, &before);
-    let label = format!(
-        "{}\n{output:?}\nasked for: {:#?}",
-        case.shows,
-        upstream.log()
-    );
+    let label = format!("{}\n{output:?}\nasked for: {:#?}", case.shows, upstream.log());
 
     let expected = case.expected_of_us(&sandbox);
     match (&expected.tree, &expected.names) {
         (Some(tree), None) => {
             assert_eq!(output.status, 0, "{label}");
             let differences = compare::differences(tree, &expected.exact, &result.ours());
-            assert!(
-                differences.is_empty(),
-                "{}\n{label}",
-                differences.join("\n")
-            );
+            assert!(differences.is_empty(), "{}\n{label}", differences.join("\n"));
             assert_eq!(result.executables, expected.executables, "{label}");
         }
         (None, Some(culprit)) => {
@@ -128,11 +117,7 @@ fn compare_with_record(name: &str, repositories: &Sandbox) {
     assert_eq!(sandbox.leftovers(), [""; 0], "{label}");
     let untouched = Tree::read(&work);
     for (path, bytes) in &before.files {
-        assert_eq!(
-            untouched.files.get(path),
-            Some(bytes),
-            "{path} was changed\n{label}"
-        );
+        assert_eq!(untouched.files.get(path), Some(bytes), "{path} was changed\n{label}");
     }
 }
 

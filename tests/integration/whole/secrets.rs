@@ -34,16 +34,10 @@ impl World {
         library.commit("library");
         let base = sandbox.repo("srv/private/base");
         let nested = format!("{}files/nested.yaml?token=s3cr3t-nested", server.url());
-        base.write(
-            "app/kustomization.yaml",
-            format!("resources:\n- cm.yaml\n- ../lib\n- {nested}\n"),
-        );
+        base.write("app/kustomization.yaml", format!("resources:\n- cm.yaml\n- ../lib\n- {nested}\n"));
         base.write("app/cm.yaml", config_map("base"));
         base.git(&["clone", "-q", library.path().to_str().unwrap(), "lib"]);
-        base.write(
-            ".gitmodules",
-            format!("[submodule \"lib\"]\n\tpath = lib\n\turl = {login}private/library\n"),
-        );
+        base.write(".gitmodules", format!("[submodule \"lib\"]\n\tpath = lib\n\turl = {login}private/library\n"));
         base.commit("base");
         server.serve_git("/private/", &sandbox.path("srv/private"));
         server.require_password("/private/", "me", SECRET);
@@ -53,11 +47,7 @@ impl World {
         }
         server.route("/files/crd.json", Reply::ok("{}\n"));
         server.require_password("/files/crd.json", "me", SECRET);
-        World {
-            sandbox,
-            server,
-            login,
-        }
+        World { sandbox, server, login }
     }
 
     fn user(&self) -> Repo {
@@ -67,9 +57,7 @@ impl World {
         let files: String = files.map(|file| format!("- {url}files/{file}\n")).collect();
         repo.write(
             "app/kustomization.yaml",
-            format!(
-                "resources:\n- {login}private/base//app?ref=main\n{files}crds: ['{login}files/crd.json']\n"
-            ),
+            format!("resources:\n- {login}private/base//app?ref=main\n{files}crds: ['{login}files/crd.json']\n"),
         );
         repo.commit("source");
         repo
@@ -78,9 +66,7 @@ impl World {
     /// Looks into everything that outlives a run, outside of `allowed`.
     #[track_caller]
     fn assert_kept(&self, allowed: &[&Path]) {
-        let mut todo = ["cache", "tmp", "work"]
-            .map(|top| self.sandbox.path(top))
-            .to_vec();
+        let mut todo = ["cache", "tmp", "work"].map(|top| self.sandbox.path(top)).to_vec();
         while let Some(path) = todo.pop() {
             let shown = path.display().to_string();
             assert!(!shown.contains(SECRET), "{shown}");
@@ -120,11 +106,7 @@ fn no_output_or_stored_file_holds_a_secret() {
     for file in repo.files(branch) {
         let path = file.split_once(' ').unwrap().1;
         assert!(!path.contains(SECRET), "{path}");
-        assert!(
-            path == own || !repo.show(branch, path).contains(SECRET),
-            "{path}\n{}",
-            repo.show(branch, path)
-        );
+        assert!(path == own || !repo.show(branch, path).contains(SECRET), "{path}\n{}", repo.show(branch, path));
     }
     let commit = repo.git(&["cat-file", "commit", branch]);
     assert!(commit.contains("private/base"), "{commit}");
@@ -142,9 +124,7 @@ fn no_output_or_stored_file_holds_a_secret() {
     // A target may hold a login. The same target again, with another login or none, is the same.
     let target = format!("{}private/base//app?ref=main", world.login);
     repo.run(&[&target, "copy"]).success().lacks(SECRET);
-    repo.run(&[&target, "copy"])
-        .success()
-        .stdout_has("nothing to do");
+    repo.run(&[&target, "copy"]).success().stdout_has("nothing to do");
     let commit = repo.git(&["cat-file", "commit", branch]);
     let lock = repo.show(branch, "copy/kustomize-localize.lock");
     assert!(!(commit + &lock).contains(SECRET), "{lock}");
@@ -186,16 +166,9 @@ fn a_failure_shows_no_secret_either() {
         "git://me:s3cr3t@host/o/r".to_owned(),
     ];
     let list: Vec<String> = references.iter().map(|it| format!("- {it}\n")).collect();
-    repo.write(
-        "app/kustomization.yaml",
-        format!("resources:\n{}", list.concat()),
-    );
+    repo.write("app/kustomization.yaml", format!("resources:\n{}", list.concat()));
     repo.commit("failing");
-    for args in [
-        ["app", "-v"].as_slice(),
-        &["app", "--format", "json"],
-        &["app", "--offline"],
-    ] {
+    for args in [["app", "-v"].as_slice(), &["app", "--format", "json"], &["app", "--offline"]] {
         let output = repo.run(args);
         output.fails(2).lacks(SECRET);
         for index in 0..references.len() {
@@ -244,12 +217,8 @@ fn what_is_no_url_shows_no_secret() {
     repo.commit("before");
     let generators = ["configMapGenerator", "secretGenerator"];
     let sources = generators.iter().flat_map(|generator| {
-        let list = move |list: &str, source: &str| {
-            format!("{generator}: [{{name: a, {list}: ['{source}']}}]")
-        };
-        SOURCES
-            .iter()
-            .flat_map(move |source| [list("files", source), list("envs", source)])
+        let list = move |list: &str, source: &str| format!("{generator}: [{{name: a, {list}: ['{source}']}}]");
+        SOURCES.iter().flat_map(move |source| [list("files", source), list("envs", source)])
     });
     let texts = MISTAKEN.into_iter().map(str::to_owned).chain(sources);
     let roots: Vec<String> = texts
@@ -270,12 +239,7 @@ fn what_is_no_url_shows_no_secret() {
     }
     let localizing = ["--no-verify", "--dry-run"];
     for format in ["--format=human", "--format=json"] {
-        for args in [
-            &["lock"][..],
-            &["tree"],
-            &["affected", "HEAD"],
-            &[&["vendor"], &localizing[..]].concat(),
-        ] {
+        for args in [&["lock"][..], &["tree"], &["affected", "HEAD"], &[&["vendor"], &localizing[..]].concat()] {
             repo.run(&[args, &[format]].concat()).lacks(SECRET);
         }
     }
@@ -351,10 +315,7 @@ fn no_path_that_leads_to_a_secret_shows_it() {
         "invalid-kustomization",
     ];
     let rules = rules.map(|rule| format!("{rule}: warning"));
-    repo.write(
-        ".kustomize-localize",
-        format!("rules: {{{}}}\n", rules.join(", ")),
-    );
+    repo.write(".kustomize-localize", format!("rules: {{{}}}\n", rules.join(", ")));
     repo.commit("hostile");
     repo.write("x/y/new", "");
     repo.commit("more");
@@ -364,9 +325,7 @@ fn no_path_that_leads_to_a_secret_shows_it() {
     let mut run = |args: &[&str]| {
         let output = repo.run(args);
         output.lacks(SECRET);
-        said += (output.stdout.clone() + &output.stderr)
-            .matches("u@host")
-            .count();
+        said += (output.stdout.clone() + &output.stderr).matches("u@host").count();
     };
     for format in ["human", "json", "sarif", "github", "gitlab"] {
         run(&["check", "--format", format]);
@@ -404,12 +363,7 @@ fn no_argument_of_git_holds_a_login() {
     let repo = world.user();
     let target = format!("{}private/base//app?ref=main", world.login);
     let mut ran = String::new();
-    for args in [
-        ["lock"].as_slice(),
-        &["update"],
-        &["app", "--no-verify"],
-        &[&target, "copy", "--no-verify"],
-    ] {
+    for args in [["lock"].as_slice(), &["update"], &["app", "--no-verify"], &[&target, "copy", "--no-verify"]] {
         repo.run(args).success();
         if args == ["lock"] {
             repo.commit("locked");
@@ -438,10 +392,8 @@ fn no_argument_of_git_holds_a_login() {
 fn the_login_of_a_url_is_sent_and_told_nobody() {
     let world = World::new();
     let told = world.sandbox.path("told");
-    let script = format!(
-        "echo \"$1\" >> '{0}'; cat >> '{0}'; echo username=other; echo password=wrong",
-        told.display()
-    );
+    let script =
+        format!("echo \"$1\" >> '{0}'; cat >> '{0}'; echo username=other; echo password=wrong", told.display());
     world.sandbox.script("git-credential-spy", &script);
     world.sandbox.configure("credential.helper", "spy");
     let repo = world.sandbox.repo("work");
@@ -482,11 +434,7 @@ fn errors_about_arguments_are_clean() {
             &["help", text],
         ] {
             let output = repo.run(args);
-            output
-                .fails(2)
-                .lacks("SECRET-word-1")
-                .lacks("\u{1b}")
-                .lacks("\u{202e}");
+            output.fails(2).lacks("SECRET-word-1").lacks("\u{1b}").lacks("\u{202e}");
             assert!(!output.stderr.contains("\nerror: fake"), "{output:?}");
         }
     }

@@ -89,25 +89,14 @@ fn transcript(repo: &Repo, lines: &[&str]) -> String {
     }
     let top = repo.path().parent().unwrap().display().to_string();
     let version = concat!("\"version\": \"", env!("CARGO_PKG_VERSION"), "\"");
-    text.replace(&top, "/home/me")
-        .replace(version, "\"version\": \"…\"")
+    text.replace(&top, "/home/me").replace(version, "\"version\": \"…\"")
 }
 
 #[test]
 fn check() {
     let world = world();
     broken(&world);
-    say(
-        &world.work,
-        "check",
-        &[
-            "check",
-            "check -v apps/web",
-            "check --quiet",
-            "check --base HEAD^",
-            "check nowhere",
-        ],
-    );
+    say(&world.work, "check", &["check", "check -v apps/web", "check --quiet", "check --base HEAD^", "check nowhere"]);
     for format in ["json", "sarif", "github", "gitlab"] {
         let name = format!("check-{format}");
         say(&world.work, &name, &[&format!("check --format {format}")]);
@@ -120,14 +109,7 @@ fn lock_and_update() {
     say(
         &world.work,
         "lock",
-        &[
-            "lock --dry-run",
-            "lock",
-            "lock",
-            "update --dry-run",
-            "tree",
-            "tree apps/api --format json",
-        ],
+        &["lock --dry-run", "lock", "lock", "update --dry-run", "tree", "tree apps/api --format json"],
     );
     world.work.commit("locked");
     let lib = Repo::new(&world.sandbox, world.sandbox.path("upstream/acme/lib"));
@@ -138,13 +120,7 @@ fn lock_and_update() {
     say(
         &world.work,
         "update",
-        &[
-            "verify",
-            "update",
-            "update https://github.com/acme/none",
-            "lock",
-            "lock --format json",
-        ],
+        &["verify", "update", "update https://github.com/acme/none", "lock", "lock --format json"],
     );
 }
 
@@ -189,15 +165,7 @@ fn branch_and_vendor() {
             "verify localized/main --format json",
         ],
     );
-    say(
-        &world.work,
-        "vendor",
-        &[
-            "vendor --no-verify apps/web",
-            "vendor --no-verify apps/web",
-            "check",
-        ],
-    );
+    say(&world.work, "vendor", &["vendor --no-verify apps/web", "vendor --no-verify apps/web", "check"]);
 }
 
 #[test]
@@ -207,12 +175,7 @@ fn targets_and_affected() {
     world.commit(&[("base/map.yaml", &config_map("other"))]);
     let said = transcript(
         &world.work,
-        &[
-            "targets",
-            "targets --format json",
-            &format!("affected {since}"),
-            &format!("affected {since} --format json"),
-        ],
+        &["targets", "targets --format json", &format!("affected {since}"), &format!("affected {since} --format json")],
     );
     let said = said.replace(&since, "SINCE").replace(&since[..12], "SINCE");
     assert_is("targets", &said);

@@ -95,27 +95,15 @@ pub(super) struct Writer<'a> {
 impl<'a> Writer<'a> {
     pub(super) fn new(random: &'a mut Random) -> Writer<'a> {
         let rarity = [6, 12, 24][random.below(3)];
-        Writer {
-            random: Some(random),
-            rarity,
-            anchors: Vec::new(),
-        }
+        Writer { random: Some(random), rarity, anchors: Vec::new() }
     }
 
     pub(super) fn usual(random: &'a mut Random) -> Writer<'a> {
-        Writer {
-            random: Some(random),
-            rarity: 0,
-            anchors: Vec::new(),
-        }
+        Writer { random: Some(random), rarity: 0, anchors: Vec::new() }
     }
 
     pub(super) fn plain() -> Writer<'a> {
-        Writer {
-            random: None,
-            rarity: 1,
-            anchors: Vec::new(),
-        }
+        Writer { random: None, rarity: 1, anchors: Vec::new() }
     }
 
     /// Returns a document.
@@ -146,16 +134,7 @@ impl<'a> Writer<'a> {
     fn value(&mut self, value: &Yaml, indent: usize, is_flow: bool) -> String {
         let mut before = String::new();
         if self.is_odd() {
-            let tags = [
-                "!!str",
-                "!!map",
-                "!!seq",
-                "!!binary",
-                "!",
-                "!x",
-                "!<tag:yaml.org,2002:str>",
-                "!!merge",
-            ];
+            let tags = ["!!str", "!!map", "!!seq", "!!binary", "!", "!x", "!<tag:yaml.org,2002:str>", "!!merge"];
             before = format!(" {}", tags[self.below(tags.len())]);
         }
         if self.is_odd() {
@@ -175,10 +154,7 @@ impl<'a> Writer<'a> {
                 written + if is_noted { " # kept" } else { "" }
             }
             Yaml::List(items) if is_flow => {
-                let items: Vec<String> = items
-                    .iter()
-                    .map(|item| self.value(item, indent, true))
-                    .collect();
+                let items: Vec<String> = items.iter().map(|item| self.value(item, indent, true)).collect();
                 let end = if self.is_odd() { "," } else { "" };
                 format!(" [{}{end}]", items.join(","))
             }
@@ -200,10 +176,7 @@ impl<'a> Writer<'a> {
         let marks = if is_usual { "./_-+=~@" } else { "./_-" };
         let path = text.strip_prefix("https://").filter(|_| is_usual);
         let is_plain = !text.is_empty()
-            && path
-                .unwrap_or(text)
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || marks.contains(c))
+            && path.unwrap_or(text).chars().all(|c| c.is_ascii_alphanumeric() || marks.contains(c))
             && !text.starts_with(['-', '=', '~', '@']);
         let style = if is_usual {
             self.below(2)
@@ -221,11 +194,7 @@ impl<'a> Writer<'a> {
             }
             5 => format!(" !!binary {}", base64(text.as_bytes())),
             _ if is_plain => format!(" {text}"),
-            _ if text.contains('\n')
-                && !is_flow
-                && !text.starts_with([' ', '\n'])
-                && !text.contains('\r') =>
-            {
+            _ if text.contains('\n') && !is_flow && !text.starts_with([' ', '\n']) && !text.contains('\r') => {
                 block(text.trim_end_matches('\n'), "|", indent)
             }
             _ => format!(" {}", Value::from(text)),
@@ -263,10 +232,7 @@ impl<'a> Writer<'a> {
         });
         let pairs: Vec<(String, String)> = pairs.collect();
         if is_flow {
-            let pairs: Vec<String> = pairs
-                .iter()
-                .map(|(key, value)| format!("{key}:{value}"))
-                .collect();
+            let pairs: Vec<String> = pairs.iter().map(|(key, value)| format!("{key}:{value}")).collect();
             return format!(" {{{}}}", pairs.join(", "));
         }
         let pad = " ".repeat(indent);

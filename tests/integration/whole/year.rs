@@ -20,8 +20,7 @@ const RELEASE: &str = "https://github.com/acme/web?ref=release";
 const STABLE: &str = "https://github.com/acme/web?ref=stable";
 const PAGE: &str = "bases/web/localized-files/github.com/acme/web/release/page.yaml";
 const POLICY_FILE: &str = "apps/web/localized-files/files.example.com/policy.yaml";
-const CRON: &str =
-    "nameSuffix: -hourly\nresources:\n- https://github.com/acme/jobs//deploy?ref=v3\n";
+const CRON: &str = "nameSuffix: -hourly\nresources:\n- https://github.com/acme/jobs//deploy?ref=v3\n";
 
 #[test]
 fn a_year_in_place() {
@@ -53,19 +52,13 @@ fn year(mode: Mode) {
     the_last_remote_goes(&mut team);
     something_remote_comes_back(&mut team);
     let work = team.work();
-    assert_eq!(
-        work.git(&["fsck", "--strict", "--no-dangling", "--no-progress"]),
-        ""
-    );
+    assert_eq!(work.git(&["fsck", "--strict", "--no-dangling", "--no-progress"]), "");
 }
 
 /// January. Main has URLs.
 fn main_gets_a_lock(team: &mut Team) {
     if !team.is_copy() {
-        team.work()
-            .run_unchanged(IN_PLACE)
-            .fails(2)
-            .stderr_has("neither localized nor locked");
+        team.work().run_unchanged(IN_PLACE).fails(2).stderr_has("neither localized nor locked");
     }
     team.pull_request("Lock what is remote", |team| {
         team.work().run(&["lock"]).success();
@@ -97,10 +90,7 @@ fn upstream_releases(team: &mut Team) {
 fn a_pull_request_updates_the_lock(team: &mut Team) {
     let new = team.web.id("release");
     team.pull_request("Update web", |team| {
-        team.work()
-            .run(&["update", RELEASE])
-            .success()
-            .stdout_has(&new[..12]);
+        team.work().run(&["update", RELEASE]).success().stdout_has(&new[..12]);
     });
     team.holds_commit(RELEASE, &new);
     team.follow_and_build();
@@ -144,13 +134,9 @@ fn a_bot_bumps_a_tag_without_the_lock(team: &mut Team) {
     team.pull_request("Bump jobs to v3", |team| {
         team.edit("apps/jobs/kustomization.yaml", "ref=v2", "ref=v3");
     });
-    team.work()
-        .run(&["check"])
-        .fails(1)
-        .stdout_has("at `v3`, neither localized nor locked");
+    team.work().run(&["check"]).fails(1).stdout_has("at `v3`, neither localized nor locked");
     if !team.is_copy() {
-        team.refused(&["--no-verify"])
-            .stderr_has("at `v3`, neither localized nor locked");
+        team.refused(&["--no-verify"]).stderr_has("at `v3`, neither localized nor locked");
     }
     team.pull_request("Lock v3", |team| {
         team.work().run(&["lock"]).success();
@@ -162,8 +148,7 @@ fn a_bot_bumps_a_tag_without_the_lock(team: &mut Team) {
 
 /// June. A tag moves: that is refused until it is accepted.
 fn a_tag_moves(team: &mut Team) {
-    team.jobs
-        .write("deploy/job.yaml", config_map("job-three-again"));
+    team.jobs.write("deploy/job.yaml", config_map("job-three-again"));
     let new = team.jobs.commit("Fix v3");
     team.jobs.git(&["tag", "-f", "v3"]);
     team.nothing_to_do();
@@ -178,9 +163,7 @@ fn a_tag_moves(team: &mut Team) {
     upstream_says(team, 1, &["moved", "v3"]);
     team.nothing_to_do();
     team.pull_request("Accept v3 as it is", |team| {
-        team.work()
-            .run(&["update", "https://github.com/acme/jobs"])
-            .success();
+        team.work().run(&["update", "https://github.com/acme/jobs"]).success();
     });
     team.holds_commit("https://github.com/acme/jobs?ref=v3", &new);
     team.follow();
@@ -211,11 +194,7 @@ fn a_branch_is_deleted_upstream(team: &mut Team) {
             .stderr_has(&locked[..12]);
     });
     team.follow_with_an_empty_cache();
-    team.work()
-        .run_unchanged(&["update"])
-        .fails(1)
-        .stderr_has("https://github.com/acme/web")
-        .stderr_has("`release`");
+    team.work().run_unchanged(&["update"]).fails(1).stderr_has("https://github.com/acme/web").stderr_has("`release`");
     upstream_says(team, 1, &["gone", "release"]);
     team.nothing_to_do();
 }
@@ -258,8 +237,7 @@ fn an_overlay_is_added(team: &mut Team) {
     team.follow();
     let [nightly, hourly] = ["jobs", "cron"].map(|app| {
         let place = format!("apps/{app}/localized-files/github.com/acme/jobs/v3");
-        team.work()
-            .id(&format!("{}:{}", BRANCH, team.place(&place)))
+        team.work().id(&format!("{}:{}", BRANCH, team.place(&place)))
     });
     assert_eq!(nightly, hourly);
 }
@@ -278,10 +256,7 @@ fn an_overlay_is_removed(team: &mut Team) {
 fn somebody_adds_a_file_to_the_branch(team: &mut Team) {
     let place = team.place("apps/cron/localized-files/hotfix.yaml");
     let by = team.edit_branch(|team| team.work().write(&place, config_map("hotfix")));
-    team.work()
-        .run(&["verify", "localized/main"])
-        .fails(1)
-        .stdout_has(&format!("{place}: was added"));
+    team.work().run(&["verify", "localized/main"]).fails(1).stdout_has(&format!("{place}: was added"));
     let refused = |team: &Team| {
         team.refused(&["--no-verify"])
             .stderr_has(&format!("by {}: `", &by[..12]))
@@ -301,17 +276,9 @@ fn somebody_adds_a_file_to_the_branch(team: &mut Team) {
 /// December. A base is written at home from now on.
 fn a_base_becomes_local(team: &mut Team) {
     team.pull_request("Keep the page ourselves", |team| {
-        team.work()
-            .write("bases/shop/page.yaml", config_map("page-stable"));
-        team.edit(
-            "bases/shop/kustomization.yaml",
-            &format!("{STABLE} # theirs"),
-            "page.yaml",
-        );
-        team.work()
-            .run(&["lock"])
-            .success()
-            .stdout_has("dropped https://github.com/acme/web?ref=stable");
+        team.work().write("bases/shop/page.yaml", config_map("page-stable"));
+        team.edit("bases/shop/kustomization.yaml", &format!("{STABLE} # theirs"), "page.yaml");
+        team.work().run(&["lock"]).success().stdout_has("dropped https://github.com/acme/web?ref=stable");
     });
     team.holds.remove(STABLE);
     team.follow_and_build();
@@ -321,8 +288,7 @@ fn a_base_becomes_local(team: &mut Team) {
 /// Nothing remote is left, and the branch still follows.
 fn the_last_remote_goes(team: &mut Team) {
     team.pull_request("Be at home", |team| {
-        team.work()
-            .write("apps/web/policy.yaml", config_map("policy-two"));
+        team.work().write("apps/web/policy.yaml", config_map("policy-two"));
         team.edit("apps/web/kustomization.yaml", POLICY, "policy.yaml");
         team.work().git(&["rm", "-q", "-r", "apps/cron"]);
         team.edit("apps/kustomization.yaml", "- cron\n", "");
@@ -354,9 +320,7 @@ fn something_remote_comes_back(team: &mut Team) {
 /// Asks each remote of the branch: one is reported with these words.
 #[track_caller]
 fn upstream_says(team: &Team, status: i32, words: &[&str]) {
-    let output = team
-        .work()
-        .run_unchanged(&["verify", "localized/main", "--upstream"]);
+    let output = team.work().run_unchanged(&["verify", "localized/main", "--upstream"]);
     assert_eq!(output.status, status, "{output:?}");
     let is_it = |line: &str| words.iter().all(|word| line.contains(word));
     let count = output.stdout.lines().filter(|line| is_it(line)).count();
@@ -373,8 +337,7 @@ fn release_jobs(team: &Team, tag: &str, name: &str) {
 
 /// Notes that the branch must hold another version of the jobs.
 fn jobs_are(team: &mut Team, old: &str, new: &str) {
-    team.holds
-        .remove(&format!("https://github.com/acme/jobs?ref={old}"));
+    team.holds.remove(&format!("https://github.com/acme/jobs?ref={old}"));
     let commit = team.jobs.id(new);
     team.holds_commit(&format!("https://github.com/acme/jobs?ref={new}"), &commit);
 }

@@ -29,10 +29,7 @@ fn redirects_are_followed_to_their_end() {
 #[test]
 fn a_redirect_loop_ends() {
     let server = Server::http(|_, _| redirect("/f"));
-    assert_eq!(
-        get(&server.url("/f")),
-        Err(RedirectError::TooMany { limit: 10 }.into())
-    );
+    assert_eq!(get(&server.url("/f")), Err(RedirectError::TooMany { limit: 10 }.into()));
     assert_eq!(server.requests().len(), 11);
 
     let ten = Server::http(|number, _| match number {
@@ -44,18 +41,9 @@ fn a_redirect_loop_ends() {
 
 #[test]
 fn a_redirect_out_of_http_is_an_error() {
-    for target in [
-        "file:///etc/passwd",
-        "ftp://127.0.0.1/f",
-        "data:,x",
-        "javascript:1",
-    ] {
+    for target in ["file:///etc/passwd", "ftp://127.0.0.1/f", "data:,x", "javascript:1"] {
         let server = Server::http(move |_, _| redirect(target));
-        assert_eq!(
-            get(&server.url("/f")),
-            Err(RedirectError::Scheme.into()),
-            "{target}"
-        );
+        assert_eq!(get(&server.url("/f")), Err(RedirectError::Scheme.into()), "{target}");
     }
 }
 
@@ -79,32 +67,15 @@ fn credentials_stay_where_they_were_meant_for() {
     let client = client(options());
     let cancel = AtomicBool::new(false);
 
-    assert_eq!(
-        text(client.get(&server.url_as("u:p", "/same"), Access::FREE, &cancel)),
-        "here\n"
-    );
+    assert_eq!(text(client.get(&server.url_as("u:p", "/same"), Access::FREE, &cancel)), "here\n");
     assert_eq!(server.authorizations(), [login.clone(), login.clone()]);
     // Another port is another server: neither the URL's login nor the helper.
-    for url in [
-        server.url_as("u:p", "/away"),
-        server.url_as("u:p", "/login"),
-    ] {
+    for url in [server.url_as("u:p", "/away"), server.url_as("u:p", "/login")] {
         assert_eq!(text(client.get(&url, Access::FREE, &cancel)), "end\n");
     }
     let url = server.url_as("u:p", "/denied");
     let error = client.get(&url, Access::FREE, &cancel).unwrap_err();
-    assert!(
-        matches!(
-            error,
-            HttpError::Status {
-                code: 401,
-                redirected: true,
-                sent: None,
-                ..
-            }
-        ),
-        "{error:?}"
-    );
+    assert!(matches!(error, HttpError::Status { code: 401, redirected: true, sent: None, .. }), "{error:?}");
     let shown = format!("{error:?} {:?}", error.clone().into_failure(&url));
     assert!(!shown.contains("hunter"), "{shown}");
     assert_eq!(other.authorizations(), [None, None, None]);

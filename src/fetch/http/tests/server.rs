@@ -40,10 +40,7 @@ pub(super) enum Reply {
 /// A whole answer: a status line's code and phrase, further header lines, a body with its length.
 pub(super) fn reply(status: &str, headers: &[&str], body: impl AsRef<[u8]>) -> Reply {
     let body = body.as_ref();
-    let mut head = format!(
-        "HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n",
-        body.len()
-    );
+    let mut head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n", body.len());
     for header in headers {
         head.push_str(header);
         head.push_str("\r\n");
@@ -72,9 +69,7 @@ pub(super) struct Server {
 
 impl Server {
     /// Answers each request with what `handler` returns for its number (from 0) and content.
-    pub(super) fn http(
-        handler: impl Fn(usize, &Request) -> Reply + Send + Sync + 'static,
-    ) -> Server {
+    pub(super) fn http(handler: impl Fn(usize, &Request) -> Reply + Send + Sync + 'static) -> Server {
         Self::start("http", None, Arc::new(handler))
     }
 
@@ -86,11 +81,7 @@ impl Server {
         Self::start("https", Some(Arc::new(config)), Arc::new(handler))
     }
 
-    fn start(
-        scheme: &'static str,
-        tls: Option<Arc<rustls::ServerConfig>>,
-        handler: Arc<Handler>,
-    ) -> Server {
+    fn start(scheme: &'static str, tls: Option<Arc<rustls::ServerConfig>>, handler: Arc<Handler>) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let server = Server {
             scheme,
@@ -139,10 +130,7 @@ impl Server {
 
     /// The `Authorization` of each request so far.
     pub(super) fn authorizations(&self) -> Vec<Option<String>> {
-        self.requests()
-            .iter()
-            .map(|request| request.authorization().map(str::to_owned))
-            .collect()
+        self.requests().iter().map(|request| request.authorization().map(str::to_owned)).collect()
     }
 }
 
@@ -154,12 +142,7 @@ impl Drop for Server {
     }
 }
 
-fn serve(
-    mut stream: impl Read + Write,
-    handler: &Handler,
-    requests: &Mutex<Vec<Request>>,
-    stop: &AtomicBool,
-) {
+fn serve(mut stream: impl Read + Write, handler: &Handler, requests: &Mutex<Vec<Request>>, stop: &AtomicBool) {
     let Some(request) = read_request(&mut stream) else {
         return;
     };

@@ -13,10 +13,8 @@ fn authority() -> (String, rustls::ServerConfig) {
     let pem = ca.self_signed(&ca_key).unwrap().pem();
     let issuer = rcgen::Issuer::new(ca, ca_key);
     let key = rcgen::KeyPair::generate().unwrap();
-    let certificate = rcgen::CertificateParams::new(vec!["127.0.0.1".to_owned()])
-        .unwrap()
-        .signed_by(&key, &issuer)
-        .unwrap();
+    let certificate =
+        rcgen::CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap().signed_by(&key, &issuer).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -31,10 +29,7 @@ fn authority() -> (String, rustls::ServerConfig) {
 }
 
 fn trusting(roots: Roots) -> Client {
-    let surroundings = Surroundings {
-        roots,
-        ..Surroundings::default()
-    };
+    let surroundings = Surroundings { roots, ..Surroundings::default() };
     Client::with(options(), nobody(), Arc::default(), surroundings)
 }
 
@@ -55,19 +50,10 @@ fn a_private_ca_is_trusted_when_named_and_only_then() {
     let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     std::fs::write(&file, format!("a comment\n{broken}{pem}")).unwrap();
     for roots in [
-        Roots {
-            file: Some(file.clone()),
-            directories: vec![directory.path().join("absent")],
-        },
-        Roots {
-            file: None,
-            directories: vec![directory.path().to_owned()],
-        },
+        Roots { file: Some(file.clone()), directories: vec![directory.path().join("absent")] },
+        Roots { file: None, directories: vec![directory.path().to_owned()] },
     ] {
         let client = trusting(roots);
-        assert_eq!(
-            text(client.get(&server.url("/f"), Access::FREE, &cancel)),
-            "tls\n"
-        );
+        assert_eq!(text(client.get(&server.url("/f"), Access::FREE, &cancel)), "tls\n");
     }
 }

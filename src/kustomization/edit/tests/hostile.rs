@@ -89,14 +89,7 @@ const HOSTILE: &[&str] = &[
     "$(x)",
 ];
 
-const OLD: &[&str] = &[
-    "base",
-    "../a/b",
-    "https://h/o/r//p?ref=v1.0&x=y",
-    "é/ü😀",
-    "git@h:o/r.git",
-    "a b",
-];
+const OLD: &[&str] = &["base", "../a/b", "https://h/o/r//p?ref=v1.0&x=y", "é/ü😀", "git@h:o/r.git", "a b"];
 
 const FIELDS: &[&str] = &["resources", "components", "crds", "configurations"];
 
@@ -125,31 +118,19 @@ fn items() -> impl Strategy<Value = Vec<Item>> {
         1 => (prop::sample::select(HOSTILE), prop::sample::select(HOSTILE))
             .prop_map(|(a, b)| format!("{a}{b}")),
     ];
-    let item = (
-        0..11usize,
-        0..OLD.len(),
-        any::<bool>(),
-        prop::option::weighted(0.7, value),
-    )
-        .prop_map(|(style, old, comment, new)| Item {
-            style,
-            old,
-            comment,
-            new,
-        });
+    let item = (0..11usize, 0..OLD.len(), any::<bool>(), prop::option::weighted(0.7, value))
+        .prop_map(|(style, old, comment, new)| Item { style, old, comment, new });
     prop::collection::vec(item, 1..5)
 }
 
 fn files() -> impl Strategy<Value = File> {
     let lists = prop::collection::vec((any::<bool>(), items()), 1..=FIELDS.len());
-    (lists, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
-        |(lists, crlf, bom, final_break)| File {
-            lists,
-            crlf,
-            bom,
-            final_break,
-        },
-    )
+    (lists, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(lists, crlf, bom, final_break)| File {
+        lists,
+        crlf,
+        bom,
+        final_break,
+    })
 }
 
 /// A part of the text.
@@ -176,20 +157,13 @@ fn pieces(file: &File) -> Vec<Piece> {
     fixed(&mut pieces, "namePrefix: x # top\n");
     for (list, (flow, items)) in file.lists.iter().enumerate() {
         let field = FIELDS[list];
-        fixed(
-            &mut pieces,
-            &format!("{field}:{}", if *flow { " [" } else { "\n" }),
-        );
+        fixed(&mut pieces, &format!("{field}:{}", if *flow { " [" } else { "\n" }));
         for (i, item) in items.iter().enumerate() {
             let old = OLD[item.old];
             let mut value = old.to_owned();
             let mut before = String::new();
             // kustomize takes no `?` without quotes there.
-            let plain = if *flow && old.contains('?') {
-                format!("'{old}'")
-            } else {
-                old.to_owned()
-            };
+            let plain = if *flow && old.contains('?') { format!("'{old}'") } else { old.to_owned() };
             let token = match item.style {
                 0 | 1 => plain,
                 2 => format!("'{old}'"),
@@ -209,12 +183,7 @@ fn pieces(file: &File) -> Vec<Piece> {
             };
             fixed(&mut pieces, if *flow { " " } else { "  -  " });
             fixed(&mut pieces, &before);
-            pieces.push(Piece::Scalar {
-                token,
-                value,
-                field: format!("{field}[{i}]"),
-                new: item.new.clone(),
-            });
+            pieces.push(Piece::Scalar { token, value, field: format!("{field}[{i}]"), new: item.new.clone() });
             if *flow {
                 fixed(&mut pieces, if item.comment { ", # c\n" } else { " ," });
             } else {
@@ -293,52 +262,34 @@ fn check(file: &File) -> Result<(), TestCaseError> {
         })
         .collect();
     let old = read(before.as_bytes());
-    let old = old
-        .map_err(|e| TestCaseError::fail(format!("{before}\n{e:?}")))?
-        .references;
+    let old = old.map_err(|e| TestCaseError::fail(format!("{before}\n{e:?}")))?.references;
     let find = |references: &[Reference], field: &str| {
         let found = references.iter().find(|r| r.field == field).cloned();
         found.ok_or_else(|| TestCaseError::fail(format!("{before}\nno {field}")))
     };
     let mut edits = Vec::new();
     for piece in &pieces {
-        if let Piece::Scalar {
-            value, field, new, ..
-        } = piece
-        {
+        if let Piece::Scalar { value, field, new, .. } = piece {
             let reference = find(&old, field)?;
             prop_assert_eq!(&reference.text, value);
             edits.extend(new.clone().map(|value| (reference.spot, value)));
         }
     }
-    let edits: Vec<Edit<'_>> = edits
-        .iter()
-        .map(|(spot, value)| Edit {
-            spot,
-            value: Some(value.clone()),
-        })
-        .collect();
+    let edits: Vec<Edit<'_>> = edits.iter().map(|(spot, value)| Edit { spot, value: Some(value.clone()) }).collect();
     let after = edit(before.as_bytes(), &edits);
     let after = after.map_err(|e| TestCaseError::fail(format!("{before}\n{e:?}")))?;
     let after = String::from_utf8(after).unwrap();
 
     // Every value is the one that was requested.
     let new = read(after.as_bytes());
-    let new = new
-        .map_err(|e| TestCaseError::fail(format!("{before}\n{after}\n{e:?}")))?
-        .references;
+    let new = new.map_err(|e| TestCaseError::fail(format!("{before}\n{after}\n{e:?}")))?.references;
     prop_assert_eq!(old.len(), new.len());
     // And between the scalars not one byte has changed.
     let mut rest = after.as_str();
     for piece in &pieces {
         let length = match piece {
             Piece::Fixed(text) => rest.starts_with(text.as_str()).then_some(text.len()),
-            Piece::Scalar {
-                token,
-                value,
-                field,
-                new: wanted,
-            } => {
+            Piece::Scalar { token, value, field, new: wanted } => {
                 let now = wanted.as_ref().unwrap_or(value);
                 prop_assert_eq!(&find(&new, field)?.text, now, "{}\n{}", before, after);
                 let same = rest.starts_with(token.as_str()).then_some(token.len());
@@ -350,9 +301,7 @@ fn check(file: &File) -> Result<(), TestCaseError> {
             }
         };
         let Some(length) = length else {
-            return Err(TestCaseError::fail(format!(
-                "{piece:?} in\n{before}\n{after}"
-            )));
+            return Err(TestCaseError::fail(format!("{piece:?} in\n{before}\n{after}")));
         };
         rest = &rest[length..];
     }
@@ -374,17 +323,8 @@ proptest! {
 fn every_hostile_value_fits_every_style() {
     for new in HOSTILE {
         for style in 0..11 {
-            let item = |old| Item {
-                style,
-                old,
-                comment: style % 2 == 0,
-                new: Some((*new).to_owned()),
-            };
-            let anchor = Item {
-                style: 6,
-                new: None,
-                ..item(1)
-            };
+            let item = |old| Item { style, old, comment: style % 2 == 0, new: Some((*new).to_owned()) };
+            let anchor = Item { style: 6, new: None, ..item(1) };
             let items = vec![anchor, item(0), item(5)];
             let file = File {
                 lists: vec![(false, items.clone()), (true, items)],

@@ -58,53 +58,20 @@ fn unresolvable_references_of_an_upstream_are_left() {
         (a("missing.yaml"), vec![]),
         (a(B), vec![A.to_owned(), format!("{A} > {B}")]),
         (a(FILE), vec![A.to_owned(), format!("{A} > {FILE}")]),
+        (with(a(nowhere), B, "namePrefix: b-\n"), vec![A.to_owned(), format!("{A} > {nowhere}")]),
+        (with(a(B), B, &resources("missing.yaml")), vec![A.to_owned(), format!("{A} > {B}")]),
+        (with(a(B), B, "resources: [\n"), vec![A.to_owned(), format!("{A} > {B}")]),
+        (with(a(B), B, &resources(C)), vec![A.to_owned(), B.to_owned(), format!("{A} > {B} > {C}")]),
+        (with(a(B), B, &resources(A)), vec![A.to_owned(), B.to_owned(), format!("{A} > {B} > {A}")]),
         (
-            with(a(nowhere), B, "namePrefix: b-\n"),
-            vec![A.to_owned(), format!("{A} > {nowhere}")],
-        ),
-        (
-            with(a(B), B, &resources("missing.yaml")),
-            vec![A.to_owned(), format!("{A} > {B}")],
-        ),
-        (
-            with(a(B), B, "resources: [\n"),
-            vec![A.to_owned(), format!("{A} > {B}")],
-        ),
-        (
-            with(a(B), B, &resources(C)),
-            vec![A.to_owned(), B.to_owned(), format!("{A} > {B} > {C}")],
-        ),
-        (
-            with(a(B), B, &resources(A)),
-            vec![A.to_owned(), B.to_owned(), format!("{A} > {B} > {A}")],
-        ),
-        (
-            with(
-                with(
-                    Upstreams::default(),
-                    A,
-                    "generators: ['https://h/g.yaml']\n",
-                ),
-                "https://h/g.yaml",
-                generator,
-            ),
-            vec![
-                "https://h/g.yaml".to_owned(),
-                A.to_owned(),
-                format!("{A} > https://h/g.yaml > {FILE}"),
-            ],
+            with(with(Upstreams::default(), A, "generators: ['https://h/g.yaml']\n"), "https://h/g.yaml", generator),
+            vec!["https://h/g.yaml".to_owned(), A.to_owned(), format!("{A} > https://h/g.yaml > {FILE}")],
         ),
         // If no lock can hold a reference, what names it is dropped as well.
         (a("https://h/\\x01.yaml"), vec![]),
-        (
-            with(a(B), B, &resources("-u@github.com:o/c?ref=v1")),
-            vec![A.to_owned(), format!("{A} > {B}")],
-        ),
+        (with(a(B), B, &resources("-u@github.com:o/c?ref=v1")), vec![A.to_owned(), format!("{A} > {B}")]),
         // All is there.
-        (
-            with(with(a(B), B, &resources(FILE)), FILE, ""),
-            vec![FILE.to_owned(), A.to_owned(), B.to_owned()],
-        ),
+        (with(with(a(B), B, &resources(FILE)), FILE, ""), vec![FILE.to_owned(), A.to_owned(), B.to_owned()]),
     ] {
         let (_, said) = relocked(upstreams, &Lock::default());
         assert_eq!(said, expected);
@@ -117,10 +84,7 @@ fn a_left_reference_is_brought_in_once_it_resolves() {
     let (without_b, _) = relocked(a.clone(), &Lock::default());
     let b = with(a.clone(), B, &resources(C));
     let (without_c, said) = relocked(b.clone(), &without_b);
-    assert_eq!(
-        said,
-        [A.to_owned(), B.to_owned(), format!("{A} > {B} > {C}")]
-    );
+    assert_eq!(said, [A.to_owned(), B.to_owned(), format!("{A} > {B} > {C}")]);
     // An entry that cannot be asked again does not change, and neither does what is known to be left behind it.
     assert_eq!(relocked(a, &without_c).0, without_c);
     assert_eq!(relocked(Upstreams::default(), &without_c).0, without_c);

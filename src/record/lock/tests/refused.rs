@@ -8,9 +8,7 @@ const PASSWORD: &str = "holds a user name or a password";
 
 /// A file entry with one more line.
 fn with_file(line: &str) -> String {
-    format!(
-        "version: 1\nfiles:\n  - path: a\n    mode: \"100644\"\n    sha256: {HEX64}\n    {line}\n"
-    )
+    format!("version: 1\nfiles:\n  - path: a\n    mode: \"100644\"\n    sha256: {HEX64}\n    {line}\n")
 }
 
 fn with_git(lines: &str) -> String {
@@ -27,11 +25,7 @@ fn unknown_syntax_is_refused() {
         ("[]\n", 1, "expected a mapping, found a list"),
         ("version\n", 1, "expected a mapping, found a string"),
         ("target: .\n", 1, "missing `version`"),
-        (
-            "version: 2\nsurprise: 1\n",
-            1,
-            "unknown version 2 of the lock",
-        ),
+        ("version: 2\nsurprise: 1\n", 1, "unknown version 2 of the lock"),
         ("version: 99999999999999999999\n", 1, "too large"),
         ("version: \"1\"\n", 1, "not a whole number"),
         ("version: 01\n", 1, "not a whole number"),
@@ -54,28 +48,12 @@ fn unknown_syntax_is_refused() {
             ("target: ~", 1, "holds nothing"),
             ("target:", 1, "holds nothing"),
             ("left: [{url: \"https://u:p@h\", reason: x}]", 1, PASSWORD),
-            (
-                "left: [{url: h, through: [[\"https://u:p@h\"]], reason: x}]",
-                1,
-                PASSWORD,
-            ),
-            (
-                "left: [{url: h, through: [[]], reason: x}]",
-                1,
-                "nothing leads there",
-            ),
+            ("left: [{url: h, through: [[\"https://u:p@h\"]], reason: x}]", 1, PASSWORD),
+            ("left: [{url: h, through: [[]], reason: x}]", 1, "nothing leads there"),
             ("left: [{url: h}]", 1, "missing `reason`"),
             ("left: [{url: h, reason: \"\"}]", 1, "is empty"),
-            (
-                "left: [{image: x, chart: y, reason: x}]",
-                1,
-                "what is left has a url",
-            ),
-            (
-                "left:\n  - {image: x, reason: a}\n  - {image: x, reason: b}",
-                3,
-                "there twice",
-            ),
+            ("left: [{image: x, chart: y, reason: x}]", 1, "what is left has a url"),
+            ("left:\n  - {image: x, reason: a}\n  - {image: x, reason: b}", 3, "there twice"),
             ("remotes:", 1, "expected a list, found nothing"),
             ("remotes: {", 1, "expected a list, found a mapping"),
             ("files: &x []", 1, "anchors and aliases"),
@@ -91,44 +69,22 @@ fn unknown_syntax_is_refused() {
         ("chart: x".to_owned(), "missing `url`"),
         ("url: h".to_owned(), "a remote has a commit"),
         (format!("commit: {HEX40}"), "missing `url`"),
-        (
-            format!("url: h, commit: {HEX40}, {digest}"),
-            "a remote has a commit",
-        ),
-        (
-            format!("url: h, commit: {HEX40}, size: 1"),
-            "a remote has a commit",
-        ),
+        (format!("url: h, commit: {HEX40}, {digest}"), "a remote has a commit"),
+        (format!("url: h, commit: {HEX40}, size: 1"), "a remote has a commit"),
         (format!("url: h, ref: a, {digest}"), "a remote has a commit"),
-        (
-            format!("url: h, paths: [a], {digest}"),
-            "a remote has a commit",
-        ),
+        (format!("url: h, paths: [a], {digest}"), "a remote has a commit"),
         (format!("{chart}: x, ref: v1"), "a remote has a commit"),
-        (
-            format!("url: h, chart: x, commit: {HEX40}"),
-            "a remote has a commit",
-        ),
+        (format!("url: h, chart: x, commit: {HEX40}"), "a remote has a commit"),
         (format!("{chart}: ../x"), "the chart `../x` holds `..`"),
         (format!("{chart}: a/x"), "holds a `/`"),
         (format!("{chart}: -x"), "begins with `-`"),
-        (
-            format!("{chart}: x, version: --devel"),
-            "the version `--devel` begins with `-`",
-        ),
+        (format!("{chart}: x, version: --devel"), "the version `--devel` begins with `-`"),
         (format!("{chart}: x, resolved: ../1"), "holds a slash"),
         (format!("url: \"https://u:p@h\", {digest}"), PASSWORD),
         ("url: h, commit: abc".to_owned(), "not 40 or 64"),
-        (
-            format!("url: h, commit: {}", HEX40.to_uppercase()),
-            "not 40 or 64",
-        ),
+        (format!("url: h, commit: {}", HEX40.to_uppercase()), "not 40 or 64"),
     ] {
-        cases.push((
-            format!("version: 1\nremotes:\n  - {{{entry}}}\n"),
-            3,
-            message,
-        ));
+        cases.push((format!("version: 1\nremotes:\n  - {{{entry}}}\n"), 3, message));
     }
     cases.extend(
         [
@@ -145,10 +101,7 @@ fn unknown_syntax_is_refused() {
         ]
         .map(|(line, number, message)| (with_git(line), number, message)),
     );
-    for (url, message) in [
-        ("https://me:secret@h/x", "a password"),
-        ("\"https://h/\\x00\"", "control character"),
-    ] {
+    for (url, message) in [("https://me:secret@h/x", "a password"), ("\"https://h/\\x00\"", "control character")] {
         cases.push((with_git("").replace("https://h/x", url), 3, message));
     }
     cases.extend(
@@ -199,12 +152,7 @@ fn unknown_syntax_is_refused() {
     }
     assert_eq!(wrong, "");
     // The helpers above make locks that are read when nothing is wrong with them.
-    for text in [
-        with_git(""),
-        with_file(""),
-        with_git("ref: a"),
-        with_file("source: a"),
-    ] {
+    for text in [with_git(""), with_file(""), with_git("ref: a"), with_file("source: a")] {
         parse(&text).unwrap();
     }
 }
@@ -228,8 +176,7 @@ fn one_thing_has_one_entry() {
         assert!(failure.message.contains(message), "{failure}");
     }
     let files = |paths: &[&str]| {
-        let entry =
-            |path: &&str| format!("- {{path: {path}, mode: \"100644\", sha256: {HEX64}}}\n");
+        let entry = |path: &&str| format!("- {{path: {path}, mode: \"100644\", sha256: {HEX64}}}\n");
         let entries: String = paths.iter().map(entry).collect();
         parse(&format!("version: 1\nfiles:\n{entries}"))
     };
@@ -243,10 +190,7 @@ fn one_thing_has_one_entry() {
 #[test]
 fn failures_name_the_field() {
     let failure = parse(&with_git("ref:")).unwrap_err();
-    assert_eq!(
-        failure.to_string(),
-        "dir/kustomize-localize.lock:5:8: remotes[0].ref: holds nothing"
-    );
+    assert_eq!(failure.to_string(), "dir/kustomize-localize.lock:5:8: remotes[0].ref: holds nothing");
     let failure = parse("version: 2\n").unwrap_err();
     assert!(failure.hints[0].contains("newer"), "{failure:?}");
 }
@@ -279,12 +223,7 @@ fn hostile_yaml_ends_soon() {
         assert!(begin.elapsed().as_secs() < 20, "{head}");
     }
     let large = vec![b' '; crate::limits::LOCK.most + 1];
-    assert!(
-        Lock::parse(&large, "x")
-            .unwrap_err()
-            .message
-            .contains("more than")
-    );
+    assert!(Lock::parse(&large, "x").unwrap_err().message.contains("more than"));
     let failure = Lock::parse(b"version: 1\ntarget: \xff\n", "x").unwrap_err();
     assert_eq!(failure.to_string(), "x:2: not UTF-8");
 }

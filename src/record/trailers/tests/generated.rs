@@ -18,9 +18,7 @@ fn text() -> impl Strategy<Value = String> {
     .prop_map(|text| text.replace(char::is_control, ""))
 }
 
-fn accepted(
-    rule: fn(&str) -> std::result::Result<(), &'static str>,
-) -> impl Strategy<Value = String> {
+fn accepted(rule: fn(&str) -> std::result::Result<(), &'static str>) -> impl Strategy<Value = String> {
     text()
         .prop_map(|text| text.replace(['\\', ':', '.', '/'], "_"))
         .prop_filter("accepted", move |text| rule(text).is_ok())
@@ -28,11 +26,7 @@ fn accepted(
 
 fn all() -> impl Strategy<Value = Trailers> {
     let path = || accepted(valid::path_or_top);
-    let line = || {
-        text().prop_filter("accepted", |text| {
-            valid::text_without_controls(text).is_ok()
-        })
-    };
+    let line = || text().prop_filter("accepted", |text| valid::text_without_controls(text).is_ok());
     let hex = || "[0-9a-f]{40}|[0-9a-f]{64}";
     let remote = (accepted(valid::url), hex()).prop_map(|(path, hex)| RemoteTrailer {
         label: format!("https://example.com/{path}"),
@@ -49,17 +43,8 @@ fn all() -> impl Strategy<Value = Trailers> {
         .prop_map(|(target, source, remotes, tree, verified, tool)| {
             let (same, not_built, program, arguments) = verified;
             let (target, scope, into) = target;
-            let in_place = TargetTrailer {
-                target: ".".to_owned(),
-                in_place: true,
-                ..TargetTrailer::default()
-            };
-            let into = into.map(|into| TargetTrailer {
-                target,
-                scope,
-                into: Some(into),
-                in_place: false,
-            });
+            let in_place = TargetTrailer { target: ".".to_owned(), in_place: true, ..TargetTrailer::default() };
+            let into = into.map(|into| TargetTrailer { target, scope, into: Some(into), in_place: false });
             sorted(Trailers {
                 target: into.unwrap_or(in_place),
                 source: source.map(Digest::GitCommit),

@@ -50,10 +50,7 @@ fn a_run_for_one_directory_keeps_the_others() {
     work.commit("other changed");
     work.run(&["other", "deploy/other"]).success();
     // Only what was asked for is brought up to date.
-    assert_eq!(
-        ["localized-overlay", "deploy/again"].map(tree),
-        [overlay, again.clone()]
-    );
+    assert_eq!(["localized-overlay", "deploy/again"].map(tree), [overlay, again.clone()]);
     assert_ne!(tree("deploy/other"), again);
     // Files that are no longer referenced are no longer there.
     work.write("other/kustomization.yaml", "resources: []\n");
@@ -61,10 +58,7 @@ fn a_run_for_one_directory_keeps_the_others() {
     work.run(&["other", "deploy/other"]).success();
     assert_eq!(
         work.files("localized/main:deploy/other"),
-        [
-            "100644 kustomization.yaml",
-            "100644 kustomize-localize.lock"
-        ]
+        ["100644 kustomization.yaml", "100644 kustomize-localize.lock"]
     );
 }
 
@@ -82,10 +76,7 @@ fn a_directory_of_another_target_is_refused() {
         (&["localized-overlay/x"], inside),
         (&["localized-overlay/base/x/y"], inside),
     ] {
-        work.run(&[&["other"], args].concat())
-            .fails(2)
-            .stderr_has(said)
-            .stderr_has("hint: choose another NEW_DIR");
+        work.run(&[&["other"], args].concat()).fails(2).stderr_has(said).stderr_has("hint: choose another NEW_DIR");
     }
     before.assert_same(&work.state());
     work.run(&["other", "a/b"]).success();
@@ -96,9 +87,7 @@ fn a_directory_of_another_target_is_refused() {
     work.write("a/b/mine.txt", "by hand, on main\n");
     work.commit("in the way");
     let output = work.run_unchanged(&OVERLAY);
-    output
-        .fails(2)
-        .stderr_has("`a/b` is there already in the source commit, and was not made by this tool");
+    output.fails(2).stderr_has("`a/b` is there already in the source commit, and was not made by this tool");
 }
 
 #[test]
@@ -117,10 +106,7 @@ fn a_fresh_clone_continues_the_remote_branch() {
     clone.write("README.md", "Changed.\n");
     clone.commit("second");
     clone.run(&OVERLAY).success();
-    assert_eq!(
-        clone.parents(BRANCH),
-        [clone.id("origin/localized/main"), clone.id("main")]
-    );
+    assert_eq!(clone.parents(BRANCH), [clone.id("origin/localized/main"), clone.id("main")]);
     clone.git(&["push", "--quiet", "origin", "localized/main"]);
 }
 
@@ -134,14 +120,8 @@ fn a_branch_that_is_not_that_of_its_remote_is_refused_with_a_hint() {
     diverged.run(&["other", "here"]).success();
     project.work.run(&["other", "there"]).success();
     for (clone, said) in [
-        (
-            behind,
-            "branch `localized/main` is behind `origin/localized/main`",
-        ),
-        (
-            diverged,
-            "branch `localized/main` and `origin/localized/main` have diverged",
-        ),
+        (behind, "branch `localized/main` is behind `origin/localized/main`"),
+        (diverged, "branch `localized/main` and `origin/localized/main` have diverged"),
     ] {
         clone.git(&["fetch", "--quiet"]);
         let output = clone.run_unchanged(&OVERLAY);

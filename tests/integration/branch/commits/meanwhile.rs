@@ -12,9 +12,7 @@ use crate::support::Project;
 fn while_signing(project: &Project, script: &str) {
     project.sandbox.script(
         "slow-gpg",
-        &format!(
-            "cat >/dev/null\n{script}\nprintf '\\n[GNUPG:] SIG_CREATED \\n' >&2\necho signature"
-        ),
+        &format!("cat >/dev/null\n{script}\nprintf '\\n[GNUPG:] SIG_CREATED \\n' >&2\necho signature"),
     );
     project.sandbox.configure("gpg.program", "slow-gpg");
     project.sandbox.configure("commit.gpgSign", "true");
@@ -90,12 +88,12 @@ fn an_interrupted_fetch_leaves_nothing() {
     // A connection that never answers, and outlives being asked to stop.
     project.sandbox.script(
         "ssh",
-        &format!("trap '' TERM HUP INT\necho $$ >{0}/pid.new && mv {0}/pid.new {0}/pid\nwhile :; do sleep 1; done", marks.display()),
+        &format!(
+            "trap '' TERM HUP INT\necho $$ >{0}/pid.new && mv {0}/pid.new {0}/pid\nwhile :; do sleep 1; done",
+            marks.display()
+        ),
     );
-    project.work.write(
-        "other/kustomization.yaml",
-        "resources:\n  - ssh://git@example.org/acme/slow.git?ref=v1\n",
-    );
+    project.work.write("other/kustomization.yaml", "resources:\n  - ssh://git@example.org/acme/slow.git?ref=v1\n");
     project.work.commit("slow");
     let before = project.work.state();
     let run = project.work.start(&["other"]);
@@ -105,18 +103,12 @@ fn an_interrupted_fetch_leaves_nothing() {
     run.interrupt();
     let output = run.wait();
     output.fails(130);
-    assert!(
-        started.elapsed() < Duration::from_secs(20),
-        "{:?}",
-        started.elapsed()
-    );
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
     let pid = fs::read_to_string(pid).unwrap();
     // A process that is dead but not yet reaped has no command line any more. It was killed before we ended, and dies
     // when the machine gets round to it.
     let command = Path::new("/proc").join(pid.trim()).join("cmdline");
-    wait_until("the connection is dead", || {
-        fs::read(&command).unwrap_or_default().is_empty()
-    });
+    wait_until("the connection is dead", || fs::read(&command).unwrap_or_default().is_empty());
     before.assert_same(&project.work.state());
     assert_eq!(project.sandbox.leftovers(), Vec::<String>::new());
     assert_eq!(unfinished(&project), Vec::<String>::new());

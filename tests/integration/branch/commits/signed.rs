@@ -50,17 +50,13 @@ fn without_an_identity_nothing_is_committed() {
 pub(crate) fn key(project: &Project) -> String {
     let file = project.sandbox.path("key");
     let mut command = Command::new("ssh-keygen");
-    command
-        .args(["-q", "-t", "ed25519", "-N", "", "-C", "signer", "-f"])
-        .arg(&file);
+    command.args(["-q", "-t", "ed25519", "-N", "", "-C", "signer", "-f"]).arg(&file);
     Running::start(&mut command).wait().success();
     let public = std::fs::read_to_string(project.sandbox.path("key.pub")).unwrap();
     let allowed = project.sandbox.path("allowed");
     std::fs::write(&allowed, format!("committer@example.com {public}")).unwrap();
     project.sandbox.configure("gpg.format", "ssh");
-    project
-        .sandbox
-        .configure("gpg.ssh.allowedSignersFile", allowed.to_str().unwrap());
+    project.sandbox.configure("gpg.ssh.allowedSignersFile", allowed.to_str().unwrap());
     file.to_str().unwrap().to_owned()
 }
 
@@ -95,18 +91,10 @@ fn a_key_that_cannot_sign_is_reported_and_nothing_is_committed() {
     let project = Project::new();
     key(&project);
     project.work.git(&["config", "commit.gpgSign", "true"]);
-    project
-        .work
-        .git(&["config", "user.signingKey", "/no/such/key"]);
+    project.work.git(&["config", "user.signingKey", "/no/such/key"]);
     let output = project.work.run_unchanged(&OVERLAY);
-    output
-        .fails(2)
-        .stderr_has("git could not write the commit")
-        .stderr_has("/no/such/key");
+    output.fails(2).stderr_has("git could not write the commit").stderr_has("/no/such/key");
     project.work.git(&["config", "commit.gpgSign", "perhaps"]);
     let output = project.work.run_unchanged(&OVERLAY);
-    output
-        .fails(2)
-        .stderr_has("commit.gpgsign")
-        .stderr_has("perhaps");
+    output.fails(2).stderr_has("commit.gpgsign").stderr_has("perhaps");
 }

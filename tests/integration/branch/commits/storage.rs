@@ -32,11 +32,9 @@ fn localizes(repo: &Repo) {
 fn every_clone_is_enough() {
     let project = Project::new();
     project.work.commit("second");
-    for (name, options) in [
-        ("bare.git", &["--bare"][..]),
-        ("shallow", &["--no-local", "--depth=1"]),
-        ("borrowing", &["--shared"]),
-    ] {
+    for (name, options) in
+        [("bare.git", &["--bare"][..]), ("shallow", &["--no-local", "--depth=1"]), ("borrowing", &["--shared"])]
+    {
         let clone = project.sandbox.clone_with(&project.work, name, options);
         localizes(&clone);
         if name == "bare.git" {
@@ -90,9 +88,7 @@ fn other_object_and_ref_formats_will_do() {
 #[test]
 fn a_partial_clone_will_do() {
     let project = Project::new();
-    project
-        .work
-        .git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
+    project.work.git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
     for filter in ["blob:none", "tree:0"] {
         let filtered = format!("--filter={filter}");
         let options = ["--no-local", "--no-checkout", &filtered];
@@ -120,8 +116,7 @@ fn a_partial_clone_will_do() {
 /// Lets the hook `name` of a repository localize.
 fn hook(work: &Repo, name: &str, args: &str) {
     let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
-    let script =
-        format!("#!/bin/sh\nenv | grep ^GIT_ >\"$TMPDIR/seen\"\nexec {program} {args} --quiet\n");
+    let script = format!("#!/bin/sh\nenv | grep ^GIT_ >\"$TMPDIR/seen\"\nexec {program} {args} --quiet\n");
     work.hook(name, &script);
 }
 
@@ -220,19 +215,12 @@ fn a_full_disk_is_reported_and_leaves_nothing() {
         git fsck --strict --no-dangling || echo broken
         exit $status"#
     );
-    let can_mount = Command::new("unshare")
-        .args(["-rm", "true"])
-        .stderr(Stdio::null())
-        .status();
+    let can_mount = Command::new("unshare").args(["-rm", "true"]).stderr(Stdio::null()).status();
     if !can_mount.is_ok_and(|status| status.success()) {
         return skip(NO_MOUNT);
     }
-    let mut command = project
-        .sandbox
-        .command("unshare", &project.sandbox.path(""));
-    command
-        .args(["-rm", "sh", "-c", &script, "sh"])
-        .arg(project.sandbox.path("small"));
+    let mut command = project.sandbox.command("unshare", &project.sandbox.path(""));
+    command.args(["-rm", "sh", "-c", &script, "sh"]).arg(project.sandbox.path("small"));
     let output = Running::start(&mut command).wait();
     if output.status == 77 {
         return skip(NO_MOUNT);

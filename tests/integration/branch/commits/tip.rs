@@ -20,19 +20,11 @@ fn edit(project: &Project, arguments: &[&str], edit: impl Fn(&Repo)) -> String {
 #[track_caller]
 fn refused(work: &Repo, args: &[&str], paths: &[&str]) -> String {
     let output = work.run_unchanged(args);
-    output
-        .fails(2)
-        .stderr_has("discard these edits: --overwrite");
+    output.fails(2).stderr_has("discard these edits: --overwrite");
     let said = output.stderr.lines().next().unwrap();
-    assert!(
-        said.contains("`localized/main` was edited by hand"),
-        "{said}"
-    );
+    assert!(said.contains("`localized/main` was edited by hand"), "{said}");
     let (_, said) = said.rsplit_once(": ").unwrap();
-    let said: Vec<&str> = said
-        .split(", ")
-        .map(|path| path.trim_matches('`'))
-        .collect();
+    let said: Vec<&str> = said.split(", ").map(|path| path.trim_matches('`')).collect();
     assert_eq!(said, paths);
     output.stderr
 }
@@ -56,8 +48,7 @@ fn each_is_noticed(args: &[&str], edits: &[Edit]) {
 }
 
 const LOCK: &str = "localized-overlay/kustomize-localize.lock";
-const SERVICE: &str =
-    "localized-overlay/base/localized-files/example.com/acme/remote/v1/service.yaml";
+const SERVICE: &str = "localized-overlay/base/localized-files/example.com/acme/remote/v1/service.yaml";
 /// The record of such a tip stays.
 const AMEND: &[&str] = &["--amend", "--no-edit"];
 
@@ -164,10 +155,7 @@ fn many_edits_are_counted() {
         }
     });
     let output = project.overlay(&[]);
-    output
-        .fails(2)
-        .stderr_has("`file-19` and 5 more")
-        .lacks("file-20");
+    output.fails(2).stderr_has("`file-19` and 5 more").lacks("file-20");
 }
 
 #[test]
@@ -180,9 +168,7 @@ fn an_edit_of_another_directory_is_noticed() {
     });
     refused(&project.work, &OVERLAY, &["localized-other/config.yaml"]);
     // This run must not discard it, so that the next one reports it again.
-    project
-        .work
-        .write("example/base/config.yaml", config("new"));
+    project.work.write("example/base/config.yaml", config("new"));
     project.work.commit("new");
     project.overlay(&["--overwrite"]).success();
     let message = project.work.message(BRANCH);
@@ -209,14 +195,8 @@ fn a_foreign_branch_is_refused() {
     work.write("feature.txt", "");
     work.commit("theirs");
     work.git(&["checkout", "--quiet", "main"]);
-    for args in [
-        &OVERLAY[..],
-        &[OVERLAY[0], OVERLAY[1], OVERLAY[2], "--overwrite"],
-        &["branch"],
-    ] {
+    for args in [&OVERLAY[..], &[OVERLAY[0], OVERLAY[1], OVERLAY[2], "--overwrite"], &["branch"]] {
         let output = work.run_unchanged(&[args, &["--branch", "feature"]].concat());
-        output.fails(2).stderr_has(
-            "branch `feature` was not made by this tool: no commit of it holds a record",
-        );
+        output.fails(2).stderr_has("branch `feature` was not made by this tool: no commit of it holds a record");
     }
 }

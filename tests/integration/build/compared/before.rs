@@ -17,13 +17,8 @@ impl Logged {
     fn new() -> Option<Logged> {
         let project = project()?;
         let (log, seen) = (project.sandbox.path("log"), project.sandbox.path("seen"));
-        let note = format!(
-            "echo \"$last\" >>'{}'; ls \"$last/..\" >>'{}'",
-            log.display(),
-            seen.display()
-        );
-        let script =
-            format!("[ $1 = version ] || {{ for last; do :; done; {note}; }}\nexec REAL \"$@\"");
+        let note = format!("echo \"$last\" >>'{}'; ls \"$last/..\" >>'{}'", log.display(), seen.display());
+        let script = format!("[ $1 = version ] || {{ for last; do :; done; {note}; }}\nexec REAL \"$@\"");
         stand_in(&project.sandbox, &script);
         let work = &project.work;
         for name in ["production", "staging"] {
@@ -89,9 +84,7 @@ fn in_place_only_what_reaches_a_change_is_built() {
         .success()
         .stdout_has("nothing to do")
         .stdout_has("  verified: 3 builds verified before, from the same inputs (kustomize/");
-    work.run(&["branch", "--format=json"])
-        .success()
-        .stdout_has("\"verdict\": \"verified-before\"");
+    work.run(&["branch", "--format=json"]).success().stdout_has("\"verdict\": \"verified-before\"");
 
     // Nothing that a root reaches.
     logged.commit("README.md", "Changed.\n");
@@ -142,24 +135,13 @@ fn unverified_roots_are_built() {
     logged.commit("README.md", "one\n");
     assert_eq!(built(&IN_PLACE), four);
     let verified = logged.verified();
-    assert!(
-        verified.starts_with("identical 3/4, not built 1 kustomize/"),
-        "{verified}"
-    );
+    assert!(verified.starts_with("identical 3/4, not built 1 kustomize/"), "{verified}");
     let format = "--format=%(trailers:key=Kustomize-Localize-Not-Built,valueonly)";
-    assert_eq!(
-        work.git(&["log", "-1", format, "localized/main"]),
-        "example/twice"
-    );
+    assert_eq!(work.git(&["log", "-1", format, "localized/main"]), "example/twice");
     // What did not build may be a matter of the machine.
     assert_eq!(built(&IN_PLACE), ["twice"]);
-    work.run(&IN_PLACE)
-        .success()
-        .stdout_has("1 root did not build before either");
-    logged.commit(
-        "example/twice/kustomization.yaml",
-        "resources: [../base, ../base]\nnamePrefix: x-\n",
-    );
+    work.run(&IN_PLACE).success().stdout_has("1 root did not build before either");
+    logged.commit("example/twice/kustomization.yaml", "resources: [../base, ../base]\nnamePrefix: x-\n");
     assert_eq!(built(&IN_PLACE), ["twice"]);
 
     // With other arguments, or another kustomize, it is another build.
@@ -167,11 +149,7 @@ fn unverified_roots_are_built() {
     assert_eq!(built(&helm), four);
     logged.commit("README.md", "two\n");
     assert_eq!(built(&helm), four);
-    assert!(
-        logged.verified().ends_with(" --enable-helm"),
-        "{}",
-        logged.verified()
-    );
+    assert!(logged.verified().ends_with(" --enable-helm"), "{}", logged.verified());
     assert_eq!(built(&helm), ["twice"]);
     assert_eq!(built(&IN_PLACE), four);
     let script = logged.project.sandbox.path("bin/kustomize");
@@ -204,10 +182,7 @@ fn targets_of_links_count() {
         work.write(&format!("example/shared/{name}/own.yaml"), config(name));
     }
     work.symlink("example/linked", "shared/one");
-    logged.commit(
-        "example/overlay/kustomization.yaml",
-        "resources: [../linked]\nnamePrefix: dev-\n",
-    );
+    logged.commit("example/overlay/kustomization.yaml", "resources: [../linked]\nnamePrefix: dev-\n");
     let first = logged.built(&IN_PLACE);
     assert!(first.contains(&"overlay".to_owned()), "{first:?}");
     assert_eq!(logged.built(&IN_PLACE), [""; 0]);
@@ -238,9 +213,7 @@ fn a_copy_is_built_once() {
     let production = ["example/production", "--scope", "example"];
     assert_eq!(logged.built(&overlay), ["overlay"]);
     assert_eq!(logged.built(&overlay), [""; 0]);
-    work.run(&overlay)
-        .success()
-        .stdout_has("verified: 1 build verified before, from the same inputs (kustomize/");
+    work.run(&overlay).success().stdout_has("verified: 1 build verified before, from the same inputs (kustomize/");
     // Another copy on the same branch, and something that neither reaches.
     assert_eq!(logged.built(&production), ["production"]);
     logged.commit("README.md", "Changed.\n");

@@ -5,9 +5,7 @@ use crate::support::{Output, Project};
 
 /// Runs the program with a kustomize that pipes what a result builds to through `filter`.
 fn filtered(project: &Project, filter: &str) -> Output {
-    let script = format!(
-        "case \"$*\" in */localized/*) REAL \"$@\" | {filter};; *) exec REAL \"$@\";; esac"
-    );
+    let script = format!("case \"$*\" in */localized/*) REAL \"$@\" | {filter};; *) exec REAL \"$@\";; esac");
     stand_in(&project.sandbox, &script);
     project.overlay(&[])
 }
@@ -21,16 +19,10 @@ fn annotations_about_the_build_may_differ() {
         "resources:\n  - ../base\nbuildMetadata: [originAnnotations, transformerAnnotations]\nnamePrefix: dev-\n",
     );
     work.commit("with origins");
-    project
-        .overlay(&[])
-        .success()
-        .stdout_has("builds are identical");
+    project.overlay(&[]).success().stdout_has("builds are identical");
     let trailer = recorded(&project.work);
     assert!(trailer.starts_with("identical 1/1 kustomize/"), "{trailer}");
-    project
-        .overlay(&["--no-commit", "plain", "--format=json"])
-        .success()
-        .stdout_has("\"verdict\": \"identical\"");
+    project.overlay(&["--no-commit", "plain", "--format=json"]).success().stdout_has("\"verdict\": \"identical\"");
 }
 
 #[test]
@@ -40,10 +32,7 @@ fn missing_build_inputs_are_explained() {
     work.write("example/base/charts/c/Chart.yaml", "name: c\n");
     work.write("example/base/charts/c/values.yaml", "");
     for (text, step) in [
-        (
-            "helmCharts:\n- name: c\n  releaseName: r\n",
-            "  to build it with helm: --build-arg=--enable-helm\n",
-        ),
+        ("helmCharts:\n- name: c\n  releaseName: r\n", "  to build it with helm: --build-arg=--enable-helm\n"),
         (
             "transformers:\n- |-\n  apiVersion: example.com/v1\n  kind: Mine\n  metadata:\n    name: m\n    annotations:\n      config.kubernetes.io/function: |\n        exec: {path: ./fn.sh}\n",
             "--build-arg=--enable-alpha-plugins",
@@ -77,17 +66,15 @@ fn functions_that_are_left_out_are_no_success() {
         .stdout_has("functions that are programs are left out silently")
         .stdout_has("--build-arg=--enable-exec");
     let trailer = recorded(&project.work);
-    assert!(
-        trailer.starts_with("identical 0/1, not built 1 "),
-        "{trailer}"
-    );
+    assert!(trailer.starts_with("identical 0/1, not built 1 "), "{trailer}");
 }
 
 #[test]
 fn every_way_to_differ_keeps_the_branch_where_it_is() {
     let more = r"{ cat; printf -- '---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: more\nstringData:\n  password: hunter2\n'; }";
     let less = "sed '/^---$/,$d'";
-    let order = "awk 'BEGIN{RS=\"---\\n\"} {a[NR]=$0} END{for(i=NR;i>0;i--){if(i<NR)print \"---\"; printf \"%s\",a[i]}}'";
+    let order =
+        "awk 'BEGIN{RS=\"---\\n\"} {a[NR]=$0} END{for(i=NR;i>0;i--){if(i<NR)print \"---\"; printf \"%s\",a[i]}}'";
     let other = "sed s/dev-base/dev-other/";
     for (filter, said) in [
         (more, "    added v1 Secret more\n"),

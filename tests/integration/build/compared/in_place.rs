@@ -31,19 +31,13 @@ fn files_edited_during_the_build_are_not_overwritten() {
     let Some(project) = project() else { return };
     let work = &project.work;
     let edited = work.path().join("example/base/kustomization.yaml");
-    let edit = format!(
-        "case \"$1\" in build) echo '# mine' >>'{}';; esac; ",
-        edited.display()
-    );
+    let edit = format!("case \"$1\" in build) echo '# mine' >>'{}';; esac; ", edited.display());
     stand_in(&project.sandbox, &format!("{edit}exec REAL \"$@\""));
     work.run(&IN_PLACE)
         .fails(2)
         .stderr_has("error: `example/base/kustomization.yaml` was edited meanwhile\n")
         .stderr_has("hint: run the same command again\n");
-    assert!(
-        work.read("example/base/kustomization.yaml")
-            .ends_with("# mine\n")
-    );
+    assert!(work.read("example/base/kustomization.yaml").ends_with("# mine\n"));
     assert!(!work.path().join("kustomize-localize.lock").exists());
     assert!(!work.path().join("example/base/localized-files").exists());
 }
@@ -62,27 +56,16 @@ fn differing_builds_show_the_difference_and_no_files() {
         let output = work.run_unchanged(mode);
         output.fails(1);
         let lines: Vec<&str> = output.stdout.lines().collect();
-        assert_eq!(
-            lines[0],
-            "not localized: the localized build differs from the original, in 1 of 2 builds"
-        );
+        assert_eq!(lines[0], "not localized: the localized build differs from the original, in 1 of 2 builds");
         assert!(lines[1].starts_with("  example/overlay: "), "{lines:?}");
         let last = lines.last().unwrap();
         let kept = last.strip_prefix("  both outputs: ").unwrap();
         let kept = std::path::Path::new(kept).join("example/overlay/localized.yaml");
         assert!(kept.is_file(), "{output:?}");
-        for said in [
-            "files:",
-            "rewritten",
-            "localized-files",
-            "example/production",
-        ] {
+        for said in ["files:", "rewritten", "localized-files", "example/production"] {
             output.lacks(said);
         }
-        let errors = output
-            .stderr
-            .lines()
-            .filter(|line| line.starts_with("error: "));
+        let errors = output.stderr.lines().filter(|line| line.starts_with("error: "));
         assert_eq!(errors.count(), 1, "{output:?}");
     }
     let json = [&IN_PLACE[..], &["--format=json"]].concat();

@@ -26,10 +26,7 @@ fn a_program_that_is_named_must_be_one_that_builds() {
             .stderr_has(&format!("error: `{program}` (--kustomize) {reason}"))
             .stderr_has("hint: name the executable of kustomize with --kustomize");
         sandbox.set("KUSTOMIZE", &program);
-        project
-            .overlay(&[])
-            .fails(2)
-            .stderr_has(&format!("error: `{program}` (KUSTOMIZE) {reason}"));
+        project.overlay(&[]).fails(2).stderr_has(&format!("error: `{program}` (KUSTOMIZE) {reason}"));
         sandbox.unset("KUSTOMIZE");
     }
     before.assert_same(&project.work.state());
@@ -50,16 +47,10 @@ fn a_named_program_takes_precedence_over_path() {
     sandbox.set("KUSTOMIZE", "/dev/null");
     let kustomize = Kustomize::find().unwrap();
     let named = kustomize.program().display().to_string();
-    project
-        .overlay(&["--kustomize", &named])
-        .success()
-        .stdout_has("  verified: ");
+    project.overlay(&["--kustomize", &named]).success().stdout_has("  verified: ");
     // A relative name is one from here, as for any file.
     fs::copy(kustomize.program(), project.work.path().join("builder")).unwrap();
-    project
-        .overlay(&["--no-commit", "two", "--kustomize", "builder"])
-        .success()
-        .stdout_has("  verified: ");
+    project.overlay(&["--no-commit", "two", "--kustomize", "builder"]).success().stdout_has("  verified: ");
 }
 
 #[test]
@@ -67,16 +58,10 @@ fn programs_in_the_current_directory_are_not_used() {
     let project = Project::new();
     let sandbox = &project.sandbox;
     sandbox.script("kustomize", "touch \"$HOME/ran\"; exit 1");
-    fs::rename(
-        sandbox.path("bin/kustomize"),
-        project.work.path().join("kustomize"),
-    )
-    .unwrap();
+    fs::rename(sandbox.path("bin/kustomize"), project.work.path().join("kustomize")).unwrap();
     let git = sandbox.path("bin/git");
     let path = std::env::var_os("PATH").unwrap();
-    let real = std::env::split_paths(&path)
-        .map(|directory| directory.join("git"))
-        .find(|file| file.is_file());
+    let real = std::env::split_paths(&path).map(|directory| directory.join("git")).find(|file| file.is_file());
     std::os::unix::fs::symlink(real.unwrap(), git).unwrap();
     for path in [".", ""] {
         let path = format!("{path}:{}", sandbox.path("bin").display());
@@ -97,8 +82,7 @@ fn kubectl_builds_where_there_is_no_kustomize() {
     let kustomize = Kustomize::find().unwrap();
     let real = kustomize.program().display();
     let version = "echo '{\"clientVersion\": {\"gitVersion\": \"v1.34.1\"}}'";
-    let script =
-        format!("case $1 in version) {version};; *) shift; exec {real} build \"$@\";; esac");
+    let script = format!("case $1 in version) {version};; *) shift; exec {real} build \"$@\";; esac");
     sandbox.script("kubectl", &script);
     project
         .overlay(&[])
@@ -116,16 +100,11 @@ fn arguments_reach_both_builds() {
     stand_in(&project.sandbox, &format!("{note}; exec REAL \"$@\""));
     project.work.decide("load-restrictor: none\n");
     project
-        .overlay(&[
-            "--build-arg=--enable-helm",
-            "--build-arg",
-            "--helm-command=nothing",
-        ])
+        .overlay(&["--build-arg=--enable-helm", "--build-arg", "--helm-command=nothing"])
         .success()
         .stdout_has("  verified: ");
     let log = fs::read_to_string(log).unwrap();
-    let arguments =
-        "build --enable-helm --helm-command=nothing --load-restrictor=LoadRestrictionsNone -- /";
+    let arguments = "build --enable-helm --helm-command=nothing --load-restrictor=LoadRestrictionsNone -- /";
     assert_eq!(log.lines().count(), 2, "{log}");
     for line in log.lines() {
         assert!(line.starts_with(arguments), "{log}");
@@ -135,27 +114,14 @@ fn arguments_reach_both_builds() {
 #[test]
 fn arguments_that_leave_nothing_to_compare_are_refused() {
     let Some(project) = project() else { return };
-    for argument in [
-        "-o",
-        "-oout",
-        "--output=out",
-        "--output",
-        "--help",
-        "-h",
-        "--",
-    ] {
+    for argument in ["-o", "-oout", "--output=out", "--output", "--help", "-h", "--"] {
         project
             .overlay(&[&format!("--build-arg={argument}")])
             .fails(2)
-            .stderr_has(&format!(
-                "error: `--build-arg {argument}` would leave nothing to compare"
-            ));
+            .stderr_has(&format!("error: `--build-arg {argument}` would leave nothing to compare"));
     }
     // What kustomize does not know is the original's to say.
-    project
-        .overlay(&["--build-arg=--nonsense"])
-        .success()
-        .stdout_has(": unknown flag: --nonsense");
+    project.overlay(&["--build-arg=--nonsense"]).success().stdout_has(": unknown flag: --nonsense");
 }
 
 #[test]

@@ -96,19 +96,15 @@ fn submodules_are_there_where_they_are_asked_for() {
     upstream.commit("with a submodule");
     upstream.git(&["tag", "v2"]);
     let url = format!("file://{}", upstream.path().display());
-    for (name, reference) in [
-        ("with", format!("{url}//inner?ref=v2")),
-        ("without", format!("{url}?ref=v2&submodules=false")),
-    ] {
+    for (name, reference) in
+        [("with", format!("{url}//inner?ref=v2")), ("without", format!("{url}?ref=v2&submodules=false"))]
+    {
         work.write(
             &format!("example/{name}/kustomization.yaml"),
             format!("resources: ['{reference}']\nnamePrefix: {name}-\n"),
         );
     }
-    work.write(
-        "example/overlay/kustomization.yaml",
-        "resources: [../with, ../without]\n",
-    );
+    work.write("example/overlay/kustomization.yaml", "resources: [../with, ../without]\n");
     work.commit("both");
     both_ways(&project);
 }
@@ -119,10 +115,7 @@ fn local_links_and_an_upper_scope() {
     let work = &project.work;
     work.write("shared/maps/map.yaml", config("linked"));
     work.write("shared/maps/kustomization.yaml", "resources: [map.yaml]\n");
-    for (link, target) in [
-        ("example/maps", "../shared/maps"),
-        ("shared/maps/again.yaml", "./map.yaml"),
-    ] {
+    for (link, target) in [("example/maps", "../shared/maps"), ("shared/maps/again.yaml", "./map.yaml")] {
         std::os::unix::fs::symlink(target, work.path().join(link)).unwrap();
     }
     work.write(
@@ -135,9 +128,7 @@ fn local_links_and_an_upper_scope() {
     work.commit("links");
     let output = work.run(&["example/overlay", "copy", "--scope", "."]);
     output.success().stdout_has("  verified: ");
-    work.run(&["example/overlay", "plain", "--scope", ".", "--no-commit"])
-        .success()
-        .stdout_has("  verified: ");
+    work.run(&["example/overlay", "plain", "--scope", ".", "--no-commit"]).success().stdout_has("  verified: ");
 }
 
 #[test]
@@ -152,38 +143,20 @@ fn an_upstream_that_moves_after_the_fetch_is_not_seen() {
     // Every build moves all refs of upstream first.
     let refs = upstream.path().join(".git/refs").display().to_string();
     let names = ["heads/main", "heads/feature/one", "tags/v1"];
-    let moves: String = names
-        .iter()
-        .map(|name| format!("echo {moved} >'{refs}/{name}'; "))
-        .collect();
+    let moves: String = names.iter().map(|name| format!("echo {moved} >'{refs}/{name}'; ")).collect();
     let script = format!("[ $1 = version ] || {{ {moves} }}\nexec REAL \"$@\"");
     stand_in(&project.sandbox, &script);
     let url = "https://example.com/acme/remote.git";
-    for (number, end) in [
-        "",
-        "?ref=HEAD",
-        "?ref=v1",
-        "?ref=feature/one",
-        &format!("?ref={id}"),
-    ]
-    .iter()
-    .enumerate()
-    {
+    for (number, end) in ["", "?ref=HEAD", "?ref=v1", "?ref=feature/one", &format!("?ref={id}")].iter().enumerate() {
         let verified = |args: &[&str]| {
             for name in names {
                 upstream.git(&["update-ref", &format!("refs/{name}"), &id]);
             }
-            work.run(args)
-                .success()
-                .stdout_has("  verified: ")
-                .lacks("live upstream");
+            work.run(args).success().stdout_has("  verified: ").lacks("live upstream");
             let now = upstream.git(&["rev-parse", "HEAD", "v1", "feature/one"]);
             assert_eq!(now, [moved.as_str(); 3].join("\n"), "{end}");
         };
-        work.write(
-            "example/base/kustomization.yaml",
-            format!("resources: [config.yaml, '{url}{end}']\n"),
-        );
+        work.write("example/base/kustomization.yaml", format!("resources: [config.yaml, '{url}{end}']\n"));
         work.commit("another ref");
         let place = format!("copy-{number}");
         verified(&["example/overlay", &place, "--scope=example", "--no-commit"]);
@@ -203,9 +176,7 @@ fn other_git_calls_are_reported_and_passed_to_git() {
         .overlay(&[])
         .success()
         .stdout_has("  verified: ")
-        .stdout_has(
-            "the original was built with the live upstream: `git --exec-path`: not answered here",
-        );
+        .stdout_has("the original was built with the live upstream: `git --exec-path`: not answered here");
 }
 
 #[test]
@@ -239,10 +210,7 @@ fn a_nondeterministic_build_is_reported_as_such() {
     let script = "REAL \"$@\" || exit; [ $1 = version ] || date '+# %s%N'";
     stand_in(&project.sandbox, script);
     let before = project.work.state();
-    project
-        .overlay(&[])
-        .fails(1)
-        .stdout_has("the original does not build to the same twice");
+    project.overlay(&[]).fails(1).stdout_has("the original does not build to the same twice");
     before.assert_same(&project.work.state());
 }
 
@@ -253,13 +221,7 @@ fn every_file_is_asked_for_once() {
         return;
     }
     // Names that are written in a request in another way than in a kustomization, and one host in two ways.
-    let names = [
-        "map.yaml",
-        "a%20b.yaml",
-        "c d.yaml",
-        "q.yaml?x=1&y=2",
-        "\u{fc}.yaml",
-    ];
+    let names = ["map.yaml", "a%20b.yaml", "c d.yaml", "q.yaml?x=1&y=2", "\u{fc}.yaml"];
     let mut resources = String::new();
     for (number, name) in names.iter().enumerate() {
         let asked = name.replace(' ', "%20").replace('\u{fc}', "%C3%BC");
@@ -269,15 +231,9 @@ fn every_file_is_asked_for_once() {
     }
     world.file("https://files.example.com:8443/x.yaml", config_map("port"));
     resources.push_str("- https://Files.example.com:8443/x.yaml\n");
-    world.commit(&[(
-        "app/kustomization.yaml",
-        &format!("resources:\n{resources}"),
-    )]);
+    world.commit(&[("app/kustomization.yaml", &format!("resources:\n{resources}"))]);
     let output = world.work.run(&["app"]);
-    output
-        .success()
-        .stdout_has("  verified: ")
-        .lacks("live upstream");
+    output.success().stdout_has("  verified: ").lacks("live upstream");
     let mut log = world.server.log();
     log.sort();
     let count = log.len();
@@ -297,13 +253,8 @@ fn every_file_is_asked_for_once() {
 fn the_original_is_the_committed_tree() {
     let Some(project) = project() else { return };
     let commit = project.work.git(&["rev-parse", "HEAD"]);
-    project
-        .work
-        .write("example/base/kustomization.yaml", base_of("nowhere"));
-    project
-        .overlay(&["--rev", &commit, "--branch", "copies"])
-        .success()
-        .stdout_has("  verified: ");
+    project.work.write("example/base/kustomization.yaml", base_of("nowhere"));
+    project.overlay(&["--rev", &commit, "--branch", "copies"]).success().stdout_has("  verified: ");
 }
 
 #[test]
@@ -331,7 +282,5 @@ fn unfetched_files_are_reported_and_requested_from_upstream() {
         .run(&["app"])
         .success()
         .stdout_has("  verified: ")
-        .stdout_has(&format!(
-            "the original was built with the live upstream: `{other}`: it was not fetched"
-        ));
+        .stdout_has(&format!("the original was built with the live upstream: `{other}`: it was not fetched"));
 }

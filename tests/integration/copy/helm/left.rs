@@ -6,19 +6,13 @@ const LEAVE_CHART: &str = "- {chart: charts.example/stable/nginx, reason: our mi
 const IN_PLACE: [&str; 2] = ["branch", "--no-verify"];
 
 fn allow(stage: &Stage, entry: &str) {
-    stage
-        .work
-        .write(".kustomize-localize", format!("allow:\n{entry}\n"));
+    stage.work.write(".kustomize-localize", format!("allow:\n{entry}\n"));
     stage.work.commit("allow");
     stage.work.lock();
 }
 
 fn gates(stage: &Stage, status: i32) -> [String; 2] {
-    [
-        &["check", "--rev", "localized/main"][..],
-        &["verify", "localized/main"],
-    ]
-    .map(|args| {
+    [&["check", "--rev", "localized/main"][..], &["verify", "localized/main"]].map(|args| {
         let output = stage.work.run(args);
         let output = match status {
             0 => output.success(),
@@ -47,8 +41,7 @@ fn both_gates_report_a_chart_of_an_upstream_until_it_is_accepted() {
     let [_, verify] = gates(&stage, 0);
     let accepted = format!("{accepted}: our mirror holds it");
     assert!(verify.contains(&accepted), "{verify}");
-    work.run(&["verify", "localized/main", "--rebuild"])
-        .success();
+    work.run(&["verify", "localized/main", "--rebuild"]).success();
 
     // Whether helm could bring it in or not decides nothing.
     allow(&stage, &format!("{LEAVE_CHART}\nhelm: true"));
@@ -62,10 +55,7 @@ fn both_gates_report_a_chart_of_an_upstream_until_it_is_accepted() {
 fn on_main_a_locked_reference_behind_which_a_chart_is_left_is_not_fulfilled() {
     let stage = Stage::of_upstream(&[
         ("kustomization.yaml", "resources: [inner]\n"),
-        (
-            "inner/kustomization.yaml",
-            "resources: ['https://example.com/acme/lib.git?ref=v1']\n",
-        ),
+        ("inner/kustomization.yaml", "resources: ['https://example.com/acme/lib.git?ref=v1']\n"),
     ]);
     let work = &stage.work;
     stage.upstream("lib", &[("kustomization.yaml", CHART)]);
@@ -80,9 +70,7 @@ fn on_main_a_locked_reference_behind_which_a_chart_is_left_is_not_fulfilled() {
     // Nothing is fetched to report the same again.
     let lock = stage.lock();
     std::fs::remove_dir_all(stage.sandbox.path("cache")).unwrap();
-    work.run(&["lock", "--offline"])
-        .success()
-        .stdout_has("nothing to do");
+    work.run(&["lock", "--offline"]).success().stdout_has("nothing to do");
     assert_eq!(stage.lock(), lock);
 
     allow(&stage, LEAVE_CHART);
@@ -102,10 +90,7 @@ fn on_main_a_locked_reference_behind_which_a_chart_is_left_is_not_fulfilled() {
 #[test]
 fn a_function_of_an_upstream_is_reported_until_it_is_accepted() {
     let function = "apiVersion: example.com/v1\nkind: Gen\nmetadata:\n  name: gen\n  annotations:\n    config.kubernetes.io/function: |\n      container: {image: 'example.com/fn:v1', network: true}\n";
-    let stage = Stage::of_upstream(&[
-        ("kustomization.yaml", "generators: [fn.yaml]\n"),
-        ("fn.yaml", function),
-    ]);
+    let stage = Stage::of_upstream(&[("kustomization.yaml", "generators: [fn.yaml]\n"), ("fn.yaml", function)]);
     let work = &stage.work;
     work.run(&["lock"]).success();
     work.commit("locked");
@@ -114,10 +99,7 @@ fn a_function_of_an_upstream_is_reported_until_it_is_accepted() {
         .stdout_has("app/kustomization.yaml:2:3")
         .stdout_has(&format!("{BASE} > example.com/fn:v1"));
     work.run(&IN_PLACE).fails(1).stderr_has("error[function]: ");
-    allow(
-        &stage,
-        "- {image: example.com/fn, rules: [function], reason: ours}",
-    );
+    allow(&stage, "- {image: example.com/fn, rules: [function], reason: ours}");
     work.run(&["check"]).success();
     work.run(&[&IN_PLACE[..], &["--strict"]].concat()).success();
     gates(&stage, 0);
@@ -146,21 +128,12 @@ fn references_left_by_configuration_stay_remote_even_if_reachable() {
         let base = show("app/localized-files/example.com/acme/base/v1/kustomization.yaml");
         assert!(base.contains(gone), "{base}");
         let lock = lock_on_branch(&stage);
-        assert!(
-            lock.contains(&format!("  - url: {gone}\n    through:\n")),
-            "{lock}"
-        );
+        assert!(lock.contains(&format!("  - url: {gone}\n    through:\n")), "{lock}");
         lock
     };
     let lock = run();
     // Now it is available, and names something that is not.
-    stage.upstream(
-        "gone",
-        &[(
-            "kustomization.yaml",
-            "resources: ['https://example.com/acme/never.git?ref=v1']\n",
-        )],
-    );
+    stage.upstream("gone", &[("kustomization.yaml", "resources: ['https://example.com/acme/never.git?ref=v1']\n")]);
     assert_eq!(run(), lock);
     work.run(&["branch"]).success().lacks("will fail");
 }
@@ -173,10 +146,7 @@ fn an_edited_record_accepts_nothing() {
     work.run(&IN_PLACE).success();
     work.git(&["switch", "-q", "localized/main"]);
     let lock = stage.lock();
-    let accepted = lock.replace(
-        "helm: true` only\"\n",
-        "helm: true` only\"\n    accepted: true\n",
-    );
+    let accepted = lock.replace("helm: true` only\"\n", "helm: true` only\"\n    accepted: true\n");
     assert_ne!(lock, accepted);
     work.write("kustomize-localize.lock", accepted);
     work.commit("mine");
@@ -193,26 +163,12 @@ fn a_root_with_a_chart_that_stays_remote_is_not_compared() {
     }
     let [enable, helm] = stage.build_args();
     allow(&stage, LEAVE_CHART);
-    for args in [
-        &["branch"][..],
-        &["branch", &enable, &helm],
-        &["app", "--branch=copy", &enable, &helm],
-    ] {
-        stage
-            .work
-            .run(args)
-            .success()
-            .stdout_has("1 root skipped")
-            .stdout_has(LABEL)
-            .stdout_has("(allowed)");
+    for args in [&["branch"][..], &["branch", &enable, &helm], &["app", "--branch=copy", &enable, &helm]] {
+        stage.work.run(args).success().stdout_has("1 root skipped").stdout_has(LABEL).stdout_has("(allowed)");
         assert_eq!(stage.pulls(), [""; 0], "{args:?}");
     }
     stage.work.decide("helm: true\n");
-    stage
-        .work
-        .run(&["branch", &enable, &helm])
-        .success()
-        .stdout_has("verified: builds are identical: ");
+    stage.work.run(&["branch", &enable, &helm]).success().stdout_has("verified: builds are identical: ");
     // kustomize had no chart to pull.
     assert_eq!(stage.pulls().len(), 1);
 }
@@ -229,10 +185,7 @@ fn nothing_is_removed_where_a_chart_cannot_be_looked_for() {
     let there = work.read(chart);
     let lock = stage.lock();
     // No file system takes a name of this length.
-    let text = format!(
-        "helmCharts: [{{name: {}, releaseName: r}}]\n",
-        "x".repeat(300)
-    );
+    let text = format!("helmCharts: [{{name: {}, releaseName: r}}]\n", "x".repeat(300));
     work.write("other/kustomization.yaml", text);
     work.write("other/charts/web/Chart.yaml", "name: web\n");
     work.run(&args);
@@ -268,11 +221,7 @@ fn a_chart_that_helm_was_asked_for_is_not_left_for_want_of_helm() {
             let lock = std::fs::read_to_string(lock).unwrap_or_default();
             assert!(!lock.contains("`helm: true` only"), "{lock}");
             assert_eq!(lock.contains("could not be resolved"), !own, "{lock}");
-            assert_eq!(
-                lock.contains(BASE.trim_end_matches("?ref=v1")),
-                !own,
-                "{lock}"
-            );
+            assert_eq!(lock.contains(BASE.trim_end_matches("?ref=v1")), !own, "{lock}");
         }
     }
 }
@@ -284,10 +233,7 @@ fn an_exception_is_offered_for_a_chart_that_is_gone_and_not_for_an_outage() {
     for (said, is_offered) in [
         ("chart \"nginx\" version \"1.2.3\" not found", true),
         ("dial tcp: lookup charts.example: no such host", false),
-        (
-            "failed to fetch index.yaml : 503 Service Unavailable",
-            false,
-        ),
+        ("failed to fetch index.yaml : 503 Service Unavailable", false),
     ] {
         let script = format!("[ $1 = version ] || {{ echo 'Error: {said}' >&2; exit 1; }}");
         stage.sandbox.script("helm", &script);

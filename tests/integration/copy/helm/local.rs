@@ -34,11 +34,9 @@ fn local_charts_and_values_come_along() {
 
 #[test]
 fn chart_homes_keep_their_places() {
-    for (home, place, scope) in [
-        (".", "app/nginx", "app"),
-        ("./deep/../near", "app/near/nginx", "app"),
-        ("../shared", "shared/nginx", "."),
-    ] {
+    for (home, place, scope) in
+        [(".", "app/nginx", "app"), ("./deep/../near", "app/near/nginx", "app"), ("../shared", "shared/nginx", ".")]
+    {
         let stage = Stage::new();
         let work = &stage.work;
         write_chart(&work.path().join(place), "nginx", "1.2.3");
@@ -63,9 +61,7 @@ fn an_absolute_home_becomes_a_relative_one() {
     let home = work.path().join("app/home");
     write_chart(&home.join("nginx"), "nginx", "1.2.3");
     let text = |home: &str| {
-        format!(
-            "helmGlobals: {{chartHome: '{home}'}} # here\nhelmCharts: [{{name: nginx, releaseName: one}}]\n"
-        )
+        format!("helmGlobals: {{chartHome: '{home}'}} # here\nhelmCharts: [{{name: nginx, releaseName: one}}]\n")
     };
     work.write("app/kustomization.yaml", text(home.to_str().unwrap()));
     let copy = stage.same("app", &[]);
@@ -86,21 +82,12 @@ fn links_become_their_targets() {
     work.write("app/shared/_common.tpl", "common");
     work.write("app/shared/more/a.txt", "a");
     work.symlink("app/charts", "real");
-    work.symlink(
-        "app/real/nginx/templates/_common.tpl",
-        "../../../shared/_common.tpl",
-    );
+    work.symlink("app/real/nginx/templates/_common.tpl", "../../../shared/_common.tpl");
     work.symlink("app/real/nginx/files/more", "../../../shared/more");
-    work.write(
-        "app/kustomization.yaml",
-        "helmCharts: [{name: nginx, releaseName: one}]\n",
-    );
+    work.write("app/kustomization.yaml", "helmCharts: [{name: nginx, releaseName: one}]\n");
     let copy = stage.same("app", &[]);
     let chart = copy.join("charts/nginx");
-    for (path, text) in [
-        ("templates/_common.tpl", "common"),
-        ("files/more/a.txt", "a"),
-    ] {
+    for (path, text) in [("templates/_common.tpl", "common"), ("files/more/a.txt", "a")] {
         assert_eq!(read(&chart.join(path)), text);
         assert!(fs::symlink_metadata(chart.join(path)).unwrap().is_file());
     }
@@ -114,12 +101,9 @@ fn charts_that_cannot_come_along_are_refused() {
     let top = work.path();
     let text = "helmCharts: [{name: nginx, releaseName: one}]\n";
     let mut all = Refused::new(work);
-    for (name, target) in [
-        ("out", "../../../../../secret"),
-        ("etc", "/etc/hostname"),
-        ("nowhere", "nowhere"),
-        ("loop", "."),
-    ] {
+    for (name, target) in
+        [("out", "../../../../../secret"), ("etc", "/etc/hostname"), ("nowhere", "nowhere"), ("loop", ".")]
+    {
         all.add(name, text, "charts/nginx/link");
         let chart = format!("in/{name}/charts/nginx");
         write_chart(&top.join(&chart), "nginx", "1.2.3");
@@ -142,9 +126,6 @@ fn charts_that_cannot_come_along_are_refused() {
     let disk = ["../copy", "--no-commit", "--no-verify"];
     all.in_one_run(&disk);
     assert!(!stage.sandbox.path("copy").exists());
-    work.write(
-        ".kustomize-localize",
-        "allow: [{path: in/missing/charts/nginx, reason: made by CI}]\n",
-    );
+    work.write(".kustomize-localize", "allow: [{path: in/missing/charts/nginx, reason: made by CI}]\n");
     work.run(&[&["in/missing"], &disk[1..]].concat()).success();
 }

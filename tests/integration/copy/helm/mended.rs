@@ -2,7 +2,8 @@
 
 use super::Stage;
 
-const TEXT: &str = "helmCharts:\n- name: nginx\n  repo: https://charts.example/stable\n  version: 1.2.3\n  releaseName: one\n";
+const TEXT: &str =
+    "helmCharts:\n- name: nginx\n  repo: https://charts.example/stable\n  version: 1.2.3\n  releaseName: one\n";
 
 #[test]
 fn a_locked_chart_is_fulfilled() {
@@ -13,27 +14,19 @@ fn a_locked_chart_is_fulfilled() {
     work.run(&["lock"]).success();
     assert_eq!(stage.pulls(), [""; 0]);
     work.write(".kustomize-localize", "helm: true\n");
-    work.run(&["lock"])
-        .success()
-        .stdout_has("  added https://charts.example/stable#nginx@1.2.3 ");
+    work.run(&["lock"]).success().stdout_has("  added https://charts.example/stable#nginx@1.2.3 ");
     work.git(&["add", "--all"]);
     work.run(&["check"]).success();
     assert_eq!(stage.pulls().len(), 1);
-    work.run(&["lock"])
-        .success()
-        .stdout_has("nothing to do: kustomize-localize.lock holds 1 remote reference");
+    work.run(&["lock"]).success().stdout_has("nothing to do: kustomize-localize.lock holds 1 remote reference");
     assert_eq!(stage.pulls().len(), 1);
-    work.write(
-        ".kustomize-localize",
-        "rules: {locked-reference: error}\nhelm: true\n",
-    );
+    work.write(".kustomize-localize", "rules: {locked-reference: error}\nhelm: true\n");
     work.git(&["add", "--all"]);
     work.run(&["check"]).fails(1).stdout_has("locked-reference");
     work.write(".kustomize-localize", "helm: true\n");
     work.write("app/kustomization.yaml", "resources: []\n");
     work.git(&["add", "--all"]);
-    work.run(&["check"])
-        .stdout_has("nothing references `https://charts.example/stable#nginx@1.2.3`");
+    work.run(&["check"]).stdout_has("nothing references `https://charts.example/stable#nginx@1.2.3`");
     work.run(&["lock"]).success();
     assert!(!stage.lock().contains("nginx"));
 }
@@ -48,15 +41,10 @@ fn in_place_a_chart_goes_where_kustomize_would_put_it() {
     work.run(&args).fails(1).stderr_has("error[remote-chart]");
     work.decide("helm: true\n");
     let output = work.run(&args);
-    output
-        .success()
-        .stdout_has("git add -f -- :/app/charts/nginx-1.2.3/nginx :/kustomize-localize.lock");
+    output.success().stdout_has("git add -f -- :/app/charts/nginx-1.2.3/nginx :/kustomize-localize.lock");
     assert_eq!(work.read("app/kustomization.yaml"), TEXT);
     let chart = "app/charts/nginx-1.2.3/nginx";
-    assert!(
-        work.read(&format!("{chart}/templates/_helpers.tpl"))
-            .starts_with("{{-")
-    );
+    assert!(work.read(&format!("{chart}/templates/_helpers.tpl")).starts_with("{{-"));
     let lock = stage.lock();
     assert!(lock.contains("    chart: nginx\n"), "{lock}");
     assert!(!lock.contains("files:"), "{lock}");
@@ -81,9 +69,7 @@ fn in_place_nothing_is_overwritten() {
     work.write("app/charts/nginx-1.2.3/nginx", "a file\n");
     work.commit("in the way");
     work.decide("helm: true\n");
-    work.run(&["vendor", "--no-verify"])
-        .fails(2)
-        .stderr_has("is not a directory, so it is not a chart");
+    work.run(&["vendor", "--no-verify"]).fails(2).stderr_has("is not a directory, so it is not a chart");
     assert_eq!(work.read("app/charts/nginx-1.2.3/nginx"), "a file\n");
     assert_eq!(stage.pulls(), [""; 0]);
 }
@@ -112,18 +98,11 @@ fn in_place_a_chart_of_a_remote_root_is_localized_with_it() {
     let args = ["vendor", "--no-verify"];
     work.run(&args).success();
     let root = "app/localized-files/example.com/acme/base/v1";
-    assert!(
-        !work
-            .read(&format!("{root}/kustomization.yaml"))
-            .contains("repo:")
-    );
+    assert!(!work.read(&format!("{root}/kustomization.yaml")).contains("repo:"));
     let chart = format!("{root}/charts/nginx");
     assert!(work.read(&format!("{chart}/Chart.yaml")).contains("nginx"));
     let lock = stage.lock();
-    assert!(
-        lock.contains(&format!("  - path: {chart}/templates/_helpers.tpl\n")),
-        "{lock}"
-    );
+    assert!(lock.contains(&format!("  - path: {chart}/templates/_helpers.tpl\n")), "{lock}");
     work.commit("localized");
     work.run(&["check"]).success();
     // All of it is in use, and nothing is brought in again.

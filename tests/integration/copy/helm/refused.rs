@@ -8,9 +8,7 @@ use super::{CHART, LABEL, REPO, Stage, read, write_chart};
 const ARGS: [&str; 4] = ["--no-commit", "--no-verify", "app", "../copy"];
 
 fn chart(repo: &str, name: &str, version: &str) -> String {
-    format!(
-        "helmCharts:\n- name: \"{name}\"\n  repo: \"{repo}\"\n  version: \"{version}\"\n  releaseName: one\n"
-    )
+    format!("helmCharts:\n- name: \"{name}\"\n  repo: \"{repo}\"\n  version: \"{version}\"\n  releaseName: one\n")
 }
 
 #[test]
@@ -21,16 +19,16 @@ fn without_helm_a_chart_is_left_remote_and_reported() {
     let place = "app/kustomization.yaml:2:23: helmCharts[0]: ";
     output
         .fails(1)
-        .stderr_has(&format!(
-            "error[remote-chart]: {place}{LABEL} is not brought in"
-        ))
+        .stderr_has(&format!("error[remote-chart]: {place}{LABEL} is not brought in"))
         .stderr_has("write `helm: true` into .kustomize-localize");
     stage.work.decide("rules: {remote-chart: warning}\n");
     stage.work.run(&ARGS).success();
     assert_eq!(read(&copy.join("kustomization.yaml")), CHART);
     let lock = read(&copy.join("kustomize-localize.lock"));
     assert!(
-        lock.contains("\nleft:\n  - url: https://charts.example/stable\n    chart: nginx\n    version: \"1.2.3\"\n    reason: "),
+        lock.contains(
+            "\nleft:\n  - url: https://charts.example/stable\n    chart: nginx\n    version: \"1.2.3\"\n    reason: "
+        ),
         "{lock}"
     );
     assert!(!lock.contains("remotes:"), "{lock}");
@@ -48,22 +46,15 @@ fn helm_that_is_asked_for_must_be_there() {
     fs::remove_dir_all(stage.sandbox.path("cache")).unwrap();
     stage.without_helm();
     let missing = "#nginx@1.2.3: there is no helm on PATH to bring it in\n";
-    work.run(&["lock"])
-        .fails(1)
-        .stderr_has(missing)
-        .stderr_has("without `helm: true`");
+    work.run(&["lock"]).fails(1).stderr_has(missing).stderr_has("without `helm: true`");
     // Nothing claims that charts are brought in from now on, nor why it stays remote.
     assert!(!work.path().join("kustomize-localize.lock").exists());
     work.run(&ARGS).fails(2).stderr_has(missing);
-    work.run(&["branch"])
-        .fails(2)
-        .stderr_has("neither localized nor locked");
+    work.run(&["branch"]).fails(2).stderr_has("neither localized nor locked");
     // It can be turned off again, and then the charts are remote again.
     work.write("kustomize-localize.lock", &locked);
     work.decide("helm: false\n");
-    work.run(&["lock"])
-        .success()
-        .stdout_has("  dropped https://charts.example/stable#nginx@1.2.3 ");
+    work.run(&["lock"]).success().stdout_has("  dropped https://charts.example/stable#nginx@1.2.3 ");
     work.run(&["lock"]).success().stdout_has("nothing to do");
 }
 

@@ -30,10 +30,7 @@ fn a_remote_chart_is_pulled_once_and_built_without_its_repository() {
         );
     }
     // Once for us, in homes of its own, and once for kustomize.
-    assert_eq!(
-        stage.pulls()[..1],
-        ["pull https://charts.example/stable nginx 1.2.3"]
-    );
+    assert_eq!(stage.pulls()[..1], ["pull https://charts.example/stable nginx 1.2.3"]);
     assert!(!stage.pulls().contains(&"not isolated".to_owned()));
     let lock = read(&copy.join("kustomize-localize.lock"));
     for part in [
@@ -60,10 +57,7 @@ fn the_configuration_brings_charts_in() {
         let output = work.run(way);
         assert_eq!(output.success().stderr, "", "{way:?}");
     }
-    for chart in [
-        "placed:app/charts/nginx-1.2.3/nginx",
-        "copied:copied/charts/nginx",
-    ] {
+    for chart in ["placed:app/charts/nginx-1.2.3/nginx", "copied:copied/charts/nginx"] {
         work.git(&["cat-file", "-e", &format!("{chart}/Chart.yaml")]);
     }
     assert!(stage.lock().contains("    chart: nginx\n"));
@@ -97,21 +91,13 @@ fn the_old_field_and_both_kinds_of_plugins_lose_their_repository() {
             "apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {{name: {name}}}\nname: redis\nreleaseName: {name}\nrepo: oci://registry.example/charts # here\nversion: 7.0.0\n{more}"
         )
     };
-    stage
-        .work
-        .write("app/plugin.yaml", plugin("listed", "chartHome: own\n"));
+    stage.work.write("app/plugin.yaml", plugin("listed", "chartHome: own\n"));
     let inline = plugin("inline", "").trim_end().replace('\n', "\n  ");
     let old = "helmChartInflationGenerator:\n- chartRepoUrl: https://charts.example/stable\n  chartName: nginx\n  chartVersion: 1.2.3\n  releaseName: old\n";
-    stage.work.write(
-        "app/kustomization.yaml",
-        format!("{old}generators:\n- plugin.yaml\n- |-\n  {inline}\n"),
-    );
+    stage.work.write("app/kustomization.yaml", format!("{old}generators:\n- plugin.yaml\n- |-\n  {inline}\n"));
     let copy = stage.same("app", &[]);
     let gone = "repo: oci://registry.example/charts # here\n";
-    assert_eq!(
-        read(&copy.join("plugin.yaml")),
-        plugin("listed", "chartHome: own\n").replace(gone, "")
-    );
+    assert_eq!(read(&copy.join("plugin.yaml")), plugin("listed", "chartHome: own\n").replace(gone, ""));
     assert_eq!(
         read(&copy.join("kustomization.yaml")),
         format!(
@@ -123,10 +109,7 @@ fn the_old_field_and_both_kinds_of_plugins_lose_their_repository() {
         assert!(copy.join(chart).join("Chart.yaml").exists(), "{chart}");
     }
     let lock = read(&copy.join("kustomize-localize.lock"));
-    assert!(
-        lock.contains("  - url: oci://registry.example/charts\n    chart: redis\n"),
-        "{lock}"
-    );
+    assert!(lock.contains("  - url: oci://registry.example/charts\n    chart: redis\n"), "{lock}");
 }
 
 #[test]
@@ -136,17 +119,11 @@ fn a_floating_version_is_recorded() {
     stage.work.write("newest/kustomization.yaml", newest);
     let copy = stage.same("app", &[]);
     let lock = read(&copy.join("kustomize-localize.lock"));
-    assert!(
-        lock.contains("    version: \"^1.2.3\"\n    resolved: \"1.2.3\"\n"),
-        "{lock}"
-    );
+    assert!(lock.contains("    version: \"^1.2.3\"\n    resolved: \"1.2.3\"\n"), "{lock}");
     let args = ["newest", "../newest", "--no-commit", "--no-verify"];
     stage.work.run(&args).success();
     let lock = read(&stage.sandbox.path("newest/kustomize-localize.lock"));
-    assert!(
-        lock.contains("    chart: nginx\n    resolved: \"1.2.3\"\n"),
-        "{lock}"
-    );
+    assert!(lock.contains("    chart: nginx\n    resolved: \"1.2.3\"\n"), "{lock}");
 }
 
 #[test]
@@ -160,10 +137,7 @@ fn a_locked_chart_is_not_pulled_again() {
     let message = work.git(&["log", "-1", "--format=%B", "localized/main"]);
     let lock = shown("localized-app/kustomize-localize.lock");
     let digest = lock.split("sha256: ").nth(1).unwrap()[..64].to_owned();
-    assert!(
-        message.contains(&format!("-Remote: {LABEL} sha256:{digest}\n")),
-        "{message}"
-    );
+    assert!(message.contains(&format!("-Remote: {LABEL} sha256:{digest}\n")), "{message}");
     let chart = shown("localized-app/charts/nginx/Chart.yaml");
     assert!(chart.contains("version: 1.2.3"));
 
@@ -184,9 +158,7 @@ fn a_locked_chart_is_not_pulled_again() {
     // Charts that are not locked are not requested either.
     let elsewhere = ["app", "../elsewhere", "--no-commit", "--no-verify"];
     let output = work.run(&[&elsewhere[..], &["--offline"]].concat());
-    output
-        .fails(2)
-        .stderr_has(&format!("{LABEL} is not in the cache"));
+    output.fails(2).stderr_has(&format!("{LABEL} is not in the cache"));
     assert_eq!(stage.pulls().len(), 1);
 }
 
@@ -197,10 +169,7 @@ fn a_chart_home_out_of_the_scope_becomes_one_below_the_root() {
     let stage = Stage::of(&format!("{far}{chart}")).with_helm();
     stage.work.write("app/values.yaml", "replicas: 2\n");
     let copy = stage.same("app", &[]);
-    assert!(
-        read(&copy.join("kustomization.yaml"))
-            .starts_with("helmGlobals:\n  chartHome: charts # away\n")
-    );
+    assert!(read(&copy.join("kustomization.yaml")).starts_with("helmGlobals:\n  chartHome: charts # away\n"));
     assert!(copy.join("charts/nginx/Chart.yaml").exists());
 }
 
@@ -218,10 +187,7 @@ fn helm_gets_the_login_of_a_url_and_nobody_else_does() {
     for file in work.files(branch) {
         let path = file.split_once(' ').unwrap().1;
         let text = work.show(branch, path);
-        assert!(
-            path == "app/kustomization.yaml" || !text.contains("s3cr3t"),
-            "{path}\n{text}"
-        );
+        assert!(path == "app/kustomization.yaml" || !text.contains("s3cr3t"), "{path}\n{text}");
     }
 }
 
@@ -243,24 +209,16 @@ fn a_chart_of_a_remote_root_comes_with_it() {
 fn the_newest_version_may_be_in_development_only_where_devel_is_true() {
     let stage = Stage::of("").with_helm();
     let work = &stage.work;
-    stage.sandbox.script(
-        "helm",
-        &format!("[ \"$1\" != pull ] || echo \"$*\" >>\"$STAND_IN_HELM/args\"\n{STAND_IN}"),
-    );
+    stage.sandbox.script("helm", &format!("[ \"$1\" != pull ] || echo \"$*\" >>\"$STAND_IN_HELM/args\"\n{STAND_IN}"));
     let write = |value: &str| {
         let chart = format!("{{name: nginx, repo: '{REPO}', devel: {value}}}");
         work.write("app/kustomization.yaml", format!("helmCharts: [{chart}]\n"));
     };
     let log = stage.sandbox.path("served/args");
     // The booleans of YAML 1.1.
-    for (value, is_devel) in [
-        ("true", true),
-        ("On", true),
-        ("y", true),
-        ("false", false),
-        ("N", false),
-        ("null", false),
-    ] {
+    for (value, is_devel) in
+        [("true", true), ("On", true), ("y", true), ("false", false), ("N", false), ("null", false)]
+    {
         write(value);
         let _ = fs::remove_file(work.path().join("kustomize-localize.lock"));
         work.run(&["lock"]).success();

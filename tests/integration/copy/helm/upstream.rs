@@ -58,9 +58,7 @@ fn every_chart_gets_its_verdict() {
         .stdout_has(&format!(": updated: {REPO}#nginx@^1.2 was "))
         .stdout_has(": it is version 1.10.0 now, was 1.2.3\n")
         // The stand-in gives whatever it has.
-        .stdout_has(
-            ": https://charts.example/stable#nginx@1.2.3 is an archive of the version `1.10.0`\n",
-        )
+        .stdout_has(": https://charts.example/stable#nginx@1.2.3 is an archive of the version `1.10.0`\n")
         .stdout_has("upstream of 3 remotes: 2 updated, 1 moved\n");
     // An older one is not.
     remove(&stage, "1.10.0");
@@ -72,11 +70,7 @@ fn every_chart_gets_its_verdict() {
     // Nor is the same version with other bytes.
     remove(&stage, "1.2.2");
     stage.serve(REPO, "nginx", "1.2.3");
-    fs::write(
-        stage.sandbox.path("made/nginx/values.yaml"),
-        "replicas: 2\n",
-    )
-    .unwrap();
+    fs::write(stage.sandbox.path("made/nginx/values.yaml"), "replicas: 2\n").unwrap();
     stage.pack(REPO, "nginx", "1.2.3");
     ask(work)
         .fails(1)
@@ -89,11 +83,7 @@ fn every_chart_gets_its_verdict() {
         .stdout_has(&format!(": gone: {REPO}#nginx@1.2.3 was "))
         .stdout_has("helm could not pull it: chart \"nginx\" version \"1.2.3\" not found")
         .stdout_has("upstream of 3 remotes: 3 gone\n");
-    let json = work
-        .run(&["verify", "--upstream", "--format", "json"])
-        .fails(1)
-        .stdout
-        .clone();
+    let json = work.run(&["verify", "--upstream", "--format", "json"]).fails(1).stdout.clone();
     let json: Value = serde_json::from_str(&json).unwrap();
     let one = &json["upstream"][1];
     assert_eq!(one["chart"], "nginx");
@@ -110,23 +100,21 @@ fn a_repository_that_cannot_be_asked_is_unreachable() {
         "Error: failed to fetch https://charts.example/stable/index.yaml : 500 Internal Server Error",
         "Error: failed to fetch https://charts.example/stable/index.yaml : 401 Unauthorized",
     ] {
-        stage
-            .sandbox
-            .script("helm", &format!("echo '{said}' >&2; exit 1"));
+        stage.sandbox.script("helm", &format!("echo '{said}' >&2; exit 1"));
         ask(work)
             .fails(2)
             .stdout_has(": unreachable: ")
             .stdout_has("upstream of 1 remote: 1 unreachable\n")
-            .stderr_has("hint: to see what helm does: helm pull --version 1.2.3 --repo https://charts.example/stable nginx");
+            .stderr_has(
+                "hint: to see what helm does: helm pull --version 1.2.3 --repo https://charts.example/stable nginx",
+            );
     }
     for said in [
         "Error: failed to fetch https://charts.example/stable/index.yaml : 404 Not Found",
         "Error: failed to fetch https://charts.example/stable/index.yaml : 410 Gone",
         "Error: chart \"nginx\" matching 1.2.3 not found in stable index. (try \"helm repo update\"): no chart version found for nginx-1.2.3",
     ] {
-        stage
-            .sandbox
-            .script("helm", &format!("echo '{said}' >&2; exit 1"));
+        stage.sandbox.script("helm", &format!("echo '{said}' >&2; exit 1"));
         ask(work).fails(1).stdout_has(": gone: ");
     }
     stage.without_helm();

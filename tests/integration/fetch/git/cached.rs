@@ -113,9 +113,7 @@ fn leftovers_of_a_killed_run_are_never_used() {
     let of_url = find(&git, "").unwrap();
     let names = || -> Vec<String> {
         let entries = of_url.read_dir().unwrap();
-        entries
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect()
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     };
     let left = names();
     assert_eq!(left.len(), 1, "{left:?}");
@@ -137,17 +135,11 @@ fn a_cache_that_cannot_be_had_is_explained() {
     fs::write(sandbox.path("file"), "").unwrap();
     sandbox.set("XDG_CACHE_HOME", sandbox.path("file"));
     let output = repo.run(&["app"]);
-    output
-        .fails(2)
-        .stderr_has("could not write the cache `")
-        .stderr_has("hint: set XDG_CACHE_HOME");
+    output.fails(2).stderr_has("could not write the cache `").stderr_has("hint: set XDG_CACHE_HOME");
     sandbox.unset("XDG_CACHE_HOME");
     sandbox.unset("HOME");
     let output = repo.run(&["app"]);
-    output
-        .fails(2)
-        .stderr_has("there is no cache directory")
-        .stderr_has("hint: set HOME or XDG_CACHE_HOME");
+    output.fails(2).stderr_has("there is no cache directory").stderr_has("hint: set HOME or XDG_CACHE_HOME");
     // A run that brings in nothing needs no cache.
     repo.write("app/cm.yaml", config_map("local"));
     naming(&sandbox, &["cm.yaml"]);
@@ -174,9 +166,7 @@ fn exchange(sandbox: &Sandbox, entry: &Path, commit: &str, path: &str, bytes: &s
     fs::write(&loose, encoder.finish().unwrap()).unwrap();
     // The commit alone, as in the cache.
     fs::write(work.join("shallow"), format!("{commit}\n")).unwrap();
-    shell(&format!(
-        "git rev-list --objects {commit} | git pack-objects -q made > /dev/null"
-    ));
+    shell(&format!("git rev-list --objects {commit} | git pack-objects -q made > /dev/null"));
     for end in [".pack", ".idx"] {
         let old = find(entry, end).unwrap();
         fs::remove_file(&old).unwrap();
@@ -242,28 +232,17 @@ fn fetched_files_have_a_size_limit() {
         fs::remove_dir_all(sandbox.path("cache")).unwrap();
         repo.decide("max-file-size: 19k\n");
         for way in [&["app", "--no-commit"][..], &["app"], &["branch"]] {
-            repo.run_unchanged(way)
-                .fails(2)
-                .stderr_has("too large")
-                .stderr_has("write `max-file-size: ");
+            repo.run_unchanged(way).fails(2).stderr_has("too large").stderr_has("write `max-file-size: ");
         }
         repo.decide("max-file-size: 21k\n");
         repo.run(&["app", "--dry-run"]).success();
     }
     // So have other inputs.
     let comments = "# nothing\n".repeat(2_000);
-    for path in [
-        ".gitmodules",
-        ".gitattributes",
-        "base/.gitattributes",
-        "LICENSE",
-    ] {
+    for path in [".gitmodules", ".gitattributes", "base/.gitattributes", "LICENSE"] {
         up.git(&["reset", "--quiet", "--hard", "v1"]);
         up.write(path, &comments);
-        let repo = naming(
-            &sandbox,
-            &[format!("{url}//base?ref={}", up.commit("large"))],
-        );
+        let repo = naming(&sandbox, &[format!("{url}//base?ref={}", up.commit("large"))]);
         repo.decide("max-file-size: 19k\n");
         repo.run_unchanged(&["app", "--no-commit"])
             .fails(2)

@@ -40,23 +40,13 @@ fn ssh_that_refuses_is_explained() {
     let repo = naming(&sandbox, &["git@git.example.com:acme/base?ref=v1"]);
     sandbox.set("GIT_SSH_COMMAND", "fake-ssh");
     for (said, hint) in [
-        (
-            "git@git.example.com: Permission denied (publickey)",
-            "an ssh key",
-        ),
+        ("git@git.example.com: Permission denied (publickey)", "an ssh key"),
         ("Host key verification failed", "connect once with ssh"),
-        (
-            "ssh: Could not resolve hostname git.example.com: Name or service not known",
-            "check the host's name",
-        ),
+        ("ssh: Could not resolve hostname git.example.com: Name or service not known", "check the host's name"),
     ] {
         sandbox.script("fake-ssh", &format!("echo '{said}' >&2; exit 255"));
         let output = repo.run(&["app"]);
-        output
-            .fails(2)
-            .stderr_has("git@git.example.com:acme/base")
-            .stderr_has(said)
-            .stderr_has(hint);
+        output.fails(2).stderr_has("git@git.example.com:acme/base").stderr_has(said).stderr_has(hint);
     }
 }
 
@@ -111,9 +101,7 @@ fn a_header_of_the_repository_is_sent_once() {
     for (name, value) in [("COUNT", "1"), ("KEY_0", &key), ("VALUE_0", "")] {
         sandbox.set(&format!("GIT_CONFIG_{name}"), value);
     }
-    repo.run(&["app", "--branch=again2"])
-        .fails(2)
-        .stderr_has("wants credentials");
+    repo.run(&["app", "--branch=again2"]).fails(2).stderr_has("wants credentials");
 }
 
 #[test]
@@ -134,10 +122,7 @@ fn credentials_come_from_the_helper_or_the_url() {
         "echo \"$1\" >>\"$HOME/asked\"; test \"$1\" = get && printf 'username=me\\npassword=s3cr3t\\n'",
     );
     repo.git(&["config", "credential.helper", "any"]);
-    repo.run(&["app", "--dry-run", "--format", "json"])
-        .success()
-        .stdout_has(&id)
-        .lacks("s3cr3t");
+    repo.run(&["app", "--dry-run", "--format", "json"]).success().stdout_has(&id).lacks("s3cr3t");
     let asked = fs::read_to_string(sandbox.path("home/asked")).unwrap();
     assert!(asked.starts_with("get\n"), "{asked}");
     repo.git(&["config", "--unset", "credential.helper"]);
@@ -146,10 +131,7 @@ fn credentials_come_from_the_helper_or_the_url() {
     naming(&sandbox, &[format!("{}?ref=v1", with("me:s3cr3t"))]);
     repo.run(&["app"]).success().lacks("s3cr3t");
     naming(&sandbox, &[format!("{}?ref=v1", with("me:wr0ng"))]);
-    repo.run(&["app", "--branch=again3"])
-        .fails(2)
-        .stderr_has("wants credentials")
-        .lacks("wr0ng");
+    repo.run(&["app", "--branch=again3"]).fails(2).stderr_has("wants credentials").lacks("wr0ng");
 }
 
 /// Answers questions on a terminal of its own.
@@ -188,12 +170,7 @@ fn on_a_terminal_git_may_ask_for_a_password() {
     let repo = naming(&sandbox, &[format!("{url}?ref=v1")]);
     let mut command = sandbox.command(python, repo.path());
     command.args(["-c", DRIVER]).arg(program()).arg("app");
-    Running::start(&mut command)
-        .wait()
-        .success()
-        .stdout_has("Username for")
-        .stdout_has("Password for")
-        .lacks("s3cr3t");
+    Running::start(&mut command).wait().success().stdout_has("Username for").stdout_has("Password for").lacks("s3cr3t");
 }
 
 #[test]
@@ -249,10 +226,7 @@ fn a_certificate_that_is_not_trusted_is_explained() {
     let url = format!("{}git/acme/base.git", server.tls_url());
     let repo = naming(&sandbox, &[format!("{url}?ref=v1")]);
     let output = repo.run(&["app"]);
-    output
-        .fails(2)
-        .stderr_has("certificate")
-        .stderr_has("`http.sslCAInfo`");
+    output.fails(2).stderr_has("certificate").stderr_has("`http.sslCAInfo`");
     sandbox.trust(&server);
     repo.run(&["app"]).success();
 }
@@ -265,10 +239,7 @@ fn the_name_of_a_repository_explains_nothing() {
         upstream(&sandbox, &format!("srv/acme/{name}"));
     }
     let git = server.git_url();
-    let repo = naming(
-        &sandbox,
-        &names.map(|name| format!("{git}acme/{name}.git?ref=main")),
-    );
+    let repo = naming(&sandbox, &names.map(|name| format!("{git}acme/{name}.git?ref=main")));
     repo.run(&["lock"]).success();
     repo.commit("locked");
     fs::remove_dir_all(sandbox.path("srv")).unwrap();
@@ -293,30 +264,16 @@ fn what_is_said_about_a_repository_is_told_from_its_name() {
     let commit = "1".repeat(40);
     repo.write(
         "kustomize-localize.lock",
-        format!(
-            "version: 1\nremotes:\n- url: {url}\n  ref: main\n  commit: {commit}\n  paths: [.]\n"
-        ),
+        format!("version: 1\nremotes:\n- url: {url}\n  ref: main\n  commit: {commit}\n  paths: [.]\n"),
     );
     repo.commit("locked");
     for (status, said) in [
         // Azure DevOps names a repository without quotes.
-        (
-            1,
-            "remote: TF401019: The Git repository with name or identifier certificate does not exist",
-        ),
-        (
-            1,
-            "fatal: \"/srv/permission denied (x)\" does not appear to be a git repository",
-        ),
+        (1, "remote: TF401019: The Git repository with name or identifier certificate does not exist"),
+        (1, "fatal: \"/srv/permission denied (x)\" does not appear to be a git repository"),
         (1, "ERROR: Repository not found."),
-        (
-            2,
-            "fatal: unable to access \"https://h/does not exist\": it is too slow",
-        ),
-        (
-            2,
-            "fatal: unable to access \"https://h/o/r\": SSL certificate problem: not found",
-        ),
+        (2, "fatal: unable to access \"https://h/does not exist\": it is too slow"),
+        (2, "fatal: unable to access \"https://h/o/r\": SSL certificate problem: not found"),
     ] {
         let said = said.replace('"', "'\\''");
         sandbox.script("fake-ssh", &format!("echo '{said}' >&2; exit 255"));

@@ -9,9 +9,7 @@ use crate::support::{Output, Random, each_file};
 /// Returns a ConfigMap of about 3 kB that cannot be compressed: too large to come along with its commit.
 fn large(name: &str) -> String {
     let mut random = Random::of(name);
-    let noise: String = (0..3_000)
-        .map(|_| char::from(b'a' + u8::try_from(random.below(26)).unwrap()))
-        .collect();
+    let noise: String = (0..3_000).map(|_| char::from(b'a' + u8::try_from(random.below(26)).unwrap())).collect();
     format!("{}data:\n  noise: {noise}\n", config_map(name))
 }
 
@@ -31,26 +29,15 @@ fn monorepo() -> (Sandbox, Repo, String) {
 
 fn fill(repo: &Repo) {
     let padding = padding();
-    repo.write(
-        "base/kustomization.yaml",
-        "resources: [cm.yaml, ../common]\ntransformers: [label.yaml]\n",
-    );
+    repo.write("base/kustomization.yaml", "resources: [cm.yaml, ../common]\ntransformers: [label.yaml]\n");
     repo.write("base/cm.yaml", large("base"));
     repo.write(
         "base/label.yaml",
-        format!(
-            "{padding}apiVersion: builtin\nkind: PatchTransformer\nmetadata:\n  name: patch\npath: patch.yaml\n"
-        ),
+        format!("{padding}apiVersion: builtin\nkind: PatchTransformer\nmetadata:\n  name: patch\npath: patch.yaml\n"),
     );
-    repo.write(
-        "base/patch.yaml",
-        format!("{padding}{}data:\n  patched: \"1\"\n", config_map("base")),
-    );
+    repo.write("base/patch.yaml", format!("{padding}{}data:\n  patched: \"1\"\n", config_map("base")));
     // Its kustomization does not come along, so that only a guess finds the file beside it at once.
-    repo.write(
-        "common/kustomization.yaml",
-        format!("{padding}resources: [cm.yaml]\n"),
-    );
+    repo.write("common/kustomization.yaml", format!("{padding}resources: [cm.yaml]\n"));
     repo.write("common/cm.yaml", large("common"));
     repo.write("LICENSE", large("terms"));
     for number in 0..60 {
@@ -72,10 +59,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 
 /// Returns the packs of the cache, with when they were written and their bytes.
 fn packs(sandbox: &Sandbox) -> BTreeMap<PathBuf, (std::time::SystemTime, u64)> {
-    let is_pack = |path: &PathBuf| {
-        path.extension()
-            .is_some_and(|it| it == "pack" || it == "idx")
-    };
+    let is_pack = |path: &PathBuf| path.extension().is_some_and(|it| it == "pack" || it == "idx");
     let packs = files(&sandbox.path("cache")).into_iter().filter(is_pack);
     let facts = packs.map(|path| {
         let metadata = path.metadata().unwrap();
@@ -121,19 +105,14 @@ fn only_what_a_build_reads_is_fetched() {
     assert_eq!(after.len(), before.len() + 2);
     assert!(before.iter().all(|(name, facts)| after[name] == *facts));
     server.forget();
-    repo.run(&["app", "--no-commit", "--overwrite", "--offline"])
-        .success();
+    repo.run(&["app", "--no-commit", "--overwrite", "--offline"]).success();
     assert_eq!(server.log(), [""; 0]);
     assert_eq!(sandbox.leftovers(), [""; 0]);
 }
 
 #[test]
 fn a_server_that_gives_whole_commits_only_is_taken_as_it_is() {
-    for setting in [
-        "uploadpack.allowFilter",
-        "uploadpackfilter.allow",
-        "uploadpackfilter.blob:limit.allow",
-    ] {
+    for setting in ["uploadpack.allowFilter", "uploadpackfilter.allow", "uploadpackfilter.blob:limit.allow"] {
         let (sandbox, up, url) = monorepo();
         up.git(&["config", setting, "false"]);
         let repo = naming(&sandbox, &[format!("{url}/base?ref=v1")]);
@@ -190,8 +169,7 @@ fn runs_may_meet_in_one_repository_of_the_cache() {
         repo.write(&root, format!("resources: [{url:?}]\n"));
     }
     repo.commit("source");
-    let runs = [0, 1, 2, 3, 4, 5, 6, 7]
-        .map(|number| repo.start(&[&format!("app-{number}"), "--no-commit"]));
+    let runs = [0, 1, 2, 3, 4, 5, 6, 7].map(|number| repo.start(&[&format!("app-{number}"), "--no-commit"]));
     for run in runs {
         run.wait().success();
     }
@@ -204,10 +182,7 @@ fn attributes_submodules_and_links_on_the_way_are_fetched_too() {
     let (sandbox, server, up, url) = served();
     let padding = padding();
     let library = sandbox.repo("srv/acme/library");
-    library.write(
-        "kustomization.yaml",
-        format!("{padding}resources: [cm.yaml]\n"),
-    );
+    library.write("kustomization.yaml", format!("{padding}resources: [cm.yaml]\n"));
     library.write("cm.yaml", large("library"));
     library.write("unused.yaml", large("unused"));
     library.commit("one");
@@ -217,11 +192,8 @@ fn attributes_submodules_and_links_on_the_way_are_fetched_too() {
     up.write("overlay/kustomization.yaml", overlay);
     up.write("overlay/real.yaml", large("real"));
     up.symlink("overlay/cm.yaml", "real.yaml");
-    for (directory, attributes) in [
-        ("", "*.yaml text"),
-        ("overlay/", "real.yaml eol=crlf"),
-        ("other/", "*.txt ident"),
-    ] {
+    for (directory, attributes) in [("", "*.yaml text"), ("overlay/", "real.yaml eol=crlf"), ("other/", "*.txt ident")]
+    {
         let path = format!("{directory}.gitattributes");
         up.write(&path, format!("{padding}{attributes}\n"));
     }
@@ -253,9 +225,7 @@ fn files_of_a_sha256_repository_are_fetched() {
     for reference in ["v1", &id] {
         let url = format!("file://{}//base?ref={reference}", up.path().display());
         let repo = naming(&sandbox, &[url]);
-        repo.run(&["app", "--dry-run", "--format", "json"])
-            .success()
-            .stdout_has(&id);
+        repo.run(&["app", "--dry-run", "--format", "json"]).success().stdout_has(&id);
         assert!(bytes(&sandbox) < 30_000, "{}", bytes(&sandbox));
     }
 }
@@ -322,8 +292,5 @@ fn refs_of_one_repository_are_one_request() {
     urls.push(url(&"nowhere".to_owned()));
     naming(&sandbox, &urls);
     let output = repo.run_unchanged(&["app"]);
-    output
-        .fails(2)
-        .stderr_has("has no ref `nowhere`")
-        .lacks("b1");
+    output.fails(2).stderr_has("has no ref `nowhere`").lacks("b1");
 }

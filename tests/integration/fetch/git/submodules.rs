@@ -9,13 +9,7 @@ fn submodules_are_checked_out_when_they_are_used() {
     let git = server.git_url();
     // What is written down, and where it is cloned from.
     let add = |repo: &Repo, path: &str, url: &str, from: &str| {
-        repo.git(&[
-            "submodule",
-            "--quiet",
-            "add",
-            &format!("{git}acme/{from}"),
-            path,
-        ]);
+        repo.git(&["submodule", "--quiet", "add", &format!("{git}acme/{from}"), path]);
         let key = format!("submodule.{path}.url");
         repo.git(&["config", "-f", ".gitmodules", &key, url]);
     };
@@ -24,10 +18,7 @@ fn submodules_are_checked_out_when_they_are_used() {
     let app = upstream(&sandbox, "srv/acme/app");
     add(&app, "lib", "./../base.git", "base");
     add(&app, "unused", "../nowhere.git", "base");
-    app.write(
-        "overlay/kustomization.yaml",
-        "resources: [../lib/base, ../lib/vendor/inner/base]\n",
-    );
+    app.write("overlay/kustomization.yaml", "resources: [../lib/base, ../lib/vendor/inner/base]\n");
     // A root that needs the missing one reports which it is.
     app.write("broken/kustomization.yaml", "resources: [../unused/base]\n");
     app.commit("submodules");
@@ -42,13 +33,8 @@ fn submodules_are_checked_out_when_they_are_used() {
     }
     assert!(!server.log().iter().any(|line| line.contains("nowhere")));
 
-    naming(
-        &sandbox,
-        &[format!("{url}/overlay?ref=main&submodules=false")],
-    );
-    repo.run(&["app", "--dry-run"])
-        .fails(2)
-        .stderr_has("`../lib/base` lies in the submodule");
+    naming(&sandbox, &[format!("{url}/overlay?ref=main&submodules=false")]);
+    repo.run(&["app", "--dry-run"]).fails(2).stderr_has("`../lib/base` lies in the submodule");
     naming(&sandbox, &[format!("{url}/broken?ref=main")]);
     repo.run(&["app", "--dry-run", "--branch=again1"])
         .fails(2)
@@ -75,10 +61,7 @@ fn submodules_of_the_file_system_are_refused_as_git_does() {
     app.git(&[&allow[..], &add].concat());
     app.commit("submodule");
     let repo = naming(&sandbox, &[format!("{url}main")]);
-    repo.run(&["app"])
-        .fails(2)
-        .stderr_has("transport 'file' not allowed")
-        .stderr_has("submodule `");
+    repo.run(&["app"]).fails(2).stderr_has("transport 'file' not allowed").stderr_has("submodule `");
     sandbox.configure("protocol.file.allow", "always");
     repo.run(&["app"]).success();
 }
@@ -93,10 +76,7 @@ fn hostile_submodules_start_nothing() {
     let link = format!("160000,{head},lib");
     app.git(&["update-index", "--add", "--cacheinfo", &link]);
     let run = |path: &str, url: &str| {
-        app.write(
-            ".gitmodules",
-            format!("[submodule \"lib\"]\n\tpath = {path}\n\turl = \"{url}\"\n"),
-        );
+        app.write(".gitmodules", format!("[submodule \"lib\"]\n\tpath = {path}\n\turl = \"{url}\"\n"));
         app.git(&["add", ".gitmodules"]);
         app.git(&["commit", "-qm", "hostile"]);
         let repo = naming(&sandbox, &[format!("{upstream}{}", app.id("HEAD"))]);
@@ -107,15 +87,9 @@ fn hostile_submodules_start_nothing() {
     };
     let taken_for_else = "git could take it for something else";
     for (url, why) in [
-        (
-            format!("ext::sh -c touch% {touch}"),
-            "transport is not supported",
-        ),
+        (format!("ext::sh -c touch% {touch}"), "transport is not supported"),
         (format!("--upload-pack=touch {touch}"), taken_for_else),
-        (
-            "../../../../../../../../../../../../x".to_owned(),
-            "it climbs out of its server",
-        ),
+        ("../../../../../../../../../../../../x".to_owned(), "it climbs out of its server"),
         ("ssh://-oProxyCommand=touch/x".to_owned(), taken_for_else),
         ("-oProxyCommand=touch:x".to_owned(), taken_for_else),
         ("git://h/x".to_owned(), "transport is not supported"),

@@ -103,12 +103,7 @@ fn hooks_of_others_are_left_alone_and_the_line_to_add_is_named() {
     work.write_executable("scripts/pre-commit", "#!/bin/sh\nexit 0\n");
     let said = "is another hook, and is not changed";
     let line = "git kustomize-localize hook run pre-commit \"$@\" || exit $?\n";
-    for text in [
-        "#!/bin/sh\nexit 7\n",
-        "#!/usr/bin/awk -f\n",
-        "echo mine\n",
-        "",
-    ] {
+    for text in ["#!/bin/sh\nexit 7\n", "#!/usr/bin/awk -f\n", "echo mine\n", ""] {
         existing(&work, "pre-commit", text);
         // All or nothing: the other one could have been written.
         fails(&work, &["install"], &[said, line]);
@@ -122,22 +117,14 @@ fn hooks_of_others_are_left_alone_and_the_line_to_add_is_named() {
         work.remove(".git/hooks/pre-commit");
     }
     // The line does what it says, and is not ours to remove.
-    existing(
-        &work,
-        "pre-commit",
-        &format!("#!/bin/sh\n{line}echo mine >> ran\n"),
-    );
+    existing(&work, "pre-commit", &format!("#!/bin/sh\n{line}echo mine >> ran\n"));
     work.write(ROOT, REMOTE);
     refused(&work.try_git(&["commit", "-am", "remote"]));
     work.git(&["checkout", "--", "."]);
     work.git(&["commit", "--allow-empty", "-m", "local"]);
     assert_eq!(work.read("ran"), "mine\n");
     install(&work, &["pre-push"]);
-    fails(
-        &work,
-        &["uninstall"],
-        &["runs the check, and is not ours to change"],
-    );
+    fails(&work, &["uninstall"], &["runs the check, and is not ours to change"]);
 }
 
 #[test]
@@ -147,11 +134,7 @@ fn a_hook_of_ours_is_written_again() {
     let now = String::from_utf8(script("pre-commit")).unwrap();
     for text in [old, &now] {
         work.write(".git/hooks/pre-commit", text);
-        does(
-            &work,
-            &["install", "pre-commit"],
-            "installed .git/hooks/pre-commit\n",
-        );
+        does(&work, &["install", "pre-commit"], "installed .git/hooks/pre-commit\n");
         assert_eq!(work.read(".git/hooks/pre-commit"), now);
         work.write(ROOT, REMOTE);
         refused(&work.try_git(&["commit", "-am", "remote"]));
@@ -165,15 +148,8 @@ fn hooks_in_the_working_tree_are_for_every_clone_that_wants_them() {
     work.git(&["config", "core.hooksPath", ".githooks"]);
     fs::create_dir(work.path().join("app/sub")).unwrap();
     let sub = Repo::new(&_sandbox, work.path().join("app/sub"));
-    does(
-        &sub,
-        &["install"],
-        "commit them, and every clone that sets `core.hooksPath` has them",
-    );
-    assert_eq!(
-        names(&work.path().join(".githooks")),
-        ["pre-commit", "pre-merge-commit"]
-    );
+    does(&sub, &["install"], "commit them, and every clone that sets `core.hooksPath` has them");
+    assert_eq!(names(&work.path().join(".githooks")), ["pre-commit", "pre-merge-commit"]);
     work.write(ROOT, REMOTE);
     refused(&work.try_git(&["commit", "-am", "remote"]));
     hook(&sub, &["uninstall"]).success();

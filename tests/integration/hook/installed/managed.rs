@@ -16,10 +16,7 @@ fn for_husky_the_hint_names_its_file() {
     let before = work.state();
     let output = hook(&work, &["install", "pre-commit"]);
     let command = "echo 'git kustomize-localize hook run pre-commit \"$@\"' >> .husky/pre-commit";
-    output
-        .fails(2)
-        .stderr_has("husky writes the hooks")
-        .stderr_has(command);
+    output.fails(2).stderr_has("husky writes the hooks").stderr_has(command);
     before.assert_same(&work.state());
     let mut shell = sandbox.command("sh", work.path());
     Running::start(shell.args(["-c", command])).wait().success();

@@ -65,9 +65,7 @@ fn malformed_push_lines_are_refused() {
     let (_sandbox, work) = pushing();
     // Tests give no standard input: nothing is pushed.
     hook(&work, &["run", "pre-push", "origin", "url"]).success();
-    let script = |line: &str| {
-        format!("printf '%s\\n' '{line}' | git-kustomize-localize hook run pre-push origin url")
-    };
+    let script = |line: &str| format!("printf '%s\\n' '{line}' | git-kustomize-localize hook run pre-push origin url");
     let id = work.id("HEAD");
     let other = "1".repeat(40);
     for line in [

@@ -24,11 +24,7 @@ fn takes(work: &Repo, refs: &[&str]) {
 /// Asserts that the server refused this, because of what it found.
 #[track_caller]
 fn refused(output: &Output) {
-    output
-        .fails(1)
-        .stderr_has("remote: ")
-        .stderr_has("remote-reference")
-        .stderr_has("pre-receive hook declined");
+    output.fails(1).stderr_has("remote: ").stderr_has("remote-reference").stderr_has("pre-receive hook declined");
 }
 
 fn refs(sandbox: &Sandbox) -> String {
@@ -46,18 +42,13 @@ fn a_push_that_needs_the_network_is_not_taken() {
     // One bad ref of several: git takes none.
     let output = work.try_git(&["push", "origin", "main:new", "HEAD^:refs/heads/fine"]);
     refused(&output);
-    output
-        .stderr_has("refs/heads/new:")
-        .lacks("refs/heads/fine");
+    output.stderr_has("refs/heads/new:").lacks("refs/heads/fine");
     assert_eq!(refs(&sandbox), before);
     // What was refused leaves nothing behind.
     let loose = sandbox.git(&sandbox.path("server.git"), &["count-objects"]);
     commit(&work, LOCAL);
     takes(&work, &["main", "main:new"]);
-    assert_ne!(
-        sandbox.git(&sandbox.path("server.git"), &["count-objects"]),
-        loose
-    );
+    assert_ne!(sandbox.git(&sandbox.path("server.git"), &["count-objects"]), loose);
     work.git(&["push", "--quiet", "--delete", "origin", "new"]);
     work.git(&["tag", "-m", "annotated", "v1"]);
     takes(&work, &["v1"]);
@@ -73,9 +64,7 @@ fn a_push_cannot_change_the_configuration_that_judges_it() {
     // Nor can it break what judges the next one.
     work.write(CONFIG, "nonsense: true\n");
     commit(&work, LOCAL);
-    work.try_git(&["push", "origin", "main"])
-        .fails(1)
-        .stderr_has(".kustomize-localize:1");
+    work.try_git(&["push", "origin", "main"]).fails(1).stderr_has(".kustomize-localize:1");
     work.write(CONFIG, OFF);
     // Once it is reviewed and there, it counts.
     commit(&work, LOCAL);
@@ -140,15 +129,11 @@ fn a_push_that_cannot_be_checked_is_refused() {
         .fails(1)
         .stderr_has("remote: git-kustomize-localize is not on PATH")
         .stderr_has("pre-receive hook declined");
-    for (script, said) in [
-        ("exit 2", "declined"),
-        ("kill -9 $$", "declined"),
-        ("echo broken >&2; exit 127", "remote: broken"),
-    ] {
+    for (script, said) in
+        [("exit 2", "declined"), ("kill -9 $$", "declined"), ("echo broken >&2; exit 127", "remote: broken")]
+    {
         sandbox.script("git-kustomize-localize", script);
-        work.try_git(&["push", "origin", "main"])
-            .fails(1)
-            .stderr_has(said);
+        work.try_git(&["push", "origin", "main"]).fails(1).stderr_has(said);
     }
     fs::rename(&away, &program).unwrap();
     assert_eq!(refs(&sandbox), before);
@@ -162,11 +147,7 @@ fn a_push_that_cannot_be_checked_is_refused() {
 }
 
 /// A push that tries to slip past the server, and its answer. `whole::judge` has more that no gate lets pass.
-type Push = (
-    &'static str,
-    &'static [(&'static str, &'static str)],
-    &'static [&'static str],
-);
+type Push = (&'static str, &'static [(&'static str, &'static str)], &'static [&'static str]);
 
 const PUSHES: [Push; 5] = [
     (
@@ -176,10 +157,7 @@ const PUSHES: [Push; 5] = [
                 "app/kustomization.yaml",
                 "{namePrefix: \"¥\", namespace: \", resources: [https://example.com/x.yaml], nameSuffix: \" #\"\n}\n",
             ),
-            (
-                "app/.gitattributes",
-                "*.yaml working-tree-encoding=ISO646-JP\n",
-            ),
+            ("app/.gitattributes", "*.yaml working-tree-encoding=ISO646-JP\n"),
         ],
         &["app/kustomization.yaml:1", "https://example.com/x.yaml"],
     ),
@@ -194,10 +172,7 @@ const PUSHES: [Push; 5] = [
     (
         "its lock holds less than it names",
         &[
-            (
-                "app/kustomization.yaml",
-                "resources: ['https://github.com/o/r//b?ref=v1']\n",
-            ),
+            ("app/kustomization.yaml", "resources: ['https://github.com/o/r//b?ref=v1']\n"),
             (
                 "kustomize-localize.lock",
                 "version: 1\nremotes:\n- url: https://github.com/o/r\n  ref: v1\n  commit: 0123456789abcdef0123456789abcdef01234567\n  paths: [a]\n",
@@ -207,18 +182,12 @@ const PUSHES: [Push; 5] = [
     ),
     (
         "its names are commands",
-        &[(
-            "d\n::warning::pwn/kustomization.yaml",
-            "resources: [https://example.com/x.yaml]\n",
-        )],
+        &[("d\n::warning::pwn/kustomization.yaml", "resources: [https://example.com/x.yaml]\n")],
         &["https://example.com/x.yaml"],
     ),
     (
         "its names are commands after blanks",
-        &[(
-            "d\n\t##[error]pwn\u{202e}/kustomization.yaml",
-            "resources: [https://example.com/x.yaml]\n",
-        )],
+        &[("d\n\t##[error]pwn\u{202e}/kustomization.yaml", "resources: [https://example.com/x.yaml]\n")],
         &["https://example.com/x.yaml"],
     ),
 ];
@@ -252,10 +221,7 @@ fn a_push_does_not_slip_past() {
         work.git(&["reset", "--quiet", "--hard", &start]);
     }
     // The contents of a lock entry are for reviewers.
-    work.write(
-        "app/kustomization.yaml",
-        "resources: ['https://github.com/o/r//a?ref=v1']\n",
-    );
+    work.write("app/kustomization.yaml", "resources: ['https://github.com/o/r//a?ref=v1']\n");
     work.write("kustomize-localize.lock", PUSHES[2].1[1].1);
     work.commit("locked");
     work.try_git(&["push", "origin", "main"])

@@ -124,10 +124,7 @@ fn localizing_on_main_on_purpose_is_not_reported() {
     work.write(".kustomize-localize", "rules: {locked-reference: error}\n");
     work.commit("configure");
     work.run(&["check"]).success();
-    work.run(&["branch", "--strict"])
-        .success()
-        .lacks("merged-back")
-        .lacks("added");
+    work.run(&["branch", "--strict"]).success().lacks("merged-back").lacks("added");
     let message = work.message("localized/main");
     assert!(!message.contains("Brought in:"), "{message}");
     // References that are only locked are refused now.
@@ -135,9 +132,7 @@ fn localizing_on_main_on_purpose_is_not_reported() {
     work.write("other/kustomization.yaml", other);
     work.run(&["lock"]).success();
     work.git(&["add", "--all", "--force"]);
-    work.run(&["check"])
-        .fails(1)
-        .stdout_has("error[locked-reference]");
+    work.run(&["check"]).fails(1).stdout_has("error[locked-reference]");
 }
 
 #[test]
@@ -152,13 +147,7 @@ fn localized_files_can_be_kept_without_the_tool() {
     // The branch is behind when they leave.
     work.write("README.md", "More.\n");
     work.commit("more");
-    let built = || {
-        kustomize
-            .build(&project.sandbox, work.path(), "example/overlay")
-            .success()
-            .stdout
-            .clone()
-    };
+    let built = || kustomize.build(&project.sandbox, work.path(), "example/overlay").success().stdout.clone();
     let before = built();
     let [keep, forget] = blocks("Leaving", "sh").try_into().unwrap();
     run(&project, work, &keep).success();
@@ -189,9 +178,7 @@ fn main_can_go_back_to_urls() {
 
 #[test]
 fn deployments_read_the_branch() {
-    let one = |recipe: &str| -> serde_json::Value {
-        serde_yaml::from_str(&blocks(recipe, "yaml")[0]).unwrap()
-    };
+    let one = |recipe: &str| -> serde_json::Value { serde_yaml::from_str(&blocks(recipe, "yaml")[0]).unwrap() };
     let flux = one("Flux");
     assert_eq!(flux["apiVersion"], "source.toolkit.fluxcd.io/v1");
     assert_eq!(flux["kind"], "GitRepository");

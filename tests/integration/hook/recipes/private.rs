@@ -46,11 +46,7 @@ impl World {
         for prefix in ["/raw/", "/acme/"] {
             server.require_password(prefix, "x-access-token", UPSTREAM);
         }
-        let world = World {
-            hosting,
-            sandbox,
-            work,
-        };
+        let world = World { hosting, sandbox, work };
         world.push();
         world
     }
@@ -113,10 +109,7 @@ impl World {
             }
         }
         for repository in repositories {
-            let objects = self.sandbox.git(
-                repository,
-                &["cat-file", "--batch-all-objects", "--batch", "--buffer"],
-            );
+            let objects = self.sandbox.git(repository, &["cat-file", "--batch-all-objects", "--batch", "--buffer"]);
             assert!(objects.contains("Kustomize-Localize-Tree"));
             assert!(!objects.contains("s3cr3t"), "{objects}");
         }
@@ -144,11 +137,7 @@ fn private_upstreams_are_read_and_no_login_is_kept() {
     for request in server.requests() {
         if let Some(login) = request.header("authorization") {
             let url = request.url();
-            let expected = if url.contains("/owner/") {
-                &own
-            } else {
-                &upstream
-            };
+            let expected = if url.contains("/owner/") { &own } else { &upstream };
             assert_eq!(login, expected, "{url}");
             sent.insert(login.to_owned());
         }
@@ -167,10 +156,7 @@ fn without_the_login_it_says_what_it_could_not_read() {
     let world = World::new();
     let checkout = world.checkout("checkout");
     let output = world.localize(&checkout, &BTreeMap::new());
-    output
-        .fails(2)
-        .stderr_has("acme/bases")
-        .stderr_has("raw/acme/file.yaml");
+    output.fails(2).stderr_has("acme/bases").stderr_has("raw/acme/file.yaml");
     let refs = world.hosting.origin.git(&["for-each-ref"]);
     assert!(!refs.contains("localized"), "{refs}");
     // The job that locks logs in in the same way.

@@ -49,13 +49,7 @@ impl Hosted {
         work.write(BASE, base_of(version));
         let author = ["user.name=renovate", "user.email=bot@renovateapp.com"];
         let message = format!("raise to {version}");
-        work.git(
-            &[
-                &["-c", author[0], "-c", author[1]][..],
-                &["commit", "--quiet", "--all", "-m", &message],
-            ]
-            .concat(),
-        );
+        work.git(&[&["-c", author[0], "-c", author[1]][..], &["commit", "--quiet", "--all", "-m", &message]].concat());
         work.git(&["push", "--quiet", "--force", "origin", BRANCH]);
         work.git(&["checkout", "--quiet", "main"]);
     }
@@ -114,14 +108,8 @@ fn an_update_by_a_bot_is_locked_in_one_more_commit() {
     let changed = checkout.git(&["diff", "--name-only", "HEAD^", "HEAD"]);
     assert_eq!(changed, "kustomize-localize.lock");
     let lock = checkout.show("HEAD", "kustomize-localize.lock");
-    assert!(
-        lock.contains("ref: v2") && !lock.contains("ref: v1"),
-        "{lock}"
-    );
-    checkout
-        .run(&["check", "--rev", "HEAD"])
-        .success()
-        .stdout_has("nothing found");
+    assert!(lock.contains("ref: v2") && !lock.contains("ref: v1"), "{lock}");
+    checkout.run(&["check", "--rev", "HEAD"]).success().stdout_has("nothing found");
     let author = checkout.git(&["log", "-1", "--format=%ae"]);
     let ignored = &json("gitIgnoredAuthors")["gitIgnoredAuthors"];
     assert_eq!(*ignored, serde_json::json!([author]));
@@ -165,18 +153,11 @@ fn an_update_that_cannot_be_locked_fails_without_a_commit() {
     hosted.raise("v3");
     let raised = hosted.tip();
     let checkout = hosted.checkout("checkout");
-    hosted
-        .step(&checkout, "Lock")
-        .fails(1)
-        .stderr_has("https://example.com/acme/remote.git")
-        .stderr_has("v3");
+    hosted.step(&checkout, "Lock").fails(1).stderr_has("https://example.com/acme/remote.git").stderr_has("v3");
     assert!(!hosted.has_changed());
     assert_eq!(checkout.id("HEAD"), raised);
     // Resolved references are locked, but stay on disk.
-    assert_eq!(
-        checkout.git(&["status", "--porcelain"]).trim(),
-        "M kustomize-localize.lock"
-    );
+    assert_eq!(checkout.git(&["status", "--porcelain"]).trim(), "M kustomize-localize.lock");
 }
 
 #[test]
@@ -228,10 +209,7 @@ fn renovate_finds_the_urls_of_files() {
         Regex::new(text.trim_matches('/')).unwrap()
     };
     let strings = manager["matchStrings"].as_array().unwrap();
-    let patterns: Vec<Regex> = strings
-        .iter()
-        .map(|text| Regex::new(text.as_str().unwrap()).unwrap())
-        .collect();
+    let patterns: Vec<Regex> = strings.iter().map(|text| Regex::new(text.as_str().unwrap()).unwrap()).collect();
     let raw = "raw.githubusercontent.com/acme/crds";
     let releases = "github.com/acme/crds/releases";
     for (rest, expected) in [
@@ -239,10 +217,7 @@ fn renovate_finds_the_urls_of_files() {
         (format!("{raw}/1.2.3/a/all.yaml # ours"), Some("1.2.3")),
         (format!("{raw}/refs/tags/v2.0.0/all.yaml"), Some("v2.0.0")),
         (format!("{raw}/main/v1.2.3/all.yaml"), None),
-        (
-            format!("{releases}/download/v1.2.3/install.yaml"),
-            Some("v1.2.3"),
-        ),
+        (format!("{releases}/download/v1.2.3/install.yaml"), Some("v1.2.3")),
         (format!("{releases}/latest/download/install.yaml"), None),
         ("example.com/acme/crds/v1/all.yaml".to_owned(), None),
     ] {

@@ -52,17 +52,11 @@ impl Night {
             let _ = fs::remove_file(sandbox.path(name));
         }
         let verified = run(&self.project, &self.checkout, &step(WORKFLOW, "Verify"));
-        assert!(
-            verified.stdout.contains("upstream of 1 remote: "),
-            "{verified:?}"
-        );
+        assert!(verified.stdout.contains("upstream of 1 remote: "), "{verified:?}");
         let told = fs::read_to_string(sandbox.path("runner/output")).unwrap_or_default();
         assert!(told.is_empty() || told == "differs=true\n", "{told}");
         if told.contains("differs=true") {
-            assert_ne!(
-                verified.status, 0,
-                "a step after one that fails: `failure()`"
-            );
+            assert_ne!(verified.status, 0, "a step after one that fails: `failure()`");
             run(&self.project, &self.checkout, &step(WORKFLOW, "Report")).success();
         }
         let log = fs::read_to_string(sandbox.path("gh/log")).unwrap_or_default();
@@ -120,10 +114,7 @@ fn an_unreachable_upstream_only_fails_the_job() {
 #[test]
 fn the_job_may_do_no_more_than_it_has_to() {
     let workflow = called(WORKFLOW);
-    assert_eq!(
-        workflow["jobs"]["upstream"]["permissions"],
-        json!({ "contents": "read", "issues": "write" })
-    );
+    assert_eq!(workflow["jobs"]["upstream"]["permissions"], json!({ "contents": "read", "issues": "write" }));
     let steps = super::steps(&workflow);
     assert_eq!(steps[0]["with"]["persist-credentials"], false);
     // `shipped::workflows` looks at every script; this is what foreign text could reach.

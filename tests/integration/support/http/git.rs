@@ -10,12 +10,7 @@ use super::{Reply, Request};
 
 /// Returns whether `path` is one that only a git client asks for.
 pub(super) fn is_request(path: &str) -> bool {
-    const SERVICES: [&str; 4] = [
-        "/info/refs",
-        "/git-upload-pack",
-        "/git-receive-pack",
-        "/HEAD",
-    ];
+    const SERVICES: [&str; 4] = ["/info/refs", "/git-upload-pack", "/git-receive-pack", "/HEAD"];
     SERVICES.iter().any(|service| path.ends_with(service)) || path.contains("/objects/")
 }
 
@@ -45,12 +40,7 @@ pub(super) fn answer(directory: &Path, path: &str, request: &Request) -> Reply {
             command.env(variable, value);
         }
     }
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let body = request.body.clone();
     let writer = thread::spawn(move || stdin.write_all(&body));

@@ -28,17 +28,12 @@ impl Request {
     /// Returns the value of a header, whose name is given in lower case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
-        headers
-            .find(|(known, _)| known == name)
-            .map(|(_, value)| value.as_str())
+        headers.find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
     /// Returns how often a header was sent, whose name is given in lower case.
     pub(crate) fn headers(&self, name: &str) -> usize {
-        self.headers
-            .iter()
-            .filter(|(known, _)| known == name)
-            .count()
+        self.headers.iter().filter(|(known, _)| known == name).count()
     }
 
     /// Reads one request with its body.
@@ -69,18 +64,9 @@ impl Request {
             let (name, value) = line.split_once(':').ok_or_else(malformed)?;
             headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
-        let mut request = Request {
-            method: method.to_owned(),
-            origin,
-            path: path.to_owned(),
-            query,
-            headers,
-            body: Vec::new(),
-        };
-        if request
-            .header("expect")
-            .is_some_and(|value| value == "100-continue")
-        {
+        let mut request =
+            Request { method: method.to_owned(), origin, path: path.to_owned(), query, headers, body: Vec::new() };
+        if request.header("expect").is_some_and(|value| value == "100-continue") {
             stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
             stream.flush()?;
         }
@@ -111,8 +97,8 @@ fn read_chunks(stream: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut body = Vec::new();
     loop {
         let line = read_line(stream)?;
-        let size = usize::from_str_radix(&line, 16)
-            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        let size =
+            usize::from_str_radix(&line, 16).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         let start = body.len();
         body.resize(start + size, 0);
         stream.read_exact(&mut body[start..])?;
@@ -140,12 +126,7 @@ impl Reply {
 
     /// This status without a body.
     pub(crate) fn status(status: u16) -> Reply {
-        Reply {
-            status,
-            headers: Vec::new(),
-            body: Vec::new(),
-            delay: Duration::ZERO,
-        }
+        Reply { status, headers: Vec::new(), body: Vec::new(), delay: Duration::ZERO }
     }
 
     /// Status 302 to `location`.

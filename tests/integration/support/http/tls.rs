@@ -28,15 +28,9 @@ impl Authority {
     fn new() -> Authority {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params
-            .distinguished_name
-            .push(DnType::CommonName, "authority of the tests");
+        params.distinguished_name.push(DnType::CommonName, "authority of the tests");
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-        Authority {
-            pem: issuer.pem(),
-            issuer,
-            hosts: Mutex::default(),
-        }
+        Authority { pem: issuer.pem(), issuer, hosts: Mutex::default() }
     }
 
     /// Returns the certificate of the authority.

@@ -31,10 +31,9 @@ fn fleet(sandbox: &Sandbox) -> Repo {
     repo.git(&["remote", "add", "origin", "https://github.com/acme/fleet"]);
     for app in APPS {
         repo.write(&format!("apps/{app}.yaml"), application(app));
-        for (place, resources) in [
-            (format!("deploy/{app}"), "[map.yaml, ../../lib]"),
-            (format!("deploy/{app}-prod"), "[map.yaml]"),
-        ] {
+        for (place, resources) in
+            [(format!("deploy/{app}"), "[map.yaml, ../../lib]"), (format!("deploy/{app}-prod"), "[map.yaml]")]
+        {
             repo.write(&format!("{place}/map.yaml"), config(app));
             let text = format!("resources: {resources}\n");
             repo.write(&format!("{place}/kustomization.yaml"), text);
@@ -113,10 +112,7 @@ fn change(repo: &Repo, random: &mut Random) -> String {
             "lib".to_owned()
         }
         _ => {
-            let place = format!(
-                "{}/map.yaml",
-                random.one_of(&["deploy/web", "deploy/web-prod", "deploy/api"])
-            );
+            let place = format!("{}/map.yaml", random.one_of(&["deploy/web", "deploy/web-prod", "deploy/api"]));
             repo.write(&place, config(&format!("c{number}")));
             place
         }
@@ -142,9 +138,7 @@ fn deployed(sandbox: &Sandbox, kustomize: &Kustomize, repo: &Repo) -> BTreeMap<S
         }
         for object in build(kustomize, sandbox, repo.path(), directory).split("---\n") {
             let value = |key: &str| {
-                let mut lines = object
-                    .lines()
-                    .filter_map(|line| line.trim().strip_prefix(key));
+                let mut lines = object.lines().filter_map(|line| line.trim().strip_prefix(key));
                 lines.next().unwrap_or_default().to_owned()
             };
             let built = build(kustomize, sandbox, repo.path(), &value("path: "));
@@ -181,10 +175,7 @@ fn nothing_that_is_deployed_as_a_build_makes_it_is_missed() {
             });
             if before.get(name) != after.get(name) {
                 differ += 1;
-                assert!(
-                    is_named,
-                    "step {step} ({what}): {name} is missed: {named:?}"
-                );
+                assert!(is_named, "step {step} ({what}): {name} is missed: {named:?}");
             } else if is_named {
                 named_too.push(format!("{what}: {name}"));
             }
@@ -213,13 +204,9 @@ fn a_path_that_an_overlay_gives_is_followed() {
     let since = ["HEAD^"];
     assert_eq!(lines(&repo, &since), [first.clone(), by("dev"), by("prod")]);
     // A build that cannot be run leaves the object as its file has it.
-    let remote =
-        "resources: [../../apps, 'https://example.com/acme/x?ref=v1']\npatches: [{path: p.yaml}]\n";
+    let remote = "resources: [../../apps, 'https://example.com/acme/x?ref=v1']\npatches: [{path: p.yaml}]\n";
     repo.write("clusters/dev/kustomization.yaml", remote);
-    repo.write(
-        "clusters/dev/p.yaml",
-        "kind: Application\nmetadata: {name: web}\nspec: {source: null}\n",
-    );
+    repo.write("clusters/dev/p.yaml", "kind: Application\nmetadata: {name: web}\nspec: {source: null}\n");
     repo.commit("Reach out");
     repo.write("deploy/web-prod/map.yaml", config("again"));
     repo.commit("Change it again");
@@ -259,10 +246,7 @@ fn patterns_of_flux_that_come_or_go_touch_all_that_it_deploys() {
     let is_built = || repo.run(&["targets", "--build", "web"]).status == 0;
     let flux = || {
         let named = lines(&repo, &["HEAD^"]);
-        assert!(
-            named.iter().all(|line| line.starts_with("Flux")),
-            "{named:?}"
-        );
+        assert!(named.iter().all(|line| line.starts_with("Flux")), "{named:?}");
         named.len()
     };
     assert!(!is_built());

@@ -15,9 +15,7 @@ fn edits_in_localized_files_are_not_lost() {
     world.work.commit("localized");
     world.work.write(FILE, "# edited\n");
     let output = in_place(&world.work, &[]);
-    output
-        .fails(1)
-        .stderr_has(&format!("error[edited-copy]: {FILE}: "));
+    output.fails(1).stderr_has(&format!("error[edited-copy]: {FILE}: "));
     assert_eq!(world.work.read(FILE), "# edited\n");
     let output = in_place(&world.work, &["--overwrite"]);
     output.success().stdout_has("1 file written, 0 references");
@@ -26,19 +24,14 @@ fn edits_in_localized_files_are_not_lost() {
     world.work.write(FILE, "# edited\n");
 
     // Written again, or not needed any more.
-    world.work.write(
-        "overlays/dev/kustomization.yaml",
-        "resources:\n- https://files.example.com/v1/app.yaml\n",
-    );
+    world.work.write("overlays/dev/kustomization.yaml", "resources:\n- https://files.example.com/v1/app.yaml\n");
     world.work.git(&["add", "overlays/dev/kustomization.yaml"]);
     in_place(&world.work, &[]).fails(1);
     in_place(&world.work, &["--overwrite"]).success();
     assert_eq!(world.work.read(FILE), deployment("app"));
 
     world.work.write(FILE, "# edited\n");
-    world
-        .work
-        .write("overlays/dev/kustomization.yaml", "namePrefix: a-\n");
+    world.work.write("overlays/dev/kustomization.yaml", "namePrefix: a-\n");
     in_place(&world.work, &[]).fails(1);
     in_place(&world.work, &["--overwrite"]).success();
     assert!(!world.work.path().join(FILE).exists());
@@ -49,27 +42,22 @@ fn other_peoples_files_are_left_alone() {
     let world = world();
     world.work.write("base/localized-files/mine.yaml", "mine\n");
     refused(&world, &[])
-        .stderr_has("`base/localized-files` is needed for what this kustomization references, and was not made by this tool")
+        .stderr_has(
+            "`base/localized-files` is needed for what this kustomization references, and was not made by this tool",
+        )
         .stderr_has("git mv -- base/localized-files NEW_NAME");
     world.work.remove("base/localized-files/mine.yaml");
     in_place(&world.work, &[]).success();
     world.work.commit("localized");
     world.work.write("base/localized-files/mine.yaml", "mine\n");
-    in_place(&world.work, &[])
-        .fails(1)
-        .stderr_has("error[edited-copy]: base/localized-files/mine.yaml: ");
+    in_place(&world.work, &[]).fails(1).stderr_has("error[edited-copy]: base/localized-files/mine.yaml: ");
     world.work.remove("base/localized-files/mine.yaml");
     // A file in the place of one of ours.
     let place = format!("{LIB}/other/map.yaml");
     world.work.write(&place, "mine\n");
-    world.work.write(
-        "base/kustomization.yaml",
-        "resources:\n- https://github.com/acme/lib//other?ref=v1\n",
-    );
+    world.work.write("base/kustomization.yaml", "resources:\n- https://github.com/acme/lib//other?ref=v1\n");
     world.work.git(&["add", "base/kustomization.yaml"]);
-    in_place(&world.work, &[])
-        .fails(1)
-        .stderr_has(&format!("error[edited-copy]: {place}: "));
+    in_place(&world.work, &[]).fails(1).stderr_has(&format!("error[edited-copy]: {place}: "));
 }
 
 #[test]
@@ -77,9 +65,7 @@ fn nothing_is_written_through_a_link() {
     let world = world();
     let elsewhere = world.sandbox.path("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
-    world
-        .work
-        .symlink("base/localized-files", elsewhere.to_str().unwrap());
+    world.work.symlink("base/localized-files", elsewhere.to_str().unwrap());
     refused(&world, &[]).stderr_has("was not made by this tool");
     assert_eq!(elsewhere.read_dir().unwrap().count(), 0);
 }
@@ -109,9 +95,7 @@ fn committed_edits_are_undone_from_upstream() {
     // Lost everywhere.
     world.work.write(FILE, "# edited\n");
     world.work.commit("edited");
-    world
-        .server
-        .unroute("https://files.example.com/v1/app.yaml");
+    world.server.unroute("https://files.example.com/v1/app.yaml");
     std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
     std::fs::create_dir(world.sandbox.path("cache")).unwrap();
     refused(&world, &["--overwrite"])
@@ -127,9 +111,7 @@ fn manually_removed_files_are_reported_and_restored() {
     std::fs::remove_dir_all(world.work.path().join("base/localized-files")).unwrap();
     let lock = world.work.read(LOCK);
     let output = in_place(&world.work, &[]);
-    output
-        .fails(1)
-        .stderr_has("error[missing-path]: base/kustomization.yaml:3:3");
+    output.fails(1).stderr_has("error[missing-path]: base/kustomization.yaml:3:3");
     assert_eq!(world.work.read(LOCK), lock);
     in_place(&world.work, &["--overwrite"]).success();
     assert_eq!(world.work.git(&["status", "--porcelain"]), "");
@@ -143,19 +125,14 @@ fn a_lock_that_lists_other_files_makes_none_of_them_ours() {
     let precious = "precious: true\n";
     world.work.write("precious.yaml", precious);
     let lock = world.work.read(LOCK);
-    let entry = |path: &str, sha256: &str| {
-        format!("  - path: {path}\n    mode: \"100644\"\n    sha256: {sha256}\n")
-    };
+    let entry = |path: &str, sha256: &str| format!("  - path: {path}\n    mode: \"100644\"\n    sha256: {sha256}\n");
     let digest = "4a1d3b2ed1d7eda4c6b0ae6a2fdfd3b58f7d6b4e5a1c9e7a40c6e0b5f3b7a111";
     let real = sha256_hex(precious.as_bytes());
     let listed = lock.clone() + &entry("precious.yaml", &real) + &entry("README.md", digest);
     world.work.write(LOCK, listed);
     world.work.git(&["add", "--all"]);
     let output = in_place(&world.work, &["--overwrite"]);
-    output
-        .success()
-        .stdout_has("1 file written")
-        .stdout_has("0 removed");
+    output.success().stdout_has("1 file written").stdout_has("0 removed");
     assert_eq!(world.work.read("precious.yaml"), precious);
     assert_eq!(world.work.read("README.md"), "ours\n");
     assert_eq!(world.work.read(LOCK), lock);
@@ -185,9 +162,7 @@ fn a_run_that_was_undone_is_run_again() {
     world.work.git(&["restore", "."]);
     world.work.remove("kustomize-localize.lock");
     world.work.write(FILE, "# edited\n");
-    refused(&world, &[]).stderr_has(&format!(
-        "files are in the way that the lock does not list: `{FILE}`"
-    ));
+    refused(&world, &[]).stderr_has(&format!("files are in the way that the lock does not list: `{FILE}`"));
     world.work.write(FILE, deployment("app"));
     let output = in_place(&world.work, &[]);
     output.success();
@@ -208,10 +183,7 @@ fn targets_are_named_from_the_top_too() {
         ("../../base", "localized base: "),
         (":/", "no kustomization file in `.`"),
         (":/../base", "lies outside of the repository"),
-        (
-            ":/nowhere",
-            "there is no directory `:/nowhere` for the target",
-        ),
+        (":/nowhere", "there is no directory `:/nowhere` for the target"),
     ] {
         let output = in_place(&elsewhere, &["--dry-run", target]);
         let all = format!("{}{}", output.stdout, output.stderr);

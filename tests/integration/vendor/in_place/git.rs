@@ -14,10 +14,7 @@ fn check(repo: &Repo) {
 fn line_ends_are_those_of_the_working_tree_and_of_upstream() {
     let world = world();
     world.work.git(&["config", "core.autocrlf", "true"]);
-    world.file(
-        "https://files.example.com/v1/app.yaml",
-        config_map("app").replace('\n', "\r\n"),
-    );
+    world.file("https://files.example.com/v1/app.yaml", config_map("app").replace('\n', "\r\n"));
     world.work.commit("files");
     world.work.remove("base/kustomization.yaml");
     world.work.git(&["checkout", "-q", "--", "base"]);
@@ -25,10 +22,7 @@ fn line_ends_are_those_of_the_working_tree_and_of_upstream() {
     assert!(text.contains("\r\n"), "{text:?}");
     let output = in_place(&world.work, &[]);
     let text = world.work.read("base/kustomization.yaml");
-    assert!(
-        text.contains("- localized-files/github.com/acme/lib/v1/web # upstream\r\n"),
-        "{text:?}"
-    );
+    assert!(text.contains("- localized-files/github.com/acme/lib/v1/web # upstream\r\n"), "{text:?}");
     follow(&world, output.success());
     check(&world.work);
     let shown = world.work.show("HEAD", "base/kustomization.yaml");
@@ -53,9 +47,7 @@ fn a_mode_that_differs_is_an_edit() {
     world.work.commit("localized");
     let text = world.work.read(APP);
     world.work.write_executable(APP, &text);
-    in_place(&world.work, &[])
-        .fails(1)
-        .stderr_has("error[edited-copy]");
+    in_place(&world.work, &[]).fails(1).stderr_has("error[edited-copy]");
     world.work.git(&["config", "core.fileMode", "false"]);
     for command in ["check", "vendor"] {
         let output = world.work.run(&[command]);
@@ -69,15 +61,9 @@ fn what_a_sparse_checkout_leaves_out_keeps_what_it_needs() {
     world.work.run(&["lock"]).success();
     world.work.commit("locked");
     let lock = world.work.read(LOCK);
-    world
-        .work
-        .git(&["sparse-checkout", "set", "--cone", "base", "overlays/prod"]);
+    world.work.git(&["sparse-checkout", "set", "--cone", "base", "overlays/prod"]);
     assert!(!world.work.path().join("overlays/dev").exists());
-    world
-        .work
-        .run(&["lock"])
-        .success()
-        .stdout_has("nothing to do");
+    world.work.run(&["lock"]).success().stdout_has("nothing to do");
     in_place(&world.work, &[]).success();
     let after = world.work.read(LOCK);
     assert!(after.contains("files.example.com"), "{after}");
@@ -90,13 +76,9 @@ fn what_a_sparse_checkout_leaves_out_keeps_what_it_needs() {
     let world = self::world();
     in_place(&world.work, &[]).success();
     world.work.commit("localized");
-    world
-        .work
-        .git(&["sparse-checkout", "set", "--cone", "overlays/prod"]);
+    world.work.git(&["sparse-checkout", "set", "--cone", "overlays/prod"]);
     let before = world.work.state();
-    in_place(&world.work, &[])
-        .fails(1)
-        .stderr_has("error[edited-copy]");
+    in_place(&world.work, &[]).fails(1).stderr_has("error[edited-copy]");
     before.assert_same(&world.work.state());
 }
 
@@ -117,23 +99,10 @@ fn a_linked_worktree_is_a_working_tree() {
 #[test]
 fn a_submodule_is_not_entered() {
     let world = world();
-    let module = world.upstream_of(
-        "acme/module",
-        &[(
-            "kustomization.yaml",
-            "resources:\n- https://files.example.com/v1/app.yaml\n",
-        )],
-    );
+    let module = world
+        .upstream_of("acme/module", &[("kustomization.yaml", "resources:\n- https://files.example.com/v1/app.yaml\n")]);
     let url = module.path().to_str().unwrap();
-    world.work.git(&[
-        "-c",
-        "protocol.file.allow=always",
-        "submodule",
-        "--quiet",
-        "add",
-        url,
-        "module",
-    ]);
+    world.work.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", url, "module"]);
     refused(&world, &["module"])
         .stderr_has("the target `module` lies in the submodule `module`")
         .stderr_has("hint: run it in the submodule");
@@ -151,17 +120,13 @@ fn a_kustomization_that_is_not_merged_is_not_touched() {
         world.work.git(&["checkout", "-q", "-b", branch, "main"]);
         let text = world.work.read("base/kustomization.yaml");
         let other = url.replace("v1", reference);
-        world
-            .work
-            .write("base/kustomization.yaml", text.replace(url, &other));
+        world.work.write("base/kustomization.yaml", text.replace(url, &other));
         world.work.commit(branch);
     }
     assert_ne!(world.work.try_git(&["merge", "-q", "ours"]).status, 0);
     let text = world.work.read("base/kustomization.yaml");
     let output = in_place(&world.work, &[]);
-    output
-        .fails(1)
-        .stderr_has("error[invalid-kustomization]: base/kustomization.yaml:");
+    output.fails(1).stderr_has("error[invalid-kustomization]: base/kustomization.yaml:");
     assert_eq!(world.work.read("base/kustomization.yaml"), text);
 }
 
@@ -202,24 +167,16 @@ fn two_things_never_share_a_place() {
 fn excluded_roots_keep_their_files() {
     let world = world();
     in_place(&world.work, &[]).success();
-    world
-        .work
-        .write(".kustomize-localize", "exclude: [overlays/dev]\n");
+    world.work.write(".kustomize-localize", "exclude: [overlays/dev]\n");
     world.work.commit("localized");
-    in_place(&world.work, &[])
-        .success()
-        .stdout_has("nothing to do");
+    in_place(&world.work, &[]).success().stdout_has("nothing to do");
     assert!(world.work.path().join(APP).is_file());
     // It can still be named.
     let text = "resources:\n- ../../base\n- https://github.com/acme/lib//other?ref=v1\n";
     world.work.write("overlays/dev/kustomization.yaml", text);
     world.work.git(&["add", "--all"]);
-    in_place(&world.work, &[])
-        .success()
-        .stdout_has("nothing to do");
-    in_place(&world.work, &["overlays/dev"])
-        .success()
-        .stdout_has("1 removed");
+    in_place(&world.work, &[]).success().stdout_has("nothing to do");
+    in_place(&world.work, &["overlays/dev"]).success().stdout_has("1 removed");
     assert!(!world.work.path().join(APP).exists());
 }
 
@@ -227,10 +184,7 @@ fn excluded_roots_keep_their_files() {
 fn plugin_configurations_are_edited_in_place() {
     let world = World::new();
     let patch = "https://files.example.com/patch.yaml";
-    world.file(
-        patch,
-        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: own\ndata:\n  a: b\n",
-    );
+    world.file(patch, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: own\ndata:\n  a: b\n");
     let plugin = format!(
         "apiVersion: builtin\nkind: PatchTransformer\nmetadata:\n  name: p\npath: {patch}\ntarget:\n  kind: ConfigMap\n"
     );
@@ -239,24 +193,13 @@ fn plugin_configurations_are_edited_in_place() {
             &format!("{name}/kustomization.yaml"),
             "resources: [own.yaml]\ntransformers: [plugins/patch.yaml]\n",
         );
-        world
-            .work
-            .write(&format!("{name}/own.yaml"), config_map("own"));
-        world
-            .work
-            .write(&format!("{name}/plugins/patch.yaml"), &plugin);
+        world.work.write(&format!("{name}/own.yaml"), config_map("own"));
+        world.work.write(&format!("{name}/plugins/patch.yaml"), &plugin);
     }
     world.work.git(&["add", "--all"]);
     let output = in_place(&world.work, &[]);
-    output
-        .success()
-        .stdout_has(":/one/localized-files :/one/plugins/patch.yaml ");
-    assert!(
-        world
-            .work
-            .read("two/plugins/patch.yaml")
-            .contains("path: localized-files/files.example.com/patch.yaml\n")
-    );
+    output.success().stdout_has(":/one/localized-files :/one/plugins/patch.yaml ");
+    assert!(world.work.read("two/plugins/patch.yaml").contains("path: localized-files/files.example.com/patch.yaml\n"));
     if let Some(built) = build(&world, "one", true) {
         assert!(built.contains("a: b"), "{built}");
     }

@@ -32,16 +32,8 @@ fn a_directory_is_verified_wherever_it_lies() {
     fs::rename(work.path().join(COPY), &outside).unwrap();
     let over = Repo::new(&project.sandbox, outside.clone());
     let above = outside.parent().unwrap();
-    for (from, name) in [
-        (above, "over"),
-        (above, outside.to_str().unwrap()),
-        (&*outside, "."),
-    ] {
-        let run = |args: &[&str]| {
-            project
-                .sandbox
-                .run(from, &[&["verify", name], args].concat())
-        };
+    for (from, name) in [(above, "over"), (above, outside.to_str().unwrap()), (&*outside, ".")] {
+        let run = |args: &[&str]| project.sandbox.run(from, &[&["verify", name], args].concat());
         run(&[]).success().stdout_has(": as recorded\n");
         run(&["--upstream"]).success().stdout_has(": ok: ");
     }
@@ -57,9 +49,7 @@ fn a_directory_is_verified_wherever_it_lies() {
         .stdout_has("base: was added: the lock does not list it\n")
         .stdout_has("base/kustomization.yaml: is missing, although")
         .stdout_has(&format!("moved/{}: was added", &PLACE["base/".len()..]))
-        .stdout_has(
-            "overlay/kustomization.yaml: is not a file, although the lock lists it as one\n",
-        );
+        .stdout_has("overlay/kustomization.yaml: is not a file, although the lock lists it as one\n");
     fs::remove_file(outside.join("base")).unwrap();
     fs::rename(outside.join("moved"), outside.join("base")).unwrap();
     project
@@ -86,9 +76,7 @@ fn remaining_remote_references_of_a_directory_are_named() {
     verify(work, &[COPY])
         .fails(1)
         .stdout_has("overlay/kustomization.yaml:")
-        .stdout_has(
-            "`https://example.com/acme/remote.git?ref=v1` is still remote (components[0])\n",
-        );
+        .stdout_has("`https://example.com/acme/remote.git?ref=v1` is still remote (components[0])\n");
 }
 
 #[test]
@@ -97,27 +85,18 @@ fn a_commit_and_a_directory_are_distinguished() {
     let work = &project.work;
     // A revision wins, unless both could be meant.
     fs::create_dir_all(work.path().join("main")).unwrap();
-    verify(work, &["main"])
-        .fails(2)
-        .stderr_has("`main` holds no record");
+    verify(work, &["main"]).fails(2).stderr_has("`main` holds no record");
     work.git(&["branch", COPY]);
     let id = work.id(COPY);
     verify(work, &[COPY])
         .fails(2)
         .stderr_has("names both a commit and a directory with a `kustomize-localize.lock`")
         .stderr_has("hint: the directory: git kustomize-localize verify ./localized-overlay\n")
-        .stderr_has(&format!(
-            "hint: the commit: git kustomize-localize verify {id}\n"
-        ));
+        .stderr_has(&format!("hint: the commit: git kustomize-localize verify {id}\n"));
     verify(work, &["./localized-overlay"]).success();
     verify(work, &[&id]).fails(2).stderr_has("holds no record");
-    for (args, said) in [
-        (&["--rebuild"][..], "--rebuild is for a commit"),
-        (&["--", "base"], "PATH is for a commit"),
-    ] {
-        verify(work, &[&["./localized-overlay"], args].concat())
-            .fails(2)
-            .stderr_has(said);
+    for (args, said) in [(&["--rebuild"][..], "--rebuild is for a commit"), (&["--", "base"], "PATH is for a commit")] {
+        verify(work, &[&["./localized-overlay"], args].concat()).fails(2).stderr_has(said);
     }
     for name in ["example", "./example"] {
         verify(work, &[name])

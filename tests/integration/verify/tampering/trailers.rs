@@ -22,9 +22,7 @@ fn kinds(repo: &Repo, rev: &str) -> Vec<String> {
     let output = repo.run(&["verify", rev, "--format=json"]);
     let report: Value = serde_json::from_str(&output.stdout).unwrap();
     let differences = report["differences"].as_array().unwrap().iter();
-    let kinds: Vec<String> = differences
-        .map(|difference| difference["kind"].as_str().unwrap().to_owned())
-        .collect();
+    let kinds: Vec<String> = differences.map(|difference| difference["kind"].as_str().unwrap().to_owned()).collect();
     assert_eq!(output.status, i32::from(!kinds.is_empty()), "{output:?}");
     kinds
 }
@@ -54,11 +52,7 @@ fn every_trailer_counts(is_in_place: bool) {
             lines.join("\n")
         };
         let mut swapped = lines.clone();
-        let next = if index + 1 < lines.len() {
-            index + 1
-        } else {
-            index - 1
-        };
+        let next = if index + 1 < lines.len() { index + 1 } else { index - 1 };
         swapped.swap(index, next);
         for (what, text) in [
             ("removed", with(&[])),
@@ -68,10 +62,7 @@ fn every_trailer_counts(is_in_place: bool) {
             ("malformed", with(&[&format!("{key} {value}")])),
             ("unknown", with(&[line, &format!("{key}-More: {value}")])),
             ("reordered", swapped.join("\n")),
-            (
-                "other key case",
-                with(&[&format!("{}: {value}", key.to_lowercase())]),
-            ),
+            ("other key case", with(&[&format!("{}: {value}", key.to_lowercase())])),
         ] {
             let kinds = kinds(repo, &with_message(repo, tip, &text));
             match (what, key) {
@@ -98,9 +89,7 @@ fn every_trailer_counts(is_in_place: bool) {
     let message = message.replace(&source, &elsewhere);
     let named = with_message(repo, tip, &message);
     assert_eq!(kinds(repo, &named), ["trailers"]);
-    repo.run(&["verify", &named])
-        .fails(1)
-        .stdout_has(&format!("names the source commit {elsewhere}, which "));
+    repo.run(&["verify", &named]).fails(1).stdout_has(&format!("names the source commit {elsewhere}, which "));
 }
 
 #[test]
@@ -165,14 +154,7 @@ fn a_replaced_commit_is_read_as_it_is() {
     let repo = &branch.repo;
     let tip = repo.id("HEAD");
     let linked = repo.path().with_extension("linked");
-    repo.git(&[
-        "worktree",
-        "add",
-        "--quiet",
-        "--detach",
-        linked.to_str().unwrap(),
-        &tip,
-    ]);
+    repo.git(&["worktree", "add", "--quiet", "--detach", linked.to_str().unwrap(), &tip]);
     let linked = Repo::new(&branch._world.sandbox, linked);
     repo.git(&["replace", &tip, &with_message(repo, &tip, "Nothing.")]);
     for repo in [repo, &linked] {
@@ -192,24 +174,17 @@ fn a_commit_on_top_is_a_difference_however_it_is_named() {
         branch.commit();
         let commit = repo.id("HEAD");
         by_each_name(repo, &commit, &[], |output| {
-            output
-                .fails(1)
-                .stdout_has("base/cm.yaml: is not what the message of ")
-                .stdout_has(": 1 difference\n");
+            output.fails(1).stdout_has("base/cm.yaml: is not what the message of ").stdout_has(": 1 difference\n");
         });
         let place = branch.listed().remove(0);
         repo.write(&place, "edited: true\n");
         branch.commit();
-        repo.run(&["verify"])
-            .fails(1)
-            .stdout_has(&format!("{place}: was changed: "));
+        repo.run(&["verify"]).fails(1).stdout_has(&format!("{place}: was changed: "));
         // Into the commit with the record itself.
         repo.git(&["reset", "--quiet", "--hard", &branch.tip]);
         repo.write("base/cm.yaml", config("edited"));
         repo.git(&["commit", "--quiet", "--all", "--amend", "--no-edit"]);
-        repo.run(&["verify"])
-            .fails(1)
-            .stdout_has("base/cm.yaml: is not what ");
+        repo.run(&["verify"]).fails(1).stdout_has("base/cm.yaml: is not what ");
     }
 }
 
@@ -218,69 +193,32 @@ fn a_merge_into_main_is_followed_to_the_record() {
     for is_in_place in [false, true] {
         let branch = Branch::new(is_in_place);
         let repo = &branch.repo;
-        repo.git(&[
-            "switch",
-            "--quiet",
-            "--create",
-            "main",
-            &format!("{}^", branch.tip),
-        ]);
-        repo.git(&[
-            "merge",
-            "--quiet",
-            "--no-ff",
-            "--message",
-            "Merge",
-            &branch.tip,
-        ]);
-        let by = format!(
-            "recorded in the lock and in the message of {}",
-            &branch.tip[..12]
-        );
+        repo.git(&["switch", "--quiet", "--create", "main", &format!("{}^", branch.tip)]);
+        repo.git(&["merge", "--quiet", "--no-ff", "--message", "Merge", &branch.tip]);
+        let by = format!("recorded in the lock and in the message of {}", &branch.tip[..12]);
         repo.run(&["verify"]).success().stdout_has(&by);
         // With something of its own in between.
         repo.git(&["reset", "--quiet", "--hard", &format!("{}^", branch.tip)]);
         repo.write("README.md", "More.\n");
         branch.commit();
-        repo.git(&[
-            "merge",
-            "--quiet",
-            "--no-ff",
-            "--message",
-            "Merge",
-            &branch.tip,
-        ]);
+        repo.git(&["merge", "--quiet", "--no-ff", "--message", "Merge", &branch.tip]);
         repo.write("README.md", "More again.\n");
         branch.commit();
-        repo.run(&["verify"])
-            .fails(1)
-            .stdout_has("README.md: is not what ");
+        repo.run(&["verify"]).fails(1).stdout_has("README.md: is not what ");
     }
 }
 
 #[test]
 fn commits_by_people_have_no_record() {
-    for args in [
-        &["vendor"][..],
-        &["example/overlay", "--scope", "example", "--no-commit"],
-    ] {
+    for args in [&["vendor"][..], &["example/overlay", "--scope", "example", "--no-commit"]] {
         let project = Project::new();
         let work = &project.work;
         work.run(args).success();
         work.commit("Vendor");
         for _ in 0..2 {
-            work.run(&["verify"])
-                .success()
-                .stdout_has("recorded in the lock alone");
+            work.run(&["verify"]).success().stdout_has("recorded in the lock alone");
             work.write("README.md", "More.\n");
-            work.git(&[
-                "commit",
-                "--quiet",
-                "--allow-empty",
-                "--all",
-                "--message",
-                "More",
-            ]);
+            work.git(&["commit", "--quiet", "--allow-empty", "--all", "--message", "More"]);
         }
     }
     // If it is localized again by hand, an earlier message does not count any more.
@@ -288,15 +226,9 @@ fn commits_by_people_have_no_record() {
     let work = &project.work;
     work.run(&["branch", "--no-verify"]).success();
     work.git(&["merge", "--quiet", "localized/main"]);
-    assert!(
-        work.read("kustomize-localize.lock")
-            .contains("\ntrailers: true\n")
-    );
+    assert!(work.read("kustomize-localize.lock").contains("\ntrailers: true\n"));
     work.run(&["lock"]).success().stdout_has("nothing to do");
-    work.write(
-        "other/kustomization.yaml",
-        "resources: ['https://example.com/acme/remote.git?ref=v1']\n",
-    );
+    work.write("other/kustomization.yaml", "resources: ['https://example.com/acme/remote.git?ref=v1']\n");
     work.commit("Name it");
     work.run(&["vendor"]).success();
     work.commit("Vendor");

@@ -10,18 +10,7 @@ use crate::support::{Reply, Server};
 fn every_file_gets_its_verdict() {
     let sandbox = Sandbox::new();
     let server = Server::start();
-    let names = [
-        "same",
-        "changed",
-        "page",
-        "empty",
-        "missing",
-        "gone",
-        "huge",
-        "login",
-        "refused",
-        "elsewhere",
-    ];
+    let names = ["same", "changed", "page", "empty", "missing", "gone", "huge", "login", "refused", "elsewhere"];
     let mut references = Vec::new();
     for name in names {
         server.route(&format!("/{name}.yaml"), Reply::ok(config(name)));
@@ -31,11 +20,7 @@ fn every_file_gets_its_verdict() {
     server.route(released, Reply::ok(config("released")));
     references.push(format!("{}{}", server.url(), &released[1..]));
     let repo = locked(&sandbox, &references);
-    assert!(
-        told(&report(&repo, &[], 0))
-            .iter()
-            .all(|one| one.starts_with("ok "))
-    );
+    assert!(told(&report(&repo, &[], 0)).iter().all(|one| one.starts_with("ok ")));
 
     let route = |name: &str, reply: Reply| server.route(&format!("/{name}.yaml"), reply);
     route("changed", Reply::ok(config("two")));
@@ -50,11 +35,7 @@ fn every_file_gets_its_verdict() {
     route("elsewhere", Reply::redirect("/changed.yaml"));
     server.forget();
     let report = report(&repo, &[], 2);
-    assert_eq!(
-        server.log().len(),
-        references.len() + 1,
-        "each once, and a redirect"
-    );
+    assert_eq!(server.log().len(), references.len() + 1, "each once, and a redirect");
     let host = server.url();
     let host = host.trim_start_matches("http://").trim_end_matches('/');
     let url = server.url();
@@ -62,29 +43,20 @@ fn every_file_gets_its_verdict() {
         "ok same.yaml".to_owned(),
         "moved changed.yaml: it holds other bytes".to_owned(),
         "moved elsewhere.yaml: it holds other bytes".to_owned(),
-        "moved released.yaml?ref=v1.2.0: `v1.2.0` should never change, but it holds other bytes"
-            .to_owned(),
+        "moved released.yaml?ref=v1.2.0: `v1.2.0` should never change, but it holds other bytes".to_owned(),
         "moved page.yaml: it is a web page, which may be a login".to_owned(),
         "moved empty.yaml: the server answered with an empty body".to_owned(),
         "moved huge.yaml: the file is too large: the limit is 64 MiB".to_owned(),
         format!("gone missing.yaml: {host} answered 404 Not Found"),
         format!("gone gone.yaml: {host} answered 410 Gone"),
-        format!(
-            "unreachable login.yaml: cannot fetch {url}login.yaml: {host} answered 401 Unauthorized"
-        ),
-        format!(
-            "unreachable refused.yaml: cannot fetch {url}refused.yaml: {host} answered 403 Forbidden"
-        ),
+        format!("unreachable login.yaml: cannot fetch {url}login.yaml: {host} answered 401 Unauthorized"),
+        format!("unreachable refused.yaml: cannot fetch {url}refused.yaml: {host} answered 403 Forbidden"),
     ];
     expected.sort();
     assert_eq!(told(&report), expected);
     let changed = &report["upstream"][0];
     let new = changed["new"].as_str().unwrap();
-    assert_ne!(
-        new.strip_prefix("sha256:"),
-        changed["sha256"].as_str(),
-        "{changed:#}"
-    );
+    assert_ne!(new.strip_prefix("sha256:"), changed["sha256"].as_str(), "{changed:#}");
     assert!(new.starts_with("sha256:"), "{changed:#}");
     assert_eq!(report["failures"].as_array().unwrap().len(), 2);
     ask(&repo, &[])
@@ -127,20 +99,15 @@ fn what_cannot_be_asked_is_unreachable() {
     let (listener, closed) = silent();
     drop(listener);
     server.route("/broken.yaml", Reply::status(500));
-    let lock = repo.read("kustomize-localize.lock").replace(
-        &format!("{files}closed.yaml"),
-        &format!("{closed}closed.yaml"),
-    );
+    let lock =
+        repo.read("kustomize-localize.lock").replace(&format!("{files}closed.yaml"), &format!("{closed}closed.yaml"));
     repo.write("kustomize-localize.lock", lock);
     repo.commit("elsewhere");
     let output = ask(&repo, &["--format", "json"]);
     let report = parsed(output.fails(2));
     let told = told(&report);
     assert_eq!(told.len(), 5);
-    assert!(
-        told[..3].iter().all(|one| one.starts_with("ok ")),
-        "{told:?}"
-    );
+    assert!(told[..3].iter().all(|one| one.starts_with("ok ")), "{told:?}");
     for (index, begin) in [
         format!("unreachable broken.yaml: cannot fetch {files}broken.yaml: "),
         "unreachable closed.yaml: cannot connect to 127.0.0.1:".to_owned(),
@@ -169,10 +136,7 @@ fn an_interrupt_ends_it_at_once() {
     );
     let (listener, slow) = silent();
     let lock = repo.read("kustomize-localize.lock");
-    repo.write(
-        "kustomize-localize.lock",
-        lock.replace(&server.url(), &slow),
-    );
+    repo.write("kustomize-localize.lock", lock.replace(&server.url(), &slow));
     repo.commit("elsewhere");
     let before = repo.state();
     let running = repo.start(&["verify", "--upstream"]);
@@ -180,11 +144,7 @@ fn an_interrupt_ends_it_at_once() {
     let started = Instant::now();
     running.interrupt();
     running.wait().fails(130);
-    assert!(
-        started.elapsed() < Duration::from_secs(20),
-        "{:?}",
-        started.elapsed()
-    );
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
     drop(clients);
     before.assert_same(&repo.state());
     assert_eq!(leftovers(&repo), [""; 0]);

@@ -15,11 +15,7 @@ fn a_branch_is_verified_and_its_remotes_are_asked() {
         } else {
             project.overlay(&["--no-verify"]).success();
         }
-        let lock = if in_place {
-            "kustomize-localize.lock"
-        } else {
-            "localized-overlay/kustomize-localize.lock"
-        };
+        let lock = if in_place { "kustomize-localize.lock" } else { "localized-overlay/kustomize-localize.lock" };
         let label = "https://example.com/acme/remote.git?ref=v1";
         let output = ask(work, &["localized/main"]);
         output
@@ -32,18 +28,11 @@ fn a_branch_is_verified_and_its_remotes_are_asked() {
         let bare = project.sandbox.path("bare");
         let to = bare.to_str().unwrap();
         work.git(&["clone", "--quiet", "--bare", ".", to]);
-        let home = if in_place {
-            "example"
-        } else {
-            "localized-overlay"
-        };
+        let home = if in_place { "example" } else { "localized-overlay" };
         for (path, told) in [
             (format!("{home}/overlay"), "upstream of 1 remote: 1 ok\n"),
             (format!("{home}/base"), "upstream of 1 remote: 1 ok\n"),
-            (
-                format!("{home}/base/config.yaml"),
-                "upstream: there is nothing to ask for\n",
-            ),
+            (format!("{home}/base/config.yaml"), "upstream: there is nothing to ask for\n"),
         ] {
             let args = ["verify", "--upstream", "localized/main", "--", &path];
             project.sandbox.run(&bare, &args).success().stdout_has(told);
@@ -71,10 +60,7 @@ fn a_branch_is_verified_and_its_remotes_are_asked() {
             .map(|one| one["kind"].as_str().unwrap().to_owned())
             .collect();
         for kind in ["file", "upstream"] {
-            assert!(
-                kinds.iter().any(|one| one == kind),
-                "no {kind} in {kinds:?}"
-            );
+            assert!(kinds.iter().any(|one| one == kind), "no {kind} in {kinds:?}");
         }
         // If it cannot be localized again, the rest is reported all the same.
         work.git(&["switch", "--quiet", "--detach", "HEAD^"]);
@@ -103,9 +89,7 @@ fn a_lock_at_the_top_is_enough_to_ask_upstream() {
         .stderr_has("`HEAD` cannot be localized again: it holds no localized files")
         .stderr_has("localized/main");
     // Without it, that is still no record.
-    work.run_unchanged(&["verify"])
-        .fails(2)
-        .stderr_has("`HEAD` holds no record");
+    work.run_unchanged(&["verify"]).fails(2).stderr_has("`HEAD` holds no record");
 }
 
 #[test]
@@ -121,14 +105,10 @@ fn there_must_be_a_lock() {
     // One that lists nothing is enough: the last remote may be gone.
     work.write("kustomize-localize.lock", "version: 1\n");
     work.commit("nothing");
-    ask(work, &[])
-        .success()
-        .stdout_has("upstream: there is nothing to ask for\n");
+    ask(work, &[]).success().stdout_has("upstream: there is nothing to ask for\n");
     work.write("kustomize-localize.lock", "<<<<<<< HEAD\n");
     work.commit("conflict");
-    ask(work, &[])
-        .fails(2)
-        .stderr_has("kustomize-localize.lock:1");
+    ask(work, &[]).fails(2).stderr_has("kustomize-localize.lock:1");
 }
 
 #[test]
@@ -205,10 +185,7 @@ fn only_entries_that_the_paths_need_are_asked_for() {
     let stored = repo
         .files("localized/main")
         .iter()
-        .find_map(|file| {
-            file.split_once(' ')
-                .filter(|(_, path)| path.ends_with("/b.yaml"))
-        })
+        .find_map(|file| file.split_once(' ').filter(|(_, path)| path.ends_with("/b.yaml")))
         .map(|(_, path)| path.to_owned())
         .unwrap();
     assert!(stored.starts_with("b/localized-files/"), "{stored}");
@@ -225,26 +202,15 @@ fn references_of_a_remote_root_are_needed_where_it_is_named() {
     let up = upstream(&sandbox, "srv/acme/base");
     server.route("/nested.yaml", Reply::ok(config("nested")));
     server.route("/other.yaml", Reply::ok(config("other")));
-    up.write(
-        "kustomization.yaml",
-        format!("resources: [cm.yaml, '{}nested.yaml']\n", server.url()),
-    );
+    up.write("kustomization.yaml", format!("resources: [cm.yaml, '{}nested.yaml']\n", server.url()));
     up.commit("two");
     let repo = sandbox.repo("work");
-    repo.write(
-        "a/kustomization.yaml",
-        format!("resources: ['file://{}//?ref=main']\n", up.path().display()),
-    );
-    repo.write(
-        "b/kustomization.yaml",
-        format!("resources: ['{}other.yaml']\n", server.url()),
-    );
+    repo.write("a/kustomization.yaml", format!("resources: ['file://{}//?ref=main']\n", up.path().display()));
+    repo.write("b/kustomization.yaml", format!("resources: ['{}other.yaml']\n", server.url()));
     repo.run(&["lock"]).success();
     repo.commit("locked");
     asked(&server);
-    ask(&repo, &["--", "a"])
-        .success()
-        .stdout_has("upstream of 2 remotes: 2 ok\n");
+    ask(&repo, &["--", "a"]).success().stdout_has("upstream of 2 remotes: 2 ok\n");
     assert_eq!(asked(&server), ["nested"]);
 }
 

@@ -27,12 +27,7 @@ fn places() -> [Place; 2] {
             }
             None => format!("file://{}", up.path().display()),
         };
-        Place {
-            sandbox,
-            _server: server,
-            url,
-            up,
-        }
+        Place { sandbox, _server: server, url, up }
     })
 }
 
@@ -43,9 +38,7 @@ fn references(url: &str, refs: &[&str]) -> Vec<String> {
 #[test]
 fn every_ref_gets_its_verdict() {
     for place in places() {
-        let Place {
-            sandbox, url, up, ..
-        } = &place;
+        let Place { sandbox, url, up, .. } = &place;
         for branch in ["forward", "rewritten", "deleted", "hidden", "still"] {
             up.git(&["branch", branch]);
         }
@@ -77,10 +70,7 @@ fn every_ref_gets_its_verdict() {
         let repo = locked(sandbox, &references(url, &refs));
         let before = report(&repo, &[], 0);
         let all_ok: Vec<String> = told(&before);
-        assert!(
-            all_ok.iter().all(|one| one.starts_with("ok ")),
-            "{all_ok:?}"
-        );
+        assert!(all_ok.iter().all(|one| one.starts_with("ok ")), "{all_ok:?}");
         assert_eq!(all_ok.len(), refs.len());
 
         let old = up.id("HEAD");
@@ -98,15 +88,7 @@ fn every_ref_gets_its_verdict() {
         up.git(&["tag", "--delete", "tag-deleted"]);
         up.git(&["tag", "--force", "-a", "-m", "again", "annotated-moved"]);
         // Another tag object, the same commit.
-        up.git(&[
-            "tag",
-            "--force",
-            "-a",
-            "-m",
-            "again",
-            "annotated-again",
-            &old,
-        ]);
+        up.git(&["tag", "--force", "-a", "-m", "again", "annotated-again", &old]);
         let after = report(&repo, &[], 1);
         let mut expected = vec![
             "ok still".to_owned(),
@@ -150,10 +132,7 @@ fn every_ref_gets_its_verdict() {
             let lock = repo.read("kustomize-localize.lock");
             let entry: Vec<&str> = lock.lines().skip(line - 1).take(2).collect();
             assert_eq!(entry[0], format!("  - url: {url}"));
-            assert_eq!(
-                entry[1],
-                format!("    ref: {}", one["ref"].as_str().unwrap())
-            );
+            assert_eq!(entry[1], format!("    ref: {}", one["ref"].as_str().unwrap()));
         }
     }
 }
@@ -208,21 +187,13 @@ fn people_read_one_line_for_each() {
 #[test]
 fn a_commit_is_asked_for_by_its_id() {
     for place in places() {
-        let Place {
-            sandbox, url, up, ..
-        } = &place;
+        let Place { sandbox, url, up, .. } = &place;
         up.git(&["tag", "-a", "-m", "released", "v1"]);
         let (commit, tag) = (up.id("HEAD"), up.id("v1"));
         let later = up.commit("two");
-        let repo = locked(
-            sandbox,
-            &references(url, &[&commit, &tag, &later.to_uppercase()]),
-        );
+        let repo = locked(sandbox, &references(url, &[&commit, &tag, &later.to_uppercase()]));
         let ok = told(&report(&repo, &[], 0));
-        assert!(
-            ok.len() == 3 && ok.iter().all(|one| one.starts_with("ok ")),
-            "{ok:?}"
-        );
+        assert!(ok.len() == 3 && ok.iter().all(|one| one.starts_with("ok ")), "{ok:?}");
         // No ref leads there any more, but the server still has it.
         up.git(&["reset", "--quiet", "--hard", &commit]);
         report(&repo, &[], 0);
@@ -230,23 +201,15 @@ fn a_commit_is_asked_for_by_its_id() {
         up.git(&["gc", "--quiet", "--prune=now"]);
         let gone = told(&report(&repo, &[], 1));
         let upper = later.to_uppercase();
-        assert!(
-            gone[0].starts_with(&format!("gone {upper}: {url} does not have commit {later}")),
-            "{gone:?}"
-        );
-        assert!(
-            gone[1..].iter().all(|one| one.starts_with("ok ")),
-            "{gone:?}"
-        );
+        assert!(gone[0].starts_with(&format!("gone {upper}: {url} does not have commit {later}")), "{gone:?}");
+        assert!(gone[1..].iter().all(|one| one.starts_with("ok ")), "{gone:?}");
     }
 }
 
 #[test]
 fn a_repository_may_be_gone() {
     for place in places() {
-        let Place {
-            sandbox, url, up, ..
-        } = &place;
+        let Place { sandbox, url, up, .. } = &place;
         let commit = up.id("HEAD");
         let repo = locked(sandbox, &references(url, &["main", &commit]));
         fs::rename(up.path(), sandbox.path("elsewhere")).unwrap();
@@ -254,10 +217,7 @@ fn a_repository_may_be_gone() {
         for one in gone["upstream"].as_array().unwrap() {
             assert_eq!(one["verdict"], "gone", "{one:#}");
             let message = one["message"].as_str().unwrap();
-            assert!(
-                message.starts_with(&format!("could not fetch {url}: ")),
-                "{message}"
-            );
+            assert!(message.starts_with(&format!("could not fetch {url}: ")), "{message}");
         }
         // The cache does not count.
         repo.run(&["lock"]).success();
@@ -287,47 +247,21 @@ fn a_ref_that_was_not_written_is_head() {
     let repo = locked(&place.sandbox, &[format!("{url}//")]);
     assert_eq!(told(&report(&repo, &[], 0)), ["ok base"]);
     up.commit("two");
-    assert_eq!(
-        told(&report(&repo, &[], 0)),
-        ["updated base: `HEAD` moved forward"]
-    );
+    assert_eq!(told(&report(&repo, &[], 0)), ["updated base: `HEAD` moved forward"]);
     // Merges alone are no commits of anybody.
     let [tree, head] = ["HEAD^{tree}", "HEAD"].map(|revision| up.id(revision));
-    let merge = up.git(&[
-        "commit-tree",
-        "-p",
-        &head,
-        "-p",
-        "HEAD^",
-        "-m",
-        "merge",
-        &tree,
-    ]);
+    let merge = up.git(&["commit-tree", "-p", &head, "-p", "HEAD^", "-m", "merge", &tree]);
     up.git(&["reset", "--quiet", "--hard", &merge]);
     repo.run(&["update"]).success();
     repo.commit("updated");
     let tree = up.id("HEAD^{tree}");
-    let merge = up.git(&[
-        "commit-tree",
-        "-p",
-        "HEAD",
-        "-p",
-        "HEAD^",
-        "-m",
-        "merge",
-        &tree,
-    ]);
+    let merge = up.git(&["commit-tree", "-p", "HEAD", "-p", "HEAD^", "-m", "merge", &tree]);
     up.git(&["reset", "--quiet", "--hard", &merge]);
-    ask(&repo, &[])
-        .success()
-        .stdout_has("`HEAD` moved forward by merges alone\n");
+    ask(&repo, &[]).success().stdout_has("`HEAD` moved forward by merges alone\n");
     // An empty repository in the place of the one that was there.
     fs::remove_dir_all(up.path()).unwrap();
     place.sandbox.repo("srv/acme/base");
-    assert_eq!(
-        told(&report(&repo, &[], 1)),
-        ["gone base: the repository has no HEAD: it is empty"]
-    );
+    assert_eq!(told(&report(&repo, &[], 1)), ["gone base: the repository has no HEAD: it is empty"]);
 }
 
 #[test]
@@ -347,22 +281,14 @@ fn a_repository_is_asked_once_for_all_of_its_refs() {
     server.forget();
     let ok = report(&repo, &[], 0);
     assert_eq!(ok["upstream"].as_array().unwrap().len(), 11);
-    let listed = |log: &[String]| {
-        log.iter()
-            .filter(|line| line.contains("/info/refs"))
-            .count()
-    };
+    let listed = |log: &[String]| log.iter().filter(|line| line.contains("/info/refs")).count();
     assert_eq!(listed(&server.log()), 1, "{:?}", server.log());
     // So is what lies between, for both entries that differ in their submodules.
     up.commit("two");
     server.forget();
     let updated = report(&repo, &[], 0);
-    let of_main: Vec<&Value> = updated["upstream"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|one| one["verdict"] == "updated")
-        .collect();
+    let of_main: Vec<&Value> =
+        updated["upstream"].as_array().unwrap().iter().filter(|one| one["verdict"] == "updated").collect();
     assert_eq!(of_main.len(), 2, "{updated:#}");
     assert_eq!(of_main[0]["submodules"], false);
     assert!(of_main[1]["submodules"].is_null());
@@ -376,10 +302,7 @@ fn ids_may_be_longer() {
     let sandbox = Sandbox::new();
     let path = sandbox.path("srv/base");
     fs::create_dir_all(&path).unwrap();
-    sandbox.git(
-        &path,
-        &["init", "--quiet", "-b", "main", "--object-format=sha256"],
-    );
+    sandbox.git(&path, &["init", "--quiet", "-b", "main", "--object-format=sha256"]);
     let up = Repo::new(&sandbox, path);
     up.write("kustomization.yaml", "resources: []\n");
     let commit = up.commit("one");
@@ -388,8 +311,5 @@ fn ids_may_be_longer() {
     let repo = locked(&sandbox, &references(&url, &["main", &commit]));
     assert_eq!(told(&report(&repo, &[], 0)).len(), 2);
     up.commit("two");
-    assert_eq!(
-        told(&report(&repo, &[], 0))[1],
-        "updated main: the branch `main` moved forward"
-    );
+    assert_eq!(told(&report(&repo, &[], 0))[1], "updated main: the branch `main` moved forward");
 }

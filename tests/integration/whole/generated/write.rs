@@ -17,8 +17,7 @@ const OWNER: &str = "acme";
 const DEPTH: usize = 3;
 
 const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map-NUMBER}\n";
-const MERGE: &str =
-    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: BASE}\ndata:\n  mergedNUMBER: 'yes'\n";
+const MERGE: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: BASE}\ndata:\n  mergedNUMBER: 'yes'\n";
 const JSON6902: &str = "[{\"op\": \"add\", \"path\": \"/data/jsonNUMBER\", \"value\": \"yes\"}]\n";
 const REPLACEMENT: &str = "source: {kind: ConfigMap, name: BASE, fieldPath: metadata.name}\ntargets:\n- select: {kind: ConfigMap, name: BASE}\n  fieldPaths: [data.replacedNUMBER]\n  options: {create: true}\n";
 const PATCH: &str = "- op: add\n  path: /metadata/annotations\n  value: {patched: nNUMBER}\n";
@@ -48,13 +47,8 @@ const FILES: [(&str, &str); 15] = [
 ];
 
 /// Lists of plugin configurations, some twice as often as others, and what their plugins name.
-const PLUGINS: [(&str, &[(&str, &str)]); 5] = [
-    GENERATORS,
-    GENERATORS,
-    TRANSFORMERS,
-    TRANSFORMERS,
-    ("validators", &[("PatchTransformer.path", PATCH)]),
-];
+const PLUGINS: [(&str, &[(&str, &str)]); 5] =
+    [GENERATORS, GENERATORS, TRANSFORMERS, TRANSFORMERS, ("validators", &[("PatchTransformer.path", PATCH)])];
 const GENERATORS: (&str, &[(&str, &str)]) = (
     "generators",
     &[
@@ -78,20 +72,8 @@ const TRANSFORMERS: (&str, &[(&str, &str)]) = (
     ],
 );
 
-const DIRECTORIES: [&str; 12] = [
-    "",
-    "",
-    "files",
-    "mit leer",
-    "ünï",
-    "a'b",
-    "x [1]",
-    "#hash & co",
-    "localized",
-    "a.git",
-    "_git",
-    "c:d",
-];
+const DIRECTORIES: [&str; 12] =
+    ["", "", "files", "mit leer", "ünï", "a'b", "x [1]", "#hash & co", "localized", "a.git", "_git", "c:d"];
 const NAMES: [&str; 23] = [
     "data.txt",
     "a b.yaml",
@@ -152,15 +134,10 @@ const HTTP_NAMES: [&str; 14] = [
     "con.yaml",
     "trailing.",
 ];
-const REMOTE_NAMES: [&str; 12] = [
-    "app", "x+y", "v1.2", "~r", "x_y", "Base", "base", "BASE", "a,b", "a'b", "aux", "x@y",
-];
+const REMOTE_NAMES: [&str; 12] =
+    ["app", "x+y", "v1.2", "~r", "x_y", "Base", "base", "BASE", "a,b", "a'b", "aux", "x@y"];
 
-const HOSTS: [&str; 3] = [
-    "files.example.com",
-    "files.example.com:8443",
-    "raw.example.org",
-];
+const HOSTS: [&str; 3] = ["files.example.com", "files.example.com:8443", "raw.example.org"];
 const QUERIES: [&str; 6] = ["", "", "", "?one", "?two", "?x&y"];
 const VERSIONS: [&str; 8] = [
     "?ref=v1",
@@ -194,13 +171,8 @@ impl Trees {
         let world = World::new();
         let base = format!("file://{}/", world.sandbox.path("upstream").display());
         world.sandbox.pretend("git@github.com:", &base);
-        let upstreams =
-            (0..REPOSITORIES).map(|number| world.upstream(&format!("{OWNER}/r{number}.git")));
-        Trees {
-            upstreams: upstreams.collect(),
-            served: BTreeMap::new(),
-            world,
-        }
+        let upstreams = (0..REPOSITORIES).map(|number| world.upstream(&format!("{OWNER}/r{number}.git")));
+        Trees { upstreams: upstreams.collect(), served: BTreeMap::new(), world }
     }
 
     pub(super) fn repo(&self, place: Place) -> &Repo {
@@ -212,9 +184,7 @@ impl Trees {
 
     /// Returns all places.
     pub(super) fn places() -> impl Iterator<Item = Place> {
-        [Place::Work]
-            .into_iter()
-            .chain((0..REPOSITORIES).map(Place::Upstream))
+        [Place::Work].into_iter().chain((0..REPOSITORIES).map(Place::Upstream))
     }
 
     /// Commits what was written.
@@ -263,11 +233,7 @@ impl Writer<'_> {
         }
         let target = join(&directory, "target");
         self.root(Place::Work, &target, DEPTH, json!({}));
-        Written {
-            target,
-            scope: self.tree,
-            covered: self.covered,
-        }
+        Written { target, scope: self.tree, covered: self.covered }
     }
 
     fn next(&mut self) -> usize {
@@ -286,12 +252,7 @@ impl Writer<'_> {
     /// Writes a kustomization that begins with these fields, and all that it names.
     fn root(&mut self, place: Place, directory: &str, depth: usize, fields: Value) {
         let number = self.next();
-        let mut root = Root {
-            place,
-            directory: directory.to_owned(),
-            number,
-            fields,
-        };
+        let mut root = Root { place, directory: directory.to_owned(), number, fields };
         let objects = format!(
             "{}data: {{own: 'yes'}}\n---\n{}",
             config_map(&format!("base-{number}")),
@@ -459,13 +420,7 @@ impl Writer<'_> {
     }
 
     fn root_field(&mut self, root: &mut Root, depth: usize) {
-        let fields = [
-            "resources",
-            "components",
-            "bases",
-            "resources",
-            "components",
-        ];
+        let fields = ["resources", "components", "bases", "resources", "components"];
         let field = self.random.one_of(&fields);
         let (place, directory, text, how) = self.room(root);
         let beginning = match field {

@@ -24,10 +24,7 @@ impl Root {
     fn random(random: &mut Random, named: &str) -> Root {
         let mut root = Root {
             resources: vec!["cm.yaml".to_owned()],
-            files: vec![(
-                "cm.yaml",
-                "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm}\n",
-            )],
+            files: vec![("cm.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm}\n")],
             ..Root::default()
         };
         if !named.is_empty() {
@@ -49,16 +46,10 @@ impl Root {
     fn add(&mut self, what: usize) {
         let function = |spec: &str| format!("{{container: {{image: 'example.com/fn{spec}}}}}");
         match what {
-            0 => self
-                .charts
-                .push("{name: far, repo: https://charts.example.com/stable, version: 1.2.3}"),
-            1 => self
-                .charts
-                .push("{name: oci, repo: oci://charts.example.com/stable, version: 1.2.3}"),
+            0 => self.charts.push("{name: far, repo: https://charts.example.com/stable, version: 1.2.3}"),
+            1 => self.charts.push("{name: oci, repo: oci://charts.example.com/stable, version: 1.2.3}"),
             2 => self.functions.push(function(":v1'")),
-            3 => self
-                .functions
-                .push(function(&format!("{DIGEST}', network: true"))),
+            3 => self.functions.push(function(&format!("{DIGEST}', network: true"))),
             4..8 => {
                 self.charts.push("{name: near}");
                 self.files.extend([
@@ -67,9 +58,7 @@ impl Root {
                 ]);
             }
             8..12 => self.functions.push(function(&format!("{DIGEST}'"))),
-            12..20 => self
-                .resources
-                .push("https://files.example.com/a.yaml".to_owned()),
+            12..20 => self.resources.push("https://files.example.com/a.yaml".to_owned()),
             _ => {}
         }
     }
@@ -126,10 +115,7 @@ fn passes(work: &Repo, branch: &str, paths: &[&str]) -> bool {
     let verify = [&["verify", branch, "--"][..], paths].concat();
     [check, verify].iter().all(|arguments| {
         let output = work.run(arguments);
-        assert!(
-            (0..=1).contains(&output.status),
-            "{arguments:?}: {output:?}"
-        );
+        assert!((0..=1).contains(&output.status), "{arguments:?}: {output:?}");
         output.status == 0
     })
 }
@@ -147,12 +133,7 @@ fn a_branch_that_passes_builds_without_reaching_out() {
         let work = &world.work;
         for (branch, arguments, root, paths) in [
             ("localized/main", &["branch"][..], "over", &[][..]),
-            (
-                "localized/copy",
-                &["over", "out", "--scope=.", "--branch=localized/copy"],
-                "out/over",
-                &["out"],
-            ),
+            ("localized/copy", &["over", "out", "--scope=.", "--branch=localized/copy"], "out/over", &["out"]),
         ] {
             let output = work.run(&[arguments, &["--no-verify"]].concat());
             // What `check` refuses is not localized.
@@ -176,8 +157,5 @@ fn a_branch_that_passes_builds_without_reaching_out() {
     }
     println!("pass, reach, refused for nothing: {counts:?}");
     let [passed, reaching, needless] = counts;
-    assert!(
-        passed > WORLDS / 2 && reaching > WORLDS / 2 && needless == 0,
-        "{counts:?}"
-    );
+    assert!(passed > WORLDS / 2 && reaching > WORLDS / 2 && needless == 0, "{counts:?}");
 }

@@ -21,15 +21,9 @@ type Way = (&'static str, &'static [&'static str]);
 
 /// At night in the first four, one after the other; else in the last two: plain, and all together.
 pub(super) const WAYS: [Way; 5] = [
-    (
-        "unrestricted",
-        &["--load-restrictor", "LoadRestrictionsNone"],
-    ),
+    ("unrestricted", &["--load-restrictor", "LoadRestrictionsNone"]),
     ("helm", &["--enable-helm"]),
-    (
-        "plugins",
-        &["--enable-alpha-plugins", "--enable-exec", "--network"],
-    ),
+    ("plugins", &["--enable-alpha-plugins", "--enable-exec", "--network"]),
     ("plain", &[]),
     (
         "all",
@@ -151,12 +145,7 @@ impl Judge {
         result
     }
 
-    fn judge_commit<'a>(
-        &self,
-        worker: &Worker,
-        variants: &'a [Variant],
-        config: &str,
-    ) -> Vec<Verdict<'a>> {
+    fn judge_commit<'a>(&self, worker: &Worker, variants: &'a [Variant], config: &str) -> Vec<Verdict<'a>> {
         let number = self.repositories.fetch_add(1, Ordering::Relaxed);
         let repo = self.sandbox.repo(&format!("repository-{number}"));
         if !config.is_empty() {
@@ -164,11 +153,8 @@ impl Judge {
         }
         let url = worker.server.url();
         let loopback = url.trim_start_matches("http://").trim_end_matches('/');
-        let (below, commands) = if self.listed {
-            ("/localized-files/x", &[CHECK_HEAD, VERIFY_HEAD][..])
-        } else {
-            ("", &[CHECK_HEAD][..])
-        };
+        let (below, commands) =
+            if self.listed { ("/localized-files/x", &[CHECK_HEAD, VERIFY_HEAD][..]) } else { ("", &[CHECK_HEAD][..]) };
         for (index, variant) in variants.iter().enumerate() {
             let place = format!("{}{below}", directory(index));
             variant.write(&repo, &place, loopback);
@@ -178,9 +164,7 @@ impl Judge {
         }
         repo.commit("variants");
         let judged = commands.iter();
-        let mut judged: Vec<_> = judged
-            .map(|command| judged_by(&self.sandbox, &repo, command))
-            .collect();
+        let mut judged: Vec<_> = judged.map(|command| judged_by(&self.sandbox, &repo, command)).collect();
         // As everybody gets it, with what `.gitattributes` does to it.
         let checkout = format!("checkout-{number}");
         let checkout = self.sandbox.clone_of(&repo, &checkout);
@@ -189,9 +173,7 @@ impl Judge {
             let said = judged.iter_mut();
             let mut verdict = Verdict {
                 variant,
-                said: said
-                    .map(|said| said.remove(&directory(index)).unwrap_or_default())
-                    .collect(),
+                said: said.map(|said| said.remove(&directory(index)).unwrap_or_default()).collect(),
                 is_built: false,
                 reached: Vec::new(),
             };
@@ -210,25 +192,14 @@ impl Judge {
 
     /// Returns what the builds of a root of this checkout reach; of one that is refused, what the first reaches that
     /// reaches anything.
-    pub(super) fn reached(
-        &self,
-        checkout: &Path,
-        root: &str,
-        passes: bool,
-    ) -> Vec<(&'static str, String)> {
+    pub(super) fn reached(&self, checkout: &Path, root: &str, passes: bool) -> Vec<(&'static str, String)> {
         let root = checkout.join(root);
         self.with_worker(|worker| self.build(worker, checkout, &root, passes))
     }
 
     /// Builds a root in every way; files within `within` are its own. Of one that the check refuses it is enough to
     /// know that it reaches out in one.
-    fn build(
-        &self,
-        worker: &Worker,
-        within: &Path,
-        root: &Path,
-        passes: bool,
-    ) -> Vec<(&'static str, String)> {
+    fn build(&self, worker: &Worker, within: &Path, root: &Path, passes: bool) -> Vec<(&'static str, String)> {
         let mut reached = Vec::new();
         for (way, arguments) in self.ways {
             let what = self.build_in(worker, within, root, arguments);
@@ -241,13 +212,7 @@ impl Judge {
     }
 
     /// Returns what one build called or asked for.
-    fn build_in(
-        &self,
-        worker: &Worker,
-        within: &Path,
-        root: &Path,
-        arguments: &[&str],
-    ) -> Vec<String> {
+    fn build_in(&self, worker: &Worker, within: &Path, root: &Path, arguments: &[&str]) -> Vec<String> {
         let log = worker.directory.join("log");
         let messages = worker.directory.join("stderr");
         fs::write(&log, "").unwrap();
@@ -274,10 +239,8 @@ impl Judge {
         run(command);
         let temporary = worker.directory.join("tmp");
         let calls = call::read(&log).into_iter();
-        let mut reached: Vec<String> = calls
-            .filter(|call| !call::is_hermetic(call, within, &temporary))
-            .map(|call| call.join(" "))
-            .collect();
+        let mut reached: Vec<String> =
+            calls.filter(|call| !call::is_hermetic(call, within, &temporary)).map(|call| call.join(" ")).collect();
         let asked = worker.server.requests().into_iter();
         reached.extend(asked.map(|asked| format!("{} {}", asked.method, asked.url())));
         // What the server cannot see, because it went straight to another address.
@@ -308,11 +271,7 @@ const CHECK_HEAD: &[&str] = &["check", "--rev", "HEAD"];
 const VERIFY_HEAD: &[&str] = &["verify", "HEAD"];
 
 /// Judges the commit. Returns what was found by directory, and whether it fails.
-fn judged_by(
-    sandbox: &Sandbox,
-    repo: &Repo,
-    arguments: &[&str],
-) -> BTreeMap<String, Vec<(bool, String)>> {
+fn judged_by(sandbox: &Sandbox, repo: &Repo, arguments: &[&str]) -> BTreeMap<String, Vec<(bool, String)>> {
     let mut command = sandbox.command(program(), repo.path());
     command.args(arguments).args(["--format", "json"]);
     let output = Running::start(&mut command).wait();
@@ -323,10 +282,7 @@ fn judged_by(
     let mut status = 0;
     let mut add = |path: &str, fails: bool, what: String| {
         let (directory, _) = path.split_once('/').unwrap_or((path, ""));
-        found
-            .entry(directory.to_owned())
-            .or_default()
-            .push((fails, what));
+        found.entry(directory.to_owned()).or_default().push((fails, what));
     };
     for difference in report["differences"].as_array().into_iter().flatten() {
         let text = |key: &str| difference[key].as_str().unwrap_or_default();

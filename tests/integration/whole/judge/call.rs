@@ -40,9 +40,7 @@ pub(super) fn put_programs(directory: &Path) {
 pub(super) fn read(log: &Path) -> Vec<Vec<String>> {
     let bytes = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    text.split_terminator(RECORD)
-        .map(|call| call.split(UNIT).map(str::to_owned).collect())
-        .collect()
+    text.split_terminator(RECORD).map(|call| call.split(UNIT).map(str::to_owned).collect()).collect()
 }
 
 /// Returns whether a call is one that a hermetic build makes: helm renders a chart that is there, and docker runs an
@@ -58,20 +56,9 @@ pub(super) fn is_hermetic(call: &[String], root: &Path, temporary: &Path) -> boo
 }
 
 fn is_rendering(words: &[&str], root: &Path, temporary: &Path) -> bool {
-    const SWITCHES: [&str; 6] = [
-        "--generate-name",
-        "--include-crds",
-        "--skip-tests",
-        "--no-hooks",
-        "--debug",
-        "--devel",
-    ];
-    const OPTIONS: [&str; 4] = [
-        "--namespace",
-        "--name-template",
-        "--api-versions",
-        "--kube-version",
-    ];
+    const SWITCHES: [&str; 6] =
+        ["--generate-name", "--include-crds", "--skip-tests", "--no-hooks", "--debug", "--devel"];
+    const OPTIONS: [&str; 4] = ["--namespace", "--name-template", "--api-versions", "--kube-version"];
     let mut names = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -119,20 +106,17 @@ fn is_contained(mut words: &[&str], root: &Path) -> bool {
 }
 
 fn is_pinned(image: &str) -> bool {
-    image.split_once("@sha256:").is_some_and(|(name, digest)| {
-        !name.is_empty() && !name.starts_with('-') && digest.len() == 64
-    })
+    image
+        .split_once("@sha256:")
+        .is_some_and(|(name, digest)| !name.is_empty() && !name.starts_with('-') && digest.len() == 64)
 }
 
 /// Returns whether a mount is one of a file or directory below the root, and nothing else.
 fn is_below(mount: &str, root: &Path) -> bool {
     let parts: Vec<&str> = mount.split(',').collect();
-    let (["type=bind", source, target] | ["type=bind", source, target, "readonly"]) = &parts[..]
-    else {
+    let (["type=bind", source, target] | ["type=bind", source, target, "readonly"]) = &parts[..] else {
         return false;
     };
-    let real = source
-        .strip_prefix("source=")
-        .and_then(|source| Path::new(source).canonicalize().ok());
+    let real = source.strip_prefix("source=").and_then(|source| Path::new(source).canonicalize().ok());
     target.starts_with("target=") && real.is_some_and(|real| real.starts_with(root))
 }

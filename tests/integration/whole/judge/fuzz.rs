@@ -63,13 +63,13 @@ const SPECS: [&str; 2] = ["exec.path", "container.image"];
 
 /// What may break a text anywhere.
 const PIECES: [&str; 24] = [
-    "\n", "\r", "\t", " ", "- ", ": ", "[", "{", "}", "\"", "'", "\\", " #", "*a", "<<: ", "? ",
-    "! ", "|\n", "---\n", "...\n", "\u{85}", "\u{a0}", "\u{2028}", "\u{feff}",
+    "\n", "\r", "\t", " ", "- ", ": ", "[", "{", "}", "\"", "'", "\\", " #", "*a", "<<: ", "? ", "! ", "|\n", "---\n",
+    "...\n", "\u{85}", "\u{a0}", "\u{2028}", "\u{feff}",
 ];
 
 fn numbers() -> Range<usize> {
-    let asked = env::var("KUSTOMIZE_LOCALIZE_FUZZ")
-        .unwrap_or_else(|_| if full() { "20000" } else { "2000" }.to_owned());
+    let asked =
+        env::var("KUSTOMIZE_LOCALIZE_FUZZ").unwrap_or_else(|_| if full() { "20000" } else { "2000" }.to_owned());
     let (first, count) = asked.split_once('+').unwrap_or(("0", &asked));
     let first: usize = first.parse().unwrap();
     first..first + count.parse::<usize>().unwrap()
@@ -163,9 +163,7 @@ fn variant(number: usize) -> Variant {
         let plain = |entry: &str| Writer::plain().write(&Yaml::from(&of(entry)));
         match random.below(4) {
             0 => named(plain("p.yaml")).with("p.yaml", &stream),
-            1 => named(plain("p"))
-                .with("p/kustomization.yaml", "resources: [p.yaml]\n")
-                .with("p/p.yaml", &stream),
+            1 => named(plain("p")).with("p/kustomization.yaml", "resources: [p.yaml]\n").with("p/p.yaml", &stream),
             2 => {
                 let written = written(random, &of(&stream));
                 named(broken(random, written))
@@ -176,9 +174,7 @@ fn variant(number: usize) -> Variant {
     match random.below(4) {
         // What lies at the path of a URL hides nothing.
         0 if !url.starts_with("http") => variant.with(url, "kind: X\n"),
-        1 if !url.starts_with("http") => {
-            variant.with(format!("{url}/kustomization.yaml"), "namePrefix: a-\n")
-        }
+        1 if !url.starts_with("http") => variant.with(format!("{url}/kustomization.yaml"), "namePrefix: a-\n"),
         _ => variant,
     }
 }
@@ -196,15 +192,8 @@ fn nothing_random_slips_past_the_gate() {
     let verdicts = judge.judge(&variants, "");
     let passing = verdicts.iter().filter(|verdict| verdict.passes()).count();
     let built: Vec<_> = verdicts.iter().filter(|verdict| verdict.is_built).collect();
-    let reaching = built
-        .iter()
-        .filter(|verdict| !verdict.reached.is_empty())
-        .count();
-    println!(
-        "{passing} of {} pass the check; {reaching} of {} that were built reach out",
-        verdicts.len(),
-        built.len()
-    );
+    let reaching = built.iter().filter(|verdict| !verdict.reached.is_empty()).count();
+    println!("{passing} of {} pass the check; {reaching} of {} that were built reach out", verdicts.len(), built.len());
     assert_no_holes(&verdicts);
     // What asks for nothing anyway proves nothing.
     let refused = built.iter().filter(|verdict| !verdict.passes()).count();

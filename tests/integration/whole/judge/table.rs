@@ -54,9 +54,7 @@ fn listed(class: &'static str, name: &str, list: &str, place: &str, stream: &str
     let named = "resources: [p.yaml]\n";
     match place {
         "literal" | "quoted" => variant,
-        "directory" => variant
-            .with("plugins/kustomization.yaml", named)
-            .with("plugins/p.yaml", stream),
+        "directory" => variant.with("plugins/kustomization.yaml", named).with("plugins/p.yaml", stream),
         "component" => variant
             .with("plugins/kustomization.yaml", "resources: [../more]\n")
             .with("more/kustomization.yaml", named)

@@ -21,21 +21,13 @@ pub(super) struct Variant {
 impl Variant {
     /// A root with this kustomization. `{loopback}` in it is the address of a server that writes down what it was asked
     /// for.
-    pub(super) fn new(
-        class: &'static str,
-        name: impl Into<String>,
-        kustomization: impl AsRef<[u8]>,
-    ) -> Variant {
+    pub(super) fn new(class: &'static str, name: impl Into<String>, kustomization: impl AsRef<[u8]>) -> Variant {
         Variant::bare(class, name).with("kustomization.yaml", kustomization)
     }
 
     /// A root without a kustomization.
     pub(super) fn bare(class: &'static str, name: impl Into<String>) -> Variant {
-        let variant = Variant {
-            class,
-            name: name.into(),
-            files: MemoryTree::default(),
-        };
+        let variant = Variant { class, name: name.into(), files: MemoryTree::default() };
         variant.with("cm.yaml", RESOURCE)
     }
 
@@ -59,8 +51,7 @@ impl Variant {
 
     /// Adds a chart that is there.
     pub(super) fn chart(self, place: &str) -> Variant {
-        self.with(format!("{place}/Chart.yaml"), "name: web\nversion: 1.2.3\n")
-            .with(format!("{place}/values.yaml"), "")
+        self.with(format!("{place}/Chart.yaml"), "name: web\nversion: 1.2.3\n").with(format!("{place}/values.yaml"), "")
     }
 
     /// Puts everything into a directory of a repository.

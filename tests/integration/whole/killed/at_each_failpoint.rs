@@ -93,13 +93,7 @@ fn the_repository_on_a_branch_again() {
 fn a_new_worktree() {
     play(
         &Stage::new(WORKTREE),
-        &[
-            COMMIT,
-            "make the worktree",
-            "move the ref",
-            "check out the branch in the worktree",
-            "finish the worktree",
-        ],
+        &[COMMIT, "make the worktree", "move the ref", "check out the branch in the worktree", "finish the worktree"],
     );
 }
 
@@ -200,14 +194,7 @@ fn the_working_tree_again() {
 
 #[test]
 fn a_directory_on_disk() {
-    play(
-        &Stage::new(DISK),
-        &[
-            "make NEW_DIR beside its place",
-            "write a file of NEW_DIR",
-            "move NEW_DIR to its place",
-        ],
-    );
+    play(&Stage::new(DISK), &["make NEW_DIR beside its place", "write a file of NEW_DIR", "move NEW_DIR to its place"]);
     let changes = "let NEW_DIR change places with the old one";
     play(&Stage::again(DISK), &[changes]);
 }
@@ -232,10 +219,7 @@ fn builds() {
     let stage = Stage::of(project, &OVERLAY);
     let effects = stage.undisturbed();
     let temporary = |name: &str| name.ends_with("temporary directory");
-    let builds = (1..)
-        .zip(&effects)
-        .filter(|(_, name)| temporary(name))
-        .skip(1);
+    let builds = (1..).zip(&effects).filter(|(_, name)| temporary(name)).skip(1);
     assert!(builds.clone().count() >= 2, "{effects:?}");
     for (number, name) in builds {
         end_at(&stage, number, name);

@@ -58,14 +58,7 @@ fn fsck(project: &Project) {
 #[track_caller]
 fn is_linear(project: &Project, commits: usize) {
     let work = &project.work;
-    let log = work.git(&[
-        "log",
-        "--first-parent",
-        "--format=%H",
-        BRANCH,
-        "--not",
-        "main",
-    ]);
+    let log = work.git(&["log", "--first-parent", "--format=%H", BRANCH, "--not", "main"]);
     let reflog = work.git(&["reflog", "show", "--format=%H", BRANCH]);
     assert_eq!(log, reflog);
     assert_eq!(log.lines().count(), commits);
@@ -97,9 +90,7 @@ fn copies_into_directories_of_their_own() {
         let project = project();
         let names: Vec<String> = (0..many).map(|number| format!("copy-{number}")).collect();
         let runs = names.iter();
-        let runs: Vec<Vec<&str>> = runs
-            .map(|name| [&COPY[..1], &[name], &COPY[1..]].concat())
-            .collect();
+        let runs: Vec<Vec<&str>> = runs.map(|name| [&COPY[..1], &[name], &COPY[1..]].concat()).collect();
         all(&project, &runs, false, &[MOVED]);
         is_linear(&project, many);
         cache_holds(&project, 1);
@@ -168,22 +159,14 @@ fn a_worktree() {
 #[test]
 fn a_worktree_each() {
     let project = project();
-    let places = [
-        "../deployed-0",
-        "../deployed-1",
-        "../deployed-2",
-        "../deployed-3",
-    ];
+    let places = ["../deployed-0", "../deployed-1", "../deployed-2", "../deployed-3"];
     let run = |place| [IN_PLACE, &["--worktree", place]].concat();
     let outputs = meet(&project, &places.map(run), false);
     let done = outputs.iter().filter(|output| output.status == 0).count();
     assert_eq!(done, 1, "{outputs:?}");
     for output in outputs.iter().filter(|output| output.status != 0) {
         let said = [MOVED, "branch `localized/main` is checked out at `"];
-        assert!(
-            said.iter().any(|said| output.stderr.contains(said)),
-            "{output:?}"
-        );
+        assert!(said.iter().any(|said| output.stderr.contains(said)), "{output:?}");
     }
     // Nothing is left of the others'.
     let there = |place: &&&str| project.work.path().join(place).exists();
@@ -263,18 +246,11 @@ fn a_lock_that_another_run_has_written_is_not_written_over() {
     project.work.run(&of("example/overlay")).success();
     let first = files(project.work.path());
     fs::write(&go, "").unwrap();
-    running
-        .wait()
-        .fails(2)
-        .stderr_has("`kustomize-localize.lock` was changed by another process")
-        .stderr_has(AGAIN);
+    running.wait().fails(2).stderr_has("`kustomize-localize.lock` was changed by another process").stderr_has(AGAIN);
     assert!(files(project.work.path()) == first);
     project.work.run(&of("slow")).success();
     let lock = project.work.read("kustomize-localize.lock");
-    assert!(
-        lock.contains("ssh://") && lock.contains("https://example.com/"),
-        "{lock}"
-    );
+    assert!(lock.contains("ssh://") && lock.contains("https://example.com/"), "{lock}");
 }
 
 /// Asserts that no run has left anything at the top of the working tree.

@@ -20,16 +20,11 @@ fn play(stage: &Stage, seed: &str) {
     let turns = if full() { 30 } else { 5 };
     let (mut ended, mut done) = (0_u32, 0);
     while ended < turns {
-        assert!(
-            done < 10 * turns,
-            "{done} runs were done before their moment"
-        );
+        assert!(done < 10 * turns, "{done} runs were done before their moment");
         stage.reset();
         // Whatever it starts holds its output open: it is waited for, and has done what it can.
         let mut command = stage.sandbox().command("sh", stage.project.work.path());
-        command
-            .args(["-c", "exec \"$0\" \"$@\" 3>&1", PROGRAM])
-            .args(stage.args);
+        command.args(["-c", "exec \"$0\" \"$@\" 3>&1", PROGRAM]).args(stage.args);
         let start = Instant::now();
         let running = Running::start(&mut command);
         let delay = duration.mul_f64(random.fraction());

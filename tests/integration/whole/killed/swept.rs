@@ -20,8 +20,7 @@ fn files_of_others_stay() {
     // Very old.
     for name in [".kustomize-localize-file", "kustomize-localize-mine"] {
         let file = fs::File::open(top.join(name)).unwrap();
-        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1))
-            .unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1)).unwrap();
     }
     stage.run().success();
     assert!(top.join(".kustomize-localize-file").is_file());
@@ -60,9 +59,7 @@ fn a_run_that_fetches_cleans_the_whole_cache() {
     end_at(&stage, "fetch");
     let left = stage.temporary();
     assert_eq!(left.len(), 1, "{left:?}");
-    let other = stage
-        .sandbox()
-        .path("cache/git-kustomize-localize/git/0123/fetching-dead00");
+    let other = stage.sandbox().path("cache/git-kustomize-localize/git/0123/fetching-dead00");
     fs::create_dir_all(&other).unwrap();
     stage.run().success();
     assert_eq!(stage.temporary(), [""; 0]);
@@ -72,10 +69,7 @@ fn a_run_that_fetches_cleans_the_whole_cache() {
     stage.run().success();
     assert_eq!(stage.temporary(), [""; 0]);
     let git = stage.sandbox().path("cache/git-kustomize-localize/git");
-    let whole = git
-        .read_dir()
-        .unwrap()
-        .flat_map(|of_url| of_url.unwrap().path().read_dir().unwrap());
+    let whole = git.read_dir().unwrap().flat_map(|of_url| of_url.unwrap().path().read_dir().unwrap());
     assert_eq!(whole.count(), 2);
 }
 
@@ -93,9 +87,7 @@ fn outputs_that_differ_are_the_users() {
             kustomize.program().display()
         ),
     );
-    project
-        .sandbox
-        .set("KUSTOMIZE", project.sandbox.path("bin/kustomize"));
+    project.sandbox.set("KUSTOMIZE", project.sandbox.path("bin/kustomize"));
     // For each repository only the last.
     for _ in 0..2 {
         project.overlay(&[]).fails(1).stdout_has("both outputs: ");

@@ -134,12 +134,9 @@ impl Case {
         let directory = sandbox.path("work").join(&self.directory);
         let mut tree = Tree::read(&directory.join(self.into.as_deref().unwrap_or_default()));
         if self.into.is_none() {
-            tree.files
-                .retain(|path, _| !before.files.contains_key(path));
-            tree.links
-                .retain(|path, _| !before.links.contains_key(path));
-            tree.executables
-                .retain(|path| !before.executables.contains(path));
+            tree.files.retain(|path, _| !before.files.contains_key(path));
+            tree.links.retain(|path, _| !before.links.contains_key(path));
+            tree.executables.retain(|path| !before.executables.contains(path));
         }
         tree
     }
@@ -150,10 +147,7 @@ impl Case {
         assert!(!shows.is_empty(), "{}", self.path.display());
         let mut exact = Tree::read(&self.path("ours"));
         exact.name_work(&sandbox.path("work"));
-        let is_same = exact.files.is_empty()
-            && ours.absent.is_empty()
-            && ours.executables.is_empty()
-            && !ours.refused;
+        let is_same = exact.files.is_empty() && ours.absent.is_empty() && ours.executables.is_empty() && !ours.refused;
         let has_reason = !ours.reason.is_empty();
         assert!(is_same || has_reason, "no reason to differ: {shows}");
         let recorded = self.path("expected");
@@ -182,8 +176,7 @@ impl Extra {
     /// Adds these files, links and modes.
     pub(super) fn add_to(&self, tree: &mut Tree) {
         let files = self.write.iter();
-        tree.files
-            .extend(files.map(|(path, text)| (path.clone(), text.clone().into_bytes())));
+        tree.files.extend(files.map(|(path, text)| (path.clone(), text.clone().into_bytes())));
         tree.links.extend(self.links.clone());
         tree.executables.extend(self.executables.clone());
     }
@@ -263,8 +256,7 @@ impl Tree {
         let mut tree = self.clone();
         tree.files.retain(|path, bytes| {
             let name = path.rsplit('/').next().unwrap_or(path);
-            let attributes = name == ".gitattributes"
-                && bytes == b"* -text -filter -ident -working-tree-encoding\n";
+            let attributes = name == ".gitattributes" && bytes == b"* -text -filter -ident -working-tree-encoding\n";
             name != "kustomize-localize.lock" && !attributes
         });
         tree
@@ -285,7 +277,6 @@ impl fmt::Debug for Tree {
 
 /// Reads one of our files, which must be readable.
 pub(super) fn read_yaml<T: for<'de> Deserialize<'de>>(path: &Path) -> T {
-    let text = fs::read_to_string(path)
-        .unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()));
+    let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()));
     serde_yaml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }

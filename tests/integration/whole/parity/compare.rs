@@ -25,11 +25,7 @@ pub(super) fn differences(theirs: &Tree, exact: &BTreeSet<String>, ours: &Tree) 
         if given == expected {
             continue;
         }
-        let base = if is_kustomization(path) {
-            Some(parent(path))
-        } else {
-            plugins.get(path).map(String::as_str)
-        };
+        let base = if is_kustomization(path) { Some(parent(path)) } else { plugins.get(path).map(String::as_str) };
         let reason = match base.filter(|_| !exact.contains(path)) {
             None => "other bytes".to_owned(),
             Some(base) => match same_documents(expected, given, base) {
@@ -38,17 +34,13 @@ pub(super) fn differences(theirs: &Tree, exact: &BTreeSet<String>, ours: &Tree) 
             },
         };
         let [expected, given] = [expected, given].map(|bytes| String::from_utf8_lossy(bytes));
-        differences.push(format!(
-            "{path}: {reason}\n--- expected\n{expected}\n--- ours\n{given}"
-        ));
+        differences.push(format!("{path}: {reason}\n--- expected\n{expected}\n--- ours\n{given}"));
     }
     let paths = ours.files.keys();
     let more = paths.filter(|path| !theirs.files.contains_key(*path));
     differences.extend(more.map(|path| format!("{path} is too much")));
     for (path, target) in &ours.links {
-        differences.push(format!(
-            "{path} is a link to {target}, and a copy has no links"
-        ));
+        differences.push(format!("{path} is a link to {target}, and a copy has no links"));
     }
     differences
 }
@@ -135,13 +127,9 @@ fn same_place(theirs: &str, ours: &str, base: &str) -> bool {
 
 /// Returns whether two scalars hold the same plugin configurations.
 fn same_inline(theirs: &str, ours: &str, base: &str) -> bool {
-    let is_inline = |text: &str| {
-        documents(text.as_bytes())
-            .is_ok_and(|all| !all.is_empty() && all.iter().all(Value::is_mapping))
-    };
-    is_inline(theirs)
-        && is_inline(ours)
-        && same_documents(theirs.as_bytes(), ours.as_bytes(), base).is_ok()
+    let is_inline =
+        |text: &str| documents(text.as_bytes()).is_ok_and(|all| !all.is_empty() && all.iter().all(Value::is_mapping));
+    is_inline(theirs) && is_inline(ours) && same_documents(theirs.as_bytes(), ours.as_bytes(), base).is_ok()
 }
 
 /// Returns where a relative path from `base` leads, without `.`, `//` and `a/..`; nothing if it is not a relative path.
@@ -199,16 +187,8 @@ fn values_are_compared_and_their_spelling_is_not() {
         ("\"x\"", "true", "document[0].namePrefix"),
         ("kind: A", "kind: B", "document[0].generators[0]"),
         ("namePrefix", "nameSuffix", "document[0].namePrefix"),
-        (
-            "# comment\nresources",
-            "bases: [c]\nresources",
-            "document[0] has",
-        ),
-        (
-            "kind: A\n",
-            "kind: A\n  ---\n  a: b\n",
-            "document[0].generators[0]",
-        ),
+        ("# comment\nresources", "bases: [c]\nresources", "document[0] has"),
+        ("kind: A\n", "kind: A\n  ---\n  a: b\n", "document[0].generators[0]"),
     ] {
         let text = str::from_utf8(same).unwrap();
         assert!(text.contains(old), "{old}");
@@ -220,13 +200,8 @@ fn values_are_compared_and_their_spelling_is_not() {
 #[test]
 fn files_are_compared_by_their_kind() {
     let tree = |files: &[(&str, &str)]| {
-        let files = files
-            .iter()
-            .map(|(path, text)| (path.to_string(), text.as_bytes().to_vec()));
-        Tree {
-            files: files.collect(),
-            ..Tree::default()
-        }
+        let files = files.iter().map(|(path, text)| (path.to_string(), text.as_bytes().to_vec()));
+        Tree { files: files.collect(), ..Tree::default() }
     };
     let theirs = tree(&[
         ("a/kustomization.yaml", "transformers: [../plugin.yaml]\n"),
@@ -234,10 +209,7 @@ fn files_are_compared_by_their_kind() {
         ("pod.yaml", "kind: Pod\n"),
     ]);
     let ours = tree(&[
-        (
-            "a/kustomization.yaml",
-            "transformers:\n- ./../plugin.yaml\n",
-        ),
+        ("a/kustomization.yaml", "transformers:\n- ./../plugin.yaml\n"),
         ("plugin.yaml", "kind: P # comment\n"),
         ("pod.yaml", "kind: Pod\n"),
     ]);
@@ -247,10 +219,7 @@ fn files_are_compared_by_their_kind() {
     assert!(differences(&theirs, &exact, &ours)[0].starts_with("plugin.yaml: other bytes"));
 
     let ours = tree(&[
-        (
-            "a/kustomization.yaml",
-            "transformers:\n- ./../plugin.yaml\n",
-        ),
+        ("a/kustomization.yaml", "transformers:\n- ./../plugin.yaml\n"),
         ("pod.yaml", "kind: Pod # comment\n"),
         ("new", ""),
     ]);

@@ -29,9 +29,7 @@ pub(super) fn is_comparable(sandbox: &Sandbox, kustomize: &Kustomize) -> bool {
     let version = output.success().stdout.trim();
     let comparable = version == recorded || version == "(devel)";
     if !comparable {
-        skip(&format!(
-            "kustomize is {version}, the records are of {recorded}"
-        ));
+        skip(&format!("kustomize is {version}, the records are of {recorded}"));
     }
     comparable
 }

@@ -84,10 +84,7 @@ impl Upstream {
             };
             server.route(&special.url, reply);
         }
-        Upstream {
-            server,
-            _repositories: repositories.clone(),
-        }
+        Upstream { server, _repositories: repositories.clone() }
     }
 
     /// Returns what was requested so far.
@@ -98,10 +95,7 @@ impl Upstream {
 
 fn directories(of: &Path) -> Vec<String> {
     let entries = fs::read_dir(of).unwrap().map(Result::unwrap);
-    entries
-        .filter(|entry| entry.path().is_dir())
-        .map(|entry| entry.file_name().into_string().unwrap())
-        .collect()
+    entries.filter(|entry| entry.path().is_dir()).map(|entry| entry.file_name().into_string().unwrap()).collect()
 }
 
 /// Makes a repository in `to` of every description below `from`.
@@ -123,11 +117,8 @@ fn create_repository(sandbox: &Sandbox, from: &Path, description: &Description, 
     for (number, commit) in description.commits.iter().enumerate() {
         let mut tree = Tree::read(&from.join(&commit.files));
         commit.more.add_to(&mut tree);
-        let mut head = format!(
-            "commit refs/heads/{}\nmark :{}\n",
-            commit.branch.as_deref().unwrap_or("main"),
-            number + 1
-        );
+        let mut head =
+            format!("commit refs/heads/{}\nmark :{}\n", commit.branch.as_deref().unwrap_or("main"), number + 1);
         write!(head, "committer {IDENTITY}\ndata 0\n\n").unwrap();
         if number > 0 {
             writeln!(head, "from :{number}").unwrap();
@@ -135,11 +126,7 @@ fn create_repository(sandbox: &Sandbox, from: &Path, description: &Description, 
         head.push_str("deleteall\n");
         stream.extend(head.into_bytes());
         for (path, bytes) in &tree.files {
-            let mode = if tree.executables.contains(path) {
-                "100755"
-            } else {
-                "100644"
-            };
+            let mode = if tree.executables.contains(path) { "100755" } else { "100644" };
             add_file(&mut stream, mode, path, bytes);
         }
         for (path, target) in &tree.links {
@@ -157,22 +144,10 @@ fn create_repository(sandbox: &Sandbox, from: &Path, description: &Description, 
         }
     }
     fs::create_dir_all(to).unwrap();
-    sandbox.git(
-        to,
-        &["init", "--quiet", "--bare", "--template=", "-b", "main"],
-    );
-    let mut import = sandbox
-        .command("git", to)
-        .args(["fast-import", "--quiet"])
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
+    sandbox.git(to, &["init", "--quiet", "--bare", "--template=", "-b", "main"]);
+    let mut import = sandbox.command("git", to).args(["fast-import", "--quiet"]).stdin(Stdio::piped()).spawn().unwrap();
     import.stdin.take().unwrap().write_all(&stream).unwrap();
-    assert!(
-        import.wait().unwrap().success(),
-        "{}",
-        String::from_utf8_lossy(&stream)
-    );
+    assert!(import.wait().unwrap().success(), "{}", String::from_utf8_lossy(&stream));
 }
 
 fn add_file(stream: &mut Vec<u8>, mode: &str, path: &str, bytes: &[u8]) {

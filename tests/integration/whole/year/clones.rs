@@ -20,11 +20,7 @@ impl Hosted {
         let path = origin.to_str().unwrap();
         project.work.git(&["clone", "-q", "--bare", ".", path]);
         project.work.git(&["remote", "add", "origin", path]);
-        Hosted {
-            origin: Repo::new(&project.sandbox, origin),
-            project,
-            args,
-        }
+        Hosted { origin: Repo::new(&project.sandbox, origin), project, args }
     }
 
     /// Pushes another commit of main.
@@ -81,17 +77,13 @@ impl Hosted {
         // References that only the branch knows are decided by its lock.
         let (directory, lock) = match self.args {
             IN_PLACE => ("", LOCK),
-            _ => (
-                "localized-overlay",
-                "localized-overlay/kustomize-localize.lock",
-            ),
+            _ => ("localized-overlay", "localized-overlay/kustomize-localize.lock"),
         };
         let lock = clone.show("origin/localized/main", lock);
         clone.write(LOCK, remotes_of(&lock).unwrap());
         clone.commit("Lock");
         clone.run(&[self.args, &more].concat()).success();
-        let [made, begun] = ["origin/localized/main", "beginning"]
-            .map(|rev| clone.id(&format!("{rev}:{directory}")));
+        let [made, begun] = ["origin/localized/main", "beginning"].map(|rev| clone.id(&format!("{rev}:{directory}")));
         assert_eq!(made, begun);
         clone.git(&["fsck", "--strict"]);
     }
@@ -145,19 +137,13 @@ fn follows_in_shallow_clones(args: &'static [&'static str], depth: Option<u32>) 
     let output = clone.run(args);
     output.fails(2).stderr_has("error: ");
     if depth.is_some() {
-        output.stderr_has(
-            "no commit of `localized/main` that is in this shallow clone holds a record",
-        );
+        output.stderr_has("no commit of `localized/main` that is in this shallow clone holds a record");
         let hint = "hint: fetch more of it: ";
         let hint = output.stderr.split_once(hint).expect(hint).1;
         let command: Vec<&str> = hint.lines().next().unwrap().split(' ').collect();
         clone.git(&command[1..]);
     }
-    clone
-        .run(args)
-        .fails(2)
-        .stderr_has(&format!("edited by hand by {}", &by[..12]))
-        .stderr_has("other/hotfix.yaml");
+    clone.run(args).fails(2).stderr_has(&format!("edited by hand by {}", &by[..12])).stderr_has("other/hotfix.yaml");
     clone.run(&[args, &["--overwrite"]].concat()).success();
     clone.git(&["push", "-q", "origin", "localized/main"]);
     assert_eq!(hosted.parents(), by);
@@ -165,9 +151,7 @@ fn follows_in_shallow_clones(args: &'static [&'static str], depth: Option<u32>) 
     idle.run(args).success().stdout_has("nothing to do");
     if depth.is_some() {
         // Whether the commit contains the source that its record names is unknown.
-        idle.run(&["verify", "localized/main"])
-            .fails(2)
-            .stderr_has("this shallow clone lacks the source commit ");
+        idle.run(&["verify", "localized/main"]).fails(2).stderr_has("this shallow clone lacks the source commit ");
         fetch(&idle, None);
         idle.git(&["fetch", "-q", "--deepen=100"]);
     }
@@ -198,13 +182,7 @@ fn the_second_of_two_clones_begins_again() {
             .fails(2)
             .stderr_has("branch `localized/main` and `origin/localized/main` have diverged")
             .stderr_has("git branch -f localized/main origin/localized/main");
-        slow.git(&[
-            "branch",
-            "-q",
-            "-f",
-            "localized/main",
-            "origin/localized/main",
-        ]);
+        slow.git(&["branch", "-q", "-f", "localized/main", "origin/localized/main"]);
         // Its main is older than what is deployed by now.
         slow.run_unchanged(args)
             .fails(2)

@@ -21,10 +21,7 @@ fn deployed(args: &[&str]) -> Project {
 #[track_caller]
 fn verify_taken(repo: &Repo, rev: &str) -> Output {
     let strict = repo.run_unchanged(&["verify", rev]);
-    strict
-        .fails(1)
-        .stdout_has(" names the source commit ")
-        .stdout_has(": 1 difference\n");
+    strict.fails(1).stdout_has(" names the source commit ").stdout_has(": 1 difference\n");
     strict
 }
 
@@ -47,9 +44,7 @@ fn goes_on(repo: &Repo, args: &[&str], branch: &str, parents: &[String]) {
     let found = repo.git(&["log", "-1", "--format=%P", branch]);
     assert_eq!(found, parents.join(" "));
     verify(repo, &[branch]);
-    repo.run(&[args, &["--branch", branch]].concat())
-        .success()
-        .stdout_has("nothing to do");
+    repo.run(&[args, &["--branch", branch]].concat()).success().stdout_has("nothing to do");
 }
 
 /// Commits on the branch by hand, as `change` does, and returns that commit.
@@ -77,9 +72,7 @@ fn a_squash_holds_no_record_but_the_lock() {
         work.git(&["switch", "-q", "main"]);
         let [squashed, localized] = trees(work, ["production", LOCALIZED]);
         assert_eq!(squashed, localized);
-        work.run_unchanged(&["verify", "production"])
-            .success()
-            .stdout_has(": as recorded\n");
+        work.run_unchanged(&["verify", "production"]).success().stdout_has(": as recorded\n");
         work.run_unchanged(&[args, &["--branch", "production"]].concat())
             .fails(2)
             .stderr_has("`production` was not made by this tool: no commit of it holds a record");
@@ -98,19 +91,13 @@ fn a_branch_that_was_squashed_onto_main_still_follows() {
     work.run(&[IN_PLACE, &["--dry-run"]].concat())
         .success()
         .stderr_has("warning[merged-back]")
-        .stderr_has(&format!(
-            "to take that back: git revert --no-edit {}",
-            &squash[..12]
-        ));
+        .stderr_has(&format!("to take that back: git revert --no-edit {}", &squash[..12]));
     let tip = work.id(LOCALIZED);
     goes_on(work, IN_PLACE, "localized/main", &[tip, work.id("main")]);
     let [main, localized] = trees(work, ["main", LOCALIZED]);
     assert_eq!(main, localized);
     // Another reference beside what is localized on main.
-    work.write(
-        "other/kustomization.yaml",
-        "resources: [config.yaml, 'https://example.com/acme/remote.git?ref=v1']\n",
-    );
+    work.write("other/kustomization.yaml", "resources: [config.yaml, 'https://example.com/acme/remote.git?ref=v1']\n");
     work.commit("Name it elsewhere");
     work.run(&["check"]).fails(1);
     work.lock();
@@ -139,17 +126,10 @@ fn a_rebase_is_gone_on_from() {
         work.git(&["rebase", "-q", "main", "localized/main"]);
         let rebased = work.id("HEAD");
         work.git(&["switch", "-q", "main"]);
-        let record = [
-            "log",
-            "-1",
-            "--format=%(trailers:key=Kustomize-Localize-Source,valueonly)",
-            LOCALIZED,
-        ];
+        let record = ["log", "-1", "--format=%(trailers:key=Kustomize-Localize-Source,valueonly)", LOCALIZED];
         assert_ne!(work.git(&record), format!("gitCommit:{main}"));
         // It is not what its record says, which names the main before.
-        work.run_unchanged(&["verify", "localized/main"])
-            .fails(1)
-            .stdout_has("README.md: is not what the message of ");
+        work.run_unchanged(&["verify", "localized/main"]).fails(1).stdout_has("README.md: is not what the message of ");
         // Nothing of it would be lost; the record is brought up to date.
         let before = work.id(&format!("{LOCALIZED}^{{tree}}"));
         goes_on(work, args, "localized/main", &[rebased]);
@@ -175,10 +155,7 @@ fn a_fix_picked_from_main_is_not_an_edit() {
         let by = by_hand(work, || work.write("other/config.yaml", "fixed: again\n"));
         work.write("other/config.yaml", "fixed: otherwise\n");
         work.commit("fix");
-        work.run_unchanged(args).fails(2).stderr_has(&format!(
-            "edited by hand by {}: `other/config.yaml`",
-            &by[..12]
-        ));
+        work.run_unchanged(args).fails(2).stderr_has(&format!("edited by hand by {}: `other/config.yaml`", &by[..12]));
     }
 }
 
@@ -192,10 +169,7 @@ fn a_manual_revert_is_still_an_edit() {
         work.git(&["rm", "-q", place]);
         work.git(&["checkout", "-q", "main", "--", BASE]);
     });
-    work.run_unchanged(IN_PLACE)
-        .fails(2)
-        .stderr_has(place)
-        .stderr_has(BASE);
+    work.run_unchanged(IN_PLACE).fails(2).stderr_has(place).stderr_has(BASE);
 }
 
 #[test]
@@ -241,12 +215,7 @@ fn an_older_source_is_localized_only_when_it_is_asked_for() {
                 .stderr_has("hint: bring HEAD up to date: git pull")
                 .stderr_has("hint: to go back on the branch, too: --rev HEAD");
         }
-        goes_on(
-            work,
-            &[args, &["--rev", "HEAD"]].concat(),
-            "localized/main",
-            &[tip],
-        );
+        goes_on(work, &[args, &["--rev", "HEAD"]].concat(), "localized/main", &[tip]);
         let [first, now] = trees(work, ["localized/main~2", LOCALIZED]);
         assert_eq!(first, now);
         // And forward again.

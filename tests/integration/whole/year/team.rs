@@ -69,14 +69,8 @@ impl Team {
         world.commit(&[
             ("README.md", "Manifests.\n"),
             ("bin/deploy.sh", "#!/bin/sh\n"),
-            (
-                "apps/kustomization.yaml",
-                "resources:\n- web\n- jobs # nightly\n",
-            ),
-            (
-                "apps/web/kustomization.yaml",
-                &format!("namePrefix: shop-\nresources:\n- ../../bases/web\n- {POLICY}\n"),
-            ),
+            ("apps/kustomization.yaml", "resources:\n- web\n- jobs # nightly\n"),
+            ("apps/web/kustomization.yaml", &format!("namePrefix: shop-\nresources:\n- ../../bases/web\n- {POLICY}\n")),
             (
                 "apps/jobs/kustomization.yaml",
                 "nameSuffix: -nightly\nresources:\n- https://github.com/acme/jobs//deploy?ref=v1\n",
@@ -87,15 +81,7 @@ impl Team {
             ),
             ("bases/web/config.yaml", &config_map("web")),
         ]);
-        let mut team = Team {
-            holds: BTreeMap::new(),
-            check_of_main: 1,
-            log: Vec::new(),
-            mode,
-            world,
-            web,
-            jobs,
-        };
+        let mut team = Team { holds: BTreeMap::new(), check_of_main: 1, log: Vec::new(), mode, world, web, jobs };
         team.holds_commit("https://github.com/acme/web?ref=release", &released);
         let v1 = team.jobs.id("v1");
         team.holds_commit("https://github.com/acme/jobs?ref=v1", &v1);
@@ -210,10 +196,7 @@ impl Team {
             let clone = self.world.clone_of_branch();
             self.world.same_build("apps", &clone, &self.place("apps"));
         }
-        self.work()
-            .run(&["verify", "localized/main", "--rebuild"])
-            .success()
-            .stdout_has(": as recorded");
+        self.work().run(&["verify", "localized/main", "--rebuild"]).success().stdout_has(": as recorded");
     }
 
     /// Does the same on a machine that has fetched nothing yet.
@@ -235,10 +218,7 @@ impl Team {
         output.success().lacks("nothing to do");
         let tip = Tip::of(self);
         self.parents(&tip);
-        self.log.push(Deployed {
-            commit: tip.commit.clone(),
-            source: Some(tip.source.clone()),
-        });
+        self.log.push(Deployed { commit: tip.commit.clone(), source: Some(tip.source.clone()) });
         self.is_right(&tip);
         output
     }
@@ -247,9 +227,7 @@ impl Team {
     #[track_caller]
     pub(super) fn nothing_to_do(&self) {
         let tip = self.work().id(BRANCH);
-        self.run(&["--no-verify"])
-            .success()
-            .stdout_has("nothing to do");
+        self.run(&["--no-verify"]).success().stdout_has("nothing to do");
         assert_eq!(self.work().id(BRANCH), tip);
     }
 
@@ -281,10 +259,7 @@ impl Team {
         change(self);
         let commit = self.work().commit("Fix it quickly");
         self.work().git(&["switch", "-q", "main"]);
-        self.log.push(Deployed {
-            commit: commit.clone(),
-            source: None,
-        });
+        self.log.push(Deployed { commit: commit.clone(), source: None });
         commit
     }
 
@@ -330,8 +305,7 @@ impl Team {
     /// Over first parents, the branch is the list of what was deployed, and then the history of main.
     #[track_caller]
     fn log_reads_as_deployments(&self) {
-        let format =
-            "--format=%H %(trailers:key=Kustomize-Localize-Source,valueonly,separator=%x2C)|%s";
+        let format = "--format=%H %(trailers:key=Kustomize-Localize-Source,valueonly,separator=%x2C)|%s";
         let log = self.work().git(&["log", "--first-parent", format, BRANCH]);
         let mut log = log.lines();
         for deployed in self.log.iter().rev() {
@@ -373,9 +347,7 @@ impl Team {
         let version = env!("CARGO_PKG_VERSION");
         lines.push(format!("Tool: git-kustomize-localize/{version}"));
         let said = trailers.lines();
-        let said: Vec<&str> = said
-            .map(|line| line.strip_prefix("Kustomize-Localize-").unwrap())
-            .collect();
+        let said: Vec<&str> = said.map(|line| line.strip_prefix("Kustomize-Localize-").unwrap()).collect();
         assert_eq!(said, lines);
 
         let remotes = tip.lock_list("remotes");
@@ -423,10 +395,8 @@ impl Team {
         digests.remove(LOCK);
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         let files = tip.lock_list("files");
-        let listed: BTreeMap<String, String> = files
-            .iter()
-            .map(|file| (text(&file["path"]), text(&file["sha256"])))
-            .collect();
+        let listed: BTreeMap<String, String> =
+            files.iter().map(|file| (text(&file["path"]), text(&file["sha256"]))).collect();
         assert_eq!(digests, listed);
     }
 
@@ -435,9 +405,7 @@ impl Team {
     fn never_drifts(&self, tip: &Tip, clone: &Repo) {
         clone.git(&["switch", "-q", "-c", "anew", "--no-track", "origin/main"]);
         let more = ["--no-verify", "--branch", "beginning"];
-        clone
-            .run_as_is(&[self.arguments(), &more].concat())
-            .success();
+        clone.run_as_is(&[self.arguments(), &more].concat()).success();
         if clone.id(&self.localized_tree("beginning")) != tip.tree {
             let diff = clone.git(&["diff", "origin/localized/main", "beginning"]);
             panic!("following is not what beginning is:\n{diff}");

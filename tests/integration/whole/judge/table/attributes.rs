@@ -19,16 +19,8 @@ pub(super) fn variants() -> Vec<Variant> {
         // What begins with `[attr]` counts at the top only, so it is nothing here.
         let variant = Variant::new("attributes", attributes, UTF_7);
         all.push(variant.with(".gitattributes", attributes));
-        let below = Variant::new(
-            "attributes",
-            format!("below: {attributes}"),
-            "resources: [a]\n",
-        );
-        all.push(
-            below
-                .with("a/kustomization.yaml", UTF_7)
-                .with(".gitattributes", attributes),
-        );
+        let below = Variant::new("attributes", format!("below: {attributes}"), "resources: [a]\n");
+        all.push(below.with("a/kustomization.yaml", UTF_7).with(".gitattributes", attributes));
         let plugin = UTF_7.replace("resources", "transformers");
         let plugins = Variant::new("attributes", format!("plugins: {attributes}"), plugin);
         all.push(plugins.with(".gitattributes", attributes));

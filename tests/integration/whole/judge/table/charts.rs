@@ -7,25 +7,11 @@ use crate::whole::judge::variant::Variant;
 use crate::whole::yaml::{extend, plugin};
 
 /// The fields that reach helm as arguments.
-const FIELDS: [&str; 9] = [
-    "releaseName",
-    "name",
-    "version",
-    "namespace",
-    "repo",
-    "apiVersions",
-    "kubeVersion",
-    "nameTemplate",
-    "chartHome",
-];
+const FIELDS: [&str; 9] =
+    ["releaseName", "name", "version", "namespace", "repo", "apiVersions", "kubeVersion", "nameTemplate", "chartHome"];
 
 /// What helm could take for an option.
-const OPTIONS: [&str; 4] = [
-    "-x",
-    "--post-renderer=./fn.sh",
-    "--repo=https://h.example",
-    "-",
-];
+const OPTIONS: [&str; 4] = ["-x", "--post-renderer=./fn.sh", "--repo=https://h.example", "-"];
 
 /// What else a chart can be.
 const CHARTS: [&str; 28] = [
@@ -122,10 +108,7 @@ fn with_option(field: &str, option: &str, repo: bool) -> Vec<Variant> {
     if repo {
         let (url, version) = ("https://h.example", "1.2.3");
         extend(&mut chart, json!({"repo": url, "version": version}));
-        extend(
-            &mut old,
-            json!({"chartRepoUrl": url, "chartVersion": version}),
-        );
+        extend(&mut old, json!({"chartRepoUrl": url, "chartVersion": version}));
     }
     let home = match field {
         "chartHome" => option,

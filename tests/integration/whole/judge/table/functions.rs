@@ -124,22 +124,12 @@ pub(super) fn variants() -> Vec<Variant> {
     let mut all = Vec::new();
     let usual = METADATA[0];
     for spec in SPECS {
-        all.push(function(
-            spec,
-            "file",
-            "generators",
-            &object(usual, spec, "Gen"),
-        ));
+        all.push(function(spec, "file", "generators", &object(usual, spec, "Gen")));
     }
     for spec in COMMON {
         for metadata in METADATA {
             let object = object(metadata, spec, "Gen");
-            all.push(function(
-                &format!("{metadata}: {spec}"),
-                "file",
-                "transformers",
-                &object,
-            ));
+            all.push(function(&format!("{metadata}: {spec}"), "file", "transformers", &object));
         }
         for list in ["generators", "transformers", "validators"] {
             for place in ["literal", "directory", "list", "second", "component"] {
@@ -175,9 +165,7 @@ fn object(metadata: &str, spec: &str, kind: &str) -> String {
         .replace("' \"", "' ")
         .replace("DIGEST", &"0123456789abcdef".repeat(4));
     let flow = spec.replace('\n', ", ");
-    let metadata = metadata
-        .replace("SPEC", &quoted(&spec))
-        .replace("FLOW", &flow);
+    let metadata = metadata.replace("SPEC", &quoted(&spec)).replace("FLOW", &flow);
     format!("apiVersion: a/v1\nkind: {kind}\nmetadata:\n  name: a\n  {metadata}\n")
 }
 
@@ -185,10 +173,7 @@ fn object(metadata: &str, spec: &str, kind: &str) -> String {
 fn function(name: &str, place: &str, list: &str, object: &str) -> Variant {
     let prefix = "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: p}\nprefix: a-\n";
     let stream = match place {
-        "list" => format!(
-            "apiVersion: v1\nkind: List\nitems:\n-\n{}",
-            indented(object, 2)
-        ),
+        "list" => format!("apiVersion: v1\nkind: List\nitems:\n-\n{}", indented(object, 2)),
         "second" => format!("{prefix}---\n{object}"),
         _ => object.to_owned(),
     };

@@ -38,10 +38,7 @@ const ODD: [&str; 24] = [
 const WRAPPED: [(&str, &str); 16] = [
     ("apiVersion: v1\nkind: List\nitems:\n-\n", "  "),
     ("apiVersion: v1\nkind: FooList\nitems:\n-\n", "  "),
-    (
-        "kind: ResourceList\nfunctionConfig: {a: b}\nitems:\n-\n",
-        "  ",
-    ),
+    ("kind: ResourceList\nfunctionConfig: {a: b}\nitems:\n-\n", "  "),
     ("kind: List\nitems:\n- kind: List\n  items:\n  -\n", "    "),
     ("kind: List\nitems: {}\n---\n", ""),
     ("kind: FooList\nmetadata: {name: a}\n---\n", ""),
@@ -134,15 +131,9 @@ const FIELDS: [(&str, &str); 8] = [
     ("components", "resources: [cm.yaml]\ncomponents: [TEXT]\n"),
     ("bases", "resources: [cm.yaml]\nbases: [TEXT]\n"),
     ("generators", "resources: [cm.yaml]\ngenerators: [TEXT]\n"),
-    (
-        "transformers",
-        "resources: [cm.yaml]\ntransformers: [TEXT]\n",
-    ),
+    ("transformers", "resources: [cm.yaml]\ntransformers: [TEXT]\n"),
     ("validators", "resources: [cm.yaml]\nvalidators: [TEXT]\n"),
-    (
-        "patchesStrategicMerge",
-        "resources: [cm.yaml]\npatchesStrategicMerge: [TEXT]\n",
-    ),
+    ("patchesStrategicMerge", "resources: [cm.yaml]\npatchesStrategicMerge: [TEXT]\n"),
     ("patches", "resources: [cm.yaml]\npatches: [{path: TEXT}]\n"),
 ];
 
@@ -154,10 +145,7 @@ fn everywhere(name: &str, stream: &str) -> Vec<Variant> {
             all.push(listed("odd", name, list, place, stream));
         }
     }
-    let text = format!(
-        "resources: [cm.yaml]\npatchesStrategicMerge:\n- {}\n",
-        quoted(stream)
-    );
+    let text = format!("resources: [cm.yaml]\npatchesStrategicMerge:\n- {}\n", quoted(stream));
     all.push(Variant::new("odd", format!("patch {name}"), text));
     all
 }

@@ -69,20 +69,10 @@ pub(super) fn variants() -> Vec<Variant> {
 }
 
 fn variant(configuration: &str, fields: &str, nested: bool) -> Variant {
-    let (api, version) = if configuration.starts_with("apiVersion: a/v1") {
-        ("a/v1", "v1")
-    } else {
-        ("builtin", "builtin")
-    };
-    let kind = configuration
-        .lines()
-        .find_map(|line| line.strip_prefix("kind: "))
-        .unwrap();
-    let list = if kind.ends_with("Generator") {
-        "generators"
-    } else {
-        "transformers"
-    };
+    let (api, version) =
+        if configuration.starts_with("apiVersion: a/v1") { ("a/v1", "v1") } else { ("builtin", "builtin") };
+    let kind = configuration.lines().find_map(|line| line.strip_prefix("kind: ")).unwrap();
+    let list = if kind.ends_with("Generator") { "generators" } else { "transformers" };
     let name = format!("{kind} {}{fields}", if nested { "below " } else { "" });
     let filled = |text: &str| {
         text.replace("\"FN\"", &super::quoted(FUNCTION))
@@ -91,16 +81,13 @@ fn variant(configuration: &str, fields: &str, nested: bool) -> Variant {
             .replace("KIND", kind)
     };
     // Within single quotes no double quotes are escaped.
-    let fields = if fields.starts_with("patches:\n") {
-        fields.replace("FN", FUNCTION)
-    } else {
-        filled(fields)
-    };
+    let fields = if fields.starts_with("patches:\n") { fields.replace("FN", FUNCTION) } else { filled(fields) };
     let change_text = filled(
         "- {op: replace, path: /apiVersion, value: a/v1}\n- {op: add, path: /metadata/annotations, value: {config.kubernetes.io/function: \"FN\"}}\n",
     );
     let component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches: [{path: change.yaml, target: {name: a}}]\n";
-    let transformer = "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: t}\npath: change.yaml\ntarget: {name: a}\n";
+    let transformer =
+        "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: t}\npath: change.yaml\ntarget: {name: a}\n";
     let made = format!(
         "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {{name: b}}\noptions:\n  annotations:\n{}",
         indented(&filled("config.kubernetes.io/function: \"FN\""), 4)
@@ -108,18 +95,11 @@ fn variant(configuration: &str, fields: &str, nested: bool) -> Variant {
     let replacement = "sourceValue: https://h.example/x\ntargets: [{select: {name: a}, fieldPaths: [files.0, path], options: {create: true}}]\n";
     let home = if nested { "more" } else { "plugins" };
     let at = |name: &str| format!("{home}/{name}");
-    let mut variant = Variant::new(
-        "reshaped",
-        name,
-        format!("resources: [cm.yaml]\n{list}: [plugins]\n"),
-    )
-    .program("fn.sh", "#!/bin/sh\nexec /bin/cat\n")
-    .chart("charts/web")
-    .with(
-        at("kustomization.yaml"),
-        format!("resources: [p.yaml]\n{fields}"),
-    )
-    .with(at("p.yaml"), configuration);
+    let mut variant = Variant::new("reshaped", name, format!("resources: [cm.yaml]\n{list}: [plugins]\n"))
+        .program("fn.sh", "#!/bin/sh\nexec /bin/cat\n")
+        .chart("charts/web")
+        .with(at("kustomization.yaml"), format!("resources: [p.yaml]\n{fields}"))
+        .with(at("p.yaml"), configuration);
     if nested {
         variant = variant.with("plugins/kustomization.yaml", "resources: [../more]\n");
     }
@@ -127,14 +107,10 @@ fn variant(configuration: &str, fields: &str, nested: bool) -> Variant {
         variant = variant.with(at("change.yaml"), &change_text);
     }
     if fields.contains("components") {
-        variant = variant
-            .with(at("c/kustomization.yaml"), component)
-            .with(at("c/change.yaml"), &change_text);
+        variant = variant.with(at("c/kustomization.yaml"), component).with(at("c/change.yaml"), &change_text);
     }
     if fields.contains("[t.yaml]") {
-        variant = variant
-            .with(at("t.yaml"), transformer)
-            .with(at("change.yaml"), &change_text);
+        variant = variant.with(at("t.yaml"), transformer).with(at("change.yaml"), &change_text);
     }
     if fields.contains("r.yaml") {
         variant = variant.with(at("r.yaml"), replacement);

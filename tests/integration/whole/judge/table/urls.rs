@@ -98,12 +98,7 @@ const COMMON: [&str; 6] = [
 ];
 
 /// All spellings are tried in these: each stands for one way to read a path.
-const THOROUGH: [&str; 4] = [
-    "resources[]",
-    "components[]",
-    "patches[].path",
-    "configMapGenerator[].files[]",
-];
+const THOROUGH: [&str; 4] = ["resources[]", "components[]", "patches[].path", "configMapGenerator[].files[]"];
 
 pub(super) fn variants() -> Vec<Variant> {
     let mut all = Vec::new();
@@ -115,11 +110,9 @@ pub(super) fn variants() -> Vec<Variant> {
         }
     }
     for text in COMMON {
-        for (name, value) in [
-            ("files[]", format!("k={text}")),
-            ("files[]", format!("{text}=k")),
-            ("envs[]", format!("./{text}")),
-        ] {
+        for (name, value) in
+            [("files[]", format!("k={text}")), ("files[]", format!("{text}=k")), ("envs[]", format!("./{text}"))]
+        {
             all.extend(in_field(&format!("configMapGenerator[].{name}"), &value));
         }
     }
@@ -139,11 +132,7 @@ fn in_field(field: &str, text: &str) -> Vec<Variant> {
         return vec![Variant::new("urls", name, document).chart("charts/web")];
     }
     let configuration = plugin(first, "a", fields).to_string();
-    let list = if first.ends_with("Generator") {
-        "generators"
-    } else {
-        "transformers"
-    };
+    let list = if first.ends_with("Generator") { "generators" } else { "transformers" };
     let places = ["literal", "file", "directory"];
     let of = |place| listed("urls", &name, list, place, &configuration).chart("charts/web");
     places.map(of).to_vec()

@@ -115,12 +115,8 @@ const DOCUMENTS: [&str; 105] = [
 ];
 
 /// The same with all lines ended in other ways, and in other encodings.
-const ENCODED: [&str; 4] = [
-    "resources:\n- URL\n",
-    "# comment\nresources: [URL]\n",
-    "transformers:\n- URL\n",
-    "patches:\n- path: URL\n",
-];
+const ENCODED: [&str; 4] =
+    ["resources:\n- URL\n", "# comment\nresources: [URL]\n", "transformers:\n- URL\n", "patches:\n- path: URL\n"];
 
 pub(super) fn variants() -> Vec<Variant> {
     let mut all = Vec::new();
@@ -133,15 +129,11 @@ pub(super) fn variants() -> Vec<Variant> {
             .replace("Resources", "Transformers")
             .replace("cm.yaml", "t.yaml");
         if plugin.contains("ransformers") {
-            let plugin = Variant::new(
-                "yaml",
-                text.replace("esources", "esources (transformers)"),
-                plugin,
+            let plugin = Variant::new("yaml", text.replace("esources", "esources (transformers)"), plugin);
+            all.push(
+                plugin
+                    .with("t.yaml", "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: a}\nprefix: a-\n"),
             );
-            all.push(plugin.with(
-                "t.yaml",
-                "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: a}\nprefix: a-\n",
-            ));
         }
     }
     for text in ENCODED {
@@ -155,10 +147,7 @@ pub(super) fn variants() -> Vec<Variant> {
 
 fn encodings(text: &str) -> Vec<(&'static str, Vec<u8>)> {
     let utf_16 = |to: fn(u16) -> [u8; 2]| -> Vec<u8> { text.encode_utf16().flat_map(to).collect() };
-    let utf_32: Vec<u8> = text
-        .chars()
-        .flat_map(|character| u32::from(character).to_le_bytes())
-        .collect();
+    let utf_32: Vec<u8> = text.chars().flat_map(|character| u32::from(character).to_le_bytes()).collect();
     let marked = |mark: &[u8], bytes: Vec<u8>| [mark, &bytes].concat();
     let crlf = text.replace('\n', "\r\n");
     let cr = text.replace('\n', "\r");
