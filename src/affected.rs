@@ -15,12 +15,12 @@ use std::rc::Rc;
 
 use crate::check;
 use crate::config::Config;
-use crate::failure::Result;
+use crate::graph::inputs::{self, Inputs, RootInputs};
+use crate::graph::{Graph, RootId};
+use crate::message::failure::Result;
 use crate::reference_tree::{self, Survey};
 use crate::targets::{self, Target, Targets, Unread};
 use crate::tree::Listing;
-use crate::walk::inputs::{self, Inputs, RootInputs};
-use crate::walk::{Graph, RootId};
 
 use changes::Changes;
 use deployed::Deployed;

@@ -1,7 +1,7 @@
 //! `check`: what in a repository's kustomizations a hermetic build could not resolve, found without
 //! a network. One file per rule.
 //!
-//! [`check`] walks every kustomization of a tree once, without a [`walk::Remotes`], and passes the results to each rule
+//! [`check`] walks every kustomization of a tree once, without a [`graph::Remotes`], and passes the results to each rule
 //! in turn (`Context`). Rules write their own messages and help: a person who runs `check` needs other advice than one
 //! who localizes.
 
@@ -40,15 +40,15 @@ use std::iter;
 use std::rc::Rc;
 
 use crate::config::{Comments, Config};
-use crate::failure::{Exception, Failure, Result, shown};
-use crate::finding::{Finding, Rule, Severity};
+use crate::graph::{self, Contents, Explored, FileId, Graph, Target, TroubleKind};
 use crate::kustomization::{self, ProblemKind};
+use crate::message::failure::{Exception, Failure, Result, shown};
+use crate::message::finding::{Finding, Rule, Severity};
+use crate::message::redact;
 use crate::record::{Added, LOCK_NAME, Lock, stored};
-use crate::redact;
 use crate::targets::Identity;
 use crate::tree::absence::Absences;
 use crate::tree::{Entry, Listing, path};
-use crate::walk::{self, Contents, Explored, FileId, Graph, Target, TroubleKind};
 
 use context::Context;
 pub(crate) use known::Renames;
@@ -82,13 +82,13 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     let mut failures = Vec::new();
     let kustomizations = input.tree.kustomizations()?;
     let lock_places = input.tree.locks()?;
-    let options = walk::Options {
+    let options = graph::Options {
         load_restrictor: input.config.load_restrictor,
         leave: Some(input.config),
         ignores_comments: input.own.is_some(),
         contents: Contents::Configurations,
         drops_bytes: true,
-        ..walk::Options::default()
+        ..graph::Options::default()
     };
     let (targets, mut explored) = deployed::walk(&input, &kustomizations, &options, &mut failures)?;
     let flux = flux_objects(&explored);

@@ -23,8 +23,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::failure::{Failure, nearest};
-use crate::redact::{self, visible};
+use crate::message::failure::{Failure, nearest};
+use crate::message::redact::{self, visible};
 
 /// Exit status when the work could not be done: usage, git, network, unreadable input.
 pub(crate) const FAILED: u8 = 2;

@@ -62,9 +62,9 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::failure::{Failure, Result};
-use crate::finding::{Finding, Rule, Severity, Subject};
 use crate::kustomization::is_pinned;
+use crate::message::failure::{Failure, Result};
+use crate::message::finding::{Finding, Rule, Severity, Subject};
 use crate::record::LoadRestrictor;
 use crate::reference;
 use crate::tree::{Entry, Tree, path};

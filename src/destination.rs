@@ -17,14 +17,14 @@ pub(crate) use on_branch::{BranchOptions, Committed, OnBranch};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use crate::build_check::{BuildCheck, Earlier};
-use crate::failure::{Failure, Result};
+use crate::build::{BuildCheck, Earlier};
 use crate::fetch::{History, Move, Tip};
 use crate::git::Status;
+use crate::graph::Warning;
+use crate::message::failure::{Failure, Result};
 use crate::plan::{Plan, Writes};
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::path;
-use crate::walk::Warning;
 use crate::workspace::Workspace;
 
 /// Where a plan goes.

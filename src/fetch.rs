@@ -39,16 +39,16 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::config::Config;
-use crate::failure::{Failure, Result, command};
-use crate::finding::Rule;
 use crate::git::RemoteGit;
+use crate::graph::{ChartRef, Found, NamedBy, Pulled, RemoteFile, RemoteRef, Remotes, Repository, Wants};
 use crate::kustomization;
-use crate::process::Terminal;
+use crate::message::failure::{Failure, Result, command};
+use crate::message::finding::Rule;
+use crate::message::redact::{self, SafeUrl};
+use crate::os::process::Terminal;
 use crate::record::{Change, Digest, Lock, Remote, sha256_hex};
-use crate::redact::{self, SafeUrl};
 use crate::reference::{self, Pin, RepoRef, RepoSpec};
 use crate::tree::{self, Resolved, SharedTree};
-use crate::walk::{ChartRef, Found, NamedBy, Pulled, RemoteFile, RemoteRef, Remotes, Repository, Wants};
 
 use budget::Budget;
 use checkout::CheckoutTree;

@@ -17,9 +17,9 @@ pub(crate) use remote_git::{Asked, Depth, Pinned, RefSpec, RemoteGit, Wanted, in
 
 use std::process::Command;
 
-use crate::failure::Failure;
-use crate::process::{self, Output};
-use crate::redact;
+use crate::message::failure::Failure;
+use crate::message::redact;
+use crate::os::process::{self, Output};
 
 /// A `git` command with what every one of them needs: messages that we can read, no locks taken
 /// for mere queries, no terminal prompt, and objects that are what their ids say.

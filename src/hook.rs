@@ -6,8 +6,8 @@ mod directory;
 mod file;
 mod judged;
 
-use crate::failure::{Failures, Result};
 use crate::git::LocalRepo;
+use crate::message::failure::{Failures, Result};
 
 pub(crate) use directory::Directory;
 pub(crate) use file::{Change, Done};

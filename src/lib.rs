@@ -10,9 +10,9 @@
 //! 1. It opens a [`workspace`]: the files of a commit or on disk ([`tree`]), with the lock and the configuration.
 //! 2. It makes a [`plan`]: each kustomization is parsed into references with their exact places ([`kustomization`]),
 //!    which are classified as local or remote as kustomize does ([`reference`](mod@reference)), and followed
-//!    ([`walk`]); remote files and roots are brought in, level by level ([`fetch`]); then every node of the graph is
+//!    ([`graph`]); remote files and roots are brought in, level by level ([`fetch`]); then every node of the graph is
 //!    placed, the scalars are edited, and the files collected.
-//! 3. It builds original and result with the user's kustomize, and compares the outputs ([`build_check`]).
+//! 3. It builds original and result with the user's kustomize, and compares the outputs ([`build`]).
 //! 4. It writes the result and its record ([`record`]) to their [`destination`]: one commit on a branch, a directory,
 //!    or the working tree. Nothing is written before the whole result is known, and then all of it or nothing.
 //! 5. It reports the outcome ([`report`]).
@@ -34,29 +34,25 @@
 //! | [`commands`] | what the program does, one file per command: a request in, an outcome out; nothing is printed |
 //! | [`destination`] | where a plan goes: a branch and its worktree, a directory, the working tree |
 //! | [`verify`](mod@verify) | compares a localized commit with its lock and trailers, and with upstream |
-//! | [`affected`](mod@affected) | the roots whose build a change can touch |
+//! | [`affected`] | the roots whose build a change can touch |
 //! | [`reference_tree`] | the graph as people see it: what references what, in which state |
 //! | [`check`](mod@check) | the rules: what a hermetic build could not resolve |
 //! | [`hook`](mod@hook) | git hooks: installing and uninstalling them, and what a running one has to check |
-//! | [`build_check`] | builds original and result, and compares the outputs |
+//! | [`build`] | builds original and result, and compares the outputs |
 //! | [`plan`] | what localizing changes, as a copy or in place, and what locking does |
 //! | [`targets`] | what Flux, Argo CD and Fleet deploy from a tree, and how they build it |
 //! | [`workspace`] | what a run starts from: files of a commit or on disk, with configuration and lock |
-//! | [`history`] | what a localized branch holds: its records, and whether its files still match them |
 //! | [`fetch`] | git, http, helm, cache, earlier results: the only room that reaches the network |
-//! | [`walk`] | the graph of roots, files and references; defines [`walk::Remotes`], which `fetch` implements |
+//! | [`graph`] | roots, files and references; defines [`graph::Remotes`], which `fetch` implements |
 //! | [`config`] | `.kustomize-localize`: the configuration of a repository |
-//! | [`record`] | lock and trailers, written, read and checked by the same code |
+//! | [`record`] | lock and trailers, written, read and checked by the same code; what a localized branch holds of them |
 //! | [`kustomization`] | the one table of fields, YAML with spans, edits of scalars |
 //! | [`reference`](mod@reference) | the grammar of a reference, the path of what it names |
 //! | [`tree`] | read-only files: of a commit, on disk, in memory |
 //! | `yaml` | YAML of our own formats: the lock, the configuration |
 //! | [`git`] | the git executable: for this repository, for a remote one |
-//! | [`process`], [`interrupt`], [`parallel`] | deadlines, process groups, cleanup; work on other threads |
-//! | [`failpoint`] | the moments before a lasting change: a test kills the program at each of them |
-//! | `limits` | how much of anything is taken from outside: one table |
-//! | [`failure`], [`finding`], [`redact`] | what stopped the work, what is wrong with the files, what must not be shown
-//! |
+//! | [`os`] | processes and their deadlines, signals, threads; how much of anything is taken from outside |
+//! | [`message`] | what stopped the work, what is wrong with the files, what must not be shown |
 //!
 //! # Rules that hold everywhere
 //!
@@ -64,40 +60,33 @@
 //!   that git could take for an option is refused before git is started; paths from outside never leave
 //!   their directory.
 //! - A secret (userinfo, token, signed query) is never written to a path, a record or a message.
-//! - A [`failure::Failure`] says where, what, and what to do. It is not a finding.
+//! - A [`message::failure::Failure`] says where, what, and what to do. It is not a finding.
 
 #![cfg_attr(test, allow(clippy::expect_used, clippy::unwrap_used))]
 
 mod affected;
-mod build_check;
+mod build;
 mod check;
 mod cli;
 mod commands;
 mod config;
 mod destination;
-mod failpoint;
-mod failure;
 mod fetch;
-mod finding;
 mod git;
-mod history;
+mod graph;
 mod hook;
-mod interrupt;
 mod kustomization;
-mod limits;
 mod manual;
-mod parallel;
+mod message;
+mod os;
 mod plan;
-mod process;
 mod record;
-mod redact;
 mod reference;
 mod reference_tree;
 mod report;
 mod targets;
 mod tree;
 mod verify;
-mod walk;
 mod workspace;
 mod yaml;
 
@@ -108,13 +97,13 @@ pub fn main() -> ExitCode {
     if let Some(status) = as_git() {
         return status;
     }
-    interrupt::install();
+    os::interrupt::install();
     cli::run()
 }
 
 /// Runs the stand-in for git where a build calls this executable by that name.
 pub fn as_git() -> Option<ExitCode> {
-    build_check::fake_git::run()
+    build::fake_git::run()
 }
 
 /// What tests, benches and fuzz targets call without starting the program. No interface for others.
@@ -146,11 +135,11 @@ pub mod seams {
         pub use crate::reference::{RepoSpec, refuse_unsafe};
     }
     pub use crate::config::Config;
-    pub use crate::failure::Failures;
-    pub use crate::finding::Rule;
-    pub use crate::parallel::{processors, side_by_side};
+    pub use crate::message::failure::Failures;
+    pub use crate::message::finding::Rule;
+    pub use crate::os::parallel::{processors, side_by_side};
     pub mod redact {
-        pub use crate::redact::{has_secret, url};
+        pub use crate::message::redact::{has_secret, url};
     }
     pub use crate::targets::Identity;
 }

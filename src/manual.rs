@@ -6,7 +6,7 @@
 //! its text.
 
 use crate::commands;
-use crate::finding::Rule;
+use crate::message::finding::Rule;
 
 macro_rules! guides {
     ($($name:literal)*) => {

@@ -33,8 +33,8 @@ pub(crate) use remotes::remotes;
 pub(crate) use result::{InPlace, Rules, localize, localize_in_place};
 pub(crate) use spelling::{is_remote, value};
 
+use crate::graph::{FileId, Graph, RootId, Warning};
 use crate::record::{LoadRestrictor, Lock};
-use crate::walk::{FileId, Graph, RootId, Warning};
 
 /// The `.gitattributes` of each `localized-files` directory: no checkout and no `git add` changes a byte below it.
 pub(crate) const GITATTRIBUTES: &str = "* -text -filter -ident -working-tree-encoding\n";

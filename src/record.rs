@@ -6,6 +6,7 @@
 //! anywhere. What is refused on the way in is also refused on the way out.
 
 mod added;
+pub(crate) mod history;
 pub(crate) mod lock;
 mod message;
 pub(crate) mod stored;
@@ -22,7 +23,7 @@ use std::io::{ErrorKind, Read};
 
 use serde::{Serialize, Serializer};
 
-use crate::failure::{Failure, shown};
+use crate::message::failure::{Failure, shown};
 
 pub(crate) use crate::git::is_object_id;
 pub(crate) use added::{Added, added};

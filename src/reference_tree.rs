@@ -11,16 +11,16 @@ use serde::Serialize;
 
 use crate::check;
 use crate::config::Config;
-use crate::failure::{Result, short};
-use crate::kustomization::Kind;
-use crate::plan::update::reference_to;
-use crate::record::{Digest, LOCK_NAME, Lock, Remote};
-use crate::redact;
-use crate::reference::{self, Pin};
-use crate::tree::{Listing, path};
-use crate::walk::{
+use crate::graph::{
     self, CarriedId, Contents, Edge, Explored, FileId, Graph, Origin, Place, RootId, Source, Target, TroubleKind,
 };
+use crate::kustomization::Kind;
+use crate::message::failure::{Result, short};
+use crate::message::redact;
+use crate::plan::update::reference_to;
+use crate::record::{Digest, LOCK_NAME, Lock, Remote};
+use crate::reference::{self, Pin};
+use crate::tree::{Listing, path};
 
 /// Walks a tree without a network, from the roots in `paths` (from the top), or else from all that no other root names.
 /// With `indirect`, references of remotes are included as well, from the lock.
@@ -32,13 +32,13 @@ pub(crate) fn survey(
 ) -> Result<ReferenceTree> {
     let directories = config.starting_points(&*tree, paths, &tree.kustomizations()?)?;
     let locks = locks(&*tree)?;
-    let options = walk::Options {
+    let options = graph::Options {
         load_restrictor: config.load_restrictor,
         contents: Contents::Configurations,
-        ..walk::Options::default()
+        ..graph::Options::default()
     };
     let source = Source { tree, scope: String::new(), repository: None };
-    let explored = walk::explore(source, &directories, None, &options);
+    let explored = graph::explore(source, &directories, None, &options);
     let flux = check::flux_objects(&explored);
     let roots: Vec<RootId> = explored.starts.iter().copied().flatten().collect();
     let roots = roots.into_iter().filter(|root| !flux.contains(&explored.graph.roots[*root].file));

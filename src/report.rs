@@ -20,9 +20,9 @@ pub(crate) use json::failures_json;
 
 use std::collections::BTreeMap;
 
-use crate::failure::{Failure, Failures};
-pub(crate) use crate::redact::visible;
-use crate::walk::Warning;
+use crate::graph::Warning;
+use crate::message::failure::{Failure, Failures};
+pub(crate) use crate::message::redact::visible;
 
 /// The result of a run, ready to be printed.
 pub(crate) trait Tell {

@@ -50,9 +50,9 @@ use serde_json::{Map, Value as Json};
 
 use crate::config::Config;
 pub(crate) use crate::config::Engine;
-use crate::failure::Result;
+use crate::message::failure::Result;
+use crate::message::redact;
 use crate::record::LoadRestrictor;
-use crate::redact;
 use crate::tree::{self, Listing, Resolved, Tree, path};
 
 pub(crate) use argo::{exclusion, override_files};

@@ -20,8 +20,8 @@ pub(crate) mod working;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use crate::failure::Result;
-use crate::limits::PATH;
+use crate::message::failure::Result;
+use crate::os::limits::PATH;
 
 /// What a tree holds at a path, the last component not followed if it is a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

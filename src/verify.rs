@@ -12,10 +12,11 @@ use std::rc::Rc;
 
 use crate::check::{self, Checking, Input};
 use crate::config::{Config, Level};
-use crate::failure::{Failure, Failures, Result, command, shown};
-use crate::finding::{Finding, Rule, Subject};
 use crate::git::{self, LocalRepo};
-use crate::history;
+use crate::graph;
+use crate::message::failure::{Failure, Failures, Result, command, shown};
+use crate::message::finding::{Finding, Rule, Subject};
+use crate::record::history;
 use crate::record::stored::{self, Difference as Stored};
 use crate::record::{LOCK_NAME, Left, LeftWhat, LoadRestrictor, Lock};
 use crate::targets::Identity;
@@ -23,7 +24,6 @@ use crate::tree::checkout::CheckedOut;
 use crate::tree::directory::DirectoryTree;
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::{Entry, Listing, Tree as _, path};
-use crate::walk;
 
 use message::History;
 pub(crate) use outcome::{Difference, Kind, Record, Verified};
@@ -407,6 +407,6 @@ fn is_remote(finding: &Finding) -> bool {
 fn is_about_left(finding: &Finding, left: &Left) -> bool {
     match &left.what {
         LeftWhat::Reference { url } => *url == finding.reference && !matches!(finding.subject, Subject::Helm { .. }),
-        LeftWhat::Chart { .. } | LeftWhat::Image { .. } => finding.subject == walk::subject(&left.what),
+        LeftWhat::Chart { .. } | LeftWhat::Image { .. } => finding.subject == graph::subject(&left.what),
     }
 }

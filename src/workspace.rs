@@ -9,10 +9,11 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use crate::config::Config;
-use crate::failure::{Failure, Failures, Result, short, shown};
 use crate::git::{CommitId, LocalRepo};
-use crate::history;
+use crate::graph::Source;
 use crate::kustomization;
+use crate::message::failure::{Failure, Failures, Result, short, shown};
+use crate::record::history;
 use crate::record::lock::Merged;
 use crate::record::{LOCK_NAME, Lock};
 use crate::reference::localized_path::LOCALIZED_FILES;
@@ -21,7 +22,6 @@ use crate::tree::disk::DiskTree;
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::working::WorkingTree;
 use crate::tree::{self, Entry, Listing, Resolved, SharedTree, Tree, path};
-use crate::walk::Source;
 
 /// Files to start from, and what they say about localizing.
 pub(crate) struct Workspace {

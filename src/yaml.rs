@@ -15,8 +15,8 @@ use serde::de::{
     self, DeserializeOwned, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor,
 };
 
-use crate::failure::{Failure, Location, Result, nearest, shown};
-use crate::limits::Limit;
+use crate::message::failure::{Failure, Location, Result, nearest, shown};
+use crate::os::limits::Limit;
 
 /// More levels than the formats have.
 const MAX_DEPTH: usize = 8;

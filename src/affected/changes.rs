@@ -6,12 +6,12 @@ use std::rc::Rc;
 
 use super::Cause;
 use crate::config::Config;
-use crate::failure::Result;
+use crate::graph::inputs::Input;
 use crate::kustomization::FILE_NAMES;
+use crate::message::failure::Result;
 use crate::record::{Change, LOCK_NAME, Lock, Remote};
 use crate::targets::{self, IGNORE_NAME, Identity, Targets};
 use crate::tree::{self, Entry, Listing, Resolved, path};
-use crate::walk::inputs::Input;
 
 /// Two trees, and where they differ.
 pub(crate) struct Changes {

@@ -7,11 +7,11 @@ use std::rc::Rc;
 use super::changes::Changes;
 use super::{AffectedTarget, Cause, Causes, Status};
 use crate::config::{Config, Engine};
-use crate::failure::Result;
+use crate::graph::inputs::{self, Input};
+use crate::graph::{Graph, RootId, Target as Leads};
+use crate::message::failure::Result;
 use crate::targets::{self, Found, Object, Place, Target, Targets};
 use crate::tree::path;
-use crate::walk::inputs::{self, Input};
-use crate::walk::{Graph, RootId, Target as Leads};
 
 /// What names the object of a target, wherever it stands.
 type Name<'a> = (Engine, &'a str, &'a str, &'a str);

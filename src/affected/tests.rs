@@ -6,13 +6,13 @@ use std::rc::Rc;
 use super::changes::Changes;
 use super::{Affected, AffectedRoot, Cause, Status, affected};
 use crate::config::Config;
+use crate::graph::Origin;
+use crate::graph::inputs::explore;
 use crate::record::LOCK_NAME;
 use crate::reference_tree::Survey;
 use crate::targets::{self, Identity, Targets};
 use crate::tree::memory::MemoryTree;
 use crate::tree::{self, Listing, path};
-use crate::walk::Origin;
-use crate::walk::inputs::explore;
 
 /// What a tree holds: files with their bytes and mode, and links (`None`).
 type World = BTreeMap<String, (String, Option<bool>)>;
@@ -418,7 +418,7 @@ fn fingerprint(tree: &Rc<dyn Listing>, directory: &str) -> Vec<String> {
     }
     let mut whole: Vec<String> = graph.carried.iter().map(|carried| carried.path.clone()).collect();
     for chart in graph.named_charts() {
-        if let crate::walk::Place::There(path) = chart.place {
+        if let crate::graph::Place::There(path) = chart.place {
             whole.push(path);
         }
     }

@@ -10,14 +10,14 @@ use super::lines::Lines;
 use super::remotes::{self, RemoteUse};
 use super::{Checking, Input};
 use crate::config::Config;
-use crate::failure::{Failure, Result};
-use crate::finding::{Finding, Rule, Severity, Span, Subject};
+use crate::graph::{Edge, Explored, FileId, Graph, Noted, Origin, Root, RootId, Trouble};
+use crate::message::failure::{Failure, Result};
+use crate::message::finding::{Finding, Rule, Severity, Span, Subject};
+use crate::message::redact;
 use crate::record::{Lock, stored};
-use crate::redact;
 use crate::targets::{Artifact, Ignores, SourceIgnore, Targets};
 use crate::tree::absence::Absences;
 use crate::tree::{Listing, path};
-use crate::walk::{Edge, Explored, FileId, Graph, Noted, Origin, Root, RootId, Trouble};
 
 /// How long a line is that people look at, in bytes.
 const LONGEST_LINE: usize = 10_000;

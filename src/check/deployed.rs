@@ -6,20 +6,20 @@ use std::sync::Arc;
 
 use super::Input;
 use super::lines::Lines;
-use crate::failure::{Failure, Result};
-use crate::finding::Finding;
+use crate::graph::{self, Beyond, Explored, FileId, Graph, RootId, Source, TroubleKind};
 use crate::kustomization::Accepts;
-use crate::limits::FINDING_BYTES;
+use crate::message::failure::{Failure, Result};
+use crate::message::finding::Finding;
+use crate::os::limits::FINDING_BYTES;
 use crate::record::LoadRestrictor;
 use crate::targets::{self, Engine, Here, Place, Target, Targets, Unread};
 use crate::tree::{Listing, path};
-use crate::walk::{self, Beyond, Explored, FileId, Graph, RootId, Source, TroubleKind};
 
 /// Walks the tree, and finds what is deployed from it.
 pub(super) fn walk(
     input: &Input<'_>,
     kustomizations: &[String],
-    options: &walk::Options<'_>,
+    options: &graph::Options<'_>,
     failures: &mut Vec<Failure>,
 ) -> Result<(Targets, Explored)> {
     let search = input.identity.map(|identity| {
@@ -32,7 +32,7 @@ pub(super) fn walk(
     // What any kustomization lists or changes, also where this walk does not start there.
     let every = LazyCell::new(|| {
         let all: Vec<String> = all.iter().map(|&root| root.to_owned()).collect();
-        walk::inputs::explore(input.tree.clone(), &all)
+        graph::inputs::explore(input.tree.clone(), &all)
     });
     // The walk goes on while the search does. Rarely, what is found starts it elsewhere.
     let walked = own.as_ref().ok().map(|own| (own.len(), explore(input, own, options)));
@@ -92,9 +92,9 @@ fn starting_points(
 }
 
 /// Walks the tree from some directories.
-fn explore(input: &Input<'_>, starts: &[String], options: &walk::Options<'_>) -> Explored {
+fn explore(input: &Input<'_>, starts: &[String], options: &graph::Options<'_>) -> Explored {
     let source = Source { tree: input.tree.clone(), scope: String::new(), repository: None };
-    walk::explore(source, starts, None, options)
+    graph::explore(source, starts, None, options)
 }
 
 /// Walks the tree again where an engine lets roots load any file, until all that these reach is known.
@@ -102,7 +102,7 @@ fn unrestricted(
     input: &Input<'_>,
     targets: &Targets,
     starts: &[String],
-    options: &walk::Options<'_>,
+    options: &graph::Options<'_>,
     mut explored: Explored,
 ) -> Explored {
     if options.load_restrictor == LoadRestrictor::None {
@@ -110,7 +110,7 @@ fn unrestricted(
     }
     let mut known: HashSet<String> = HashSet::new();
     loop {
-        let is_bound = |trouble: &walk::Trouble| {
+        let is_bound = |trouble: &graph::Trouble| {
             trouble.kind == TroubleKind::OutOfScope(Beyond::Root)
                 && trouble.root.is_some_and(|root| !known.contains(&explored.graph.roots[root].directory))
         };
@@ -123,13 +123,13 @@ fn unrestricted(
             return explored;
         }
         known.extend(more);
-        let options = walk::Options {
+        let options = graph::Options {
             unrestricted: Some(&known),
             load_restrictor: options.load_restrictor,
             leave: options.leave,
             contents: options.contents,
             drops_bytes: options.drops_bytes,
-            ..walk::Options::default()
+            ..graph::Options::default()
         };
         explored = explore(input, starts, &options);
     }
@@ -319,7 +319,7 @@ impl<'a> Deployed<'a> {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{Scene, argo, flux, source};
-    use crate::finding::Rule;
+    use crate::message::finding::Rule;
 
     const REMOTE: &str = "resources: ['https://github.com/acme/base//x?ref=v1']\n";
 

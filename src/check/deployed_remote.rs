@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use super::Context;
 use super::rule::{Allow, Definition, Find};
-use crate::finding::{Finding, Rule, Severity};
-use crate::walk::RootId;
+use crate::graph::RootId;
+use crate::message::finding::{Finding, Rule, Severity};
 
 pub(super) const DEFINITION: Definition = Definition {
     id: "deployed-remote",

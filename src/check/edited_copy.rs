@@ -8,8 +8,8 @@ use std::collections::HashMap;
 
 use super::rule::{Allow, Definition, Find};
 use super::{Context, remotes};
-use crate::failure::{command, pathspec, short, stage};
-use crate::finding::{Finding, Rule, Severity};
+use crate::message::failure::{command, pathspec, short, stage};
+use crate::message::finding::{Finding, Rule, Severity};
 use crate::record::stored::{self, Difference};
 use crate::record::{LOCK_NAME, Lock, StoredFile};
 use crate::reference::RepoSpec;

@@ -7,11 +7,11 @@ mod scanned_file;
 use super::Context;
 use super::deployed::One;
 use super::rule::{Allow, Definition, Find};
-use crate::finding::{Finding, Rule, Severity, Subject};
+use crate::graph::{Edge, Root, Target};
 use crate::kustomization::NoteKind;
+use crate::message::finding::{Finding, Rule, Severity, Subject};
 use crate::targets::Engine;
 use crate::tree::path;
-use crate::walk::{Edge, Root, Target};
 
 pub(super) const DEFINITION: Definition = Definition {
     id: "engine",
@@ -124,8 +124,10 @@ fn remotes(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
         if !is_git || edge.target != Target::Remote {
             continue;
         }
-        let message =
-            format!("Fleet fetches no git repository, and `{}` is one", crate::redact::url(&edge.reference.text));
+        let message = format!(
+            "Fleet fetches no git repository, and `{}` is one",
+            crate::message::redact::url(&edge.reference.text)
+        );
         let help = vec!["localize it: Fleet builds a localized branch".to_owned()];
         findings.push(context.at_reference(Rule::Engine, edge, message, help));
     }

@@ -11,8 +11,8 @@ use std::collections::HashMap;
 use super::Context;
 use super::remotes::RemoteUse;
 use super::rule::{Allow, Definition, Find};
-use crate::finding::{Finding, Rule, Severity};
-use crate::redact;
+use crate::message::finding::{Finding, Rule, Severity};
+use crate::message::redact;
 use crate::reference::{self, PLAIN_QUERY, Pin};
 
 pub(super) const DEFINITION: Definition = Definition {

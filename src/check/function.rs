@@ -8,10 +8,10 @@
 
 use super::rule::{Allow, Definition, Find};
 use super::{ADD_ALLOW, Context};
-use crate::finding::{Finding, Rule, Severity, Subject};
+use crate::graph::{Noted, TroubleKind};
 use crate::kustomization::{FunctionRuntime, NoteKind, home_path, is_pinned};
-use crate::redact;
-use crate::walk::{Noted, TroubleKind};
+use crate::message::finding::{Finding, Rule, Severity, Subject};
+use crate::message::redact;
 
 pub(super) const DEFINITION: Definition = Definition {
     id: "function",
@@ -168,7 +168,7 @@ fn is_url(text: &str) -> bool {
 mod tests {
     use super::super::testing::Scene;
     use super::*;
-    use crate::finding::Severity;
+    use crate::message::finding::Severity;
 
     fn function(spec: &str) -> Scene {
         Scene::default()

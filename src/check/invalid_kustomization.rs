@@ -9,11 +9,11 @@ use std::collections::HashSet;
 
 use super::Context;
 use super::rule::{Allow, Definition, Find};
-use crate::failure::{command, pathspec};
-use crate::finding::{Finding, Rule, Severity};
+use crate::graph::{Noted, Trouble, TroubleKind};
 use crate::kustomization::{FILE_NAMES, NoteKind, ProblemKind};
+use crate::message::failure::{command, pathspec};
+use crate::message::finding::{Finding, Rule, Severity};
 use crate::tree::{self, Entry, Resolved, path};
-use crate::walk::{Noted, Trouble, TroubleKind};
 
 pub(super) const DEFINITION: Definition = Definition {
     id: "invalid-kustomization",
@@ -178,7 +178,7 @@ fn note(context: &Context<'_>, noted: &Noted) -> Option<Finding> {
 mod tests {
     use super::super::testing::{Scene, under_caret};
     use super::*;
-    use crate::finding::Severity;
+    use crate::message::finding::Severity;
 
     fn told(scene: Scene) -> Vec<(String, usize, String)> {
         let findings = scene.check().findings;

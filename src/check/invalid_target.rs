@@ -2,8 +2,8 @@
 
 use super::Context;
 use super::rule::{Allow, Definition, Find};
-use crate::failure::{Failure, Location};
-use crate::finding::{Finding, Rule, Severity};
+use crate::message::failure::{Failure, Location};
+use crate::message::finding::{Finding, Rule, Severity};
 use crate::targets::{Unread, Why};
 
 pub(super) const DEFINITION: Definition = Definition {

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::Checked;
-use crate::finding::{Finding, Rule, Severity, Subject};
+use crate::message::finding::{Finding, Rule, Severity, Subject};
 use crate::reference::{Pin, file_pin};
 use crate::tree::path;
 

@@ -11,10 +11,10 @@ use super::remote_reference::is_fulfilled;
 use super::remotes::RemoteUse;
 use super::{ADD_ALLOW, Context};
 use crate::config::Config;
-use crate::finding::{Finding, Rule};
+use crate::graph;
+use crate::message::finding::{Finding, Rule};
 use crate::plan;
 use crate::record::{LOCK_NAME, Left, LeftWhat};
-use crate::walk;
 
 /// How many things behind one reference are reported one by one.
 const MOST: usize = 100;
@@ -82,8 +82,8 @@ fn rule_of(left: &Left) -> Rule {
 }
 
 fn covered(config: &Config, left: &Left) -> Option<usize> {
-    let subject = walk::subject(&left.what);
-    let mut rules = walk::rules(&left.what).iter();
+    let subject = graph::subject(&left.what);
+    let mut rules = graph::rules(&left.what).iter();
     rules.find_map(|rule| config.allowed_by(*rule, &subject, ""))
 }
 
@@ -100,7 +100,7 @@ fn finding(context: &Context<'_>, rule: Rule, one: &RemoteUse<'_>, left: &Left, 
             ("what is at", "bring the lock up to date: git kustomize-localize lock".to_owned())
         }
     };
-    let subject = walk::subject(&left.what);
+    let subject = graph::subject(&left.what);
     let message = format!(
         "`{}` is locked, but {what} {label} behind it {}: {} > {label}",
         one.shown(),
@@ -115,7 +115,7 @@ fn finding(context: &Context<'_>, rule: Rule, one: &RemoteUse<'_>, left: &Left, 
 mod tests {
     use super::super::testing::{Scene, under_caret};
     use super::*;
-    use crate::finding::Severity;
+    use crate::message::finding::Severity;
 
     const OWN: &str = "https://github.com/o/r//a?ref=v1";
 

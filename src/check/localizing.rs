@@ -1,7 +1,7 @@
 //! What localizing and `update` report besides: the result is what was asked for, but for this.
 
 use super::rule::{Allow, Definition, Find};
-use crate::finding::Severity;
+use crate::message::finding::Severity;
 
 const fn warning(id: &'static str, summary: &'static str, explanation: &'static str) -> Definition {
     Definition {

@@ -6,7 +6,7 @@ use super::Context;
 use super::remote_reference::is_fulfilled;
 use super::rule::{Allow, Definition, Find};
 use super::{remote_chart, remote_reference};
-use crate::finding::{Finding, Rule, Severity};
+use crate::message::finding::{Finding, Rule, Severity};
 
 pub(super) const DEFINITION: Definition = Definition {
     id: "locked-reference",

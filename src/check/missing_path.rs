@@ -5,12 +5,12 @@
 
 use super::rule::{Allow, Definition, Find};
 use super::{Checking, Context, remote_chart};
-use crate::failure::{argument, command, nearest, pathspec, stage};
-use crate::finding::{Finding, Rule, Severity, Subject};
+use crate::graph::{Edge, Root, TroubleKind};
 use crate::kustomization::{Accepts, FILE_NAMES};
+use crate::message::failure::{argument, command, nearest, pathspec, stage};
+use crate::message::finding::{Finding, Rule, Severity, Subject};
 use crate::tree::absence::Absence;
 use crate::tree::{self, Resolved, path};
-use crate::walk::{Edge, Root, TroubleKind};
 
 pub(super) const DEFINITION: Definition = Definition {
     id: "missing-path",

@@ -6,7 +6,7 @@
 use super::Context;
 use super::deployed::One;
 use super::rule::{Allow, Definition, Find};
-use crate::finding::{Finding, Rule, Severity, Subject};
+use crate::message::finding::{Finding, Rule, Severity, Subject};
 use crate::reference::{RepoSpec, is_remote_file};
 use crate::targets::{Engine, Found};
 use crate::tree::{self, Resolved, path};
@@ -97,7 +97,7 @@ fn absent(context: &Context<'_>, one: &One<'_>, why: &str) -> Finding {
 fn like(context: &Context<'_>, place: &str) -> Option<String> {
     let parent = path::parent(place);
     let names = context.names_in(parent);
-    let name = crate::failure::nearest(path::name(place), names.iter().map(String::as_str))?;
+    let name = crate::message::failure::nearest(path::name(place), names.iter().map(String::as_str))?;
     Some(path::join(parent, name))
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::rule::{Allow, Definition, Find};
 use crate::config::{Config, FILE_NAME};
-use crate::finding::{Allowed, Finding, Rule, Severity, Subject};
+use crate::message::finding::{Allowed, Finding, Rule, Severity, Subject};
 
 pub(super) const DEFINITION: Definition = Definition {
     id: "new-exception",

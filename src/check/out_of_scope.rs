@@ -5,11 +5,11 @@
 use super::rule::{Allow, Definition, Find};
 use super::{Checking, Context, remote_chart};
 use crate::config::{FILE_NAME, PLACEHOLDER};
-use crate::failure::{Result, command, stage};
-use crate::finding::{Finding, Rule, Severity};
+use crate::graph::{Beyond, Edge, Origin, Root, Target, TroubleKind};
 use crate::kustomization::{Accepts, FILE_NAMES};
+use crate::message::failure::{Result, command, stage};
+use crate::message::finding::{Finding, Rule, Severity};
 use crate::tree::{self, Resolved, Tree, path};
-use crate::walk::{Beyond, Edge, Origin, Root, Target, TroubleKind};
 
 pub(super) const DEFINITION: Definition = Definition {
     id: "out-of-scope",

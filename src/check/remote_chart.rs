@@ -2,7 +2,7 @@
 //!
 //! kustomize calls `helm pull` unless the directory of the chart is there: `{chartHome}/{name}-{version}/{name}` with a
 //! repository and a version, else `{chartHome}/{name}` (`HelmChartInflationGenerator.go`). Its contents do not matter
-//! ([`crate::walk::Named`]). So only the tree decides; a chart that is on disk but not staged does not count. An entry
+//! ([`crate::graph::Named`]). So only the tree decides; a chart that is on disk but not staged does not count. An entry
 //! of the lock at the top satisfies the rule. The rule applies below
 //! `localized-files` too: a build would fetch what is left there.
 //!
@@ -13,14 +13,14 @@
 use super::rule::{Allow, Definition, Find};
 use super::{ADD_ALLOW, Context};
 use crate::config::{Config, FILE_NAME};
-use crate::failure::{argument, stage};
-use crate::finding::{Finding, Rule, Severity, Subject};
+use crate::graph::{self, Noted};
 use crate::kustomization::NoteKind;
+use crate::message::failure::{argument, stage};
+use crate::message::finding::{Finding, Rule, Severity, Subject};
+use crate::message::redact;
 use crate::record::{LOCK_NAME, LoadRestrictor};
-use crate::redact;
 use crate::tree::absence::Absence;
 use crate::tree::{self, Resolved, path};
-use crate::walk::{self, Noted};
 
 pub(super) const DEFINITION: Definition = Definition {
     id: "remote-chart",
@@ -233,14 +233,14 @@ fn all<'a>(context: &Context<'a>) -> Vec<Chart<'a>> {
                     left.is_none()
                 });
             let place = match chart.place {
-                walk::Place::There(path) => match tree::resolve(context.tree, &path) {
+                graph::Place::There(path) => match tree::resolve(context.tree, &path) {
                     Ok(Resolved::Directory { .. }) => values(context, chart.noted, &path)?,
                     // helm is called for what is not a directory, too.
                     _ => Place::Missing(path),
                 },
-                walk::Place::Outside => Place::Outside(chart.home.0.to_owned()),
-                walk::Place::Submodule(path) => Place::Submodule(path),
-                walk::Place::Missing(path) => Place::Missing(path),
+                graph::Place::Outside => Place::Outside(chart.home.0.to_owned()),
+                graph::Place::Submodule(path) => Place::Submodule(path),
+                graph::Place::Missing(path) => Place::Missing(path),
             };
             Some(Chart {
                 noted: chart.noted,

@@ -9,7 +9,7 @@ mod component;
 use super::Context;
 use super::remotes::RemoteUse;
 use super::rule::{Allow, Definition, Find};
-use crate::finding::{Finding, Rule, Severity};
+use crate::message::finding::{Finding, Rule, Severity};
 use crate::reference;
 
 pub(super) const DEFINITION: Definition = Definition {
@@ -91,7 +91,7 @@ pub(super) fn help(context: &Context<'_>, one: &RemoteUse<'_>, mut help: Vec<Str
 mod tests {
     use super::super::testing::{COMMIT, Scene, under_caret};
     use super::*;
-    use crate::finding::{Severity, Subject};
+    use crate::message::finding::{Severity, Subject};
     use crate::reference::PLAIN_QUERY;
 
     fn find(scene: Scene) -> Vec<Finding> {

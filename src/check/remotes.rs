@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use super::Context;
 use super::unsafe_reference::Ambiguity;
-use crate::failure::{command, stage};
+use crate::graph::{Edge, Graph, RemoteRef, RootId, Target};
+use crate::message::failure::{command, stage};
 use crate::record::{self, LOCK_NAME, Lock};
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::reference::{self, Pin, RepoSpec};
 use crate::tree::{LOCK_COMMAND, path};
-use crate::walk::{Edge, Graph, RemoteRef, RootId, Target};
 
 /// How many paths a command names; a longer command is unreadable.
 const MOST_PATHS: usize = 50;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Context;
-use crate::finding::{Finding, Rule, Severity, each_rule};
+use crate::message::finding::{Finding, Rule, Severity, each_rule};
 
 /// What a rule is.
 pub(super) struct Definition {

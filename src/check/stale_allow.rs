@@ -8,9 +8,9 @@ use std::cell::LazyCell;
 use super::Context;
 use super::rule::{Allow, Definition, Find};
 use crate::config::{Comment, Config, Glob, is_placeholder};
-use crate::failure::shown;
-use crate::finding::{Finding, Rule, Severity, Span, Subject};
-use crate::redact;
+use crate::message::failure::shown;
+use crate::message::finding::{Finding, Rule, Severity, Span, Subject};
+use crate::message::redact;
 use crate::tree::path;
 
 /// The form that the help for a malformed comment shows.

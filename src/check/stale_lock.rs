@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use super::Context;
 use super::rule::{Allow, Definition, Find};
-use crate::finding::{Finding, Rule, Severity, Subject};
+use crate::message::finding::{Finding, Rule, Severity, Subject};
 use crate::record::{LOCK_NAME, Lock, Remote};
 use crate::reference::Pin;
 
@@ -97,7 +97,7 @@ fn subject(remote: &Remote) -> Subject {
 mod tests {
     use super::super::testing::{COMMIT, Scene, under_caret};
     use super::*;
-    use crate::finding::Severity;
+    use crate::message::finding::Severity;
     use crate::record::GitRemote;
 
     fn find(scene: Scene) -> Vec<String> {

@@ -5,9 +5,9 @@ use std::rc::Rc;
 
 use super::stale_allow::{stale, stale_comment, stale_reasons};
 use crate::config::{Comments, Config};
-use crate::failure::shown;
-use crate::finding::{Allowed, Finding, Rule};
-use crate::redact;
+use crate::message::failure::shown;
+use crate::message::finding::{Allowed, Finding, Rule};
+use crate::message::redact;
 
 /// How exceptions are applied.
 pub(super) struct Apply<'a> {

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::{Checked, Checking, Input, check};
 use crate::config::Config;
-use crate::finding::{Finding, Rule};
+use crate::message::finding::{Finding, Rule};
 use crate::record::{FileRemote, GitRemote, LOCK_NAME, Lock, Remote, StoredFile};
 use crate::targets::Identity;
 use crate::tree::memory::MemoryTree;

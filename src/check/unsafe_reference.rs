@@ -7,11 +7,11 @@ mod ambiguous_path;
 
 use super::Context;
 use super::rule::{Allow, Definition, Find};
-use crate::finding::{Finding, Rule, Severity};
+use crate::graph::{Target, TroubleKind};
 use crate::kustomization::NoteKind;
-use crate::redact;
+use crate::message::finding::{Finding, Rule, Severity};
+use crate::message::redact;
 use crate::reference;
-use crate::walk::{Target, TroubleKind};
 
 pub(super) use ambiguous_path::Ambiguity;
 

@@ -6,10 +6,10 @@
 use super::missing_path::{self, Absent};
 use super::rule::{Allow, Definition, Find};
 use super::{ADD_ALLOW, Context};
-use crate::failure::stage;
-use crate::finding::{Finding, Rule, Severity, Subject};
+use crate::graph::TroubleKind;
+use crate::message::failure::stage;
+use crate::message::finding::{Finding, Rule, Severity, Subject};
 use crate::tree::absence::Absence;
-use crate::walk::TroubleKind;
 
 pub(super) const DEFINITION: Definition = Definition {
     id: "untracked-path",

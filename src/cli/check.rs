@@ -10,7 +10,7 @@ use crate::check::Checked;
 use crate::commands::add_allow;
 use crate::commands::check::{Base, Request, What, check};
 use crate::config::FILE_NAME;
-use crate::failure::{Failure, Failures, Result, stage};
+use crate::message::failure::{Failure, Failures, Result, stage};
 use crate::report::check as report;
 use crate::workspace::repository_offline;
 

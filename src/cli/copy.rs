@@ -8,8 +8,8 @@ use clap::{Args, ValueHint};
 use super::localize::{CommitArgs, HowArgs, text};
 use crate::commands::localize::{Request, What};
 use crate::destination::To;
-use crate::failure::{Failure, Result};
-use crate::redact;
+use crate::message::failure::{Failure, Result};
+use crate::message::redact;
 
 /// Arguments of a copy.
 #[derive(Debug, Clone, Args)]

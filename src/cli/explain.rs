@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::output;
-use crate::failure::{Failure, Failures, nearest};
-use crate::finding::Rule;
 use crate::manual;
-use crate::redact;
+use crate::message::failure::{Failure, Failures, nearest};
+use crate::message::finding::Rule;
+use crate::message::redact;
 
 /// Arguments of `explain`.
 #[derive(Debug, Clone, Args)]

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, Subcommand, ValueHint};
 
 use super::{Cli, output};
-use crate::failure::{Failure, Result, shown};
+use crate::message::failure::{Failure, Result, shown};
 use crate::report::completion::{Shell, completion};
 
 /// What can be generated.

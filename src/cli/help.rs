@@ -6,9 +6,9 @@ use clap::Args;
 
 use super::{documented, output};
 use crate::commands::COPY;
-use crate::failure::{Failure, nearest};
 use crate::manual;
-use crate::redact;
+use crate::message::failure::{Failure, nearest};
+use crate::message::redact;
 
 /// Arguments of `help`.
 #[derive(Debug, Clone, Args)]

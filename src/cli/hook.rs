@@ -11,8 +11,8 @@ use super::tell::tell;
 use super::{FAILED, check, output};
 use crate::commands::Status;
 use crate::commands::hook;
-use crate::failure::{Failure, Failures, Result};
 use crate::hook::{Framework, Hook, Running};
+use crate::message::failure::{Failure, Failures, Result};
 use crate::report::hook as report;
 
 /// Commands about hooks.

@@ -10,7 +10,7 @@ use super::tell::tell;
 use crate::commands::localize::{Request, What, localize};
 use crate::commands::{Builds, Fetching};
 use crate::destination::{BranchOptions, To};
-use crate::failure::{Failure, Result};
+use crate::message::failure::{Failure, Result};
 
 /// How to localize, wherever the result goes.
 #[derive(Debug, Clone, Args)]

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::ValueEnum;
 
 use super::FAILED;
-use crate::failure::{Failure, Failures};
-use crate::redact::inert;
+use crate::message::failure::{Failure, Failures};
+use crate::message::redact::inert;
 use crate::report::messages;
 
 /// How a result is written.

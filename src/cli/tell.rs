@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::args::OutputArgs;
 use super::output::{Format, failed, failures, print, say};
-use crate::failure::Failures;
+use crate::message::failure::Failures;
 use crate::report::{Tell, messages};
 
 /// Prints the result of a command, and returns the exit status.

@@ -9,7 +9,7 @@ use super::output::failures;
 use super::tell::tell;
 use crate::commands::update::{Outcome, Request, update};
 use crate::commands::{Fetching, lock};
-use crate::failure::Failures;
+use crate::message::failure::Failures;
 
 /// Arguments of `update`.
 #[derive(Debug, Clone, Args)]

@@ -8,7 +8,7 @@ use clap::{Args, ValueHint};
 use super::localize::{HowArgs, text};
 use crate::commands::localize::{Request, What};
 use crate::destination::To;
-use crate::failure::Result;
+use crate::message::failure::Result;
 
 /// Arguments of `vendor`.
 #[derive(Debug, Clone, Args)]

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::output::{self, Color, Format};
 use crate::commands::verify::{Request, verify};
-use crate::failure::Failures;
+use crate::message::failure::Failures;
 use crate::report::verify as report;
 
 /// Arguments of `verify`.

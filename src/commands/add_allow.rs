@@ -2,7 +2,7 @@
 
 use crate::config::{Config, FILE_NAME};
 use crate::destination::working;
-use crate::failure::{Exception, Failure, Failures};
+use crate::message::failure::{Exception, Failure, Failures};
 use crate::plan::Change;
 use crate::tree::Entry;
 use crate::workspace::Workspace;

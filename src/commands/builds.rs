@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use super::Fetching;
-use crate::build_check::{self, BuildCheck};
-use crate::failure::Location;
-use crate::finding::Rule;
+use crate::build::{self, BuildCheck};
 use crate::git::LocalRepo;
+use crate::graph::Warning;
+use crate::message::failure::Location;
+use crate::message::finding::Rule;
 use crate::record::sha256_hex;
-use crate::walk::Warning;
 
 /// How original and result are built.
 #[derive(Debug, Clone, Default)]
@@ -23,8 +23,8 @@ pub(crate) struct Builds {
 
 impl Builds {
     /// Returns the options of the builds.
-    pub(super) fn options(&self, fetch: &Fetching, repo: Option<&LocalRepo>) -> build_check::Options {
-        build_check::Options {
+    pub(super) fn options(&self, fetch: &Fetching, repo: Option<&LocalRepo>) -> build::Options {
+        build::Options {
             program: self.program.clone(),
             arguments: self.arguments.clone(),
             offline: fetch.offline,

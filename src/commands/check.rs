@@ -4,10 +4,10 @@ use std::rc::Rc;
 
 use crate::check::{self, Checked, Checking, Input, Renames};
 use crate::config::{Config, FILE_NAME};
-use crate::failure::{Failure, Failures, Result, shown};
-use crate::finding::Finding;
 use crate::git::{LocalRepo, Side};
 use crate::kustomization::FILE_NAMES;
+use crate::message::failure::{Failure, Failures, Result, shown};
+use crate::message::finding::Finding;
 use crate::record::added;
 use crate::targets::Identity;
 use crate::tree::absence::Absences;

@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use crate::config::Config;
-use crate::failure::Result;
 use crate::fetch::{self, Fetcher, Tip};
 use crate::git::{LocalRepo, RemoteGit};
+use crate::message::failure::Result;
 use crate::record::Lock;
 
 /// How remote references are brought in.

@@ -3,9 +3,9 @@
 use super::check::{self, What};
 use super::lock;
 use crate::check::Checked;
-use crate::failure::{Failures, Result};
 use crate::git::LocalRepo;
 use crate::hook::{self, Change, Directory, Framework, Hook, Judged, Running};
+use crate::message::failure::{Failures, Result};
 use crate::workspace::repository_offline;
 
 /// The result of installing hooks.

@@ -11,18 +11,18 @@ use serde::Serialize;
 use super::check;
 use super::fetching::{self, Fetching};
 use super::{Builds, News, Status};
-use crate::build_check::{self, BuildCheck, Job};
+use crate::build::{self, BuildCheck, Job};
 use crate::destination::{Delivered, Delivery, Destination, Held, OnBranch, To};
-use crate::failure::{Failure, Failures, Result};
 use crate::fetch::{self, Fetcher};
-use crate::finding::{self, Finding, Rule, Severity};
 use crate::git::LocalRepo;
-use crate::interrupt;
+use crate::graph::Warning;
+use crate::message::failure::{Failure, Failures, Result};
+use crate::message::finding::{self, Finding, Rule, Severity};
+use crate::os::interrupt;
 use crate::plan::{self, HYDRATOR_METADATA, Options, Plan, Rewritten, Writes};
 use crate::record::{Change, LOCK_NAME, Left, Lock, Remote, stored};
 use crate::targets;
 use crate::tree::{Tree, path};
-use crate::walk::Warning;
 use crate::workspace::{Files, Workspace};
 
 pub(super) use deployed::Deployed;
@@ -308,7 +308,7 @@ impl<'a> Run<'a> {
         let job = Job::new(plan, checkout, earlier, &moved);
         let repo = self.workspace.repo().map(|repo| &**repo);
         let options = builds.options(&self.request.fetch, repo);
-        build_check::check_builds(job, &options).map(Some)
+        build::check_builds(job, &options).map(Some)
     }
 
     /// Writes the result, unless something stands against it. None where the branch at the remote has moved meanwhile.

@@ -5,11 +5,11 @@ use std::rc::Rc;
 use super::fetching::{self, Fetching};
 use super::{News, Status};
 use crate::destination::working;
-use crate::failure::{self, Failure, Failures};
+use crate::graph::Warning;
+use crate::message::failure::{self, Failure, Failures};
 use crate::plan::Change;
 use crate::plan::lock::{Relocked, Unresolved, relock, up_to_date, without_charts};
 use crate::record::{self, LOCK_NAME, Left, Lock, Remote};
-use crate::walk::Warning;
 use crate::workspace::{Workspace, from_top};
 
 /// What to lock.

@@ -7,16 +7,16 @@ use std::rc::Rc;
 
 use super::check::{self, What};
 use crate::config::Config;
-use crate::failure::{Failures, Result};
 use crate::git::LocalRepo;
+use crate::message::failure::{Failures, Result};
 use crate::reference_tree::Survey;
 use crate::targets::{self, Identity, Object, Targets};
 use crate::tree::Listing;
 use crate::workspace::repository_offline;
 use {
-    crate::build_check,
-    crate::failure::{Failure, nearest, shown},
-    crate::interrupt::{Scratch, unusable},
+    crate::build,
+    crate::message::failure::{Failure, nearest, shown},
+    crate::os::interrupt::{Scratch, unusable},
     crate::targets::built::{Builder, find_built},
     crate::targets::generated::generated,
     crate::targets::{Found, Hidden, Place, SeenTree, Target},
@@ -91,7 +91,7 @@ pub(crate) fn build(request: &Request, name: &str) -> Result<Vec<u8>, Failures> 
     let directory = scratch.path().join(&generated.directory);
     std::fs::create_dir_all(&directory).map_err(put)?;
     std::fs::write(directory.join(generated.file_name), &generated.text).map_err(put)?;
-    Ok(build_check::build_one(scratch.path(), &directory, &generated.arguments)?)
+    Ok(build::build_one(scratch.path(), &directory, &generated.arguments)?)
 }
 
 /// Returns the target that a name means: that of its object, with or without its namespace, else its directory, which

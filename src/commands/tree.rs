@@ -4,10 +4,10 @@ use std::rc::Rc;
 
 use super::check::{self, What};
 use crate::config::Config;
-use crate::failure::{Failure, Failures, Result};
 use crate::git::LocalRepo;
+use crate::message::failure::{Failure, Failures, Result};
+use crate::message::redact;
 use crate::plan::update;
-use crate::redact;
 use crate::reference::RepoSpec;
 use crate::reference_tree::{self, Node, NodeKind, ReferenceTree};
 use crate::tree::path;

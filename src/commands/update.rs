@@ -7,14 +7,14 @@ use super::fetching::{self, Fetching};
 use super::localize::{self, Deployed, Localized, withheld};
 use super::{News, Status, lock};
 use crate::destination::{Delivery, Destination, message};
-use crate::failure::{Failure, Failures, Location, short};
 use crate::fetch::{self, Course, Fetcher, Move, Tip};
-use crate::finding::Rule;
+use crate::graph::{RemoteRef, Remotes as _, Warning};
+use crate::message::failure::{Failure, Failures, Location, short};
+use crate::message::finding::Rule;
 use crate::plan::lock::{Relocked, relock};
 use crate::plan::{Change, Options, Plan, Writes, in_place, update};
 use crate::record::{LOCK_NAME, Lock, Remote};
 use crate::tree::overlay::OverlayTree;
-use crate::walk::{RemoteRef, Remotes as _, Warning};
 use crate::workspace::Workspace;
 
 /// What to resolve again.

@@ -6,8 +6,8 @@ mod rebuilt;
 use std::path::Path;
 use std::rc::Rc;
 
-use crate::failure::{Failure, Failures, Result, command};
 use crate::git::LocalRepo;
+use crate::message::failure::{Failure, Failures, Result, command};
 use crate::record::LOCK_NAME;
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::verify::upstream::Ask;

@@ -9,9 +9,9 @@ use globset::GlobMatcher;
 use serde::Deserialize;
 
 use super::glob;
-use crate::failure::{nearest, shown};
-use crate::finding::Subject;
-use crate::redact;
+use crate::message::failure::{nearest, shown};
+use crate::message::finding::Subject;
+use crate::message::redact;
 use crate::tree::path;
 
 /// The schemes that a glob can name, and the port that need not be written.

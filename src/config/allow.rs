@@ -6,9 +6,9 @@ use globset::GlobMatcher;
 use serde::Deserialize;
 
 use super::{Config, PLACEHOLDER, PathGlob, RefPolicy, UrlGlob, glob, read};
-use crate::failure::Exception;
-use crate::finding::{Rule, Span, Subject};
-use crate::redact;
+use crate::message::failure::Exception;
+use crate::message::finding::{Rule, Span, Subject};
+use crate::message::redact;
 
 /// An entry of `allow`: what it covers stays as it is, wherever that is looked at.
 #[derive(Debug, Clone, Deserialize)]

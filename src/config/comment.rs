@@ -19,9 +19,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use granit_parser::{Event, Parser};
 
-use crate::failure::{nearest, shown};
-use crate::finding::{Rule, Span};
-use crate::redact;
+use crate::message::failure::{nearest, shown};
+use crate::message::finding::{Rule, Span};
+use crate::message::redact;
 
 /// What every such comment begins with.
 const NAME: &str = "kustomize-localize";

@@ -3,8 +3,8 @@
 use globset::{GlobBuilder, GlobMatcher};
 use serde::Deserialize;
 
-use crate::failure::shown;
-use crate::finding::Span;
+use crate::message::failure::shown;
+use crate::message::finding::Span;
 use crate::tree::path;
 
 /// The longest glob, in bytes.

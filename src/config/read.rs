@@ -7,9 +7,9 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 
 use super::glob::{self, PathGlob};
 use super::{Allow, Config, Named, RefPolicy, UrlGlob};
-use crate::failure::{Failure, Result, shown};
-use crate::finding::{Rule, Span};
-use crate::limits::CONFIGURATION;
+use crate::message::failure::{Failure, Result, shown};
+use crate::message::finding::{Rule, Span};
+use crate::os::limits::CONFIGURATION;
 use crate::tree::path;
 use crate::yaml::{self, Mark, at_line};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Config;
-use crate::failure::{Failure, Result};
+use crate::message::failure::{Failure, Result};
 use crate::tree::{self, Resolved, Tree, path};
 
 impl Config {

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::worktree::{self, Linked};
-use crate::failure::{Failure, Result, command};
 use crate::fetch::Published;
 use crate::git::{self, LocalRepo, Ref};
-use crate::history::{PREFIX, not_a_source};
+use crate::message::failure::{Failure, Result, command};
+use crate::record::history::{PREFIX, not_a_source};
 
 /// A branch that may be committed to.
 #[derive(Debug, Clone, PartialEq, Eq)]

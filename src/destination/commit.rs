@@ -2,10 +2,10 @@
 
 use super::branch::{self, Branch};
 use super::worktree::Linked;
-use crate::failure::{Failure, Result};
 use crate::fetch::Published;
 use crate::git::{CommitId, LocalRepo};
-use crate::history::tip::TipState;
+use crate::message::failure::{Failure, Result};
+use crate::record::history::tip::TipState;
 use crate::record::{Trailers, render_message};
 
 /// What goes into a commit on a localized branch.

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::failpoint;
-use crate::failure::{Failure, Result, command};
-use crate::history;
-use crate::interrupt::Scratch;
+use crate::message::failure::{Failure, Result, command};
+use crate::os::failpoint;
+use crate::os::interrupt::Scratch;
 use crate::plan::ResultFile;
+use crate::record::history;
 use crate::record::stored::{self, Difference};
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::directory::DirectoryTree;

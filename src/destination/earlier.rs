@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use crate::build_check::Earlier;
+use crate::build::Earlier;
 use crate::config;
-use crate::failure::Result;
 use crate::git::LocalRepo;
-use crate::history::trees::differences;
 use crate::kustomization;
+use crate::message::failure::Result;
+use crate::record::history::trees::differences;
 use crate::record::{Digest, Lock, Verified};
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::{self, Listing, Resolved, Tree, path};

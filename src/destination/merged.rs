@@ -1,12 +1,12 @@
 //! Whether a localized branch was merged into its source.
 
-use crate::failure::{Failure, Location, Result, short};
-use crate::finding::Rule;
 use crate::git::LocalRepo;
-use crate::history::records::{self, Found};
+use crate::graph::Warning;
+use crate::message::failure::{Failure, Location, Result, short};
+use crate::message::finding::Rule;
+use crate::record::history::records::{self, Found};
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::objects::object_id;
-use crate::walk::Warning;
 
 /// Warns when the source got its localized files from a localized branch: its URLs were probably removed by accident.
 /// Files that were localized in the working tree were committed on purpose.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::failure::{short, shown};
 use crate::fetch::{Course, History, Move};
+use crate::message::failure::{short, shown};
 use crate::record::{Change, Digest, GitRemote, Lock, Remote};
 
 /// How many kustomizations a message names before it only counts the rest.

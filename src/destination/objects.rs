@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 
-use crate::failpoint;
-use crate::failure::{Failure, Result};
-use crate::history::trees::lookup;
+use crate::message::failure::{Failure, Result};
+use crate::os::failpoint;
 use crate::plan::{Change, Content, ResultFile};
+use crate::record::history::trees::lookup;
 use crate::tree::objects::object_id;
 use crate::tree::path;
 

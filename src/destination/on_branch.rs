@@ -13,20 +13,20 @@ use super::message::{self, News};
 use super::objects::{self, Written};
 use super::worktree::Linked;
 use super::{Held, merged};
-use crate::build_check::{BuildCheck, Earlier};
+use crate::build::{BuildCheck, Earlier};
 use crate::config::{Config, FILE_NAME};
-use crate::failure::{Failure, Result, listed, short, stage};
 use crate::fetch::{History, Move, Published, Tip};
 use crate::git::{CommitId, LocalRepo, Status};
-use crate::history;
-use crate::history::records::{self, Found};
-use crate::history::tip::{self, TipState};
-use crate::history::trees::differences;
+use crate::graph::Warning;
+use crate::message::failure::{Failure, Result, listed, short, stage};
 use crate::plan::{Plan, Writes};
+use crate::record::history;
+use crate::record::history::records::{self, Found};
+use crate::record::history::tip::{self, TipState};
+use crate::record::history::trees::differences;
 use crate::record::{Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, stored};
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::{self, Listing, Tree, path};
-use crate::walk::Warning;
 use crate::workspace::{Files, Workspace};
 
 /// The files that decide how the source is localized.

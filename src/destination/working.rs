@@ -4,9 +4,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::failpoint;
-use crate::failure::{Failure, Result, shown};
-use crate::interrupt::{self, Scratch};
+use crate::message::failure::{Failure, Result, shown};
+use crate::os::failpoint;
+use crate::os::interrupt::{self, Scratch};
 use crate::plan::Change;
 use crate::record::LOCK_NAME;
 use crate::tree::working::WorkingTree;

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::failpoint;
-use crate::failure::{Failure, Result, command};
 use crate::git::{Amid, Listed, LocalRepo};
+use crate::message::failure::{Failure, Result, command};
+use crate::os::failpoint;
 
 /// Names the commit whose files are being checked out, in the worktree alone: a run that is killed then has left the
 /// files of this one or of the one that the branch names.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::checkout::{CheckoutTree, Stop};
 use super::git::{Batch, FetchFailure, Trouble};
 use super::{Fetcher, survey, work};
-use crate::process::Terminal;
+use crate::os::process::Terminal;
 use crate::reference::RepoRef;
 
 impl Fetcher {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::config::FILE_NAME;
-use crate::failure::{Failure, Result};
+use crate::message::failure::{Failure, Result};
 
 /// The default size limit for a file.
 pub(crate) const MAX_FILE_SIZE: u64 = 64 << 20;

@@ -9,10 +9,10 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::budget::MAX_FILE_SIZE;
-use crate::failpoint;
-use crate::failure::{Failure, Result};
 use crate::git;
-use crate::interrupt::{self, Scratch};
+use crate::message::failure::{Failure, Result};
+use crate::os::failpoint;
+use crate::os::interrupt::{self, Scratch};
 use crate::record::sha256_hex;
 use crate::tree::objects;
 
@@ -235,7 +235,7 @@ fn refuse_shared(directory: &Path) -> Result<()> {
     };
     let shown = directory.display().to_string();
     Err(Failure::new(format!("the cache `{shown}` {problem}, so it is not used"))
-        .hint(format!("remove it: {}", crate::failure::command("rm -rf", [&shown])))
+        .hint(format!("remove it: {}", crate::message::failure::command("rm -rf", [&shown])))
         .hint("or set XDG_CACHE_HOME to a directory of your own"))
 }
 

@@ -10,12 +10,12 @@ use super::budget::Budget;
 use super::git::{Batch, Fetched, GitRemotes, GitRequest};
 use super::submodule::{self, Submodule};
 use super::survey::{self, Partial};
-use crate::failure::{Failure, Result};
-use crate::process::Terminal;
+use crate::graph::NamedBy;
+use crate::message::failure::{Failure, Result};
+use crate::os::process::Terminal;
 use crate::tree::checkout::{Conversion, FILE_NAME as ATTRIBUTES, Filters};
 use crate::tree::objects::{self, ObjectTree};
 use crate::tree::{Entry, Listing, Tree, path};
-use crate::walk::NamedBy;
 
 /// One commit of a fetched repository. A file that did not come with it is fetched when it is read, and with it what
 /// is likely to be read next.

@@ -21,14 +21,14 @@ use super::budget::Budget;
 use super::cache::Cache;
 use super::http::{self, RedirectError};
 use super::reach::{Access, Reach};
-use crate::failure::{Failure, Result};
 use crate::git::{Asked, RemoteGit, Wanted};
-use crate::interrupt::Scratch;
-use crate::process::{self, Limits, Output, Terminal};
+use crate::graph::NamedBy;
+use crate::message::failure::{Failure, Result};
+use crate::message::redact::{self, SafeUrl};
+use crate::os::interrupt::Scratch;
+use crate::os::process::{self, Limits, Output, Terminal};
 use crate::record::is_object_id;
-use crate::redact::{self, SafeUrl};
 use crate::tree::objects;
-use crate::walk::NamedBy;
 
 /// How many redirects of a repository are followed, one after the other.
 const MAX_REDIRECTS: usize = 5;

@@ -17,14 +17,14 @@ use super::git::{FetchFailure, RELOCK, Trouble};
 use super::reach::Reach;
 use super::{COMMIT_LOCK, Cache, Progress, Tip};
 use crate::config::{Config, is_one_version};
-use crate::failure::{Failure, Result, command};
-use crate::finding::Rule;
-use crate::interrupt::{Scratch, unusable};
-use crate::parallel::side_by_side;
-use crate::process::{self, Limits, Output, Terminal};
+use crate::graph::{Archive, ChartRef, NamedBy, Pulled};
+use crate::message::failure::{Failure, Result, command};
+use crate::message::finding::Rule;
+use crate::message::redact;
+use crate::os::interrupt::{Scratch, unusable};
+use crate::os::parallel::side_by_side;
+use crate::os::process::{self, Limits, Output, Terminal};
 use crate::record::{ChartRemote, Lock, sha256_hex};
-use crate::redact;
-use crate::walk::{Archive, ChartRef, NamedBy, Pulled};
 
 /// How many charts are pulled side by side.
 pub(super) const SIDE_BY_SIDE: usize = 4;

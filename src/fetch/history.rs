@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::Fetcher;
 use super::git::{Clock, FetchFailure, GitRemotes, GitRequest, Trouble};
 use super::work::SIDE_BY_SIDE;
-use crate::failure::Result;
 use crate::git::{Depth, RefSpec};
-use crate::interrupt::Scratch;
-use crate::parallel::side_by_side;
-use crate::process::Terminal;
+use crate::message::failure::Result;
+use crate::os::interrupt::Scratch;
+use crate::os::parallel::side_by_side;
+use crate::os::process::Terminal;
 use crate::reference::RepoRef;
 
 /// How many commits a [`History`] names.

@@ -19,7 +19,7 @@ use std::time::Duration;
 use url::Url;
 
 use super::reach::{Access, Reach};
-use crate::failure::{Failure, Result};
+use crate::message::failure::{Failure, Result};
 
 pub(crate) use self::credentials::is_loopback;
 use self::credentials::{Credentials, Target, forget_userinfo};

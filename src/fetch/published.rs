@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use crate::failure::{Failure, Result, command};
 use crate::git::LocalRepo;
+use crate::message::failure::{Failure, Result, command};
 
 /// A branch, and the remote that others see it at.
 pub(crate) struct Published {

@@ -11,11 +11,11 @@ use std::sync::{Mutex, PoisonError};
 
 use url::{Host, Url};
 
-use crate::failure::{Failure, Result};
 use crate::git::{self, Pinned, RemoteGit};
-use crate::redact;
+use crate::graph::NamedBy;
+use crate::message::failure::{Failure, Result};
+use crate::message::redact;
 use crate::reference::RepoSpec;
-use crate::walk::NamedBy;
 
 /// Where an address lies, from the outside inwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

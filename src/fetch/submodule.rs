@@ -2,9 +2,9 @@
 
 use percent_encoding::percent_decode_str;
 
-use crate::failure::{Failure, Result};
 use crate::git::RemoteGit;
-use crate::redact;
+use crate::message::failure::{Failure, Result};
+use crate::message::redact;
 use crate::tree::path;
 
 /// One entry of a `.gitmodules`.

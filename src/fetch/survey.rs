@@ -5,10 +5,10 @@
 
 use std::collections::HashSet;
 
+use crate::graph::CHART_HOME;
 use crate::kustomization::{self, Accepts, Note, NoteKind, Reference};
-use crate::limits::FILE;
+use crate::os::limits::FILE;
 use crate::tree::{Entry, FILE_NAMES, Resolved, Tree, license, path, resolve};
-use crate::walk::CHART_HOME;
 
 /// How many files of a directory are fetched on suspicion.
 const MOST_GUESSED: usize = 32;

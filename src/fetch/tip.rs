@@ -10,8 +10,8 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use crate::failure::{Failure, Result};
 use crate::kustomization::{self, Edit, GeneratorKey};
+use crate::message::failure::{Failure, Result};
 use crate::record::{Lock, StoredFile, sha256_hex};
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::{Entry, SharedTree, Tree, license, path};

@@ -16,16 +16,16 @@ use super::reach::{Access, Reach};
 use super::work::SIDE_BY_SIDE;
 use super::{Cache, DEFAULT_TIMEOUT, Options, Progress, helm, http};
 use crate::config::is_one_version;
-use crate::failure::{Failure, Result};
 use crate::git::RemoteGit;
+use crate::graph::{ChartRef, NamedBy, Pulled};
 use crate::kustomization;
-use crate::parallel::side_by_side;
-use crate::process::Terminal;
+use crate::message::failure::{Failure, Result};
+use crate::message::redact;
+use crate::os::parallel::side_by_side;
+use crate::os::process::Terminal;
 use crate::record::upstream::{Answer, Verdict};
 use crate::record::{ChartRemote, Digest, FileRemote, GitRemote, Remote, chart_label, sha256_hex};
-use crate::redact;
 use crate::reference::{Pin, RepoSpec, file_pin, refuse_unsafe};
-use crate::walk::{ChartRef, NamedBy, Pulled};
 
 /// Asks upstream.
 pub(crate) struct Upstream {

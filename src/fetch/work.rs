@@ -7,13 +7,13 @@ use std::time::Duration;
 use super::git::{Batch, FetchFailure, Fetched, GitRemotes, GitRequest, Trouble};
 use super::reach::Access;
 use super::{Progress, http};
-use crate::failure::Result;
+use crate::graph::NamedBy;
 use crate::kustomization;
-use crate::parallel::side_by_side;
-use crate::process::Terminal;
-use crate::redact::SafeUrl;
+use crate::message::failure::Result;
+use crate::message::redact::SafeUrl;
+use crate::os::parallel::side_by_side;
+use crate::os::process::Terminal;
 use crate::reference::RepoRef;
-use crate::walk::NamedBy;
 
 /// How many things are fetched side by side.
 pub(super) const SIDE_BY_SIDE: usize = 8;

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::Command;
 
 use super::{command, not_run, said, untied};
-use crate::failure::{Failure, Result, shown};
-use crate::interrupt::{Scratch, TEMPORARY_HINT, unusable};
-use crate::process::{self, Conversation, Limits, Terminal};
+use crate::message::failure::{Failure, Result, shown};
+use crate::os::interrupt::{Scratch, TEMPORARY_HINT, unusable};
+use crate::os::process::{self, Conversation, Limits, Terminal};
 
 /// A `.gitattributes` of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,10 +17,10 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::{command, is_object_id, not_run, said};
-use crate::failpoint;
-use crate::failure::{self, Failure, Result};
-use crate::parallel::Ahead;
-use crate::process::{self, Conversation, Limits, Output, Terminal};
+use crate::message::failure::{self, Failure, Result};
+use crate::os::failpoint;
+use crate::os::parallel::Ahead;
+use crate::os::process::{self, Conversation, Limits, Output, Terminal};
 
 /// A commit of this repository: full hex ids.
 #[derive(Debug, Clone, PartialEq, Eq)]

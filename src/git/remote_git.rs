@@ -11,9 +11,9 @@ use std::process::Command;
 
 use self::spoken::{REMOTE, Spoken};
 use super::{command, not_run, said};
-use crate::failpoint;
-use crate::failure::{Failure, Result};
-use crate::process::{self, Limits, Output, Terminal};
+use crate::message::failure::{Failure, Result};
+use crate::os::failpoint;
+use crate::os::process::{self, Limits, Output, Terminal};
 
 /// Variables that tie git to one repository (`git rev-parse --local-env-vars`), and a few more that
 /// would redirect what we read or write. `GIT_CONFIG_PARAMETERS` and `GIT_CONFIG_COUNT` are kept:

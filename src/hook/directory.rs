@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::Hook;
-use crate::failure::{Failure, Failures, Result, command};
 use crate::git::{Hooks, LocalRepo};
+use crate::message::failure::{Failure, Failures, Result, command};
 
 /// Where the hooks of a repository are.
 #[derive(Debug)]

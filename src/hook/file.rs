@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use super::{Directory, Hook};
-use crate::failure::{Failure, Result};
+use crate::message::failure::{Failure, Result};
 
 /// How a file begins that we made, whatever its version.
 const OURS: &[u8] = b"#!/bin/sh\n# Made by git kustomize-localize.";

@@ -1,7 +1,7 @@
 //! What a hook that runs has to judge, and against what.
 
-use crate::failure::{Failure, Result, shown};
 use crate::git::LocalRepo;
+use crate::message::failure::{Failure, Result, shown};
 use crate::record::is_object_id;
 
 /// One thing to judge.

@@ -102,16 +102,16 @@ const KUSTOMIZATION: Table = &[
 /// The configurations with `apiVersion: builtin` that can be loaded (api/internal/plugins/builtinhelpers), with the files
 /// that they name, relative to the kustomization that lists them.
 const BUILTIN: &[(&str, Table)] = &[
-    ("AnnotationsTransformer", &[]),
-    ("HashTransformer", &[]),
-    ("IAMPolicyGenerator", &[]),
-    ("ImageTagTransformer", &[]),
-    ("LabelTransformer", &[]),
-    ("NamespaceTransformer", &[]),
-    ("PrefixSuffixTransformer", &[]),
-    ("PrefixTransformer", &[]),
-    ("ReplicaCountTransformer", &[]),
-    ("SuffixTransformer", &[]),
+    ("AnnotationsTransformer", NO_FILES),
+    ("HashTransformer", NO_FILES),
+    ("IAMPolicyGenerator", NO_FILES),
+    ("ImageTagTransformer", NO_FILES),
+    ("LabelTransformer", NO_FILES),
+    ("NamespaceTransformer", NO_FILES),
+    ("PrefixSuffixTransformer", NO_FILES),
+    ("PrefixTransformer", NO_FILES),
+    ("ReplicaCountTransformer", NO_FILES),
+    ("SuffixTransformer", NO_FILES),
     ("ConfigMapGenerator", GENERATOR),
     ("SecretGenerator", GENERATOR),
     ("PatchTransformer", &[("path", Leads(File))]),
@@ -138,6 +138,8 @@ const BUILTIN: &[(&str, Table)] = &[
         ],
     ),
 ];
+
+const NO_FILES: Table = &[("", Other)];
 
 // kustomize does not read `env` here.
 const GENERATOR: Table = &[("files[]", Source), ("envs[]", Leads(File))];

@@ -5,9 +5,9 @@ use super::fields::{BUILTIN_TREES, FUNCTION};
 use super::read::Reader;
 use super::yaml::{self, Data, Stream, Value};
 use super::{Accepts, NoteKind};
-use crate::failure::nearest;
-use crate::finding::Subject;
-use crate::redact;
+use crate::message::failure::nearest;
+use crate::message::finding::Subject;
+use crate::message::redact;
 
 /// The annotations that make an object a function, in the order in which kustomize looks for them
 /// (kyaml/fn/runtime/runtimeutil/functiontypes.go). An empty one is none.

@@ -10,9 +10,9 @@ use super::{
     Accepts, GeneratorKey, Kind, Kustomization, Note, NoteKind, Problem, ProblemKind, Reference, Refused, Reshaping,
     Spot, plugin,
 };
-use crate::failure::nearest;
-use crate::limits::{ENTRIES, NODES, PATH};
-use crate::redact;
+use crate::message::failure::nearest;
+use crate::message::redact;
+use crate::os::limits::{ENTRIES, NODES, PATH};
 
 /// The versions that go with the kinds (api/types/kustomization.go).
 const KUSTOMIZATION_VERSION: &str = "kustomize.config.k8s.io/v1beta1";

@@ -7,7 +7,7 @@ use granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Span, Struct
 use serde::Deserialize as _;
 use serde_yaml::Value as Other;
 
-use crate::limits::NODES;
+use crate::os::limits::NODES;
 
 /// As many bytes of a scalar count as a node.
 const LONG: usize = 100;

@@ -8,11 +8,11 @@ use std::collections::HashMap;
 use super::files::Rewritten;
 use super::placing::Holders;
 use super::result::{Builder, Instance};
-use crate::failure::{Failure, Result};
+use crate::graph::{CHART_HOME, Chart, Graph, RootId};
 use crate::kustomization::{Edit, NoteKind, Spot};
+use crate::message::failure::{Failure, Result};
 use crate::record::stored;
 use crate::tree::path;
-use crate::walk::{CHART_HOME, Chart, Graph, RootId};
 
 /// Changes to a file because of charts.
 #[derive(Default)]

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::{Affected, Content, Options, Original, Plan, ResultFile, Rules, Writes, localize};
-use crate::failure::{Failure, Failures, Result};
+use crate::graph::{self, Absence, Remotes, Start};
+use crate::message::failure::{Failure, Failures, Result};
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::path;
-use crate::walk::{self, Absence, Remotes, Start};
 use crate::workspace::Workspace;
 
 /// What to copy.
@@ -41,15 +41,15 @@ pub(crate) fn plan(
         Some(absences) => absences.of(path),
         None => Absence::Nowhere,
     };
-    let walking = walk::Options {
+    let walking = graph::Options {
         load_restrictor: config.load_restrictor,
         leave: Some(config),
         leave_missing: Some(&leave_missing),
         absence: Some(&absence),
         forbidden: Some(into.clone()),
-        ..walk::Options::default()
+        ..graph::Options::default()
     };
-    let graph = walk::walk(target.start, Some(remotes), &walking)?;
+    let graph = graph::walk(target.start, Some(remotes), &walking)?;
     let rules = Rules {
         owned: &|path| workspace.owns(path),
         trusted: &|path| config.trusts(path),

@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::{Plan, Writes};
-use crate::failure::{Failure, Failures, Location, Result};
+use crate::graph::{Graph, Origin, RootId, Target as Leads};
 use crate::kustomization::FILE_NAMES;
+use crate::message::failure::{Failure, Failures, Location, Result};
 use crate::targets::{Artifact, Engine, Found, Here, Ignores, Object, SourceIgnore, Target, Targets, exclusion};
 use crate::tree::{self, Listing, path};
-use crate::walk::{Graph, Origin, RootId, Target as Leads};
 
 /// Refuses a result that changes what is deployed besides what was localized: a directory of which an ApplicationSet
 /// makes an application, a file that Flux builds although nothing names it, a file that is built and that Flux leaves

@@ -6,10 +6,10 @@ use std::rc::Rc;
 use serde::Serialize;
 
 use crate::config::{Config, FILE_NAME};
-use crate::failure::Location;
-use crate::finding::Rule;
+use crate::graph::{FileId, Warning};
+use crate::message::failure::Location;
+use crate::message::finding::Rule;
 use crate::record::{self, Left, Remote, StoredFile};
-use crate::walk::{FileId, Warning};
 
 /// What a localized kustomization consists of.
 pub(crate) struct Localized {

@@ -5,13 +5,13 @@ use std::rc::Rc;
 
 use super::{Localized, left};
 use crate::config::Config;
-use crate::failure::{Failure, Failures};
+use crate::graph::{self, Place, Source, Start, Target};
 use crate::kustomization::Accepts;
+use crate::message::failure::{Failure, Failures};
+use crate::message::redact;
 use crate::record::{Left, LoadRestrictor};
-use crate::redact;
 use crate::tree::memory::MemoryTree;
 use crate::tree::path;
-use crate::walk::{self, Place, Source, Start, Target};
 
 /// Walks the result again, with no network: every reference must lead to something in it. Returns what stays
 /// remote.
@@ -31,14 +31,14 @@ pub(super) fn assert_whole(
         directory: localized.target.clone(),
     };
     let leave_missing = |path: &str| kept.contains(path);
-    let options = walk::Options {
+    let options = graph::Options {
         load_restrictor,
         leave_missing: Some(&leave_missing),
         leave,
         ignores_comments,
-        ..walk::Options::default()
+        ..graph::Options::default()
     };
-    let graph = walk::walk(start, None, &options).map_err(|failures| {
+    let graph = graph::walk(start, None, &options).map_err(|failures| {
         let hint = "this is a defect of git-kustomize-localize: please report it with the kustomization";
         Failures(
             failures

@@ -9,10 +9,10 @@ use gix::objs::CommitRef;
 use serde::Serialize;
 
 use super::Change;
-use crate::failure::{Failure, Result};
 use crate::git::{CommitId, LocalRepo};
+use crate::message::failure::{Failure, Result};
+use crate::message::redact;
 use crate::record::{Lock, Remote};
-use crate::redact;
 use crate::tree::objects::object_id;
 use crate::workspace::{Files, Workspace};
 

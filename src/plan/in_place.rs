@@ -16,13 +16,13 @@ use std::rc::Rc;
 use super::troubles::Troubles;
 use super::{Affected, Change, GITATTRIBUTES, InPlace, Options, Original, Plan, Rules, Writes, hydrator, lock};
 use crate::config::Config;
-use crate::failure::{Failure, Failures, Result, listed};
-use crate::finding::{Rule, Severity};
+use crate::graph::{self, Chart, Contents, Explored, FileId, Graph, RemoteRef, Remotes, RootId, Source, Target};
+use crate::message::failure::{Failure, Failures, Result, listed};
+use crate::message::finding::{Rule, Severity};
 use crate::record::stored::home;
 use crate::record::{LOCK_NAME, Lock, StoredFile};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{Entry, SharedTree, Tree, path};
-use crate::walk::{self, Chart, Contents, Explored, FileId, Graph, RemoteRef, Remotes, RootId, Source, Target};
 use crate::workspace::{Files, Workspace};
 
 use restore::Restored;
@@ -222,16 +222,16 @@ impl Walking<'_> {
             wanted.unlocked(locked).is_some()
         };
         let is_commit = matches!(self.workspace.files, Files::Commit { .. });
-        let options = walk::Options {
+        let options = graph::Options {
             keeps: (is_commit && level != Some(Severity::Error)).then_some(&keeps),
             load_restrictor: config.load_restrictor,
             leave_missing: Some(&missing),
             leave: Some(config),
             contents,
-            ..walk::Options::default()
+            ..graph::Options::default()
         };
         let source = Source { tree, ..self.workspace.source() };
-        walk::explore(source, starts, remotes, &options)
+        graph::explore(source, starts, remotes, &options)
     }
 
     /// Walks the tree as it will be, from every starting point, without a network.

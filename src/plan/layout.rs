@@ -8,12 +8,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::failure::{Failure, Result};
+use crate::graph::{Edge, FileId, Graph, Origin, RootId, SourceId, Target};
+use crate::message::failure::{Failure, Result};
+use crate::message::redact;
 use crate::record::sha256_hex;
-use crate::redact;
 use crate::reference::{RepoSpec, localized_path};
 use crate::tree::path;
-use crate::walk::{Edge, FileId, Graph, Origin, RootId, SourceId, Target};
 
 /// One remote thing beside a kustomization.
 struct Candidate {

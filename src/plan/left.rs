@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use super::remotes;
 use crate::config::Config;
-use crate::finding::{Rule, Subject};
+use crate::graph::{Chart, Edge, FileId, Graph, Origin, Place, RootId, Target};
+use crate::message::finding::{Rule, Subject};
+use crate::message::redact;
 use crate::record::{Left, LeftWhat};
-use crate::redact;
-use crate::walk::{Chart, Edge, FileId, Graph, Origin, Place, RootId, Target};
 
 /// The reason for something left because it could not be fetched.
 pub(crate) const UNRESOLVED: &str = "could not be resolved";

@@ -6,11 +6,11 @@ use super::files::{Content, ResultFile};
 use super::layout::distinct;
 use super::remotes;
 use super::result::{Builder, Instance};
-use crate::failure::{Location, Result};
-use crate::finding::Rule;
+use crate::graph::Warning;
+use crate::message::failure::{Location, Result};
+use crate::message::finding::Rule;
 use crate::reference::localized_path;
 use crate::tree::{license, path};
-use crate::walk::Warning;
 
 impl Builder<'_> {
     /// Adds the licences of everything that was placed. What is not ours to bring along is a warning.

@@ -10,11 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::troubles::Troubles;
 use crate::config::Config;
-use crate::failure::{Failure, Result};
-use crate::finding::Rule;
+use crate::graph::{self, ChartRef, Contents, Edge, Explored, Graph, Place, Remotes, RootId, Target, Trouble};
+use crate::message::failure::{Failure, Result};
+use crate::message::finding::Rule;
 use crate::plan;
 use crate::record::{GitRemote, Left, LeftWhat, Lock, Remote};
-use crate::walk::{self, ChartRef, Contents, Edge, Explored, Graph, Place, Remotes, RootId, Target, Trouble};
 use crate::workspace::Workspace;
 
 /// A lock that fits the tree.
@@ -157,16 +157,16 @@ fn entry(edge: &Edge, lock: &Lock) -> Option<(String, Option<String>)> {
 fn explore(workspace: &Workspace, paths: &[String], remotes: Option<&mut dyn Remotes>) -> Result<Explored> {
     let config = &workspace.config;
     let missing = |path: &str| config.may_be_missing(path);
-    let options = walk::Options {
+    let options = graph::Options {
         load_restrictor: config.load_restrictor,
         leave_missing: Some(&missing),
         leave: Some(config),
         asks_for_left: true,
         contents: Contents::Configurations,
-        ..walk::Options::default()
+        ..graph::Options::default()
     };
     let starts = workspace.starts(paths)?;
-    Ok(walk::explore(workspace.source(), &starts, remotes, &options))
+    Ok(graph::explore(workspace.source(), &starts, remotes, &options))
 }
 
 /// Returns the lock that fits the tree, with everything resolved that `held` does not hold and that can be. With
@@ -343,7 +343,7 @@ pub(super) fn leave(lock: &mut Lock, graph: &Graph, whole: Option<&Graph>, confi
         if one.through.is_empty() {
             continue;
         }
-        if let Some(reason) = walk::accepted(config, &one.what) {
+        if let Some(reason) = graph::accepted(config, &one.what) {
             one.reason = reason;
             one.accepted = true;
         } else if one.accepted {

@@ -7,11 +7,11 @@ use super::layout;
 use super::remotes;
 use super::result::{Builder, Instance, Needed, Placed, PlacedEdit};
 use super::spelling::{is_remote, new_text, text_to, value, whole};
-use crate::failure::{Failure, Result, command};
+use crate::graph::{CarriedId, FileId, Origin, RootId, SourceId, Target};
 use crate::kustomization::Accepts;
+use crate::message::failure::{Failure, Result, command};
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::{Entry, path};
-use crate::walk::{CarriedId, FileId, Origin, RootId, SourceId, Target};
 
 /// How many copies of roots there may be, besides one of each. Repositories that name each other twice double them with
 /// every level, which no real tree does.

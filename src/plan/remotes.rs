@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::failure::{Failure, Result};
+use crate::graph::{Archive, Edge, FileId, Graph, Origin, Repository, Target};
+use crate::message::failure::{Failure, Result};
 use crate::record::{ChartRemote, FileRemote, GitRemote, Remote};
 use crate::reference::RepoSpec;
-use crate::walk::{Archive, Edge, FileId, Graph, Origin, Repository, Target};
 
 /// Returns the lock entry of a repository, without the paths in it.
 pub(crate) fn git(repository: &Repository) -> Remote {

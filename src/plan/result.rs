@@ -9,14 +9,14 @@ use super::files::{Content, Localized, ResultFile, Rewritten, Untrusted};
 use super::layout::SafePaths;
 use super::{graph_check, remotes};
 use crate::config::Config;
-use crate::failure::{Failure, Failures, Location, Result};
-use crate::finding::Rule;
+use crate::graph::{ChartHomes, FileId, Graph, Origin, RootId, SourceId, Target, Warning};
 use crate::kustomization::{self, Accepts, Edit};
+use crate::message::failure::{Failure, Failures, Location, Result};
+use crate::message::finding::Rule;
+use crate::message::redact;
 use crate::record::{LoadRestrictor, sha256_hex, stored};
-use crate::redact;
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::path;
-use crate::walk::{ChartHomes, FileId, Graph, Origin, RootId, SourceId, Target, Warning};
 
 /// A tree at the place that it gets in the result.
 #[derive(Clone, PartialEq, Eq, Hash)]

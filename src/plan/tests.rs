@@ -9,11 +9,11 @@ use std::rc::Rc;
 use proptest::prelude::*;
 
 use super::{Localized, Rules, localize};
+use crate::graph::testing::{Upstreams, source};
+use crate::graph::{self, Options, Source, Start};
 use crate::record::LoadRestrictor;
 use crate::tree::memory::MemoryTree;
 use crate::tree::path;
-use crate::walk::testing::{Upstreams, source};
-use crate::walk::{self, Options, Source, Start};
 
 /// Sorted, so that a directory comes before its contents. References only lead forward in this list, so that there is
 /// no cycle.
@@ -93,7 +93,7 @@ fn localized(tree: MemoryTree, target: &str, scope: &str) -> Localized {
         source: Source { tree: Rc::new(tree), scope: scope.to_owned(), repository: None },
         directory: target.to_owned(),
     };
-    let graph = walk::walk(start, None, &Options::default()).unwrap();
+    let graph = graph::walk(start, None, &Options::default()).unwrap();
     localize(&graph, LoadRestrictor::RootOnly, &RULES).unwrap()
 }
 
@@ -159,7 +159,7 @@ fn copies_that_double_with_every_level_are_refused() {
         let mut upstreams = (0..=levels).fold(Upstreams::default(), with);
         let text = "resources: ['https://h/o/0?ref=v1']\n";
         let start = Start { source: source(&[("kustomization.yaml", text)]), directory: String::new() };
-        let graph = walk::walk(start, Some(&mut upstreams), &Options::default()).unwrap();
+        let graph = graph::walk(start, Some(&mut upstreams), &Options::default()).unwrap();
         localize(&graph, LoadRestrictor::RootOnly, &RULES)
     };
     // The target, and three roots for each copy of a repository.

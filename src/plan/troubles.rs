@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::failure::{self, Failure, Result};
-use crate::walk::{Explored, Graph, Trouble, TroubleKind};
+use crate::graph::{Explored, Graph, Trouble, TroubleKind};
+use crate::message::failure::{self, Failure, Result};
 use crate::workspace::Workspace;
 
 /// What a walk could not follow, by what it means for a lock and for localizing in place.

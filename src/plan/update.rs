@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::value;
 use crate::config::is_one_version;
-use crate::failure::{Failure, Failures, Result, command, listed, short};
+use crate::graph::{self, Contents, Edge, NamedBy, RemoteRef, Wants};
 use crate::kustomization::{self, Edit};
+use crate::message::failure::{Failure, Failures, Result, command, listed, short};
+use crate::message::redact;
 use crate::record::{Change, GitRemote, Lock, Remote};
-use crate::redact;
 use crate::reference::{self, Pin, RepoSpec, file_pin};
 use crate::tree::Entry;
-use crate::walk::{self, Contents, Edge, NamedBy, RemoteRef, Wants};
 use crate::workspace::Workspace;
 
 /// Returns the entries that `urls` name; all when there are none.
@@ -205,11 +205,11 @@ pub(crate) fn moved_versions(
 /// Returns the edits after which the references to what `names` mean name the ref `to`.
 pub(crate) fn retargeted(workspace: &Workspace, names: &[Name], to: &str) -> Result<Vec<super::Change>> {
     let starts = workspace.starts(&[])?;
-    let explored = walk::explore(
+    let explored = graph::explore(
         workspace.source(),
         &starts,
         None,
-        &walk::Options { contents: Contents::Configurations, ..walk::Options::default() },
+        &graph::Options { contents: Contents::Configurations, ..graph::Options::default() },
     );
     let graph = &explored.graph;
     let mut edits: BTreeMap<&str, Vec<(&Edge, String)>> = BTreeMap::new();

@@ -1,7 +1,7 @@
 //! What a lock lists that it did not list before.
 
 use super::{Digest, Lock, Remote};
-use crate::failure::Result;
+use crate::message::failure::Result;
 use crate::tree::{Entry, Tree};
 
 /// An entry, or a directory of one, that is new in a lock.

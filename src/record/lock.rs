@@ -57,8 +57,8 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 
 use super::{Digest, RemoteTrailer};
-use crate::failure::Result;
-use crate::redact;
+use crate::message::failure::Result;
+use crate::message::redact;
 use crate::reference::RepoSpec;
 use crate::tree::{Entry, Tree};
 

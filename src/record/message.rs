@@ -12,7 +12,7 @@
 use std::borrow::Cow;
 
 use super::trailers::Trailers;
-use crate::failure::{Failure, Result};
+use crate::message::failure::{Failure, Result};
 
 /// What follows the comment character, whichever it is, in the line that cuts a message.
 const SCISSORS: &str = " ------------------------ >8 ------------------------";

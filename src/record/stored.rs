@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::{LOCK_NAME, Lock, Remote, sha256_hex};
-use crate::failure::Result;
+use crate::message::failure::Result;
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::{Entry, Listing, path};
 

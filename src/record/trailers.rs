@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
 use super::{Digest, Verified, message, valid};
-use crate::failure::{Failure, Result, shown};
+use crate::message::failure::{Failure, Result, shown};
 
 /// What all our keys begin with.
 pub(super) const PREFIX: &str = "Kustomize-Localize-";

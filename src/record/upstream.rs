@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Digest;
-use crate::failure::Failure;
+use crate::message::failure::Failure;
 
 /// What is upstream now, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -2,8 +2,8 @@
 //!
 //! Each check returns the reason as the rest of a sentence: "the path `a/../b` *holds `..`*".
 
-use crate::limits::PATH;
-use crate::redact::is_invisible;
+use crate::message::redact::is_invisible;
+use crate::os::limits::PATH;
 
 /// Why a text was refused.
 type Refused = std::result::Result<(), &'static str>;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::trailers::{decode, encode};
 use super::valid;
-use crate::failure::{Failure, Result, shown};
+use crate::message::failure::{Failure, Result, shown};
 
 /// What stands for an argument that may hold a secret.
 const MASK: &str = "***";
@@ -41,7 +41,9 @@ impl Builder {
     pub fn recorded(&self) -> Builder {
         let recorded = |argument: &String| match argument.split_once('=') {
             Some(("--env", _)) => format!("--env={MASK}"),
-            _ if argument.starts_with("--") && !argument.contains(char::is_control) => crate::redact::text(argument),
+            _ if argument.starts_with("--") && !argument.contains(char::is_control) => {
+                crate::message::redact::text(argument)
+            }
             // A short option, or the value of the option before it.
             _ => MASK.to_owned(),
         };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::go_url::strip_prefix_ignore_case;
 use super::query::Query;
-use crate::redact::SafeUrl;
+use crate::message::redact::SafeUrl;
 
 const SSH: &str = "ssh://";
 const HTTPS: &str = "https://";

@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 use super::go_url::{HttpUrl, strip_prefix_ignore_case};
 use super::pin::is_commit_id;
 use super::spec::{RepoSpec, clean};
-use crate::redact;
+use crate::message::redact;
 
 /// Refuses a reference that could be taken for an option, that hides control characters, that leaves
 /// its repository, or whose ref git would not take for one.

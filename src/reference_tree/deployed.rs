@@ -5,16 +5,16 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use super::{NodeKind, ReferenceTree, locks};
-use crate::failure::Result;
+use crate::graph::inputs::{self, Input, Inputs};
+use crate::graph::{Explored, RootId};
+use crate::message::failure::Result;
+use crate::message::redact;
 use crate::record::LoadRestrictor;
-use crate::redact;
 use crate::reference::{RepoSpec, is_remote_file};
 use crate::targets::built::{Builder, Output};
 use crate::targets::generated::Generated;
 use crate::targets::{Engine, Found, Place, Reached, Targets, link_to};
 use crate::tree::{self, Listing, Resolved, path};
-use crate::walk::inputs::{self, Input, Inputs};
-use crate::walk::{Explored, RootId};
 
 /// How often objects that builds make may deploy others that are to be built.
 const DEEPEST: usize = 10;
@@ -282,9 +282,9 @@ mod tests {
     use super::*;
     use crate::check::testing::{flux, source};
     use crate::config::Config;
+    use crate::graph::testing;
     use crate::targets::{self, Identity};
     use crate::tree::memory::MemoryTree;
-    use crate::walk::testing;
 
     const LOCK: &str = "version: 1
 remotes:

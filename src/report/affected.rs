@@ -6,7 +6,7 @@ use super::json::{JsonObject, JsonUnread, report};
 use super::{counted, visible};
 use crate::affected::{Affected, AffectedRoot, AffectedTarget, Cause, Status};
 use crate::commands::affected::Outcome;
-use crate::failure::short;
+use crate::message::failure::short;
 use crate::targets::{Changer, Place, Target, Unread};
 
 #[derive(Serialize)]

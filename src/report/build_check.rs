@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::{counted, visible};
-use crate::build_check::{BuildCheck, Difference, TargetCheck, Verdict};
-use crate::failure::{Failure, short};
+use crate::build::{BuildCheck, Difference, TargetCheck, Verdict};
+use crate::message::failure::{Failure, short};
 use crate::record::Change;
 
 /// How many objects, roots or reasons are named before the rest is only counted.

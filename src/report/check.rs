@@ -16,10 +16,10 @@ pub use sarif::sarif;
 
 use super::{counted, visible};
 use crate::check::{Checked, Checking};
-use crate::failure::short;
-use crate::finding::{Finding, Severity};
+use crate::message::failure::short;
+use crate::message::finding::{Finding, Severity};
+use crate::message::redact;
 use crate::record::{Added, sha256_hex};
-use crate::redact;
 
 impl Checking {
     /// Returns its name, as in JSON.

@@ -5,8 +5,8 @@ use std::path::Path;
 use super::check::{self, Shown};
 use super::{messages, visible};
 use crate::commands::hook::{Installed, Judgement};
-use crate::failure::Failures;
 use crate::hook::{Change, Done, Running};
+use crate::message::failure::Failures;
 
 /// Returns what putting hooks in came to.
 pub(crate) fn installed(installed: &Installed) -> String {

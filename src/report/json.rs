@@ -6,10 +6,10 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::messages::leave;
-use crate::failure::{Failure, Failures, Location};
-use crate::redact::{self, is_hidden};
+use crate::graph::Warning;
+use crate::message::failure::{Failure, Failures, Location};
+use crate::message::redact::{self, is_hidden};
 use crate::targets::{Target, Unread};
-use crate::walk::Warning;
 
 #[derive(Serialize)]
 pub(super) struct Tool {

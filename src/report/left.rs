@@ -5,8 +5,8 @@ use std::fmt::Write;
 use super::messages::leave;
 use super::{counted, visible};
 use crate::config::Config;
+use crate::graph;
 use crate::record::{Left, LeftWhat};
-use crate::walk;
 
 /// How many are named before the rest is only counted.
 const NAMED: usize = 5;
@@ -27,8 +27,8 @@ pub(super) fn write_left(out: &mut String, left: &[Left]) -> std::fmt::Result {
         writeln!(out, "  to bring charts in: write `helm: true` in .kustomize-localize")?;
     }
     let exceptions = left.iter().filter_map(|left| {
-        let rule = walk::rules(&left.what).first()?;
-        Config::exception(*rule, &walk::subject(&left.what), "")
+        let rule = graph::rules(&left.what).first()?;
+        Config::exception(*rule, &graph::subject(&left.what), "")
     });
     let exceptions: Vec<_> = exceptions.collect();
     for line in leave(&exceptions.iter().collect::<Vec<_>>()) {

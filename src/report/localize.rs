@@ -10,13 +10,13 @@ use super::json::{JsonMessage, report};
 use super::left::{write_accepted, write_left};
 use super::remotes::write_changes;
 use super::{Tell, by_id, counted, visible, write_warnings};
-use crate::build_check::BuildCheck;
+use crate::build::BuildCheck;
 use crate::commands::Status;
 use crate::commands::localize::{BranchOutcome, CopyOutcome, InPlaceOutcome, Localized, Outcome};
-use crate::failure::{Failure, short, stage};
+use crate::graph::Warning;
+use crate::message::failure::{Failure, short, stage};
 use crate::plan::Rewritten;
 use crate::record::{Change, Left, Remote};
-use crate::walk::Warning;
 
 impl Tell for Outcome {
     fn human(&self, verbose: bool) -> String {

@@ -11,10 +11,10 @@ use super::remotes::write_changes;
 use super::{Tell, by_id, counted, messages, visible, write_warnings};
 use crate::commands::Status;
 use crate::commands::lock::Outcome;
-use crate::failure::{Failure, Failures, short, stage};
+use crate::graph::Warning;
+use crate::message::failure::{Failure, Failures, short, stage};
 use crate::plan::lock::Unresolved;
 use crate::record::{Change, LOCK_NAME, Left, Remote};
-use crate::walk::Warning;
 
 /// How many lines of errors are shown as they are.
 const SCREEN: usize = 30;

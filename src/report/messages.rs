@@ -7,9 +7,9 @@ use console::Style;
 
 use super::{by_id, counted, visible};
 use crate::config::{Config, FILE_NAME};
-use crate::failure::{Exception, Failure, Failures};
-use crate::finding::Rule;
-use crate::walk::Warning;
+use crate::graph::Warning;
+use crate::message::failure::{Exception, Failure, Failures};
+use crate::message::finding::Rule;
 
 /// How many places of one failure, or warnings of one id, are named before the rest is only counted.
 const NAMED: usize = 5;

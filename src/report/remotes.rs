@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::visible;
 use crate::commands::News;
-use crate::failure::short;
+use crate::message::failure::short;
 use crate::record::Change;
 
 /// Writes what is different about the remotes, one line each, with what is new in each.

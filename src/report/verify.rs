@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::json::{JsonMessage, report};
 use super::{counted, visible};
-use crate::failure::short;
+use crate::message::failure::short;
 use crate::record::Left;
 use crate::verify::upstream::Upstream;
 use crate::verify::{Difference, Kind, Record, Verified};

@@ -9,10 +9,10 @@ mod template;
 use super::flux::{given, text, texts, wrong};
 use super::scan::Document;
 use super::{Build, Directory, Engine, Found, Here, Identity, Place, Target, Targets, Unread, place};
-use crate::failure::Result;
 use crate::kustomization::{Data, Value, read_object};
+use crate::message::failure::Result;
+use crate::message::redact;
 use crate::record::LoadRestrictor;
-use crate::redact;
 use crate::tree::{self, Listing, Resolved, path};
 
 pub(crate) use application_set::exclusion;

@@ -8,11 +8,11 @@ use super::scan::{self, Document, Scan};
 use super::settle::{above, files_of, users};
 use super::{Found, Identity, Object, Reached, Target, Targets, Why};
 use crate::config::Config;
-use crate::failure::Result;
+use crate::graph::{Graph, RootId};
 use crate::kustomization::Kind;
+use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
 use crate::tree::{Listing, path};
-use crate::walk::{Graph, RootId};
 
 /// How many objects of engines are read in what one build makes.
 const MOST: usize = 100_000;

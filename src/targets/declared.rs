@@ -2,7 +2,7 @@
 
 use super::scan::KINDS;
 use crate::kustomization::unescaped;
-use crate::redact::REPLACED;
+use crate::message::redact::REPLACED;
 
 /// The name of the object that gives Argo CD its options.
 const OPTIONS: &str = "argocd-cm";

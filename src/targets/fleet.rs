@@ -2,8 +2,8 @@
 
 use super::{Build, Engine, Found, Here, Object, Place, Revision, Target, Targets, Unread, place};
 use crate::config::Config;
-use crate::failure::Result;
 use crate::kustomization::{Value, read_object};
+use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
 use crate::tree::{Entry, Listing, Tree, path};
 

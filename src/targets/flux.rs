@@ -6,10 +6,10 @@ mod source;
 
 use super::scan::Document;
 use super::{Artifact, Build, Engine, Found, Here, Identity, Place, Revision, Target, Targets, Text, Unread, place};
-use crate::failure::Result;
 use crate::kustomization::{Data, Value};
+use crate::message::failure::Result;
+use crate::message::redact;
 use crate::record::LoadRestrictor;
-use crate::redact;
 use crate::tree::Listing;
 use source::{Bound, Sources};
 use std::rc::Rc;

@@ -6,8 +6,8 @@
 use serde_json::{Map, Value, json};
 
 use super::{Build, Engine, Found, Here, Target};
-use crate::failure::Result;
 use crate::kustomization::{FILE_NAMES, read_object};
+use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
 use crate::tree::{self, Entry, Resolved, Tree, path};
 

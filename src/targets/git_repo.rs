@@ -7,9 +7,9 @@ use super::argo::Pattern;
 use super::flux::{Word, text, texts};
 use super::scan::Document;
 use super::{Build, Engine, Found, Here, Identity, Place, Targets, Text, Unread, fleet, place};
-use crate::failure::Result;
+use crate::message::failure::Result;
+use crate::message::redact;
 use crate::record::LoadRestrictor;
-use crate::redact;
 use crate::tree::{Listing, path};
 
 /// Adds what Fleet deploys of the paths of each `GitRepo`, but for what a `fleet.yaml` in them says.

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use super::{LOCALIZED, Revision};
 use crate::config::Config;
-use crate::failure::Result;
 use crate::git::LocalRepo;
+use crate::message::failure::Result;
 use crate::tree::objects::{ObjectTree, object_id};
 
 /// What is known of the repository that is looked at.

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use super::Artifact;
 use super::argo::Pattern as Glob;
-use crate::failure::Result;
+use crate::message::failure::Result;
 use crate::tree::{Entry, Listing, path};
 
 /// The name of the files with patterns.
@@ -260,7 +260,7 @@ impl Pattern {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::walk::testing::tree;
+    use crate::graph::testing::tree;
 
     fn left_out(files: &[(&str, &str)], artifact: &Artifact, file: &str) -> Option<String> {
         let rule = SourceIgnore::of(&tree(files)).unwrap().with(artifact).rule(file);

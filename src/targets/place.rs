@@ -4,8 +4,8 @@ use std::collections::{HashMap, hash_map};
 
 use super::{Build, Engine, Found, Here, Identity, Object, Place, Revision, Target, Targets};
 use crate::config::{Config, FILE_NAME};
-use crate::failure::Result;
 use crate::kustomization::FILE_NAMES;
+use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
 use crate::tree::objects::ObjectTree;
 use crate::tree::{self, Entry, Listing, Resolved, Tree, path};

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use super::{Engine, Found, Here, Object, Place, Target, Targets, fleet};
-use crate::failure::Result;
+use crate::graph::RootId;
+use crate::graph::inputs::{self, Input, Inputs};
 use crate::kustomization::{Value, read_object};
+use crate::message::failure::Result;
 use crate::tree::{self, Entry, Listing, Resolved, path};
-use crate::walk::RootId;
-use crate::walk::inputs::{self, Input, Inputs};
 
 /// The files that say what a chart depends on.
 const CHARTS: [&str; 2] = ["Chart.yaml", "requirements.yaml"];

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::config::Config;
-use crate::failure::Result;
 use crate::kustomization::{Value, documents, read_object};
-use crate::limits::{FILE, OBJECTS};
+use crate::message::failure::Result;
+use crate::os::limits::{FILE, OBJECTS};
 use crate::record::sha256_hex;
 use crate::tree::{Entry, Listing, Search, path};
 

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use super::{Artifact, Engine, Here, Ignores, SourceIgnore, Target};
-use crate::failure::Result;
+use crate::message::failure::Result;
 use crate::tree::{Entry, Listing, Tree};
 
 /// What an engine does not get to see.

@@ -4,10 +4,10 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{Changer, Found, Place, Target, Targets};
+use crate::graph::{Edge, Graph, RootId, Target as Leads};
 use crate::kustomization::Kind;
 use crate::kustomization::{Data, Value, documents, read_object};
 use crate::tree::{Tree, path};
-use crate::walk::{Edge, Graph, RootId, Target as Leads};
 
 /// The kinds of objects of which a patch can change what is deployed.
 const KINDS: [&str; 11] = [

@@ -1,7 +1,7 @@
 //! What is deployed from trees in memory.
 
 use super::*;
-use crate::walk::testing::tree;
+use crate::graph::testing::tree;
 
 mod argo;
 mod flux;

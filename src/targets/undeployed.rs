@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Found, Targets};
-use crate::failure::Result;
 use crate::kustomization::{self, FILE_NAMES};
+use crate::message::failure::Result;
 use crate::tree::{self, Entry, Resolved, Tree, path};
 
 impl Targets {

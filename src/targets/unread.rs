@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{Targets, declared};
-use crate::failure::Result;
+use crate::graph::Graph;
 use crate::kustomization::{Accepts, documents};
+use crate::message::failure::Result;
 use crate::tree::{Tree, path};
-use crate::walk::Graph;
 
 /// What begins an action in the languages of Helm, Jinja and ERB.
 const ACTIONS: [&str; 3] = ["{{", "{%", "<%"];

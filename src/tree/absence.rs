@@ -8,7 +8,7 @@ use super::ignored::Ignores;
 use super::objects::{ObjectTree, object_id};
 use super::{Entry, SharedTree, Tree};
 use crate::git::LocalRepo;
-use crate::limits::PATH;
+use crate::os::limits::PATH;
 
 /// Why a local file is not in the tree that is looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]

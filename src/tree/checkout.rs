@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use super::recent::Recent;
 use super::{Entry, Listing, Search, Tree, path};
-use crate::failure::{Failure, Result, shown};
 use crate::git::{Attributes, Checkout};
+use crate::message::failure::{Failure, Result, shown};
 
 /// The name of the files that say how others are checked out.
 pub(crate) const FILE_NAME: &str = ".gitattributes";

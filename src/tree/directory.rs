@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Entry, Listing, Tree, disk, path};
-use crate::failure::{Failure, Result};
+use crate::message::failure::{Failure, Result};
 
 /// The files below a directory, whatever git knows of them.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use super::{Entry, Tree, path};
-use crate::failure::{Failure, Result};
+use crate::message::failure::{Failure, Result};
 
 /// The files of this machine, as they are on disk now. Paths are those of the file system without the root, so that a
 /// reference may lead out of any directory and back into it.

@@ -7,8 +7,8 @@ use gix::ObjectId;
 
 use super::objects::{Directory, Item, ObjectTree};
 use super::{Entry, LOCK_COMMAND, LOCK_NAME, Listing, Search, Tree};
-use crate::failure::{Failure, Result, command, pathspec};
 use crate::git::{LocalRepo, Staged};
+use crate::message::failure::{Failure, Result, command, pathspec};
 
 /// The files of the index, as they are stored.
 ///

@@ -1,7 +1,7 @@
 //! Which files of a directory say under which terms it may be passed on.
 
 use super::{FILE_NAMES, Resolved, Tree, path, resolve};
-use crate::failure::Result;
+use crate::message::failure::Result;
 
 /// What the names of such files begin with, in any letter case.
 const BEGINNINGS: [&str; 5] = ["license", "licence", "notice", "copyright", "copying"];

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Entry, Listing, Tree, path};
-use crate::failure::{Failure, Result};
+use crate::message::failure::{Failure, Result};
 
 #[derive(Debug, Clone)]
 struct Node {

@@ -17,9 +17,9 @@ use super::recent::Recent;
 use super::store::Objects;
 use super::top::Top;
 use super::{Entry, Listing, Search, Tree, path};
-use crate::failure::{Failure, Result, shown};
 use crate::git::LocalRepo;
-use crate::limits::{PATH, PATH_BYTES, PATHS};
+use crate::message::failure::{Failure, Result, shown};
+use crate::os::limits::{PATH, PATH_BYTES, PATHS};
 
 pub use super::store::open;
 pub(crate) use super::store::{open_fetched, proven};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Entry, SharedTree, Tree, path};
-use crate::failure::Result;
+use crate::message::failure::Result;
 
 /// A tree, and what is different from it.
 pub(crate) struct OverlayTree {

@@ -8,9 +8,9 @@ use std::thread::{self, JoinHandle};
 
 use gix::ObjectId;
 
-use crate::failure::{Failure, Result, command};
 use crate::git::LocalRepo;
-use crate::parallel::processors;
+use crate::message::failure::{Failure, Result, command};
+use crate::os::parallel::processors;
 
 /// The object database of one repository.
 pub(super) struct Objects {

@@ -9,9 +9,9 @@ use std::rc::Rc;
 use super::index::IndexTree;
 use super::top::Top;
 use super::{Entry, Listing, Tree, disk, path};
-use crate::failure::{Failure, Result, shown};
 use crate::git::LocalRepo;
-use crate::limits::PATH;
+use crate::message::failure::{Failure, Result, shown};
+use crate::os::limits::PATH;
 
 /// The files below the top of the working tree, ignored ones too: a build reads them all. A submodule
 /// of the index is one, whether it is checked out or not.

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::{Kind, Verifier};
-use crate::failure::{Failure, Result, short};
 use crate::git::{CommitId, LocalRepo};
-use crate::history::records::{self, Found, Recorded};
-use crate::history::tip;
-use crate::history::trees::{differences, entries, lookup};
+use crate::message::failure::{Failure, Result, short};
+use crate::record::history::records::{self, Found, Recorded};
+use crate::record::history::tip;
+use crate::record::history::trees::{differences, entries, lookup};
 use crate::record::{Digest, LOCK_NAME, Lock, Trailers};
 use crate::tree::objects::object_id;
 use crate::tree::{Entry, path};

@@ -3,7 +3,7 @@
 use super::upstream::Upstream;
 use serde::{Serialize, Serializer};
 
-use crate::failure::Failure;
+use crate::message::failure::Failure;
 use crate::record::{GitRemote, Left};
 
 /// The result.

@@ -7,11 +7,11 @@ use std::rc::Rc;
 use serde::Serialize;
 
 use super::{Difference, Kind};
-use crate::failure::{Failure, Location, Result};
+use crate::graph::{self, Contents, Origin, Source, Target};
+use crate::message::failure::{Failure, Location, Result};
 use crate::record::upstream::{Answer, Verdict};
 use crate::record::{LOCK_NAME, LoadRestrictor, Lock, Remote};
 use crate::tree::{Listing, path};
-use crate::walk::{self, Contents, Origin, Source, Target};
 
 /// Asks for remotes: one answer for each, in their order.
 pub(crate) type Ask<'a> = dyn Fn(&[&Remote]) -> Vec<Answer> + 'a;
@@ -90,12 +90,12 @@ fn needed(tree: &Rc<dyn Listing>, directory: &str, lock: &Lock, paths: &[String]
         *place = path::parent(place).to_owned();
     }
     let source = Source { tree: tree.clone(), scope: String::new(), repository: None };
-    let options = walk::Options {
+    let options = graph::Options {
         load_restrictor: LoadRestrictor::None,
         contents: Contents::Configurations,
-        ..walk::Options::default()
+        ..graph::Options::default()
     };
-    let graph = walk::explore(source, &starts, None, &options).graph;
+    let graph = graph::explore(source, &starts, None, &options).graph;
     let mut reached: BTreeSet<&str> = BTreeSet::new();
     for file in &graph.files {
         if let Origin::Tree { path, .. } = &file.origin {

@@ -1,7 +1,7 @@
 //! The lock in the middle of a merge or a rebase, where git left two sides of it.
 
-use crate::failure::{Failure, Result, command, short};
 use crate::git::LocalRepo;
+use crate::message::failure::{Failure, Result, command, short};
 use crate::record::lock::{Both, Merged};
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::Tree;

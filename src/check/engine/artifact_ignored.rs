@@ -5,9 +5,9 @@ use std::rc::Rc;
 
 use crate::check::Context;
 use crate::check::deployed::One;
-use crate::finding::{Finding, Rule};
+use crate::graph::{FileId, RootId, Target};
+use crate::message::finding::{Finding, Rule};
 use crate::targets::{Artifact, Ignored, Ignores};
-use crate::walk::{FileId, RootId, Target};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::check::Context;
 use crate::check::deployed::One;
-use crate::failure::Result;
-use crate::finding::{Finding, Rule};
+use crate::message::failure::Result;
+use crate::message::finding::{Finding, Rule};
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::targets::{DirectorySet, Engine, Found, exclusion};
 use crate::tree::path;

@@ -2,8 +2,8 @@
 
 use crate::check::Context;
 use crate::check::deployed::One;
-use crate::finding::{Finding, Rule};
 use crate::kustomization::{FILE_NAMES, Kind, looks_like_resources};
+use crate::message::finding::{Finding, Rule};
 use crate::targets::{Engine, Found};
 use crate::tree::{Entry, path};
 
@@ -23,7 +23,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-fn scan(context: &Context<'_>, one: &One<'_>, directory: &str) -> crate::failure::Result<Vec<Finding>> {
+fn scan(context: &Context<'_>, one: &One<'_>, directory: &str) -> crate::message::failure::Result<Vec<Finding>> {
     let ignores = match &one.here.artifact {
         Some(artifact) => Some(context.ignores(artifact)?),
         None => None,
@@ -71,8 +71,8 @@ fn scan(context: &Context<'_>, one: &One<'_>, directory: &str) -> crate::failure
 }
 
 /// Returns the YAML files that Flux reads below a directory: it does not look into kustomizations.
-fn scanned(context: &Context<'_>, directory: &str) -> crate::failure::Result<Vec<String>> {
-    let is_root = |place: &str| -> crate::failure::Result<bool> {
+fn scanned(context: &Context<'_>, directory: &str) -> crate::message::failure::Result<Vec<String>> {
+    let is_root = |place: &str| -> crate::message::failure::Result<bool> {
         for name in FILE_NAMES {
             if matches!(context.tree.entry(&path::join(place, name))?, Some(Entry::File { .. })) {
                 return Ok(true);

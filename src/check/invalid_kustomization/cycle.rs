@@ -4,8 +4,8 @@
 //! first root.
 
 use crate::check::Context;
-use crate::finding::{Finding, Rule};
-use crate::walk::TroubleKind;
+use crate::graph::TroubleKind;
+use crate::message::finding::{Finding, Rule};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();

@@ -1,8 +1,8 @@
 //! An object adds a component or a patch by its URL, which stands in no kustomization.
 
 use crate::check::Context;
-use crate::finding::{Finding, Rule, Subject};
-use crate::redact;
+use crate::message::finding::{Finding, Rule, Subject};
+use crate::message::redact;
 use crate::reference::{Pin, RepoSpec, is_remote_file};
 use crate::targets::{Engine, Target, Text};
 use crate::tree::path;

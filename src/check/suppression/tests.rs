@@ -1,7 +1,7 @@
 use super::super::stale_allow::FORM;
 use super::super::testing::{Scene, flux, shown, source};
 use super::*;
-use crate::finding::Severity;
+use crate::message::finding::Severity;
 
 /// Returns the line of each comment with the lines that it is about and the rules, or what is wrong.
 fn read_all(text: &str) -> Vec<(usize, usize, String)> {

@@ -2,7 +2,7 @@
 //! tell.
 
 use super::super::testing::{Scene, argo, flux, source};
-use crate::finding::Rule;
+use crate::message::finding::Rule;
 
 const COMPONENT: &str = "https://github.com/acme/parts//tls?ref=v1";
 const PATCH: &str = "https://files.example.com/p.yaml";

@@ -7,11 +7,11 @@
 //! An ambiguous path is not reported as a remote reference as well: locking it is not the fix.
 
 use crate::check::Context;
-use crate::failure::Failure;
-use crate::finding::{Finding, Rule};
-use crate::redact;
+use crate::graph::{RemoteRef, TroubleKind, Wants};
+use crate::message::failure::Failure;
+use crate::message::finding::{Finding, Rule};
+use crate::message::redact;
 use crate::reference::{self, RepoSpec};
-use crate::walk::{RemoteRef, TroubleKind, Wants};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let remotes = context.remotes.iter().filter_map(|one| {

@@ -1,6 +1,6 @@
 //! `verify --upstream`: sends the requests.
 
-use crate::failure::Result;
+use crate::message::failure::Result;
 use crate::fetch::{Options, Upstream};
 use crate::git::{LocalRepo, RemoteGit};
 

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::failure::{Failures, Result};
+use crate::message::failure::{Failures, Result};
 use crate::plan::{self, Plan};
 use crate::reference_tree::Survey;
 use crate::targets::{self, Identity, Targets};

@@ -5,13 +5,13 @@ use std::path::Path;
 use super::What;
 use crate::commands::names;
 use crate::destination::Destination;
-use crate::failure::{Failure, Result, nearest};
 use crate::fetch::Fetcher;
+use crate::graph::{Source, Start, no_directory};
+use crate::message::failure::{Failure, Result, nearest};
+use crate::message::redact;
 use crate::plan::{copy, in_place};
-use crate::redact;
 use crate::reference::{self, RepoSpec, default_new_dir};
 use crate::tree::{self, Resolved, path};
-use crate::walk::{Source, Start, no_directory};
 use crate::workspace::{Files, Workspace};
 
 /// What is localized, found in a workspace.

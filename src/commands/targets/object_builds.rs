@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use crate::build_check;
-use crate::failure::Result;
-use crate::interrupt::{Scratch, unusable};
+use crate::build;
+use crate::graph::inputs::Input;
+use crate::message::failure::Result;
+use crate::os::interrupt::{Scratch, unusable};
 use crate::reference_tree::Survey;
 use crate::targets::Hidden;
 use crate::targets::built::{Builder, Output};
 use crate::targets::generated::Generated;
 use crate::tree::{self, Entry, Listing, Resolved};
-use crate::walk::inputs::Input;
 
 /// How many are run.
 const MOST: usize = 1000;
@@ -55,7 +55,7 @@ impl ObjectBuilds {
         };
         self.write(survey, all, scratch.path())?;
         let made: Vec<&Generated> = all.iter().map(|one| &one.made).collect();
-        let built = build_check::build_all(scratch.path(), &made);
+        let built = build::build_all(scratch.path(), &made);
         self.scratch = Some(scratch);
         Ok(match built {
             Ok(outputs) => outputs,

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::rebuild::rebuild;
-use crate::failure::{Failure, Failures, Result};
 use crate::git::LocalRepo;
-use crate::history::trees::{differences, entries, lookup};
+use crate::message::failure::{Failure, Failures, Result};
+use crate::record::history::trees::{differences, entries, lookup};
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::path;

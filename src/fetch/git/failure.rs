@@ -1,9 +1,9 @@
 //! Why a fetch failed, and what to do about it.
 
 use super::{Clock, FetchFailure, GitRemotes, GitRequest, Trouble};
-use crate::failure::{Failure, command};
 use crate::git;
-use crate::process::{self, Output};
+use crate::message::failure::{Failure, command};
+use crate::os::process::{self, Output};
 use crate::reference::Pin;
 
 /// What to do where there is no such repository.

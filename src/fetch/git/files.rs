@@ -6,9 +6,9 @@ use std::path::Path;
 use gix::ObjectId;
 
 use super::{Clock, Extent, FetchFailure, Fetched, GitRemotes, Trouble};
-use crate::failure::Result;
 use crate::git::Wanted;
-use crate::process::Terminal;
+use crate::message::failure::Result;
+use crate::os::process::Terminal;
 
 /// Files of one repository, to be fetched together.
 #[derive(Debug, Clone)]

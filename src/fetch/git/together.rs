@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::{Clock, Extent, FetchFailure, Fetched, GitRemotes, GitRequest, fetched_commit};
-use crate::failure::Result;
-use crate::interrupt::Scratch;
-use crate::process::Terminal;
+use crate::message::failure::Result;
+use crate::os::interrupt::Scratch;
+use crate::os::process::Terminal;
 
 impl GitRemotes {
     /// Fetches commits of one repository, unless the cache holds them. `None` for each that is not there then: one

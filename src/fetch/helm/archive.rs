@@ -8,7 +8,7 @@ use flate2::read::MultiGzDecoder;
 use serde::Deserialize;
 use tar::EntryType;
 
-use crate::limits::{CHART_BYTES, CHART_FILES, CHART_METADATA};
+use crate::os::limits::{CHART_BYTES, CHART_FILES, CHART_METADATA};
 
 /// The longest path in a chart.
 const LONGEST_PATH: usize = 1024;
@@ -35,7 +35,7 @@ pub fn unpack(bytes: &[u8]) -> Result<Files, String> {
         let mut entry = entry.map_err(broken)?;
         let kind = entry.header().entry_type();
         let raw = entry.path_bytes().into_owned();
-        let shown = crate::failure::shown(&String::from_utf8_lossy(&raw));
+        let shown = crate::message::failure::shown(&String::from_utf8_lossy(&raw));
         match kind {
             EntryType::Regular => {}
             EntryType::Directory | EntryType::XGlobalHeader => continue,

@@ -5,9 +5,9 @@ use std::time::Duration;
 use reqwest::StatusCode;
 
 use super::credentials::Source;
-use crate::failure::Failure;
 use crate::fetch::reach::{ALLOW, Zone};
-use crate::redact;
+use crate::message::failure::Failure;
+use crate::message::redact;
 
 /// Why a URL could not be fetched.
 ///

@@ -3,10 +3,10 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{LocalRepo, run};
-use crate::failure::{Failure, Result};
 use crate::git::said;
-use crate::parallel::Ahead;
-use crate::process::Output;
+use crate::message::failure::{Failure, Result};
+use crate::os::parallel::Ahead;
+use crate::os::process::Output;
 
 /// What a commit is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

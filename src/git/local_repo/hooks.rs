@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use super::{LocalRepo, text};
-use crate::failure::{Failure, Result};
 use crate::git::said;
+use crate::message::failure::{Failure, Result};
 
 /// The directory that git takes hooks from, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! Objects that only git reaches: in the quarantine of a server hook, in a partial clone.
 
 use super::LocalRepo;
-use crate::failure::{Failure, Result};
 use crate::git::{not_run, said};
-use crate::process::Conversation;
+use crate::message::failure::{Failure, Result};
+use crate::os::process::Conversation;
 
 impl LocalRepo {
     /// Returns the raw bytes of an object (`kind`: `blob`, `tree`) as git finds them; `None` when

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::{LocalRepo, text};
-use crate::failpoint;
-use crate::failure::{Failure, Result};
 use crate::git::{not_run, said};
-use crate::process::{self, Limits, Output, Terminal};
+use crate::message::failure::{Failure, Result};
+use crate::os::failpoint;
+use crate::os::process::{self, Limits, Output, Terminal};
 
 impl LocalRepo {
     /// Returns the names of the remotes, as configured.

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{LocalRepo, ok, run};
-use crate::failpoint;
-use crate::failure::{Failure, Result};
 use crate::git::{command, said, untied};
-use crate::interrupt;
+use crate::message::failure::{Failure, Result};
+use crate::os::failpoint;
+use crate::os::interrupt;
 
 /// How long another run may take to check out a worktree.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use super::{REMOTE, RemoteGit, path_option};
-use crate::failpoint;
-use crate::process::{self, Limits, Output, Terminal};
+use crate::os::failpoint;
+use crate::os::process::{self, Limits, Output, Terminal};
 
 /// Who chose the URL of a fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

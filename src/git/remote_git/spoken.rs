@@ -6,8 +6,8 @@ use std::process::Command;
 use percent_encoding::percent_decode_str;
 
 use super::RemoteGit;
-use crate::failure::argument;
-use crate::process::{self, Limits, Terminal};
+use crate::message::failure::argument;
+use crate::os::process::{self, Limits, Terminal};
 
 /// What we call the remote that is spoken to. By name: arguments are public, and git would write a URL that it is to
 /// fetch parts from into the repository's configuration.

@@ -80,6 +80,7 @@ fn bad_plugins_are_refused() {
         (config("files: [a=b=c]"), 4, "contains '='"),
         ("# c\nkind: X\n".to_owned(), 2, "without `metadata.name`"),
         ("foo\n".to_owned(), 1, "text instead of an object"),
+        (builtin("PrefixTransformers", ""), 1, "there is no built-in plugin"),
         ("a: [\n".to_owned(), 1, "not valid YAML"),
     ] {
         let found = problem(&text);

@@ -7,8 +7,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::super::update::reference_to;
 use super::write_plan::ours;
-use crate::failure::{Failure, Result};
 use crate::kustomization::{self, Accepts, Edit, FILE_NAMES, Reference};
+use crate::message::failure::{Failure, Result};
 use crate::plan::{is_remote, value};
 use crate::record::{Lock, Remote, StoredFile};
 use crate::tree::overlay::OverlayTree;

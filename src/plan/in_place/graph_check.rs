@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::failure::{Failure, Failures};
+use crate::graph::{Edge, Graph, Origin, Root, Target};
 use crate::kustomization::Accepts;
+use crate::message::failure::{Failure, Failures};
+use crate::message::redact;
 use crate::plan::InPlace;
-use crate::redact;
 use crate::tree::path;
-use crate::walk::{Edge, Graph, Origin, Root, Target};
 
 /// Compares the walk before (`before`) with the walk after the changes (`after`): in every file that is written, each
 /// reference leads to something in the tree, except for those that led nowhere before, and, where only something is

@@ -4,14 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::update::wanted;
-use crate::failure::Result;
+use crate::graph::{Found, Remotes};
 use crate::kustomization::{self, Edit, GeneratorKey, Reference};
+use crate::message::failure::Result;
 use crate::plan::GITATTRIBUTES;
 use crate::record::{Lock, Remote, StoredFile, sha256_hex};
 use crate::tree::index::IndexTree;
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::{self, Resolved, Tree, path};
-use crate::walk::{Found, Remotes};
 use crate::workspace::Workspace;
 
 /// Localized files that differ from the lock, and what happened to them.

@@ -4,7 +4,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::restore::Restored;
-use crate::failure::{Failure, Failures, Result, listed, stage};
+use crate::graph::{Explored, Graph, Place, TroubleKind};
+use crate::message::failure::{Failure, Failures, Result, listed, stage};
 use crate::plan::Change;
 use crate::plan::troubles::Troubles;
 use crate::plan::{Localized, ResultFile, Rewritten};
@@ -12,7 +13,6 @@ use crate::record::stored::home;
 use crate::record::{Lock, StoredFile, sha256_hex};
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::{Entry, license, path};
-use crate::walk::{Explored, Graph, Place, TroubleKind};
 use crate::workspace::{Files, Workspace};
 
 /// What is at the place of a file.

@@ -3,10 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::super::troubles::is_remote;
-use crate::failure::Location;
+use crate::graph::{Edge, Explored, FileId, Graph, Origin, RootId, Target, Trouble, TroubleKind};
+use crate::message::failure::Location;
 use crate::plan;
 use crate::record::{GitRemote, Lock, Remote};
-use crate::walk::{Edge, Explored, FileId, Graph, Origin, RootId, Target, Trouble, TroubleKind};
 
 /// A reference: a root and the index of its edge.
 type Reference = (RootId, usize);

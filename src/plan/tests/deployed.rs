@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::whole::{copied, repository, upstream};
-use crate::failure::Failures;
+use crate::message::failure::Failures;
 use crate::plan::deployed::refuse_harm;
 use crate::plan::{Options, Plan, in_place};
 use crate::targets::{self, Identity};

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::failure::Failures;
+use crate::graph::testing::{Upstreams, tree};
+use crate::graph::{Remotes, Start};
+use crate::message::failure::Failures;
 use crate::plan::{Options, Original, Plan, Writes, copy, in_place};
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::Listing;
 use crate::tree::memory::MemoryTree;
-use crate::walk::testing::{Upstreams, tree};
-use crate::walk::{Remotes, Start};
 use crate::workspace::Workspace;
 
 const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\n";
@@ -40,7 +40,7 @@ pub(super) fn copied(tree: MemoryTree, options: &Options, remotes: &mut dyn Remo
     let workspace = Workspace::of_tree(Rc::new(tree))?;
     let target = copy::Target {
         start: Start {
-            source: crate::walk::Source { scope: "app".to_owned(), ..workspace.source() },
+            source: crate::graph::Source { scope: "app".to_owned(), ..workspace.source() },
             directory: "app".to_owned(),
         },
         name: "app".to_owned(),
@@ -104,9 +104,9 @@ fn a_copy_holds_everything_and_leaves_the_source_alone() {
     assert_eq!(Lock::parse(lock.as_bytes(), LOCK_NAME).unwrap(), plan.lock);
     // Nothing in it is remote any more.
     let tree: Rc<dyn Listing> = Rc::new(tree);
-    let start = crate::walk::Source { tree, scope: "localized-app".to_owned(), repository: None };
+    let start = crate::graph::Source { tree, scope: "localized-app".to_owned(), repository: None };
     let start = Start { source: start, directory: "localized-app".to_owned() };
-    crate::walk::walk(start, None, &crate::walk::Options::default()).unwrap();
+    crate::graph::walk(start, None, &crate::graph::Options::default()).unwrap();
 }
 
 #[test]

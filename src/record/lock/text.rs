@@ -11,9 +11,9 @@ use serde_yaml::{Mapping, Value};
 
 use super::validate::{Problem, validate};
 use super::{ChartRemote, FileRemote, GitRemote, Left, LeftWhat, Lock, Remote};
-use crate::failure::{Failure, Location, Result};
-use crate::limits::LOCK;
-use crate::redact::is_invisible;
+use crate::message::failure::{Failure, Location, Result};
+use crate::message::redact::is_invisible;
+use crate::os::limits::LOCK;
 use crate::tree::{LOCK_COMMAND, LOCK_NAME};
 use crate::yaml::{self, at_line};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Left, LeftWhat, Lock, Remote, StoredFile};
-use crate::failure::shown;
+use crate::message::failure::shown;
 use crate::record::{is_object_id, is_sha256, valid};
 
 /// What is wrong with a lock, and in which entry of which list; or in a value, where the index is 0.

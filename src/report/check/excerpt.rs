@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use unicode_width::UnicodeWidthChar;
 
-use crate::finding::Finding;
 use crate::kustomization::unescaped;
-use crate::redact::{self, REPLACED, is_hidden};
+use crate::message::finding::Finding;
+use crate::message::redact::{self, REPLACED, is_hidden};
 
 /// How many columns of a line are shown.
 const WIDTH: usize = 120;

@@ -8,10 +8,10 @@ use std::fmt::Write;
 use super::overview::Overview;
 use super::{Shown, human, summary};
 use crate::check::Checked;
-use crate::failure::Failure;
-use crate::finding::{Finding, Severity};
+use crate::message::failure::Failure;
+use crate::message::finding::{Finding, Severity};
+use crate::message::redact::inert;
 use crate::record::sha256_hex;
-use crate::redact::inert;
 use crate::report::visible;
 
 /// GitHub shows so many annotations of a kind for a step, and drops the rest without a word.

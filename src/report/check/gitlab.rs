@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::fingerprint;
 use crate::check::Checked;
-use crate::failure::Failure;
-use crate::finding::{Finding, Severity};
+use crate::message::failure::Failure;
+use crate::message::finding::{Finding, Severity};
 use crate::record::sha256_hex;
 use crate::report::json::render;
 use crate::report::visible;

@@ -8,7 +8,7 @@ use super::excerpt::{Excerpt, Passed};
 use super::overview::Overview;
 use super::{deployed, news, not_staged, summary, visible};
 use crate::check::Checked;
-use crate::finding::{Finding, Rule, Severity};
+use crate::message::finding::{Finding, Rule, Severity};
 
 /// How much of a check is shown, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -4,9 +4,9 @@
 use serde::Serialize;
 
 use crate::check::{Checked, Checking};
-use crate::finding::{Finding, Subject};
+use crate::message::finding::{Finding, Subject};
+use crate::message::redact;
 use crate::record::Added;
-use crate::redact;
 use crate::report::json::{JsonMessage, report};
 
 #[derive(Serialize)]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
 
 use super::counted;
-use crate::finding::{Finding, Rule, Severity, Span, Subject};
+use crate::message::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::report::visible;
 
 /// So many findings are shown one by one.

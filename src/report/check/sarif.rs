@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::fingerprint;
 use crate::check::{Checked, Checking};
-use crate::failure::{Failure, Location};
-use crate::finding::{Finding, Rule, Severity};
 use crate::manual;
+use crate::message::failure::{Failure, Location};
+use crate::message::finding::{Finding, Rule, Severity};
 use crate::report::json::render;
 use crate::report::visible;
 

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::check::testing::Scene;
-use crate::failure::{Failure, Location};
-use crate::finding::{Finding, Rule, Span, Subject};
-use crate::redact::{inert, is_hidden};
+use crate::message::failure::{Failure, Location};
+use crate::message::finding::{Finding, Rule, Span, Subject};
+use crate::message::redact::{inert, is_hidden};
 
 /// A text that tries everything: ends of lines, controls of a terminal and of GitHub, Markdown, HTML.
 const HOSTILE: &str = "a\n::set-output name=x::y\r\u{1b}[31m%0A##[stop-commands]x\u{202e}|`<b>&\u{2028}\u{9b}2J";

@@ -99,7 +99,7 @@ fn each_target_is_named_and_counted() {
 
 #[test]
 fn the_json_is_what_its_schema_says() {
-    let failures = crate::failure::Failure::new("x").into();
+    let failures = crate::message::failure::Failure::new("x").into();
     for json in [json(&found()), json(&Targets::default()), crate::report::failures_json(&failures)] {
         assert_valid(SCHEMA, &json);
         assert!(!json.contains("secret"));

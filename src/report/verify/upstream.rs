@@ -1,6 +1,6 @@
 //! The state of the locked remotes upstream.
 
-use crate::failure::short;
+use crate::message::failure::short;
 use crate::record::upstream::Verdict;
 use crate::report::{counted, visible};
 use crate::verify::upstream::Upstream;

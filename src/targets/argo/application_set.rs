@@ -7,8 +7,8 @@ use super::super::{Build, DirectorySet, Engine, Identity, Object, Place, Target,
 use super::generator::{MOST, Reader, kinds};
 use super::pattern::Pattern;
 use super::template::{Parameters, fill, fill_known, may_move};
-use crate::failure;
 use crate::kustomization::{Data, Value, read_object};
+use crate::message::failure;
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::reference::{RepoSpec, is_remote_file};
 use crate::tree::{Listing, path};

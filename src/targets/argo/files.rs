@@ -5,8 +5,8 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use super::super::Unread;
 use super::generator::{Listed, flat};
 use super::template::{self, Parameters, Style};
-use crate::failure::Result;
 use crate::kustomization::{Data, Value, read_object};
+use crate::message::failure::Result;
 use crate::tree::{Entry, Listing, path};
 
 /// How many files the generators of one set read, one that is read again counted again.

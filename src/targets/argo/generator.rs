@@ -7,8 +7,8 @@ use super::super::scan::Document;
 use super::super::{DirectorySet, Identity, Unread};
 use super::files;
 use super::template::{self, Parameters, fill, fill_known};
-use crate::failure::Result;
 use crate::kustomization::{Data, Value};
+use crate::message::failure::Result;
 use crate::tree::{Listing, path};
 
 /// How many applications are made of one set.

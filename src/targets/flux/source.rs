@@ -5,9 +5,9 @@ use std::rc::Rc;
 use super::super::scan::Document;
 use super::super::{Artifact, Identity, Revision};
 use super::{copied, is_variable, unfilled};
-use crate::failure::nearest;
 use crate::kustomization::Value;
-use crate::redact;
+use crate::message::failure::nearest;
+use crate::message::redact;
 use crate::tree::path;
 
 /// What a `sourceRef` leads to.

@@ -2,11 +2,11 @@
 
 use super::take_out;
 use crate::config::Config;
+use crate::graph::testing::{Upstreams, source};
+use crate::graph::{Options, explore};
 use crate::plan::lock::{leave, merged};
 use crate::plan::{self, UNRESOLVED};
 use crate::record::Lock;
-use crate::walk::testing::{Upstreams, source};
-use crate::walk::{Options, explore};
 
 const A: &str = "https://h/o/a?ref=v1";
 const B: &str = "https://h/o/b?ref=v1";

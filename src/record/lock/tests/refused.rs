@@ -222,7 +222,7 @@ fn hostile_yaml_ends_soon() {
         let head: String = text.chars().take(40).collect();
         assert!(begin.elapsed().as_secs() < 20, "{head}");
     }
-    let large = vec![b' '; crate::limits::LOCK.most + 1];
+    let large = vec![b' '; crate::os::limits::LOCK.most + 1];
     assert!(Lock::parse(&large, "x").unwrap_err().message.contains("more than"));
     let failure = Lock::parse(b"version: 1\ntarget: \xff\n", "x").unwrap_err();
     assert_eq!(failure.to_string(), "x:2: not UTF-8");

@@ -1,0 +1,152 @@
+//! How the user's files lead to a trouble in an upstream: every reference on the way.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::{Edge, FileId, Graph, Target, Trouble, TroubleKind};
+use crate::config::Config;
+use crate::message::finding::Rule;
+
+/// Adds to each trouble in an upstream the references that lead to it, and to each that a reference to something remote
+/// leads to how that reference can stay. What was not fetched has its own answer.
+pub(super) fn tell(graph: &Graph, troubles: &mut [Trouble]) {
+    let ways = if troubles.iter().any(|trouble| is_upstream(graph, trouble)) { ways(graph) } else { HashMap::new() };
+    for trouble in troubles {
+        let mut way = Vec::new();
+        if let Some(file) = trouble.file.filter(|_| is_upstream(graph, trouble)) {
+            way = self::way(&ways, file);
+            let locations = way.iter().map(|edge| graph.location(edge.from, &edge.reference));
+            trouble.failure.chain = locations.collect();
+        }
+        let can_stay = !matches!(
+            trouble.kind,
+            TroubleKind::Failed | TroubleKind::Chart | TroubleKind::Unsafe | TroubleKind::Unsupported
+        );
+        let named = trouble.edge.map(|(root, edge)| &graph.roots[root].edges[edge]);
+        let mut remote = named.into_iter().chain(way);
+        let remote = remote.find_map(|edge| edge.remote.as_ref());
+        if let Some(wanted) = remote.filter(|_| can_stay) {
+            let exception = Config::exception(Rule::RemoteReference, &wanted.subject(), "");
+            trouble.failure.exception = exception.map(Box::new);
+        }
+    }
+}
+
+fn is_upstream(graph: &Graph, trouble: &Trouble) -> bool {
+    trouble.file.is_some_and(|file| !graph.is_start(file))
+}
+
+/// Returns a reference that leads to each file of an upstream, on a shortest way from the tree where the walk starts.
+fn ways(graph: &Graph) -> HashMap<FileId, &Edge> {
+    let mut from: HashMap<FileId, Vec<&Edge>> = HashMap::new();
+    for edge in graph.roots.iter().flat_map(|root| &root.edges) {
+        from.entry(edge.from).or_default().push(edge);
+    }
+    let mut ways = HashMap::new();
+    let mut todo: VecDeque<FileId> = (0..graph.files.len()).filter(|file| graph.is_start(*file)).collect();
+    while let Some(file) = todo.pop_front() {
+        for edge in from.get(&file).into_iter().flatten().copied() {
+            let to = match edge.target {
+                Target::Root { id, .. } => graph.roots[id].file,
+                Target::File(file) => file,
+                Target::Carried(_) | Target::Remote | Target::Kept | Target::Broken => continue,
+            };
+            if !graph.is_start(to) && !ways.contains_key(&to) {
+                ways.insert(to, edge);
+                todo.push_back(to);
+            }
+        }
+    }
+    ways
+}
+
+/// Returns the references that lead to a file.
+fn way<'a>(ways: &HashMap<FileId, &'a Edge>, file: FileId) -> Vec<&'a Edge> {
+    let mut way = Vec::new();
+    let mut at = file;
+    while let Some(edge) = ways.get(&at) {
+        way.push(*edge);
+        at = edge.from;
+    }
+    way.reverse();
+    way
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Upstreams, source};
+    use super::super::{Options, explore};
+
+    /// Returns each trouble's place and chain, where of all upstreams only `lib` is there.
+    fn troubles(user: &[(&str, &str)], lib: &[(&str, &str)]) -> Vec<(String, Vec<String>)> {
+        let mut lib = Upstreams::default().repository("https://h/o/lib", lib);
+        let starts = ["".to_owned(), "other".to_owned()];
+        let explored = explore(source(user), &starts, Some(&mut lib), &Options::default());
+        let shown = |trouble: super::Trouble| {
+            let chain = trouble.failure.chain.iter().map(ToString::to_string);
+            let place = trouble.failure.location.unwrap_or_default().to_string();
+            (place, chain.collect())
+        };
+        explored.troubles.into_iter().map(shown).collect()
+    }
+
+    const OTHER: (&str, &str) = ("other/kustomization.yaml", "namePrefix: a-\n");
+
+    #[test]
+    fn trouble_in_an_upstream_has_the_chain_of_references() {
+        let found = troubles(
+            &[
+                ("kustomization.yaml", "resources: [base, 'https://h/o/gone?ref=v1']\n"),
+                ("base/kustomization.yaml", "resources:\n- https://h/o/lib//a?ref=v1\n"),
+                OTHER,
+            ],
+            &[
+                ("a/kustomization.yaml", "resources: [../b]\ngenerators: [gen.yaml]\n"),
+                (
+                    "a/gen.yaml",
+                    "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: a}\nfiles: [missing]\n",
+                ),
+                ("b/kustomization.yaml", "resources: ['https://h/o/deep?ref=v1']\n"),
+            ],
+        );
+        let user = "base/kustomization.yaml:2:3".to_owned();
+        assert!(
+            found.contains(&(
+                "b/kustomization.yaml:1:13".to_owned(),
+                vec![user.clone(), "a/kustomization.yaml:1:13".to_owned()]
+            )),
+            "{found:?}"
+        );
+        assert!(
+            found.contains(&("a/gen.yaml:4:9".to_owned(), vec![user, "a/kustomization.yaml:2:14".to_owned()])),
+            "{found:?}"
+        );
+        assert!(found.contains(&("kustomization.yaml:1:19".to_owned(), Vec::new())), "{found:?}");
+        assert_eq!(found.len(), 3, "{found:?}");
+    }
+
+    #[test]
+    fn the_shortest_chain_is_reported() {
+        let found = troubles(
+            &[
+                ("kustomization.yaml", "resources: ['https://h/o/lib//long?ref=v1']\n"),
+                ("other/kustomization.yaml", "resources: ['https://h/o/lib//base?ref=v1']\n"),
+            ],
+            &[
+                ("long/kustomization.yaml", "resources: [../base]\n"),
+                ("base/kustomization.yaml", "resources: [missing.yaml]\n"),
+            ],
+        );
+        let chain = vec!["other/kustomization.yaml:1:13".to_owned()];
+        assert_eq!(found, [("base/kustomization.yaml:1:13".to_owned(), chain)]);
+    }
+
+    #[test]
+    fn a_cycle_upstream_ends() {
+        let found = troubles(
+            &[("kustomization.yaml", "resources: ['https://h/o/lib//a?ref=v1']\n"), OTHER],
+            &[("a/kustomization.yaml", "resources: [../b]\n"), ("b/kustomization.yaml", "resources: [../a]\n")],
+        );
+        assert!(!found.is_empty());
+        assert!(found.iter().all(|(_, chain)| !chain.is_empty()), "{found:?}");
+    }
+}

@@ -1,0 +1,269 @@
+//! What the build of a root reads.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+use super::{ChartRef, Contents, Explored, Graph, Options, Place, RemoteRef, RootId, Source, Target};
+use crate::kustomization::{FILE_NAMES, FunctionRuntime, NoteKind};
+use crate::message::failure::Result;
+use crate::record::LoadRestrictor;
+use crate::tree::{self, Entry, Listing, Resolved, Tree, path};
+
+/// Something that a build reads.
+#[derive(Debug, Clone)]
+pub(crate) enum Input {
+    /// What is at a path of the tree: nothing, a file and what it holds, a link and where it leads, or that it is a
+    /// directory.
+    At(String),
+    /// Everything at and below a path of the tree.
+    Below(String),
+    /// What a URL leads to.
+    Remote(Box<RemoteRef>),
+    /// The chart of a repository.
+    Chart(ChartRef),
+}
+
+/// What the build of one root reads.
+#[derive(Debug, Default)]
+pub(crate) struct RootInputs {
+    /// What it reads itself.
+    pub own: Vec<Input>,
+    /// The roots whose output is part of its own.
+    pub roots: BTreeSet<RootId>,
+}
+
+/// What the builds of all roots of a walk read.
+pub(crate) struct Inputs<'a> {
+    tree: &'a dyn Listing,
+    graph: &'a Graph,
+    /// The roots by their directories.
+    directories: HashMap<&'a str, RootId>,
+    /// The notes of each root, as indices.
+    notes: HashMap<RootId, Vec<usize>>,
+    charts: HashMap<RootId, Vec<Chart>>,
+}
+
+struct Chart {
+    home: Option<String>,
+    place: Place,
+    wanted: Option<ChartRef>,
+}
+
+impl<'a> Inputs<'a> {
+    /// Prepares the inputs of a walk of `tree` without a network.
+    pub(crate) fn of(tree: &'a dyn Listing, graph: &'a Graph) -> Result<Inputs<'a>> {
+        let mut notes: HashMap<RootId, Vec<usize>> = HashMap::new();
+        for (index, noted) in graph.notes.iter().enumerate() {
+            notes.entry(noted.root).or_default().push(index);
+        }
+        let mut charts: HashMap<RootId, Vec<Chart>> = HashMap::new();
+        for named in graph.named_charts() {
+            let root = named.noted.root;
+            charts.entry(root).or_default().push(Chart {
+                home: graph.local_path(root, named.home.0),
+                wanted: named.wanted(),
+                place: named.place,
+            });
+        }
+        let roots = graph.roots.iter().enumerate();
+        Ok(Inputs {
+            tree,
+            graph,
+            directories: roots.map(|(id, root)| (root.directory.as_str(), id)).collect(),
+            notes,
+            charts,
+        })
+    }
+
+    /// Returns the directory of a root.
+    pub(crate) fn directory(&self, id: RootId) -> &'a str {
+        &self.graph.roots[id].directory
+    }
+
+    /// Returns what the build of a root reads.
+    pub(crate) fn of_root(&self, id: RootId) -> Result<RootInputs> {
+        let root = &self.graph.roots[id];
+        let mut reader = Reader::new(self.tree);
+        let mut roots = BTreeSet::new();
+        reader.kustomization(&root.directory)?;
+        for edge in &root.edges {
+            if let Target::Root { id, .. } = edge.target {
+                roots.insert(id);
+            }
+            if let Some(remote) = &edge.remote {
+                reader.inputs.push(Input::Remote(Box::new((**remote).clone())));
+            }
+            let text = &edge.reference.text;
+            let Some(place) = self.graph.local_path(id, text) else {
+                continue;
+            };
+            if let Resolved::Directory { path } = reader.resolve(&place)? {
+                match self.directories.get(path.as_str()) {
+                    // Also of the wrong kind: another one may be the right one.
+                    Some(id) => {
+                        roots.insert(*id);
+                    }
+                    None => reader.kustomization(&path)?,
+                }
+            }
+        }
+        for chart in self.charts.get(&id).into_iter().flatten() {
+            if let Some(home) = &chart.home {
+                reader.resolve(home)?;
+            }
+            match &chart.place {
+                Place::There(path) => reader.named(path)?,
+                Place::Missing(path) | Place::Submodule(path) => {
+                    reader.resolve(path)?;
+                }
+                Place::Outside => {}
+            }
+            reader.inputs.extend(chart.wanted.clone().map(Input::Chart));
+        }
+        for note in self.notes.get(&id).into_iter().flatten() {
+            self.code(id, &self.graph.notes[*note].note.kind, &mut reader)?;
+        }
+        roots.remove(&id);
+        Ok(RootInputs { own: reader.finish(), roots })
+    }
+
+    /// Reads what code that is run for a root may read: it is started in the directory of the root.
+    fn code(&self, id: RootId, kind: &NoteKind, reader: &mut Reader<'_>) -> Result<()> {
+        let directory = &self.graph.roots[id].directory;
+        let runs_here = match kind {
+            NoteKind::KrmFunction { runtime, .. } => {
+                matches!(runtime, FunctionRuntime::Exec { .. })
+            }
+            NoteKind::LegacyPlugin { .. } => true,
+            _ => false,
+        };
+        if runs_here {
+            reader.whole(directory.clone())?;
+        }
+        Ok(())
+    }
+}
+
+/// Walks a tree for what its builds read, whoever builds: files outside of their root as well.
+pub(crate) fn explore(tree: Rc<dyn Listing>, directories: &[String]) -> Explored {
+    let options = Options {
+        load_restrictor: LoadRestrictor::None,
+        contents: Contents::Configurations,
+        drops_bytes: true,
+        ..Options::default()
+    };
+    let source = Source { tree, scope: String::new(), repository: None };
+    super::explore(source, directories, None, &options)
+}
+
+/// Returns what the build of a directory reads that is no root, and all of the files and directories `whole`.
+pub(crate) fn of_no_root(tree: &dyn Listing, directory: &str, whole: &[String]) -> Result<Vec<Input>> {
+    let mut reader = Reader::new(tree);
+    reader.kustomization(directory)?;
+    for place in whole {
+        reader.named(place)?;
+    }
+    Ok(reader.finish())
+}
+
+/// Asks a tree, and remembers what was asked.
+struct Reader<'a> {
+    tree: Recorded<'a>,
+    inputs: Vec<Input>,
+    /// What is read as a whole already.
+    whole: BTreeSet<String>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(tree: &'a dyn Listing) -> Self {
+        Reader { tree: Recorded { tree, asked: RefCell::default() }, inputs: Vec::new(), whole: BTreeSet::new() }
+    }
+
+    fn resolve(&self, place: &str) -> Result<Resolved> {
+        tree::resolve(&self.tree, place)
+    }
+
+    /// Reads the kustomization of a directory: that it has one of the names, and no other.
+    fn kustomization(&self, directory: &str) -> Result<()> {
+        for name in FILE_NAMES {
+            self.resolve(&path::join(directory, name))?;
+        }
+        Ok(())
+    }
+
+    /// Reads a file, or everything of a directory.
+    fn named(&mut self, place: &str) -> Result<()> {
+        match self.resolve(place)? {
+            Resolved::Directory { path } => self.whole(path),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads everything of a directory (a real path), and what links in it lead to.
+    fn whole(&mut self, directory: String) -> Result<()> {
+        let mut todo = vec![directory];
+        while let Some(directory) = todo.pop() {
+            if !self.whole.insert(directory.clone()) {
+                continue;
+            }
+            for place in self.tree.tree.below(&directory)? {
+                if self.tree.tree.entry(&place)? == Some(Entry::Link)
+                    && let Resolved::Directory { path } = self.resolve(&place)?
+                {
+                    todo.push(path);
+                }
+            }
+            self.inputs.push(Input::Below(directory));
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Vec<Input> {
+        let mut inputs = self.inputs;
+        inputs.extend(self.tree.asked.into_inner().into_iter().map(Input::At));
+        inputs
+    }
+}
+
+/// A tree that remembers the paths that it was asked for.
+struct Recorded<'a> {
+    tree: &'a dyn Listing,
+    asked: RefCell<BTreeSet<String>>,
+}
+
+impl Recorded<'_> {
+    fn ask(&self, path: &str) {
+        self.asked.borrow_mut().insert(path.to_owned());
+    }
+}
+
+impl Tree for Recorded<'_> {
+    fn entry(&self, path: &str) -> Result<Option<Entry>> {
+        self.ask(path);
+        self.tree.entry(path)
+    }
+
+    fn is_directory(&self, path: &str) -> Result<bool> {
+        self.ask(path);
+        self.tree.is_directory(path)
+    }
+
+    fn names(&self, directory: &str) -> Result<Vec<String>> {
+        self.ask(directory);
+        self.tree.names(directory)
+    }
+
+    fn read(&self, path: &str) -> Result<Vec<u8>> {
+        self.ask(path);
+        self.tree.read(path)
+    }
+
+    fn absolute(&self, path: &str) -> Option<String> {
+        self.tree.absolute(path)
+    }
+
+    fn label(&self, path: &str) -> String {
+        self.tree.label(path)
+    }
+}

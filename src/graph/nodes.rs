@@ -1,0 +1,436 @@
+//! What a walk yields: roots and files as nodes, references as edges.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+
+use super::chart::{Archive, Chart, Place};
+use super::remote_ref::RemoteRef;
+use crate::config::{Comments, Config};
+use crate::kustomization::{Accepts, Kind, Note, Reference};
+use crate::message::failure::Location;
+use crate::message::finding::{Finding, Rule, Severity, Span, Subject};
+use crate::message::redact::SafeUrl;
+use crate::os::limits::FILE;
+use crate::reference::RepoRef;
+use crate::tree::{SharedTree, path};
+
+/// A tree that the walk reads from: index into [`Graph::sources`]. 0 is where the walk starts.
+pub(crate) type SourceId = usize;
+/// A kustomization root: index into [`Graph::roots`].
+pub(crate) type RootId = usize;
+/// A file: index into [`Graph::files`].
+pub(crate) type FileId = usize;
+/// What is carried: index into [`Graph::carried`].
+pub(crate) type CarriedId = usize;
+
+/// The references of a kustomization and everything they lead to.
+#[derive(Default)]
+pub(crate) struct Graph {
+    /// The trees that were read.
+    pub sources: Vec<Source>,
+    /// The kustomization roots, the target first, each once per tree.
+    pub roots: Vec<Root>,
+    /// The files, each once.
+    pub files: Vec<File>,
+    /// What is needed as a whole, each once.
+    pub carried: Vec<Carried>,
+    /// The charts of repositories that are not in the tree.
+    pub charts: Vec<Chart>,
+    /// The references that stay remote by decision: root and index of the edge. If they are [asked
+    /// for](super::Options::asks_for_left) all the same, they may lead somewhere.
+    pub left: HashSet<(RootId, usize)>,
+    /// The roots that lack a local file which the configuration lets be missing, each with the path of one.
+    pub missing: BTreeMap<RootId, String>,
+    /// The warnings.
+    pub warnings: Vec<Warning>,
+    /// What kustomize accepts although it deserves a note, with the data that rules need.
+    pub notes: Vec<Noted>,
+    /// Where the charts that notes name are looked for, by the index of the note; none where the tree could not tell,
+    /// which is among the troubles.
+    pub(super) places: HashMap<usize, Place>,
+}
+
+/// A note and where it stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Noted {
+    /// The root whose kustomization, or plugin configuration, it is in.
+    pub root: RootId,
+    /// The file that it is in.
+    pub file: FileId,
+    /// The note.
+    pub note: Note,
+}
+
+/// One tree and what bounds it.
+pub(crate) struct Source {
+    /// The files.
+    pub tree: SharedTree,
+    /// The directory that roots of this tree may not leave.
+    pub scope: String,
+    /// Where it was fetched from; none for the tree of the user.
+    pub repository: Option<Rc<Repository>>,
+}
+
+/// One commit of a repository that a remote root named.
+pub(crate) struct Repository {
+    /// Its files, as a checkout gives them.
+    pub tree: SharedTree,
+    /// The request.
+    pub version: RepoRef,
+    /// The commit, in full.
+    pub commit: String,
+}
+
+impl Repository {
+    /// Returns the ref as written, or what stands for it in paths when none was: the commit.
+    pub(crate) fn version_name(&self) -> &str {
+        self.version.reference.as_deref().unwrap_or(&self.commit)
+    }
+}
+
+/// A directory with a kustomization file.
+pub(crate) struct Root {
+    /// The tree it lies in.
+    pub source: SourceId,
+    /// Its real path in that tree.
+    pub directory: String,
+    /// The name of its kustomization file, one of the three.
+    pub file_name: &'static str,
+    /// The kustomization file.
+    pub file: FileId,
+    /// Kustomization or Component; none where the file could not be read.
+    pub kind: Option<Kind>,
+    /// Every reference of the kustomization and of the plugin configurations that it lists.
+    pub edges: Vec<Edge>,
+    /// What it needs besides, although nothing names it.
+    pub carries: Vec<CarriedId>,
+}
+
+/// A directory that a build needs as a whole, or a single file, which holds no references for us: a chart, or the program
+/// of a function.
+pub(crate) struct Carried {
+    /// The tree it lies in.
+    pub source: SourceId,
+    /// Its path in that tree. There may be links on the way: the copy has it at this very place.
+    pub path: String,
+    /// Every file by its path below that, which is empty if it is a file itself. A link is what it leads to. Nothing
+    /// of a directory that [`super::Contents`] leaves out.
+    pub files: BTreeMap<String, FileId>,
+}
+
+/// A file that is in use.
+pub(crate) struct File {
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Its bytes, as kustomize reads them; empty where [`super::Contents`] leaves them out, or they are not
+    /// [kept](super::Options::keeps).
+    pub bytes: Rc<[u8]>,
+    /// Whether its mode is 100755.
+    pub executable: bool,
+    /// The exceptions that the user wrote in it.
+    pub comments: Option<Rc<Comments>>,
+}
+
+/// Where a file comes from.
+#[derive(Clone)]
+pub(crate) enum Origin {
+    Tree {
+        /// Which one.
+        source: SourceId,
+        /// Its real path there.
+        path: String,
+    },
+    Remote(Rc<RemoteFile>),
+    /// A chart that was pulled.
+    Archive {
+        /// Which one.
+        archive: Rc<Archive>,
+        /// The path in the directory of the chart.
+        path: String,
+    },
+}
+
+/// A file that was downloaded.
+pub(crate) struct RemoteFile {
+    /// The URL as written.
+    pub url: SafeUrl,
+    /// The SHA-256 of its bytes, in hex.
+    pub sha256: String,
+    pub bytes: Rc<[u8]>,
+}
+
+/// One reference and where it leads.
+pub(crate) struct Edge {
+    /// The file that holds the reference: the kustomization, or a plugin configuration.
+    pub from: FileId,
+    /// The reference.
+    pub reference: Rc<Reference>,
+    /// What kustomize asks the network for, as far as text and field tell; none for a path.
+    pub remote: Option<Rc<RemoteRef>>,
+    /// Where it leads.
+    pub target: Target,
+}
+
+/// Where a reference leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// A kustomization root; `remote` when the reference is a URL.
+    Root {
+        /// Which one.
+        id: RootId,
+        /// Whether the reference is a URL.
+        remote: bool,
+    },
+    File(FileId),
+    /// A file or directory that is brought along as a whole.
+    Carried(CarriedId),
+    /// A remote file or root that was not resolved, because the walk has no network.
+    Remote,
+    /// Unchanged, with a warning.
+    Kept,
+    /// Could not be followed; a failure explains why.
+    Broken,
+}
+
+/// Something that works but should be known.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Warning {
+    /// What sort of thing it is.
+    pub rule: Rule,
+    /// How much it matters here.
+    pub severity: Severity,
+    /// Where it is.
+    pub location: Location,
+    /// What it is.
+    pub message: String,
+}
+
+impl From<Finding> for Warning {
+    fn from(finding: Finding) -> Warning {
+        let (line, column) = finding.span.map_or((0, 0), |span| (span.line, span.column));
+        let location = Location { file: finding.path, line, column, field: finding.field, ..Location::default() };
+        Warning { rule: finding.rule, severity: finding.severity, location, message: finding.message }
+    }
+}
+
+impl Warning {
+    /// Returns a warning with the severity that its rule has.
+    pub(crate) fn new(rule: Rule, location: Location, message: String) -> Warning {
+        Warning { rule, severity: rule.default_severity(), location, message }
+    }
+
+    /// Returns whether nothing is written because of it.
+    pub(crate) fn fails(&self) -> bool {
+        self.severity == Severity::Error
+    }
+
+    /// Gives warnings the severity that they have here, with `strict` that of errors; those of rules that are off go.
+    pub(crate) fn judge(warnings: &mut Vec<Warning>, config: &Config, strict: bool) {
+        warnings.retain_mut(|warning| match config.level(warning.rule, warning.severity) {
+            Some(severity) => {
+                warning.severity = if strict { Severity::Error } else { severity };
+                true
+            }
+            None => false,
+        });
+    }
+}
+
+impl Edge {
+    /// Returns where it stands, for [`Graph::exception`].
+    pub(crate) fn lines(&self) -> (FileId, usize, usize) {
+        (self.from, self.reference.line, self.reference.end_line)
+    }
+}
+
+impl Graph {
+    /// Returns the bytes of a kustomization or plugin configuration. Those that were not kept are read again; empty if
+    /// that fails.
+    pub(crate) fn bytes(&self, file: FileId) -> Rc<[u8]> {
+        let file = &self.files[file];
+        match &file.origin {
+            Origin::Tree { source, path } if file.bytes.is_empty() => {
+                let bytes = self.sources[*source].tree.read(path);
+                let bytes = bytes.ok().filter(|bytes| bytes.len() <= FILE.most);
+                bytes.unwrap_or_default().into()
+            }
+            _ => file.bytes.clone(),
+        }
+    }
+
+    /// Returns why something that a rule is about stays as it is: because of a comment at the lines of a file where it is
+    /// named, or of the configuration.
+    pub(crate) fn exception(
+        &self,
+        config: &Config,
+        rule: Rule,
+        subject: &Subject,
+        (file, first, last): (FileId, usize, usize),
+    ) -> Option<String> {
+        let place = Span { line: first, column: 1, end_line: last, end_column: 1 };
+        let comments = self.files[file].comments.as_deref();
+        let mut said = comments.into_iter().flat_map(|comments| comments.allowing(rule, Some(place)));
+        let comment = said.next().map(|(_, said)| said.reason.clone());
+        comment.or_else(|| config.reason(rule, subject))
+    }
+
+    /// Returns the place of a note, for [`Graph::exception`].
+    pub(crate) fn lines_of(&self, note: usize) -> (FileId, usize, usize) {
+        let Noted { file, note, .. } = &self.notes[note];
+        (*file, note.line, note.line)
+    }
+
+    /// Returns the file's path as the user would name it.
+    pub(crate) fn label(&self, file: FileId) -> String {
+        match &self.files[file].origin {
+            Origin::Tree { source, path } => self.sources[*source].tree.label(path),
+            Origin::Remote(remote) => remote.url.shown(),
+            Origin::Archive { archive, path } => format!("{}: {path}", archive.chart.shown()),
+        }
+    }
+
+    /// Returns whether a file lies in the tree where the walk starts.
+    pub(crate) fn is_start(&self, file: FileId) -> bool {
+        matches!(self.files[file].origin, Origin::Tree { source: 0, .. })
+    }
+
+    /// Returns whether a file came over the network.
+    pub(crate) fn is_fetched(&self, file: FileId) -> bool {
+        match &self.files[file].origin {
+            Origin::Tree { source, .. } => self.sources[*source].repository.is_some(),
+            Origin::Remote(_) | Origin::Archive { .. } => true,
+        }
+    }
+
+    /// Returns a file as the place of a message.
+    pub(crate) fn place(&self, file: FileId) -> Location {
+        let label = self.label(file);
+        let (url, file) = match &self.files[file].origin {
+            Origin::Remote(_) => (label, String::new()),
+            Origin::Tree { path, .. } | Origin::Archive { path, .. } => {
+                // In an upstream: `URL: path`.
+                match label.strip_suffix(path).and_then(|url| url.strip_suffix(": ")) {
+                    Some(url) => (url.to_owned(), path.clone()),
+                    None => (String::new(), label),
+                }
+            }
+        };
+        Location { url, file, ..Location::default() }
+    }
+
+    /// Returns the place of a note.
+    pub(crate) fn note_location(&self, note: usize) -> Location {
+        let Noted { file, note, .. } = &self.notes[note];
+        Location { line: note.line, column: note.column, field: note.field.clone(), ..self.place(*file) }
+    }
+
+    /// Returns the place of a reference that stands in `file`.
+    pub(crate) fn location(&self, file: FileId, reference: &Reference) -> Location {
+        Location { line: reference.line, column: reference.column, field: reference.field.clone(), ..self.place(file) }
+    }
+
+    /// Returns these roots and all that they lead to, over the references that `follows` takes.
+    pub(crate) fn reach(
+        &self,
+        starts: impl IntoIterator<Item = RootId>,
+        follows: impl Fn(RootId, usize, &Edge) -> bool,
+    ) -> BTreeSet<RootId> {
+        let mut reached = BTreeSet::new();
+        let mut todo: Vec<RootId> = starts.into_iter().collect();
+        while let Some(root) = todo.pop() {
+            if !reached.insert(root) {
+                continue;
+            }
+            for (index, edge) in self.roots[root].edges.iter().enumerate() {
+                if let Target::Root { id, .. } = edge.target
+                    && follows(root, index, edge)
+                {
+                    todo.push(id);
+                }
+            }
+        }
+        reached
+    }
+
+    /// Returns the files, and what is needed as a whole, that a build of a root reads for itself.
+    pub(crate) fn read_by(&self, id: RootId) -> (BTreeSet<FileId>, BTreeSet<CarriedId>) {
+        let root = &self.roots[id];
+        let mut files = BTreeSet::from([root.file]);
+        let mut carried: BTreeSet<CarriedId> = root.carries.iter().copied().collect();
+        for edge in &root.edges {
+            files.insert(edge.from);
+            match edge.target {
+                Target::File(file) => files.extend([file]),
+                Target::Carried(id) => carried.extend([id]),
+                Target::Root { .. } | Target::Remote | Target::Kept | Target::Broken => {}
+            }
+        }
+        files.extend(carried.iter().flat_map(|id| self.carried[*id].files.values()));
+        (files, carried)
+    }
+
+    /// Returns the roots whose resources are read as plugin configurations.
+    pub(crate) fn plugin_roots(&self) -> BTreeSet<RootId> {
+        let edges = self.roots.iter().flat_map(|root| &root.edges);
+        let listed = edges.filter(|edge| edge.reference.accepts == Accepts::Plugin);
+        let listed = listed.filter_map(|edge| match edge.target {
+            Target::Root { id, .. } => Some(id),
+            _ => None,
+        });
+        self.reach(listed, |_, _, edge| edge.reference.accepts != Accepts::Plugin)
+    }
+
+    /// Returns the roots of the tree where the walk starts, by their directories.
+    pub(crate) fn own_roots(&self) -> HashMap<&str, RootId> {
+        let roots = self.roots.iter().enumerate();
+        let own = roots.filter(|(_, root)| root.source == 0);
+        own.map(|(id, root)| (root.directory.as_str(), id)).collect()
+    }
+
+    /// Returns the path of a file of the tree where the walk starts.
+    pub(crate) fn own_path(&self, file: FileId) -> Option<&str> {
+        match &self.files[file].origin {
+            Origin::Tree { source: 0, path } => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Returns the paths of all files of the tree where the walk starts.
+    pub(crate) fn own_paths(&self) -> impl Iterator<Item = &str> {
+        (0..self.files.len()).filter_map(|file| self.own_path(file))
+    }
+
+    /// Returns the path of the file of the tree where the walk starts to which a reference leads.
+    pub(crate) fn own_file(&self, edge: &Edge) -> Option<&str> {
+        match edge.target {
+            Target::File(file) => self.own_path(file),
+            _ => None,
+        }
+    }
+
+    /// Returns the roots that some of `starts` leads to, over nothing that stays remote.
+    pub(crate) fn insisted(&self, starts: impl IntoIterator<Item = RootId>) -> BTreeSet<RootId> {
+        self.reach(starts, |root, index, _| !self.left.contains(&(root, index)))
+    }
+
+    /// Returns the path in the tree that a text means to a root, as a path; none out of the tree.
+    pub(crate) fn local_path(&self, root: RootId, text: &str) -> Option<String> {
+        let root = &self.roots[root];
+        if path::is_absolute(text) {
+            self.sources[root.source].tree.absolute(text)
+        } else {
+            path::resolve(&root.directory, text)
+        }
+    }
+
+    /// Returns the root's directory as the user would name it.
+    pub(crate) fn root_label(&self, root: RootId) -> String {
+        let root = &self.roots[root];
+        self.sources[root.source].tree.label(&root.directory)
+    }
+
+    /// Returns the path of a root relative to the scope of its tree.
+    pub(crate) fn in_scope<'a>(&self, source: SourceId, path: &'a str) -> &'a str {
+        path::below(path, &self.sources[source].scope).unwrap_or(path)
+    }
+}

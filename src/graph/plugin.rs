@@ -1,0 +1,142 @@
+//! Plugin configurations: what `generators`, `transformers` and `validators` list. They may be files, or
+//! roots whose resources they are.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+
+use super::trouble::{Trouble, TroubleKind, WalkResult};
+use super::{Edge, FileId, RootId, Target, Walker};
+use crate::kustomization::{self, Accepts, Kustomization, Reference, Reshaping};
+use crate::message::failure::{Failure, Location};
+
+/// A root that is listed for the plugin configurations in it.
+pub(super) struct PluginRoot {
+    /// The root that lists it.
+    pub(super) lister: RootId,
+    /// The root that is listed.
+    pub(super) root: RootId,
+    /// The field that lists it.
+    pub(super) field: String,
+}
+
+impl Walker<'_> {
+    /// Adds the references of a plugin configuration to the root that lists it: kustomize resolves
+    /// them there, wherever the configuration itself lies.
+    pub(super) fn read_plugin(&mut self, root: RootId, file: FileId, field: &str) -> WalkResult<()> {
+        if !self.plugins.insert((root, file)) || !self.has_room() {
+            return Ok(());
+        }
+        let plugin = self.plugin_file(file)?;
+        for note in &plugin.notes {
+            self.note(root, file, note.clone());
+        }
+        for reference in &plugin.references {
+            let field = format!("{field} > {}", reference.field);
+            self.add_edge(root, file, Reference { field, ..reference.clone() });
+        }
+        Ok(())
+    }
+
+    /// Returns what a plugin configuration says, which is read once, whoever lists it. What is wrong with it is noted.
+    fn plugin_file(&mut self, file: FileId) -> WalkResult<Rc<Kustomization>> {
+        if let Some(known) = self.read_plugins.get(&file) {
+            return Ok(known.clone());
+        }
+        // A file that cannot be read fails once, too.
+        self.read_plugins.insert(file, Rc::default());
+        let plugin = kustomization::read_plugin(&self.bytes(file)?);
+        let plugin = Rc::new(plugin.unwrap_or_else(|refused| self.problems(file, refused)));
+        if plugin.notes.iter().any(|note| note.kind.is_code()) {
+            self.code.insert(file);
+        }
+        self.read_plugins.insert(file, plugin.clone());
+        Ok(plugin)
+    }
+
+    /// Reads the resources of roots that are listed as plugin configurations, as far as they are known.
+    /// Returns whether there were any that had not been read.
+    pub(super) fn read_plugin_roots(&mut self) -> bool {
+        let mut any = false;
+        let mut index = 0;
+        // None are left where there is no room.
+        while let Some(one) = self.plugin_roots.get(index) {
+            let (lister, root, field) = (one.lister, one.root, one.field.clone());
+            index += 1;
+            for file in self.configurations(root).1 {
+                if self.plugins.contains(&(lister, file)) {
+                    continue;
+                }
+                any = true;
+                let added = self.graph.roots[lister].edges.len();
+                if let Err(stop) = self.read_plugin(lister, file, &field) {
+                    self.trouble(stop, None, Some(file));
+                }
+                for edge in added..self.graph.roots[lister].edges.len() {
+                    self.follow(lister, edge);
+                }
+            }
+        }
+        any
+    }
+
+    /// Returns a root and those that it names, and the files that hold their resources.
+    fn configurations(&self, root: RootId) -> (BTreeSet<RootId>, Vec<FileId>) {
+        let mut files = Vec::new();
+        // A file that a configuration names is not one itself.
+        let is_configured = |root: RootId, edge: &Edge| {
+            edge.from == self.graph.roots[root].file && edge.reference.accepts != Accepts::Plugin
+        };
+        let roots = (self.graph).reach([root], |root, _, edge| is_configured(root, edge));
+        for &root in &roots {
+            let node = &self.graph.roots[root];
+            for edge in node.edges.iter().filter(|edge| is_configured(root, edge)) {
+                if let Target::File(file) = edge.target
+                    && edge.reference.accepts == Accepts::Either
+                {
+                    files.push(file);
+                }
+            }
+        }
+        (roots, files)
+    }
+
+    /// Notes the roots of plugin configurations that are not simply those in their files.
+    pub(super) fn refuse_reshaped_plugins(&mut self) {
+        let mut reshaping: HashMap<RootId, Vec<Reshaping>> = HashMap::new();
+        let mut told = HashSet::new();
+        for index in 0..self.plugin_roots.len() {
+            let top = self.plugin_roots[index].root;
+            let (roots, files) = self.configurations(top);
+            let has_code = files.iter().any(|file| self.code.contains(file));
+            for root in roots {
+                let file = self.graph.roots[root].file;
+                let fields = reshaping.entry(root).or_insert_with(|| kustomization::reshaping(&self.graph.bytes(file)));
+                // Built-in plugins do not use annotations.
+                let found = fields.iter().find(|field| has_code || !field.annotations_only);
+                let Some(found) = found.copied().filter(|_| told.insert(root)) else {
+                    continue;
+                };
+                let location = Location {
+                    line: found.line,
+                    column: found.column,
+                    field: found.field.to_owned(),
+                    ..self.graph.place(file)
+                };
+                let failure = Failure::new(format!(
+                    "`{}` is listed for its plugin configurations, and `{}` changes them before they are used: only a build can tell what they name or run",
+                    self.graph.root_label(root),
+                    found.field
+                ))
+                .hint("build it once, and list what comes out as a file: kustomize build DIRECTORY > plugins.yaml")
+                .at(location);
+                self.troubles.push(Trouble {
+                    kind: TroubleKind::Reshaped(found),
+                    edge: None,
+                    root: None,
+                    file: Some(file),
+                    failure,
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Remote references: collected while a level is walked, then resolved together.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::trouble::{TroubleKind, WalkError, WalkResult};
+use super::{
+    FileId, Found, NamedBy, Origin, Pending, RemoteRef, Remotes, Repository, RootId, Source, SourceId, Target, Walker,
+    Wants,
+};
+use crate::kustomization::{Accepts, Reference};
+use crate::message::failure::{Failure, Result, listed, nearest};
+use crate::message::finding::Rule;
+use crate::message::redact::{self, SafeUrl};
+use crate::reference::{self, RepoSpec};
+use crate::tree::{self, Entry, Resolved, SharedTree, Tree, path};
+
+impl Walker<'_> {
+    /// Leaves a remote reference for the end of this level.
+    pub(super) fn wait(
+        &mut self,
+        root: RootId,
+        edge: usize,
+        wanted: Rc<RemoteRef>,
+        accepts: Accepts,
+    ) -> WalkResult<Target> {
+        refuse_unsafe(&wanted)?;
+        let is_from_here = match &wanted.by {
+            NamedBy::User => true,
+            NamedBy::Upstream(urls) => urls.iter().all(|url| url.starts_with("file://")),
+        };
+        if wanted.spec.as_ref().is_some_and(RepoSpec::is_file) && !is_from_here {
+            return Err(WalkError::new(
+                TroubleKind::Unsafe,
+                format!(
+                    "`{}` is refused: a remote repository may not name a path of this machine",
+                    wanted.text.shown()
+                ),
+            )
+            .hint("what it names would be copied from here into what you publish: use another ref or a fork"));
+        }
+        let lines = self.graph.roots[root].edges[edge].lines();
+        let is_left = self.is_allowed(Rule::RemoteReference, &wanted.subject(), lines)
+            || self.options.keeps.is_some_and(|keeps| keeps(&wanted));
+        if is_left {
+            self.graph.left.insert((root, edge));
+        }
+        if !self.offline && (!is_left || self.options.asks_for_left) {
+            self.pending.push(Pending { root, edge, wanted, is_plugin: accepts == Accepts::Plugin });
+        }
+        Ok(Target::Remote)
+    }
+
+    /// Returns whose a file is.
+    pub(super) fn named_by(&self, file: FileId) -> NamedBy {
+        let url = match &self.graph.files[file].origin {
+            Origin::Remote(file) => file.url.shown(),
+            Origin::Archive { archive, .. } => archive.chart.repo.shown(),
+            Origin::Tree { source, .. } => match &self.graph.sources[*source].repository {
+                Some(repository) => repository.version.url.shown(),
+                None => return NamedBy::User,
+            },
+        };
+        NamedBy::Upstream([url].into())
+    }
+
+    pub(super) fn resolve_pending(&mut self, remotes: &mut dyn Remotes) {
+        let pending = std::mem::take(&mut self.pending);
+        let mut wanted: Vec<RemoteRef> = Vec::new();
+        let mut index: HashMap<(SafeUrl, Wants), usize> = HashMap::new();
+        let places: Vec<usize> = pending
+            .iter()
+            .map(|one| {
+                let place = *index.entry((one.wanted.text.clone(), one.wanted.wants)).or_insert_with(|| {
+                    wanted.push((*one.wanted).clone());
+                    wanted.len() - 1
+                });
+                wanted[place].by.extend(&one.wanted.by);
+                place
+            })
+            .collect();
+        let found = remotes.resolve(&wanted);
+        for (one, place) in pending.into_iter().zip(places) {
+            let answer = match found.get(place) {
+                Some(answer) => answer.clone(),
+                None => Err(Failure::new("the reference was not resolved")),
+            };
+            let (from, reference) = {
+                let edge = &self.graph.roots[one.root].edges[one.edge];
+                (edge.from, edge.reference.clone())
+            };
+            let target = match self.arrive(&one, &reference, answer) {
+                Ok(target) => target,
+                Err(mut stop) => {
+                    // Other fixes for a page do not make it a file or a root.
+                    if let Some(hint) = reference::web_page_hint(&reference.text) {
+                        stop.failure.hints.insert(0, hint);
+                    }
+                    self.trouble(stop, Some((one.root, one.edge)), Some(from));
+                    Target::Broken
+                }
+            };
+            self.graph.roots[one.root].edges[one.edge].target = target;
+        }
+    }
+
+    /// Refuses a URL of a root that is also a path here. kustomize takes a file of that name first, and goes on to git
+    /// when it does not load, if only because an object in it is there already.
+    ///
+    /// Only of the user's tree: of an upstream, what no reference names may not be here. What is made of it names nothing
+    /// remote any more, and is built.
+    pub(super) fn refuse_shadowed(&self, root: RootId, wanted: &RemoteRef) -> WalkResult<()> {
+        let text = wanted.text.exposed();
+        let source = &self.graph.sources[self.graph.roots[root].source];
+        let path = self.graph.local_path(root, text);
+        let Some(path) = path.filter(|_| source.repository.is_none()) else {
+            return Ok(());
+        };
+        let tree = &source.tree;
+        if let Resolved::Missing { .. } = tree::resolve(&**tree, &path)? {
+            return Ok(());
+        }
+        let shown = wanted.text.shown();
+        let message = format!("kustomize takes `{shown}` for a URL, although `{}` is there", tree.label(&path));
+        let stop = WalkError::new(TroubleKind::Shadowed, message).hint(format!("write `./{shown}` for what lies here"));
+        let explicit = wanted.spec.as_ref().map(|spec| explicit(spec, text));
+        Err(match explicit.filter(|url| url.contains(':') && *url != shown) {
+            Some(url) => stop.hint(format!("or write `{url}` for what lies there")),
+            None => stop.hint("or rename what lies here"),
+        })
+    }
+
+    pub(super) fn arrive(&mut self, one: &Pending, reference: &Reference, answer: Result<Found>) -> WalkResult<Target> {
+        match answer? {
+            Found::File(remote) => {
+                let file = self.downloaded(&remote);
+                if one.is_plugin {
+                    let added = self.graph.roots[one.root].edges.len();
+                    self.read_plugin(one.root, file, &reference.field)?;
+                    for edge in added..self.graph.roots[one.root].edges.len() {
+                        self.follow(one.root, edge);
+                    }
+                }
+                Ok(Target::File(file))
+            }
+            Found::Root(repository) => {
+                let spec = one.wanted.spec.as_ref().ok_or_else(|| Failure::new("the reference is not a git URL"))?;
+                let source = self.source(&repository);
+                let tree: SharedTree = self.graph.sources[source].tree.clone();
+                let shown = one.wanted.text.shown();
+                let directory = match tree::resolve(&*tree, &spec.directory())? {
+                    Resolved::Directory { path } => path,
+                    Resolved::File { .. } => {
+                        return Err(WalkError::new(
+                            TroubleKind::Refused,
+                            format!("`{shown}` names a file of a repository, not a directory"),
+                        )
+                        .hint("name the file by its raw https URL"));
+                    }
+                    Resolved::Leaves { link, target } => {
+                        return Err(WalkError::new(
+                            TroubleKind::Refused,
+                            format!("`{shown}` follows the link `{link}` to `{target}`, out of its repository"),
+                        ));
+                    }
+                    _ => {
+                        let directory = spec.directory();
+                        let failure = no_directory(&repository, &directory);
+                        let failure = failure.context(format_args!("`{shown}`"));
+                        return Err(WalkError { kind: Box::new(TroubleKind::Refused), failure });
+                    }
+                };
+                let id = self.enter(source, &directory)?;
+                self.check_kind(id, one.wanted.text.exposed(), reference.accepts)?;
+                let target = Target::Root { id, remote: true };
+                self.list_plugins(one.root, reference, target);
+                Ok(target)
+            }
+        }
+    }
+
+    pub(super) fn source(&mut self, repository: &Rc<Repository>) -> SourceId {
+        let key = Rc::as_ptr(repository);
+        if let Some(known) = self.repositories.get(&key) {
+            return *known;
+        }
+        let id = self.graph.sources.len();
+        self.graph.sources.push(Source {
+            tree: repository.tree.clone(),
+            scope: String::new(),
+            repository: Some(repository.clone()),
+        });
+        self.repositories.insert(key, id);
+        id
+    }
+}
+
+/// Returns the failure of a directory that a repository does not hold.
+pub(crate) fn no_directory(repository: &Repository, directory: &str) -> Failure {
+    let failure = Failure::new(format!(
+        "there is no directory `{directory}` in {} at {}",
+        repository.version.url.shown(),
+        repository.commit
+    ));
+    match instead_of(&*repository.tree, directory) {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+/// Returns what there is in a tree instead of a directory: one of nearly that name, or else those beside it.
+fn instead_of(tree: &dyn Tree, directory: &str) -> Option<String> {
+    let (mut missing, mut above) = (directory, path::parent(directory));
+    let there = loop {
+        match tree::resolve(tree, above).ok()? {
+            Resolved::Directory { path } => break path,
+            _ if above.is_empty() => return None,
+            _ => (missing, above) = (above, path::parent(above)),
+        }
+    };
+    let is_directory = |name: &String| {
+        let entry = tree.entry(&path::join(&there, name));
+        matches!(entry, Ok(Some(Entry::Directory)))
+    };
+    let mut names = tree.names(&there).ok()?;
+    names.retain(is_directory);
+    let known = names.iter().map(String::as_str);
+    if let Some(name) = nearest(path::name(missing), known) {
+        let rest = directory.strip_prefix(missing).unwrap_or_default();
+        let meant = format!("{}{rest}", path::join(above, name));
+        return Some(format!("did you mean `{meant}`?"));
+    }
+    let place = match above {
+        "" => "at its top".to_owned(),
+        above => format!("in `{above}`"),
+    };
+    (!names.is_empty()).then(|| format!("the directories {place}: {}", listed(&names)))
+}
+
+/// Returns a text without a scheme as the URL that kustomize makes of it.
+fn explicit(spec: &RepoSpec, text: &str) -> String {
+    let query = text.find('?').map_or("", |at| &text[at..]);
+    let directory = spec.directory();
+    let separator = if directory.is_empty() { "" } else { "//" };
+    redact::url(&format!("{}{separator}{directory}{query}", spec.clone_spec().exposed()))
+}
+
+/// Refuses what git could take for something else.
+pub(super) fn refuse_unsafe(wanted: &RemoteRef) -> WalkResult<()> {
+    let spec = wanted.spec.as_ref();
+    reference::refuse_unsafe(wanted.text.exposed(), spec).map_err(|reason| {
+        let shown = wanted.text.shown();
+        WalkError::new(TroubleKind::Unsafe, format!("`{shown}` is refused: {reason}"))
+            .hint("a URL, host, path or ref that git could take for something else is never passed on")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::memory::MemoryTree;
+
+    #[test]
+    fn a_directory_that_is_missing_is_not_all_that_is_said() {
+        let mut tree = MemoryTree::default();
+        for path in ["base/backend/x", "base/db/x", "README.md"] {
+            tree.file(path, b"", false);
+        }
+        for (directory, hint) in [
+            ("base/bakend", Some("did you mean `base/backend`?")),
+            ("bases/backend", Some("did you mean `base/backend`?")),
+            ("base/cache/deep", Some("the directories in `base`: `backend`, `db`")),
+            ("README.md/x", Some("the directories at its top: `base`")),
+            ("base/db/deep", None),
+        ] {
+            assert_eq!(instead_of(&tree, directory).as_deref(), hint, "{directory}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What tests of walks and plans start from: trees in memory, and upstreams that are there.
+
+use std::rc::Rc;
+
+use super::{Found, RemoteFile, RemoteRef, Remotes, Repository, Source, Wants};
+use crate::message::failure::{Failure, Result};
+use crate::reference::RepoRef;
+use crate::tree::memory::MemoryTree;
+
+pub(crate) fn tree(files: &[(&str, &str)]) -> MemoryTree {
+    let mut tree = MemoryTree::default();
+    for (path, text) in files {
+        tree.file(path, text.as_bytes(), false);
+    }
+    tree
+}
+
+pub(crate) fn source(files: &[(&str, &str)]) -> Source {
+    Source { tree: Rc::new(tree(files)), scope: String::new(), repository: None }
+}
+
+/// Repositories and files by their URLs; nothing else is there.
+#[derive(Default, Clone)]
+pub(crate) struct Upstreams(Vec<(String, Found)>);
+
+impl Upstreams {
+    /// Adds a repository, which has the ref `v1`.
+    pub(crate) fn repository(mut self, url: &str, files: &[(&str, &str)]) -> Upstreams {
+        let repository = Repository {
+            tree: Rc::new(tree(files)),
+            version: RepoRef { url: url.to_owned().into(), reference: Some("v1".to_owned()), submodules: true },
+            commit: "c".repeat(40),
+        };
+        self.0.push((url.to_owned(), Found::Root(Rc::new(repository))));
+        self
+    }
+
+    pub(crate) fn file(mut self, url: &str, text: &str) -> Upstreams {
+        let file = RemoteFile {
+            url: url.into(),
+            sha256: crate::record::sha256_hex(text.as_bytes()),
+            bytes: text.as_bytes().into(),
+        };
+        self.0.push((url.to_owned(), Found::File(Rc::new(file))));
+        self
+    }
+}
+
+impl Remotes for Upstreams {
+    fn resolve(&mut self, wanted: &[RemoteRef]) -> Vec<Result<Found>> {
+        let one = |wanted: &RemoteRef| {
+            let text = wanted.text.exposed();
+            let is_it = |(url, found): &&(String, Found)| match found {
+                Found::File(_) => text == url && wanted.wants != Wants::Root,
+                _ => {
+                    let rest = text.strip_prefix(url.as_str());
+                    rest.is_some_and(|rest| rest.starts_with(['/', '?']))
+                }
+            };
+            let found = self.0.iter().find(is_it);
+            let found = found.map(|(_, found)| found.clone());
+            found.ok_or_else(|| Failure::new("not there"))
+        };
+        wanted.iter().map(one).collect()
+    }
+}

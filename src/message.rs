@@ -1,0 +1,5 @@
+//! What is said when something is wrong: failures and findings, and what of them is safe to show.
+
+pub(crate) mod failure;
+pub(crate) mod finding;
+pub(crate) mod redact;

@@ -1,0 +1,327 @@
+//! What stopped us from doing the work: the one error type of the program.
+//!
+//! A [`Failure`] is something that stopped us from looking or writing (usage, git, network,
+//! unreadable input). It always ends the command with exit status 2. It is not a finding, which is
+//! something wrong with the user's files that `check` was asked to look for.
+
+use std::fmt::{self, Write as _};
+
+use strsim::levenshtein;
+
+pub(crate) use crate::message::redact::shown;
+use serde::Serialize;
+
+use crate::message::redact::{self, is_hidden};
+
+/// The place in a file that a message is about.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
+pub struct Location {
+    /// The upstream that the file belongs to, without secrets; empty for a file of the user.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub url: String,
+    /// The file as the user would name it: a path, in the repository or in that upstream; empty where the upstream
+    /// is the file.
+    pub file: String,
+    /// 1-based line, 0 when the whole file is meant.
+    pub line: usize,
+    /// 1-based column in characters, 0 when the whole line is meant.
+    pub column: usize,
+    /// The field that holds the reference, as `resources[2]`; empty when no field is meant.
+    pub field: String,
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.url)?;
+        if !self.url.is_empty() && !self.file.is_empty() {
+            f.write_str(": ")?;
+        }
+        f.write_str(&self.file)?;
+        if self.line > 0 {
+            write!(f, ":{}", self.line)?;
+            if self.column > 0 {
+                write!(f, ":{}", self.column)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One thing that stopped the work, with where it is and what to do about it.
+///
+/// Messages are lower-case phrases without a final stop, name the file or URL, and hold no secret
+/// (see [`crate::message::redact`]).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Failure {
+    /// Where in the user's files, if there is a place. Boxed, as every result holds room for a failure.
+    pub location: Option<Box<Location>>,
+    /// Where that place is in an upstream: the references that lead there, starting in the user's files.
+    pub chain: Vec<Location>,
+    /// What is wrong.
+    pub message: String,
+    /// What to do, each an imperative phrase or an exact command.
+    pub hints: Vec<String>,
+    /// What else can be done where something remote cannot be resolved: leave it. Boxed as the place is.
+    pub exception: Option<Box<Exception>>,
+    /// The repository that could not be resolved, or the host that did not answer; empty where it is about something else.
+    pub upstream: String,
+}
+
+/// An entry of `allow` that leaves something as it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Exception {
+    /// Which key names it, as `url`.
+    pub key: &'static str,
+    /// Which refs it has to be about, by name.
+    pub refs: &'static str,
+    /// The rule that it has to name; empty for none.
+    pub rule: &'static str,
+    /// The repository, or the directory, that holds it: entries about one are told as one.
+    pub repository: String,
+    /// The glob that matches it.
+    pub glob: String,
+}
+
+impl Failure {
+    /// A failure with no place and no hint yet.
+    pub fn new(message: impl Into<String>) -> Self {
+        Failure {
+            location: None,
+            chain: Vec::new(),
+            message: redact::message(&message.into()).into_owned(),
+            hints: Vec::new(),
+            exception: None,
+            upstream: String::new(),
+        }
+    }
+
+    /// Adds what to do.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(redact::message(&hint.into()).into_owned());
+        self
+    }
+
+    /// Adds where it is, unless a more precise place is known already.
+    pub fn at(mut self, location: Location) -> Self {
+        self.location.get_or_insert_with(|| Box::new(location));
+        self
+    }
+
+    /// Puts what was being done before the message: `context: message`.
+    pub fn context(mut self, context: impl fmt::Display) -> Self {
+        let message = format!("{context}: {}", self.message);
+        self.message = redact::message(&message).into_owned();
+        self
+    }
+}
+
+impl Failure {
+    /// Returns where it is, with the field.
+    pub fn place(&self) -> Option<String> {
+        let location = self.location.as_ref()?;
+        Some(match location.field.as_str() {
+            "" => location.to_string(),
+            field => format!("{location}: {field}"),
+        })
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = self.place() {
+            write!(f, "{place}: ")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// Everything that stopped one run, in the order in which it should be read.
+///
+/// Independent problems of one walk are reported together, not one per run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failures(pub Vec<Failure>);
+
+impl Failures {
+    /// Puts what was being done before the message of each.
+    pub fn context(self, context: impl fmt::Display) -> Self {
+        let failures = self.0.into_iter();
+        Failures(failures.map(|failure| failure.context(&context)).collect())
+    }
+}
+
+impl From<Failure> for Failures {
+    fn from(failure: Failure) -> Self {
+        Failures(vec![failure])
+    }
+}
+
+/// Returns the first digits of an object id or a digest, enough to name it to a person and to git.
+pub(crate) fn short(id: &str) -> &str {
+    id.get(..12).unwrap_or(id)
+}
+
+/// Returns a command for a hint: its beginning as it stands, which holds no value, then each word quoted for a shell.
+/// Paths, refs, URLs come into a command here and nowhere else, so that none of them is taken for anything but a word.
+pub(crate) fn command(beginning: &'static str, words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    words.into_iter().fold(beginning.to_owned(), |mut all, word| {
+        all.push(' ');
+        all.push_str(&argument(word.as_ref()));
+        all
+    })
+}
+
+/// Returns the command that stages files, given from the top of the repository, also those that git ignores.
+pub(crate) fn stage(places: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    let specs = places.into_iter().map(|place| pathspec(place.as_ref()));
+    command("git add -f --", specs)
+}
+
+/// Returns `text` as one word of a command in a hint, quoted for a shell where that is needed. It is one line,
+/// and shows every character: what would not be seen is left to `printf`.
+pub(crate) fn argument(text: &str) -> String {
+    if text.chars().any(is_hidden) || text.contains("##[") {
+        return format!("\"$(printf '{}')\"", escaped(text));
+    }
+    let plain = |character: char| character.is_ascii_alphanumeric() || "-_./:@%+=,".contains(character);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+/// Returns `text` as a format of `printf` in single quotes.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '%' => escaped.push_str("%%"),
+            '\\' => escaped.push_str("\\\\"),
+            '\'' | '[' => {
+                let _ = write!(escaped, "\\{:03o}", u32::from(c));
+            }
+            c if is_hidden(c) => {
+                for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                    let _ = write!(escaped, "\\{byte:03o}");
+                }
+            }
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// How many paths an error names before it only counts the rest.
+const MOST_PATHS: usize = 10;
+
+/// Returns paths as a message names them.
+pub(crate) fn listed(paths: &[String]) -> String {
+    let named = paths.iter().take(MOST_PATHS);
+    let mut text = named.map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
+    if paths.len() > MOST_PATHS {
+        text.push_str(&format!(" and {} more", paths.len() - MOST_PATHS));
+    }
+    text
+}
+
+/// Returns the word of `known` that was probably meant by `word`.
+pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Longer inputs are not typos, and outside input may be huge.
+    const LONGEST: usize = 40;
+    if word.is_empty() || word.len() > LONGEST {
+        return None;
+    }
+    let word = word.to_lowercase();
+    let distances = known.into_iter().map(|known| (levenshtein(&word, &known.to_lowercase()), known));
+    let (distance, found) = distances.min_by_key(|(distance, _)| *distance)?;
+    (distance <= 3 && distance * 2 <= found.len()).then_some(found)
+}
+
+/// Returns a path (from the top of the repository) as git takes it, wherever git is started.
+pub(crate) fn pathspec(place: &str) -> String {
+    // After `:/` git takes most signs for more of that kind.
+    let is_sign = |c: char| !c.is_alphanumeric() && c != '.';
+    let is_plain = !place.starts_with(is_sign);
+    if is_plain && !place.contains(['*', '?', '[', '\\']) {
+        format!(":/{place}")
+    } else {
+        format!(":(top,literal){place}")
+    }
+}
+
+/// The result of anything that can only fail for one reason at a time.
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_of_a_command_is_quoted_where_a_shell_would_read_more() {
+        for (text, word) in [
+            ("a/b.yaml", "a/b.yaml"),
+            (":/a/b", ":/a/b"),
+            ("a b", "'a b'"),
+            ("it's", "'it'\\''s'"),
+            ("$(id)", "'$(id)'"),
+            ("a\n::b", "\"$(printf 'a\\012::b')\""),
+            ("\u{202e}it's 1%\\", "\"$(printf '\\342\\200\\256it\\047s 1%%\\\\')\""),
+            ("##[x]", "\"$(printf '##\\133x]')\""),
+            ("", "''"),
+        ] {
+            assert_eq!(argument(text), word);
+        }
+    }
+
+    #[test]
+    fn a_place_names_the_upstream_and_the_file_in_it() {
+        let place = |url: &str, file: &str| Location {
+            url: url.to_owned(),
+            file: file.to_owned(),
+            line: 2,
+            ..Location::default()
+        };
+        for (location, shown) in [
+            (place("", "a/x.yaml"), "a/x.yaml:2"),
+            (place("https://h/o/r", "a/x.yaml"), "https://h/o/r: a/x.yaml:2"),
+            (place("https://h/x.yaml", ""), "https://h/x.yaml:2"),
+        ] {
+            assert_eq!(location.to_string(), shown);
+        }
+    }
+
+    #[test]
+    fn a_path_is_named_from_the_top_and_means_only_itself() {
+        for (place, word) in [
+            ("a/b.yaml", ":/a/b.yaml"),
+            ("a b", ":/a b"),
+            ("a[1]/b", ":(top,literal)a[1]/b"),
+            (".a/b", ":/.a/b"),
+            ("_a/b", ":(top,literal)_a/b"),
+            ("!a", ":(top,literal)!a"),
+        ] {
+            assert_eq!(pathspec(place), word);
+        }
+    }
+
+    #[test]
+    fn the_word_that_was_meant_is_found() {
+        let known = ["rules", "scopes", "trust-exec", "load-restrictor", "url", "NamespaceTransformer"];
+        for (word, meant) in [
+            ("rule", Some("rules")),
+            ("trustExec", Some("trust-exec")),
+            ("trust_exec", Some("trust-exec")),
+            ("loadRestrictor", Some("load-restrictor")),
+            ("Scope", Some("scopes")),
+            ("namespacetransformr", Some("NamespaceTransformer")),
+            ("rlu", None),
+            ("command", None),
+            ("", None),
+            (&"rules".repeat(20), None),
+        ] {
+            assert_eq!(nearest(word, known), meant, "{word}");
+        }
+    }
+}

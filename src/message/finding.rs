@@ -1,0 +1,209 @@
+//! What `check` reports: something wrong with the user's files.
+//!
+//! A [`Finding`] is not a [`crate::message::failure::Failure`], which is something that stopped us from looking.
+
+use std::sync::Arc;
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Fails the check.
+    Error,
+    /// Is shown, and fails nothing.
+    Warning,
+}
+
+impl Severity {
+    /// Returns its name, as in messages, JSON and the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        }
+    }
+}
+
+/// Every rule with its module in `check`, in the order in which they are listed: the one list of what is reported of the
+/// user's files, in every command.
+macro_rules! each_rule {
+    ($then:ident) => {
+        $then! {
+            RemoteReference: remote_reference,
+            LockedReference: locked_reference,
+            FloatingRef: floating_ref,
+            RemoteChart: remote_chart,
+            OutOfScope: out_of_scope,
+            MissingPath: missing_path,
+            UntrackedPath: untracked_path,
+            InvalidKustomization: invalid_kustomization,
+            UnsafeReference: unsafe_reference,
+            Function: function,
+            InvalidTarget: invalid_target,
+            MissingTarget: missing_target,
+            Engine: engine,
+            DeployedRemote: deployed_remote,
+            EditedCopy: edited_copy,
+            StaleLock: stale_lock,
+            StaleAllow: stale_allow,
+            NewException: new_exception,
+            LeftLicense: left_license,
+            MergedBack: merged_back,
+            NotBuilt: not_built,
+            RewrittenBranch: rewritten_branch,
+            RewrittenData: rewritten_data,
+            StrippedExecutable: stripped_executable,
+        }
+    };
+}
+pub(crate) use each_rule;
+
+macro_rules! rules {
+    ($($rule:ident: $module:ident,)+) => {
+        /// A rule of `check`.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Rule {
+            $(#[doc = concat!("See `check/", stringify!($module), ".rs`.")] $rule,)+
+        }
+
+        impl Rule {
+            /// Every rule, in the order in which they are listed.
+            pub const ALL: &[Rule] = &[$(Rule::$rule,)+];
+        }
+    };
+}
+
+each_rule!(rules);
+
+/// A range of a file. 1-based; columns in characters; the end is after the last character.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Span {
+    /// The first line.
+    pub line: usize,
+    /// The first column.
+    pub column: usize,
+    /// The last line.
+    pub end_line: usize,
+    /// The column after the last character.
+    pub end_column: usize,
+}
+
+/// What a reference names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// No reference, or one to something in the tree that is there.
+    Local,
+    /// What should be at a path from the top, and is not.
+    Path {
+        /// The path.
+        path: String,
+    },
+    /// A program or plugin that is not in the tree.
+    Program {
+        /// As it is named.
+        program: String,
+    },
+    /// A git repository, as kustomize splits the URL. Without secrets.
+    Git {
+        /// The clone specification.
+        url: String,
+        /// The directory in it; empty for the top.
+        path: String,
+        /// The ref as written.
+        reference: Option<String>,
+        /// What the ref is by its text ([`crate::reference::Pin::name`]).
+        pin: &'static str,
+    },
+    /// A file over http(s), or the answer decides between that and git.
+    Http {
+        /// The URL without secrets.
+        url: String,
+    },
+    /// A chart of a Helm repository.
+    Helm {
+        /// The repository, without secrets.
+        url: String,
+        /// The chart.
+        chart: String,
+        /// The version; empty when none is written.
+        version: String,
+    },
+    /// The image of a function.
+    Image {
+        /// The image as written.
+        image: String,
+    },
+}
+
+/// The exception that covers a finding: a comment or an entry of `allow`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Allowed {
+    /// The file that it stands in, from the top of the repository.
+    pub path: String,
+    /// Where it stands there.
+    pub span: Span,
+    /// The line on which that begins, without secrets.
+    pub line_text: String,
+    /// The reason that it gives.
+    pub reason: String,
+    /// Whether the change that is judged adds it.
+    pub is_new: bool,
+}
+
+impl Allowed {
+    /// Returns where it stands, as `apps/web/kustomization.yaml:4`.
+    pub fn by(&self) -> String {
+        format!("{}:{}", self.path, self.span.line)
+    }
+}
+
+/// Something wrong with the user's files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Which rule found it.
+    pub rule: Rule,
+    /// How much it matters here.
+    pub severity: Severity,
+    /// The file, from the top of the repository.
+    pub path: String,
+    /// Where in the file; none when the whole file (or its absence) is meant.
+    pub span: Option<Span>,
+    /// The line of the file on which the span begins, without its end; empty without a span. May hold
+    /// a secret: what shows it takes that out.
+    pub line_text: Arc<str>,
+    /// The field, as `resources[2]`; empty when no field is meant.
+    pub field: String,
+    /// The reference as written, without secrets; empty when no reference is meant.
+    pub reference: String,
+    /// What the reference names.
+    pub subject: Subject,
+    /// What is wrong: a lower-case phrase.
+    pub message: String,
+    /// What to do, each an imperative phrase or exact commands, one below the other. The way that
+    /// keeps what the user wrote comes first.
+    pub help: Vec<String>,
+    /// Whether something was not read as a whole: it may name more than is known, so nothing leaves this out.
+    pub unread: bool,
+    /// Whether and where it is allowed.
+    pub allowed: Option<Allowed>,
+    /// What deploys the build that it is in, as `Flux Kustomization apps (clusters/prod/apps.yaml:3)`.
+    pub deployed: Vec<String>,
+}
+
+impl Finding {
+    /// Returns whether it makes the check fail.
+    pub fn fails(&self) -> bool {
+        self.severity == Severity::Error && self.allowed.is_none()
+    }
+
+    /// Returns what identifies it when lines have moved: rule, path and reference text (the field and message where
+    /// there is no reference).
+    pub fn identity(&self) -> (Rule, &str, String) {
+        // Of one function, there are several.
+        let text = if self.reference.is_empty() || self.rule == Rule::Function {
+            format!("{} {}", self.field, self.message)
+        } else {
+            self.reference.clone()
+        };
+        (self.rule, &self.path, text)
+    }
+}

@@ -1,0 +1,462 @@
+//! What must not outlive us: child process groups and unfinished directories.
+//!
+//! Ctrl-C (and SIGTERM, SIGHUP) ends the program at once, whatever the threads are waiting for:
+//! the handler stops every registered process group, removes every registered directory and exits
+//! with the status that a shell gives a program which that signal ended.
+
+use std::collections::BTreeSet;
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::message::failure::Failure;
+use crate::os::failpoint;
+
+/// How the names of our directories among those of everybody begin.
+const TEMPORARY: &str = "kustomize-localize-tmp-";
+/// How the names of directories that are kept for the user begin.
+const KEPT: &str = "kustomize-localize-output-";
+/// How the names of our directories among files of the user begin.
+const AMONG_FILES: &str = ".kustomize-localize-";
+/// How many letters and digits make the name of one of them unlike the others.
+const RANDOM: usize = 6;
+/// What marks one of them among files of the user, and lets git ignore it.
+const MARK: &str = ".gitignore";
+/// What the mark holds.
+const MARKED: &str = "*\n";
+/// After this time a directory whose run cannot be looked up is assumed to be abandoned.
+const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
+
+static GROUPS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+static DIRECTORIES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn locked<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
+    // A panic elsewhere must not keep the handler from cleaning up.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A signal that ends a process group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Signal {
+    /// Ask it to end.
+    Terminate,
+    /// End it.
+    Kill,
+}
+
+/// Sends `signal` to every process of the group that `leader` leads. A group that is gone is fine.
+pub(crate) fn signal_group(leader: u32, signal: Signal) {
+    #[cfg(unix)]
+    {
+        let signal = match signal {
+            Signal::Terminate => rustix::process::Signal::TERM,
+            Signal::Kill => rustix::process::Signal::KILL,
+        };
+        if let Some(pid) = i32::try_from(leader).ok().and_then(rustix::process::Pid::from_raw) {
+            let _ = rustix::process::kill_process_group(pid, signal);
+        }
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (leader, signal);
+    }
+}
+
+/// Installs the handler. Called once, first thing in `main`.
+pub(crate) fn install() {
+    #[cfg(unix)]
+    {
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+        // Without a handler the signals end the program as they end any other.
+        if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM]) {
+            std::thread::spawn(move || signals.forever().next().map(end));
+        }
+    }
+    #[cfg(not(unix))]
+    {
+        /// The number of SIGINT everywhere else.
+        const SIGINT: i32 = 2;
+        let _ = ctrlc::set_handler(|| end(SIGINT));
+    }
+}
+
+/// Cleans up, and ends the program as a signal with this number does.
+fn end(signal: i32) {
+    // Both stay locked to the end: a thread whose child was ended cannot start another.
+    let groups = locked(&GROUPS);
+    let directories = locked(&DIRECTORIES);
+    for group in groups.iter() {
+        signal_group(*group, Signal::Terminate);
+    }
+    if !groups.is_empty() {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    for group in groups.iter() {
+        signal_group(*group, Signal::Kill);
+    }
+    for directory in directories.iter() {
+        remove(directory);
+    }
+    std::process::exit(128 + signal);
+}
+
+/// Lets an interruption wait until what this returns is dropped: for steps that belong together. No
+/// [`Scratch`] may be made or dropped meanwhile.
+pub(crate) fn hold() -> impl Drop {
+    struct Held(#[allow(dead_code)] MutexGuard<'static, BTreeSet<PathBuf>>);
+    impl Drop for Held {
+        fn drop(&mut self) {}
+    }
+    Held(locked(&DIRECTORIES))
+}
+
+/// Removes a directory in which a process that was just killed may still finish a write.
+fn remove(directory: &Path) {
+    empty(directory);
+    for _ in 0..10 {
+        match std::fs::remove_dir_all(directory) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            _ => return,
+        }
+    }
+}
+
+/// Starts a child, and with `own_group` keeps the group that it leads registered until the returned
+/// [`Group`] is dropped.
+pub(crate) fn spawn(command: &mut Command, own_group: bool) -> std::io::Result<(Child, Option<Group>)> {
+    let mut groups = locked(&GROUPS);
+    let child = command.spawn()?;
+    let group = own_group.then(|| {
+        groups.insert(child.id());
+        Group(child.id())
+    });
+    Ok((child, group))
+}
+
+/// Keeps a process group registered while it runs.
+#[derive(Debug)]
+pub(crate) struct Group(u32);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        locked(&GROUPS).remove(&self.0);
+    }
+}
+
+/// A directory that is removed when this is dropped, and when the program is interrupted.
+///
+/// What a run that was killed left is removed by the next one that makes a directory there: a living run
+/// holds a lock on its own, which ends with the process.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    directory: Option<tempfile::TempDir>,
+    /// Locked as long as the directory is in use; none where directories cannot be locked.
+    _alive: Option<File>,
+}
+
+impl Scratch {
+    /// Creates a private directory in the system's temporary directory.
+    pub(crate) fn new() -> std::io::Result<Self> {
+        let parent = std::env::temp_dir();
+        sweep(&parent, TEMPORARY);
+        Self::make(&parent, TEMPORARY, true)
+    }
+
+    /// Makes a new directory in the system's temporary directory, to be [kept](Scratch::keep) for the user alone. It
+    /// takes the place of the one that was kept last under the same `name`.
+    pub(crate) fn for_user(name: &str) -> std::io::Result<Self> {
+        let parent = std::env::temp_dir();
+        let prefix = format!("{KEPT}{name}-");
+        sweep(&parent, &prefix);
+        Self::make(&parent, &prefix, true)
+    }
+
+    /// Makes a new directory in `parent`, so that it can later be renamed to a place beside it. No other
+    /// program has names there that begin with `prefix`.
+    pub(crate) fn beside(parent: &Path, prefix: &str) -> std::io::Result<Self> {
+        sweep(parent, prefix);
+        Self::make(parent, prefix, false)
+    }
+
+    /// Makes a new directory in `parent` among files of the user: git does not see it.
+    pub(crate) fn among_files(parent: &Path) -> std::io::Result<Self> {
+        sweep_files(parent);
+        let scratch = Self::make(parent, AMONG_FILES, false)?;
+        failpoint::before("let git ignore the temporary directory");
+        std::fs::write(scratch.path().join(MARK), MARKED)?;
+        Ok(scratch)
+    }
+
+    fn make(parent: &Path, prefix: &str, private: bool) -> std::io::Result<Self> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(prefix).rand_bytes(RANDOM);
+        #[cfg(unix)]
+        if private {
+            use std::os::unix::fs::PermissionsExt as _;
+            builder.permissions(std::fs::Permissions::from_mode(0o700));
+        }
+        #[cfg(not(unix))]
+        let _ = private;
+        loop {
+            failpoint::before("make a temporary directory");
+            let mut directories = locked(&DIRECTORIES);
+            let directory = builder.tempdir_in(parent)?;
+            let alive = open(directory.path());
+            let is_locked = alive.as_ref().is_some_and(|alive| alive.lock().is_ok());
+            // Before it was locked, another run may have removed it as abandoned.
+            if !directory.path().exists() {
+                continue;
+            }
+            directories.insert(directory.path().to_owned());
+            return Ok(Scratch { directory: Some(directory), _alive: alive.filter(|_| is_locked) });
+        }
+    }
+
+    /// The directory.
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.as_ref().map_or(Path::new(""), tempfile::TempDir::path)
+    }
+
+    /// Gives up ownership of the directory: it stays where it is.
+    pub(crate) fn keep(mut self) -> PathBuf {
+        match self.directory.take() {
+            Some(directory) => {
+                let path = directory.keep();
+                locked(&DIRECTORIES).remove(&path);
+                path
+            }
+            None => PathBuf::new(),
+        }
+    }
+
+    /// Moves the directory to `to` in one step and gives up ownership of it.
+    pub(crate) fn persist(self, to: &Path) -> std::io::Result<()> {
+        std::fs::rename(self.path(), to)?;
+        let _ = self.keep();
+        Ok(())
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Some(directory) = self.directory.take() {
+            failpoint::before("remove a temporary directory");
+            let path = directory.path().to_owned();
+            empty(&path);
+            drop(directory);
+            locked(&DIRECTORIES).remove(&path);
+        }
+    }
+}
+
+/// Removes the contents of one of our directories, the mark last: if the process is killed meanwhile, git does not see
+/// the rest, and a later run sweeps it.
+fn empty(directory: &Path) {
+    for entry in directory.read_dir().into_iter().flatten().flatten() {
+        let path = entry.path();
+        // Where this fails, removing the whole directory reports it.
+        let _ = match entry.file_type() {
+            Ok(kind) if kind.is_dir() => std::fs::remove_dir_all(path),
+            Ok(_) if entry.file_name() != MARK => std::fs::remove_file(path),
+            _ => Ok(()),
+        };
+    }
+}
+
+/// Opens a directory, to lock it.
+fn open(directory: &Path) -> Option<File> {
+    #[cfg(unix)]
+    {
+        use rustix::fs::{Mode, OFlags};
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = rustix::fs::open(directory, flags, Mode::empty());
+        opened.ok().map(File::from)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = directory;
+        None
+    }
+}
+
+/// Returns whether a run that wrote files of `parent` was killed, or goes on: its directory among them is there.
+pub(crate) fn was_writing(parent: &Path) -> bool {
+    let entries = parent.read_dir().into_iter().flatten().flatten();
+    let mut names = entries.map(|entry| entry.file_name());
+    names.any(|name| name.to_string_lossy().starts_with(AMONG_FILES))
+}
+
+/// Returns the failure for a temporary directory that cannot be used.
+pub(crate) fn unusable(error: &std::io::Error) -> Failure {
+    Failure::new(format!("could not write to the temporary directory `{}`: {error}", std::env::temp_dir().display()))
+        .hint(TEMPORARY_HINT)
+}
+
+/// What to do where the system's temporary directory cannot be used.
+pub(crate) const TEMPORARY_HINT: &str = "set TMPDIR to a directory that can be written and has room";
+
+/// Locks a directory against other runs, which wait as long; where directories cannot be locked it does nothing.
+/// Dropping what it returns, and the end of the process, unlock it.
+pub(crate) fn lock(directory: &Path, patience: Duration) -> Option<Alone> {
+    let Some(opened) = open(directory) else {
+        return Some(Alone(None));
+    };
+    let start = Instant::now();
+    loop {
+        match opened.try_lock() {
+            Ok(()) => return Some(Alone(Some(opened))),
+            Err(TryLockError::Error(_)) => return Some(Alone(None)),
+            Err(TryLockError::WouldBlock) if start.elapsed() > patience => return None,
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+/// Keeps a directory [locked](lock).
+#[derive(Debug)]
+pub struct Alone(#[allow(dead_code)] Option<File>);
+
+/// Returns whether a directory among files of the user is one that we made: marked, or killed before it could be.
+fn is_marked(directory: &Path) -> bool {
+    match std::fs::read(directory.join(MARK)) {
+        Ok(bytes) => bytes == MARKED.as_bytes(),
+        Err(_) => directory.read_dir().is_ok_and(|mut entries| entries.next().is_none()),
+    }
+}
+
+/// Removes the directories that dead runs left [among the files](Scratch::among_files) of the user in `parent`.
+pub(crate) fn sweep_files(parent: &Path) {
+    sweep_ours(parent, AMONG_FILES, is_marked);
+}
+
+/// Removes the directories that dead runs left in `parent`, where no other program has names that begin with `prefix`.
+pub(crate) fn sweep(parent: &Path, prefix: &str) {
+    sweep_ours(parent, prefix, |_| true);
+}
+
+/// Removes the directories of dead runs whose names are `prefix` and what makes each unlike the others.
+fn sweep_ours(parent: &Path, prefix: &str, is_made_by_us: fn(&Path) -> bool) {
+    for entry in parent.read_dir().into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let random = name.to_str().and_then(|name| name.strip_prefix(prefix));
+        let is_named = |random: &str| random.len() == RANDOM && random.chars().all(|one| one.is_ascii_alphanumeric());
+        if !random.is_some_and(is_named) || !is_made_by_us(&entry.path()) {
+            continue;
+        }
+        let is_ours = |metadata: &std::fs::Metadata| {
+            #[cfg(unix)]
+            {
+                use std::os::unix::fs::MetadataExt as _;
+                metadata.uid() == rustix::process::geteuid().as_raw()
+            }
+            #[cfg(not(unix))]
+            {
+                let _ = metadata;
+                true
+            }
+        };
+        let Ok(metadata) = entry.metadata() else {
+            continue;
+        };
+        if !metadata.is_dir() || !is_ours(&metadata) {
+            continue;
+        }
+        let directory = open(&entry.path());
+        let is_dead = match directory.as_ref().map(File::try_lock) {
+            Some(Ok(())) => true,
+            Some(Err(TryLockError::WouldBlock)) => false,
+            // Where directories cannot be locked.
+            Some(Err(TryLockError::Error(_))) | None => {
+                let age = metadata.modified().ok().and_then(|time| time.elapsed().ok());
+                age.is_some_and(|age| age > ABANDONED)
+            }
+        };
+        if is_dead {
+            failpoint::before("remove what a dead run left");
+            empty(&entry.path());
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn only_the_last_directory_kept_under_a_name_stays() {
+        let name = format!("test{}", std::process::id());
+        let keep = |name: &str| Scratch::for_user(name).unwrap().keep();
+        let (first, other) = (keep(&name), keep(&format!("{name}x")));
+        let in_use = Scratch::for_user(&name).unwrap();
+        assert!(!first.exists() && other.exists());
+        let last = keep(&name);
+        assert!(in_use.path().exists(), "another run still writes to it");
+        for directory in [last, other] {
+            fs::remove_dir_all(directory).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_clock_that_jumps_makes_nothing_live_or_dead() {
+        let parent = tempfile::tempdir().unwrap();
+        let year = Duration::from_secs(365 * 24 * 60 * 60);
+        let now = std::time::SystemTime::now();
+        for time in [now + 40 * year, now, std::time::UNIX_EPOCH] {
+            let living = Scratch::beside(parent.path(), "fetching-").unwrap();
+            let dead = parent.path().join("fetching-dead00");
+            fs::create_dir(&dead).unwrap();
+            for directory in [living.path(), &dead] {
+                let opened = File::open(directory).unwrap();
+                opened.set_modified(time).unwrap();
+            }
+            sweep(parent.path(), "fetching-");
+            assert!(living.path().exists(), "{time:?}");
+            assert!(!dead.exists(), "{time:?}");
+        }
+    }
+
+    #[test]
+    fn leftovers_of_dead_runs_go_and_other_files_stay() {
+        let parent = tempfile::tempdir().unwrap();
+        let place = |name: &str| parent.path().join(name);
+        let living = Scratch::among_files(parent.path()).unwrap();
+        for name in [
+            ".kustomize-localize-dEad01",
+            ".kustomize-localize-empty0",
+            ".kustomize-localize-backup",
+            ".kustomize-localize-old",
+            ".kustomize-localize-a.b.cd",
+        ] {
+            fs::create_dir(place(name)).unwrap();
+        }
+        fs::write(place(".kustomize-localize-dEad01/.gitignore"), "*\n").unwrap();
+        fs::write(place(".kustomize-localize-dEad01/0"), "").unwrap();
+        // The user's files, whose names look like ours by chance.
+        fs::write(place(".kustomize-localize-backup/.gitignore"), "*.orig\n").unwrap();
+        fs::write(place(".kustomize-localize-file00"), "").unwrap();
+        drop(Scratch::among_files(parent.path()).unwrap());
+        assert!(living.path().is_dir());
+        let mut left: Vec<String> = fs::read_dir(parent.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| !living.path().ends_with(name))
+            .collect();
+        left.sort();
+        assert_eq!(
+            left,
+            [
+                ".kustomize-localize-a.b.cd",
+                ".kustomize-localize-backup",
+                ".kustomize-localize-file00",
+                ".kustomize-localize-old",
+            ]
+        );
+    }
+}

@@ -1,0 +1,72 @@
+//! How much is taken from outside, in one table. More is a failure that names the file and the limit: nothing is left
+//! out in silence, and no input makes the program run out of memory or time.
+
+use crate::message::failure::{Failure, Result};
+
+/// At most so many of something.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limit {
+    pub(crate) most: usize,
+    what: &'static str,
+    pub(crate) hint: &'static str,
+}
+
+const fn limit(most: usize, what: &'static str, hint: &'static str) -> Limit {
+    Limit { most, what, hint }
+}
+
+/// Of a path, and of a reference: Linux opens no longer one. So a tree is not deep, either.
+pub(crate) const PATH: Limit = limit(4096, "bytes in one path", "shorten it");
+/// Directories count, too.
+pub(crate) const PATHS: Limit = limit(1_000_000, "paths", "remove what is no source");
+pub(crate) const PATH_BYTES: Limit = limit(100_000_000, "bytes of paths", PATHS.hint);
+
+/// Of a file that is read as YAML.
+pub(crate) const FILE: Limit = limit(10_000_000, "bytes", "split it");
+/// Of a text that is read as YAML. An alias counts as what it stands for, a long scalar as several.
+pub(crate) const NODES: Limit = limit(500_000, "YAML nodes", FILE.hint);
+/// Of a kustomization or plugin configuration: references, notes and problems.
+pub(crate) const ENTRIES: Limit = limit(50_000, "references and problems", FILE.hint);
+
+/// Of all that is read in a run.
+pub(crate) const RUN: Limit = limit(250_000, "references", PART);
+/// The references of a run that are remote, and what is wrong or worth to know.
+pub(crate) const FINDINGS: Limit = limit(100_000, "remote references and problems", PART);
+/// Of what is said about them.
+pub(crate) const FINDING_BYTES: Limit = limit(50_000_000, "bytes of findings", PART);
+const PART: &str = "look at a part of it: name a PATH";
+
+/// Of a directory that a build needs as a whole.
+pub(crate) const CARRIED_FILES: Limit = limit(20_000, "files", CARRIED);
+pub(crate) const CARRIED_BYTES: Limit = limit(256 << 20, "bytes", CARRIED);
+const CARRIED: &str = "name a directory with only the files that are needed";
+/// Of all files of a chart: helm's own limit is the same.
+pub(crate) const CHART_BYTES: Limit = limit(100 << 20, "bytes", "");
+pub(crate) const CHART_FILES: Limit = limit(20_000, "files", "");
+/// Of the `Chart.yaml` of a chart.
+pub(crate) const CHART_METADATA: Limit = limit(1_000_000, "bytes", "");
+/// Of a file that matters to an engine.
+pub(crate) const OBJECTS: Limit = limit(1000, "objects", FILE.hint);
+/// Of a configuration, and of a lock.
+pub(crate) const CONFIGURATION: Limit = limit(256 << 10, "bytes", FILE.hint);
+pub(crate) const LOCK: Limit = limit(64 << 20, "bytes", "");
+
+impl Limit {
+    /// Fails where `place` has more.
+    pub(crate) fn check(self, count: usize, place: impl FnOnce() -> String) -> Result<()> {
+        if count <= self.most {
+            return Ok(());
+        }
+        Err(self.exceeded(&place()))
+    }
+
+    /// Returns the failure of a place that has more.
+    pub(crate) fn exceeded(self, place: &str) -> Failure {
+        Failure::new(format!("`{place}` has {}", self.more())).hint(self.hint)
+    }
+
+    /// Returns what there is too much of: `more than 1000 objects`.
+    pub(crate) fn more(self) -> String {
+        format!("more than {} {}", self.most, self.what)
+    }
+}

@@ -1,0 +1,536 @@
+//! Starting other programs: a deadline, a process group that ends as one, and no surprises on the
+//! terminal.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::time::{Duration, Instant};
+
+use crate::os::interrupt::{self, Signal, signal_group};
+
+/// How long a process group may take to end by itself after it was asked to.
+const GRACE: Duration = Duration::from_secs(2);
+/// The longest pause between two looks at a running child.
+const POLL: Duration = Duration::from_millis(20);
+
+/// Whether the child may talk to the person at the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Terminal {
+    /// Own session: no controlling terminal, so that nothing can ask and then wait for ever.
+    Detached,
+    /// Our session and process group: the child may ask for a password.
+    Shared,
+}
+
+/// When to give up on a child.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Limits<'a> {
+    /// The time that the child may take; none: as long as it likes.
+    pub timeout: Option<Duration>,
+    /// Set by another thread when the result is no longer wanted.
+    pub cancel: Option<&'a AtomicBool>,
+}
+
+/// The result of a finished child.
+#[derive(Debug)]
+pub(crate) struct Output {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// Everything it wrote to its standard output.
+    pub stdout: Vec<u8>,
+    /// Everything it wrote to its standard error, as text.
+    pub stderr: String,
+}
+
+impl Output {
+    /// Returns whether the program says one of these phrases, given in lower case, about itself. What it quotes, URLs and
+    /// paths are not its words: a repository called `not found` is no answer. So a phrase has a blank, which the name of
+    /// a repository or a ref has not.
+    pub(crate) fn says(&self, phrases: &[&str]) -> bool {
+        let words = own_words(&self.stderr);
+        phrases.iter().any(|phrase| words.contains(phrase))
+    }
+}
+
+/// Returns a text in lower case, a blank between words, without what is in quotes and without words with a slash.
+fn own_words(text: &str) -> String {
+    let mut words = String::with_capacity(text.len());
+    for line in text.lines() {
+        let mut unquoted = String::with_capacity(line.len());
+        let mut rest = line;
+        while let Some(at) = rest.find(['\'', '"']) {
+            let (before, quoted) = rest.split_at(at);
+            let (quote, after) = quoted.split_at(1);
+            unquoted.push_str(before);
+            let is_apostrophe = before.ends_with(char::is_alphanumeric);
+            rest = match after.split_once(quote) {
+                Some((_, rest)) if !is_apostrophe => rest,
+                _ => {
+                    unquoted.push_str(quote);
+                    after
+                }
+            };
+        }
+        unquoted.push_str(rest);
+        let own = unquoted.split_whitespace().filter(|word| !word.contains('/'));
+        words.extend(own.flat_map(|word| [word, " "]));
+        words.push('\n');
+    }
+    words.to_lowercase()
+}
+
+/// Why there is no [`Output`].
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The program is not there.
+    #[error("`{0}` was not found on PATH")]
+    NotFound(String),
+    /// The program could not be started, or its pipes broke.
+    #[error("could not run `{0}`: {1}")]
+    Io(String, std::io::Error),
+    /// The deadline passed; the whole process group was ended.
+    #[error("`{0}` did not finish within {1} s")]
+    Deadline(String, u64),
+    /// The result was no longer wanted; the whole process group was ended.
+    #[error("`{0}` was cancelled")]
+    Cancelled(String),
+}
+
+/// Runs `command` to its end, feeding it `input`, and collects what it writes.
+pub(crate) fn run(
+    command: &mut Command,
+    input: Option<&[u8]>,
+    limits: Limits<'_>,
+    terminal: Terminal,
+) -> Result<Output, Error> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let start = Instant::now();
+    command
+        .stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() })
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let own_group = terminal == Terminal::Detached;
+    if own_group {
+        detach(command);
+    }
+    let (mut child, _group) = interrupt::spawn(command, own_group).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Error::NotFound(name.clone()),
+        _ => Error::Io(name.clone(), error),
+    })?;
+    if let (Some(mut pipe), Some(bytes)) = (child.stdin.take(), input.map(<[u8]>::to_vec)) {
+        std::thread::spawn(move || {
+            // A child that reads only part of its input closes the pipe: its status shows whether that was an error.
+            let _ = pipe.write_all(&bytes);
+        });
+    }
+    let (closed, ended) = mpsc::channel();
+    let stdout = drain(child.stdout.take(), closed.clone());
+    let stderr = drain(child.stderr.take(), closed);
+    let status = wait(&mut child, &name, start, limits, &ended);
+    if status.is_err() {
+        end(&mut child, own_group);
+    }
+    Ok(Output {
+        status: status?,
+        stdout: taken(&stdout),
+        stderr: String::from_utf8_lossy(&taken(&stderr)).into_owned(),
+    })
+}
+
+/// A child that answers one question after the other. It is ended when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Conversation {
+    child: Child,
+    _group: Option<interrupt::Group>,
+    questions: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Conversation {
+    /// Starts `command`, without a terminal. Its standard error is discarded.
+    pub(crate) fn start(command: &mut Command) -> Result<Self, Error> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        detach(command);
+        let (mut child, group) = interrupt::spawn(command, true).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Error::NotFound(name.clone()),
+            _ => Error::Io(name.clone(), error),
+        })?;
+        match (child.stdin.take(), child.stdout.take()) {
+            (Some(questions), Some(answers)) => {
+                Ok(Conversation { child, _group: group, questions, answers: BufReader::new(answers) })
+            }
+            _ => Err(Error::Io(name, std::io::ErrorKind::BrokenPipe.into())),
+        }
+    }
+
+    /// Asks a question of one line, and returns the first line of the answer, both without their end.
+    pub(crate) fn ask(&mut self, question: &str) -> std::io::Result<String> {
+        self.questions.write_all(format!("{question}\n").as_bytes())?;
+        self.questions.flush()?;
+        let mut line = String::new();
+        self.answers.read_line(&mut line)?;
+        match line.strip_suffix('\n') {
+            Some(line) => Ok(line.to_owned()),
+            None => Err(std::io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+
+    /// Returns the next `length` bytes of the answer.
+    pub(crate) fn read(&mut self, length: u64) -> std::io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        (&mut self.answers).take(length).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 == length { Ok(bytes) } else { Err(std::io::ErrorKind::UnexpectedEof.into()) }
+    }
+
+    /// Returns everything up to a line, without that line and the end of the one before it.
+    pub(crate) fn read_to_line(&mut self, line: &str) -> std::io::Result<Vec<u8>> {
+        let end = format!("\n{line}\n");
+        let mut bytes = Vec::new();
+        loop {
+            if self.answers.read_until(b'\n', &mut bytes)? == 0 {
+                return Err(std::io::ErrorKind::UnexpectedEof.into());
+            }
+            if bytes.ends_with(end.as_bytes()) {
+                bytes.truncate(bytes.len() - end.len());
+                return Ok(bytes);
+            }
+        }
+    }
+}
+
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        // It has nothing to lose, and may be in the middle of an answer that will not be read.
+        signal_group(self.child.id(), Signal::Kill);
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Gives the child a session of its own: no controlling terminal, and a group we can end as one.
+#[allow(unsafe_code)]
+fn detach(command: &mut Command) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::CommandExt;
+        // SAFETY: setsid(2) is async-signal-safe and touches no memory of the parent, which is all
+        // that may happen between fork and exec.
+        unsafe {
+            command.pre_exec(|| {
+                rustix::process::setsid()?;
+                Ok(())
+            });
+        }
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = command;
+    }
+}
+
+/// Whether [`isolate`] does anything on this platform. Even then the machine may forbid it.
+pub(crate) const CAN_ISOLATE: bool = cfg!(target_os = "linux");
+
+/// What a child gets of its own.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Isolation<'a> {
+    /// A network with nothing in it.
+    pub network: bool,
+    /// A view of the file system in which nothing in or below this directory can be changed.
+    pub read_only: Option<&'a Path>,
+}
+
+/// Isolates the child. Where the machine forbids that, the child cannot be started.
+#[allow(unsafe_code)]
+pub(crate) fn isolate(command: &mut Command, isolation: Isolation<'_>) -> std::io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::process::CommandExt;
+        // All of it is made before the fork: afterwards nothing may allocate.
+        let user = format!("{0} {0} 1", rustix::process::geteuid().as_raw());
+        let group = format!("{0} {0} 1", rustix::process::getegid().as_raw());
+        let read_only = isolation.read_only.map(ReadOnly::new).transpose()?;
+        let network = isolation.network;
+        if !network && read_only.is_none() {
+            return Ok(());
+        }
+        // SAFETY: these are plain system calls, which touch no memory of the parent; nothing allocates.
+        unsafe {
+            command.pre_exec(move || {
+                use rustix::fs::{CWD, Mode, OFlags, openat};
+                use rustix::thread::{UnshareFlags, unshare_unsafe};
+                let write = |file: &std::ffi::CStr, text: &str| -> std::io::Result<()> {
+                    let file = openat(CWD, file, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+                    rustix::io::write(&file, text.as_bytes())?;
+                    Ok(())
+                };
+                let mut own = UnshareFlags::NEWUSER;
+                own.set(UnshareFlags::NEWNET, network);
+                own.set(UnshareFlags::NEWNS, read_only.is_some());
+                unshare_unsafe(own)?;
+                write(c"/proc/self/setgroups", "deny")?;
+                write(c"/proc/self/uid_map", &user)?;
+                write(c"/proc/self/gid_map", &group)?;
+                match &read_only {
+                    Some(read_only) => read_only.mount(),
+                    None => Ok(()),
+                }
+            });
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (command, isolation);
+    }
+    Ok(())
+}
+
+/// A directory that is mounted read-only over itself.
+#[cfg(target_os = "linux")]
+struct ReadOnly {
+    directory: std::ffi::CString,
+    flags: rustix::mount::MountFlags,
+}
+
+#[cfg(target_os = "linux")]
+impl ReadOnly {
+    fn new(directory: &Path) -> std::io::Result<Self> {
+        use std::os::unix::ffi::OsStrExt as _;
+
+        use rustix::fs::StatVfsMountFlags as Has;
+        use rustix::mount::MountFlags;
+        let has = rustix::fs::statvfs(directory)?.f_flag;
+        // A new user namespace may not drop these flags of the mount below.
+        let kept = [
+            (Has::NOSUID, MountFlags::NOSUID),
+            (Has::NODEV, MountFlags::NODEV),
+            (Has::NOEXEC, MountFlags::NOEXEC),
+            (Has::NOATIME, MountFlags::NOATIME),
+            (Has::NODIRATIME, MountFlags::NODIRATIME),
+            (Has::RELATIME, MountFlags::RELATIME),
+        ];
+        let mut flags = MountFlags::BIND | MountFlags::RDONLY;
+        for (has_it, keeps_it) in kept {
+            flags.set(keeps_it, has.contains(has_it));
+        }
+        Ok(ReadOnly { directory: std::ffi::CString::new(directory.as_os_str().as_bytes())?, flags })
+    }
+
+    /// Mounts it, in a namespace that was just made. Allocates nothing.
+    fn mount(&self) -> std::io::Result<()> {
+        use rustix::mount::{MountPropagationFlags, mount_bind, mount_change, mount_remount};
+        let all = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
+        let directory = self.directory.as_c_str();
+        mount_change(c"/", all)?;
+        mount_bind(directory, directory)?;
+        mount_remount(directory, self.flags, c"")?;
+        Ok(())
+    }
+}
+
+/// What a pipe has brought so far.
+type Collected = Arc<Mutex<Vec<u8>>>;
+
+/// Collects the output of a pipe, and drops `closed` at its end. The thread is never joined: a program that left the
+/// child's session (an ssh master connection) may hold the pipe for hours.
+fn drain(pipe: Option<impl Read + Send + 'static>, closed: mpsc::Sender<()>) -> Collected {
+    let collected = Collected::default();
+    let into = collected.clone();
+    if let Some(mut pipe) = pipe {
+        std::thread::spawn(move || {
+            let mut buffer = [0; 16 * 1024];
+            loop {
+                match pipe.read(&mut buffer) {
+                    Ok(0) => break,
+                    Ok(length) => lock(&into).extend_from_slice(&buffer[..length]),
+                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                    Err(_) => break,
+                }
+            }
+            drop(closed);
+        });
+    }
+    collected
+}
+
+fn lock(collected: &Collected) -> MutexGuard<'_, Vec<u8>> {
+    collected.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn taken(collected: &Collected) -> Vec<u8> {
+    std::mem::take(&mut *lock(collected))
+}
+
+/// Waits until the child has ended and `ended` is disconnected: both of its pipes are closed.
+fn wait(
+    child: &mut Child,
+    name: &str,
+    start: Instant,
+    limits: Limits<'_>,
+    ended: &mpsc::Receiver<()>,
+) -> Result<ExitStatus, Error> {
+    let mut pause = Duration::from_micros(200);
+    let mut exited: Option<(ExitStatus, Instant)> = None;
+    let mut open = true;
+    loop {
+        if exited.is_none()
+            && let Some(status) = child.try_wait().map_err(|error| Error::Io(name.to_owned(), error))?
+        {
+            exited = Some((status, Instant::now()));
+        }
+        if let Some((status, since)) = exited {
+            if !open {
+                return Ok(status);
+            }
+            // Something the child left behind still holds its pipes: it is not waited for.
+            if since.elapsed() > GRACE {
+                signal_group(child.id(), Signal::Kill);
+                return Ok(status);
+            }
+        }
+        if limits.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
+            return Err(Error::Cancelled(name.to_owned()));
+        }
+        if let Some(timeout) = limits.timeout
+            && start.elapsed() >= timeout
+        {
+            return Err(Error::Deadline(name.to_owned(), timeout.as_secs()));
+        }
+        if open {
+            // The pipes of most children close in the moment in which they end.
+            match ended.recv_timeout(POLL) {
+                Err(mpsc::RecvTimeoutError::Disconnected) => open = false,
+                Ok(()) | Err(mpsc::RecvTimeoutError::Timeout) => {}
+            }
+        } else {
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(POLL);
+        }
+    }
+}
+
+/// Ends the child, and with it its whole group if it has one of its own.
+fn end(child: &mut Child, own_group: bool) {
+    if own_group {
+        signal_group(child.id(), Signal::Terminate);
+        let asked = Instant::now();
+        while asked.elapsed() < GRACE && matches!(child.try_wait(), Ok(None)) {
+            std::thread::sleep(POLL);
+        }
+        signal_group(child.id(), Signal::Kill);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn what_is_quoted_and_what_holds_a_slash_is_not_said() {
+        for (text, words) in [
+            ("fatal: repository 'https://h/o/not found/' not found", "fatal: repository not found "),
+            ("fatal: Couldn't find 'a b'; it's \"c d\".", "fatal: couldn't find ; it's . "),
+            ("ERROR: https://h/x  Not\tFound", "error: not found "),
+            ("an 'open end", "an 'open end "),
+            ("don't: can't 'x", "don't: can't 'x "),
+        ] {
+            assert_eq!(own_words(text), format!("{words}\n"), "{text}");
+        }
+    }
+
+    #[test]
+    fn feeds_input_and_collects_both_outputs() {
+        let output =
+            run(&mut sh("cat; echo oops >&2; exit 3"), Some(b"hello"), Limits::default(), Terminal::Detached).unwrap();
+        assert_eq!(output.stdout, b"hello");
+        assert_eq!(output.stderr, "oops\n");
+        assert_eq!(output.status.code(), Some(3));
+    }
+
+    #[test]
+    fn a_child_that_leaves_the_session_is_not_waited_for() {
+        let start = Instant::now();
+        let script = "echo out; setsid sleep 20 & sleep 0.1; echo err >&2; exit 4";
+        let output = run(&mut sh(script), None, Limits::default(), Terminal::Detached).unwrap();
+        assert!(start.elapsed() < Duration::from_secs(10));
+        assert_eq!(output.status.code(), Some(4));
+        assert_eq!((output.stdout.as_slice(), output.stderr.as_str()), (&b"out\n"[..], "err\n"));
+    }
+
+    #[test]
+    fn a_cancelled_run_ends() {
+        let cancel = AtomicBool::new(true);
+        let limits = Limits { timeout: None, cancel: Some(&cancel) };
+        let error = run(&mut sh("sleep 60"), None, limits, Terminal::Detached).unwrap_err();
+        assert!(matches!(error, Error::Cancelled(_)), "{error}");
+    }
+
+    #[test]
+    fn a_detached_child_has_no_terminal() {
+        let output = run(
+            &mut sh("if true </dev/tty; then echo tty; else echo none; fi 2>/dev/null"),
+            None,
+            Limits::default(),
+            Terminal::Detached,
+        )
+        .unwrap();
+        assert_eq!(output.stdout, b"none\n");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn an_isolated_child_cannot_change_read_only_files() {
+        let top = tempfile::tempdir().unwrap();
+        let input = top.path().join("input");
+        std::fs::create_dir_all(input.join("below")).unwrap();
+        std::fs::write(input.join("below/file"), "").unwrap();
+        let script = format!(
+            "cd '{}' && for place in input/new input/below/file beside; do echo x >$place; done 2>/dev/null; chmod 700 input/below/file 2>/dev/null && echo changed; ls input input/below beside",
+            top.path().display()
+        );
+        let mut command = sh(&script);
+        let isolation = Isolation { network: true, read_only: Some(&input) };
+        isolate(&mut command, isolation).unwrap();
+        let Ok(output) = run(&mut command, None, Limits::default(), Terminal::Detached) else {
+            // The machine forbids it: then builds are not isolated either.
+            return;
+        };
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        assert!(!stdout.contains("new") && !stdout.contains("changed"), "{stdout}");
+        assert!(stdout.starts_with("beside\n"), "{stdout}");
+        assert_eq!(std::fs::read(input.join("below/file")).unwrap(), b"");
+    }
+
+    #[test]
+    fn a_conversation_goes_on_until_the_child_ends() {
+        let script = "while read line; do [ $line = end ] && exit; echo 3; printf $line; done";
+        let mut child = Conversation::start(&mut sh(script)).unwrap();
+        for word in ["abc", "def"] {
+            assert_eq!(child.ask(word).unwrap(), "3");
+            assert_eq!(child.read(3).unwrap(), word.as_bytes());
+        }
+        assert!(child.ask("end").is_err());
+        let mut child = Conversation::start(&mut sh("read line; echo 3; echo ab")).unwrap();
+        assert_eq!(child.ask("x").unwrap(), "3");
+        assert!(child.read(10).is_err(), "an answer that is too short");
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let error =
+            run(&mut Command::new("no-such-program-here"), None, Limits::default(), Terminal::Detached).unwrap_err();
+        assert_eq!(error.to_string(), "`no-such-program-here` was not found on PATH");
+    }
+}
