@@ -11,17 +11,7 @@ use crate::message::failure::{Failure, Result, shown};
 use crate::message::finding::{Rule, Span};
 use crate::os::limits::CONFIGURATION;
 use crate::tree::path;
-use crate::yaml::{self, Mark, at_line};
-
-/// Keys that were, and what says the same now.
-const FORMER: [(&str, &str); 6] = [
-    ("comments", "remove it; to accept exceptions in the change that adds them: `rules: {new-exception: warning}`"),
-    ("leave", "write an exception: `allow: [{url: URL, reason: WHY}]`"),
-    ("leave-missing", "write an exception: `allow: [{path: GLOB, reason: WHY}]`"),
-    ("locked", "write `rules: {locked-reference: error}`"),
-    ("new-only", "remove it; what is new since a revision: git kustomize-localize check --base REV"),
-    ("strict", "write `rules: {ID: error}`, or pass `--strict`"),
-];
+use crate::yaml::{self, Mark, Marks, at_line};
 
 impl Config {
     /// Reads a configuration; `file` is how messages name it.
@@ -39,9 +29,9 @@ impl Config {
             return Err(Failure::new("holds a merge conflict").at(at_line(file, index + 1)));
         }
         let is_blank = |line: &&str| matches!(line.trim(), "" | "---") || line.trim().starts_with('#');
-        let mut config = Config::default();
+        let (mut config, mut marks) = (Config::default(), Marks::new());
         if !lines.iter().all(is_blank) {
-            config = yaml::parse(text, file).map_err(former)?;
+            (config, marks) = yaml::parse(text, file)?;
         }
         config.file = file.to_owned();
         let place = |mark: Mark| {
@@ -54,27 +44,19 @@ impl Config {
             };
             (span, line.to_owned())
         };
-        for (allow, mark) in config.allow.iter_mut().zip(yaml::marks(text, "allow")) {
+        let mut marks = |key: &str| marks.remove(key).unwrap_or_default();
+        for (allow, mark) in config.allow.iter_mut().zip(marks("allow")) {
             (allow.span, allow.line_text) = place(mark);
         }
         for (key, globs) in [("include", &mut config.include), ("exclude", &mut config.exclude)] {
-            for (glob, mark) in globs.iter_mut().zip(yaml::marks(text, key)) {
+            for (glob, mark) in globs.iter_mut().zip(marks(key)) {
                 (glob.span, glob.line_text) = place(mark);
             }
         }
-        for (target, mark) in config.targets.iter_mut().zip(yaml::marks(text, "targets")) {
+        for (target, mark) in config.targets.iter_mut().zip(marks("targets")) {
             (target.line, target.column) = (mark.line, mark.column);
         }
         Ok(config)
-    }
-}
-
-/// Says of a key that was what says the same now.
-fn former(failure: Failure) -> Failure {
-    let is_it = |(key, _): &&(&str, &str)| failure.message == format!("unknown key `{key}`");
-    match FORMER.iter().find(is_it) {
-        Some((_, now)) => Failure { hints: vec![(*now).to_owned()], ..failure },
-        None => failure,
     }
 }
 
@@ -140,7 +122,7 @@ impl TryFrom<AllowKeys> for Allow {
 pub(super) fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
     match text.split_whitespace().collect::<Vec<_>>().join(" ") {
-        words if words.is_empty() => Err(D::Error::custom("is empty")),
+        words if words.is_empty() => Err(D::Error::custom("a string is empty")),
         words => Ok(words),
     }
 }

@@ -29,11 +29,11 @@ fn is_refused_for(text: &str, part: &str) {
     assert!(said.contains(part), "{part:?} is not in {said:?}");
 }
 
-/// Returns the keys that there are beside one that is not known.
+/// Returns the words that there are beside one that is not known.
 fn known(text: &str) -> BTreeSet<String> {
     let failure = Config::parse(text.as_bytes(), FILE_NAME).unwrap_err();
-    let list = failure.hints[0].strip_prefix("known here: ").unwrap();
-    list.split(", ").map(str::to_owned).collect()
+    let (_, list) = failure.message.split_once(", expected ").unwrap();
+    list.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
 fn git(url: &str, path: &str, pin: &'static str) -> Subject {

@@ -49,7 +49,7 @@ pub(crate) const CHART_METADATA: Limit = limit(1_000_000, "bytes", "");
 pub(crate) const OBJECTS: Limit = limit(1000, "objects", FILE.hint);
 /// Of a configuration, and of a lock.
 pub(crate) const CONFIGURATION: Limit = limit(256 << 10, "bytes", FILE.hint);
-pub(crate) const LOCK: Limit = limit(64 << 20, "bytes", "");
+pub(crate) const LOCK: Limit = limit(32 << 20, "bytes", "");
 
 impl Limit {
     /// Fails where `place` has more.

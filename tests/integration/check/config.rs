@@ -49,7 +49,7 @@ fn a_configuration_that_cannot_be_read_stops_the_check() {
     let repo = repo(&sandbox, &[("a/kustomization.yaml", ""), (FILE, wrong)]);
     for args in [&["check"][..], &["check", "--staged"], &["check", "--format", "json"], &["check", "a"]] {
         let output = repo.run_unchanged(args);
-        output.fails(2).stderr_has(&format!("{FILE}:2:1: unknown key `exec`"));
+        output.fails(2).stderr_has(&format!("{FILE}:2:1: unknown field `exec`"));
     }
     repo.remove(FILE);
     repo.symlink(FILE, "elsewhere.yaml");

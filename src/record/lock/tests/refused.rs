@@ -21,15 +21,15 @@ fn unknown_syntax_is_refused() {
     let mut cases: Vec<(String, usize, &str)> = [
         ("", 0, "empty"),
         ("\n \n", 0, "empty"),
-        ("# only a comment\n", 2, "the end"),
-        ("[]\n", 1, "expected a mapping, found a list"),
-        ("version\n", 1, "expected a mapping, found a string"),
-        ("target: .\n", 1, "missing `version`"),
+        ("# only a comment\n", 2, "missing field `version`"),
+        ("[]\n", 1, "expected struct Lock"),
+        ("version\n", 1, "expected struct Lock"),
+        ("target: .\n", 1, "missing field `version`"),
         ("version: 2\nsurprise: 1\n", 1, "unknown version 2 of the lock"),
-        ("version: 99999999999999999999\n", 1, "too large"),
-        ("version: \"1\"\n", 1, "not a whole number"),
-        ("version: 01\n", 1, "not a whole number"),
-        ("version: 1.0\n", 1, "not a whole number"),
+        ("version: 99999999999999999999\n", 1, "expected"),
+        ("version: \"1\"\n", 1, "expected"),
+        ("version: 01\n", 1, "expected"),
+        ("version: 1.0\n", 1, "expected"),
         ("%YAML 1.1\n---\nversion: 1\n", 1, "not YAML"),
         ("version: 1\n\tfoo: 1\n", 1, "not YAML"),
     ]
@@ -39,24 +39,24 @@ fn unknown_syntax_is_refused() {
     cases.extend(
         [
             ("version: 1", 1, "there twice"),
-            ("foo: 1", 1, "unknown key"),
+            ("foo: 1", 1, "unknown field"),
             ("---\nversion: 1", 1, "a second document"),
-            ("options:\n  helm: true", 1, "unknown key `options`"),
+            ("options:\n  helm: true", 1, "unknown field `options`"),
             ("scope: ..", 1, "`..`"),
             ("target: ../a", 1, "target holds `..`"),
             ("target: /a", 1, "target is absolute"),
-            ("target: ~", 1, "holds nothing"),
-            ("target:", 1, "holds nothing"),
+            ("target: ~", 1, "nothing stands here"),
+            ("target:", 1, "nothing stands here"),
             ("left: [{url: \"https://u:p@h\", reason: x}]", 1, PASSWORD),
             ("left: [{url: h, through: [[\"https://u:p@h\"]], reason: x}]", 1, PASSWORD),
             ("left: [{url: h, through: [[]], reason: x}]", 1, "nothing leads there"),
-            ("left: [{url: h}]", 1, "missing `reason`"),
+            ("left: [{url: h}]", 1, "missing field `reason`"),
             ("left: [{url: h, reason: \"\"}]", 1, "is empty"),
             ("left: [{image: x, chart: y, reason: x}]", 1, "what is left has a url"),
             ("left:\n  - {image: x, reason: a}\n  - {image: x, reason: b}", 3, "there twice"),
-            ("remotes:", 1, "expected a list, found nothing"),
-            ("remotes: {", 1, "expected a list, found a mapping"),
-            ("files: &x []", 1, "anchors and aliases"),
+            ("remotes:", 1, "nothing stands here"),
+            ("remotes: {", 1, "not YAML"),
+            ("files: &x []", 1, "anchors, aliases and tags"),
             ("files: [a", 1, "not YAML"),
             ("<<<<<<< HEAD\nremotes: []\n=======", 1, "merge conflict"),
         ]
@@ -66,9 +66,9 @@ fn unknown_syntax_is_refused() {
     let digest = format!("sha256: {HEX64}, size: 1");
     let chart = format!("url: h, {digest}, chart");
     for (entry, message) in [
-        ("chart: x".to_owned(), "missing `url`"),
+        ("chart: x".to_owned(), "missing field `url`"),
         ("url: h".to_owned(), "a remote has a commit"),
-        (format!("commit: {HEX40}"), "missing `url`"),
+        (format!("commit: {HEX40}"), "missing field `url`"),
         (format!("url: h, commit: {HEX40}, {digest}"), "a remote has a commit"),
         (format!("url: h, commit: {HEX40}, size: 1"), "a remote has a commit"),
         (format!("url: h, ref: a, {digest}"), "a remote has a commit"),
@@ -88,16 +88,16 @@ fn unknown_syntax_is_refused() {
     }
     cases.extend(
         [
-            ("ref:", 5, "holds nothing"),
+            ("ref:", 5, "nothing stands here"),
             ("ref: --upload-pack=x", 3, "begins with `-`"),
             ("ref: a:b", 3, "not a name that git gives"),
             ("ref: \"a\\nb\"", 3, "control character"),
-            ("submodules: 1", 5, "not `true` or `false`"),
+            ("submodules: 1", 5, "expected a boolean"),
             ("paths: [..]", 3, "`..`"),
             ("paths: [a/.git/b]", 3, "`.git`"),
-            ("paths: a", 5, "expected a list, found a string"),
-            ("paths: [[a]]", 5, "expected a string, found a list"),
-            ("surprise: 1", 5, "unknown key"),
+            ("paths: a", 5, "expected a sequence"),
+            ("paths: [[a]]", 5, "expected a string"),
+            ("surprise: 1", 5, "unknown field"),
         ]
         .map(|(line, number, message)| (with_git(line), number, message)),
     );
@@ -109,19 +109,19 @@ fn unknown_syntax_is_refused() {
             ("remote: https://secret@h/x", 3, "a password"),
             ("source: ../x", 3, "`..`"),
             ("rewritten: {\"\": x}", 3, "is empty"),
-            ("rewritten: {x: }", 6, "holds nothing"),
+            ("rewritten: {x: }", 6, "nothing stands here"),
             ("rewritten: {x: y, x: z}", 6, "there twice"),
-            ("rewritten: {[x]: y}", 6, "expected a key, found a list"),
+            ("rewritten: {[x]: y}", 6, "expected a string"),
             ("mode: \"100644\"", 6, "there twice"),
-            ("<<: {}", 6, "unknown key"),
+            ("<<: {}", 6, "unknown field"),
         ]
         .map(|(line, number, message)| (with_file(line), number, message)),
     );
     for (old, new, line, message) in [
-        ("100644", "120000", 4, "unknown value"),
-        ("100644", "0644", 4, "unknown value"),
+        ("100644", "120000", 3, "unknown variant"),
+        ("100644", "0644", 3, "unknown variant"),
         (HEX64, HEX40, 3, "not 64 lower-case"),
-        ("path: a", "source: a", 3, "missing `path`"),
+        ("path: a", "source: a", 3, "missing field `path`"),
         ("path: a", "path: /etc/passwd", 3, "is absolute"),
         ("path: a", "path: .", 3, "holds `.`"),
         ("path: a", "path: a/../../b", 3, "holds `..`"),
@@ -129,10 +129,10 @@ fn unknown_syntax_is_refused() {
         ("path: a", "path: 'a\\b'", 3, "backslash"),
         ("path: a", "path: \"a\\tb\"", 3, "control character"),
         ("path: a", "path: C:/b", 3, "like a drive"),
-        ("path: a", "path: &x a", 3, "anchors and aliases"),
-        ("path: a", "path: *x", 3, "anchors and aliases"),
+        ("path: a", "path: &x a", 3, "anchors, aliases and tags"),
+        ("path: a", "path: *x", 3, "anchors, aliases and tags"),
         ("path: a", "path: !!str a", 3, "tags are not allowed"),
-        ("path: a", "&x path: a", 3, "anchors and aliases"),
+        ("path: a", "&x path: a", 3, "anchors, aliases and tags"),
     ] {
         cases.push((with_file("").replace(old, new), line, message));
     }
@@ -190,7 +190,10 @@ fn one_thing_has_one_entry() {
 #[test]
 fn failures_name_the_field() {
     let failure = parse(&with_git("ref:")).unwrap_err();
-    assert_eq!(failure.to_string(), "dir/kustomize-localize.lock:5:8: remotes[0].ref: holds nothing");
+    assert_eq!(
+        failure.to_string(),
+        "dir/kustomize-localize.lock:5:8: nothing stands here: write a value, or leave the key out"
+    );
     let failure = parse("version: 2\n").unwrap_err();
     assert!(failure.hints[0].contains("newer"), "{failure:?}");
 }
