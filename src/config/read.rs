@@ -101,7 +101,10 @@ impl TryFrom<AllowKeys> for Allow {
         ];
         let mut named = named.into_iter().flatten();
         let (Some(what), None) = (named.next(), named.next()) else {
-            return Err("an entry names exactly one of `url`, `path`, `chart`, `image`, `program`".to_owned());
+            let reason = shown(&keys.reason);
+            return Err(format!(
+                "the entry because of `{reason}` must name exactly one of `url`, `path`, `chart`, `image`, `program`"
+            ));
         };
         let rules = match keys.rules {
             None => Rule::ALL.iter().copied().filter(|rule| rule.is_allowed_by_default()).collect(),

@@ -357,24 +357,12 @@ fn is_number(word: &str) -> bool {
     unsigned.chars().all(of_float) && unsigned.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
-/// Puts an error of the parser into words.
+/// Puts an error of the parser into words, as ours begin.
 fn describe(error: &ScanError) -> String {
     let info = error.info();
-    if !info.is_empty() {
-        let mut chars = info.chars();
-        let first = chars.next().map(|c| c.to_ascii_lowercase());
-        return first.into_iter().chain(chars).collect();
-    }
-    // Some kinds come without words: `ExpectedBlockMappingKey`.
-    let kind = format!("{:?}", error.kind());
-    let mut words = String::new();
-    for c in kind.chars().take_while(char::is_ascii_alphanumeric) {
-        if c.is_ascii_uppercase() && !words.is_empty() {
-            words.push(' ');
-        }
-        words.push(c.to_ascii_lowercase());
-    }
-    words
+    let mut chars = info.chars();
+    let first = chars.next().map(|c| c.to_ascii_lowercase());
+    first.into_iter().chain(chars).collect()
 }
 
 /// Checks that libyaml, the ancestor of the parser in kustomize, reads the same: where the two disagree, kustomize may see

@@ -97,8 +97,8 @@ fn an_entry_of_allow_says_which_and_why() {
         ("url: a.example\n  reason: ''", "2:3: allow[0]: a string is empty"),
         ("url: a.example\n  reason: '  '", "a string is empty"),
         ("url: a.example\n  reason:", "3:9: nothing stands here"),
-        ("reason: r", "2:3: allow[0]: an entry names exactly one of `url`, `path`"),
-        ("{url: a.example, path: a, reason: r}", "allow[0]: an entry names exactly one of"),
+        ("reason: r", "2:1: allow: the entry because of `r` must name exactly one of `url`, `path`"),
+        ("{url: a.example, path: a, reason: r}", "must name exactly one of"),
         ("a.example", "2:3: allow[0]: invalid type: string \"a.example\", expected struct AllowKeys"),
         ("{url: a.example, reason: r, ref: tag}", "unknown field `ref`, expected one of `url`"),
         (
@@ -106,7 +106,7 @@ fn an_entry_of_allow_says_which_and_why() {
             "unknown variant `sha`, expected one of `any`, `branch`, `tag`, `commit`",
         ),
         ("{url: a.example, reason: r, rules: []}", "`rules` names no rule"),
-        ("{url: a.example, reason: r, rules: [stale-allow]}", "allow[0]: `stale-allow` cannot be allowed"),
+        ("{url: a.example, reason: r, rules: [stale-allow]}", "`stale-allow` cannot be allowed"),
         ("{url: a.example, reason: r, rules: [remote]}", "unknown variant `remote`"),
     ] {
         is_refused_for(&format!("allow:\n- {entry}\n"), part);

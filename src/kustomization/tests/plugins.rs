@@ -210,7 +210,7 @@ fn a_text_that_may_be_yaml_is_never_a_path() {
 #[test]
 fn broken_inline_configurations_are_noted() {
     for (yaml, why) in [
-        ("kind: X\n  a: b", "mapping value not allowed"),
+        ("kind: X\n  a: b", "mapping values are not allowed"),
         ("kind: X\n  spec: {}", "without `metadata.name`"),
         ("a\n  b", "text instead of an object"),
     ] {
