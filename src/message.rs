@@ -3,3 +3,4 @@
 pub(crate) mod failure;
 pub(crate) mod finding;
 pub(crate) mod redact;
+pub(crate) mod rule;

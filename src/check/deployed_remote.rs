@@ -5,35 +5,10 @@
 use std::collections::HashMap;
 
 use super::Context;
-use super::rule::{Allow, Definition, Find};
 use crate::graph::RootId;
-use crate::message::finding::{Finding, Rule, Severity};
+use crate::message::finding::{Finding, Rule};
 
-pub(super) const DEFINITION: Definition = Definition {
-    id: "deployed-remote",
-    severity: Severity::Warning,
-    is_off: false,
-    summary: "a deployed directory whose build fetches what the lock holds",
-    explanation: r"
-An object of Flux, Argo CD or Fleet deploys a directory of a branch that is not localized. kustomize, Flux and Argo CD do
-not read `kustomize-localize.lock`: each build fetches, and takes what a tag or a branch is then. Deploy the localized
-branch:
-
-```yaml
-source:
-  repoURL: https://github.com/acme/fleet
-  targetRevision: localized/main        # not main
-```
-
-For Flux it is `spec.ref.branch` of the `GitRepository`. Make the branch first, with `git kustomize-localize branch`;
-[Flux](../manual/recipes.md#flux) and [Argo CD](../manual/recipes.md#argo-cd) show how to move to it. Where nothing is
-to be localized, turn the rule off.
-",
-    allow: Allow::Named,
-    find: Find::Here(find),
-};
-
-fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut fetched: HashMap<RootId, usize> = HashMap::new();
     for one in context.remotes.iter().filter(|one| one.locked.is_some()) {
         *fetched.entry(one.root).or_default() += 1;

@@ -6,35 +6,15 @@
 
 use std::collections::HashMap;
 
-use super::rule::{Allow, Definition, Find};
 use super::{Context, remotes};
 use crate::message::failure::{command, pathspec, short, stage};
-use crate::message::finding::{Finding, Rule, Severity};
+use crate::message::finding::{Finding, Rule};
 use crate::record::stored::{self, Difference};
 use crate::record::{LOCK_NAME, Lock, StoredFile};
 use crate::reference::RepoSpec;
 use crate::tree::path;
 
-pub(super) const DEFINITION: Definition = Definition {
-    id: "edited-copy",
-    severity: Severity::Error,
-    is_off: false,
-    summary: "a localized file that is not what the lock says",
-    explanation: r"
-A localized file is not what the lock says: it was edited, is missing, or was added by hand. What is built is not what
-was brought in, and the next run would undo the change. Undo it:
-
-```sh
-git kustomize-localize vendor --overwrite
-```
-
-What should differ belongs upstream, or in an overlay.
-",
-    allow: Allow::Never,
-    find: Find::Here(find),
-};
-
-fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (directory, lock) in context.locks {
         let differences = match stored::differences(context.tree, directory, lock) {

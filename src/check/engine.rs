@@ -6,39 +6,13 @@ mod scanned_file;
 
 use super::Context;
 use super::deployed::One;
-use super::rule::{Allow, Definition, Find};
 use crate::graph::{Edge, Root, Target};
 use crate::kustomization::NoteKind;
-use crate::message::finding::{Finding, Rule, Severity, Subject};
+use crate::message::finding::{Finding, Rule, Subject};
 use crate::targets::Engine;
 use crate::tree::path;
 
-pub(super) const DEFINITION: Definition = Definition {
-    id: "engine",
-    severity: Severity::Error,
-    is_off: false,
-    summary: "something that the engine of a target builds otherwise, or not at all",
-    explanation: r#"
-A deployed build needs what its engine does not do, although `kustomize build` may.
-
-- Flux and Fleet inflate no charts, and run no functions or plugins. Deploy a chart with a HelmRelease, or commit what
-  `helm template` prints.
-- Flux leaves links out of its artifacts. Name what the link leads to, or replace the link by it.
-- Fleet fetches no git repository. Localize the remote root, and deploy the localized branch.
-- Flux builds from an artifact, not from the repository: `.sourceignore`, `spec.ignore`, `spec.sparseCheckout`, the
-  defaults of Flux (images, archives, files of CI) and the `copy` of an `ArtifactGenerator` leave files out. Take one in
-  again with a pattern that begins with `!`, after the one that leaves it out.
-- Where a `spec.path` has no kustomization, Flux makes one of every `.yaml` and `.yml` file below it. One without `kind`,
-  or a Component, fails the build. Add a kustomization, or a line to `.sourceignore`.
-- A git generator of an ApplicationSet makes an application of every directory that matches, and `directory.recurse` of an
-  Application applies every manifest below its path, what localizing made too. Exclude it in the object, for example
-  `{path: "*/*/localized-files", exclude: true}`.
-"#,
-    allow: Allow::Named,
-    find: Find::Here(find),
-};
-
-fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for one in context.deployed.here() {
         match one.target.engine {

@@ -10,43 +10,11 @@ use std::collections::HashMap;
 
 use super::Context;
 use super::remotes::RemoteUse;
-use super::rule::{Allow, Definition, Find};
-use crate::message::finding::{Finding, Rule, Severity};
+use crate::message::finding::{Finding, Rule};
 use crate::message::redact;
 use crate::reference::{self, PLAIN_QUERY, Pin};
 
-pub(super) const DEFINITION: Definition = Definition {
-    id: "floating-ref",
-    severity: Severity::Warning,
-    is_off: false,
-    summary: "a reference that may stay remote, and can mean something else tomorrow",
-    explanation: r"
-A reference that an exception leaves remote names a branch, an abbreviated commit, a query that kustomize drops, or
-nothing at all: what it means can change without any change here. Name a tag or a full commit id, or take the exception
-away and lock it, which holds the commit:
-
-```yaml
-resources:
-# kustomize-localize: allow[remote-reference] deployed by hand
-- https://github.com/acme/bases//web?ref=main     # floats
-# kustomize-localize: allow[remote-reference] deployed by hand
-- https://github.com/acme/bases//web?ref=v1.2.0   # does not
-```
-
-Without a network only the text tells. A ref without a digit is a branch (`main`, `latest`), one with a digit a tag
-(`v1.2.3`, `2024-01-31`), unless it begins as a branch does (`feature/`, `fix/`, `dependabot/` …), leaves a number open
-(`v1.x`), or names a line of releases (`release-1.2`); `refs/heads/…` and `refs/tags/…` decide it. The URL of a file floats
-when it has such a ref where GitHub, GitLab and Bitbucket have it, is that of `releases/latest`, or has a directory
-`main`, `master`, `trunk`, `develop`, `HEAD` or `latest`.
-
-What the lock holds does not float. What neither a lock nor an exception holds is a finding of
-[`remote-reference`](remote_reference.rs) alone.
-",
-    allow: Allow::Always,
-    find: Find::Here(find),
-};
-
-fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     if context.broken_lock {
         return Vec::new();
     }
@@ -124,6 +92,7 @@ fn tell(one: &RemoteUse<'_>) -> Option<(String, &'static str)> {
 mod tests {
     use super::super::testing::{COMMIT, Scene, under_caret};
     use super::*;
+    use crate::message::finding::Severity;
 
     fn find(scene: Scene) -> Vec<Finding> {
         scene.find(Rule::FloatingRef)

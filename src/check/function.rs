@@ -6,45 +6,13 @@
 //! not run is a warning, not reported below `localized-files`: one named by a URL, which only a localized copy has. A
 //! program that is missing is a path like any other.
 
-use super::rule::{Allow, Definition, Find};
 use super::{ADD_ALLOW, Context};
 use crate::graph::{Noted, TroubleKind};
 use crate::kustomization::{FunctionRuntime, NoteKind, home_path, is_pinned};
-use crate::message::finding::{Finding, Rule, Severity, Subject};
+use crate::message::finding::{Finding, Rule, Subject};
 use crate::message::redact;
 
-pub(super) const DEFINITION: Definition = Definition {
-    id: "function",
-    severity: Severity::Error,
-    is_off: false,
-    summary: "a function whose code is not in the tree, or not pinned",
-    explanation: r"
-A build runs code that is not in the tree, or that is named so that it can change: a program outside of the tree, a
-container image without a digest, a function that asks for the network. Its result depends on more than what was
-reviewed. Put the program into the repository, or name the image by its digest:
-
-```yaml
-metadata:
-  annotations:
-    config.kubernetes.io/function: |
-      container:
-        image: docker.io/acme/labels@sha256:0123…    # not docker.io/acme/labels:v1
-```
-
-The rule also reports a program that is looked up on the `PATH`, a plugin in the plugin home, and a directory of plugin
-configurations that `patches`, `crds`, `commonAnnotations` or the like change before they are used: only a build knows
-what they run. A program that is named by a URL (kustomize downloads none; a localized copy has it) is a warning.
-`rules: {function: warning}` makes all of them warnings, but for a function and a directory that cannot be read: what
-they name is not known.
-
-Below `localized-files` only errors are reported; what is behind a locked reference is reported
-[at that reference](../manual/remotes.md#what-stays-remote). A program that is not in the tree is a [`missing-path`](missing_path.rs).
-",
-    allow: Allow::Named,
-    find: Find::Here(find),
-};
-
-fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for trouble in context.troubles {
         if let (TroubleKind::Reshaped(reshaping), Some(file)) = (&trouble.kind, trouble.file) {

@@ -8,48 +8,15 @@ mod cycle;
 use std::collections::HashSet;
 
 use super::Context;
-use super::rule::{Allow, Definition, Find};
 use crate::graph::{Noted, Trouble, TroubleKind};
 use crate::kustomization::{FILE_NAMES, NoteKind, ProblemKind};
 use crate::message::failure::{command, pathspec};
-use crate::message::finding::{Finding, Rule, Severity};
+use crate::message::finding::{Finding, Rule};
 use crate::tree::{self, Entry, Resolved, path};
-
-pub(super) const DEFINITION: Definition = Definition {
-    id: "invalid-kustomization",
-    severity: Severity::Error,
-    is_off: false,
-    summary: "a kustomization that `kustomize build` refuses or misreads",
-    explanation: r"
-`kustomize build` refuses the file, or reads it differently from what it looks like: an unknown field, a wrong kind, an
-empty entry, two entries on one line, a built-in transformer in `generators`, two kustomization files in one directory, a
-key that is there twice, a root that leads back to itself or to a directory that contains it. What is built is then nothing, or not what was reviewed. Fix what the message names.
-
-Plugin configurations and functions must be plain YAML: a tag, a merge key, a key that is not a string, a `List` and text
-after `---` are errors there, because the readers of objects understand them in different ways. A text in `generators`,
-`transformers`, `validators` and `patchesStrategicMerge` that may be YAML (with `: ` or a line break in it, or `{` or `[` at
-its beginning) is a configuration or an error, never a path.
-
-```yaml
-resources:
-- ../base - ../app      # one entry, `../base - ../app`
-```
-
-What a file that is refused names besides is not known, so such an error always counts: no comment, no `rules` and no base
-leaves it out. What nothing builds, as a fixture, belongs in a directory that is in `exclude` of the
-[configuration](../manual/configuration.md). `function` and `invalid-target` do the same with what they cannot read.
-
-A commit and the index are read as git checks them out, with the encoding and line ends that their `.gitattributes` set.
-A kustomization that goes through a `filter` there, and one larger than 10 MB, cannot be read: `check` then exits with
-status 2. The same holds for plugin configurations.
-",
-    allow: Allow::Named,
-    find: Find::Here(find),
-};
 
 const RULE: Rule = Rule::InvalidKustomization;
 
-fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut told = HashSet::new();
     for trouble in context.troubles {

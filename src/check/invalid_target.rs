@@ -1,41 +1,11 @@
 //! `invalid-target`: an object of Flux, Argo CD or Fleet that says what is deployed, and cannot be read.
 
 use super::Context;
-use super::rule::{Allow, Definition, Find};
 use crate::message::failure::{Failure, Location};
-use crate::message::finding::{Finding, Rule, Severity};
+use crate::message::finding::{Finding, Rule};
 use crate::targets::{Unread, Why};
 
-pub(super) const DEFINITION: Definition = Definition {
-    id: "invalid-target",
-    severity: Severity::Error,
-    is_off: false,
-    summary: "an object that says what is deployed, and cannot be read",
-    explanation: r"
-An object of Flux, Argo CD or Fleet is not YAML, or has a field of the wrong type or a broken pattern, so that it is not
-known what it deploys. Its engine stops as well, or deploys what it did before. Fix it. Tags, merge keys, a key twice and
-text after `---` are errors too, because the readers of such objects understand them in different ways.
-
-```yaml
-apiVersion: kustomize.toolkit.fluxcd.io/v1
-kind: Kustomization
-spec:
-  path: [./apps/prod]      # a list where a text should be
-```
-
-A template is no finding, because something else makes the object: what stands in `templates` of a Helm chart, and what
-holds `{{`, `{%` or `<%` outside of comments. One that a kustomization lists in `resources` is deployed as it is, and is a
-finding. In an ApplicationSet `{{` belongs to Argo CD. Files for other purposes, as examples that are wrong on purpose,
-belong in a directory that is in `exclude` of the configuration.
-
-An object in a file over 10 MB, and one of more than 1,000 in one file, are not read: `check` then exits with status 2. So
-it does where files are not here, as in a partial clone, if anything is deployed from the repository.
-",
-    allow: Allow::Named,
-    find: Find::Here(find),
-};
-
-fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut away = Vec::new();
     for unread in context.deployed.unread() {

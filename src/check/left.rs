@@ -19,7 +19,12 @@ use crate::record::{LOCK_NAME, Left, LeftWhat};
 /// How many things behind one reference are reported one by one.
 const MOST: usize = 100;
 
-pub(super) fn find(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+    let rules = [Rule::RemoteReference, Rule::RemoteChart, Rule::Function];
+    rules.into_iter().flat_map(|rule| of(context, rule)).collect()
+}
+
+fn of(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
     let Some(lock) = context.lock().filter(|lock| lock.target.is_none()) else {
         return Vec::new();
     };

@@ -4,28 +4,10 @@
 
 use super::Context;
 use super::remote_reference::is_fulfilled;
-use super::rule::{Allow, Definition, Find};
 use super::{remote_chart, remote_reference};
-use crate::message::finding::{Finding, Rule, Severity};
+use crate::message::finding::{Finding, Rule};
 
-pub(super) const DEFINITION: Definition = Definition {
-    id: "locked-reference",
-    severity: Severity::Error,
-    is_off: true,
-    summary: "a remote reference or chart that is locked, but not localized",
-    explanation: r"
-The lock says what is there, but builds do not read it: they fetch from the network. For a tree that must build without
-one, for example one that was brought in with [`vendor`](../commands/vendor.md), turn the rule on:
-
-```yaml
-rules: {locked-reference: error}
-```
-",
-    allow: Allow::Always,
-    find: Find::Here(find),
-};
-
-fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let fulfilled = context.remotes.iter();
     let fulfilled = fulfilled.filter(|one| one.ambiguity.is_none() && is_fulfilled(one));
     fulfilled

@@ -3,36 +3,15 @@
 //!
 //! Most often the file is on disk, but was never added: the build works here and nowhere else.
 
-use super::rule::{Allow, Definition, Find};
 use super::{Checking, Context, remote_chart};
 use crate::graph::{Edge, Root, TroubleKind};
 use crate::kustomization::{Accepts, FILE_NAMES};
 use crate::message::failure::{argument, command, nearest, pathspec, stage};
-use crate::message::finding::{Finding, Rule, Severity, Subject};
+use crate::message::finding::{Finding, Rule, Subject};
 use crate::tree::absence::Absence;
 use crate::tree::{self, Resolved, path};
 
-pub(super) const DEFINITION: Definition = Definition {
-    id: "missing-path",
-    severity: Severity::Error,
-    is_off: false,
-    summary: "a path that names nothing in the tree",
-    explanation: r"
-A path does not exist in what is checked. Often the file is on disk but was never added, so the build works here and
-nowhere else. Add it, or fix the path:
-
-```sh
-git add -- base/settings.ini
-```
-
-For a file that is missing on purpose, because each cluster makes its own, write an
-[exception](../manual/configuration.md#exceptions), with the reason.
-",
-    allow: Allow::Always,
-    find: Find::Here(find),
-};
-
-fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = absent(context)
         .iter()
         .filter(|absent| !matches!(absent.why, Absence::Ignored(..)))

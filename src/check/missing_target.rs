@@ -5,40 +5,12 @@
 
 use super::Context;
 use super::deployed::One;
-use super::rule::{Allow, Definition, Find};
-use crate::message::finding::{Finding, Rule, Severity, Subject};
+use crate::message::finding::{Finding, Rule, Subject};
 use crate::reference::{RepoSpec, is_remote_file};
 use crate::targets::{Engine, Found};
 use crate::tree::{self, Resolved, path};
 
-pub(super) const DEFINITION: Definition = Definition {
-    id: "missing-target",
-    severity: Severity::Error,
-    is_off: false,
-    summary: "a deployed directory or component that is not there",
-    explanation: r"
-An object of Flux, Argo CD or Fleet names a directory of this repository that is not there, or adds a component that is
-not there: the engine stops deploying. Correct the path, or take the object away together with the directory.
-
-```yaml
-apiVersion: kustomize.toolkit.fluxcd.io/v1
-kind: Kustomization
-spec:
-  path: ./apps/prod        # not ./apps/prdo
-```
-
-Where what is deployed reaches other objects, one that it does not reach is a warning: nothing deploys it, for example
-because it is archived. To leave it out, add its directory to `exclude` in the configuration. One in whose directory
-another one that nothing reaches deploys something may be deployed by hand as that is, and stays an error.
-
-What the tree does not tell is no finding: a path that only the cluster knows (`${VAR}`, a template), an object that a
-build may patch before it is deployed, another repository, a tag or another branch than the one that is checked.
-",
-    allow: Allow::Always,
-    find: Find::Here(find),
-};
-
-fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for one in context.deployed.here() {
         if let Found::Nothing(why) = &one.here.found {

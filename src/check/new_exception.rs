@@ -5,34 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use super::rule::{Allow, Definition, Find};
 use crate::config::{Config, FILE_NAME};
 use crate::message::finding::{Allowed, Finding, Rule, Severity, Subject};
 
-pub(super) const DEFINITION: Definition = Definition {
-    id: "new-exception",
-    severity: Severity::Error,
-    is_off: false,
-    summary: "an exception that a change adds for itself",
-    explanation: r"
-`check --base REV` judges a change by the configuration of REV, so that no change decides for itself what it may do. An
-entry of `allow` or a comment that the change adds covers nothing new in it. An entry counts once it is merged: put it
-into a change of its own, before this one. Where those who own `.kustomize-localize` review exceptions in the change that
-needs them, that file says so, and counts once that is merged:
-
-```yaml
-rules: {new-exception: warning}
-```
-
-An exception for what is in the base already is accepted: it lets nothing in.
-",
-    allow: Allow::Never,
-    find: Find::AfterAll,
-};
-
 /// Returns one finding for each exception that only the change has, unless the rule is off.
 pub(super) fn find(findings: &[Finding], config: &Config) -> Vec<Finding> {
-    let Some(severity) = config.level(Rule::NewException, DEFINITION.severity) else {
+    let Some(severity) = config.level(Rule::NewException, Rule::NewException.default_severity()) else {
         return Vec::new();
     };
     let mut covered: BTreeMap<_, Vec<(&Allowed, &Finding)>> = BTreeMap::new();
@@ -78,7 +56,7 @@ fn new(covered: &[(&Allowed, &Finding)], severity: Severity) -> Finding {
             format!("{entry}: it counts once it is merged"),
             format!(
                 "or accept exceptions where they are reviewed: `rules: {{{}: warning}}` in {FILE_NAME} counts once it is merged",
-                DEFINITION.id
+                Rule::NewException
             ),
         ],
         unread: false,

@@ -2,41 +2,17 @@
 //! one of the `scopes` of the configuration, a link the repository. And an absolute path, which names
 //! something of one machine.
 
-use super::rule::{Allow, Definition, Find};
 use super::{Checking, Context, remote_chart};
 use crate::config::{FILE_NAME, PLACEHOLDER};
 use crate::graph::{Beyond, Edge, Origin, Root, Target, TroubleKind};
 use crate::kustomization::{Accepts, FILE_NAMES};
 use crate::message::failure::{Result, command, stage};
-use crate::message::finding::{Finding, Rule, Severity};
+use crate::message::finding::{Finding, Rule};
 use crate::tree::{self, Resolved, Tree, path};
-
-pub(super) const DEFINITION: Definition = Definition {
-    id: "out-of-scope",
-    severity: Severity::Error,
-    is_off: false,
-    summary: "a path that leaves its kustomization root or its scope",
-    explanation: r"
-A path leads out of its kustomization root (for a file), out of its scope (for a root), or is absolute. kustomize
-refuses it, or the build depends on what lies around the checkout: an absolute path binds the tree to one machine.
-
-```yaml
-configMapGenerator:
-- name: settings
-  files: [../shared/settings.ini]    # a file outside of the root
-```
-
-Move what it names, or make a kustomization root of it and name that. `load-restrictor: none` in the
-[configuration](../manual/configuration.md) allows files anywhere in the scope, as Flux builds; `scopes` there says which
-directories may not reach out of themselves.
-",
-    allow: Allow::Named,
-    find: Find::Here(find),
-};
 
 const TOP: &str = "\"$(git rev-parse --show-toplevel)\"";
 
-fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for trouble in context.troubles {
         let TroubleKind::OutOfScope(beyond) = &trouble.kind else {

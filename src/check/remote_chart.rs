@@ -10,48 +10,19 @@
 //! `values.yaml` of a chart that is there, which kustomize reads like a file of the root; one beyond the root
 //! is `out-of-scope`.
 
-use super::rule::{Allow, Definition, Find};
 use super::{ADD_ALLOW, Context};
 use crate::config::{Config, FILE_NAME};
 use crate::graph::{self, Noted};
 use crate::kustomization::NoteKind;
 use crate::message::failure::{argument, stage};
-use crate::message::finding::{Finding, Rule, Severity, Subject};
+use crate::message::finding::{Finding, Rule, Subject};
 use crate::message::redact;
 use crate::record::{LOCK_NAME, LoadRestrictor};
 use crate::tree::absence::Absence;
 use crate::tree::{self, Resolved, path};
 
-pub(super) const DEFINITION: Definition = Definition {
-    id: "remote-chart",
-    severity: Severity::Error,
-    is_off: false,
-    summary: "a Helm chart that is not in the tree",
-    explanation: r"
-A Helm chart has a `repo`, and the chart is not in the tree: helm downloads it during the build, and only a version pins
-what it downloads. With `helm: true` in the [configuration](../manual/configuration.md) `git kustomize-localize lock`
-records what the chart is, which satisfies the rule, and localizing puts it below the chart home, where helm finds it
-without the network. Or an entry of `allow` (`chart`) says why it stays remote.
-
-```yaml
-helmCharts:
-- name: nginx
-  repo: https://charts.example.com/stable
-  version: 1.2.3                # found in charts/nginx-1.2.3/nginx
-```
-
-kustomize looks for the chart in `NAME-VERSION/NAME` with a version, else in `NAME`, below the chart home. Without a
-`repo`, a chart that is not there is a [`missing-path`](missing_path.rs). So is its `values.yaml`, unless there is a
-`valuesFile`; one outside of the kustomization root is [`out-of-scope`](out_of_scope.rs). A chart that was left remote in
-localized files is a finding, too; one behind a locked reference is reported
-[at that reference](../manual/remotes.md#what-stays-remote).
-",
-    allow: Allow::Always,
-    find: Find::Here(find),
-};
-
 /// Returns the charts that would be downloaded.
-fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     found(context, Rule::RemoteChart)
 }
 

@@ -8,38 +8,10 @@ mod component;
 
 use super::Context;
 use super::remotes::RemoteUse;
-use super::rule::{Allow, Definition, Find};
-use crate::message::finding::{Finding, Rule, Severity};
+use crate::message::finding::{Finding, Rule};
 use crate::reference;
 
-pub(super) const DEFINITION: Definition = Definition {
-    id: "remote-reference",
-    severity: Severity::Error,
-    is_off: false,
-    summary: "a remote reference that is neither localized nor locked",
-    explanation: r"
-A field names a file or a git repository over the network, and no lock says what it was. Such a build needs the network,
-and can give something else tomorrow:
-
-```yaml
-resources:
-- https://github.com/acme/bases//web?ref=v1.2.0
-```
-
-Keep the URL and [lock](../commands/lock.md) what it is now, with `git kustomize-localize lock`; or
-[bring it in](../commands/vendor.md) with `git kustomize-localize vendor`.
-
-A component or a patch that an object of Flux or Argo CD adds by its URL is in no kustomization, so no lock can hold it:
-name it in a kustomization.
-
-Only the lock at the top of the tree counts. What a locked root references in turn is in the lock, too. What
-[stays remote](../manual/remotes.md#what-stays-remote) behind it is a finding.
-",
-    allow: Allow::Always,
-    find: Find::Here(find),
-};
-
-fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     if context.broken_lock {
         return Vec::new();
     }

@@ -6,38 +6,18 @@
 use std::cell::LazyCell;
 
 use super::Context;
-use super::rule::{Allow, Definition, Find};
 use crate::config::{Comment, Config, Glob, is_placeholder};
 use crate::message::failure::shown;
-use crate::message::finding::{Finding, Rule, Severity, Span, Subject};
+use crate::message::finding::{Finding, Rule, Span, Subject};
 use crate::message::redact;
 use crate::tree::path;
 
 /// The form that the help for a malformed comment shows.
 pub(super) const FORM: &str = "write `# kustomize-localize: allow[RULE]`, and say why behind it";
 
-pub(super) const DEFINITION: Definition = Definition {
-    id: "stale-allow",
-    severity: Severity::Warning,
-    is_off: false,
-    summary: "a suppression that suppresses nothing",
-    explanation: r"
-A [comment](../manual/configuration.md#exceptions) or an entry of the configuration allows what is not found any
-more, cannot be read, or has a placeholder for a reason, which counts all the same. Remove it before it hides something
-else, or say why.
-
-So is a pattern of `include` that matches no kustomization, and one of `exclude` that matches no file.
-
-Entries and patterns that cover nothing are reported when everything is checked, not with `PATH`s. Only `rules` in the
-[configuration](../manual/configuration.md) can silence this rule.
-",
-    allow: Allow::Never,
-    find: Find::Here(unmatched),
-};
-
 /// Finds the patterns of `include` that match the directory of no kustomization, and those of `exclude` that match that of
 /// no file.
-fn unmatched(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn unmatched(context: &Context<'_>) -> Vec<Finding> {
     let (config, said) = (context.config, context.own.unwrap_or(context.config));
     if !context.complete || said.include.is_empty() && said.exclude.is_empty() {
         return Vec::new();

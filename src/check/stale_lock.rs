@@ -8,29 +8,11 @@
 use std::collections::HashSet;
 
 use super::Context;
-use super::rule::{Allow, Definition, Find};
-use crate::message::finding::{Finding, Rule, Severity, Subject};
+use crate::message::finding::{Finding, Rule, Subject};
 use crate::record::{LOCK_NAME, Lock, Remote};
 use crate::reference::Pin;
 
-pub(super) const DEFINITION: Definition = Definition {
-    id: "stale-lock",
-    severity: Severity::Warning,
-    is_off: false,
-    summary: "an entry of the lock that nothing references",
-    explanation: r"
-The lock holds an entry that no reference needs. Nothing is built from it, but a reviewer takes it for something that is
-in use. `git kustomize-localize lock` drops it.
-
-What a needed entry references in turn is needed. The rule is not applied where `PATH`s are given, or while a
-kustomization cannot be read: it could name any entry. An entry whose localized files are still there counts as needed,
-also where nothing references them any more: `git kustomize-localize vendor` removes both.
-",
-    allow: Allow::Never,
-    find: Find::Here(find),
-};
-
-fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let Some(lock) = context.lock().filter(|lock| lock.target.is_none()) else {
         return Vec::new();
     };

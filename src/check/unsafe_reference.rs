@@ -6,47 +6,15 @@
 mod ambiguous_path;
 
 use super::Context;
-use super::rule::{Allow, Definition, Find};
 use crate::graph::{Target, TroubleKind};
 use crate::kustomization::NoteKind;
-use crate::message::finding::{Finding, Rule, Severity};
+use crate::message::finding::{Finding, Rule};
 use crate::message::redact;
 use crate::reference;
 
 pub(super) use ambiguous_path::Ambiguity;
 
-pub(super) const DEFINITION: Definition = Definition {
-    id: "unsafe-reference",
-    severity: Severity::Error,
-    is_off: false,
-    summary: "a reference that git or kustomize could take for something else",
-    explanation: r"
-A reference holds a login or a token, a fragment, a blank at its end, a scheme that kustomize cannot read, or what git
-would take for an option. What is committed is visible to everybody who can read the repository, what git takes for an
-option can run commands, and a lock holds the URL without the rest, which may name something else. Revoke the secret and
-leave it to a credential helper; write the reference anew:
-
-```yaml
-resources:
-- https://USER:PASSWORD@git.example.com/acme/bases    # the password is in the history from now on
-- https://git.example.com/acme/bases?ref=v1.2.0      # git asks its credential helper
-```
-
-A login is an error in locked references as well. Localizing and locking read passwords from git's credential
-helpers.
-
-A path that kustomize takes for a URL is reported, too: `app@v1/base/x` is a repository on the host `v1`, and
-`github.com/acme/app` one on GitHub, where there is such a directory or not. Write `./` before a local path. A URL that
-kustomize cuts in the middle of a name, after the `.git` of `.github`, needs `//` where the repository ends.
-
-The rule also reports what begins with `-` and is given to helm (`releaseName`, `namespace`, `apiVersions`, … of a
-chart), and to docker: an image that begins with `-`.
-",
-    allow: Allow::Named,
-    find: Find::Here(find),
-};
-
-fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for trouble in context.troubles {
         let (Some((root, edge)), TroubleKind::Unsafe | TroubleKind::Unsupported) = (trouble.edge, &trouble.kind) else {

@@ -4,32 +4,13 @@
 //! A warning: the build works wherever they are.
 
 use super::missing_path::{self, Absent};
-use super::rule::{Allow, Definition, Find};
 use super::{ADD_ALLOW, Context};
 use crate::graph::TroubleKind;
 use crate::message::failure::stage;
-use crate::message::finding::{Finding, Rule, Severity, Subject};
+use crate::message::finding::{Finding, Rule, Subject};
 use crate::tree::absence::Absence;
 
-pub(super) const DEFINITION: Definition = Definition {
-    id: "untracked-path",
-    severity: Severity::Warning,
-    is_off: false,
-    summary: "a path that git ignores, or one in a submodule",
-    explanation: r"
-A path does not exist in what is checked, and git ignores it: most often a secret that is kept out of git on purpose. Or it
-lies in a submodule, of which this repository holds only the id of the commit. The build works only where somebody puts
-the files.
-
-Add a file that is no secret all the same (`git add -f`); copy what is needed of a submodule, or name its repository by its
-URL and lock it. Otherwise leave the warning, or [let it be missing](../manual/configuration.md#exceptions), with the
-reason. Only the `.gitignore` files of what is checked count, so that every clone gets the same findings.
-",
-    allow: Allow::Always,
-    find: Find::Here(find),
-};
-
-fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let ignored = missing_path::absent(context).into_iter().filter_map(|absent| {
         let Absent { edge, place, why: Absence::Ignored(rule, pattern), on_disk, .. } = absent else {
             return None;

@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+pub use super::rule::Rule;
+
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
@@ -22,57 +24,6 @@ impl Severity {
         }
     }
 }
-
-/// Every rule with its module in `check`, in the order in which they are listed: the one list of what is reported of the
-/// user's files, in every command.
-macro_rules! each_rule {
-    ($then:ident) => {
-        $then! {
-            RemoteReference: remote_reference,
-            LockedReference: locked_reference,
-            FloatingRef: floating_ref,
-            RemoteChart: remote_chart,
-            OutOfScope: out_of_scope,
-            MissingPath: missing_path,
-            UntrackedPath: untracked_path,
-            InvalidKustomization: invalid_kustomization,
-            UnsafeReference: unsafe_reference,
-            Function: function,
-            InvalidTarget: invalid_target,
-            MissingTarget: missing_target,
-            Engine: engine,
-            DeployedRemote: deployed_remote,
-            EditedCopy: edited_copy,
-            StaleLock: stale_lock,
-            StaleAllow: stale_allow,
-            NewException: new_exception,
-            LeftLicense: left_license,
-            MergedBack: merged_back,
-            NotBuilt: not_built,
-            RewrittenBranch: rewritten_branch,
-            RewrittenData: rewritten_data,
-            StrippedExecutable: stripped_executable,
-        }
-    };
-}
-pub(crate) use each_rule;
-
-macro_rules! rules {
-    ($($rule:ident: $module:ident,)+) => {
-        /// A rule of `check`.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Rule {
-            $(#[doc = concat!("See `check/", stringify!($module), ".rs`.")] $rule,)+
-        }
-
-        impl Rule {
-            /// Every rule, in the order in which they are listed.
-            pub const ALL: &[Rule] = &[$(Rule::$rule,)+];
-        }
-    };
-}
-
-each_rule!(rules);
 
 /// A range of a file. 1-based; columns in characters; the end is after the last character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -3,8 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-use git_kustomize_localize::seams::Rule;
-
 /// Returns a file of the sources.
 pub(crate) fn source(path: &str) -> String {
     let top = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -16,7 +14,7 @@ pub(crate) fn source(path: &str) -> String {
 pub(crate) fn pages() -> Vec<(String, String)> {
     let top = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut pages = vec![("README.md".to_owned(), source("README.md"))];
-    for directory in ["src/commands", "src/manual"] {
+    for directory in ["src/check", "src/commands", "src/manual"] {
         for entry in fs::read_dir(top.join(directory)).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
             let path = format!("{directory}/{name}");
@@ -24,10 +22,6 @@ pub(crate) fn pages() -> Vec<(String, String)> {
                 pages.push((path.clone(), source(&path)));
             }
         }
-    }
-    for rule in Rule::ALL {
-        let path = format!("src/check/{}.rs", rule.id().replace('-', "_"));
-        pages.push((path, rule.explanation().to_owned()));
     }
     assert!(pages.len() > 30, "{}", pages.len());
     pages

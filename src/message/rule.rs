@@ -1,0 +1,158 @@
+//! The one list of what is reported of the user's files, in every command.
+
+use std::fmt;
+
+use super::finding::Severity;
+
+/// What is a fact about a rule. What finds it is a file of `check`, or localizing.
+struct Definition {
+    id: &'static str,
+    default: Default,
+    allow: Allow,
+    /// Its summary as a heading, then what it finds, why that matters, and how to fix it.
+    page: &'static str,
+}
+
+/// What applies unless the configuration says otherwise.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Default {
+    Error,
+    Warning,
+    /// Nothing; an error where the configuration does not say which.
+    Off,
+}
+
+/// Whether an entry of `allow` in the configuration can be about a rule.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Allow {
+    /// Every entry that names no rules is.
+    Always,
+    /// Only an entry that names the rule: what is dangerous has to be named.
+    Named,
+    Never,
+}
+
+macro_rules! rules {
+    ($($rule:ident $id:literal $default:ident $allow:ident;)+) => {
+        /// A rule, with a page in `check/ID.md`.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Rule {
+            $($rule,)+
+        }
+
+        impl Rule {
+            /// Every rule, in the order in which they are listed.
+            pub const ALL: &[Rule] = &[$(Rule::$rule,)+];
+
+            fn definition(self) -> &'static Definition {
+                match self {
+                    $(Rule::$rule => &Definition {
+                        id: $id,
+                        default: Default::$default,
+                        allow: Allow::$allow,
+                        page: include_str!(concat!("../check/", $id, ".md")),
+                    },)+
+                }
+            }
+        }
+    };
+}
+
+rules! {
+    RemoteReference "remote-reference" Error Always;
+    LockedReference "locked-reference" Off Always;
+    FloatingRef "floating-ref" Warning Always;
+    RemoteChart "remote-chart" Error Always;
+    OutOfScope "out-of-scope" Error Named;
+    MissingPath "missing-path" Error Always;
+    UntrackedPath "untracked-path" Warning Always;
+    InvalidKustomization "invalid-kustomization" Error Named;
+    UnsafeReference "unsafe-reference" Error Named;
+    Function "function" Error Named;
+    InvalidTarget "invalid-target" Error Named;
+    MissingTarget "missing-target" Error Always;
+    Engine "engine" Error Named;
+    DeployedRemote "deployed-remote" Warning Named;
+    EditedCopy "edited-copy" Error Never;
+    StaleLock "stale-lock" Warning Never;
+    StaleAllow "stale-allow" Warning Never;
+    NewException "new-exception" Error Never;
+    LeftLicense "left-license" Warning Never;
+    MergedBack "merged-back" Warning Never;
+    NotBuilt "not-built" Warning Never;
+    RewrittenBranch "rewritten-branch" Warning Never;
+    RewrittenData "rewritten-data" Warning Never;
+    StrippedExecutable "stripped-executable" Warning Never;
+}
+
+impl Rule {
+    /// The rules about what should be in the tree.
+    pub const MISSING: [Rule; 2] = [Rule::MissingPath, Rule::UntrackedPath];
+
+    pub fn id(self) -> &'static str {
+        self.definition().id
+    }
+
+    pub fn from_id(id: &str) -> Option<Rule> {
+        Rule::ALL.iter().copied().find(|rule| rule.id() == id)
+    }
+
+    /// Returns the severity where it is not off.
+    pub fn default_severity(self) -> Severity {
+        if self.definition().default == Default::Warning { Severity::Warning } else { Severity::Error }
+    }
+
+    /// Returns whether it finds nothing unless the configuration gives it a severity.
+    pub fn is_off_by_default(self) -> bool {
+        self.definition().default == Default::Off
+    }
+
+    /// Returns what applies unless the configuration says otherwise, in its words.
+    pub fn default_level(self) -> &'static str {
+        if self.is_off_by_default() { "off" } else { self.default_severity().name() }
+    }
+
+    /// Returns what it finds, in one phrase.
+    pub fn summary(self) -> &'static str {
+        self.definition().page.lines().next().unwrap_or_default().trim_start_matches("# ")
+    }
+
+    /// Returns what it finds, why that matters, and how to fix it, as Markdown.
+    pub fn explanation(self) -> &'static str {
+        self.definition().page.split_once('\n').unwrap_or_default().1.trim()
+    }
+
+    pub fn can_be_allowed(self) -> bool {
+        self.definition().allow != Allow::Never
+    }
+
+    /// Returns whether an entry of `allow` that names no rules is about this one.
+    pub fn is_allowed_by_default(self) -> bool {
+        self.definition().allow == Allow::Always
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_is_found_by_its_id() {
+        for rule in Rule::ALL {
+            assert_eq!(Rule::from_id(rule.id()), Some(*rule));
+            assert!(rule.id().chars().all(|character| character.is_ascii_lowercase() || character == '-'));
+        }
+        assert_eq!(Rule::from_id("remote"), None);
+    }
+
+    #[test]
+    fn there_are_no_more_than_people_can_know() {
+        assert!(Rule::ALL.len() <= 30, "{}", Rule::ALL.len());
+    }
+}
