@@ -32,7 +32,7 @@ pub(crate) use earlier::Earlier;
 pub(crate) use one::{build_all, build_one};
 pub(crate) use runner::check_builds;
 
-use crate::plan::{Original, Plan, Writes, reached_left};
+use crate::plan::{Original, Plan, reached_left};
 use crate::record::{Builder, Change, Verified};
 use crate::tree::Tree;
 
@@ -87,14 +87,6 @@ impl<'a> Job<'a> {
             }
         }
         Job { plan, checkout, targets, skipped, earlier, moved }
-    }
-
-    /// Returns where the result lies in a checkout.
-    fn into(&self) -> &str {
-        match &self.plan.writes {
-            Writes::Copy { into, .. } if self.checkout.is_some() => into,
-            Writes::Copy { .. } | Writes::InPlace { .. } => "",
-        }
     }
 }
 

@@ -1,28 +1,25 @@
-//! Where a plan goes: one commit on a branch, a directory, or the working tree. All of it or nothing.
+//! Where a plan goes: one commit on a branch, a directory, or the working tree.
 
 mod branch;
-mod commit;
 mod directory;
 mod earlier;
 mod merged;
 pub(crate) mod message;
 pub(crate) mod objects;
 mod on_branch;
+mod put;
 pub(crate) mod working;
 mod worktree;
 
 pub(crate) use directory::NewDirectory;
 pub(crate) use on_branch::{BranchOptions, Committed, OnBranch};
 
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use crate::build::{BuildCheck, Earlier};
+use crate::build::BuildCheck;
 use crate::fetch::{History, Move, Tip};
-use crate::git::Status;
-use crate::graph::Warning;
-use crate::message::failure::{Failure, Result};
-use crate::plan::{Plan, Writes};
+use crate::message::failure::Result;
+use crate::plan::Plan;
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::path;
 use crate::workspace::Workspace;
@@ -52,20 +49,6 @@ pub(crate) enum To {
     Branch(BranchOptions),
     /// Files on disk.
     Disk,
-}
-
-/// A delivery: what to write, and where it comes from.
-pub(crate) struct Delivery<'a> {
-    /// What it was made from.
-    pub workspace: &'a Workspace,
-    /// What is written.
-    pub plan: &'a Plan,
-    /// The result of the builds; none if no build is affected.
-    pub builds: Option<&'a BuildCheck>,
-    /// The lock that a message compares with.
-    pub before: &'a Lock,
-    /// Returns what lies between the commits of each move of a repository.
-    pub histories: &'a dyn Fn(&[Move]) -> Vec<Option<History>>,
 }
 
 /// The result of a delivery.
@@ -105,9 +88,8 @@ impl Destination {
     /// Returns NEW_DIR as messages name it.
     pub(crate) fn shown(&self) -> &str {
         match self {
-            Destination::Branch(branch) => branch.place(),
             Destination::Directory(directory) => &directory.shown,
-            Destination::WorkingTree => "",
+            Destination::Branch(_) | Destination::WorkingTree => self.place(),
         }
     }
 
@@ -123,24 +105,21 @@ impl Destination {
     pub(crate) fn held(&self, workspace: &Workspace) -> Result<Held> {
         let lock = match self {
             Destination::Branch(branch) => return branch.held(),
-            Destination::Directory(directory) => {
-                let place = path::join(&directory.into, LOCK_NAME);
-                Lock::at(&*workspace.tree, &place)?
-            }
+            Destination::Directory(directory) => Lock::at(&*workspace.tree, &path::join(&directory.into, LOCK_NAME))?,
             Destination::WorkingTree => workspace.lock.clone(),
         };
         let files = lock.clone().map(|lock| Tip {
             tree: workspace.tree.clone(),
             directory: self.place().to_owned(),
             lock,
-            // The configuration on disk may be a new one.
-            has_licenses: false,
+            // What was not brought into the working tree with the rest comes with an update.
+            has_licenses: matches!(self, Destination::WorkingTree),
         });
         Ok(Held { lock, files })
     }
 
     /// Refuses a NEW_DIR that holds something else than this target.
-    pub(crate) fn claim(&mut self, target: &str, overwrite: bool) -> Result<()> {
+    pub(crate) fn claim(&self, target: &str, overwrite: bool) -> Result<()> {
         match self {
             Destination::Branch(branch) => branch.claim(target, overwrite),
             Destination::Directory(directory) => directory.claim(target, overwrite),
@@ -148,55 +127,24 @@ impl Destination {
         }
     }
 
-    /// Begins to look whether files in use have changes that are not committed, where that matters.
-    pub(crate) fn begin_status(&self, workspace: &Workspace, used: &BTreeSet<String>) -> Option<Status> {
-        self.branch()?.begin_status(workspace, used)
-    }
-
-    /// Refuses a result of a commit that is not what people see on disk. `begun` may have found that out.
-    pub(crate) fn refuse_changed(&self, workspace: &Workspace, plan: &Plan, begun: Option<Status>) -> Result<()> {
-        match self.branch() {
-            Some(branch) => branch.refuse_changed(workspace, plan, begun),
-            None => Ok(()),
-        }
-    }
-
-    /// Returns what is known of builds of the same inputs. `held` is the lock from [`Destination::held`].
-    pub(crate) fn earlier(&self, workspace: &Workspace, plan: &Plan, held: Option<&Lock>) -> Result<Option<Earlier>> {
-        match self.branch() {
-            Some(branch) => branch.earlier(workspace, plan, held),
-            None => Ok(None),
-        }
-    }
-
-    /// Returns what should be known before something goes there.
-    pub(crate) fn warning(&self, workspace: &Workspace) -> Result<Option<Warning>> {
-        match self.branch() {
-            Some(branch) => branch.warning(workspace),
-            None => Ok(None),
-        }
-    }
-
-    /// Writes what was planned: all of it or nothing.
-    pub(crate) fn deliver(&self, delivery: &Delivery<'_>) -> Result<Delivered> {
-        let plan = delivery.plan;
-        match (self, &plan.writes) {
-            (Destination::Branch(branch), _) => {
-                let (builds, histories) = (delivery.builds, delivery.histories);
-                let committed = branch.commit(plan, delivery.before, builds, histories)?;
-                Ok(committed.map_or(Delivered::Outrun, Delivered::Committed))
+    /// Writes what was planned. `before` is the lock that a message compares with, `histories` says what lies between the
+    /// commits of each move of a repository.
+    pub(crate) fn deliver(
+        &self,
+        workspace: &Workspace,
+        plan: &Plan,
+        builds: Option<&BuildCheck>,
+        before: &Lock,
+        histories: &dyn Fn(&[Move]) -> Vec<Option<History>>,
+    ) -> Result<Delivered> {
+        match self {
+            Destination::Branch(branch) => {
+                let committed = branch.commit(plan, before, builds, histories)?;
+                return Ok(committed.map_or(Delivered::Outrun, Delivered::Committed));
             }
-            (Destination::Directory(directory), Writes::Copy { files, .. }) => {
-                directory.write(files)?;
-                Ok(Delivered::Written)
-            }
-            (Destination::WorkingTree, Writes::InPlace { changes, .. }) => {
-                working::write(delivery.workspace, changes)?;
-                Ok(if changes.is_empty() { Delivered::Unchanged } else { Delivered::Written })
-            }
-            (Destination::Directory(_), Writes::InPlace { .. }) | (Destination::WorkingTree, Writes::Copy { .. }) => {
-                Err(Failure::new("a copy goes into a directory of its own, and nothing else does"))
-            }
+            Destination::Directory(directory) => directory.write(&plan.changes)?,
+            Destination::WorkingTree => working::write(workspace, &plan.changes)?,
         }
+        Ok(if plan.changes.is_empty() { Delivered::Unchanged } else { Delivered::Written })
     }
 }

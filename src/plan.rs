@@ -7,31 +7,28 @@ mod chart;
 pub(crate) mod copy;
 pub(crate) mod deployed;
 mod files;
-mod graph_check;
 mod hydrator;
 pub(crate) mod in_place;
 mod layout;
 mod left;
 mod license;
 pub(crate) mod lock;
-mod options;
 mod placing;
+mod proof;
 mod remotes;
 mod result;
 mod spelling;
 mod troubles;
 pub(crate) mod update;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
-pub(crate) use files::{Change, Content, Localized, ResultFile, Rewritten};
+pub(crate) use files::{Changes, File, Rewritten};
 pub(crate) use hydrator::NAME as HYDRATOR_METADATA;
 pub(crate) use left::{UNRESOLVED, left, reached as reached_left, references, unresolved};
-pub(crate) use options::Options;
 pub(crate) use remotes::git as git_remote;
 pub(crate) use remotes::remotes;
-pub(crate) use result::{InPlace, Rules, localize, localize_in_place};
-pub(crate) use spelling::{is_remote, value};
+pub(crate) use spelling::is_remote;
 
 use crate::graph::{FileId, Graph, RootId, Warning};
 use crate::record::{LoadRestrictor, Lock};
@@ -39,10 +36,23 @@ use crate::record::{LoadRestrictor, Lock};
 /// The `.gitattributes` of each `localized-files` directory: no checkout and no `git add` changes a byte below it.
 pub(crate) const GITATTRIBUTES: &str = "* -text -filter -ident -working-tree-encoding\n";
 
+/// How to localize, besides what the configuration says.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Options {
+    /// Whether edits in localized files are discarded.
+    pub overwrite: bool,
+    /// Whether the message of a commit is going to hold the record.
+    pub trailers: bool,
+}
+
 /// What localizing is going to change.
 pub(crate) struct Plan {
-    /// What is written.
-    pub writes: Writes,
+    /// What is written and removed, the lock included; nothing when there is nothing to do.
+    pub changes: Changes,
+    /// The path of NEW_DIR, which then holds this and nothing else; none where the tree is localized where it stands.
+    pub new_dir: Option<String>,
+    /// The paths to hand to `git add`: edited kustomizations, `localized-files`, the lock.
+    pub stage: Vec<String>,
     /// The lock that the result has.
     pub lock: Lock,
     /// The references that are rewritten.
@@ -53,31 +63,14 @@ pub(crate) struct Plan {
     pub trusted: HashSet<FileId>,
     /// What was walked.
     pub before: Graph,
+    /// What a walk is going to find afterwards: in the tree, or in NEW_DIR.
+    pub after: Graph,
     /// The files of the user (paths in the tree of the workspace) that the result depends on.
     pub used: BTreeSet<String>,
     /// Where files of a kustomization may lie.
     pub load_restrictor: LoadRestrictor,
     /// The roots that build to something else if anything went wrong.
     pub affected: Vec<Affected>,
-}
-
-/// What is written.
-pub(crate) enum Writes {
-    Copy {
-        /// The path of NEW_DIR in the tree of the workspace.
-        into: String,
-        /// What NEW_DIR holds afterwards, the lock included, by path.
-        files: BTreeMap<String, ResultFile>,
-    },
-    /// Files where they stand.
-    InPlace {
-        /// The changes, in their order; none when there is nothing to do.
-        changes: Vec<Change>,
-        /// What a walk is going to find afterwards.
-        after: Box<Graph>,
-        /// The paths to hand to `git add`: edited kustomizations, `localized-files`, the lock.
-        stage: Vec<String>,
-    },
 }
 
 /// A root whose builds before and after are compared.

@@ -14,8 +14,7 @@ use crate::graph::{
 use crate::kustomization::{self, Edit, NoteKind};
 use crate::message::failure::{Failure, Result};
 use crate::os::interrupt::unusable;
-use crate::plan;
-use crate::plan::{Original, Writes};
+use crate::plan::Original;
 use crate::reference::RepoSpec;
 use crate::tree::{Entry, Tree, path};
 
@@ -166,7 +165,7 @@ fn cause(text: &str) -> String {
 
 /// Returns the directories of the user's tree that are built; none where all of the plan is.
 fn built<'a>(job: &'a Job<'_>, targets: &[&'a Target]) -> Option<HashSet<&'a str>> {
-    if let Writes::Copy { .. } = job.plan.writes {
+    if job.plan.new_dir.is_some() {
         return None;
     }
     let targets = targets.iter().map(|target| target.localized.as_str());
@@ -214,8 +213,9 @@ impl LeftOut {
 /// Writes the results, and returns what a checkout makes of them.
 fn put_result(job: &Job<'_>, built: Option<&HashSet<&str>>, input: &Path) -> Result<Converted> {
     let localized = input.join("localized");
-    match &job.plan.writes {
-        Writes::InPlace { after: graph, .. } => {
+    match &job.plan.new_dir {
+        None => {
+            let graph = &job.plan.after;
             let left_out = LeftOut::of(graph, built);
             let stored = write_inputs(graph, &left_out, &|_| localized.clone(), &[], &|_| false)?;
             let attributes = |place: &str| attributes_of(&*graph.sources[0].tree, place);
@@ -226,22 +226,19 @@ fn put_result(job: &Job<'_>, built: Option<&HashSet<&str>>, input: &Path) -> Res
             move_absolute(graph, &localized)?;
             Ok(converted)
         }
-        Writes::Copy { files, .. } => {
-            let into = job.into();
+        Some(into) => {
             let mut stored = Stored::new();
-            for (place, file) in files {
-                let put = localized.join(place);
-                write(&put, file.content.bytes(), file.executable).map_err(|error| not_put(&error))?;
-                stored.insert(path::join(into, place), put);
+            for (place, file) in &job.plan.changes {
+                let (Some(file), Some(inside)) = (file, path::below(place, into)) else { continue };
+                let put = localized.join(inside);
+                write(&put, &file.bytes, file.executable).map_err(|error| not_put(&error))?;
+                stored.insert(place.clone(), put);
             }
             let Some(checkout) = job.checkout else {
                 return Ok(Converted::new());
             };
             let attributes = |place: &str| match path::below(place, into) {
-                Some(inside) => {
-                    let file = files.get(inside);
-                    Ok(file.map(|file| file.content.bytes().to_vec()))
-                }
+                Some(_) => Ok(job.plan.changes.get(place).and_then(|file| Some(file.as_ref()?.bytes.to_vec()))),
                 None => attributes_of(checkout, place),
             };
             convert(&stored, &attributes)
@@ -424,7 +421,7 @@ fn move_absolute(graph: &Graph, top: &Path) -> Result<()> {
             edits
                 .entry(edge.from)
                 .or_default()
-                .push(Edit { spot: &reference.spot, value: Some(plan::value(reference, &text)) });
+                .push(Edit { spot: &reference.spot, value: Some(reference.with_path(&text)) });
         }
     }
     for noted in &graph.notes {

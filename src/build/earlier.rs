@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::{Job, Target};
 use crate::graph::{FileId, Graph, Named, Origin, Place, RootId, SourceId, Target as Leads};
 use crate::kustomization::FILE_NAMES;
-use crate::plan::{Writes, git_remote};
+use crate::plan::git_remote;
 use crate::record::{Builder, Digest, RemoteTrailer, Verified};
 use crate::tree::path;
 
@@ -39,10 +39,7 @@ impl Earlier {
 
     fn covers(&self, job: &Job<'_>, by: &Builder, targets: &[Target]) -> Vec<bool> {
         let before = Reach::new(&job.plan.before);
-        let after = match &job.plan.writes {
-            Writes::InPlace { after: graph, .. } => Some(Reach::new(graph)),
-            Writes::Copy { .. } => None,
-        };
+        let after = job.plan.new_dir.is_none().then(|| Reach::new(&job.plan.after));
         let covers = |target: &Target| {
             let root = match &after {
                 Some(_) => before.root(&target.localized),
@@ -58,7 +55,7 @@ impl Earlier {
                 }
                 // A copy is one unit, and attributes above it decide how it is checked out.
                 None => {
-                    let into = job.into();
+                    let into = job.plan.new_dir.as_deref().unwrap_or_default();
                     let mut above = path::and_above(into).map(path::parent);
                     self.result.is_empty()
                         && !above.any(|directory| {

@@ -44,8 +44,7 @@ pub(super) struct CommitArgs {
 
     /// Also have the branch checked out in a linked worktree at DIR
     ///
-    /// It is a new one, or the one that is there, if it has no changes. Branch and worktree change together or not at
-    /// all.
+    /// It is a new one, or the one that is there, if it has no changes.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, hide_short_help = true)]
     worktree: Option<PathBuf>,
 

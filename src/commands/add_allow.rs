@@ -3,7 +3,7 @@
 use crate::config::{Config, FILE_NAME};
 use crate::destination::working;
 use crate::message::failure::{Exception, Failure, Failures};
-use crate::plan::Change;
+use crate::plan::{Changes, File};
 use crate::tree::Entry;
 use crate::workspace::Workspace;
 
@@ -28,7 +28,7 @@ pub(crate) fn add_allow(exceptions: &[Exception]) -> Result<usize, Failures> {
     let text = String::from_utf8_lossy(&text);
     let new = Config::append(&text, &entries)
         .ok_or_else(|| refused("its list `allow` is not written as one entry a line"))?;
-    let change = Change { path: FILE_NAME.to_owned(), to: Some((new.into_bytes().into(), false)) };
-    working::write(&workspace, &[change])?;
+    let changes = Changes::from([(FILE_NAME.to_owned(), Some(File::plain(new.into_bytes())))]);
+    working::write(&workspace, &changes)?;
     Ok(entries.len())
 }

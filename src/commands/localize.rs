@@ -12,14 +12,14 @@ use super::check;
 use super::fetching::{self, Fetching};
 use super::{Builds, News, Status};
 use crate::build::{self, BuildCheck, Job};
-use crate::destination::{Delivered, Delivery, Destination, Held, OnBranch, To};
-use crate::fetch::{self, Fetcher};
+use crate::destination::{Delivered, Destination, Held, To};
+use crate::fetch::{self, Fetcher, Published};
 use crate::git::LocalRepo;
 use crate::graph::Warning;
 use crate::message::failure::{Failure, Failures, Result};
 use crate::message::finding::{self, Finding, Rule, Severity};
 use crate::os::interrupt;
-use crate::plan::{self, HYDRATOR_METADATA, Options, Plan, Rewritten, Writes};
+use crate::plan::{self, HYDRATOR_METADATA, Options, Plan, Rewritten};
 use crate::record::{Change, LOCK_NAME, Left, Lock, Remote, stored};
 use crate::targets;
 use crate::tree::{Tree, path};
@@ -209,10 +209,10 @@ impl<'a> Run<'a> {
 
     /// Returns what `check` finds in what is localized where it stands, but for what localizing mends.
     fn findings(&self) -> Result<Vec<Warning>, Failures> {
-        let Subject::InPlace(asked) = &self.subject else {
+        let Subject::InPlace { targets } = &self.subject else {
             return Ok(Vec::new());
         };
-        let found = check::before(&self.workspace, &asked.targets)?;
+        let found = check::before(&self.workspace, targets)?;
         // What a run left that was killed is finished.
         let is_left = match &self.workspace.files {
             Files::WorkingTree { top, .. } => interrupt::was_writing(top),
@@ -260,7 +260,7 @@ impl<'a> Run<'a> {
 
     fn plan(&mut self) -> Result<Plan, Failures> {
         let (workspace, options) = (&self.workspace, &self.options);
-        let (destination, fetcher) = (&mut self.destination, &mut self.fetcher);
+        let (destination, fetcher) = (&self.destination, &mut self.fetcher);
         let mut status = None;
         // It goes on while the walk does.
         let search = match &workspace.files {
@@ -274,14 +274,17 @@ impl<'a> Run<'a> {
                 let into = destination.place().to_owned();
                 plan::copy::plan(workspace, target, into, options, fetcher)?
             }
-            Subject::InPlace(request) => {
+            Subject::InPlace { targets } => {
                 let mut tell = |used: &BTreeSet<String>| {
-                    status = destination.begin_status(workspace, used);
+                    status = destination.branch().and_then(|branch| branch.begin_status(workspace, used));
                 };
-                plan::in_place::plan_telling(workspace, request, options, fetcher, &mut tell)?
+                let request = plan::in_place::Request { targets: targets.clone(), again: None };
+                plan::in_place::plan(workspace, request, options, fetcher, &mut tell)?
             }
         };
-        destination.refuse_changed(workspace, &plan, status)?;
+        if let Some(branch) = destination.branch() {
+            branch.refuse_changed(workspace, &plan, status)?;
+        }
         self.deployed = Deployed::of(workspace, &plan, search.transpose()?)?;
         if let Some(deployed) = &self.deployed {
             deployed.refuse_harm(&plan)?;
@@ -299,7 +302,10 @@ impl<'a> Run<'a> {
             return Ok(Some(BuildCheck::without("--no-verify")));
         }
         let held = self.held.lock.as_deref();
-        let earlier = self.destination.earlier(&self.workspace, plan, held)?;
+        let earlier = match self.destination.branch() {
+            Some(branch) => branch.earlier(&self.workspace, plan, held)?,
+            None => None,
+        };
         let checkout = match &self.workspace.files {
             Files::Commit { tree, .. } => Some(&**tree as &dyn Tree),
             Files::WorkingTree { .. } | Files::Disk { .. } | Files::Tree(_) => None,
@@ -317,19 +323,18 @@ impl<'a> Run<'a> {
         if let Some(builds) = &builds {
             plan.warnings.extend(request.builds.warnings(request.strict, builds));
         }
-        plan.warnings.extend(destination.warning(workspace)?);
+        if let Some(branch) = destination.branch() {
+            plan.warnings.extend(branch.warning(workspace.lock.as_deref())?);
+        }
         Warning::judge(&mut plan.warnings, &workspace.config, request.strict);
         plan.warnings.sort();
         let before = self.before(&plan);
         let delivered = match self.withheld(&plan, builds.as_ref()) {
             Some(status) => Err(status),
-            None => Ok(destination.deliver(&Delivery {
-                workspace,
-                plan: &plan,
-                builds: builds.as_ref(),
-                before: &before,
-                histories: &|moves| self.fetcher.histories(moves),
-            })?),
+            None => {
+                let histories = |moves: &[_]| self.fetcher.histories(moves);
+                Ok(destination.deliver(workspace, &plan, builds.as_ref(), &before, &histories)?)
+            }
         };
         let (status, commit, tree) = match delivered {
             Err(status) => (status, None, None),
@@ -343,14 +348,18 @@ impl<'a> Run<'a> {
             }
         };
         let branch = destination.branch().map(|branch| BranchOutcome {
-            name: branch.name().to_owned(),
-            pushed: branch.remote().filter(|_| commit.is_some()).map(str::to_owned),
+            name: branch.branch.name.clone(),
+            pushed: branch
+                .pushed
+                .as_ref()
+                .filter(|_| commit.is_some())
+                .map(|remote| Published::remote(remote).to_owned()),
             commit,
             tree,
-            source: branch.source().to_owned(),
-            worktree: branch.worktree(),
+            source: branch.source.commit.clone(),
+            worktree: branch.options.worktree.as_ref().map(|directory| directory.display().to_string()),
             deployed: match (&self.subject, &self.deployed) {
-                (Subject::InPlace(_), Some(deployed)) => deployed.count_from(branch.name()),
+                (Subject::InPlace { .. }, Some(deployed)) => deployed.count_from(&branch.branch.name),
                 _ => None,
             },
         });
@@ -375,17 +384,14 @@ impl<'a> Run<'a> {
         if let Some(lock) = &self.held.lock {
             return (**lock).clone();
         }
-        match &plan.writes {
-            // A new branch of a source in which everything is local already brings nothing in: its lock only says that
-            // the commit message holds the record.
-            Writes::InPlace { changes, .. }
-                if self.destination.branch().is_some_and(OnBranch::is_new)
-                    && changes.iter().all(|change| [LOCK_NAME, HYDRATOR_METADATA].contains(&change.path.as_str())) =>
-            {
-                plan.lock.clone()
-            }
-            Writes::InPlace { .. } | Writes::Copy { .. } => Lock::default(),
+        // A new branch of a source in which everything is local already brings nothing in: its lock only says that the
+        // commit message holds the record.
+        let is_new = self.destination.branch().is_some_and(|branch| branch.tip.is_none());
+        let is_ours = |path: &String| [LOCK_NAME, HYDRATOR_METADATA].contains(&path.as_str());
+        if is_new && plan.new_dir.is_none() && plan.changes.keys().all(is_ours) {
+            return plan.lock.clone();
         }
+        Lock::default()
     }
 }
 
@@ -438,10 +444,7 @@ fn fetcher(request: &Request, workspace: &Workspace, destination: &Destination, 
 
 /// Returns why a plan for the working tree is not written; none if it is.
 pub(super) fn withheld(plan: &Plan, dry_run: bool) -> Option<Status> {
-    let is_nothing = match &plan.writes {
-        Writes::InPlace { changes, .. } => changes.is_empty(),
-        Writes::Copy { .. } => false,
-    };
+    let is_nothing = plan.changes.is_empty();
     if plan.warnings.iter().any(Warning::fails) {
         Some(Status::Warned)
     } else if dry_run && is_nothing {
@@ -453,11 +456,7 @@ pub(super) fn withheld(plan: &Plan, dry_run: bool) -> Option<Status> {
 
 /// Returns the result of a plan on disk, without builds. `changes` are those of the lock.
 pub(super) fn outcome(status: Status, result: Localized, plan: Plan, changes: Vec<Change>) -> Outcome {
-    let mut graphs = vec![plan.before];
-    if let Writes::InPlace { after, .. } = plan.writes {
-        graphs.push(*after);
-    }
-    for mut graph in graphs {
+    for mut graph in [plan.before, plan.after] {
         // As after a check: the program ends next, and to free many small pieces takes a while.
         graph.sources.clear();
         std::mem::forget(graph);
@@ -491,29 +490,25 @@ impl Localized {
     /// Returns what a plan writes. `new_dir` is how messages name that of a copy; `targets` are the roots that were named,
     /// and `updated` is whether something was brought in again, of a repository where it stands.
     pub(super) fn of(plan: &Plan, new_dir: &str, targets: &[String], updated: bool) -> Localized {
-        match &plan.writes {
-            Writes::Copy { files, .. } => Localized::Copy(CopyOutcome {
+        let top = plan.new_dir.as_deref().unwrap_or_default();
+        let written = plan
+            .changes
+            .iter()
+            .filter_map(|(path, file)| Some((path::below(path, top)?.to_owned(), file.as_ref()?.bytes.len() as u64)));
+        if plan.new_dir.is_some() {
+            return Localized::Copy(CopyOutcome {
                 target: plan.lock.target.clone().unwrap_or_default(),
                 new_dir: new_dir.to_owned(),
-                files: files.iter().map(|(path, file)| (path.clone(), file.content.bytes().len() as u64)).collect(),
-            }),
-            Writes::InPlace { changes, stage, .. } => Localized::InPlace(InPlaceOutcome {
-                targets: targets.to_vec(),
-                updated,
-                written: changes
-                    .iter()
-                    .filter_map(|change| {
-                        let (bytes, _) = change.to.as_ref()?;
-                        Some((change.path.clone(), bytes.len() as u64))
-                    })
-                    .collect(),
-                removed: changes
-                    .iter()
-                    .filter(|change| change.to.is_none())
-                    .map(|change| change.path.clone())
-                    .collect(),
-                stage: stage.clone(),
-            }),
+                files: written.collect(),
+            });
         }
+        let removed = plan.changes.iter().filter(|(_, file)| file.is_none());
+        Localized::InPlace(InPlaceOutcome {
+            targets: targets.to_vec(),
+            updated,
+            written: written.collect(),
+            removed: removed.map(|(path, _)| path.clone()).collect(),
+            stage: plan.stage.clone(),
+        })
     }
 }

@@ -7,8 +7,8 @@ use super::{News, Status};
 use crate::destination::working;
 use crate::graph::Warning;
 use crate::message::failure::{self, Failure, Failures};
-use crate::plan::Change;
 use crate::plan::lock::{Relocked, Unresolved, relock, up_to_date, without_charts};
+use crate::plan::{Changes, File};
 use crate::record::{self, LOCK_NAME, Left, Lock, Remote};
 use crate::workspace::{Workspace, from_top};
 
@@ -70,7 +70,7 @@ pub(crate) fn lock(request: &Request) -> Result<Outcome, Failures> {
             relock(&workspace, &paths, &held, &mut fetcher)?
         }
     };
-    finish(&workspace, request.dry_run, Vec::new(), &before, relocked, Vec::new())
+    finish(&workspace, request.dry_run, Vec::new(), &before, relocked, Changes::new())
 }
 
 /// Writes a lock if it is another one.
@@ -80,11 +80,11 @@ pub(super) fn finish(
     warnings: Vec<Warning>,
     before: &Rc<Lock>,
     mut relocked: Relocked,
-    edits: Vec<Change>,
+    mut edits: Changes,
 ) -> Result<Outcome, Failures> {
     relocked.lock.written_after(before);
     let is_same = relocked.lock == **before && !workspace.is_in_conflict();
-    let edited = edits.iter().map(|edit| edit.path.clone()).collect();
+    let edited = edits.keys().cloned().collect();
     // A first lock that holds nothing tells nothing.
     let is_nothing =
         workspace.lock.is_none() && relocked.lock.remotes.is_empty() && !relocked.unresolved.failures.is_empty();
@@ -94,15 +94,13 @@ pub(super) fn finish(
         _ if is_refused => Status::Warned,
         (true, true) => Status::Unchanged,
         (true, false) => {
-            working::write(workspace, &[])?;
+            working::write(workspace, &Changes::new())?;
             Status::Unchanged
         }
         (false, true) => Status::DryRun,
         (false, false) => {
-            let change =
-                Change { path: LOCK_NAME.to_owned(), to: Some((relocked.lock.render()?.into_bytes().into(), false)) };
-            let changes: Vec<Change> = edits.into_iter().chain([change]).collect();
-            working::write(workspace, &changes)?;
+            edits.insert(LOCK_NAME.to_owned(), Some(File::plain(relocked.lock.render()?.into_bytes())));
+            working::write(workspace, &edits)?;
             Status::Written
         }
     };

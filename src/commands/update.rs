@@ -1,18 +1,18 @@
 //! `update`: what the lock holds, resolved again.
 
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::fetching::{self, Fetching};
 use super::localize::{self, Deployed, Localized, withheld};
 use super::{News, Status, lock};
-use crate::destination::{Delivery, Destination, message};
+use crate::destination::{Destination, message};
 use crate::fetch::{self, Course, Fetcher, Move, Tip};
 use crate::graph::{RemoteRef, Remotes as _, Warning};
 use crate::message::failure::{Failure, Failures, Location, short};
 use crate::message::finding::Rule;
+use crate::plan::in_place::{self, TurnedBack};
 use crate::plan::lock::{Relocked, relock};
-use crate::plan::{Change, Options, Plan, Writes, in_place, update};
+use crate::plan::{Changes, Options, Plan, update};
 use crate::record::{LOCK_NAME, Lock, Remote};
 use crate::tree::overlay::OverlayTree;
 use crate::workspace::Workspace;
@@ -49,10 +49,11 @@ pub(crate) fn update(request: &Request) -> Result<Outcome, Failures> {
         Failure::new("there is no lock at the top of this repository").hint("git kustomize-localize lock")
     })?;
     let mut selected = update::select(&before, &request.urls)?;
-    let tip = Tip { tree: workspace.tree.clone(), directory: String::new(), lock: before.clone(), has_licenses: false };
+    let on_disk = workspace.tree.clone();
+    let mut turned = in_place::turned_back(&workspace, &before)?;
     let edits = match &request.to {
-        Some(to) => Some(edit(&mut workspace, &before, &selected, &request.urls, to)?),
-        None => None,
+        Some(to) => edit(&mut workspace, &mut turned, &request.urls, to)?,
+        None => Changes::new(),
     };
     let mut kept = Vec::new();
     loop {
@@ -60,16 +61,21 @@ pub(crate) fn update(request: &Request) -> Result<Outcome, Failures> {
             workspace.repo(),
             fetch::Options { before: Some(before.clone()), ..request.fetch.options(&workspace.config) },
             vec![Rc::new(update::without(&before, &selected))],
-            Some(tip.clone()),
+            Some(Tip {
+                tree: on_disk.clone(),
+                directory: String::new(),
+                lock: Rc::new(update::without_files(&before, &selected)),
+                has_licenses: true,
+            }),
         )?;
-        if edits.is_none() && !update::stored(&before, &selected).is_empty() {
+        if request.to.is_none() && !update::stored(&before, &selected).is_empty() {
             // What is stored stays as it is where its upstream does not answer.
             let unanswered = unanswered(&mut fetcher, &selected);
             if leave_out(&mut selected, unanswered, &mut kept) {
                 continue;
             }
         }
-        let result = resolved(&workspace, &before, &selected, edits.as_ref(), &mut fetcher)?;
+        let result = resolved(&workspace, &before, &selected, &turned, request.to.is_some(), &mut fetcher)?;
         if request.urls.is_empty() {
             let changes = Lock::changes(&before, result.lock());
             let is_tag = |url: &str, reference: &str| fetcher.is_tag(url, reference);
@@ -78,7 +84,6 @@ pub(crate) fn update(request: &Request) -> Result<Outcome, Failures> {
                 continue;
             }
         }
-        let edits = edits.unwrap_or_default().changes;
         return finish(&workspace, request, &before, result, edits, kept, &fetcher);
     }
 }
@@ -88,22 +93,20 @@ fn resolved(
     workspace: &Workspace,
     before: &Lock,
     selected: &[Remote],
-    edits: Option<&Edits>,
+    turned: &TurnedBack,
+    is_edited: bool,
     fetcher: &mut Fetcher,
 ) -> Result<Resolved, Failures> {
-    let again = update::stored(before, selected);
-    if again.is_empty() {
+    if update::stored(before, selected).is_empty() {
         let relocked = relock(workspace, &[], before, fetcher)?;
-        return match edits {
-            Some(_) if !relocked.unresolved.failures.is_empty() => Err(Failures(relocked.unresolved.failures)),
-            _ => Ok(Resolved::Lock(Box::new(relocked))),
+        return if is_edited && !relocked.unresolved.failures.is_empty() {
+            Err(Failures(relocked.unresolved.failures))
+        } else {
+            Ok(Resolved::Lock(Box::new(relocked)))
         };
     }
-    let request = match edits {
-        Some(edits) => in_place::Request { targets: edits.roots.clone(), ..in_place::Request::default() },
-        None => in_place::Request { again, ..in_place::Request::default() },
-    };
-    let plan = in_place::plan(workspace, &request, &Options::default(), fetcher)?;
+    let request = in_place::Request { again: Some(turned.clone()), ..in_place::Request::default() };
+    let plan = in_place::plan(workspace, request, &Options::default(), fetcher, &mut |_| {})?;
     Ok(Resolved::Files(Box::new(plan)))
 }
 
@@ -124,34 +127,24 @@ impl Resolved {
     }
 }
 
-/// The references that were edited.
-#[derive(Default)]
-struct Edits {
-    changes: Vec<Change>,
-    /// The roots that name localized files of it.
-    roots: Vec<String>,
-}
-
 /// Writes another ref into the references to what is selected, in the tree of the workspace.
-fn edit(
-    workspace: &mut Workspace,
-    before: &Lock,
-    selected: &[Remote],
-    urls: &[String],
-    to: &str,
-) -> Result<Edits, Failures> {
-    let (tree, roots) = in_place::turned_back(workspace, before, &update::stored(before, selected))?;
-    workspace.tree = tree;
+fn edit(workspace: &mut Workspace, turned: &mut TurnedBack, urls: &[String], to: &str) -> Result<Changes, Failures> {
+    workspace.tree = turned.tree.clone();
     let names: Vec<update::Name> = urls.iter().map(|url| update::Name::of(url)).collect();
-    let changes = update::retargeted(workspace, &names, to)?;
-    let mut overlay = OverlayTree::new(workspace.tree.clone());
-    for change in &changes {
-        if let Some((bytes, executable)) = &change.to {
-            overlay.file(&change.path, bytes, *executable);
+    let mut changes = update::retargeted(workspace, &names, to)?;
+    let mut overlay = OverlayTree::new(turned.tree.clone());
+    for (path, file) in &changes {
+        if let Some(file) = file {
+            overlay.file(path, &file.bytes, file.executable);
         }
     }
-    workspace.tree = Rc::new(overlay);
-    Ok(Edits { changes, roots })
+    turned.tree = Rc::new(overlay);
+    workspace.tree = turned.tree.clone();
+    // What localized files are named by is written with them.
+    let edited: Vec<String> = changes.keys().cloned().collect();
+    changes.retain(|path, _| !turned.files.contains(path));
+    turned.files.extend(edited);
+    Ok(changes)
 }
 
 /// Takes entries out of those that are resolved again; returns whether there were any.
@@ -179,7 +172,7 @@ fn finish(
     request: &Request,
     before: &Rc<Lock>,
     result: Resolved,
-    edits: Vec<Change>,
+    mut edits: Changes,
     kept: Vec<Failure>,
     fetcher: &Fetcher,
 ) -> Result<Outcome, Failures> {
@@ -194,22 +187,14 @@ fn finish(
         Resolved::Files(mut plan) => {
             plan.warnings.extend(rewritten);
             Warning::judge(&mut plan.warnings, &workspace.config, request.strict);
-            if let Writes::InPlace { changes, .. } = &mut plan.writes {
-                let known: BTreeSet<String> = changes.iter().map(|change| change.path.clone()).collect();
-                changes.extend(edits.into_iter().filter(|edit| !known.contains(&edit.path)));
-            }
+            edits.append(&mut plan.changes);
+            plan.changes = edits;
             if let Some(deployed) = Deployed::of(workspace, &plan, None)? {
                 deployed.refuse_harm(&plan)?;
             }
             let status = match withheld(&plan, request.dry_run) {
                 Some(status) => status,
-                None => Status::of(&Destination::WorkingTree.deliver(&Delivery {
-                    workspace,
-                    plan: &plan,
-                    builds: None,
-                    before,
-                    histories: &|_| Vec::new(),
-                })?),
+                None => Status::of(&Destination::WorkingTree.deliver(workspace, &plan, None, before, &|_| Vec::new())?),
             };
             let changes = Lock::changes(before, &plan.lock);
             let result = Localized::of(&plan, "", &[], true);

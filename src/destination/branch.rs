@@ -10,7 +10,7 @@ use crate::record::history::{PREFIX, not_a_source};
 
 /// A branch that may be committed to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Branch {
+pub(crate) struct Branch {
     /// Its short name, as `localized/main`.
     pub name: String,
     /// Where the local branch is; none if there is none yet.

@@ -1,74 +1,81 @@
 //! What the record of a tip still proves of what is going to be committed on top.
 
 use std::collections::BTreeSet;
-use std::rc::Rc;
 
+use gix::ObjectId;
+
+use super::OnBranch;
 use crate::build::Earlier;
 use crate::config;
-use crate::git::LocalRepo;
 use crate::kustomization;
 use crate::message::failure::Result;
+use crate::plan::Plan;
+use crate::record::history::records::{self, Found};
+use crate::record::history::tip::TipState;
 use crate::record::history::trees::differences;
-use crate::record::{Digest, Lock, Verified};
+use crate::record::{Digest, Lock, Trailers, Verified};
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::{self, Listing, Resolved, Tree, path};
+use crate::workspace::{Files, Workspace};
 
-/// A record, and what it is about.
-pub(super) struct Recorded<'a> {
-    /// The source commit that it names.
-    pub(super) source: Option<&'a Digest>,
-    /// What it records about builds.
-    pub(super) verified: &'a Verified,
-    /// The tree that it describes; none where the tip no longer holds it.
-    pub(super) tree: Option<gix::ObjectId>,
-    /// The lock of that tree.
-    pub(super) lock: Option<&'a Lock>,
-}
+impl OnBranch {
+    /// Returns what the record of the tip still proves about builds. `held` is the lock of what it describes.
+    pub(crate) fn earlier(&self, workspace: &Workspace, plan: &Plan, held: Option<&Lock>) -> Result<Option<Earlier>> {
+        let (Some(tip), Files::Commit { tree: source_tree, .. }) = (&self.tip, &workspace.files) else {
+            return Ok(None);
+        };
+        let Some((record, result)) = self.recorded(tip)? else {
+            return Ok(None);
+        };
+        let source = match &record.source {
+            // A shallow clone may not have it.
+            Some(source) if record.verified != Verified::NotBuilt => self.repo.commit(source.hex())?,
+            _ => None,
+        };
+        let Some(source) = source else { return Ok(None) };
+        let old = object_id(&source.tree)?;
+        // Nothing is written before it is proven.
+        let scratch = tree::objects::open(&self.repo.git_dir)?.with_object_memory();
+        let changed = |old, new| -> Result<BTreeSet<String>> {
+            Ok(differences(&scratch, old, new, &BTreeSet::new())?.into_iter().collect())
+        };
+        let source = changed(old, self.source_tree)?;
+        let is_link = |link: &String| path::and_above(link).any(|above| source.contains(above));
+        // Then other roots may be starting points, or anything may lead elsewhere.
+        if source.contains(config::FILE_NAME) || source_tree.followed().iter().any(is_link) {
+            return Ok(None);
+        }
+        let Some(named) = directories_named(&ObjectTree::of_here(self.repo.clone(), old)?, &source)? else {
+            return Ok(None);
+        };
+        Ok(Some(Earlier {
+            verified: record.verified,
+            result: changed(result, self.write(&scratch, plan)?.directory)?,
+            remotes: held.map(Lock::remote_trailers).into_iter().flatten().collect(),
+            source,
+            named,
+        }))
+    }
 
-/// Returns what a record still proves; none where nothing. `links` are those that
-/// were followed in the source, `result` writes the tree that is compared with that of the record.
-pub(super) fn earlier(
-    here: &Rc<LocalRepo>,
-    recorded: Recorded<'_>,
-    source_tree: gix::ObjectId,
-    links: &BTreeSet<String>,
-    result: &dyn Fn(&gix::Repository) -> Result<gix::ObjectId>,
-) -> Result<Option<Earlier>> {
-    if *recorded.verified == Verified::NotBuilt {
-        return Ok(None);
+    /// Returns the record of what is localized, and the tree that it describes, if the tip still holds that.
+    fn recorded(&self, tip: &TipState) -> Result<Option<(Trailers, ObjectId)>> {
+        let Some(into) = &self.into else {
+            return Ok(tip.is_told.then(|| (tip.made.clone(), tip.tree)));
+        };
+        let is_it = |record: &Trailers| record.target.into.as_ref() == Some(into);
+        let record = if is_it(&tip.made) {
+            tip.made.clone()
+        } else {
+            // The newest commit is about another NEW_DIR.
+            match records::newest(&self.repository, &tip.commit, &[], is_it)? {
+                Found::Record(record) => record.trailers,
+                _ => return Ok(None),
+            }
+        };
+        let there = tip.new_dirs.get(into).map(|new_dir| new_dir.tree);
+        let there = there.filter(|tree| record.tree == Digest::GitTree(tree.to_string()));
+        Ok(there.map(|tree| (record, tree)))
     }
-    let source = match recorded.source {
-        // A shallow clone may not have it.
-        Some(source) => here.commit(source.hex())?,
-        None => None,
-    };
-    let (Some(source), Some(tree)) = (source, recorded.tree) else {
-        return Ok(None);
-    };
-    let old = object_id(&source.tree)?;
-    // Nothing is written before it is proven.
-    let scratch = tree::objects::open(&here.git_dir)?.with_object_memory();
-    let changed = |old, new| -> Result<BTreeSet<String>> {
-        let paths = differences(&scratch, old, new, &BTreeSet::new())?;
-        Ok(paths.into_iter().collect())
-    };
-    let source = changed(old, source_tree)?;
-    let is_link = |link: &String| path::and_above(link).any(|above| source.contains(above));
-    // Then other roots may be starting points, or anything may lead elsewhere.
-    if source.contains(config::FILE_NAME) || links.iter().any(is_link) {
-        return Ok(None);
-    }
-    let Some(named) = directories_named(&ObjectTree::of_here(here.clone(), old)?, &source)? else {
-        return Ok(None);
-    };
-    let remotes = recorded.lock.map(Lock::remote_trailers);
-    Ok(Some(Earlier {
-        verified: recorded.verified.clone(),
-        result: changed(tree, result(&scratch)?)?,
-        remotes: remotes.into_iter().flatten().collect(),
-        source,
-        named,
-    }))
 }
 
 /// Returns the directories that the kustomizations named which have changed since; none where one cannot be read.

@@ -1,6 +1,6 @@
 //! Whether a localized branch was merged into its source.
 
-use crate::git::LocalRepo;
+use super::OnBranch;
 use crate::graph::Warning;
 use crate::message::failure::{Failure, Location, Result, short};
 use crate::message::finding::Rule;
@@ -8,39 +8,40 @@ use crate::record::history::records::{self, Found};
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::objects::object_id;
 
-/// Warns when the source got its localized files from a localized branch: its URLs were probably removed by accident.
-/// Files that were localized in the working tree were committed on purpose.
-pub(super) fn warning(
-    here: &LocalRepo,
-    repository: &gix::Repository,
-    source: &str,
-    lock: Option<&Lock>,
-) -> Result<Option<Warning>> {
-    // Only what we commit says that its message holds the record, too.
-    if lock.is_none_or(|lock| lock.files.is_empty() || !lock.trailers) {
-        return Ok(None);
+impl OnBranch {
+    /// Warns when the source got its localized files from a localized branch: its URLs were probably removed by accident.
+    /// Files that were localized in the working tree were committed on purpose.
+    pub(crate) fn warning(&self, lock: Option<&Lock>) -> Result<Option<Warning>> {
+        // Only what we commit says that its message holds the record, too.
+        if self.into.is_some() || lock.is_none_or(|lock| lock.files.is_empty() || !lock.trailers) {
+            return Ok(None);
+        }
+        let source = &self.source.commit;
+        let locks = [LOCK_NAME.to_owned()];
+        let found = records::newest(&self.repository, source, &locks, |record| record.target.in_place)?;
+        let commit = match found {
+            Found::Record(record) => Some(record.commit),
+            // A squash, which holds all of the branch.
+            _ => self.repo.last_change(source, LOCK_NAME)?,
+        };
+        commit.map(|commit| merged(&self.repository, &commit)).transpose()
     }
-    let locks = [LOCK_NAME.to_owned()];
-    let commit = match records::newest(repository, source, &locks, |record| record.target.in_place)? {
-        Found::Record(record) => record.commit,
-        // A squash, which holds all of the branch.
-        _ => match here.last_change(source, LOCK_NAME)? {
-            Some(commit) => commit,
-            None => return Ok(None),
-        },
-    };
+}
+
+/// Returns what to say of the commit that brought the localized files.
+fn merged(repository: &gix::Repository, commit: &str) -> Result<Warning> {
     // Against its source: that is what localizing has changed.
-    let mainline = match parents(repository, &commit)? {
+    let mainline = match parents(repository, commit)? {
         0 | 1 => "",
         _ => "-m 2 ",
     };
-    let short = short(&commit);
+    let short = short(commit);
     let location = Location { file: LOCK_NAME.to_owned(), ..Location::default() };
     let message = format!(
         "the localized branch was merged into its source, which has local paths now where it had URLs; \
          to take that back: git revert --no-edit {mainline}{short}"
     );
-    Ok(Some(Warning::new(Rule::MergedBack, location, message)))
+    Ok(Warning::new(Rule::MergedBack, location, message))
 }
 
 /// Returns how many parents a commit names, those included that a shallow clone lacks.

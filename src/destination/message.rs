@@ -11,121 +11,83 @@ const MOST_LINES: usize = 50;
 /// How many characters of an upstream commit's subject are shown.
 const MOST_CHARACTERS: usize = 72;
 
-/// What a message describes.
-pub(super) struct News<'a> {
-    /// Its first line.
-    pub(super) subject: &'a str,
-    /// The lock of the tip.
-    pub(super) before: &'a Lock,
-    /// The lock of the commit.
-    pub(super) after: &'a Lock,
-    /// The kustomizations of the user that are different.
-    pub(super) kustomizations: &'a [String],
-    /// The paths whose edits by hand go away.
-    pub(super) discarded: &'a [String],
-}
-
-/// Writes the message of a commit. `histories` says what lies between the commits of each move, where it can.
-pub(super) fn text(news: &News<'_>, histories: impl FnOnce(&[Move]) -> Vec<Option<History>>) -> String {
-    let changes = Lock::changes(news.before, news.after);
-    let pairs = pairs(news.before, news.after);
+/// Writes the message of a commit that takes one lock to another. `histories` says what lies between the commits of each
+/// move, where it can.
+pub(super) fn text(
+    subject: &str,
+    before: &Lock,
+    after: &Lock,
+    histories: impl FnOnce(&[Move]) -> Vec<Option<History>>,
+) -> String {
+    let pairs = pairs(before, after);
     // One that got another ref is listed as a move only.
     let told: BTreeSet<String> = pairs.iter().flat_map(|(old, new)| [label(old), label(new)]).collect();
-    let is_told = |label: &String| told.contains(label);
     let moves: Vec<Move> = pairs.iter().map(|(old, new)| between(old, new)).collect();
     let histories = histories(&moves);
     let mut moved: Vec<String> =
         pairs.iter().zip(histories).map(|((old, new), history)| told_move(old, new, history.as_ref())).collect();
-    moved.extend(changes.iter().filter_map(|change| match change {
-        Change::Moved { label, old, new } if !matches!(new, Digest::GitCommit(_)) => {
-            Some(format!("{label} from {} to {}", short(old.hex()), short(new.hex())))
-        }
-        _ => None,
-    }));
-    let added = changes.iter().filter_map(|change| match change {
-        Change::Added { label, digest } if !is_told(label) => Some(format!("{label} at {}", short(digest.hex()))),
-        _ => None,
-    });
-    let removed = changes.iter().filter_map(|change| match change {
-        Change::Removed { label, .. } if !is_told(label) => Some(label.clone()),
-        _ => None,
-    });
-    let all = news.kustomizations;
-    let mut kustomizations: Vec<String> = all.iter().take(MOST_LINES).map(|one| shown(one)).collect();
-    if all.len() > MOST_LINES {
-        kustomizations.push(format!("and {} more", all.len() - MOST_LINES));
-    }
-    let mut text = format!("{}\n", news.subject);
-    for (title, lines) in [
-        ("Moved", moved),
-        ("Brought in", added.collect()),
-        ("No longer referenced", removed.collect()),
-        ("Kustomizations", kustomizations),
-        ("Edits by hand that are discarded", news.discarded.iter().map(|place| shown(place)).collect()),
-    ] {
-        if !lines.is_empty() {
-            text.push_str(&format!("\n{title}:\n\n"));
-            for line in lines {
-                text.push_str(&format!("- {line}\n"));
+    let (mut added, mut removed) = (Vec::new(), Vec::new());
+    for change in Lock::changes(before, after) {
+        match change {
+            Change::Moved { label, old, new } if !matches!(new, Digest::GitCommit(_)) => {
+                moved.push(format!("{label} from {} to {}", short(old.hex()), short(new.hex())));
             }
+            Change::Added { label, digest } if !told.contains(&label) => {
+                added.push(format!("{label} at {}", short(digest.hex())));
+            }
+            Change::Removed { label, .. } if !told.contains(&label) => removed.push(label),
+            _ => {}
         }
     }
-    text
+    let sections = [("Moved", moved), ("Brought in", added), ("No longer referenced", removed)];
+    let sections = sections.map(|(title, lines)| listing(title, &lines)).concat();
+    format!("{subject}\n{sections}")
+}
+
+/// Returns a part of a message that names paths.
+pub(super) fn section(title: &str, paths: &[String]) -> String {
+    let mut lines: Vec<String> = paths.iter().take(MOST_LINES).map(|one| shown(one)).collect();
+    if let more @ 1.. = paths.len().saturating_sub(MOST_LINES) {
+        lines.push(format!("and {more} more"));
+    }
+    listing(title, &lines)
+}
+
+fn listing(title: &str, lines: &[String]) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    let lines: String = lines.iter().map(|line| format!("- {line}\n")).collect();
+    format!("\n{title}:\n\n{lines}")
 }
 
 /// Returns the repositories that are at another commit than they were: under the same ref, or else where one ref of a
 /// repository was replaced by another one.
 pub(crate) fn pairs<'a>(before: &'a Lock, after: &'a Lock) -> Vec<(&'a GitRemote, &'a GitRemote)> {
     let (old, new) = (repositories(before), repositories(after));
-    let is_same =
-        |one: &GitRemote, other: &GitRemote| one.reference == other.reference && is_same_repository(one, other);
-    let gone = only(&old, &new, is_same);
-    let fresh = only(&new, &old, is_same);
-    let replaced = |old: &GitRemote| {
-        let one = sole(&fresh, |new| is_same_repository(old, new))?;
-        sole(&gone, |other| is_same_repository(one, other)).map(|_| one)
+    let is_of = |one: &GitRemote, other: &GitRemote| one.url == other.url && one.submodules == other.submodules;
+    let is_same = |one: &GitRemote, other: &GitRemote| one.reference == other.reference && is_of(one, other);
+    // What is of the same repository in one lock only, if nothing else is.
+    let sole = |these: &[&'a GitRemote], those: &[&'a GitRemote], of: &GitRemote| {
+        let mut only =
+            these.iter().filter(|one| is_of(one, of) && !those.iter().any(|other| is_same(one, other))).copied();
+        only.next().filter(|_| only.next().is_none())
     };
     old.iter()
-        .filter_map(|old| {
-            let kept = new.iter().copied().find(|new| is_same(old, new));
-            let new = match kept {
+        .filter_map(|one| {
+            let new = match new.iter().copied().find(|new| is_same(one, new)) {
                 Some(new) => new,
-                None => replaced(old)?,
+                None => sole(&old, &new, one).and(sole(&new, &old, one))?,
             };
-            (old.commit != new.commit || old.reference != new.reference).then_some((*old, new))
+            (one.commit != new.commit || one.reference != new.reference).then_some((*one, new))
         })
         .collect()
 }
 
 fn repositories(lock: &Lock) -> Vec<&GitRemote> {
     let remotes = lock.remotes.iter();
-    remotes
-        .filter_map(|remote| match remote {
-            Remote::Git(git) => Some(git),
-            _ => None,
-        })
-        .collect()
-}
-
-fn is_same_repository(one: &GitRemote, other: &GitRemote) -> bool {
-    one.url == other.url && one.submodules == other.submodules
-}
-
-/// Returns what is in `these` and has its like not in `those`.
-fn only<'a>(
-    these: &[&'a GitRemote],
-    those: &[&GitRemote],
-    is_same: impl Fn(&GitRemote, &GitRemote) -> bool,
-) -> Vec<&'a GitRemote> {
-    let has_none = |one: &&&GitRemote| !those.iter().any(|other| is_same(one, other));
-    these.iter().filter(has_none).copied().collect()
-}
-
-/// Returns what fits, if nothing else does.
-fn sole<'a>(among: &[&'a GitRemote], fits: impl Fn(&GitRemote) -> bool) -> Option<&'a GitRemote> {
-    let mut fitting = among.iter().copied().filter(|one| fits(one));
-    let found = fitting.next()?;
-    fitting.next().is_none().then_some(found)
+    let git = remotes.filter_map(|remote| if let Remote::Git(git) = remote { Some(git) } else { None });
+    git.collect()
 }
 
 pub(crate) fn between(old: &GitRemote, new: &GitRemote) -> Move {
@@ -222,14 +184,8 @@ mod tests {
             let entries: String = refs.iter().map(entry).collect();
             Lock::parse(format!("version: 1\nremotes:\n{entries}").as_bytes(), "x").unwrap()
         };
-        let news = News {
-            subject: "Localize main",
-            before: &lock(&[("v1", 'a')]),
-            after: &lock(&[("v2", 'd'), ("v3", 'e')]),
-            kustomizations: &[],
-            discarded: &[],
-        };
-        let text = text(&news, |moves| vec![None; moves.len()]);
+        let (before, after) = (lock(&[("v1", 'a')]), lock(&[("v2", 'd'), ("v3", 'e')]));
+        let text = text("Localize main", &before, &after, |moves| vec![None; moves.len()]);
         assert!(!text.contains("Moved"), "{text}");
         for part in ["?ref=v2 at dddd", "?ref=v3 at eeee", "No longer referenced:\n\n- "] {
             assert!(text.contains(part), "no {part:?} in\n{text}");

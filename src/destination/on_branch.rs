@@ -1,30 +1,25 @@
 //! One commit on a branch: of a copy, or of the repository localized where it stands.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use gix::ObjectId;
 
 use super::branch::{self, Branch};
-use super::commit::{self, Entry};
-use super::earlier::{self, Recorded};
-use super::message::{self, News};
 use super::objects::{self, Written};
 use super::worktree::Linked;
-use super::{Held, merged};
-use crate::build::{BuildCheck, Earlier};
+use super::{Held, message};
+use crate::build::BuildCheck;
 use crate::config::{Config, FILE_NAME};
 use crate::fetch::{History, Move, Published, Tip};
 use crate::git::{CommitId, LocalRepo, Status};
-use crate::graph::Warning;
 use crate::message::failure::{Failure, Result, listed, short, stage};
-use crate::plan::{Plan, Writes};
+use crate::plan::Plan;
 use crate::record::history;
-use crate::record::history::records::{self, Found};
 use crate::record::history::tip::{self, TipState};
 use crate::record::history::trees::differences;
-use crate::record::{Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, stored};
+use crate::record::{Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, render_message, stored};
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::{self, Listing, Tree, path};
 use crate::workspace::{Files, Workspace};
@@ -101,21 +96,21 @@ pub(crate) struct BranchOptions {
 
 /// A branch to commit to, with what it holds.
 pub(crate) struct OnBranch {
-    repo: Rc<LocalRepo>,
-    repository: gix::Repository,
-    source: CommitId,
-    source_tree: ObjectId,
+    pub(super) repo: Rc<LocalRepo>,
+    pub(super) repository: gix::Repository,
+    pub(crate) source: CommitId,
+    pub(super) source_tree: ObjectId,
     /// The full name of the ref that named the source.
     source_name: Option<String>,
-    branch: Branch,
+    pub(crate) branch: Branch,
     worktree: Option<Linked>,
     /// None for a new branch: one that holds nothing that is not in the source.
-    tip: Option<TipState>,
+    pub(crate) tip: Option<TipState>,
     /// The path of NEW_DIR from the top; none for the repository where it stands.
-    into: Option<String>,
+    pub(super) into: Option<String>,
     /// Where it is pushed to.
-    pushed: Option<Published>,
-    options: BranchOptions,
+    pub(crate) pushed: Option<Published>,
+    pub(crate) options: BranchOptions,
 }
 
 /// The result of committing.
@@ -237,32 +232,6 @@ impl OnBranch {
         }
     }
 
-    /// Returns its short name.
-    pub(crate) fn name(&self) -> &str {
-        &self.branch.name
-    }
-
-    /// Returns whether it holds nothing yet that is not in the source.
-    pub(crate) fn is_new(&self) -> bool {
-        self.tip.is_none()
-    }
-
-    /// Returns the directory where it is checked out as well, as it was named.
-    pub(crate) fn worktree(&self) -> Option<String> {
-        let directory = self.options.worktree.as_ref();
-        directory.map(|directory| directory.display().to_string())
-    }
-
-    /// Returns the remote that it is pushed to.
-    pub(crate) fn remote(&self) -> Option<&str> {
-        self.pushed.as_ref().map(Published::remote)
-    }
-
-    /// Returns the source commit.
-    pub(crate) fn source(&self) -> &str {
-        &self.source.commit
-    }
-
     /// Returns the path of NEW_DIR; empty for the repository where it stands.
     pub(super) fn place(&self) -> &str {
         self.into.as_deref().unwrap_or_default()
@@ -333,13 +302,13 @@ impl OnBranch {
     }
 
     /// Begins to look whether files in use look different on disk or in the index.
-    pub(super) fn begin_status(&self, workspace: &Workspace, used: &BTreeSet<String>) -> Option<Status> {
+    pub(crate) fn begin_status(&self, workspace: &Workspace, used: &BTreeSet<String>) -> Option<Status> {
         let (tree, _) = seen(workspace)?;
         Some(self.repo.begin_status(in_use(tree, used)))
     }
 
     /// Refuses to take from the source commit what looks different on disk or in the index.
-    pub(super) fn refuse_changed(&self, workspace: &Workspace, plan: &Plan, begun: Option<Status>) -> Result<()> {
+    pub(crate) fn refuse_changed(&self, workspace: &Workspace, plan: &Plan, begun: Option<Status>) -> Result<()> {
         let Some((tree, _)) = seen(workspace) else {
             return Ok(());
         };
@@ -353,68 +322,15 @@ impl OnBranch {
         }
     }
 
-    /// Returns what the record of the tip still proves about builds.
-    pub(super) fn earlier(&self, workspace: &Workspace, plan: &Plan, held: Option<&Lock>) -> Result<Option<Earlier>> {
-        let (Some(tip), Files::Commit { tree, .. }) = (&self.tip, &workspace.files) else {
-            return Ok(None);
-        };
-        let found;
-        let made = tip.made.target.into.as_ref();
-        let (record, tree_there) = match &self.into {
-            // Where the tip was edited by hand, its record says nothing about it.
-            None => (&tip.made, Some(tip.tree).filter(|_| tip.is_told)),
-            Some(into) => {
-                let record = if made == Some(into) {
-                    &tip.made
-                } else {
-                    // The newest commit is about another NEW_DIR.
-                    let is_it = |record: &Trailers| record.target.into.as_ref() == Some(into);
-                    match records::newest(&self.repository, &tip.commit, &[], is_it)? {
-                        Found::Record(record) => {
-                            found = record.trailers;
-                            &found
-                        }
-                        _ => return Ok(None),
-                    }
-                };
-                let is_told = |tree: &ObjectId| record.tree == Digest::GitTree(tree.to_string());
-                let there = tip.new_dirs.get(into).map(|new_dir| new_dir.tree);
-                (record, there.filter(is_told))
-            }
-        };
-        let recorded =
-            Recorded { source: record.source.as_ref(), verified: &record.verified, tree: tree_there, lock: held };
-        let result = |scratch: &gix::Repository| Ok(self.write(scratch, plan)?.directory);
-        let links = tree.followed();
-        earlier::earlier(&self.repo, recorded, self.source_tree, &links, &result)
-    }
-
-    /// Returns what should be known about the source.
-    pub(super) fn warning(&self, workspace: &Workspace) -> Result<Option<Warning>> {
-        if self.into.is_some() {
-            return Ok(None);
-        }
-        merged::warning(&self.repo, &self.repository, &self.source.commit, workspace.lock.as_deref())
-    }
-
     /// Writes the trees of the result into a repository. The other NEW_DIRs of the tip do not change.
-    fn write(&self, repository: &gix::Repository, plan: &Plan) -> Result<Written> {
-        match &plan.writes {
-            Writes::Copy { into, files } => {
-                let tip = self.tip.as_ref();
-                let others = tip.map_or_else(BTreeMap::new, |tip| tip.others(into));
-                objects::write(repository, self.source_tree, &others, into, files)
-            }
-            Writes::InPlace { changes, .. } => {
-                let tree = objects::write_changes(repository, self.source_tree, changes)?;
-                Ok(Written { tree, directory: tree })
-            }
-        }
+    pub(super) fn write(&self, repository: &gix::Repository, plan: &Plan) -> Result<Written> {
+        let others = self.tip.iter().zip(&plan.new_dir).flat_map(|(tip, into)| tip.others(into));
+        objects::write(repository, self.source_tree, others, plan)
     }
 
     /// Commits the result, unless the tip holds exactly that, and pushes it where that was asked for. `before` is the lock
-    /// that its message compares with, `histories` says what lies between the commits of each move. None where the remote
-    /// has moved meanwhile: nothing has changed then.
+    /// that its message compares with, `histories` says what lies between the commits of each move. With `--push` the remote
+    /// gets it first, so that nothing has changed here where that fails. None where the remote has moved meanwhile.
     pub(super) fn commit(
         &self,
         plan: &Plan,
@@ -423,35 +339,78 @@ impl OnBranch {
         histories: &dyn Fn(&[Move]) -> Vec<Option<History>>,
     ) -> Result<Option<Committed>> {
         let written = self.write(&self.repository, plan)?;
-        let target = plan.lock.target.clone();
-        let entry = Entry {
-            source: &self.source,
-            tip: self.tip.as_ref(),
-            tree: written.tree,
-            text: Box::new(|| self.text(plan, &written, before, histories)),
-            trailers: Trailers {
-                target: TargetTrailer {
-                    in_place: target.is_none(),
-                    target: target.unwrap_or_else(|| ".".to_owned()),
-                    scope: plan.lock.scope.clone(),
-                    into: self.into.clone(),
-                },
-                source: Some(Digest::GitCommit(self.source.commit.clone())),
-                remotes: plan.lock.remote_trailers(),
-                tree: Digest::GitTree(written.directory.to_string()),
-                verified: builds.map(BuildCheck::verified).unwrap_or_default(),
-                tool: commit::tool(),
-            },
+        let tree = written.directory.to_string();
+        let push = |commit: &str| self.pushed.as_ref().map_or(Ok(true), |pushed| pushed.push(commit));
+        let source = self.source.commit.clone();
+        let parents = match &self.tip {
+            None => vec![source],
+            Some(tip) if self.contains_source(tip)? => {
+                if tip.is_told && tip.tree == written.tree {
+                    let commit = tip.commit.clone();
+                    if !push(&commit)? {
+                        return Ok(None);
+                    }
+                    // So that what comes next, as a push, finds the branch whether or not there was news.
+                    self.move_to(&commit, "kustomize-localize: reset to the remote branch")?;
+                    return Ok(Some(Committed { commit, tree, is_new: false }));
+                }
+                vec![tip.commit.clone()]
+            }
+            Some(tip) => vec![tip.commit.clone(), source],
         };
-        let committed = commit::commit(
-            &self.options.message,
-            &self.repo,
-            &self.branch,
-            self.worktree.as_ref(),
-            self.pushed.as_ref(),
-            entry,
-        )?;
-        Ok(committed.map(|(commit, is_new)| Committed { commit, tree: written.directory.to_string(), is_new }))
+        let text = match self.options.message.as_slice() {
+            [] => self.text(plan, &written, before, histories)?,
+            paragraphs => paragraphs.join("\n\n"),
+        };
+        let target = plan.lock.target.clone();
+        let trailers = Trailers {
+            target: TargetTrailer {
+                in_place: target.is_none(),
+                target: target.unwrap_or_else(|| ".".to_owned()),
+                scope: plan.lock.scope.clone(),
+                into: self.into.clone(),
+            },
+            source: Some(Digest::GitCommit(self.source.commit.clone())),
+            remotes: plan.lock.remote_trailers(),
+            tree: Digest::GitTree(tree.clone()),
+            verified: builds.map(BuildCheck::verified).unwrap_or_default(),
+            tool: concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")).to_owned(),
+        };
+        let message = render_message(&text, &trailers)?;
+        let commit = self.repo.commit_tree(&written.tree.to_string(), &parents, &message)?;
+        if !push(&commit)? {
+            return Ok(None);
+        }
+        self.move_to(&commit, &format!("kustomize-localize: {}", message.lines().next().unwrap_or_default()))?;
+        Ok(Some(Committed { commit, tree, is_new: true }))
+    }
+
+    /// Returns whether a tip contains its source. In a shallow clone the commits do not show that: the record does.
+    fn contains_source(&self, tip: &TipState) -> Result<bool> {
+        let source = &self.source.commit;
+        let is_recorded = || tip.made.source.as_ref().is_some_and(|recorded| recorded.hex() == source);
+        Ok(self.repo.is_ancestor(source, &tip.commit)? || (is_recorded() && self.repo.is_shallow()?))
+    }
+
+    /// Moves the branch to a commit, unless it is there, and lets its worktree follow.
+    fn move_to(&self, commit: &str, reason: &str) -> Result<()> {
+        let (here, branch) = (&self.repo, &self.branch);
+        let name = branch.full_name();
+        let is_there = branch.local.as_deref() == Some(commit);
+        if is_there && self.worktree.is_none() {
+            return Ok(());
+        }
+        // Another run may have it checked out somewhere by now.
+        let _alone = here.alone()?;
+        let worktree = self.worktree.as_ref().map(|worktree| worktree.again(here, &name)).transpose()?;
+        branch::refuse_checked_out(here, &branch.name, worktree.as_ref())?;
+        if let Some(worktree) = &worktree {
+            worktree.refuse_in_the_way(here, commit)?;
+        }
+        if !is_there {
+            here.update_ref(&name, commit, branch.local.as_deref(), reason)?;
+        }
+        worktree.map_or(Ok(()), |worktree| worktree.follow(here, &name, commit))
     }
 
     fn text(
@@ -473,14 +432,10 @@ impl OnBranch {
             Some(_) => Vec::new(),
             None => self.changed_kustomizations(written.tree)?,
         };
-        let news = News {
-            subject: &subject,
-            before,
-            after: &plan.lock,
-            kustomizations: &kustomizations,
-            discarded: &self.discarded(),
-        };
-        Ok(message::text(&news, histories))
+        let text = message::text(&subject, before, &plan.lock, histories);
+        let kustomizations = message::section("Kustomizations", &kustomizations);
+        let discarded = message::section("Edits by hand that are discarded", &self.discarded());
+        Ok(format!("{text}{kustomizations}{discarded}"))
     }
 
     /// Returns the kustomizations of the user that are different since the tip, or else since the source.

@@ -112,7 +112,7 @@ impl Survey<'_> {
     }
 
     fn licenses(&mut self, directory: &str) {
-        for above in path::and_above(directory).chain([""]) {
+        for above in [directory, ""] {
             if self.licensed.insert(above.to_owned()) {
                 for place in license::paths(self.tree, above).unwrap_or_default() {
                     self.tree.want(&place);

@@ -14,7 +14,7 @@ use crate::kustomization::{self, Edit, GeneratorKey};
 use crate::message::failure::{Failure, Result};
 use crate::record::{Lock, StoredFile, sha256_hex};
 use crate::reference::localized_path::LOCALIZED_FILES;
-use crate::tree::{Entry, SharedTree, Tree, license, path};
+use crate::tree::{self, Entry, Resolved, SharedTree, Tree, license, path};
 
 /// A NEW_DIR of the tip and its lock.
 #[derive(Clone)]
@@ -181,10 +181,16 @@ impl Tree for TipTree {
     }
 
     fn read(&self, path: &str) -> Result<Vec<u8>> {
-        let stored = self.files.get(path).and_then(|file| restored(self.tip.read(file).ok()?, file));
-        match stored {
-            Some(bytes) => Ok(bytes),
-            None => self.fetched()?.read(path),
+        let Some(file) = self.files.get(path) else {
+            return self.fetched()?.read(path);
+        };
+        if let Some(bytes) = self.tip.read(file).ok().and_then(|bytes| restored(bytes, file)) {
+            return Ok(bytes);
+        }
+        // A licence may be a link, and is what that leads to.
+        match tree::resolve(&**self.fetched()?, path)? {
+            Resolved::File { path, .. } => self.fetched()?.read(&path),
+            _ => self.fetched()?.read(path),
         }
     }
 

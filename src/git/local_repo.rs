@@ -430,14 +430,6 @@ impl LocalRepo {
         }
     }
 
-    /// Refuses to go on where [`update_ref`](Self::update_ref) would.
-    pub fn refuse_moved(&self, name: &str, new: &str, old: Option<&str>) -> Result<()> {
-        match self.at(name)?.as_deref() {
-            at if at == old || at == Some(new) => Ok(()),
-            _ => Err(moved_meanwhile(name)),
-        }
-    }
-
     /// Returns where a ref is.
     fn at(&self, name: &str) -> Result<Option<String>> {
         Ok(self.refs(&[name])?.remove(name).map(|found| found.id))

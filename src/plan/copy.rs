@@ -1,11 +1,15 @@
 //! A copy of one target with everything it references.
 
-use std::collections::BTreeMap;
+use std::rc::Rc;
 
-use super::{Affected, Content, Options, Original, Plan, ResultFile, Rules, Writes, localize};
-use crate::graph::{self, Absence, Remotes, Start};
+use super::files::{File, Localized};
+use super::result::{Rules, localize};
+use super::{Affected, Options, Original, Plan, left, proof};
+use crate::config::Config;
+use crate::graph::{self, Absence, Explored, Graph, Remotes, Source, Start};
 use crate::message::failure::{Failure, Failures, Result};
-use crate::record::{LOCK_NAME, Lock};
+use crate::record::{LOCK_NAME, LoadRestrictor, Lock};
+use crate::tree::memory::MemoryTree;
 use crate::tree::path;
 use crate::workspace::Workspace;
 
@@ -32,15 +36,9 @@ pub(crate) fn plan(
 ) -> Result<Plan, Failures> {
     let base = workspace.top.as_deref().unwrap_or(&workspace.prefix);
     let config = &workspace.config;
-    let leave_missing = |path: &str| {
-        let path = path::below(path, base);
-        path.is_some_and(|path| config.may_be_missing(path))
-    };
+    let leave_missing = |path: &str| path::below(path, base).is_some_and(|path| config.may_be_missing(path));
     let absences = workspace.absences();
-    let absence = |path: &str| match &absences {
-        Some(absences) => absences.of(path),
-        None => Absence::Nowhere,
-    };
+    let absence = |path: &str| absences.as_ref().map_or(Absence::Nowhere, |absences| absences.of(path));
     let walking = graph::Options {
         load_restrictor: config.load_restrictor,
         leave: Some(config),
@@ -54,63 +52,77 @@ pub(crate) fn plan(
         owned: &|path| workspace.owns(path),
         trusted: &|path| config.trusts(path),
         licenses: !config.no_licenses,
-        leave: Some(config),
+        stays: None,
     };
-    let localized = localize(&graph, config.load_restrictor, &rules)?;
-    let files = localized.files.iter();
+    let (localized, after) = localized(&graph, config.load_restrictor, &rules, Some(config))?;
+    let brought = |path: &str| localized.files.get(path)?.1.remote.clone();
     let mut lock = Lock {
         target: Some(target.name.clone()),
         trailers: options.trailers,
         scope: target.scope,
+        left: left::left(&after.graph, Some(config), &brought),
         remotes: localized.remotes,
-        left: localized.left,
-        files: files.map(|(path, file)| file.record(path)).collect(),
+        files: localized.files.values().map(|(_, entry)| entry.clone()).collect(),
         ..Lock::default()
     };
     lock.sort();
+    if localized.files.contains_key(LOCK_NAME) {
+        return Err(Failure::new(format!("the copy would hold a file `{LOCK_NAME}` of its own"))
+            .hint("give a scope above the target, so that the copy begins higher: `--scope DIR`")
+            .into());
+    }
+    let files = localized.files.into_iter().map(|(path, (file, _))| (path, file));
+    let files = files.chain([(LOCK_NAME.to_owned(), File::plain(lock.render()?.into_bytes()))]);
     let mut warnings = graph.warnings.clone();
     warnings.extend(localized.warnings);
-    let untrusted = localized.untrusted.iter();
-    warnings.extend(untrusted.map(|program| program.warning()));
     let affected = Affected {
         name: target.name,
         root: 0,
         original: match target.url {
             Some(url) => Original::Url(url),
-            None => {
-                let directory = graph.in_scope(0, &graph.roots[0].directory);
-                Original::Directory(directory.to_owned())
-            }
+            None => Original::Directory(graph.in_scope(0, &graph.roots[0].directory).to_owned()),
         },
         localized: localized.target,
     };
     Ok(Plan {
-        writes: Writes::Copy { into, files: with_lock(localized.files, &lock)? },
+        changes: files.map(|(path, file)| (path::join(&into, &path), Some(file))).collect(),
+        new_dir: Some(into),
+        stage: Vec::new(),
         lock,
         rewritten: localized.rewritten,
         warnings,
         trusted: localized.trusted,
-        used: localized.local_files,
+        used: graph.own_paths().filter(|_| graph.sources[0].repository.is_none()).map(str::to_owned).collect(),
         load_restrictor: config.load_restrictor,
         affected: vec![affected],
         before: graph,
+        after: after.graph,
     })
 }
 
-/// Returns the files of NEW_DIR with its lock.
-fn with_lock(mut files: BTreeMap<String, ResultFile>, lock: &Lock) -> Result<BTreeMap<String, ResultFile>> {
-    let text = lock.render()?;
-    let lock = ResultFile {
-        content: Content::Bytes(text.into_bytes().into()),
-        executable: false,
-        stripped: false,
-        remote: None,
-        source: None,
-        rewritten: BTreeMap::new(),
-    };
-    match files.insert(LOCK_NAME.to_owned(), lock) {
-        None => Ok(files),
-        Some(_) => Err(Failure::new(format!("the copy would hold a file `{LOCK_NAME}` of its own"))
-            .hint("give a scope above the target, so that the copy begins higher: `--scope DIR`")),
+/// Localizes a walked graph from its first root, and walks the result, with no network.
+pub(super) fn localized(
+    graph: &Graph,
+    load_restrictor: LoadRestrictor,
+    rules: &Rules<'_>,
+    leave: Option<&Config>,
+) -> Result<(Localized, Explored), Failures> {
+    let localized = localize(graph, &[0], rules)?;
+    let mut tree = MemoryTree::default();
+    for (place, (file, _)) in &localized.files {
+        tree.file(place, &file.bytes, file.executable);
     }
+    let source = Source { tree: Rc::new(tree), scope: String::new(), repository: None };
+    let leave_missing = |path: &str| localized.kept.contains(path);
+    let options = graph::Options {
+        load_restrictor,
+        leave_missing: Some(&leave_missing),
+        leave,
+        ignores_comments: graph.sources[0].repository.is_some(),
+        ..graph::Options::default()
+    };
+    let after = graph::explore(source, std::slice::from_ref(&localized.target), None, &options);
+    proof::assert_complete(&after, &localized)?;
+    proof::assert_whole(&Graph::default(), &after, &localized)?;
+    Ok((localized, after))
 }

@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::{Plan, Writes};
+use super::Plan;
 use crate::graph::{Graph, Origin, RootId, Target as Leads};
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, Failures, Location, Result};
@@ -19,22 +19,16 @@ pub(crate) fn refuse_harm(plan: &Plan, targets: &Targets, tree: &dyn Listing, to
     let written = written(plan, top);
     let mut failures = applications(targets, tree, &written)?;
     failures.extend(scanned(targets, tree, &written)?);
-    if let Writes::InPlace { after, .. } = &plan.writes {
-        failures.extend(left_out(targets, tree, &written, after)?);
+    if plan.new_dir.is_none() {
+        failures.extend(left_out(targets, tree, &written, &plan.after)?);
     }
     if failures.is_empty() { Ok(()) } else { Err(Failures(failures)) }
 }
 
 /// Returns the files of the repository that are written, from its top.
 fn written(plan: &Plan, top: &str) -> BTreeSet<String> {
-    match &plan.writes {
-        Writes::Copy { into, files } => {
-            files.keys().filter_map(|file| Some(path::below(&path::join(into, file), top)?.to_owned())).collect()
-        }
-        Writes::InPlace { changes, .. } => {
-            changes.iter().filter(|change| change.to.is_some()).map(|change| change.path.clone()).collect()
-        }
-    }
+    let written = plan.changes.iter().filter(|(_, to)| to.is_some());
+    written.filter_map(|(path, _)| Some(path::below(path, top)?.to_owned())).collect()
 }
 
 fn failure(object: &Object, message: String, hint: String) -> Failure {

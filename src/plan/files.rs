@@ -1,4 +1,4 @@
-//! The result of localizing: the files, and what is known about them.
+//! What is written, and what is known about it.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::rc::Rc;
@@ -9,119 +9,81 @@ use crate::config::{Config, FILE_NAME};
 use crate::graph::{FileId, Warning};
 use crate::message::failure::Location;
 use crate::message::finding::Rule;
-use crate::record::{self, Left, Remote, StoredFile};
+use crate::record::{Remote, StoredFile};
+use crate::tree::path;
 
-/// What a localized kustomization consists of.
-pub(crate) struct Localized {
-    /// Every file by its path in NEW_DIR, `.gitattributes` of `localized-files` included, the lock
-    /// not.
-    pub files: BTreeMap<String, ResultFile>,
+/// What is written, by path from the top of the tree; none for what is removed.
+pub(crate) type Changes = BTreeMap<String, Option<File>>;
+
+/// One file of a result.
+#[derive(Debug, Clone)]
+pub(crate) struct File {
+    /// Its bytes.
+    pub bytes: Rc<[u8]>,
+    /// Whether its mode is 100755.
+    pub executable: bool,
+    /// The blob of this repository that holds just these bytes, where one does.
+    pub blob: Option<String>,
+}
+
+impl File {
+    /// Returns a plain file.
+    pub(crate) fn plain(bytes: impl Into<Rc<[u8]>>) -> File {
+        File { bytes: bytes.into(), executable: false, blob: None }
+    }
+}
+
+/// The roots of a graph at their places, edited, with everything that they reach.
+pub(super) struct Localized {
+    /// The files by their path in the result, each with the lock's entry for it.
+    pub files: BTreeMap<String, (File, StoredFile)>,
+    /// The directory of the first root in the result.
+    pub target: String,
     /// Every reference that was changed, in the order of the files.
     pub rewritten: Vec<Rewritten>,
     /// What was brought in, as the lock records it.
     pub remotes: Vec<Remote>,
-    /// The target's directory in NEW_DIR.
-    pub target: String,
-    /// The local files (paths in the tree of the source) that are in use.
+    /// The files of the user (paths in the tree of the source) among them.
     pub local_files: BTreeSet<String>,
-    /// The directories (paths in NEW_DIR) of charts that were brought in. In place they belong to the user from then
-    /// on.
+    /// The directories of charts that were brought in. In place they belong to the user from then on.
     pub vendored: BTreeSet<String>,
-    /// What stays remote of a copy. In place this is unknown before all of the tree is walked.
-    pub left: Vec<Left>,
-    /// The programs from elsewhere that lost their execute bit.
-    pub untrusted: Vec<Untrusted>,
+    /// The paths that unchanged references lead to, and that may be missing.
+    pub kept: HashSet<String>,
+    /// The directories of the user's roots that were placed.
+    pub placed: BTreeSet<String>,
     /// The fetched files that stay executable, because the user trusts them.
     pub trusted: HashSet<FileId>,
-    /// The warnings.
     pub warnings: Vec<Warning>,
 }
 
-/// One file of the result.
-#[derive(Debug, Clone)]
-pub(crate) struct ResultFile {
-    /// Its bytes.
-    pub content: Content,
-    /// Whether its mode is 100755.
-    pub executable: bool,
-    /// Whether it was brought in, may have to be executable, and is not trusted.
-    pub stripped: bool,
-    /// The label of the remote that it came from, if it was brought in.
-    pub remote: Option<String>,
-    /// Its path in the repository that it came from; none for a remote file, and none where the
-    /// upstream text could not be recorded.
-    pub source: Option<String>,
-    /// What rewritten scalars of a remote kustomization said, by what they say now.
-    pub rewritten: BTreeMap<String, String>,
-}
+impl Localized {
+    /// Returns whether a file of the result was brought in, or belongs to what was.
+    pub(super) fn is_brought(&self, place: &str) -> bool {
+        !self.local_files.contains(place)
+    }
 
-/// Where the bytes of a file are.
-#[derive(Debug, Clone)]
-pub(crate) enum Content {
-    /// In this repository already, unchanged, as this blob.
-    Stored(String, Rc<[u8]>),
-    /// Here.
-    Bytes(Rc<[u8]>),
-}
-
-impl Content {
-    /// Returns the bytes.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        match self {
-            Content::Stored(_, bytes) | Content::Bytes(bytes) => bytes,
-        }
+    /// Returns the directory of the chart that a file belongs to, if the chart is the user's from then on.
+    pub(super) fn vendored(&self, place: &str) -> Option<&str> {
+        let mut directories = self.vendored.iter().map(String::as_str);
+        directories.find(|directory| path::is_in(place, directory))
     }
 }
 
-impl ResultFile {
-    /// Returns the lock's entry for this file.
-    pub(crate) fn record(&self, path: &str) -> StoredFile {
-        StoredFile {
-            path: path.to_owned(),
-            executable: self.executable,
-            stripped: self.stripped,
-            sha256: record::sha256_hex(self.content.bytes()),
-            remote: self.remote.clone(),
-            source: self.source.clone(),
-            rewritten: self.rewritten.clone(),
-        }
-    }
-}
-
-/// A program that was brought in and lost its execute bit.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Untrusted {
-    /// The reference that leads there.
-    pub location: Location,
-    /// Its path in NEW_DIR.
-    pub path: String,
-    /// The SHA-256 of its bytes, in hex.
-    pub sha256: String,
-    /// The label of the remote that it came from.
-    pub remote: String,
-}
-
-impl Untrusted {
-    /// Returns what to say of it, with the entry that trusts it.
-    pub(crate) fn warning(&self) -> Warning {
-        Warning::new(
-            Rule::StrippedExecutable,
-            self.location.clone(),
-            format!(
-                "`{}` (sha256 {}) is a program from {}, so its execute bit was taken off; once it is trusted, write `trust-exec: [{}]` in {FILE_NAME}",
-                self.path,
-                self.sha256,
-                self.remote,
-                Config::path_entry(&self.path)
-            ),
-        )
-    }
+/// Returns what to say of a program that was brought in and lost its execute bit, with the entry that trusts it.
+pub(super) fn stripped(file: &StoredFile, location: Location) -> Warning {
+    let (path, remote) = (&file.path, file.remote.as_deref().unwrap_or_default());
+    let entry = Config::path_entry(path);
+    let sha256 = &file.sha256;
+    let message = format!(
+        "`{path}` (sha256 {sha256}) is a program from {remote}, so its execute bit was taken off; once it is trusted, write `trust-exec: [{entry}]` in {FILE_NAME}"
+    );
+    Warning::new(Rule::StrippedExecutable, location, message)
 }
 
 /// A reference that was changed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct Rewritten {
-    /// The file in NEW_DIR that holds it.
+    /// The file of the result that holds it.
     pub path: String,
     /// Where it stands in the original file.
     #[serde(flatten)]
@@ -130,14 +92,4 @@ pub(crate) struct Rewritten {
     pub from: String,
     /// The new text.
     pub to: String,
-}
-
-/// One file that is written or removed.
-#[derive(Debug, Clone)]
-pub(crate) struct Change {
-    /// Its path from the top of the working tree. No link on the way is followed; one that is there
-    /// itself is replaced.
-    pub path: String,
-    /// What it holds afterwards and whether it can be executed; none when it is removed.
-    pub to: Option<(Rc<[u8]>, bool)>,
 }

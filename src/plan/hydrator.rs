@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use gix::objs::CommitRef;
 use serde::Serialize;
 
-use super::Change;
+use super::File;
 use crate::git::{CommitId, LocalRepo};
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
@@ -49,7 +49,7 @@ struct Upstream<'a> {
 
 /// Returns what writes the file; none where the configuration does not ask for it, or what is localized is no commit.
 /// `lock` is the lock of the result.
-pub(super) fn change(workspace: &Workspace, lock: &Lock) -> Result<Option<Change>> {
+pub(super) fn change(workspace: &Workspace, lock: &Lock) -> Result<Option<(String, Option<File>)>> {
     let Files::Commit { repo, id, .. } = &workspace.files else {
         return Ok(None);
     };
@@ -57,7 +57,7 @@ pub(super) fn change(workspace: &Workspace, lock: &Lock) -> Result<Option<Change
         return Ok(None);
     }
     let bytes = rendered(&raw(repo, id)?, id, lock)?;
-    Ok(Some(Change { path: NAME.to_owned(), to: Some((bytes.into(), false)) }))
+    Ok(Some((NAME.to_owned(), Some(File::plain(bytes)))))
 }
 
 fn raw(repo: &LocalRepo, id: &CommitId) -> Result<Vec<u8>> {

@@ -1,15 +1,14 @@
 //! Where every node of the graph goes, and what each reference must say there.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-use super::layout;
-use super::remotes;
-use super::result::{Builder, Instance, Needed, Placed, PlacedEdit};
-use super::spelling::{is_remote, new_text, text_to, value, whole};
-use crate::graph::{CarriedId, FileId, Origin, RootId, SourceId, Target};
+use super::layout::{self, SafePaths};
+use super::result::Rules;
+use super::spelling::{is_remote, new_text, text_to, whole};
+use crate::graph::{CarriedId, ChartHomes, FileId, Graph, Origin, RootId, SourceId, Target};
 use crate::kustomization::Accepts;
-use crate::message::failure::{Failure, Result, command};
+use crate::message::failure::{Failure, Location, Result, command};
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::{Entry, path};
 
@@ -17,7 +16,56 @@ use crate::tree::{Entry, path};
 /// every level, which no real tree does.
 const MOST_COPIES: usize = 10_000;
 
-/// What a reference leads to, at its place in NEW_DIR.
+/// A tree at the place that it gets in the result.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct Instance {
+    pub(super) source: SourceId,
+    /// Where the top of the tree (for the source: its scope) lies in the result.
+    pub(super) base: String,
+}
+
+/// A file of the result and the edits to it.
+pub(super) struct Placed {
+    pub(super) file: FileId,
+    pub(super) edits: Vec<PlacedEdit>,
+    /// For what it may have to be executable.
+    pub(super) needed: Option<Needed>,
+}
+
+/// What a file may have to be executable for.
+pub(super) struct Needed {
+    /// The reference that leads there.
+    pub(super) location: Location,
+    /// Whether it is the very program that is run, not one file of many.
+    pub(super) is_program: bool,
+}
+
+pub(super) struct PlacedEdit {
+    pub(super) root: RootId,
+    pub(super) edge: usize,
+    pub(super) value: String,
+    /// The path in the new value.
+    pub(super) text: String,
+    /// What the upstream scalar said, or what leads to the same place, where the new value alone
+    /// would not.
+    pub(super) before: Option<String>,
+}
+
+pub(super) struct Builder<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) rules: &'a Rules<'a>,
+    safe: SafePaths,
+    names: HashMap<RootId, Rc<HashMap<usize, String>>>,
+    pub(super) visited: HashSet<(Instance, RootId)>,
+    pub(super) placed: BTreeMap<String, Placed>,
+    pub(super) kept: HashSet<String>,
+    pub(super) chart_homes: ChartHomes<'a>,
+    /// The directories of charts that were brought in.
+    pub(super) vendored: BTreeSet<String>,
+    pub(super) failures: Vec<Failure>,
+}
+
+/// What a reference leads to, at its place in the result.
 enum Lead {
     /// A root of a tree that lies there.
     Root(Instance, RootId),
@@ -28,7 +76,24 @@ enum Lead {
 }
 
 /// The places of the files that hold references.
-pub(super) type Holders = HashMap<FileId, BTreeSet<String>>;
+type Holders = HashMap<FileId, BTreeSet<String>>;
+
+impl<'a> Builder<'a> {
+    pub(super) fn new(graph: &'a Graph, rules: &'a Rules<'a>) -> Self {
+        Builder {
+            graph,
+            rules,
+            safe: SafePaths::new(graph),
+            names: HashMap::new(),
+            visited: HashSet::new(),
+            placed: BTreeMap::new(),
+            kept: HashSet::new(),
+            chart_homes: graph.chart_homes(),
+            vendored: BTreeSet::new(),
+            failures: Vec::new(),
+        }
+    }
+}
 
 impl Builder<'_> {
     /// Returns where a path of a tree lies in NEW_DIR.
@@ -66,7 +131,7 @@ impl Builder<'_> {
 
     /// Returns whether this tree stays where it is.
     pub(super) fn stays(&self, source: SourceId) -> bool {
-        self.in_place.is_some() && self.graph.sources[source].repository.is_none()
+        self.rules.stays.is_some() && self.graph.sources[source].repository.is_none()
     }
 
     /// Returns where the kustomization of a root lies.
@@ -92,22 +157,6 @@ impl Builder<'_> {
         }
         self.names.insert(root, names.clone());
         Ok(names)
-    }
-
-    /// Returns whether a reference of the user's tree stays unchanged because its target was not chosen to be
-    /// localized.
-    fn is_left(&self, root: RootId, index: usize) -> bool {
-        let graph = self.graph;
-        let edge = &graph.roots[root].edges[index];
-        match self.in_place {
-            Some(chosen) if self.stays(graph.roots[root].source) => {
-                let absolute = || path::is_absolute(&edge.reference.text).then(String::new);
-                remotes::label(graph, edge)
-                    .or_else(absolute)
-                    .is_some_and(|label| !chosen(&graph.label(edge.from), &label))
-            }
-            _ => false,
-        }
     }
 
     fn lead(&mut self, instance: &Instance, root: RootId, index: usize) -> Result<Lead> {
@@ -140,18 +189,14 @@ impl Builder<'_> {
         let node = &graph.roots[root];
         let own = self.kustomization(instance, root);
         let mut holders = Holders::from([(node.file, BTreeSet::from([own]))]);
-        let notes = self.chart_notes.get(&root);
-        let mut notes = notes.into_iter().flatten();
-        if node.edges.iter().all(|edge| edge.from == node.file)
-            && notes.all(|note| graph.notes[*note].file == node.file)
-        {
+        if node.edges.iter().all(|edge| edge.from == node.file) {
             return Ok(holders);
         }
         let mut seen = HashSet::new();
         let mut todo = vec![(instance.clone(), root, true)];
         while let Some((instance, id, is_lister)) = todo.pop() {
             for (index, edge) in graph.roots[id].edges.iter().enumerate() {
-                if (edge.reference.accepts == Accepts::Plugin) != is_lister || self.is_left(id, index) {
+                if (edge.reference.accepts == Accepts::Plugin) != is_lister {
                     continue;
                 }
                 match self.lead(&instance, id, index)? {
@@ -182,11 +227,8 @@ impl Builder<'_> {
             }
         }
         let holders = self.holders(instance, root)?;
-        self.place_charts(instance, root, &holders)?;
+        self.place_charts(instance, root)?;
         for (index, edge) in node.edges.iter().enumerate() {
-            if self.is_left(root, index) {
-                continue;
-            }
             let Some(places) = holders.get(&edge.from) else {
                 // It stands in a file that does not change.
                 continue;
@@ -197,7 +239,7 @@ impl Builder<'_> {
             let Some(text) = new_text(&edge.reference, &directory, &destination) else {
                 continue;
             };
-            let value = value(&edge.reference, &text);
+            let value = edge.reference.with_path(&text);
             let before = self.before(root, index).filter(|before| *before != value);
             for holder in places {
                 if let Err(failure) = self.hold(holder, edge.from) {
@@ -282,7 +324,7 @@ impl Builder<'_> {
             Target::Root { id, .. } => Some(to(&graph.roots[id].directory)),
             Target::Carried(id) => Some(to(&graph.carried[id].path)),
             Target::File(file) => match &graph.files[file].origin {
-                Origin::Tree { path, .. } => Some(value(&edge.reference, &to(path))),
+                Origin::Tree { path, .. } => Some(edge.reference.with_path(&to(path))),
                 Origin::Remote(_) | Origin::Archive { .. } => None,
             },
             _ => None,
@@ -315,7 +357,7 @@ impl Builder<'_> {
     pub(super) fn hold(&mut self, place: &str, file: FileId) -> Result<()> {
         match &self.graph.files[file].origin {
             Origin::Tree { source, .. } if self.stays(*source) => {
-                self.placed.entry(place.to_owned()).or_insert(Placed::new(file));
+                self.placed.entry(place.to_owned()).or_insert(Placed { file, edits: Vec::new(), needed: None });
                 Ok(())
             }
             _ => self.place_file(place, file),
@@ -371,7 +413,7 @@ impl Builder<'_> {
         }
         match self.placed.get(destination) {
             None => {
-                self.placed.insert(destination.to_owned(), Placed::new(file));
+                self.placed.insert(destination.to_owned(), Placed { file, edits: Vec::new(), needed: None });
                 Ok(())
             }
             Some(there) if there.file == file || *self.graph.files[there.file].bytes == *from.bytes => Ok(()),

@@ -60,11 +60,6 @@ fn chart(archive: &Archive) -> Remote {
     })
 }
 
-/// Returns the label of what a reference brings in.
-pub(super) fn label(graph: &Graph, edge: &Edge) -> Option<String> {
-    remote_of(graph, edge).map(|remote| remote.label())
-}
-
 /// Returns a reference as chains of references name it: for a repository with the directory, however that is written.
 pub(super) fn reference(graph: &Graph, edge: &Edge) -> Option<String> {
     Some(match remote_of(graph, edge)? {

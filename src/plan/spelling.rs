@@ -50,12 +50,3 @@ pub(super) fn whole(reference: &Reference) -> String {
         _ => reference.text.clone(),
     }
 }
-
-/// Returns the whole scalar: a generator keeps the key that it had.
-pub(crate) fn value(reference: &Reference, text: &str) -> String {
-    match &reference.key {
-        Some(GeneratorKey::Explicit(key)) => format!("{key}={text}"),
-        Some(GeneratorKey::Implied(key)) if key != path::name(text) => format!("{key}={text}"),
-        _ => text.to_owned(),
-    }
-}

@@ -8,7 +8,9 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 
-use super::{Localized, Rules, localize};
+use super::copy;
+use super::files::Localized;
+use super::result::Rules;
 use crate::graph::testing::{Upstreams, source};
 use crate::graph::{self, Options, Source, Start};
 use crate::record::LoadRestrictor;
@@ -19,7 +21,7 @@ use crate::tree::path;
 /// no cycle.
 const DIRECTORIES: [&str; 8] = ["", "a", "a/b", "a/b/c d", "e", "e/app@v1", "e/localized-files", "f"];
 const FILES: [&str; 3] = ["x.yaml", "files/y.yaml", "files/deep/z"];
-const RULES: Rules<'_> = Rules { owned: &|_| false, trusted: &|_| false, licenses: true, leave: None };
+const RULES: Rules<'_> = Rules { owned: &|_| false, trusted: &|_| false, licenses: true, stays: None };
 const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\n";
 
 /// One reference: the field, which of the possible things it names, and how that is spelled.
@@ -94,13 +96,13 @@ fn localized(tree: MemoryTree, target: &str, scope: &str) -> Localized {
         directory: target.to_owned(),
     };
     let graph = graph::walk(start, None, &Options::default()).unwrap();
-    localize(&graph, LoadRestrictor::RootOnly, &RULES).unwrap()
+    copy::localized(&graph, LoadRestrictor::RootOnly, &RULES, None).unwrap().0
 }
 
 /// The bytes and the mode of every file.
 fn files(localized: &Localized) -> BTreeMap<String, (Vec<u8>, bool)> {
     let files = localized.files.iter();
-    files.map(|(path, file)| (path.clone(), (file.content.bytes().to_vec(), file.executable))).collect()
+    files.map(|(path, (file, _))| (path.clone(), (file.bytes.to_vec(), file.executable))).collect()
 }
 
 proptest! {
@@ -111,8 +113,8 @@ proptest! {
     ) {
         let first = localized(tree(&choices), DIRECTORIES[target], "");
         let mut copy = MemoryTree::default();
-        for (path, file) in &first.files {
-            copy.file(path, file.content.bytes(), file.executable);
+        for (path, (file, _)) in &first.files {
+            copy.file(path, &file.bytes, file.executable);
         }
         let second = localized(copy, &first.target, "");
         prop_assert_eq!(&second.rewritten, &[]);
@@ -127,13 +129,13 @@ proptest! {
     ) {
         let original = tree(&choices);
         let copy = localized(tree(&choices), DIRECTORIES[target], "");
-        for (path, file) in &copy.files {
+        for (path, (file, _)) in &copy.files {
             let name = path::name(path);
             if name == "kustomization.yaml" || name == ".gitattributes" {
                 continue;
             }
             prop_assert_eq!(
-                file.content.bytes(),
+                file.bytes.to_vec(),
                 crate::tree::Tree::read(&original, path).unwrap()
             );
         }
@@ -160,7 +162,7 @@ fn copies_that_double_with_every_level_are_refused() {
         let text = "resources: ['https://h/o/0?ref=v1']\n";
         let start = Start { source: source(&[("kustomization.yaml", text)]), directory: String::new() };
         let graph = graph::walk(start, Some(&mut upstreams), &Options::default()).unwrap();
-        localize(&graph, LoadRestrictor::RootOnly, &RULES)
+        copy::localized(&graph, LoadRestrictor::RootOnly, &RULES, None).map(|(localized, _)| localized)
     };
     // The target, and three roots for each copy of a repository.
     let few = copies(3).unwrap();

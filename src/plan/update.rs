@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::value;
+use super::{Changes, File};
 use crate::config::is_one_version;
 use crate::graph::{self, Contents, Edge, NamedBy, RemoteRef, Wants};
 use crate::kustomization::{self, Edit};
@@ -146,6 +146,14 @@ pub(crate) fn without(lock: &Lock, selected: &[Remote]) -> Lock {
     lock
 }
 
+/// Returns the lock without the files of these entries.
+pub(crate) fn without_files(lock: &Lock, selected: &[Remote]) -> Lock {
+    let labels: BTreeSet<String> = selected.iter().map(Remote::label).collect();
+    let mut lock = lock.clone();
+    lock.files.retain(|file| file.remote.as_ref().is_none_or(|label| !labels.contains(label)));
+    lock
+}
+
 /// Returns the labels of those entries whose files are stored in the tree.
 pub(crate) fn stored(lock: &Lock, selected: &[Remote]) -> BTreeSet<String> {
     selected.iter().filter(|remote| super::lock::is_stored(lock, remote)).map(Remote::label).collect()
@@ -203,7 +211,7 @@ pub(crate) fn moved_versions(
 }
 
 /// Returns the edits after which the references to what `names` mean name the ref `to`.
-pub(crate) fn retargeted(workspace: &Workspace, names: &[Name], to: &str) -> Result<Vec<super::Change>> {
+pub(crate) fn retargeted(workspace: &Workspace, names: &[Name], to: &str) -> Result<Changes> {
     let starts = workspace.starts(&[])?;
     let explored = graph::explore(
         workspace.source(),
@@ -237,18 +245,18 @@ pub(crate) fn retargeted(workspace: &Workspace, names: &[Name], to: &str) -> Res
         return Err(Failure::new("no kustomization names a git repository that this URL means")
             .hint("to see what is named: git kustomize-localize tree"));
     }
-    let mut changes = Vec::new();
+    let mut changes = Changes::new();
     for (place, edits) in edits {
         let edits: Vec<Edit<'_>> = edits
             .iter()
-            .map(|(edge, new)| Edit { spot: &edge.reference.spot, value: Some(value(&edge.reference, new)) })
+            .map(|(edge, new)| Edit { spot: &edge.reference.spot, value: Some(edge.reference.with_path(new)) })
             .collect();
         let bytes = workspace.tree.read(place)?;
         let edited = kustomization::edit(&bytes, &edits)
             .map_err(|error| Failure::new(format!("`{place}` cannot be edited: {error}")))?;
         let entry = workspace.tree.entry(place)?;
         let executable = matches!(entry, Some(Entry::File { executable: true }));
-        changes.push(super::Change { path: place.to_owned(), to: Some((edited.into(), executable)) });
+        changes.insert(place.to_owned(), Some(File { executable, ..File::plain(edited) }));
     }
     Ok(changes)
 }

@@ -9,7 +9,7 @@ use crate::fetch::Fetcher;
 use crate::graph::{Source, Start, no_directory};
 use crate::message::failure::{Failure, Result, nearest};
 use crate::message::redact;
-use crate::plan::{copy, in_place};
+use crate::plan::copy;
 use crate::reference::{self, RepoSpec, default_new_dir};
 use crate::tree::{self, Resolved, path};
 use crate::workspace::{Files, Workspace};
@@ -19,7 +19,10 @@ pub(super) enum Subject {
     /// A copy of one target.
     Copy(Copied),
     /// The repository where it stands.
-    InPlace(in_place::Request),
+    InPlace {
+        /// The directories of the roots that were named; all when there are none.
+        targets: Vec<String>,
+    },
 }
 
 /// A target to copy.
@@ -59,7 +62,7 @@ impl Subject {
                 let mut targets = targets.collect::<Result<Vec<String>>>()?;
                 targets.sort();
                 targets.dedup();
-                Ok(Subject::InPlace(in_place::Request { targets, ..in_place::Request::default() }))
+                Ok(Subject::InPlace { targets })
             }
         }
     }
@@ -68,7 +71,7 @@ impl Subject {
     pub(super) fn targets(&self) -> &[String] {
         match self {
             Subject::Copy(_) => &[],
-            Subject::InPlace(request) => &request.targets,
+            Subject::InPlace { targets } => targets,
         }
     }
 
@@ -76,7 +79,7 @@ impl Subject {
     pub(super) fn new_dir(&self) -> Option<&str> {
         match self {
             Subject::Copy(copied) => Some(&copied.new_dir),
-            Subject::InPlace(_) => None,
+            Subject::InPlace { .. } => None,
         }
     }
 }

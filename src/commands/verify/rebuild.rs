@@ -1,7 +1,6 @@
 //! What a record describes, localized again: from the source commit and the lock alone, with bytes from cache or
 //! network. Nothing is written, and what the branch holds is ignored.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::commands::fetching::fetcher;
@@ -10,7 +9,7 @@ use crate::destination::objects;
 use crate::fetch;
 use crate::git::{CommitId, LocalRepo};
 use crate::message::failure::{Failures, Result};
-use crate::plan::{Options, Writes, copy, in_place};
+use crate::plan::{Options, copy, in_place};
 use crate::record::Lock;
 use crate::tree::objects::object_id;
 use crate::tree::path;
@@ -57,13 +56,9 @@ pub(super) fn rebuild(
         }
         None => {
             let all = in_place::Request::default();
-            in_place::plan(&workspace, &all, &options, &mut fetcher)?
+            in_place::plan(&workspace, all, &options, &mut fetcher, &mut |_| {})?
         }
     };
-    let none = BTreeMap::new();
-    let tree = match &plan.writes {
-        Writes::Copy { into, files } => objects::write(&repository, source_tree, &none, into, files)?.directory,
-        Writes::InPlace { changes, .. } => objects::write_changes(&repository, source_tree, changes)?,
-    };
+    let tree = objects::write(&repository, source_tree, [], &plan)?.directory;
     Ok(Rebuilt { repository, tree })
 }

@@ -13,8 +13,6 @@ use crate::os::interrupt;
 
 /// How long another run may take to check out a worktree.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Why git keeps a worktree that is being made. No other program uses this text.
-const UNFINISHED: &str = "git kustomize-localize is making it";
 
 /// A worktree, as `git worktree list` names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,8 +24,6 @@ pub struct Listed {
     pub is_gone: bool,
     /// Whether git keeps it even then.
     pub is_locked: bool,
-    /// Whether it was made here, and is not [finished](LocalRepo::finish_worktree).
-    pub is_unfinished: bool,
     /// What git is in the middle of there: it has set the branch aside, and moves it at the end.
     pub amid: Option<Amid>,
 }
@@ -61,7 +57,6 @@ impl LocalRepo {
                 // One that is locked is not prunable, wherever it went.
                 is_gone: field("prunable").is_some() || !Path::new(&directory).exists(),
                 is_locked: field("locked").is_some(),
-                is_unfinished: field("locked ") == Some(UNFINISHED),
                 directory,
             })
         });
@@ -94,38 +89,14 @@ impl LocalRepo {
         })
     }
 
-    /// Makes a linked worktree at a directory, an absolute path, with a commit checked out. It is marked unfinished,
-    /// and git keeps it, whatever happens to this process. `again` says that an unfinished one that is gone may be in
-    /// the way.
-    pub fn add_worktree(&self, directory: &Path, commit: &str, again: bool) -> Result<()> {
+    /// Makes a linked worktree at a directory, an absolute path, with a branch checked out.
+    pub fn add_worktree(&self, directory: &Path, branch: &str) -> Result<()> {
         let mut git = self.command();
-        git.args(["worktree", "add", "--quiet", "--detach"]).args(["--lock", "--reason", UNFINISHED]);
-        if again {
-            git.args(["--force", "--force"]);
-        }
-        git.arg("--").arg(directory).arg(commit);
+        git.args(["worktree", "add", "--quiet", "--"]).arg(directory).arg(branch);
         failpoint::before("make the worktree");
         ok(run::<&str>(git, &[], None)?)
             .map(drop)
             .map_err(|failure| failure.context(format_args!("no worktree at `{}`", directory.display())))
-    }
-
-    /// Lets a worktree that was made here have a branch (a full name) checked out, which is where its files are from.
-    pub fn finish_worktree(&self, directory: &Path, branch: &str) -> Result<()> {
-        failpoint::before("check out the branch in the worktree");
-        self.in_worktree(directory, &["symbolic-ref", "HEAD", branch])?;
-        let mut git = self.command();
-        git.args(["worktree", "unlock", "--"]).arg(directory);
-        failpoint::before("finish the worktree");
-        ok(run::<&str>(git, &[], None)?).map(drop)
-    }
-
-    /// Removes a linked worktree with everything in it, finished or not.
-    pub fn remove_worktree(&self, directory: &Path) -> Result<()> {
-        let mut git = self.command();
-        git.args(["worktree", "remove", "--force", "--force", "--"]).arg(directory);
-        failpoint::before("remove the worktree");
-        ok(run::<&str>(git, &[], None)?).map(drop)
     }
 
     /// Runs git in a worktree, without the repository that our caller named. Returns whether it succeeded.

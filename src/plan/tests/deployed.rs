@@ -64,7 +64,7 @@ fn in_place(files: &[(&str, &str)]) -> Vec<String> {
     }
     let workspace = Workspace::of_tree(Rc::new(tree.clone())).unwrap();
     let request = in_place::Request::default();
-    let plan = in_place::plan(&workspace, &request, &Options::default(), &mut upstream()).unwrap();
+    let plan = in_place::plan(&workspace, request, &Options::default(), &mut upstream(), &mut |_| {}).unwrap();
     refused(&tree, &plan)
 }
 

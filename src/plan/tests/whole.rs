@@ -6,7 +6,7 @@ use std::rc::Rc;
 use crate::graph::testing::{Upstreams, tree};
 use crate::graph::{Remotes, Start};
 use crate::message::failure::Failures;
-use crate::plan::{Options, Original, Plan, Writes, copy, in_place};
+use crate::plan::{Options, Original, Plan, copy, in_place};
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::Listing;
 use crate::tree::memory::MemoryTree;
@@ -33,7 +33,7 @@ pub(super) fn repository(app: &str) -> MemoryTree {
 
 fn planned_in_place(tree: MemoryTree, options: &Options, remotes: &mut dyn Remotes) -> Result<Plan, Failures> {
     let workspace = Workspace::of_tree(Rc::new(tree))?;
-    in_place::plan(&workspace, &in_place::Request::default(), options, remotes)
+    in_place::plan(&workspace, in_place::Request::default(), options, remotes, &mut |_| {})
 }
 
 pub(super) fn copied(tree: MemoryTree, options: &Options, remotes: &mut dyn Remotes) -> Result<Plan, Failures> {
@@ -54,23 +54,10 @@ pub(super) fn copied(tree: MemoryTree, options: &Options, remotes: &mut dyn Remo
 /// Returns the tree that a plan makes of another one, and the paths that it writes.
 fn applied(mut tree: MemoryTree, plan: &Plan) -> (MemoryTree, BTreeMap<String, String>) {
     let mut written = BTreeMap::new();
-    let mut write = |place: &str, bytes: &[u8], executable: bool| {
-        tree.file(place, bytes, executable);
-        written.insert(place.to_owned(), String::from_utf8(bytes.to_vec()).unwrap());
-    };
-    match &plan.writes {
-        Writes::InPlace { changes, .. } => {
-            for change in changes {
-                let (bytes, executable) = change.to.as_ref().unwrap();
-                write(&change.path, bytes, *executable);
-            }
-        }
-        Writes::Copy { into, files } => {
-            for (path, file) in files {
-                let place = format!("{into}/{path}");
-                write(&place, file.content.bytes(), file.executable);
-            }
-        }
+    for (place, file) in &plan.changes {
+        let file = file.as_ref().unwrap();
+        tree.file(place, &file.bytes, file.executable);
+        written.insert(place.clone(), String::from_utf8(file.bytes.to_vec()).unwrap());
     }
     (tree, written)
 }

@@ -55,16 +55,9 @@ fn licenses(repo: &Repo, revision: &str, directory: &str) -> Vec<String> {
     paths.collect()
 }
 
-/// What comes along, from the top and from the directories on the way to the roots; one of them is in use as well.
-const ALL: [&str; 7] = [
-    "COPYING",
-    "LICENSE",
-    "LICENSES/MIT.txt",
-    "deploy/Copyright.md",
-    "deploy/app/License",
-    "deploy/app/notice.txt",
-    "deploy/inner/NOTICE.md",
-];
+/// What comes along, from the top and from beside the roots; one of them is in use as well.
+const ALL: [&str; 6] =
+    ["COPYING", "LICENSE", "LICENSES/MIT.txt", "deploy/app/License", "deploy/app/notice.txt", "deploy/inner/NOTICE.md"];
 
 #[test]
 fn they_come_along_in_a_copy_and_in_place_and_are_in_the_lock() {
@@ -124,10 +117,9 @@ fn in_the_working_tree_they_go_with_their_files() {
     work.decide("licenses: false\n");
     work.run(&in_place).success();
     assert_eq!(on_disk(), ["deploy/app/License"]);
+    // They come with an update.
     work.decide("");
-    work.write("app/kustomization.yaml", format!("resources: ['{BASE}']\n"));
-    work.git(&["add", "-A"]);
-    work.run(&in_place).success();
+    work.run(&["update"]).success();
     assert_eq!(on_disk(), ALL);
     // Nothing references any of it any more.
     work.write("app/kustomization.yaml", "namePrefix: a-\n");

@@ -181,7 +181,7 @@ fn nothing_is_removed_where_a_chart_cannot_be_looked_for() {
     let args = ["vendor", "--no-verify"];
     work.run(&args).success();
     work.commit("localized");
-    let chart = "app/localized-files/example.com/acme/base/v1/charts/nginx/Chart.yaml";
+    let chart = "app/localized-files/example.com/acme/base/v1/charts/nginx-1.2.3/nginx/Chart.yaml";
     let there = work.read(chart);
     let lock = stage.lock();
     // No file system takes a name of this length.

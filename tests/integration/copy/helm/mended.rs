@@ -98,8 +98,8 @@ fn in_place_a_chart_of_a_remote_root_is_localized_with_it() {
     let args = ["vendor", "--no-verify"];
     work.run(&args).success();
     let root = "app/localized-files/example.com/acme/base/v1";
-    assert!(!work.read(&format!("{root}/kustomization.yaml")).contains("repo:"));
-    let chart = format!("{root}/charts/nginx");
+    assert_eq!(work.read(&format!("{root}/kustomization.yaml")), TEXT);
+    let chart = format!("{root}/charts/nginx-1.2.3/nginx");
     assert!(work.read(&format!("{chart}/Chart.yaml")).contains("nginx"));
     let lock = stage.lock();
     assert!(lock.contains(&format!("  - path: {chart}/templates/_helpers.tpl\n")), "{lock}");

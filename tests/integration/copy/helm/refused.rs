@@ -142,6 +142,6 @@ fn an_archive_that_is_something_else_is_refused() {
     fs::remove_file(made.join("link")).unwrap();
     fs::create_dir(made.join(".git")).unwrap();
     fs::write(made.join(".git/config"), "[core]\n").unwrap();
-    refused("helmCharts[0]: `charts/nginx/.git/config` cannot be written: ");
+    refused("helmCharts[0]: `charts/nginx-1.2.3/nginx/.git/config` cannot be written: ");
     refused("is refused: it is not compressed with gzip");
 }

@@ -1,0 +1,104 @@
+//! What was localized, as it was before: a reference into localized files becomes the URL again that the lock knows
+//! for what it leads to. That is done in an overlay only.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
+
+use crate::graph::{self, Contents, Source};
+use crate::kustomization::{self, Edit, FILE_NAMES, Reference};
+use crate::message::failure::{Failure, Result};
+use crate::plan::is_remote;
+use crate::plan::update::reference_to;
+use crate::record::{Lock, Remote, StoredFile};
+use crate::tree::overlay::OverlayTree;
+use crate::tree::{self, Entry, Resolved, SharedTree, path};
+use crate::workspace::Workspace;
+
+/// The tree of a workspace in which the user's files name by URL again what was localized of it.
+#[derive(Clone)]
+pub(crate) struct TurnedBack {
+    pub tree: SharedTree,
+    /// The directories of the roots that do.
+    pub roots: BTreeSet<String>,
+    /// The files that do.
+    pub files: BTreeSet<String>,
+}
+
+/// Turns back what the lock lists. Files that are not as it says (`edited`) still stand for what it says.
+pub(super) fn turn_back(workspace: &Workspace, held: &Lock, edited: &[&StoredFile]) -> Result<TurnedBack> {
+    let mut there = OverlayTree::new(workspace.tree.clone());
+    for file in edited {
+        there.file(&file.path, b"", false);
+    }
+    let mut turned = TurnedBack { tree: Rc::new(there), roots: BTreeSet::new(), files: BTreeSet::new() };
+    let owned: HashMap<&str, &StoredFile> = super::ours(held).map(|file| (file.path.as_str(), file)).collect();
+    if owned.is_empty() {
+        return Ok(turned);
+    }
+    let roots: Vec<String> = workspace.kustomizations()?.roots().into_iter().map(str::to_owned).collect();
+    let source = Source { tree: turned.tree.clone(), ..workspace.source() };
+    let options = graph::Options { contents: Contents::Configurations, ..graph::Options::default() };
+    let graph = graph::explore(source, &roots, None, &options).graph;
+    let mut edits: BTreeMap<&str, (&[u8], Vec<Edit<'_>>)> = BTreeMap::new();
+    for root in &graph.roots {
+        for edge in &root.edges {
+            let Some(from) = graph.own_path(edge.from).filter(|from| !owned.contains_key(from)) else {
+                continue;
+            };
+            let Some(url) = url(held, &owned, &turned.tree, &root.directory, &edge.reference)? else {
+                continue;
+            };
+            let edit = Edit { spot: &edge.reference.spot, value: Some(edge.reference.with_path(&url)) };
+            let (_, edits) = edits.entry(from).or_insert_with(|| (&graph.files[edge.from].bytes, Vec::new()));
+            if !edits.iter().any(|other| other.spot == edit.spot) {
+                edits.push(edit);
+            }
+            turned.roots.insert(root.directory.clone());
+        }
+    }
+    let mut overlay = OverlayTree::new(turned.tree.clone());
+    for (place, (bytes, edits)) in edits {
+        let bytes = kustomization::edit(bytes, &edits)
+            .map_err(|error| Failure::new(format!("`{place}` cannot be rewritten: {error}")))?;
+        let executable = turned.tree.entry(place)? == Some(Entry::File { executable: true });
+        overlay.file(place, &bytes, executable);
+        turned.files.insert(place.to_owned());
+    }
+    turned.tree = Rc::new(overlay);
+    Ok(turned)
+}
+
+/// Returns the URL of what a local reference leads to, if that was brought in.
+fn url(
+    held: &Lock,
+    owned: &HashMap<&str, &StoredFile>,
+    tree: &SharedTree,
+    directory: &str,
+    reference: &Reference,
+) -> Result<Option<String>> {
+    let text = reference.text.as_str();
+    if text.is_empty() || path::is_absolute(text) || is_remote(reference) {
+        return Ok(None);
+    }
+    let Some(place) = path::resolve(directory, text) else { return Ok(None) };
+    let from = |place: &str| {
+        let file = owned.get(place)?;
+        let label = file.remote.as_ref()?;
+        let remote = held.remotes.iter().find(|remote| remote.label() == *label)?;
+        Some((remote, file.source.as_deref()))
+    };
+    Ok(match tree::resolve(&**tree, &place)? {
+        Resolved::File { path, .. } => match from(&path) {
+            Some((Remote::File(file), None)) => Some(file.url.clone()),
+            _ => None,
+        },
+        Resolved::Directory { path: directory } => {
+            let mut roots = FILE_NAMES.iter().filter_map(|name| from(&path::join(&directory, name)));
+            match roots.next() {
+                Some((Remote::Git(git), Some(source))) => reference_to(git, path::parent(source)).map(|(text, _)| text),
+                _ => None,
+            }
+        }
+        _ => None,
+    })
+}
