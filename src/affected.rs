@@ -148,7 +148,7 @@ fn before(
     gone: &BTreeSet<String>,
 ) -> Result<Survey> {
     let files: HashSet<&str> = found.into_iter().flat_map(Targets::files).collect();
-    let mut roots = targets::roots_that_read(graph, &files);
+    let mut roots = targets::readers(graph, &|file| files.contains(file));
     roots.extend((0..graph.roots.len()).filter(|root| causes.found[*root].is_some()));
     let roots = roots.into_iter().map(|root| &graph.roots[root]);
     let own = roots.filter(|root| root.source == 0);

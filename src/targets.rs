@@ -62,7 +62,7 @@ pub(crate) use place::link_to;
 pub(crate) use read_paths::{generate_paths, inputs};
 pub(crate) use scan::{candidates, candidates_at, is_searched};
 pub(crate) use seen::{Hidden, SeenTree};
-pub(crate) use settle::roots_that_read;
+pub(crate) use settle::readers;
 pub(crate) use unread::{Unread, Why};
 
 /// What names a target: an object of an engine, a file of Fleet, or an entry of the configuration.
@@ -317,8 +317,8 @@ impl Targets {
         self.files.iter().map(String::as_str)
     }
 
-    /// Returns the targets that lie in this repository, at a revision that can be the one that is looked at, and whose
-    /// objects nothing is known to change.
+    /// Returns the targets that lie in this repository, at a revision that can be the one that is looked at, as their
+    /// objects are written.
     pub(crate) fn here(&self) -> impl Iterator<Item = (&Target, &Here)> {
         let targets = self.targets.iter();
         targets.filter_map(|target| Some((target, target.here()?)))
@@ -390,11 +390,10 @@ impl Target {
         }
     }
 
-    /// Returns where it lies in this repository, if the revision can be the one that is looked at, and nothing is known
-    /// to change its object.
+    /// Returns where it lies in this repository, if the revision can be the one that is looked at.
     pub(crate) fn here(&self) -> Option<&Here> {
         match &self.place {
-            Place::Here(here) if here.revision.is_this && self.changed_by.is_none() => Some(here),
+            Place::Here(here) if here.revision.is_this => Some(here),
             _ => None,
         }
     }

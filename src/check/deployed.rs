@@ -188,13 +188,12 @@ impl<'a> Deployed<'a> {
         untold.collect()
     }
 
-    /// Returns every target of which only the cluster knows where it lies, or a build what else it says. With paths,
-    /// those whose object lies in one.
+    /// Returns every target of which only the cluster knows where it lies. With paths, those whose object lies in one.
     pub(super) fn templated(&self) -> impl Iterator<Item = &Target> {
         let targets = self.targets.targets.iter();
         targets.filter(|target| {
             let mut paths = self.paths.iter();
-            (matches!(target.place, Place::Templated(_)) || target.changed_by.is_some())
+            matches!(target.place, Place::Templated(_))
                 && (self.paths.is_empty() || paths.any(|path| path::is_in(&target.object.file, path)))
         })
     }

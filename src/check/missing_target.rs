@@ -12,7 +12,7 @@ use crate::tree::{self, Resolved, path};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for one in context.deployed.here() {
+    for one in context.deployed.here().filter(|one| one.target.changed_by.is_none()) {
         if let Found::Nothing(why) = &one.here.found {
             findings.push(absent(context, &one, why));
         } else {
@@ -187,11 +187,11 @@ mod tests {
             findings.retain(|finding| finding.allowed.is_none());
             assert!(findings.is_empty(), "{findings:?}");
         }
-        // Another patch changes nothing.
+        // A patch of another kind changes nothing.
         let findings = scene("nowhere", "")
             .file(
                 "clusters/prod/kustomization.yaml",
-                "resources: [source.yaml, apps.yaml]\npatches: [{patch: '[{op: add, path: /spec/wait, value: true}]', target: {kind: Kustomization}}]\n",
+                "resources: [source.yaml, apps.yaml]\npatches: [{patch: '[{op: add, path: /spec/wait, value: true}]', target: {kind: Deployment}}]\n",
             )
             .find(Rule::MissingTarget);
         assert_eq!(findings.len(), 1);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::generated::{Generated, generated};
 use super::scan::{self, Document, Scan};
-use super::settle::{above, files_of, users};
+use super::settle::{files_of, readers, users};
 use super::{Found, Identity, Object, Reached, Target, Targets, Why};
 use crate::config::Config;
 use crate::graph::{Graph, RootId};
@@ -71,7 +71,7 @@ impl Targets {
         wanted.extend(self.builds.files.iter().cloned());
         let users = users(graph);
         loop {
-            let above = above(graph, &users, &|file| wanted.contains(file));
+            let above = readers(graph, &|file| wanted.contains(file));
             let mut builders = self.deploying(graph, tree, kustomizations, &above, &wanted)?;
             let deployed = builders.values().flat_map(|one| one.roots.clone());
             let deployed: HashSet<String> = deployed.collect();
@@ -111,7 +111,7 @@ impl Targets {
     ) -> Result<BTreeMap<String, Builder>> {
         let known = graph.own_roots();
         let mut builders = BTreeMap::new();
-        for (target, here) in self.here() {
+        for (target, here) in self.here().filter(|(target, _)| target.changed_by.is_none()) {
             let roots = target.roots(here, kustomizations);
             let ids = roots.iter().filter_map(|root| known.get(root.as_str()));
             let ids: Vec<RootId> = ids.copied().collect();

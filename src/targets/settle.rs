@@ -1,122 +1,57 @@
-//! Which objects a build may change before they are deployed, as an overlay for an app of apps patches the paths of its
-//! applications.
+//! Which objects a build may change before they are deployed: a kustomization above reads the file of the object, as a
+//! parent of Flux or Argo CD does, and has transformers, or a patch or replacement that is not for another kind.
 
 use std::collections::{HashMap, HashSet};
 
+use serde_json::Value as Json;
+
+use super::scan::KINDS;
 use super::{Changer, Found, Place, Target, Targets};
 use crate::graph::{Edge, Graph, RootId, Target as Leads};
-use crate::kustomization::Kind;
-use crate::kustomization::{Data, Value, documents, read_object};
+use crate::kustomization::{Kind, Value, documents, read_object};
 use crate::tree::{Tree, path};
-
-/// The kinds of objects of which a patch can change what is deployed.
-const KINDS: [&str; 11] = [
-    "Kustomization",
-    "GitRepository",
-    "OCIRepository",
-    "ArtifactGenerator",
-    "FluxInstance",
-    "ResourceSet",
-    "Application",
-    "ApplicationSet",
-    "AppProject",
-    "GitRepo",
-    "List",
-];
-
-/// The fields of `spec` that say what is deployed.
-const FIELDS: [&str; 20] = [
-    "path",
-    "sourceRef",
-    "components",
-    "source",
-    "sources",
-    "artifacts",
-    "sourceHydrator",
-    "generators",
-    "template",
-    "templatePatch",
-    "sync",
-    "url",
-    "ref",
-    "ignore",
-    "sparseCheckout",
-    "include",
-    "repo",
-    "paths",
-    "branch",
-    "revision",
-];
 
 impl Targets {
     /// Notes which targets stand in objects that a kustomization of `graph` (a walk over `tree`), or another target, may
     /// change. What a build made of an object is changed by nothing else that was built.
     pub(crate) fn settle(&mut self, graph: &Graph, tree: &dyn Tree) {
-        if self.targets.is_empty() {
-            return;
+        let files: HashSet<&str> = self.targets.iter().flat_map(Target::object_files).collect();
+        let roots = if files.is_empty() { HashMap::new() } else { changed_files(graph, tree, &files) };
+        let mut parents: HashMap<&str, Vec<String>> = HashMap::new();
+        for target in &self.targets {
+            if let Some(path) = target.patched() {
+                parents.entry(path).or_default().push(target.builder());
+            }
         }
-        let changers = Changers::of(self, graph, tree, &FIELDS);
-        let changed = self.targets.iter().map(|one| changers.of_target(one, self));
-        let changed: Vec<Option<Changer>> = changed.collect();
+        let changer = |target: &Target| {
+            let files = target.object_files();
+            let is_built = target.object.built_by.is_some();
+            let by_root = || files.iter().find_map(|file| roots.get(*file));
+            let by_parent = || {
+                let own = target.builder();
+                let above = files.iter().flat_map(|file| path::and_above(file).chain([""]));
+                let mut parents = above.filter_map(|path| parents.get(path)).flatten();
+                parents.find(|by| **by != own && !(is_built && self.builds.done.contains(*by)))
+            };
+            let name = if is_built { None } else { by_root() };
+            let not_built = files.iter().find_map(|file| self.builds.failed.get(*file));
+            Some(Changer { name: name.or_else(by_parent)?.clone(), not_built: not_built.cloned() })
+        };
+        let changed: Vec<Option<Changer>> = self.targets.iter().map(changer).collect();
         for (target, changer) in self.targets.iter_mut().zip(changed) {
             target.changed_by = changer;
         }
     }
 }
 
-/// What may change some fields of objects.
-struct Changers {
-    /// The kustomizations that may, by the files of objects.
-    roots: HashMap<String, String>,
-    /// The targets that may, by the directories that they deploy: a parent of Flux or Argo CD patches its children.
-    parents: HashMap<String, Vec<String>>,
-}
-
-impl Changers {
-    fn of(targets: &Targets, graph: &Graph, tree: &dyn Tree, fields: &[&str]) -> Changers {
-        let all = &targets.targets;
-        let objects = all.iter().flat_map(Target::object_files).collect();
-        let mut parents: HashMap<String, Vec<String>> = HashMap::new();
-        for target in all {
-            if let Some(path) = target.patched(fields) {
-                let path = path.to_owned();
-                parents.entry(path).or_default().push(target.builder());
-            }
-        }
-        Changers { roots: changed_files(graph, tree, &objects, fields), parents }
-    }
-
-    fn of_target(&self, target: &Target, targets: &Targets) -> Option<Changer> {
-        let builds = &targets.builds;
-        let files = target.object_files();
-        let is_built = target.object.built_by.is_some();
-        let by_root = || files.iter().find_map(|file| self.roots.get(*file)).cloned();
-        let by_parent = || {
-            let own = target.builder();
-            let above = files.iter().flat_map(|file| path::and_above(file).chain([""]));
-            let mut parents = above.filter_map(|path| self.parents.get(path)).flatten();
-            let parent = parents.find(|by| **by != own && !(is_built && builds.done.contains(*by)));
-            parent.cloned()
-        };
-        let name = if is_built { None } else { by_root() };
-        let not_built = files.iter().find_map(|file| builds.failed.get(*file));
-        Some(Changer { name: name.or_else(by_parent)?, not_built: not_built.cloned() })
-    }
-}
-
 impl Target {
-    /// Returns the directory whose objects it patches, if it may change one of these fields.
-    fn patched(&self, fields: &[&str]) -> Option<&str> {
-        let patches = self.build.overrides.get("patches")?.as_array()?;
-        let mut texts = patches.iter().filter_map(|one| one.get("patch")?.as_str());
-        match &self.place {
-            Place::Here(here)
-                if !matches!(here.found, Found::Nothing(_)) && texts.any(|text| touches_text(text, fields)) =>
-            {
-                Some(&here.path)
-            }
-            _ => None,
-        }
+    /// Returns the directory whose objects it may patch.
+    fn patched(&self) -> Option<&str> {
+        let Place::Here(here) = &self.place else {
+            return None;
+        };
+        let may = || may_change(&Json::Object(self.build.overrides.clone()), &|_| None);
+        (!matches!(here.found, Found::Nothing(_)) && may()).then_some(&here.path)
     }
 
     /// Returns its name as one who builds: what deploys itself was no other one before.
@@ -139,9 +74,88 @@ impl Target {
     }
 }
 
-/// Returns the roots of a graph whose builds read one of some files of the tree.
-pub(crate) fn roots_that_read(graph: &Graph, files: &HashSet<&str>) -> HashSet<RootId> {
-    above(graph, &users(graph), &|file| files.contains(file))
+/// Returns the files that roots read which may change one of `objects`, each with the first such kustomization.
+fn changed_files(graph: &Graph, tree: &dyn Tree, objects: &HashSet<&str>) -> HashMap<String, String> {
+    let mut changed = HashMap::new();
+    let mut readers: Vec<RootId> = readers(graph, &|file| objects.contains(file)).into_iter().collect();
+    readers.sort_unstable();
+    for reader in readers {
+        // A component changes what its users have accumulated.
+        let mut all = vec![reader];
+        let mut seen = HashSet::new();
+        let by = loop {
+            let Some(root) = all.pop() else { break None };
+            if !seen.insert(root) {
+                continue;
+            }
+            if graph.roots[root].source == 0 && root_may_change(graph, root, tree) {
+                break Some(root);
+            }
+            all.extend(graph.roots[root].edges.iter().filter_map(|edge| match edge.target {
+                Leads::Root { id, .. } if graph.roots[id].kind == Some(Kind::Component) => Some(id),
+                _ => None,
+            }));
+        };
+        if let Some(by) = by {
+            let by = tree.label(&path::join(&graph.roots[by].directory, graph.roots[by].file_name));
+            for file in files_of(graph, [reader]) {
+                changed.entry(file.to_owned()).or_insert_with(|| by.clone());
+            }
+        }
+    }
+    changed
+}
+
+/// Returns whether a root may change objects of engines. One that is not plain YAML, as with a merge key, may.
+fn root_may_change(graph: &Graph, root: RootId, tree: &dyn Tree) -> bool {
+    let root = &graph.roots[root];
+    let bytes = graph.bytes(root.file);
+    let text = String::from_utf8_lossy(&bytes);
+    // Most have none of these.
+    if !["atches", "replacements", "transformers"].iter().any(|word| text.contains(word)) {
+        return false;
+    }
+    let read = |file: &str| {
+        let bytes = tree.read(&path::resolve(&root.directory, file)?).ok()?;
+        String::from_utf8(bytes).ok()
+    };
+    match read_object(&text, 0) {
+        Ok(kustomization) => kustomization.is_some_and(|value| may_change(&value.json(), &read)),
+        Err(_) => true,
+    }
+}
+
+/// Returns whether a kustomization may change objects of engines. `read` gives the text of a file beside it; what is not
+/// here may change anything.
+fn may_change(kustomization: &Json, read: &dyn Fn(&str) -> Option<String>) -> bool {
+    let items = |key: &str| kustomization[key].as_array().into_iter().flatten();
+    let in_text = |text: &str| {
+        documents(text).any(|(before, document)| match read_object(document, before) {
+            Ok(object) => object.is_some_and(|one| one.get("kind").and_then(Value::text).is_none_or(is_engines)),
+            Err(_) => true,
+        })
+    };
+    let patch = |one: &Json| {
+        if let Some(kind) = one["target"]["kind"].as_str().or(one["kind"].as_str()) {
+            return is_engines(kind);
+        }
+        match one["patch"].as_str().or(one.as_str().filter(|text| text.contains('\n'))) {
+            Some(text) => in_text(text),
+            None => one["path"].as_str().or(one.as_str()).and_then(read).is_none_or(|text| in_text(&text)),
+        }
+    };
+    let replacement = |one: &Json| {
+        let targets = one["targets"].as_array().map(Vec::as_slice);
+        targets.is_none_or(|all| all.iter().any(|one| one["select"]["kind"].as_str().is_none_or(is_engines)))
+    };
+    let mut patches = ["patches", "patchesJson6902", "patchesStrategicMerge"].into_iter().flat_map(items);
+    items("transformers").next().is_some() || patches.any(patch) || items("replacements").any(replacement)
+}
+
+/// Returns whether objects of a kind, or some that a regular expression for kinds matches, say what is deployed.
+fn is_engines(kind: &str) -> bool {
+    let is_plain = kind.chars().all(|character| character.is_ascii_alphanumeric());
+    !is_plain || kind == "List" || KINDS.iter().any(|(group, known)| !group.is_empty() && *known == kind)
 }
 
 /// Returns the roots that lead to each root.
@@ -168,38 +182,9 @@ pub(super) fn files_of(graph: &Graph, roots: impl IntoIterator<Item = RootId>) -
     files
 }
 
-/// Returns the files of a tree that roots read as resources and may change, each with one such root. Those of
-/// `objects` are among them; only these matter.
-fn changed_files(graph: &Graph, tree: &dyn Tree, objects: &HashSet<&str>, fields: &[&str]) -> HashMap<String, String> {
-    let mut changed = HashMap::new();
-    // A component changes what its users have accumulated, so that it counts for them.
+/// Returns the roots of a graph whose builds read one of some files of the tree.
+pub(crate) fn readers(graph: &Graph, is_wanted: &dyn Fn(&str) -> bool) -> HashSet<RootId> {
     let users = users(graph);
-    let mut deciding: Vec<RootId> = deciding(graph, &users, objects).into_iter().collect();
-    deciding.sort_unstable();
-    deciding.retain(|root| graph.roots[*root].source == 0 && touches(graph, *root, tree, fields));
-    for root in deciding {
-        let mut tops = vec![root];
-        let mut seen = HashSet::new();
-        while let Some(top) = tops.pop() {
-            if seen.insert(top) && graph.roots[top].kind == Some(Kind::Component) {
-                tops.extend(users.get(&top).into_iter().flatten());
-            }
-        }
-        let by = path::join(&graph.roots[root].directory, graph.roots[root].file_name);
-        let by = tree.label(&by);
-        for file in files_of(graph, seen) {
-            changed.entry(file.to_owned()).or_insert_with(|| by.clone());
-        }
-    }
-    changed
-}
-
-/// Returns the roots of the tree whose builds read one of some files.
-pub(super) fn above(
-    graph: &Graph,
-    users: &HashMap<RootId, Vec<RootId>>,
-    is_wanted: &dyn Fn(&str) -> bool,
-) -> HashSet<RootId> {
     let reads = |edge: &Edge| graph.own_file(edge).is_some_and(is_wanted);
     let ids = 0..graph.roots.len();
     let mut todo: Vec<RootId> = ids.filter(|id| graph.roots[*id].edges.iter().any(reads)).collect();
@@ -212,206 +197,41 @@ pub(super) fn above(
     found
 }
 
-/// Returns the roots whose builds hold objects of these files, and the components that those take.
-fn deciding(graph: &Graph, users: &HashMap<RootId, Vec<RootId>>, objects: &HashSet<&str>) -> HashSet<RootId> {
-    let mut found = above(graph, users, &|file| objects.contains(file));
-    let mut todo: Vec<RootId> = found.iter().copied().collect();
-    while let Some(root) = todo.pop() {
-        for edge in &graph.roots[root].edges {
-            if let Leads::Root { id, .. } = edge.target
-                && graph.roots[id].kind == Some(Kind::Component)
-                && found.insert(id)
-            {
-                todo.push(id);
-            }
-        }
-    }
-    found
-}
-
-/// Returns whether a root may change what objects say about what is deployed.
-fn touches(graph: &Graph, root: RootId, tree: &dyn Tree, fields: &[&str]) -> bool {
-    let root = &graph.roots[root];
-    let bytes = graph.bytes(root.file);
-    let Ok(text) = std::str::from_utf8(&bytes) else {
-        return false;
-    };
-    // Most have none of these.
-    let has = |word: &str| text.contains(word);
-    if !has("atch") && !has("replacements") && !has("transformers") && !has("vars") {
-        return false;
-    }
-    let value = match read_object(text, 0) {
-        Ok(Some(value)) => value,
-        Ok(None) => return false,
-        // A merge key, for example.
-        Err(_) => return true,
-    };
-    let items = |key: &str| items(&value, key);
-    if !items("transformers").is_empty() {
-        return true;
-    }
-    let in_file = |text: &str, touches: &dyn Fn(&str) -> bool| -> bool {
-        let place = path::resolve(&root.directory, text);
-        let bytes = place.and_then(|place| tree.read(&place).ok());
-        // What is not here, as one by its URL, may change anything.
-        bytes.is_none_or(|bytes| std::str::from_utf8(&bytes).map_or(true, touches))
-    };
-    let file = |text: &str| in_file(text, &|text| touches_text(text, fields));
-    let replaced = |one: &Value| match one.get("path").and_then(Value::text) {
-        Some(path) => in_file(path, &|text| touches_by_replacements(text, fields)),
-        None => touches_by_replacement(one, fields),
-    };
-    let one = |patch: &Value| -> bool {
-        let kind = patch.at(&["target", "kind"]).and_then(Value::text);
-        if kind.is_some_and(|kind| is_plain(kind) && !KINDS.contains(&kind)) {
-            return false;
-        }
-        match (patch.get("patch").and_then(Value::text), patch.get("path").and_then(Value::text)) {
-            (Some(text), _) => touches_text(text, fields),
-            (None, Some(path)) => file(path),
-            (None, None) => false,
-        }
-    };
-    let merged = |patch: &Value| match patch.text() {
-        Some(text) if text.contains('\n') => touches_text(text, fields),
-        Some(path) => file(path),
-        None => false,
-    };
-    items("replacements").iter().any(replaced)
-        || items("patches").iter().any(one)
-        || items("patchesJson6902").iter().any(one)
-        || items("patchesStrategicMerge").iter().any(merged)
-}
-
-/// Returns whether a text is no regular expression.
-fn is_plain(text: &str) -> bool {
-    text.chars().all(|character| character.is_ascii_alphanumeric())
-}
-
-/// Returns whether a patch changes what an object says about what is deployed. One that cannot be read may.
-fn touches_text(text: &str, fields: &[&str]) -> bool {
-    any_document(text, &|value| match &value.data {
-        Data::List(operations) => operations.iter().any(|one| touches_by_operation(one, fields)),
-        Data::Mapping(_) => touches_by_merge(value, fields),
-        _ => true,
-    })
-}
-
-/// Returns whether this holds for a document of a text, or may: for one that cannot be read.
-fn any_document(text: &str, holds: &dyn Fn(&Value) -> bool) -> bool {
-    documents(text).any(|(before, document)| match read_object(document, before) {
-        Ok(Some(value)) => holds(&value),
-        Ok(None) => false,
-        Err(_) => true,
-    })
-}
-
-fn touches_by_operation(operation: &Value, fields: &[&str]) -> bool {
-    if operation.get("op").and_then(Value::text) == Some("test") {
-        return false;
-    }
-    let Some(path) = operation.get("path").and_then(Value::text) else {
-        return true;
-    };
-    let mut names = path.split('/').skip(1);
-    match (names.next(), names.next()) {
-        (Some("spec"), Some(field)) => fields.contains(&field),
-        (Some("spec") | None, None) => true,
-        _ => false,
-    }
-}
-
-fn touches_by_merge(patch: &Value, fields: &[&str]) -> bool {
-    let kind = patch.get("kind").and_then(Value::text);
-    if kind.is_some_and(|kind| !KINDS.contains(&kind)) {
-        return false;
-    }
-    let spec = patch.get("spec").and_then(Value::mapping).unwrap_or_default();
-    patch.get("$patch").is_some() || spec.iter().any(|(key, _)| key == "$patch" || fields.contains(&key.as_str()))
-}
-
-/// Returns whether a file of replacements changes what an object says about what is deployed. One that cannot be read
-/// may.
-fn touches_by_replacements(text: &str, fields: &[&str]) -> bool {
-    any_document(text, &|value| match &value.data {
-        Data::List(items) => items.iter().any(|one| touches_by_replacement(one, fields)),
-        _ => touches_by_replacement(value, fields),
-    })
-}
-
-/// Returns the items of a list.
-fn items<'a>(value: &'a Value, key: &str) -> &'a [Value] {
-    value.get(key).and_then(Value::list).unwrap_or_default()
-}
-
-fn touches_by_replacement(replacement: &Value, fields: &[&str]) -> bool {
-    items(replacement, "targets").iter().any(|target| {
-        let kind = target.at(&["select", "kind"]).and_then(Value::text);
-        let is_other = kind.is_some_and(|kind| is_plain(kind) && !KINDS.contains(&kind));
-        let paths = items(target, "fieldPaths");
-        let touches = |path: &Value| path.text().is_none_or(|path| touches_at(path, fields));
-        !is_other && paths.iter().any(touches)
-    })
-}
-
-/// Returns whether a path, as `spec.path`, is that of one of these fields, or may be.
-fn touches_at(path: &str, fields: &[&str]) -> bool {
-    let is_open = |name: &str| name.contains(['*', '[', '\\']);
-    let mut names = path.split('.');
-    match (names.next(), names.next()) {
-        (Some("spec"), Some(field)) => is_open(field) || fields.contains(&field),
-        (Some("spec"), None) => true,
-        (Some(first), _) => is_open(first),
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{FIELDS, touches_by_replacements, touches_text};
+    use super::may_change;
+    use crate::kustomization::read_object;
 
     #[test]
-    fn only_replacements_in_what_is_deployed_count() {
-        for (kind, path, expected) in [
-            ("Kustomization", "spec.path", true),
-            ("Kustomization", "spec.sourceRef.name", true),
-            ("Application", "spec.source.targetRevision", true),
-            ("Kustomization", "spec", true),
-            ("Kustomization", "spec.*", true),
-            ("Kustom.*", "spec.path", true),
-            ("Kustomization", "spec.targetNamespace", false),
-            ("Kustomization", "metadata.labels.path", false),
-            ("Deployment", "spec.template.x", false),
+    fn only_what_is_not_for_another_kind_may_change_an_object() {
+        for (text, expected) in [
+            ("patches: [{target: {kind: Application}, path: x.yaml}]", true),
+            ("patches: [{target: {kind: Deployment}, path: x.yaml}]", false),
+            ("patches: [{target: {kind: 'Appl.*'}, path: x.yaml}]", true),
+            ("patches: [{path: deployment.yaml}]", false),
+            ("patches: [{path: application.yaml}]", true),
+            ("patches: [{path: gone.yaml}]", true),
+            ("patches: [{patch: '[{op: remove, path: /spec/x}]'}]", true),
+            ("patches: [{patch: 'a: ['}]", true),
+            ("patches: [{patch: ''}]", false),
+            ("patchesStrategicMerge: [deployment.yaml]", false),
+            ("patchesStrategicMerge: [deployment.yaml, application.yaml]", true),
+            ("patchesStrategicMerge: [{kind: Kustomization, spec: {path: x}}]", true),
+            ("patchesJson6902: [{target: {kind: List}, path: x.yaml}]", true),
+            ("replacements: [{path: x.yaml}]", true),
+            ("replacements: [{targets: [{select: {kind: Application}}]}]", true),
+            ("replacements: [{targets: [{select: {kind: Deployment}}, {select: {}}]}]", true),
+            ("replacements: [{targets: [{select: {kind: Deployment}}]}]", false),
+            ("transformers: [x.yaml]", true),
+            ("namePrefix: a-\nimages: [{name: a, newTag: b}]", false),
         ] {
-            let one = format!("targets: [{{select: {{kind: '{kind}'}}, fieldPaths: ['{path}']}}]\n");
-            let all = format!("- targets: []\n- {one}");
-            for text in [&one, &all] {
-                assert_eq!(touches_by_replacements(text, &FIELDS), expected, "{text}");
-            }
-        }
-        assert!(touches_by_replacements("targets: [{fieldPaths: [spec.path]}]\n", &FIELDS));
-        assert!(touches_by_replacements("[\n", &FIELDS));
-        assert!(!touches_by_replacements("targets: [{select: {}}]\n", &FIELDS));
-    }
-
-    #[test]
-    fn only_patches_of_what_is_deployed_count() {
-        for (patch, expected) in [
-            ("[{op: replace, path: /spec/path, value: x}]", true),
-            ("[{op: replace, path: /spec/source/targetRevision, value: x}]", true),
-            ("[{op: replace, path: /spec, value: {}}]", true),
-            ("[{op: test, path: /spec/path, value: x}]", false),
-            ("[{op: add, path: /spec/decryption, value: {}}]", false),
-            ("[{op: add, path: /metadata/labels/a, value: b}]", false),
-            ("kind: Kustomization\nmetadata: {name: a}\nspec: {path: x}\n", true),
-            ("kind: Kustomization\nmetadata: {name: a}\nspec: {wait: true}\n", false),
-            ("kind: Deployment\nmetadata: {name: a}\nspec: {template: {}}\n", false),
-            ("kind: Application\nmetadata: {name: a}\n$patch: delete\n", true),
-            ("a: [\n", true),
-            ("", false),
-        ] {
-            assert_eq!(touches_text(patch, &FIELDS), expected, "{patch}");
+            let read = |file: &str| match file {
+                "application.yaml" => Some("kind: Application\n".to_owned()),
+                "deployment.yaml" => Some("kind: Deployment\n".to_owned()),
+                _ => None,
+            };
+            let value = read_object(text, 0).unwrap().unwrap();
+            assert_eq!(may_change(&value.json(), &read), expected, "{text}");
         }
     }
 }
