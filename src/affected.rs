@@ -209,9 +209,9 @@ impl Walked {
     fn unnamed(&self, targets: &Targets) -> HashSet<RootId> {
         let known = self.graph().own_roots();
         let here = targets.here();
-        let deployed = here.flat_map(|(target, here)| targets::roots(&**self.survey.tree(), target, here));
-        let all = self.directories.iter().cloned().chain(deployed);
-        let starts = all.filter_map(|directory| known.get(directory.as_str()).copied());
+        let deployed = here.flat_map(|(target, here)| target.roots(here));
+        let all = self.directories.iter().map(String::as_str).chain(deployed);
+        let starts = all.filter_map(|directory| known.get(directory).copied());
         let reached = self.graph().insisted(starts);
         let ids = 0..self.graph().roots.len();
         let unnamed = reference_tree::unnamed(self.graph(), ids.collect(), reached);

@@ -18,7 +18,6 @@
 //! | `place` | what the tree holds where a target says |
 //! | `settle` | which objects a build may change before they are deployed |
 //! | [`built`] | what builds make of these objects |
-//! | `declared` | what a text that cannot be read seems to declare |
 //! | `ignore` | what Flux leaves out of an artifact |
 //! | `seen` | what an engine gets to see of the repository |
 //! | `undeployed` | which objects nothing deploys |
@@ -26,7 +25,6 @@
 
 mod argo;
 pub(crate) mod built;
-mod declared;
 mod fleet;
 mod flux;
 pub(crate) mod generated;
@@ -41,9 +39,9 @@ mod settle;
 mod undeployed;
 mod unread;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
-use std::ops::Bound;
+use std::hash::Hash;
 use std::rc::Rc;
 
 use serde_json::{Map, Value as Json};
@@ -52,13 +50,13 @@ use crate::config::Config;
 pub(crate) use crate::config::Engine;
 use crate::message::failure::Result;
 use crate::message::redact;
-use crate::record::LoadRestrictor;
-use crate::tree::{self, Listing, Resolved, Tree, path};
+use crate::record::{LoadRestrictor, sha256_hex};
+use crate::tree::{Listing, path};
 
 pub(crate) use argo::{exclusion, override_files};
 pub use identity::Identity;
 pub(crate) use ignore::{FILE_NAME as IGNORE_NAME, Ignored, Ignores, SourceIgnore};
-pub(crate) use place::link_to;
+pub(crate) use place::is_url;
 pub(crate) use read_paths::{generate_paths, inputs};
 pub(crate) use scan::{candidates, candidates_at, is_searched};
 pub(crate) use seen::{Hidden, SeenTree};
@@ -88,7 +86,7 @@ pub(crate) struct Target {
     pub engine: Engine,
     /// What names it.
     pub object: Object,
-    /// The sha256 of all that the object says, in hex; empty where there is no object.
+    /// The sha256 of all that the object and its source say, in hex.
     pub digest: String,
     /// Where the object names its path, or the object itself: 1-based line and column.
     pub spot: (usize, usize),
@@ -146,9 +144,24 @@ pub(crate) struct Here {
     pub found: Found,
     /// What of the repository the engine gets to see; none where it is the whole repository.
     pub artifact: Option<Rc<Artifact>>,
+    /// What Flux takes for resources where it makes the kustomization.
+    pub scanned: Vec<Resource>,
+}
+
+/// What Flux takes for a resource of a directory without a kustomization.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Resource {
+    /// Its path from the top of the repository.
+    pub path: String,
+    /// Whether it is a directory with a kustomization, else it is a file.
+    pub is_root: bool,
 }
 
 impl Here {
+    fn new(written: &str, (path, found): (String, Found), revision: Revision, artifact: Option<Rc<Artifact>>) -> Here {
+        Here { written: written.to_owned(), path, revision, found, artifact, scanned: Vec::new() }
+    }
+
     /// Returns the directory as messages name it.
     pub(crate) fn shown(&self) -> String {
         match self.written.as_str() {
@@ -172,6 +185,11 @@ pub struct Revision {
 const LOCALIZED: &str = "localized/";
 
 impl Revision {
+    /// Returns the one that is looked at.
+    fn this() -> Revision {
+        Revision { name: None, is_this: true }
+    }
+
     /// Returns whether it is a branch that is localized.
     pub fn is_localized(&self) -> bool {
         let name = self.name.as_deref();
@@ -240,8 +258,8 @@ pub(crate) struct Build {
     pub load_restrictor: Option<LoadRestrictor>,
     /// The options of `kustomize build`, as `argocd-cm` gives them.
     pub options: Vec<String>,
-    /// The components that the object adds, as written, with their places in [`Object::file`].
-    pub components: Vec<Text>,
+    /// The components that the object adds.
+    pub components: Vec<Component>,
     /// The patches that it adds by their paths.
     pub patches: Vec<Text>,
     /// Whether a component that is not there is left out.
@@ -266,6 +284,21 @@ pub(crate) struct Directory {
     pub include: String,
     /// Not those that match this one.
     pub exclude: String,
+}
+
+/// A component that an object adds.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Component {
+    /// As it is written.
+    pub text: Text,
+    /// What there is; none for a URL, and where only the engine knows what is meant: a pattern, a variable.
+    pub found: Option<Found>,
+}
+
+impl From<Text> for Component {
+    fn from(text: Text) -> Self {
+        Component { text, found: None }
+    }
 }
 
 /// A text with its place.
@@ -303,6 +336,9 @@ pub(crate) struct Targets {
     pub sets: Vec<DirectorySet>,
     /// What could not be read, and was passed over.
     pub unread: Vec<Unread>,
+    /// The files of objects that nothing deploys, each with the topmost directory of which nothing is deployed: known after
+    /// [`Targets::settle`].
+    pub undeployed: BTreeMap<String, String>,
     /// The options of `kustomize build` that the tree gives Argo CD; none where nothing in it says them.
     argo_options: Option<Vec<String>>,
     /// The files of the tree that hold objects of engines.
@@ -324,11 +360,9 @@ impl Targets {
         targets.filter_map(|target| Some((target, target.here()?)))
     }
 
-    /// Returns the kustomization roots that are deployed, by their real paths. `kustomizations` are the directories of
-    /// all, sorted.
-    pub(crate) fn roots(&self, kustomizations: &BTreeSet<&str>) -> BTreeSet<String> {
-        let all = self.here();
-        all.flat_map(|(target, here)| target.roots(here, kustomizations)).collect()
+    /// Returns the kustomization roots that are deployed, by their real paths.
+    pub(crate) fn roots(&self) -> BTreeSet<String> {
+        self.here().flat_map(|(target, here)| target.roots(here)).map(str::to_owned).collect()
     }
 }
 
@@ -365,14 +399,29 @@ impl Build {
 
     /// Adds what another one adds by name.
     fn join(&mut self, other: Build) {
-        for (all, more) in [(&mut self.components, other.components), (&mut self.patches, other.patches)] {
-            let mut known: HashSet<Text> = all.iter().cloned().collect();
+        fn add<T: Clone + Eq + Hash>(all: &mut Vec<T>, more: Vec<T>) {
+            let mut known: HashSet<T> = all.iter().cloned().collect();
             all.extend(more.into_iter().filter(|one| known.insert(one.clone())));
         }
+        add(&mut self.components, other.components);
+        add(&mut self.patches, other.patches);
     }
 }
 
 impl Target {
+    /// Makes one of an object that says `said`.
+    fn new(engine: Engine, object: Object, spot: (usize, usize), place: Place, build: Build, said: &Json) -> Target {
+        let source = match &place {
+            Place::External(why) | Place::Templated(why) => why.clone(),
+            Place::Here(Here { path, revision, artifact, .. }) => {
+                let artifact = artifact.as_ref().map(|one| (&one.ignore, &one.sparse, &one.included, &one.copied));
+                format!("{path} {revision:?} {artifact:?}")
+            }
+        };
+        let digest = sha256_hex(format!("{said} {source} {:?}", build.options).as_bytes());
+        Target { engine, object, digest, spot, place, build, changed_by: None, reaches: None }
+    }
+
     /// Returns why it is not known what is built; none where it is.
     pub(crate) fn untold(&self) -> Option<String> {
         if let Some(changer) = &self.changed_by {
@@ -382,7 +431,8 @@ impl Target {
             Place::External(_) => None,
             Place::Templated(why) => Some(why.clone()),
             Place::Here(_) => {
-                let texts = self.build.components.iter().chain(&self.build.patches);
+                let components = self.build.components.iter().map(|one| &one.text);
+                let texts = components.chain(&self.build.patches);
                 let mut texts = texts.map(|one| one.text.as_str());
                 let text = texts.find(|text| text.contains("{{") || text.contains("${"))?;
                 Some(format!("`{}` is filled in elsewhere", redact::url(text)))
@@ -400,16 +450,13 @@ impl Target {
 
     /// Returns the kustomization roots that its engine builds, by their real paths: its own, or those that Flux finds in
     /// a directory without one, and the components that the object adds.
-    pub(crate) fn roots(&self, here: &Here, kustomizations: &BTreeSet<&str>) -> Vec<String> {
-        let mut roots = match (&here.found, self.engine) {
-            (Found::Kustomization(root), _) => vec![root.clone()],
-            (Found::Directory(directory), Engine::Flux) => outermost(directory, kustomizations),
-            _ => return Vec::new(),
-        };
-        let components = self.build.components.iter();
-        let components = components.filter_map(|one| path::resolve(&here.path, &one.text));
-        roots.extend(components.filter(|place| kustomizations.contains(place.as_str())));
-        roots
+    pub(crate) fn roots<'a>(&'a self, here: &'a Here) -> impl Iterator<Item = &'a str> {
+        let components = self.build.components.iter().filter_map(|one| one.found.as_ref());
+        let own = std::iter::once(&here.found).chain(components).filter_map(|found| match found {
+            Found::Kustomization(root) => Some(root),
+            _ => None,
+        });
+        own.chain(here.scanned.iter().filter(|one| one.is_root).map(|one| &one.path)).map(String::as_str)
     }
 
     /// Returns what deploys it, as `Flux Kustomization apps (clusters/prod/apps.yaml:3)`.
@@ -431,44 +478,13 @@ impl Target {
     }
 }
 
-/// Returns the directories of the roots that an engine builds for a target: its own, and its components.
-pub(crate) fn roots(tree: &dyn Tree, target: &Target, here: &Here) -> Vec<String> {
-    let mut directories = Vec::new();
-    if let Found::Kustomization(directory) = &here.found {
-        directories.push(directory.clone());
-    }
-    for component in &target.build.components {
-        let Some(place) = path::resolve(&here.path, &component.text) else {
-            continue;
-        };
-        directories.push(match tree::resolve(tree, &place) {
-            Ok(Resolved::Directory { path }) => path,
-            _ => place,
-        });
-    }
-    directories
-}
-
-/// Returns the kustomizations below a directory that lie in no other.
-fn outermost(directory: &str, kustomizations: &BTreeSet<&str>) -> Vec<String> {
-    let first = path::join(directory, "\0");
-    let first = first.trim_end_matches('\0').to_owned();
-    let below = kustomizations.range::<str, _>((Bound::Included(first.as_str()), Bound::Unbounded));
-    let below = below.take_while(|place| place.starts_with(&first));
-    let is_outermost = |place: &&&str| {
-        let mut above = path::and_above(path::parent(place));
-        !above.any(|above| above.starts_with(&first) && kustomizations.contains(above))
-    };
-    below.filter(is_outermost).map(|place| (*place).to_owned()).collect()
-}
-
 /// Finds what is deployed from a tree. `identity` is asked only where an object names a repository.
 pub(crate) fn find(
     tree: &dyn Listing,
     config: &Config,
     identity: impl FnOnce() -> Result<Identity>,
 ) -> Result<Targets> {
-    of_scan(tree, config, identity, scan::scan(tree, config)?)
+    find_in(tree, config, &candidates(tree)?()?, identity)
 }
 
 /// Does what [`find`] does, where the [`candidates`] are known.
@@ -478,7 +494,7 @@ pub(crate) fn find_in(
     candidates: &[String],
     identity: impl FnOnce() -> Result<Identity>,
 ) -> Result<Targets> {
-    of_scan(tree, config, identity, scan::scan_in(tree, config, candidates)?)
+    of_scan(tree, config, identity, scan::scan(tree, config, candidates)?)
 }
 
 /// Finds what the objects of a scan deploy, and what is deployed without one.
@@ -500,13 +516,13 @@ fn of_scan(
     }
     fleet::find(tree, config, &mut targets)?;
     place::declared(tree, config, &mut targets)?;
+    place::look_inside(tree, &mut targets.targets)?;
     targets.targets.sort_by(|one, other| {
         let key = |target: &Target| (target.object.clone(), target.spot);
         key(one).cmp(&key(other))
     });
     let is_left_out = |file: &str| config.leaves_out(path::parent(file));
     targets.unread.retain(|unread| !is_left_out(&unread.file));
-    Unread::tell_templates(&mut targets.unread, tree)?;
     targets.unread.sort();
     targets.unread.dedup();
     Ok(targets)

@@ -209,6 +209,16 @@ pub(crate) enum Resolved {
 }
 
 /// The longest chain of links that is followed, as on Linux.
+/// Returns the kustomization of a directory, if it has one: its name and its real path. Of several the first.
+pub(crate) fn kustomization_in(tree: &dyn Tree, directory: &str) -> Result<Option<(&'static str, String)>> {
+    for name in FILE_NAMES {
+        if let Resolved::File { path, .. } = resolve(tree, &path::join(directory, name))? {
+            return Ok(Some((name, path)));
+        }
+    }
+    Ok(None)
+}
+
 const LINKS: usize = 40;
 
 /// Follows every link on the way to `path`, inside the tree.

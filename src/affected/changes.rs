@@ -11,7 +11,7 @@ use crate::kustomization::FILE_NAMES;
 use crate::message::failure::Result;
 use crate::record::{Change, LOCK_NAME, Lock, Remote};
 use crate::targets::{self, IGNORE_NAME, Identity, Targets};
-use crate::tree::{self, Entry, Listing, Resolved, path};
+use crate::tree::{self, Entry, Listing, path};
 
 /// Two trees, and where they differ.
 pub(crate) struct Changes {
@@ -87,13 +87,7 @@ impl Changes {
     }
 
     pub(crate) fn was_root(&self, directory: &str) -> Result<bool> {
-        for name in FILE_NAMES {
-            let place = path::join(directory, name);
-            if let Resolved::File { .. } = tree::resolve(&*self.old, &place)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        Ok(tree::kustomization_in(&*self.old, directory)?.is_some())
     }
 
     /// Returns the directories in which there was a root, and that are not among `here`, those of the roots that there are.
@@ -132,11 +126,6 @@ impl Changes {
 
     /// Returns where the trees differ at or below a directory.
     fn below(&self, directory: &str) -> Result<Option<String>> {
-        self.below_but(directory, |_| false)
-    }
-
-    /// Returns where the trees differ at or below a directory, other than where `is_left_out`.
-    pub(crate) fn below_but(&self, directory: &str, is_left_out: impl Fn(&str) -> bool) -> Result<Option<String>> {
         if let Some(changed) = self.at(directory)? {
             return Ok(Some(changed));
         }
@@ -147,14 +136,14 @@ impl Changes {
         let from = (Bound::Excluded(inside.as_str()), Bound::Unbounded);
         let inside = self.paths.range::<str, _>(from);
         let mut inside = inside.take_while(|changed| path::is_in(changed, directory));
-        if let Some(changed) = inside.find(|changed| !is_left_out(changed)) {
+        if let Some(changed) = inside.next() {
             return Ok(Some(changed.clone()));
         }
         let may_convert =
             |attributes: &String| path::is_in(attributes, directory) || path::is_in(directory, attributes);
         if self.attributes.iter().any(may_convert) {
             for place in self.new.below(directory)? {
-                if !is_left_out(&place) && self.is_converted(&place)? {
+                if self.is_converted(&place)? {
                     return Ok(Some(place));
                 }
             }

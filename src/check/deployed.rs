@@ -47,7 +47,7 @@ pub(super) fn walk(
         failures.push(failure);
         Targets::default()
     });
-    let starts = starting_points(input, &targets, &all, own)?;
+    let starts = starting_points(input, &targets, own)?;
     let explored = match walked {
         Some((own, explored)) if own == starts.len() => explored,
         _ => explore(input, &starts, options),
@@ -71,10 +71,9 @@ fn listed(graph: &Graph) -> BTreeSet<String> {
 fn starting_points(
     input: &Input<'_>,
     targets: &Targets,
-    all: &BTreeSet<&str>,
     own: Result<Vec<String>>,
 ) -> Result<Vec<String>> {
-    let mut deployed = targets.roots(all);
+    let mut deployed = targets.roots();
     if !input.paths.is_empty() {
         deployed.retain(|root| input.paths.iter().any(|path| path::is_in(root, path)));
     }
@@ -209,7 +208,6 @@ impl<'a> Deployed<'a> {
             return Vec::new();
         }
         let by_directory = self.graph.own_roots();
-        let all: BTreeSet<&str> = by_directory.keys().copied().collect();
         let is_wanted = |target: &Target, here: &Here| {
             self.paths.is_empty()
                 || self.paths.iter().any(|path| path::is_in(&target.object.file, path) || path::is_in(&here.path, path))
@@ -219,8 +217,7 @@ impl<'a> Deployed<'a> {
             let Some(here) = target.here().filter(|here| is_wanted(target, here)) else {
                 continue;
             };
-            let starts = target.roots(here, &all);
-            let starts = starts.iter().filter_map(|root| by_directory.get(root.as_str()));
+            let starts = target.roots(here).filter_map(|root| by_directory.get(root));
             let starts: Vec<RootId> = starts.copied().collect();
             let roots = self.graph.insisted(starts.iter().copied());
             let mut roots: Vec<RootId> = roots.into_iter().collect();

@@ -10,7 +10,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut away = Vec::new();
     for unread in context.deployed.unread() {
         match &unread.why {
-            Why::NotYaml | Why::WrongType | Why::Template => {
+            Why::Invalid | Why::Template => {
                 findings.push(finding(context, unread));
             }
             Why::Limit => context.failures.borrow_mut().push(too_much(unread)),
@@ -163,10 +163,11 @@ mod tests {
         let options = "kind: ConfigMap\nmetadata: {name: argocd-cm\n";
         assert!(is_found(options));
         assert!(!is_found(&options.replace("-cm", "-rbac-cm")));
-        // Only mentioned.
+        // What cannot be read may be anything that it mentions.
         let inside =
             "kind: ConfigMap\ndata:\n  a: |\n    apiVersion: argoproj.io/v1alpha1\n    kind: Application\n  b: [\n";
-        assert!(!is_found(inside));
+        assert!(is_found(inside));
+        assert!(!is_found(&inside.replace("Application", "Workflow")));
     }
 
     #[test]
@@ -176,18 +177,9 @@ mod tests {
             "{{ .Values.path }}: [",
             "[\n{% if a %}",
             "[<% a %>",
-            "a\n%{ for a in b ~}",
-            "[\n%{~ if a }",
-            "[\n%{if a}",
-            "[\n%{ else ~}",
-            "[\n%{endif}",
-            "[\n%{~endfor~}",
+            "[a]\n  interval: '{{ b }}'",
         ] {
             assert!(!is_found(&template(action)), "{action}");
-        }
-        // Fields in the patterns of Logstash and grok.
-        for field in ["+YYYY.MM.dd", "IP:for", "[a][if]", "if", "iface", "for-a", "else.b"] {
-            assert!(is_found(&template(&format!("[\n%{{{field}}}"))), "{field}");
         }
         // Of the wrong type, and not broken.
         assert!(!is_found(&template("{{ path }}")));
@@ -200,7 +192,6 @@ mod tests {
         // A comment makes no template.
         assert!(is_found(&template("[a] # {{ b }}")));
         assert!(is_found(&format!("{}# {{{{ b }}}}\n", template("[a"))));
-        assert!(is_found(&template("[a]\n  interval: '{{ b }}'")));
         let broken = flux("[");
         let chart = ("charts/a/Chart.yaml", "name: a\n");
         for text in [set, &broken] {

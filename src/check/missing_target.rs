@@ -6,9 +6,8 @@
 use super::Context;
 use super::deployed::One;
 use crate::message::finding::{Finding, Rule, Subject};
-use crate::reference::{RepoSpec, is_remote_file};
-use crate::targets::{Engine, Found};
-use crate::tree::{self, Resolved, path};
+use crate::targets::{Engine, Found, Text};
+use crate::tree::path;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -19,22 +18,12 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             findings.extend(components(context, &one));
         }
     }
-    if findings.is_empty() {
-        return findings;
-    }
-    match context.deployed.targets.undeployed(context.tree) {
-        Ok(undeployed) => findings
-            .into_iter()
-            .map(|finding| match undeployed.get(&finding.path) {
-                Some(directory) => undeployed_object(finding, directory),
-                None => finding,
-            })
-            .collect(),
-        Err(failure) => {
-            context.failures.borrow_mut().push(failure);
-            findings
-        }
-    }
+    let undeployed = &context.deployed.targets.undeployed;
+    let finding = |finding: Finding| match undeployed.get(&finding.path) {
+        Some(directory) => undeployed_object(finding, directory),
+        None => finding,
+    };
+    findings.into_iter().map(finding).collect()
 }
 
 /// Makes a warning of a finding about an object that nothing deploys, as nothing in `directory`.
@@ -86,28 +75,19 @@ fn components(context: &Context<'_>, one: &One<'_>) -> Vec<Finding> {
     }
     let mut findings = Vec::new();
     for component in &target.build.components {
-        let text = &component.text;
-        // Argo CD expands patterns, and what is remote is another rule's.
-        if is_remote_file(text) || RepoSpec::parse(text).is_ok() || text.contains(['*', '?', '[', '\\', '{', '$']) {
-            continue;
-        }
-        let why = match path::resolve(&here.path, text) {
-            None => "it leads out of the repository".to_owned(),
-            Some(_) if path::is_absolute(text) => "it is an absolute path".to_owned(),
-            Some(place) => match tree::resolve(context.tree, &place) {
-                Ok(Resolved::Missing { path }) => format!("there is no `{path}`"),
-                Ok(Resolved::Directory { path }) if context.root_in(&path).is_none() => {
-                    format!("`{path}` holds no kustomization")
-                }
-                _ => continue,
-            },
+        let text = &component.text.text;
+        // What is remote is another rule's.
+        let why = match &component.found {
+            Some(Found::Nothing(why)) => why.clone(),
+            Some(Found::Directory(path)) => format!("`{path}` holds no kustomization"),
+            _ => continue,
         };
         let message = format!("{} adds the component `{text}`: {why}", target.by());
-        let place = (component.line, component.column);
+        let Text { file, line, column, .. } = &component.text;
         findings.push(context.at_object(
             Rule::MissingTarget,
-            &component.file,
-            place,
+            file,
+            (*line, *column),
             message,
             vec!["correct the path, or take the component out".to_owned()],
         ));

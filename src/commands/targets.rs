@@ -79,7 +79,7 @@ pub(crate) fn build(request: &Request, name: &str) -> Result<Vec<u8>, Failures> 
         Place::Here(there) => there,
         Place::External(why) | Place::Templated(why) => return Err(not_built(why).into()),
     };
-    let hidden = Hidden::of(tree, target, there)?;
+    let hidden = Hidden::of(tree, target, there, &mut None)?;
     let seen = SeenTree::new(tree, &hidden);
     let generated = generated(&seen, target, there)?.ok_or_else(|| match &there.found {
         Found::Nothing(why) => not_built(why),

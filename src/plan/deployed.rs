@@ -1,15 +1,13 @@
 //! What the result would do to what is deployed: a new directory or file is never neutral to an engine that looks for
 //! them.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
 
 use super::Plan;
 use crate::graph::{Graph, Origin, RootId, Target as Leads};
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, Failures, Location, Result};
-use crate::targets::{Artifact, Engine, Found, Here, Ignores, Object, SourceIgnore, Target, Targets, exclusion};
+use crate::targets::{Engine, Found, Here, Hidden, Object, Target, Targets, exclusion};
 use crate::tree::{self, Listing, path};
 
 /// Refuses a result that changes what is deployed besides what was localized: a directory of which an ApplicationSet
@@ -68,36 +66,23 @@ fn applications(targets: &Targets, tree: &dyn Listing, written: &BTreeSet<String
 
 /// Finds the files that Flux would build because it makes the kustomization of a directory.
 fn scanned(targets: &Targets, tree: &dyn Listing, written: &BTreeSet<String>) -> Result<Vec<Failure>> {
-    let is_root = |directory: &str| -> Result<bool> {
-        for name in FILE_NAMES {
-            let file = path::join(directory, name);
-            if matches!(tree.entry(&file)?, Some(tree::Entry::File { .. })) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    };
     let mut failures = Vec::new();
     let mut source_ignore = None;
     for (target, here) in targets.here() {
         let (Engine::Flux, Found::Directory(directory)) = (target.engine, &here.found) else {
             continue;
         };
-        let ignores = match &here.artifact {
-            Some(artifact) => Some(known(&mut source_ignore, tree)?.with(artifact)),
-            None => None,
-        };
-        let is_left_out = |file: &str| ignores.as_ref().is_some_and(|ignores| ignores.rule(file).is_some());
+        let hidden = Hidden::of(tree, target, here, &mut source_ignore)?;
         for file in written {
             let is_read = file.ends_with(".yaml") || file.ends_with(".yml") || FILE_NAMES.contains(&path::name(file));
             // What was there before was read before.
-            if !is_read || path::below(file, directory).is_none() || is_left_out(file) || tree.entry(file)?.is_some() {
+            if !is_read || path::below(file, directory).is_none() || hidden.rule(file).is_some() || tree.entry(file)?.is_some() {
                 continue;
             }
             let mut above = path::parent(file);
             let mut is_inside = false;
             while above != directory && !is_inside {
-                is_inside = is_root(above)?;
+                is_inside = tree::kustomization_in(tree, above)?.is_some();
                 above = path::parent(above);
             }
             if !is_inside {
@@ -107,14 +92,6 @@ fn scanned(targets: &Targets, tree: &dyn Listing, written: &BTreeSet<String>) ->
         }
     }
     Ok(failures)
-}
-
-/// Returns what is left out everywhere, which takes a look at all paths.
-fn known<'a>(known: &'a mut Option<SourceIgnore>, tree: &dyn Listing) -> Result<&'a SourceIgnore> {
-    Ok(match known {
-        Some(known) => known,
-        none => none.insert(SourceIgnore::of(tree)?),
-    })
 }
 
 fn scan(target: &Target, here: &Here, directory: &str, file: &str) -> Failure {
@@ -138,23 +115,14 @@ fn scan(target: &Target, here: &Here, directory: &str, file: &str) -> Failure {
 fn left_out(targets: &Targets, tree: &dyn Listing, written: &BTreeSet<String>, after: &Graph) -> Result<Vec<Failure>> {
     let mut failures = Vec::new();
     let mut source_ignore = None;
-    let mut of_source: BTreeMap<*const Artifact, Ignores> = BTreeMap::new();
     let directories: BTreeMap<&str, RootId> =
         after.roots.iter().enumerate().map(|(id, root)| (root.directory.as_str(), id)).collect();
-    let all: BTreeSet<&str> = directories.keys().copied().collect();
     for (target, here) in targets.here() {
-        let Some(artifact) = here.artifact.as_ref().filter(|one| {
-            let kind = one.object.as_ref().map(|object| object.kind.as_str());
-            kind.is_none_or(|kind| kind == "GitRepository")
-        }) else {
+        if target.artifact(here).is_none() {
             continue;
-        };
-        let ignores = match of_source.entry(Rc::as_ptr(artifact)) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(known(&mut source_ignore, tree)?.with(artifact)),
-        };
-        let starts = target.roots(here, &all);
-        let starts = starts.iter().filter_map(|root| directories.get(root.as_str()));
+        }
+        let hidden = Hidden::of(tree, target, here, &mut source_ignore)?;
+        let starts = target.roots(here).filter_map(|root| directories.get(root));
         let mut reached = BTreeSet::new();
         for root in after.insisted(starts.copied()) {
             let root = &after.roots[root];
@@ -167,7 +135,7 @@ fn left_out(targets: &Targets, tree: &dyn Listing, written: &BTreeSet<String>, a
                 _ => None,
             }));
         }
-        let out = reached.into_iter().find_map(|file| Some((file, ignores.rule(file)?)));
+        let out = reached.into_iter().find_map(|file| Some((file, hidden.rule(file)?)));
         if let Some((file, rule)) = out
             // What is left out already is another matter.
             && tree.entry(file)?.is_none()

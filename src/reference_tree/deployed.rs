@@ -10,23 +10,13 @@ use crate::graph::{Explored, RootId};
 use crate::message::failure::Result;
 use crate::message::redact;
 use crate::record::LoadRestrictor;
-use crate::reference::{RepoSpec, is_remote_file};
 use crate::targets::built::{Builder, Output};
 use crate::targets::generated::Generated;
-use crate::targets::{Engine, Found, Place, Reached, Targets, link_to};
-use crate::tree::{self, Listing, Resolved, path};
+use crate::targets::{Found, Place, Reached, Targets, is_url};
+use crate::tree::{Listing, path};
 
 /// How often objects that builds make may deploy others that are to be built.
 const DEEPEST: usize = 10;
-
-/// What a component is that is not in the tree, and cannot be in a lock.
-const NOT_LOCKED: &str = "not locked";
-/// What a component is where nothing is.
-const MISSING: &str = "missing";
-/// What a component of Flux is behind a link.
-const LEFT_OUT: &str = "a link, which Flux leaves out";
-/// What a component is that no commit can hold.
-const OUTSIDE: &str = "out of the repository";
 
 /// A walk over a tree without a network.
 pub(crate) struct Survey {
@@ -113,12 +103,12 @@ impl Survey {
     /// tree does not hold.
     fn builders(&self, targets: &Targets, load_restrictor: LoadRestrictor) -> Result<Vec<Builder>> {
         let graph = &self.explored.graph;
-        let mut builders = targets.builders(graph, &*self.tree, &self.directories()?, load_restrictor)?;
+        let mut builders = targets.builders(graph, &*self.tree, load_restrictor)?;
         if !builders.is_empty() {
             let reference_tree = self.reference_tree()?;
             let reach = Reach::new(&reference_tree);
             for builder in &mut builders {
-                builder.reaches = reach.from(&builder.roots);
+                builder.reaches = reach.from(builder.roots.iter().map(String::as_str));
             }
         }
         Ok(builders)
@@ -143,7 +133,6 @@ impl Survey {
 
     /// Notes for each target what its build reaches that the tree does not hold.
     pub(crate) fn reaches(&self, targets: &mut Targets) -> Result<()> {
-        let all = self.directories()?;
         let reference_tree = self.reference_tree()?;
         let reach = Reach::new(&reference_tree);
         for target in &mut targets.targets {
@@ -154,57 +143,23 @@ impl Survey {
             let (Found::Kustomization(_) | Found::Directory(_), true) = (&here.found, here.revision.is_this) else {
                 continue;
             };
-            let mut reached = reach.from(&target.roots(here, &all));
+            let mut reached = reach.from(target.roots(here));
             for component in &target.build.components {
-                let engine = target.engine;
-                let state = self.state_of_component(&all, engine, &here.path, &component.text)?;
-                let may_miss = target.build.ignore_missing_components;
-                let state = state.filter(|state| !may_miss || ![MISSING, OUTSIDE, LEFT_OUT].contains(state));
-                reached.extend(state.map(|state| Reached {
-                    name: redact::url(&component.text),
+                let state = match &component.found {
+                    None if is_url(&component.text.text) => "not locked".to_owned(),
+                    Some(Found::Directory(_)) => "without a kustomization".to_owned(),
+                    Some(Found::Nothing(why)) if !target.build.ignore_missing_components => why.clone(),
+                    Some(Found::Submodule(_)) => "in a submodule".to_owned(),
+                    _ => continue,
+                };
+                reached.push(Reached {
+                    name: redact::url(&component.text.text),
                     state: format!("component of the object, {state}"),
-                }));
+                });
             }
             target.reaches = Some(reached);
         }
         Ok(())
-    }
-
-    /// Returns why a component that an object adds to `directory` is not in the tree; none where it is, or where it is a
-    /// pattern or has a variable, so that only the engine knows what it means.
-    fn state_of_component(
-        &self,
-        kustomizations: &BTreeSet<&str>,
-        engine: Engine,
-        directory: &str,
-        text: &str,
-    ) -> Result<Option<&'static str>> {
-        let place = path::resolve(directory, text);
-        let is_root = |place: &str| kustomizations.contains(place);
-        if place.as_deref().is_some_and(is_root) {
-            return Ok(None);
-        }
-        if RepoSpec::parse(text).is_ok() || is_remote_file(text) {
-            return Ok(Some(NOT_LOCKED));
-        }
-        if text.contains(['*', '?', '[', '\\', '{', '$']) {
-            return Ok(None);
-        }
-        let Some(place) = place else {
-            return Ok(Some(OUTSIDE));
-        };
-        if engine == Engine::Flux && link_to(&*self.tree, &place)?.is_some() {
-            return Ok(Some(LEFT_OUT));
-        }
-        Ok(match tree::resolve(&*self.tree, &place)? {
-            Resolved::Directory { path } if is_root(&path) => None,
-            Resolved::Directory { .. } => Some("without a kustomization"),
-            Resolved::File { .. } => Some("not a directory"),
-            Resolved::Missing { .. } => Some(MISSING),
-            Resolved::Leaves { .. } => Some(OUTSIDE),
-            Resolved::Loop { .. } => Some("a loop of links"),
-            Resolved::Submodule { .. } => Some("in a submodule"),
-        })
     }
 
     /// Returns the directories of all kustomizations of the tree, wherever the walk began.
@@ -249,13 +204,9 @@ impl<'a> Reach<'a> {
     }
 
     /// Returns what is not in the tree among what the directories lead to, sorted.
-    fn from(&self, directories: &[String]) -> Vec<Reached> {
-        let name = |directory: &String| match directory.as_str() {
-            "" => ".".to_owned(),
-            directory => directory.to_owned(),
-        };
-        let starts = directories.iter().map(name);
-        let mut todo: Vec<usize> = starts.filter_map(|name| self.roots.get(name.as_str()).copied()).collect();
+    fn from<'d>(&self, directories: impl Iterator<Item = &'d str>) -> Vec<Reached> {
+        let names = directories.map(|directory| if directory.is_empty() { "." } else { directory });
+        let mut todo: Vec<usize> = names.filter_map(|name| self.roots.get(name).copied()).collect();
         let mut seen = HashSet::new();
         let mut reached = BTreeSet::new();
         while let Some(index) = todo.pop() {
@@ -404,9 +355,9 @@ remotes:
         assert_eq!(
             reached(""),
             [
-                "../gone: component of the object, missing",
+                "../gone: component of the object, there is no `gone`",
                 "../base: component of the object, without a kustomization",
-                "../../out: component of the object, out of the repository",
+                "../../out: component of the object, it leads out of the repository",
                 remote,
             ]
         );
@@ -428,27 +379,27 @@ spec:
     path: web
     kustomize: {components: [../link, ../file, ../loop, ../away]}
 ";
-        let link = "../link: component of the object, a link, which Flux leaves out";
+        let link = "../link: component of the object, `link` is a link, which Flux leaves out of its artifacts";
         for (object, rest) in [
             (
                 flux.as_str(),
                 [
-                    "../loop: component of the object, a link, which Flux leaves out",
-                    "../away: component of the object, a link, which Flux leaves out",
+                    "../loop: component of the object, `loop` is a link, which Flux leaves out of its artifacts",
+                    "../away: component of the object, `away` is a link, which Flux leaves out of its artifacts",
                 ],
             ),
             (
                 argo,
                 [
-                    "../loop: component of the object, a loop of links",
-                    "../away: component of the object, out of the repository",
+                    "../loop: component of the object, `loop` leads to itself",
+                    "../away: component of the object, `away` leads out of the repository",
                 ],
             ),
         ] {
             let mut tree = tree(&[
                 ("apps.yaml", object),
                 ("web/kustomization.yaml", "namePrefix: a-\n"),
-                ("part/kustomization.yaml", "kind: Component\n"),
+                ("part/kustomization.yaml", "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n"),
                 ("file", ""),
             ]);
             let links = Rc::get_mut(&mut tree).unwrap();
@@ -457,7 +408,7 @@ spec:
             links.link("away", "../../part");
             let (survey, mut targets) = settled(&tree);
             survey.reaches(&mut targets).unwrap();
-            let file = "../file: component of the object, not a directory";
+            let file = "../file: component of the object, `file` is a file";
             let mut expected = vec![file, rest[0], rest[1]];
             if object == flux {
                 expected.insert(0, link);

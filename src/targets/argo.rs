@@ -8,7 +8,8 @@ mod template;
 
 use super::flux::{given, text, texts, wrong};
 use super::scan::Document;
-use super::{Build, Directory, Engine, Found, Here, Identity, Place, Target, Targets, Unread, place};
+use super::unread::is_template;
+use super::{Build, Component, Directory, Engine, Found, Here, Identity, Place, Target, Targets, Unread, place};
 use crate::kustomization::{Data, Value, read_object};
 use crate::message::failure::Result;
 use crate::message::redact;
@@ -57,7 +58,7 @@ fn options(objects: &[Document]) -> Option<Vec<String>> {
     let mut options: Option<Vec<String>> = None;
     for Document { object, value, .. } in objects {
         let texts: Vec<&Value> = match object.kind.as_str() {
-            "ConfigMap" if object.name == "argocd-cm" => {
+            "ConfigMap" => {
                 let data = value.get("data").and_then(Value::mapping).unwrap_or_default();
                 let keys = data
                     .iter()
@@ -195,13 +196,8 @@ fn of_source(
         return Ok(None);
     };
     build.values = values(identity, found, &merged, base, &path);
-    let here = Here {
-        written: written.to_owned(),
-        path,
-        revision: identity.revision(revision),
-        found: explicit(&merged, there),
-        artifact: None,
-    };
+    let found = explicit(&merged, there);
+    let here = Here::new(written, (path, found), identity.revision(revision), None);
     Ok(target(Place::Here(here), build))
 }
 
@@ -277,7 +273,7 @@ fn overridden(tree: &dyn Listing, source: &Value, files: &[String], unread: &mut
             }
             Ok(None) => {}
             Err((line, message)) => {
-                unread.push(Unread::not_yaml(&file, line, message));
+                unread.push(Unread::invalid(&file, line, message, is_template(&text)));
             }
         }
     }
@@ -344,7 +340,7 @@ fn build(found: &Document, source: &Value, options: Option<&[String]>, unread: &
             }
         }
         let wrapped = found.template(found.object.clone(), kustomize.clone());
-        build.components = texts(&wrapped, &["components"], unread)?;
+        build.components = texts(&wrapped, &["components"], unread)?.into_iter().map(Component::from).collect();
         let patches = kustomize.get("patches").and_then(Value::list);
         let paths = patches.into_iter().flatten().filter_map(|patch| patch.get("path"));
         build.patches = paths.filter_map(|path| found.text_at(path)).collect();

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::generated::{Generated, generated};
 use super::scan::{self, Document, Scan};
 use super::settle::{files_of, readers, users};
-use super::{Found, Identity, Object, Reached, Target, Targets, Why};
+use super::{Identity, Object, Reached, Target, Targets, Why};
 use crate::config::Config;
 use crate::graph::{Graph, RootId};
 use crate::kustomization::Kind;
@@ -62,7 +62,6 @@ impl Targets {
         &self,
         graph: &Graph,
         tree: &dyn Listing,
-        kustomizations: &BTreeSet<&str>,
         load_restrictor: LoadRestrictor,
     ) -> Result<Vec<Builder>> {
         let changed = || self.targets.iter().filter(|one| one.changed_by.is_some());
@@ -72,7 +71,7 @@ impl Targets {
         let users = users(graph);
         loop {
             let above = readers(graph, &|file| wanted.contains(file));
-            let mut builders = self.deploying(graph, tree, kustomizations, &above, &wanted)?;
+            let mut builders = self.deploying(graph, tree, &above, &wanted)?;
             let deployed = builders.values().flat_map(|one| one.roots.clone());
             let deployed: HashSet<String> = deployed.collect();
             for root in above {
@@ -105,20 +104,16 @@ impl Targets {
         &self,
         graph: &Graph,
         tree: &dyn Listing,
-        kustomizations: &BTreeSet<&str>,
         above: &HashSet<RootId>,
         files: &BTreeSet<String>,
     ) -> Result<BTreeMap<String, Builder>> {
         let known = graph.own_roots();
         let mut builders = BTreeMap::new();
         for (target, here) in self.here().filter(|(target, _)| target.changed_by.is_none()) {
-            let roots = target.roots(here, kustomizations);
+            let roots: Vec<String> = target.roots(here).map(str::to_owned).collect();
             let ids = roots.iter().filter_map(|root| known.get(root.as_str()));
             let ids: Vec<RootId> = ids.copied().collect();
-            let may_read = match &here.found {
-                Found::Directory(directory) => files.iter().any(|file| path::is_in(file, directory)),
-                _ => false,
-            };
+            let may_read = here.scanned.iter().any(|one| files.contains(&one.path));
             if !may_read && !ids.iter().any(|id| above.contains(id)) {
                 continue;
             }
@@ -177,7 +172,7 @@ pub(crate) fn find_built(
     before: &Targets,
     built: &[(Builder, Output)],
 ) -> Result<Targets> {
-    let mut scan = scan::scan_in(tree, config, &before.scanned())?;
+    let mut scan = scan::scan(tree, config, &before.scanned())?;
     let mut builds = Builds::default();
     let mut replaced: BTreeSet<&str> = BTreeSet::new();
     let mut made = Vec::new();
@@ -219,7 +214,7 @@ impl Builder {
     fn objects(&self, output: &str, tree: &Scan) -> Scan {
         let mut made = Scan::default();
         let (file, line) = &self.place;
-        made.text(file, output, MOST);
+        made.text(file, output, MOST, false);
         for unread in &mut made.unread {
             unread.line = *line;
             // The place is that of a kustomization, with which nothing is wrong.

@@ -1,5 +1,6 @@
 //! Fleet: each `fleet.yaml` makes a bundle of its directory, built with kustomize where there is a kustomization.
 
+use super::unread::is_template;
 use super::{Build, Engine, Found, Here, Object, Place, Revision, Target, Targets, Unread, place};
 use crate::config::Config;
 use crate::kustomization::{Value, read_object};
@@ -67,7 +68,7 @@ pub(super) fn find(tree: &dyn Listing, config: &Config, targets: &mut Targets) -
             // An empty one is one of Fleet, too, but says no more than a directory does.
             Ok(_) => {}
             Err((line, message)) if declares(&text) => {
-                targets.unread.push(Unread::not_yaml(&file, line, message));
+                targets.unread.push(Unread::invalid(&file, line, message, is_template(&text)));
             }
             Err(_) => {}
         }
@@ -104,71 +105,41 @@ fn is_fleet(value: &Value) -> bool {
 /// `targetCustomizations` or under its older name, `targets`.
 fn bundle(tree: &dyn Listing, file: &str, value: &Value, targets: &mut Targets) -> Result<()> {
     let directory = path::parent(file);
+    let Targets { targets, unread, .. } = targets;
+    let mut add = |line: usize, column: usize, name: String, place: Place| {
+        let object =
+            Object { file: file.to_owned(), line, kind: FILE_NAME.to_owned(), namespace: String::new(), name, built_by: None };
+        let build = Build { load_restrictor: Some(LoadRestrictor::RootOnly), ..Build::default() };
+        targets.push(Target::new(Engine::Fleet, object, (line, column), place, build, &value.json()));
+    };
+    let mut add_directory = |line: usize, column: usize, written: &str| -> Result<()> {
+        let from_bundle = path::resolve(directory, written);
+        let there = match from_bundle.filter(|place| path::is_in(place, directory)) {
+            // Fleet packs the directory of the bundle, and nothing else.
+            None => (directory.to_owned(), Found::Nothing("it leads out of the bundle".to_owned())),
+            Some(place) => place::of_path(tree, "", &place, Engine::Fleet)?,
+        };
+        add(line, column, tree.label(&there.0), Place::Here(Here::new(written, there, Revision::this(), None)));
+        Ok(())
+    };
     let customized =
         ["targetCustomizations", "targets"].into_iter().filter_map(|key| value.get(key).and_then(Value::list));
-    let all = std::iter::once(value).chain(customized.flatten());
-    let mut is_named = false;
-    for part in all {
-        let Some(overlay) = part.at(&["kustomize", "dir"]) else {
-            continue;
-        };
-        let Some(written) = overlay.text() else {
-            targets.unread.push(Unread::wrong(
-                file,
-                overlay.line,
-                format!("`kustomize.dir` is {} where a text should be", overlay.kind()),
-            ));
-            continue;
-        };
-        is_named = true;
-        add(tree, file, written, (overlay.line, overlay.column), targets)?;
+    let overlays = std::iter::once(value).chain(customized.flatten()).filter_map(|part| part.at(&["kustomize", "dir"]));
+    let overlays: Vec<&Value> = overlays.collect();
+    for overlay in &overlays {
+        match overlay.text() {
+            Some(written) => add_directory(overlay.line, overlay.column, written)?,
+            None => {
+                let message = format!("`kustomize.dir` is {} where a text should be", overlay.kind());
+                unread.push(Unread::invalid(file, overlay.line, message, false));
+            }
+        }
     }
-    let has_chart = value.at(&["helm", "chart"]).is_some();
-    if !is_named && !has_chart {
-        add(tree, file, "", (1, 1), targets)?;
-    } else if !is_named {
-        let name = tree.label(directory);
-        targets.targets.push(Target {
-            engine: Engine::Fleet,
-            object: object(file, 1, name),
-            digest: String::new(),
-            spot: (1, 1),
-            place: Place::External("it is a chart".to_owned()),
-            build: Build::default(),
-            changed_by: None,
-            reaches: None,
-        });
+    let has_named = overlays.iter().any(|overlay| overlay.text().is_some());
+    if !has_named && value.at(&["helm", "chart"]).is_some() {
+        add(1, 1, tree.label(directory), Place::External("it is a chart".to_owned()));
+    } else if !has_named {
+        add_directory(1, 1, "")?;
     }
-    Ok(())
-}
-
-fn object(file: &str, line: usize, name: String) -> Object {
-    Object { file: file.to_owned(), line, kind: FILE_NAME.to_owned(), namespace: String::new(), name, built_by: None }
-}
-
-fn add(tree: &dyn Listing, file: &str, written: &str, spot: (usize, usize), targets: &mut Targets) -> Result<()> {
-    let directory = path::parent(file);
-    let from_bundle = path::resolve(directory, written);
-    let (path, found) = match from_bundle.filter(|place| path::is_in(place, directory)) {
-        // Fleet packs the directory of the bundle, and nothing else.
-        None => (directory.to_owned(), Found::Nothing("it leads out of the bundle".to_owned())),
-        Some(place) => place::of_path(tree, "", &place, Engine::Fleet)?,
-    };
-    targets.targets.push(Target {
-        engine: Engine::Fleet,
-        object: object(file, spot.0, tree.label(&path)),
-        digest: String::new(),
-        spot,
-        place: Place::Here(Here {
-            written: written.to_owned(),
-            path,
-            revision: Revision { name: None, is_this: true },
-            found,
-            artifact: None,
-        }),
-        build: Build { load_restrictor: Some(LoadRestrictor::RootOnly), ..Build::default() },
-        changed_by: None,
-        reaches: None,
-    });
     Ok(())
 }

@@ -5,7 +5,7 @@ mod copied;
 mod source;
 
 use super::scan::Document;
-use super::{Artifact, Build, Engine, Found, Here, Identity, Place, Revision, Target, Targets, Text, Unread, place};
+use super::{Artifact, Build, Component, Engine, Found, Here, Identity, Place, Revision, Target, Targets, Text, Unread, place};
 use crate::kustomization::{Data, Value};
 use crate::message::failure::Result;
 use crate::message::redact;
@@ -104,17 +104,8 @@ pub(super) fn given<'a>(value: &'a Value, keys: &[&str]) -> Option<&'a Value> {
 
 /// Notes a value of the wrong type.
 pub(super) fn wrong(found: &Document, value: &Value, keys: &[&str], expected: &str, unread: &mut Vec<Unread>) {
-    unread.push(Unread::wrong(
-        &found.object.file,
-        value.line,
-        format!(
-            "{} {}: `{}` is {} where {expected} should be",
-            found.object.kind,
-            found.object.full_name(),
-            keys.join("."),
-            value.kind()
-        ),
-    ));
+    let message = format!("`{}` is {} where {expected} should be", keys.join("."), value.kind());
+    unread.push(found.wrong(value.line, &message));
 }
 
 /// Returns whether a parent fills in a text after its build.
@@ -176,7 +167,7 @@ fn from(tree: &dyn Listing, bound: Bound, written: &str) -> Result<Place> {
     {
         return Ok(Place::External(format!("`{included}` comes from another source")));
     }
-    Ok(Place::Here(Here { written: written.to_owned(), path, revision, found, artifact }))
+    Ok(Place::Here(Here::new(written, (path, found), revision, artifact)))
 }
 
 /// Returns how Flux builds an object; none where something of it has the wrong type.
@@ -188,7 +179,7 @@ fn build(found: &Document, unread: &mut Vec<Unread>) -> Option<Build> {
             build.overrides.insert(key.to_owned(), value.json());
         }
     }
-    build.components = texts(found, &["spec", "components"], unread)?;
+    build.components = texts(found, &["spec", "components"], unread)?.into_iter().map(Component::from).collect();
     build.ignore_missing_components =
         spec.get("ignoreMissingComponents").is_some_and(|flag| flag.data == Data::Flag(true));
     Some(build)

@@ -9,7 +9,7 @@ use super::{Build, Engine, Found, Here, Target};
 use crate::kustomization::{FILE_NAMES, read_object};
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
-use crate::tree::{self, Entry, Resolved, Tree, path};
+use crate::tree::{self, Tree, path};
 
 /// What an engine builds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,13 +44,9 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, here: &Here) -> Result
         directory,
     };
     let mut kustomization = if is_root {
-        for name in FILE_NAMES {
-            let place = path::join(&made.directory, name);
-            if let Resolved::File { path, .. } = tree::resolve(tree, &place)? {
-                made.file_name = name;
-                made.text = tree.read(&path)?;
-                break;
-            }
+        if let Some((name, path)) = tree::kustomization_in(tree, &made.directory)? {
+            made.file_name = name;
+            made.text = tree.read(&path)?;
         }
         match parsed(&made.text) {
             Some(kustomization) => kustomization,
@@ -58,8 +54,9 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, here: &Here) -> Result
             None => return Ok(Some(made)),
         }
     } else {
-        let mut resources = Vec::new();
-        scan(tree, &made.directory, "", &mut resources, &mut made.files)?;
+        let resources = here.scanned.iter().filter_map(|one| path::below(&one.path, &made.directory));
+        let resources: Vec<Value> = resources.map(|inside| json!(format!("./{inside}"))).collect();
+        made.files = here.scanned.iter().filter(|one| !one.is_root).map(|one| one.path.clone()).collect();
         let mut kustomization = Map::new();
         if resources.is_empty() {
             kustomization.insert("namespace".to_owned(), json!("_placeholder"));
@@ -68,13 +65,12 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, here: &Here) -> Result
         kustomization
     };
     let before = kustomization.clone();
-    let components = components(tree, target, here)?;
     match target.engine {
         Engine::Flux => of_flux(&mut kustomization, &target.build, is_root),
         Engine::ArgoCd => of_argo(&mut kustomization, &target.build),
         Engine::Fleet | Engine::Kustomize => {}
     }
-    append(&mut kustomization, "components", components);
+    append(&mut kustomization, "components", components(target));
     if kustomization != before || !is_root {
         made.is_changed = true;
         made.text = Value::Object(kustomization).to_string().into_bytes();
@@ -104,50 +100,13 @@ fn parsed(text: &[u8]) -> Option<Map<String, Value>> {
     }
 }
 
-/// Adds what Flux takes for resources of a directory without a kustomization: directories with one, which it does not
-/// enter, and YAML files at any depth.
-fn scan(tree: &dyn Tree, top: &str, inside: &str, resources: &mut Vec<Value>, files: &mut Vec<String>) -> Result<()> {
-    let directory = path::join(top, inside);
-    for name in tree.names(&directory)? {
-        let place = path::join(&directory, &name);
-        let inside = path::join(inside, &name);
-        match tree.entry(&place)? {
-            Some(Entry::Directory) => {
-                let has = |name: &&str| {
-                    let kustomization = path::join(&place, name);
-                    matches!(tree.entry(&kustomization), Ok(Some(Entry::File { .. })))
-                };
-                if FILE_NAMES.iter().any(has) {
-                    resources.push(json!(format!("./{inside}")));
-                } else {
-                    scan(tree, top, &inside, resources, files)?;
-                }
-            }
-            Some(Entry::File { .. }) if name.ends_with(".yaml") || name.ends_with(".yml") => {
-                resources.push(json!(format!("./{inside}")));
-                files.push(place);
-            }
-            // Links are not in an artifact.
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
 /// Returns the components that the object adds, without those that are not there, if they may be missing.
-fn components(tree: &dyn Tree, target: &Target, here: &Here) -> Result<Vec<Value>> {
-    let mut components = Vec::new();
-    for component in &target.build.components {
-        let is_there = match path::resolve(&here.path, &component.text) {
-            Some(place) => matches!(tree::resolve(tree, &place)?, Resolved::Directory { .. }),
-            None => false,
-        };
-        let may_be_missing = target.build.ignore_missing_components;
-        if is_there || !may_be_missing || component.text.contains("://") {
-            components.push(json!(component.text));
-        }
-    }
-    Ok(components)
+fn components(target: &Target) -> Vec<Value> {
+    let is_there = |found: &Found| matches!(found, Found::Kustomization(_) | Found::Directory(_));
+    let may_be_missing = target.build.ignore_missing_components;
+    let all = target.build.components.iter();
+    let all = all.filter(|one| !may_be_missing || one.found.as_ref().is_none_or(is_there));
+    all.map(|one| json!(one.text.text)).collect()
 }
 
 fn append(kustomization: &mut Map<String, Value>, key: &str, more: Vec<Value>) {

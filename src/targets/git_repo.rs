@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use super::argo::Pattern;
 use super::flux::{Word, text, texts};
 use super::scan::Document;
-use super::{Build, Engine, Found, Here, Identity, Place, Targets, Text, Unread, fleet, place};
+use super::{Build, Engine, Found, Here, Identity, Place, Targets, Text, fleet, place};
 use crate::message::failure::Result;
 use crate::message::redact;
 use crate::record::LoadRestrictor;
@@ -30,10 +30,7 @@ pub(super) fn find(tree: &dyn Listing, identity: &Identity, objects: &[Document]
         };
         let revision = revision.or(branch).map_or("", |(text, _)| text);
         let broken = |pattern: &str, line: usize| {
-            let object = &found.object;
-            let message =
-                format!("{} {}: `{pattern}` in `spec.paths` is a broken pattern", object.kind, object.full_name());
-            unread.push(Unread::wrong(&object.file, line, message));
+            unread.push(found.wrong(line, &format!("`{pattern}` in `spec.paths` is a broken pattern")));
         };
         let places = places(&mut paths_of, identity, url, revision, &paths, broken)?;
         targets.targets.extend(places.into_iter().map(|(spot, place)| {
@@ -87,13 +84,7 @@ fn places(
             if is_there && !paths_of.is_bundle(&path)? {
                 continue;
             }
-            let here = Here {
-                written: written.to_owned(),
-                path,
-                revision: identity.revision(Some(revision)),
-                found,
-                artifact: None,
-            };
+            let here = Here::new(written, (path, found), identity.revision(Some(revision)), None);
             places.push((spot, Place::Here(here)));
         }
     }

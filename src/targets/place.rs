@@ -2,11 +2,14 @@
 
 use std::collections::{HashMap, hash_map};
 
-use super::{Build, Engine, Found, Here, Identity, Object, Place, Revision, Target, Targets};
+use serde_json::Value as Json;
+
+use super::{Build, Engine, Found, Here, Hidden, Identity, Object, Place, Resource, Revision, SeenTree, Target, Targets};
 use crate::config::{Config, FILE_NAME};
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
+use crate::reference::{RepoSpec, is_remote_file};
 use crate::tree::objects::ObjectTree;
 use crate::tree::{self, Entry, Listing, Resolved, Tree, path};
 
@@ -25,14 +28,18 @@ pub(super) fn of_flux(tree: &dyn Tree, base: &str, written: &str) -> Result<(Str
     }
     let place = path::join(base, &below.join("/"));
     let found = match link_to(tree, &place)? {
-        Some(link) => Found::Nothing(format!("`{link}` is a link, which Flux leaves out of its artifacts")),
+        Some(link) => left_out(link),
         None => look(tree, &place, Engine::Flux)?,
     };
     Ok((place, found))
 }
 
+fn left_out(link: &str) -> Found {
+    Found::Nothing(format!("`{link}` is a link, which Flux leaves out of its artifacts"))
+}
+
 /// Returns the link on the way to a path, or at it.
-pub(crate) fn link_to<'a>(tree: &dyn Tree, place: &'a str) -> Result<Option<&'a str>> {
+fn link_to<'a>(tree: &dyn Tree, place: &'a str) -> Result<Option<&'a str>> {
     let ends = place.match_indices('/').map(|(at, _)| at);
     for end in ends.chain([place.len()]) {
         match tree.entry(&place[..end])? {
@@ -72,29 +79,87 @@ fn look(tree: &dyn Tree, place: &str, engine: Engine) -> Result<Found> {
             return Ok(Found::Nothing(format!("`{link}` leads to itself")));
         }
     };
-    let is_file = |name: &str| -> Result<bool> {
-        let entry = tree.entry(&path::join(&directory, name))?;
-        Ok(match entry {
-            Some(Entry::File { .. }) => true,
-            Some(Entry::Link) => engine != Engine::Flux,
-            _ => false,
-        })
+    let is_plain = |found: &(&str, String)| found.1 == path::join(&directory, found.0);
+    let found = tree::kustomization_in(tree, &directory)?;
+    let found = found.filter(|found| match engine {
+        // Links are not in an artifact.
+        Engine::Flux => is_plain(found),
+        // Fleet knows one name only.
+        Engine::Fleet => found.0 == FILE_NAMES[0],
+        Engine::ArgoCd | Engine::Kustomize => true,
+    });
+    if found.is_some() {
+        return Ok(Found::Kustomization(directory));
+    }
+    let chart = path::join(&directory, "Chart.yaml");
+    let has_chart = matches!(engine, Engine::ArgoCd | Engine::Fleet)
+        && matches!(tree::resolve(tree, &chart)?, Resolved::File { .. });
+    Ok(if has_chart { Found::Chart(directory) } else { Found::Directory(directory) })
+}
+
+/// Returns what is at the path of a component that an object adds to a directory; none for a URL, and where only the
+/// engine knows what is meant: a pattern, a variable.
+fn component(tree: &dyn Tree, engine: Engine, directory: &str, text: &str) -> Result<Option<Found>> {
+    if is_url(text) || text.contains(['*', '?', '[', '\\', '{', '$']) {
+        return Ok(None);
+    }
+    let Some(place) = path::resolve(directory, text).filter(|_| !path::is_absolute(text)) else {
+        return Ok(Some(Found::Nothing("it leads out of the repository".to_owned())));
     };
-    // Fleet knows one name only.
-    let names: &[&str] = match engine {
-        Engine::Fleet => FILE_NAMES.get(..1).unwrap_or_default(),
-        Engine::Flux | Engine::ArgoCd | Engine::Kustomize => &FILE_NAMES,
-    };
-    for name in names {
-        if is_file(name)? {
-            return Ok(Found::Kustomization(directory));
+    Ok(Some(match link_to(tree, &place)?.filter(|_| engine == Engine::Flux) {
+        Some(link) => left_out(link),
+        None => look(tree, &place, Engine::Kustomize)?,
+    }))
+}
+
+/// Returns whether kustomize takes a text for a URL.
+pub(crate) fn is_url(text: &str) -> bool {
+    RepoSpec::parse(text).is_ok() || is_remote_file(text)
+}
+
+/// Looks at what targets hold besides: the components of their objects, what Flux scans.
+pub(super) fn look_inside(tree: &dyn Listing, targets: &mut [Target]) -> Result<()> {
+    let mut source_ignore = None;
+    for target in targets {
+        let engine = target.engine;
+        let Place::Here(here) = &target.place else {
+            continue;
+        };
+        for one in &mut target.build.components {
+            one.found = component(tree, engine, &here.path, &one.text.text)?;
+        }
+        if let (Found::Directory(directory), Engine::Flux) = (&here.found, engine)
+            // Else it is only in the tip of a localized branch.
+            && (directory.is_empty() || tree.entry(directory)? == Some(Entry::Directory))
+        {
+            let hidden = Hidden::of(tree, target, here, &mut source_ignore)?;
+            let mut scanned = Vec::new();
+            scan(&SeenTree::new(tree, &hidden), directory, &mut scanned)?;
+            if let Place::Here(here) = &mut target.place {
+                here.scanned = scanned;
+            }
         }
     }
-    let charts = match engine {
-        Engine::ArgoCd | Engine::Fleet => is_file("Chart.yaml")?,
-        Engine::Flux | Engine::Kustomize => false,
-    };
-    Ok(if charts { Found::Chart(directory) } else { Found::Directory(directory) })
+    Ok(())
+}
+
+/// Adds what Flux takes for resources of a directory without a kustomization: directories with one, which it does not
+/// enter, and YAML files at any depth.
+fn scan(tree: &dyn Tree, directory: &str, scanned: &mut Vec<Resource>) -> Result<()> {
+    for name in tree.names(directory)? {
+        let path = path::join(directory, &name);
+        match tree.entry(&path)? {
+            Some(Entry::Directory) if tree::kustomization_in(tree, &path)?.is_some() => {
+                scanned.push(Resource { path, is_root: true });
+            }
+            Some(Entry::Directory) => scan(tree, &path, scanned)?,
+            Some(Entry::File { .. }) if name.ends_with(".yaml") || name.ends_with(".yml") => {
+                scanned.push(Resource { path, is_root: false });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Looks at the tips of localized branches for what the tree does not hold: copies are only there.
@@ -121,45 +186,29 @@ pub(super) fn on_localized(identity: &Identity, targets: &mut Targets) -> Result
 /// Adds what the configuration declares.
 pub(super) fn declared(tree: &dyn Listing, config: &Config, targets: &mut Targets) -> Result<()> {
     for declared in &config.targets {
-        let (place, found) = match declared.engine {
+        let there = match declared.engine {
             Engine::Flux => of_flux(tree, "", &declared.path)?,
             engine => of_path(tree, "", &declared.path, engine)?,
         };
-        let file = match config.file.as_str() {
-            "" => FILE_NAME,
-            file => file,
+        let file = if config.file.is_empty() { FILE_NAME } else { &config.file };
+        let object = Object {
+            file: file.to_owned(),
+            line: declared.line,
+            kind: "target".to_owned(),
+            namespace: String::new(),
+            name: tree.label(&there.0),
+            built_by: None,
         };
-        targets.targets.push(Target {
-            engine: declared.engine,
-            object: Object {
-                file: file.to_owned(),
-                line: declared.line,
-                kind: "target".to_owned(),
-                namespace: String::new(),
-                name: tree.label(&place),
-                built_by: None,
-            },
-            digest: String::new(),
-            spot: (declared.line, declared.column),
-            place: Place::Here(Here {
-                written: declared.path.clone(),
-                path: place,
-                revision: Revision { name: None, is_this: true },
-                found,
-                artifact: None,
-            }),
-            build: Build {
-                load_restrictor: match declared.engine {
-                    Engine::Flux => Some(LoadRestrictor::None),
-                    Engine::Fleet => Some(LoadRestrictor::RootOnly),
-                    Engine::ArgoCd => targets.argo_restrictor(),
-                    Engine::Kustomize => None,
-                },
-                ..Build::default()
-            },
-            changed_by: None,
-            reaches: None,
-        });
+        let load_restrictor = match declared.engine {
+            Engine::Flux => Some(LoadRestrictor::None),
+            Engine::Fleet => Some(LoadRestrictor::RootOnly),
+            Engine::ArgoCd => targets.argo_restrictor(),
+            Engine::Kustomize => None,
+        };
+        let build = Build { load_restrictor, ..Build::default() };
+        let place = Place::Here(Here::new(&declared.path, there, Revision::this(), None));
+        let spot = (declared.line, declared.column);
+        targets.targets.push(Target::new(declared.engine, object, spot, place, build, &Json::Null));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::{Engine, Found, Here, Object, Place, Target, Targets, fleet};
+use super::{Engine, Found, Here, Object, Place, Target, Targets, fleet, override_files};
 use crate::graph::RootId;
 use crate::graph::inputs::{self, Input, Inputs};
 use crate::kustomization::{Value, read_object};
@@ -17,6 +17,8 @@ const CHARTS: [&str; 2] = ["Chart.yaml", "requirements.yaml"];
 /// Returns what an engine reads for a target besides roots.
 pub(crate) fn inputs(tree: &dyn Listing, target: &Target, here: &Here) -> Result<Vec<Input>> {
     let mut whole = target.build.values.clone();
+    let beside = override_files(&here.path, &target.object.name);
+    let scanned = here.scanned.iter().filter(|one| !one.is_root).map(|one| one.path.clone());
     match &here.found {
         // Flux does not take all of it.
         Found::Directory(_) if target.engine == Engine::Flux => {}
@@ -30,7 +32,10 @@ pub(crate) fn inputs(tree: &dyn Listing, target: &Target, here: &Here) -> Result
     } else if target.engine == Engine::Fleet {
         whole.push(here.path.clone());
     }
-    inputs::of_no_root(tree, &here.path, &whole)
+    let mut all = inputs::of_no_root(tree, &here.path, &whole)?;
+    let beside = beside.into_iter().filter(|_| target.engine == Engine::ArgoCd);
+    all.extend(scanned.chain(beside).map(Input::At));
+    Ok(all)
 }
 
 /// Returns the directories of a chart and of those in the repository that it depends on.
@@ -71,9 +76,8 @@ pub(crate) fn generate_paths(tree: &Rc<dyn Listing>, targets: &Targets) -> Resul
             Place::External(_) | Place::Templated(_) => None,
         })
         .collect();
-    let roots = |target, here| super::roots(&**tree, target, here);
-    let starts: BTreeSet<String> = applications.iter().flat_map(|(target, here)| roots(target, here)).collect();
-    let starts: Vec<String> = starts.into_iter().collect();
+    let starts: BTreeSet<&str> = applications.iter().flat_map(|(target, here)| target.roots(here)).collect();
+    let starts: Vec<String> = starts.into_iter().map(str::to_owned).collect();
     let explored = inputs::explore(tree.clone(), &starts);
     let of_roots = Inputs::of(&**tree, &explored.graph)?;
     let known: HashMap<&str, RootId> = starts
@@ -86,11 +90,11 @@ pub(crate) fn generate_paths(tree: &Rc<dyn Listing>, targets: &Targets) -> Resul
     for (target, here) in applications {
         let mut read = BTreeSet::new();
         add(&**tree, inputs(&**tree, target, here)?, &mut read)?;
-        for directory in roots(target, here) {
-            match known.get(directory.as_str()) {
+        for directory in target.roots(here) {
+            match known.get(directory) {
                 Some(root) => add_root(&**tree, &of_roots, *root, &mut read)?,
                 None => {
-                    read.insert(directory);
+                    read.insert(directory.to_owned());
                 }
             }
         }

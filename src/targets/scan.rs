@@ -3,50 +3,34 @@
 use std::collections::BTreeSet;
 
 use crate::config::Config;
-use crate::kustomization::{Value, documents, read_object};
+use crate::kustomization::{Value, documents, read_object, unescaped};
 use crate::message::failure::Result;
 use crate::os::limits::{FILE, OBJECTS};
-use crate::record::sha256_hex;
 use crate::tree::{Entry, Listing, Search, path};
 
-use super::declared;
-use super::unread::Why;
+use super::unread::{self, Why, is_of_chart};
 use super::{Build, Engine, Object, Place, Target, Text, Unread};
 
-/// What stands in every object that matters, and in few other files.
-const MARKS: [&str; 5] = ["fluxcd.", "argoproj.io/", "argocd-cm", "fleet.cattle.io/", BINARY];
-
-/// The tag of any of these in base64, however it is written.
-const BINARY: &str = "binary";
-
-/// What a document must hold to be read.
-const GROUPS: [&str; 8] = [
-    "kustomize.toolkit.fluxcd.io/v",
-    "source.toolkit.fluxcd.io/v",
-    "source.extensions.fluxcd.io/v",
-    "fluxcd.controlplane.io/v",
-    "argoproj.io/v",
-    "fleet.cattle.io/v",
-    "argocd-cm",
-    BINARY,
+/// The kinds that say what is deployed, each with what its `apiVersion` begins with.
+const KINDS: [(&str, &[&str]); 6] = [
+    ("kustomize.toolkit.fluxcd.io/v", &["Kustomization"]),
+    ("source.toolkit.fluxcd.io/v", &["GitRepository", "OCIRepository", "Bucket", "ExternalArtifact"]),
+    ("source.extensions.fluxcd.io/v", &["ArtifactGenerator"]),
+    ("fluxcd.controlplane.io/v", &["FluxInstance", "ResourceSet"]),
+    ("argoproj.io/v", &["Application", "ApplicationSet", "ArgoCD"]),
+    ("fleet.cattle.io/v", &["GitRepo"]),
 ];
 
-/// The kinds that matter, with the group of each.
-pub(super) const KINDS: [(&str, &str); 13] = [
-    ("kustomize.toolkit.fluxcd.io", "Kustomization"),
-    ("source.toolkit.fluxcd.io", "GitRepository"),
-    ("source.toolkit.fluxcd.io", "OCIRepository"),
-    ("source.toolkit.fluxcd.io", "Bucket"),
-    ("source.toolkit.fluxcd.io", "ExternalArtifact"),
-    ("source.extensions.fluxcd.io", "ArtifactGenerator"),
-    ("fluxcd.controlplane.io", "FluxInstance"),
-    ("fluxcd.controlplane.io", "ResourceSet"),
-    ("argoproj.io", "Application"),
-    ("argoproj.io", "ApplicationSet"),
-    ("argoproj.io", "ArgoCD"),
-    ("fleet.cattle.io", "GitRepo"),
-    ("", "ConfigMap"),
-];
+/// The ConfigMap that gives Argo CD its options.
+const OPTIONS: &str = "argocd-cm";
+
+/// The ends of the tag of base64, which hides what a text holds.
+const BINARY: [&str; 2] = ["!binary", ":binary"];
+
+/// Returns whether objects of a kind say what is deployed.
+pub(super) fn is_known(kind: &str) -> bool {
+    KINDS.iter().any(|(_, kinds)| kinds.contains(&kind))
+}
 
 /// An object that matters.
 #[derive(Debug, Clone)]
@@ -55,26 +39,26 @@ pub(super) struct Document {
     pub(super) value: Value,
     /// The directory from which it is deployed: that of its file, or of what builds it.
     pub(super) home: String,
+    /// Whether something else makes the object of it first.
+    pub(super) is_template: bool,
 }
 
 impl Document {
     /// Returns an object that a template in this one makes.
     pub(super) fn template(&self, object: Object, value: Value) -> Document {
-        Document { object, value, home: self.home.clone() }
+        Document { object, value, home: self.home.clone(), is_template: self.is_template }
+    }
+
+    /// Returns what is wrong with a line of it.
+    pub(super) fn wrong(&self, line: usize, message: &str) -> Unread {
+        let Object { kind, file, .. } = &self.object;
+        let message = format!("{kind} {}: {message}", self.object.full_name());
+        Unread::invalid(file, line, message, self.is_template)
     }
 
     /// Returns something that it deploys.
     pub(super) fn target(&self, engine: Engine, spot: (usize, usize), place: Place, build: Build) -> Target {
-        Target {
-            engine,
-            object: self.object.clone(),
-            digest: sha256_hex(self.value.json().to_string().as_bytes()),
-            spot,
-            place,
-            build,
-            changed_by: None,
-            reaches: None,
-        }
+        Target::new(engine, self.object.clone(), spot, place, build, &self.value.json())
     }
 
     /// Returns a text in it, with its place.
@@ -105,32 +89,53 @@ pub(crate) fn candidates_at<'a>(tree: &'a dyn Listing, places: &BTreeSet<String>
     tree.files_with(places, &is_searched, may_matter)
 }
 
-/// Returns whether bytes may hold an object that matters.
-pub(super) fn may_matter(bytes: &[u8]) -> bool {
-    holds(bytes, &MARKS)
-}
-
-/// Returns whether bytes hold one of some texts, as they stand or as a reader of YAML takes them.
-fn holds(bytes: &[u8], marks: &[&str]) -> bool {
+/// Returns whether bytes may hold an object that matters, as they stand or as a reader of YAML takes them.
+fn may_matter(bytes: &[u8]) -> bool {
     let find = |bytes: &[u8], mark: &str| memchr::memmem::find(bytes, mark.as_bytes()).is_some();
-    let holds = |bytes: &[u8]| marks.iter().any(|mark| find(bytes, mark));
-    holds(bytes) || declared::meant(bytes).is_some_and(|text| holds(text.as_bytes()))
+    let marks = || KINDS.iter().map(|(version, _)| *version).chain(BINARY).chain([OPTIONS]);
+    marks().any(|mark| find(bytes, mark))
+        || meant(bytes).is_some_and(|text| marks().any(|mark| find(text.as_bytes(), mark)))
 }
 
-/// Reads every object of a tree that matters.
-pub(super) fn scan(tree: &dyn Listing, config: &Config) -> Result<Scan> {
-    scan_in(tree, config, &candidates(tree)?()?)
+/// Returns what a reader of YAML may make of a text that need not be taken as it stands, as far as names of objects go: of
+/// UTF-16 every second byte, and escapes resolved.
+fn meant(bytes: &[u8]) -> Option<String> {
+    memchr::memchr2(b'\\', 0, bytes)?;
+    let text: Vec<u8> = bytes.iter().copied().filter(|byte| *byte != 0).collect();
+    Some(unescaped(&String::from_utf8_lossy(&text)))
+}
+
+/// Returns whether a text that cannot be read declares an object that matters: it names one outside of comments, or has
+/// something else where the name should be: a tag, for example.
+fn declares(text: &str) -> bool {
+    let declares = |text: &str| {
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with('#')).collect();
+        let text = lines.join("\n");
+        let is_hidden = |key: &str| {
+            let mut values = text.split(key).skip(1);
+            values.any(|value| {
+                let value = value.trim_start_matches(['"', '\'', ':', ' ', '\t', '\n']);
+                value.starts_with(|first: char| !first.is_alphanumeric())
+            })
+        };
+        let (any_version, any_kind) = (is_hidden("apiVersion"), is_hidden("kind"));
+        let names = |(version, kinds): &(&str, &[&str])| {
+            (any_version || text.contains(version)) && (any_kind || kinds.iter().any(|kind| text.contains(kind)))
+        };
+        KINDS.iter().any(names) || text.contains(OPTIONS) && (any_kind || text.contains("ConfigMap"))
+    };
+    declares(text) || meant(text.as_bytes()).is_some_and(|text| declares(&text))
 }
 
 /// Reads every object that matters in these files.
-pub(super) fn scan_in(tree: &dyn Listing, config: &Config, candidates: &[String]) -> Result<Scan> {
+pub(super) fn scan(tree: &dyn Listing, config: &Config, candidates: &[String]) -> Result<Scan> {
     let mut scan = Scan::default();
     for file in candidates {
         if config.leaves_out(path::parent(file)) || tree.entry(file)? == Some(Entry::Link) {
             continue;
         }
         match tree.read(file) {
-            Ok(bytes) => scan.file(file, &bytes),
+            Ok(bytes) => scan.file(file, &bytes, is_of_chart(file, tree)?),
             Err(failure) => {
                 let why = Why::Away(failure.hints);
                 scan.pass(file, 0, failure.message, why);
@@ -150,47 +155,42 @@ impl Scan {
         self.unread.push(Unread { file: file.to_owned(), line, message: message.into(), why });
     }
 
-    fn file(&mut self, file: &str, bytes: &[u8]) {
-        let matters = |text: &str| documents(text).any(|(_, document)| declared::matters(document));
-        if bytes.len() > FILE.most {
-            if matters(&String::from_utf8_lossy(bytes)) {
-                self.pass(file, 0, FILE.more(), Why::Limit);
-            }
-            return;
-        }
+    fn file(&mut self, file: &str, bytes: &[u8], is_template: bool) {
         match std::str::from_utf8(bytes) {
-            Ok(text) => self.text(file, text, OBJECTS.most),
-            Err(_) if matters(&String::from_utf8_lossy(bytes)) => {
-                self.pass(file, 0, "not UTF-8", Why::NotYaml);
-            }
-            Err(_) => {}
+            Ok(text) if bytes.len() <= FILE.most => return self.text(file, text, OBJECTS.most, is_template),
+            _ => {}
+        }
+        if !documents(&String::from_utf8_lossy(bytes)).any(|(_, document)| declares(document)) {
+        } else if bytes.len() > FILE.most {
+            self.pass(file, 0, FILE.more(), Why::Limit);
+        } else {
+            self.unread.push(Unread::invalid(file, 0, "not UTF-8", is_template));
         }
     }
 
-    /// Reads the documents of a text, of which at most so many may matter.
-    pub(super) fn text(&mut self, file: &str, text: &str, most: usize) {
+    /// Reads the documents of a text, of which at most so many may matter. With `is_template`, all are.
+    pub(super) fn text(&mut self, file: &str, text: &str, most: usize, is_template: bool) {
         let first = self.objects.len();
         for (before, document) in documents(text) {
-            if !holds(document.as_bytes(), &GROUPS) {
+            if !may_matter(document.as_bytes()) {
                 continue;
             }
             if self.objects.len() - first >= most {
                 let message = format!("the file holds more than {most} objects: the rest is not read");
                 return self.pass(file, before + 1, message, Why::Limit);
             }
+            let is_template = is_template || unread::is_template(document);
             match read_object(document, before) {
-                Ok(Some(value)) => self.object(file, value),
+                Ok(Some(value)) => self.object(file, value, is_template),
                 Ok(None) => {}
-                Err(_) if !declared::matters(document) => {}
-                Err((line, message)) => {
-                    self.pass(file, line, message, Why::NotYaml);
-                }
+                Err(_) if !declares(document) => {}
+                Err((line, message)) => self.unread.push(Unread::invalid(file, line, message, is_template)),
             }
         }
     }
 
     /// Adds an object, or those in a list.
-    fn object(&mut self, file: &str, value: Value) {
+    fn object(&mut self, file: &str, value: Value, is_template: bool) {
         let kind = value.get("kind").and_then(Value::text);
         if let Some(items) = value.get("items").and_then(Value::list)
             && kind.is_some_and(|kind| kind.ends_with("List"))
@@ -199,24 +199,25 @@ impl Scan {
                 return self.pass(file, value.line, OBJECTS.more(), Why::Limit);
             }
             for item in items {
-                self.object(file, item.clone());
+                self.object(file, item.clone(), is_template);
             }
             return;
         }
         if let Some(object) = identify(file, &value) {
             let home = path::parent(file).to_owned();
-            self.objects.push(Document { object, value, home });
+            self.objects.push(Document { object, value, home, is_template });
         }
     }
 }
 
 /// Returns what an object is, if it matters.
-pub(super) fn identify(file: &str, value: &Value) -> Option<Object> {
+fn identify(file: &str, value: &Value) -> Option<Object> {
     let text = |keys: &[&str]| value.at(keys).and_then(Value::scalar);
     let version = text(&["apiVersion"])?;
     let kind = text(&["kind"])?;
-    let group = version.rsplit_once('/').map_or("", |(group, _)| group);
-    if !KINDS.contains(&(group, kind.as_str())) {
+    let name = text(&["metadata", "name"]).unwrap_or_default();
+    let known = KINDS.iter().find(|(known, _)| version.starts_with(known));
+    if !known.is_some_and(|(_, kinds)| kinds.contains(&&*kind)) && (&*kind, &*name) != ("ConfigMap", OPTIONS) {
         return None;
     }
     Some(Object {
@@ -224,7 +225,7 @@ pub(super) fn identify(file: &str, value: &Value) -> Option<Object> {
         line: value.line,
         kind,
         namespace: text(&["metadata", "namespace"]).unwrap_or_default(),
-        name: text(&["metadata", "name"]).unwrap_or_default(),
+        name,
         built_by: None,
     })
 }

@@ -3,35 +3,45 @@
 
 use std::rc::Rc;
 
-use super::{Artifact, Engine, Here, Ignores, SourceIgnore, Target};
+use super::ignore::{Ignored, Ignores};
+use super::{Artifact, Engine, Here, SourceIgnore, Target};
 use crate::message::failure::Result;
 use crate::tree::{Entry, Listing, Tree};
 
 /// What an engine does not get to see.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Hidden {
-    ignores: Option<Rc<Ignores>>,
+    ignores: Option<Ignores>,
     has_links: bool,
 }
 
 impl Hidden {
     /// Returns what is hidden from the engine of a target.
-    pub(crate) fn of(tree: &dyn Listing, target: &Target, here: &Here) -> Result<Hidden> {
-        let ignores = match target.artifact(here) {
-            Some(artifact) => Some(Rc::new(SourceIgnore::of(tree)?.with(artifact))),
-            None => None,
+    /// `known` holds what every `.sourceignore` says, once somebody asks.
+    pub(crate) fn of(
+        tree: &dyn Listing,
+        target: &Target,
+        here: &Here,
+        known: &mut Option<SourceIgnore>,
+    ) -> Result<Hidden> {
+        let ignores = match (target.artifact(here), &mut *known) {
+            (None, _) => None,
+            (Some(artifact), Some(known)) => Some(known.with(artifact)),
+            (Some(artifact), none) => Some(none.insert(SourceIgnore::of(tree)?).with(artifact)),
         };
         Ok(Hidden { ignores, has_links: target.engine == Engine::Flux })
+    }
+
+    /// Returns the pattern that leaves a file out, if one does.
+    pub(crate) fn rule(&self, file: &str) -> Option<Ignored> {
+        self.ignores.as_ref()?.rule(file)
     }
 
     /// Returns whether something is hidden. A directory is there as long as something is in it.
     pub(crate) fn hides(&self, place: &str, entry: Entry) -> bool {
         match entry {
             Entry::Link => self.has_links,
-            Entry::File { .. } => {
-                let ignores = self.ignores.as_ref();
-                ignores.is_some_and(|ignores| ignores.rule(place).is_some())
-            }
+            Entry::File { .. } => self.rule(place).is_some(),
             Entry::Directory | Entry::Submodule => false,
         }
     }

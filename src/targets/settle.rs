@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value as Json;
 
-use super::scan::KINDS;
+use super::scan::is_known;
 use super::{Changer, Found, Place, Target, Targets};
 use crate::graph::{Edge, Graph, RootId, Target as Leads};
 use crate::kustomization::{Kind, Value, documents, read_object};
@@ -13,7 +13,7 @@ use crate::tree::{Tree, path};
 
 impl Targets {
     /// Notes which targets stand in objects that a kustomization of `graph` (a walk over `tree`), or another target, may
-    /// change. What a build made of an object is changed by nothing else that was built.
+    /// change, and which nothing deploys. What a build made of an object is changed by nothing else that was built.
     pub(crate) fn settle(&mut self, graph: &Graph, tree: &dyn Tree) {
         let files: HashSet<&str> = self.targets.iter().flat_map(Target::object_files).collect();
         let roots = if files.is_empty() { HashMap::new() } else { changed_files(graph, tree, &files) };
@@ -41,6 +41,7 @@ impl Targets {
         for (target, changer) in self.targets.iter_mut().zip(changed) {
             target.changed_by = changer;
         }
+        self.undeployed = self.undeployed(graph);
     }
 }
 
@@ -155,7 +156,7 @@ fn may_change(kustomization: &Json, read: &dyn Fn(&str) -> Option<String>) -> bo
 /// Returns whether objects of a kind, or some that a regular expression for kinds matches, say what is deployed.
 fn is_engines(kind: &str) -> bool {
     let is_plain = kind.chars().all(|character| character.is_ascii_alphanumeric());
-    !is_plain || kind == "List" || KINDS.iter().any(|(group, known)| !group.is_empty() && *known == kind)
+    !is_plain || kind == "List" || is_known(kind)
 }
 
 /// Returns the roots that lead to each root.

@@ -56,7 +56,10 @@ fn a_tree_without_objects_has_no_targets() {
 fn what_the_configuration_declares_is_a_target() {
     let config = "targets:\n- {path: clusters/edge, engine: argo-cd}\n- path: .\n  engine: flux\n";
     let config = Config::parse(config.as_bytes(), ".kustomize-localize").unwrap();
-    let tree = tree(&[("clusters/edge/kustomization.yml", "resources: []\n")]);
+    let roots = ["clusters/edge", "a", "a/b", "a-b", "clusters/edge/x"];
+    let roots = roots.map(|root| (format!("{root}/kustomization.yml"), "resources: []\n"));
+    let roots: Vec<(&str, &str)> = roots.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+    let tree = tree(&roots);
     let found = find(&tree, &config, || Ok(identity(&config))).unwrap();
     let lines: Vec<String> = found.targets.iter().map(line).collect();
     assert_eq!(
@@ -66,8 +69,7 @@ fn what_the_configuration_declares_is_a_target() {
             "target  (.kustomize-localize:3)  directory",
         ]
     );
-    let all = BTreeSet::from(["clusters/edge", "a", "a/b", "a-b", "clusters/edge/x"]);
-    let roots = found.roots(&all);
+    let roots = found.roots();
     // Flux builds those of the top, and does not look into them.
     assert_eq!(roots, BTreeSet::from(["a", "a-b", "clusters/edge"].map(str::to_owned)));
 }

@@ -2,10 +2,10 @@
 
 use crate::check::Context;
 use crate::check::deployed::One;
-use crate::kustomization::{FILE_NAMES, Kind, looks_like_resources};
+use crate::kustomization::{Kind, looks_like_resources};
 use crate::message::finding::{Finding, Rule};
 use crate::targets::{Engine, Found};
-use crate::tree::{Entry, path};
+use crate::tree::path;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -24,10 +24,6 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 }
 
 fn scan(context: &Context<'_>, one: &One<'_>, directory: &str) -> crate::message::failure::Result<Vec<Finding>> {
-    let ignores = match &one.here.artifact {
-        Some(artifact) => Some(context.ignores(artifact)?),
-        None => None,
-    };
     let by = one.target.by();
     let help = || {
         vec![
@@ -48,12 +44,8 @@ fn scan(context: &Context<'_>, one: &One<'_>, directory: &str) -> crate::message
             findings.push(context.at_path(Rule::Engine, file, message, help()));
         }
     }
-    let is_left_out = |file: &str| ignores.as_ref().is_some_and(|ignores| ignores.rule(file).is_some());
-    for file in scanned(context, directory)? {
-        if is_left_out(&file) || !matches!(context.tree.entry(&file)?, Some(Entry::File { .. })) {
-            continue;
-        }
-        let bytes = context.tree.read(&file)?;
+    for file in one.here.scanned.iter().filter(|one| !one.is_root) {
+        let bytes = context.tree.read(&file.path)?;
         let Err(why) = looks_like_resources(&bytes) else {
             continue;
         };
@@ -65,37 +57,9 @@ fn scan(context: &Context<'_>, one: &One<'_>, directory: &str) -> crate::message
             "{by} makes the kustomization of `{}`, and takes this file for an object, but it is {why}",
             shown(directory)
         );
-        findings.push(context.at_path(Rule::Engine, &file, message, help()));
+        findings.push(context.at_path(Rule::Engine, &file.path, message, help()));
     }
     Ok(findings)
-}
-
-/// Returns the YAML files that Flux reads below a directory: it does not look into kustomizations.
-fn scanned(context: &Context<'_>, directory: &str) -> crate::message::failure::Result<Vec<String>> {
-    let is_root = |place: &str| -> crate::message::failure::Result<bool> {
-        for name in FILE_NAMES {
-            if matches!(context.tree.entry(&path::join(place, name))?, Some(Entry::File { .. })) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    };
-    let mut found = Vec::new();
-    for file in context.tree.below(directory)? {
-        if !file.ends_with(".yaml") && !file.ends_with(".yml") {
-            continue;
-        }
-        let mut above = path::parent(&file);
-        let mut is_inside = false;
-        while above != directory && !is_inside {
-            is_inside = is_root(above)?;
-            above = path::parent(above);
-        }
-        if !is_inside {
-            found.push(file);
-        }
-    }
-    Ok(found)
 }
 
 fn shown(directory: &str) -> &str {

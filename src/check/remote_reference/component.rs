@@ -4,7 +4,7 @@ use crate::check::Context;
 use crate::message::finding::{Finding, Rule, Subject};
 use crate::message::redact;
 use crate::reference::{Pin, RepoSpec, is_remote_file};
-use crate::targets::{Engine, Target, Text};
+use crate::targets::{Engine, Target, Text, is_url};
 use crate::tree::path;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
@@ -14,9 +14,10 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     for target in here.chain(templated) {
         for component in &target.build.components {
             // Whatever is here by that name: kustomize is given the text, which is a URL for it.
-            let spec = RepoSpec::parse(&component.text).ok();
+            let component = &component.text;
             let is_pattern = target.engine == Engine::ArgoCd && may_match_url(&component.text);
-            if spec.is_some() || is_remote_file(&component.text) || is_pattern {
+            if is_url(&component.text) || is_pattern {
+                let spec = RepoSpec::parse(&component.text).ok();
                 findings.push(finding(context, target, component, "component", spec));
             }
         }

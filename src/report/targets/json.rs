@@ -108,7 +108,7 @@ fn of(target: &Target) -> JsonTarget<'_> {
             LoadRestrictor::None => "none",
         }),
         build_options: &build.options,
-        components: build.components.iter().map(|one| one.text.as_str()).collect(),
+        components: build.components.iter().map(|one| one.text.text.as_str()).collect(),
         ignore_missing_components: build.ignore_missing_components,
         overrides: &build.overrides,
         built_by: object.built_by.as_deref(),

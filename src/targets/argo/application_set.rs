@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::scan::Document;
-use super::super::{Build, DirectorySet, Engine, Identity, Object, Place, Target, Targets, Text, Unread};
+use super::super::{Build, Component, DirectorySet, Engine, Identity, Object, Place, Target, Targets, Text, Unread, Why};
 use super::generator::{MOST, Reader, kinds};
 use super::pattern::Pattern;
 use super::template::{Parameters, fill, fill_known, may_move};
@@ -64,7 +64,7 @@ pub(super) fn expand(
                     Ok(value) => found.value = value,
                     Err(urls) => {
                         let mut build = super::added(tree, identity, &found, &mut targets.unread)?;
-                        build.components.extend(urls);
+                        build.components.extend(urls.into_iter().map(Component::from));
                         tell("`templatePatch` may change it", build, targets);
                         continue;
                     }
@@ -80,14 +80,10 @@ pub(super) fn expand(
         }
     }
     if count > MOST {
-        targets.unread.push(Unread::too_much(
-            &set.object.file,
-            set.object.line,
-            format!(
-                "ApplicationSet {} makes more than {MOST} applications: the rest is not read",
-                set.object.full_name()
-            ),
-        ));
+        let name = set.object.full_name();
+        let message = format!("ApplicationSet {name} makes more than {MOST} applications: the rest is not read");
+        let file = set.object.file.clone();
+        targets.unread.push(Unread { file, line: set.object.line, message, why: Why::Limit });
     }
     targets.sets.append(&mut reader.sets);
     targets.unread.append(&mut reader.unread);

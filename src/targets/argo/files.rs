@@ -3,6 +3,7 @@
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::super::Unread;
+use super::super::unread::is_template;
 use super::generator::{Listed, flat};
 use super::template::{self, Parameters, Style};
 use crate::kustomization::{Data, Value, read_object};
@@ -41,7 +42,7 @@ pub(super) fn parameters(
         }
         let bytes = tree.read(file)?;
         let Ok(text) = std::str::from_utf8(&bytes) else {
-            unread.push(Unread::not_yaml(file, 0, "not UTF-8"));
+            unread.push(Unread::invalid(file, 0, "not UTF-8", false));
             return Ok(Err(format!("`{file}` is not UTF-8")));
         };
         let value = match read_object(text, 0) {
@@ -49,7 +50,7 @@ pub(super) fn parameters(
             // An empty file makes an application, too.
             Ok(None) => Value::new((1, 1), Data::Null),
             Err((line, message)) => {
-                unread.push(Unread::not_yaml(file, line, message));
+                unread.push(Unread::invalid(file, line, message, is_template(text)));
                 return Ok(Err(format!("`{file}:{line}` is not plain YAML")));
             }
         };

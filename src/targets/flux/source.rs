@@ -163,7 +163,7 @@ impl Sources {
         if self.bootstrapped.contains(&kind) && name == BOOTSTRAPPED && ["", BOOTSTRAPPED].contains(&namespace) {
             return Bound::Here {
                 base: String::new(),
-                revision: Revision { name: None, is_this: true },
+                revision: Revision::this(),
                 artifact: Some(Rc::default()),
             };
         }

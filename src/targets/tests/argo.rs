@@ -79,7 +79,7 @@ fn the_options_come_from_the_tree() {
     let build = &found.targets[0].build;
     assert_eq!(build.load_restrictor, None);
     assert_eq!(Json::Object(build.overrides.clone()), serde_json::json!({"namePrefix": "a-"}));
-    assert_eq!(build.components[0].text, "../c");
+    assert_eq!(build.components[0].text.text, "../c");
     let map = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: argocd-cm}\ndata:\n  kustomize.buildOptions: --enable-helm --load-restrictor LoadRestrictionsNone\n";
     let operator = "apiVersion: argoproj.io/v1beta1\nkind: ArgoCD\nmetadata: {name: x}\nspec: {kustomizeBuildOptions: --enable-helm}\n";
     for (options, restrictor, count) in [(map, LoadRestrictor::None, 3), (operator, LoadRestrictor::RootOnly, 1)] {
@@ -106,7 +106,7 @@ fn overrides_in_the_repository_are_merged() {
         // Argo CD reads what is merged into what was there: null takes nothing away.
         serde_json::json!({"namePrefix": "a-", "nameSuffix": "-b", "commonLabels": {"a": "b"}})
     );
-    assert_eq!(target.build.components[0].text, "../own");
+    assert_eq!(target.build.components[0].text.text, "../own");
 }
 
 /// Returns an ApplicationSet with this generator and this path.

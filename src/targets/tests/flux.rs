@@ -382,7 +382,7 @@ fn how_it_is_built_is_kept() {
         Json::Object(build.overrides.clone()),
         serde_json::json!({"targetNamespace": "x", "namePrefix": "p-", "images": [{"name": "a", "newTag": "1"}], "patches": [{"patch": "{}"}]})
     );
-    let components: Vec<&str> = build.components.iter().map(|one| one.text.as_str()).collect();
+    let components: Vec<&str> = build.components.iter().map(|one| one.text.text.as_str()).collect();
     assert_eq!(components, ["../c", "d"]);
     assert!(build.ignore_missing_components);
 }
