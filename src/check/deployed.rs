@@ -68,11 +68,7 @@ fn listed(graph: &Graph) -> BTreeSet<String> {
 }
 
 /// Returns where the walk starts: at `own`, as the configuration and the paths say, and at every root that is deployed.
-fn starting_points(
-    input: &Input<'_>,
-    targets: &Targets,
-    own: Result<Vec<String>>,
-) -> Result<Vec<String>> {
+fn starting_points(input: &Input<'_>, targets: &Targets, own: Result<Vec<String>>) -> Result<Vec<String>> {
     let mut deployed = targets.roots();
     if !input.paths.is_empty() {
         deployed.retain(|root| input.paths.iter().any(|path| path::is_in(root, path)));

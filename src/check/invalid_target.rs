@@ -173,12 +173,7 @@ mod tests {
     #[test]
     fn a_template_is_no_object_unless_it_is_deployed_as_it_is() {
         let template = |action: &str| flux("./apps").replace("./apps", action);
-        for action in [
-            "{{ .Values.path }}: [",
-            "[\n{% if a %}",
-            "[<% a %>",
-            "[a]\n  interval: '{{ b }}'",
-        ] {
+        for action in ["{{ .Values.path }}: [", "[\n{% if a %}", "[<% a %>", "[a]\n  interval: '{{ b }}'"] {
             assert!(!is_found(&template(action)), "{action}");
         }
         // Of the wrong type, and not broken.

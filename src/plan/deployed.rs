@@ -76,7 +76,11 @@ fn scanned(targets: &Targets, tree: &dyn Listing, written: &BTreeSet<String>) ->
         for file in written {
             let is_read = file.ends_with(".yaml") || file.ends_with(".yml") || FILE_NAMES.contains(&path::name(file));
             // What was there before was read before.
-            if !is_read || path::below(file, directory).is_none() || hidden.rule(file).is_some() || tree.entry(file)?.is_some() {
+            if !is_read
+                || path::below(file, directory).is_none()
+                || hidden.rule(file).is_some()
+                || tree.entry(file)?.is_some()
+            {
                 continue;
             }
             let mut above = path::parent(file);

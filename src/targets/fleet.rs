@@ -107,8 +107,14 @@ fn bundle(tree: &dyn Listing, file: &str, value: &Value, targets: &mut Targets) 
     let directory = path::parent(file);
     let Targets { targets, unread, .. } = targets;
     let mut add = |line: usize, column: usize, name: String, place: Place| {
-        let object =
-            Object { file: file.to_owned(), line, kind: FILE_NAME.to_owned(), namespace: String::new(), name, built_by: None };
+        let object = Object {
+            file: file.to_owned(),
+            line,
+            kind: FILE_NAME.to_owned(),
+            namespace: String::new(),
+            name,
+            built_by: None,
+        };
         let build = Build { load_restrictor: Some(LoadRestrictor::RootOnly), ..Build::default() };
         targets.push(Target::new(Engine::Fleet, object, (line, column), place, build, &value.json()));
     };

@@ -5,7 +5,9 @@ mod copied;
 mod source;
 
 use super::scan::Document;
-use super::{Artifact, Build, Component, Engine, Found, Here, Identity, Place, Revision, Target, Targets, Text, Unread, place};
+use super::{
+    Artifact, Build, Component, Engine, Found, Here, Identity, Place, Revision, Target, Targets, Text, Unread, place,
+};
 use crate::kustomization::{Data, Value};
 use crate::message::failure::Result;
 use crate::message::redact;

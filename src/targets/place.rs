@@ -4,7 +4,9 @@ use std::collections::{HashMap, hash_map};
 
 use serde_json::Value as Json;
 
-use super::{Build, Engine, Found, Here, Hidden, Identity, Object, Place, Resource, Revision, SeenTree, Target, Targets};
+use super::{
+    Build, Engine, Found, Here, Hidden, Identity, Object, Place, Resource, Revision, SeenTree, Target, Targets,
+};
 use crate::config::{Config, FILE_NAME};
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::Result;

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::super::scan::Document;
-use super::super::{Build, Component, DirectorySet, Engine, Identity, Object, Place, Target, Targets, Text, Unread, Why};
+use super::super::{
+    Build, Component, DirectorySet, Engine, Identity, Object, Place, Target, Targets, Text, Unread, Why,
+};
 use super::generator::{MOST, Reader, kinds};
 use super::pattern::Pattern;
 use super::template::{Parameters, fill, fill_known, may_move};

@@ -161,11 +161,7 @@ impl Sources {
             namespace => namespace,
         };
         if self.bootstrapped.contains(&kind) && name == BOOTSTRAPPED && ["", BOOTSTRAPPED].contains(&namespace) {
-            return Bound::Here {
-                base: String::new(),
-                revision: Revision::this(),
-                artifact: Some(Rc::default()),
-            };
+            return Bound::Here { base: String::new(), revision: Revision::this(), artifact: Some(Rc::default()) };
         }
         let fits = |source: &&Source| {
             source.kind == kind
