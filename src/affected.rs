@@ -102,7 +102,7 @@ pub(crate) fn affected(
     let walked = Walked::of(&changes.new, config, is_deployed)?;
     let graph = walked.graph();
     let gone = changes.gone(&walked.survey.directories()?)?;
-    let causes = Causes::of(graph, &Inputs::of(&*changes.new, graph)?, changes)?;
+    let causes = Causes::of(graph, &Inputs::of(graph), changes)?;
     if is_deployed {
         let old = before(changes, graph, &causes, [&was, &is], &gone)?;
         was = build(&old, was)?;

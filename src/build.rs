@@ -1,22 +1,21 @@
 //! Checks that localizing changed nothing: builds original and result with the kustomize on this machine, and compares
 //! the outputs.
 //!
-//! Both are written into a private directory at the same relative path (`build_inputs`) and built side by side with
-//! the same flags (`build`). The original sees the upstream as this run fetched it: where kustomize calls git,
-//! our own executable answers ([`fake_git`]), and for remote files a proxy on this machine (`proxy`). The result is
-//! built with the network closed ([`closed`]).
+//! Both are written into a private directory (`inputs`) and built side by side with the same flags (`runner`, `run`). The
+//! original sees the upstream as this run fetched it: where kustomize calls git, our own executable answers
+//! ([`fake_git`]), and for remote files a proxy on this machine (`proxy`). The result is built with the network closed
+//! ([`closed`]).
 
+mod alone;
 pub(crate) mod closed;
 pub(crate) mod compare;
-mod diff;
+mod disk;
 mod earlier;
-mod objects;
 
 // The parts that start other programs.
-mod build_inputs;
 mod checkout;
 pub(crate) mod fake_git;
-mod one;
+mod inputs;
 mod program;
 mod proxy;
 mod run;
@@ -27,14 +26,15 @@ use std::path::PathBuf;
 
 use serde::{Serialize, Serializer};
 
+pub(crate) use alone::{build_all, build_one};
 pub(crate) use compare::{Difference, Verdict};
+pub(crate) use disk::put;
 pub(crate) use earlier::Earlier;
-pub(crate) use one::{build_all, build_one};
 pub(crate) use runner::check_builds;
 
-use crate::plan::{Original, Plan, reached_left};
-use crate::record::{Builder, Change, Verified};
-use crate::tree::Tree;
+use crate::plan::Plan;
+use crate::record::{Builder, Verified};
+use crate::tree::SharedTree;
 
 /// How to build.
 #[derive(Debug, Clone, Default)]
@@ -51,54 +51,13 @@ pub(crate) struct Options {
     pub outputs: String,
 }
 
-/// Checks that the localized tree builds to the same as the original.
+/// What is to be built: the roots of a plan, before and after.
 pub(crate) struct Job<'a> {
-    plan: &'a Plan,
-    checkout: Option<&'a dyn Tree>,
-    targets: Vec<Target>,
-    /// Those that are not built, because they need something that stays remote or may be missing.
-    skipped: Vec<TargetCheck>,
-    earlier: Option<Earlier>,
-    moved: &'a dyn Fn(bool) -> Vec<Change>,
-}
-
-impl<'a> Job<'a> {
-    /// Takes the roots of a plan. `checkout` is the source commit if both sides are parts of commits: the builds then
-    /// see the files as a checkout writes them. `earlier` is what an earlier run has checked; none to build everything.
-    /// `moved` asks upstream again, for files and maybe for repositories, for anything that differs from what was fetched.
-    pub(crate) fn new(
-        plan: &'a Plan,
-        checkout: Option<&'a dyn Tree>,
-        earlier: Option<Earlier>,
-        moved: &'a dyn Fn(bool) -> Vec<Change>,
-    ) -> Job<'a> {
-        let graph = &plan.before;
-        let (mut targets, mut skipped) = (Vec::new(), Vec::new());
-        for affected in &plan.affected {
-            let target = Target {
-                name: affected.name.clone(),
-                original: affected.original.clone(),
-                localized: affected.localized.clone(),
-            };
-            // One build would reach out, and the other could not.
-            match reached_left(graph, affected.root, &plan.lock.left) {
-                Some(reason) => skipped.push(TargetCheck::new(&target, Verdict::Skipped { reason })),
-                None => targets.push(target),
-            }
-        }
-        Job { plan, checkout, targets, skipped, earlier, moved }
-    }
-}
-
-/// One thing that is built, twice.
-#[derive(Debug, Clone)]
-struct Target {
-    /// How records name it.
-    name: String,
-    /// What to build for the original.
-    original: Original,
-    /// The directory to build for the result, from where it begins.
-    localized: String,
+    pub plan: &'a Plan,
+    /// The source commit, if both sides are parts of commits: the builds then see the files as a checkout writes them.
+    pub checkout: Option<SharedTree>,
+    /// What an earlier run has checked; none to build everything.
+    pub earlier: Option<Earlier>,
 }
 
 /// The result of the builds.
@@ -113,13 +72,9 @@ pub(crate) struct BuildCheck {
     pub network: Option<closed::Network>,
     /// The result of each target.
     pub targets: Vec<TargetCheck>,
-    /// What upstream holds now is something else, where that may be why a target differs.
-    pub moved: Vec<Change>,
     /// The directory in which the outputs that differ were kept.
     #[serde(skip)]
     pub kept: Option<String>,
-    /// The files that a checkout converts on one side only, where that may be why a target differs.
-    pub converted: Vec<String>,
 }
 
 /// The result of building one target.
@@ -135,9 +90,6 @@ pub(crate) struct TargetCheck {
     pub next_step: Option<&'static str>,
     /// The number of bytes that the original builds to.
     pub size: u64,
-    /// Why the original was built against its live upstream, if it was.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub live: Option<String>,
     /// The directory in which the outputs were kept, if they differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outputs: Option<String>,
@@ -156,12 +108,10 @@ impl BuildCheck {
 
     /// Returns what the record says.
     pub(crate) fn verified(&self) -> Verified {
-        let same = |target: &&TargetCheck| target.verdict.is_same();
-        let same = self.targets.iter().filter(same).count();
-        let not_built = self.targets.iter().filter(|target| {
-            let verdict = &target.verdict;
-            matches!(verdict, Verdict::NotBuilt { .. } | Verdict::Skipped { .. })
-        });
+        let same = self.targets.iter().filter(|target| target.verdict.is_same()).count();
+        let is_not_built =
+            |one: &&TargetCheck| matches!(one.verdict, Verdict::NotBuilt { .. } | Verdict::Skipped { .. });
+        let not_built = self.targets.iter().filter(is_not_built);
         let not_built: BTreeSet<String> = not_built.map(|target| target.target.clone()).collect();
         match &self.by {
             Some(by) if same > 0 || !not_built.is_empty() => Verified::Identical { same, not_built, by: by.recorded() },
@@ -175,7 +125,7 @@ fn program_of<S: Serializer>(by: &Option<Builder>, serializer: S) -> Result<S::O
 }
 
 impl TargetCheck {
-    fn new(target: &Target, verdict: Verdict) -> TargetCheck {
+    fn new(target: &str, verdict: Verdict) -> TargetCheck {
         let next_step = match &verdict {
             Verdict::Identical | Verdict::VerifiedBefore | Verdict::Skipped { .. } => None,
             Verdict::Differs(_) => Some("to accept the difference: --no-verify"),
@@ -187,12 +137,12 @@ impl TargetCheck {
                 steps.find_map(|(said, step)| reason.contains(said).then_some(*step))
             }
         };
-        TargetCheck { target: target.name.clone(), verdict, next_step, size: 0, live: None, outputs: None }
+        TargetCheck { target: target.to_owned(), verdict, next_step, size: 0, outputs: None }
     }
 }
 
 /// Messages of kustomize about a missing input, and what to do about each.
-const NEXT_STEPS: [(&str, &str); 5] = [
+const NEXT_STEPS: [(&str, &str); 4] = [
     ("must specify --enable-helm", "to build it with helm: --build-arg=--enable-helm"),
     (
         "external plugins disabled",
@@ -201,10 +151,6 @@ const NEXT_STEPS: [(&str, &str); 5] = [
     (
         SKIPPED,
         "to run them, which is to run their code: --build-arg=--enable-alpha-plugins --build-arg=--enable-exec, with kustomize",
-    ),
-    (
-        "is not in or below",
-        "if it is built with files from outside of their root: write `load-restrictor: none` in .kustomize-localize",
     ),
     ("permission denied", "a program that was brought in is not executable before you trust it: see the warnings"),
 ];

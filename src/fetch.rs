@@ -35,7 +35,6 @@ use std::collections::{HashMap, HashSet};
 use std::io::IsTerminal;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::config::Config;
@@ -46,7 +45,7 @@ use crate::message::failure::{Failure, Result, command};
 use crate::message::finding::Rule;
 use crate::message::redact::{self, SafeUrl};
 use crate::os::process::Terminal;
-use crate::record::{Change, Digest, Lock, Remote, sha256_hex};
+use crate::record::{Lock, Remote, sha256_hex};
 use crate::reference::{self, Pin, RepoRef, RepoSpec};
 use crate::tree::{self, Resolved, SharedTree};
 
@@ -176,56 +175,6 @@ impl Fetcher {
     /// Returns whether a ref (of a URL without secrets) was resolved in this run, and is a tag.
     pub(crate) fn is_tag(&self, url: &str, reference: &str) -> bool {
         self.git.is_tag(url, reference)
-    }
-
-    /// Asks again for everything that this run took (files; with `repositories` those, too), and returns what is
-    /// something else now. What cannot be asked is left out.
-    pub(crate) fn moved(&self, repositories: bool) -> Vec<Change> {
-        if self.options.offline {
-            return Vec::new();
-        }
-        let never = AtomicBool::new(false);
-        let mut moved = Vec::new();
-        for (url, file) in &self.files {
-            let Ok(file) = file else { continue };
-            let access = self.reach.access(&self.named_by(url.exposed()), url.exposed());
-            let Ok(body) = self.client.get(url.exposed(), access, &never) else {
-                continue;
-            };
-            let now = sha256_hex(&body.bytes);
-            if now != file.sha256 {
-                moved.push(Change::Moved {
-                    label: url.shown(),
-                    old: Digest::Sha256(file.sha256.clone()),
-                    new: Digest::Sha256(now),
-                });
-            }
-        }
-        for (key, repository) in self.repositories.iter().filter(|_| repositories) {
-            let Ok(repository) = repository else { continue };
-            let request = GitRequest {
-                url: key.url.clone(),
-                reference: key.reference.clone(),
-                commit: None,
-                by: self.named_by(key.url.exposed()),
-                is_submodule: false,
-            };
-            let Ok(now) = self.git.resolve(&request, DEFAULT_TIMEOUT) else {
-                continue;
-            };
-            if now != repository.commit {
-                moved.push(Change::Moved {
-                    label: label(key),
-                    old: Digest::GitCommit(repository.commit.clone()),
-                    new: Digest::GitCommit(now),
-                });
-            }
-        }
-        moved.sort_by_key(|change| match change {
-            Change::Moved { label, .. } => label.clone(),
-            Change::Added { .. } | Change::Removed { .. } | Change::Extended { .. } => String::new(),
-        });
-        moved
     }
 
     /// Returns whose files name a URL that was requested in this run.

@@ -19,7 +19,7 @@ mod remote_ref;
 pub(crate) mod testing;
 mod trouble;
 
-pub(crate) use chart::{Archive, CHART_HOME, Chart, ChartHomes, ChartRef, Named, Place, Pulled};
+pub(crate) use chart::{Archive, CHART_HOME, Chart, ChartHomes, ChartRef, Place, Pulled};
 pub(crate) use nodes::{
     CarriedId, Edge, File, FileId, Graph, Noted, Origin, RemoteFile, Repository, Root, RootId, Source, SourceId,
     Target, Warning,

@@ -303,6 +303,22 @@ fn is_directory(tree: &dyn Tree, path: &str) -> Result<bool> {
     Ok(path.len() < PATH.most && tree.is_directory(path)?)
 }
 
+/// Returns the paths of everything below a directory that is not a directory.
+pub(crate) fn files_below(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
+    let mut files = Vec::new();
+    let mut todo = vec![directory.to_owned()];
+    while let Some(directory) = todo.pop() {
+        for name in tree.names(&directory)? {
+            let place = path::join(&directory, &name);
+            match tree.entry(&place)? {
+                Some(Entry::Directory) => todo.push(place),
+                _ => files.push(place),
+            }
+        }
+    }
+    Ok(files)
+}
+
 /// A tree that several owners share.
 pub(crate) type SharedTree = Rc<dyn Tree>;
 

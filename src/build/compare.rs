@@ -1,9 +1,11 @@
 //! What two outputs have in common, and where they differ.
 
-use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
-use super::diff;
-use super::objects::{self, Object};
+use serde::Serialize;
+use serde_yaml::Value;
+use similar::TextDiff;
 
 /// What comparing says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -37,22 +39,12 @@ pub(crate) enum Verdict {
 impl Verdict {
     /// Returns whether the result is as good as the original.
     pub(crate) fn is_same(&self) -> bool {
-        match self {
-            Verdict::Identical | Verdict::VerifiedBefore => true,
-            Verdict::Differs(_)
-            | Verdict::Unsteady(_)
-            | Verdict::Broken { .. }
-            | Verdict::NotBuilt { .. }
-            | Verdict::Skipped { .. } => false,
-        }
+        matches!(self, Verdict::Identical | Verdict::VerifiedBefore)
     }
 
     /// Returns whether the result must not be used.
     pub(crate) fn differs(&self) -> bool {
-        match self {
-            Verdict::Differs(_) | Verdict::Unsteady(_) | Verdict::Broken { .. } => true,
-            Verdict::Identical | Verdict::VerifiedBefore | Verdict::NotBuilt { .. } | Verdict::Skipped { .. } => false,
-        }
+        matches!(self, Verdict::Differs(_) | Verdict::Unsteady(_) | Verdict::Broken { .. })
     }
 }
 
@@ -61,7 +53,7 @@ impl Verdict {
 pub(crate) struct Difference {
     /// The objects that are not the same, in the order of the outputs; none where only the order differs.
     pub objects: Vec<ObjectChange>,
-    /// The changed lines, limited in length, without what Secrets hold.
+    /// The changed lines, limited in length. Of Secrets only the keys that differ are named.
     pub diff: String,
 }
 
@@ -70,32 +62,8 @@ pub(crate) struct Difference {
 pub(crate) struct ObjectChange {
     /// What names it: `apps/v1 Deployment NAMESPACE/NAME`.
     pub id: String,
-    /// What happened to it.
-    pub change: Changed,
-}
-
-/// What happened to an object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-#[allow(clippy::enum_variant_names)]
-pub(crate) enum Changed {
-    /// Only the result has it.
-    Added,
-    /// Only the original has it.
-    Removed,
-    /// It is another one.
-    Changed,
-}
-
-impl Changed {
-    /// Returns its name, as in JSON.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Changed::Added => "added",
-            Changed::Removed => "removed",
-            Changed::Changed => "changed",
-        }
-    }
+    /// What happened to it: `added`, `removed` or `changed`.
+    pub change: &'static str,
 }
 
 /// Compares what the original and the result build to.
@@ -103,36 +71,227 @@ pub(crate) fn compare(original: &[u8], localized: &[u8]) -> Verdict {
     if original == localized {
         return Verdict::Identical;
     }
-    let text = (str::from_utf8(original), str::from_utf8(localized));
-    let before = objects::split(&String::from_utf8_lossy(original));
-    let after = objects::split(&String::from_utf8_lossy(localized));
-    let is_same = |(one, other): (&Object, &Object)| one.compared() == other.compared();
-    if before.len() == after.len() && matches!(text, (Ok(_), Ok(_))) && before.iter().zip(&after).all(is_same) {
+    let is_text = str::from_utf8(original).is_ok() && str::from_utf8(localized).is_ok();
+    let (before, after) = (split(original), split(localized));
+    if is_text && before.iter().map(|one| &one.text).eq(after.iter().map(|one| &one.text)) {
         return Verdict::Identical;
     }
-    let mut objects = Vec::new();
-    let mut diff = diff::Limited::default();
-    for (one, other) in objects::pairs(&before, &after) {
-        let (id, change) = match (one, other) {
-            (Some(one), Some(other)) if one.text == other.text => continue,
-            (Some(one), Some(_)) => (&one.id, Changed::Changed),
-            (Some(one), None) => (&one.id, Changed::Removed),
-            (None, Some(other)) => (&other.id, Changed::Added),
-            (None, None) => continue,
+    let (removed, added) = (without(&before, &after), without(&after, &before));
+    let names = |objects: &[&Object]| objects.iter().map(|one| one.stem().to_owned()).collect::<BTreeSet<_>>();
+    let (gone, new) = (names(&removed), names(&added));
+    let change = |one: &Object, change| ObjectChange { id: one.id.clone(), change };
+    let is_new = |one: &&&Object| !gone.contains(one.stem());
+    let mut objects: Vec<ObjectChange> =
+        removed.iter().map(|one| change(one, if new.contains(one.stem()) { "changed" } else { "removed" })).collect();
+    objects.extend(added.iter().filter(is_new).map(|one| change(one, "added")));
+    let diff = if objects.is_empty() {
+        let ids = |objects: &[Object]| objects.iter().map(|one| format!("{}\n", one.id)).collect::<String>();
+        diff(&ids(&before), &ids(&after), "")
+    } else {
+        let text = |objects: &[&Object]| {
+            let shown = objects.iter().filter(|one| !one.may_hold_secret());
+            shown.map(|one| one.text.as_str()).collect::<Vec<_>>().join("---\n")
         };
-        let shown = |object: Option<&Object>| object.map_or(String::new(), Object::shown);
-        diff.add(id, &shown(one), &shown(other));
-        objects.push(ObjectChange { id: id.clone(), change });
-    }
-    if objects.is_empty() {
-        let ids = |objects: &[Object]| {
-            let lines = objects.iter().map(|object| format!("{}\n", object.id));
-            lines.collect::<String>()
-        };
-        diff.add("order of the objects", &ids(&before), &ids(&after));
-    }
-    let diff = diff.finish();
+        diff(&text(&removed), &text(&added), &secrets(&removed, &added))
+    };
     Verdict::Differs(Difference { objects, diff })
+}
+
+/// Returns a line for each object that may hold a Secret, with the keys that differ.
+fn secrets(removed: &[&Object], added: &[&Object]) -> String {
+    let mut keys: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for (objects, others) in [(removed, added), (added, removed)] {
+        for one in objects.iter().filter(|one| one.may_hold_secret()) {
+            let other = others.iter().find(|other| other.stem() == one.stem());
+            let other = other.map(|other| other.secret_values()).unwrap_or_default();
+            let values = one.secret_values().into_iter();
+            let differing = values.filter(|(key, value)| other.get(key) != Some(value));
+            keys.entry(one.stem()).or_default().extend(differing.map(|(key, _)| key));
+        }
+    }
+    let line = |(name, keys): (&str, BTreeSet<String>)| {
+        let keys = Vec::from_iter(keys).join(", ");
+        format!("{name}: not shown, as it may hold a Secret; differs in: {keys}\n")
+    };
+    keys.into_iter().map(line).collect()
+}
+
+/// Returns the objects that are not among others, each as often as it is there more often.
+fn without<'a>(objects: &'a [Object], others: &[Object]) -> Vec<&'a Object> {
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for other in others {
+        *counts.entry(&other.text).or_default() += 1;
+    }
+    let is_other = |one: &&Object| match counts.get_mut(one.text.as_str()) {
+        Some(count @ 1..) => {
+            *count -= 1;
+            false
+        }
+        _ => true,
+    };
+    objects.iter().filter(is_other).collect()
+}
+
+/// Returns the lines that differ, for a person to read, and `more`.
+fn diff(before: &str, after: &str, more: &str) -> String {
+    /// How many lines are shown at most.
+    const LINES: usize = 100;
+    /// How many characters of a line are shown at most.
+    const WIDTH: usize = 200;
+    /// How much text is compared line by line at most, in bytes: beyond that it takes too long.
+    const LARGE: usize = 1 << 20;
+    /// How long lines are compared: after that the diff is right, and longer than it has to be.
+    const PATIENCE: Duration = Duration::from_millis(500);
+    let lines = if before.len() + after.len() > LARGE {
+        "too large to show\n".to_owned()
+    } else {
+        let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
+        diff.unified_diff().context_radius(3).header("original", "localized").to_string()
+    };
+    let text = lines + more;
+    let cut = |line: &str| match line.char_indices().nth(WIDTH) {
+        Some((end, _)) => format!("{}…\n", &line[..end]),
+        None => format!("{line}\n"),
+    };
+    let shown: String = text.lines().take(LINES).map(cut).collect();
+    match text.lines().count().saturating_sub(LINES) {
+        0 => shown,
+        1 => format!("{shown}(1 more line not shown)\n"),
+        more => format!("{shown}({more} more lines not shown)\n"),
+    }
+}
+
+/// One document of an output.
+struct Object {
+    /// What names it: `apps/v1 Deployment NAMESPACE/NAME`, or its place where it is none.
+    id: String,
+    /// The document as it was written, without the annotations of `buildMetadata`.
+    text: String,
+    /// What it says; none if that cannot be read.
+    value: Option<Value>,
+}
+
+/// Splits what kustomize wrote into its documents.
+fn split(output: &[u8]) -> Vec<Object> {
+    let output = String::from_utf8_lossy(output);
+    let mut documents = vec![String::new()];
+    for line in output.split_inclusive('\n') {
+        // Nothing in an object stands at the beginning of a line like this: it would be indented or quoted.
+        if line.trim_end() == "---" {
+            documents.push(String::new())
+        } else {
+            documents.last_mut().into_iter().for_each(|document| document.push_str(line))
+        }
+    }
+    documents.retain(|document| !document.trim().is_empty());
+    documents.iter().enumerate().map(|(number, document)| Object::read(number, document)).collect()
+}
+
+impl Object {
+    fn read(number: usize, document: &str) -> Object {
+        let text = without_build_metadata(document);
+        let value: Option<Value> = if is_too_deep(&text) { None } else { serde_yaml::from_str(&text).ok() };
+        let id = value.as_ref().and_then(id);
+        Object { id: id.unwrap_or_else(|| format!("document {}", number + 1)), text, value }
+    }
+
+    fn may_hold_secret(&self) -> bool {
+        self.value.as_ref().is_none_or(holds_secret)
+    }
+
+    /// Returns the values of a Secret by their keys.
+    fn secret_values(&self) -> BTreeMap<String, Value> {
+        let value = self.value.iter();
+        let fields = value.flat_map(|value| ["data", "stringData"].map(|field| (field, value.get(field))));
+        let values = fields.flat_map(|(field, values)| {
+            let values = values.and_then(Value::as_mapping).into_iter().flatten();
+            values.filter_map(move |(key, value)| Some((format!("{field}.{}", key.as_str()?), value.clone())))
+        });
+        values.collect()
+    }
+
+    /// Returns what names it without the hash that a generator adds.
+    fn stem(&self) -> &str {
+        const HASH: usize = 10;
+        let is_generated = self.id.contains(" ConfigMap ") || self.id.contains(" Secret ");
+        let is_hash = |text: &str| text.len() == HASH && text.chars().all(|one| one.is_ascii_alphanumeric());
+        match self.id.rsplit_once('-') {
+            Some((stem, hash)) if is_generated && is_hash(hash) => stem,
+            _ => &self.id,
+        }
+    }
+}
+
+/// Returns whether brackets are nested so deep that reading them takes too long, to be refused at last.
+fn is_too_deep(text: &str) -> bool {
+    const DEPTH: usize = 1_000;
+    let mut depth = 0_usize;
+    text.bytes().any(|byte| {
+        depth = match byte {
+            b'[' | b'{' => depth + 1,
+            b']' | b'}' => depth.saturating_sub(1),
+            _ => depth,
+        };
+        depth > DEPTH
+    })
+}
+
+fn id(value: &Value) -> Option<String> {
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+    let kind = text(value.get("kind"))?;
+    let version = text(value.get("apiVersion")).unwrap_or_default();
+    let metadata = value.get("metadata");
+    let name = text(metadata.and_then(|metadata| metadata.get("name"))).unwrap_or_default();
+    let namespace = text(metadata.and_then(|metadata| metadata.get("namespace")));
+    let namespace = namespace.map_or(String::new(), |namespace| format!("{namespace}/"));
+    Some(format!("{version} {kind} {namespace}{name}"))
+}
+
+/// Returns whether something is a Secret, or holds one at any depth, as a list may.
+fn holds_secret(value: &Value) -> bool {
+    match value {
+        Value::Sequence(items) => items.iter().any(holds_secret),
+        Value::Mapping(object) => {
+            object.get("kind").and_then(Value::as_str) == Some("Secret") || object.values().any(holds_secret)
+        }
+        Value::Tagged(tagged) => holds_secret(&tagged.value),
+        _ => false,
+    }
+}
+
+/// Returns an object without the annotations of `buildMetadata`, which name paths of what is built. By its lines: that
+/// values are the same is not enough, `on` and `"on"` are the same string to us, and not to everybody.
+fn without_build_metadata(document: &str) -> String {
+    const ABOUT_BUILD: [&str; 2] =
+        ["    config.kubernetes.io/origin:", "    alpha.config.kubernetes.io/transformations:"];
+    const ANNOTATIONS: &str = "  annotations:\n";
+    let mut kept = String::new();
+    let (mut path, mut is_dropping, mut is_bare) = (["", ""], false, false);
+    for line in document.split_inclusive('\n') {
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        if line.trim().is_empty() || indent > 4 {
+            if !is_dropping {
+                kept.push_str(line);
+            }
+            continue;
+        }
+        match indent {
+            0 => path = [line.trim_end(), ""],
+            2 => path[1] = line,
+            _ => {}
+        }
+        let is_annotation = indent == 4 && path == ["metadata:", ANNOTATIONS];
+        is_dropping = is_annotation && ABOUT_BUILD.iter().any(|name| line.starts_with(name));
+        // Nothing is left of the annotations.
+        if indent <= 2 && is_bare && kept.ends_with(&format!("\n{ANNOTATIONS}")) {
+            kept.truncate(kept.len() - ANNOTATIONS.len());
+        }
+        is_bare = is_dropping || (is_bare && indent == 4);
+        if !is_dropping {
+            kept.push_str(line);
+        }
+    }
+    kept
 }
 
 #[cfg(test)]

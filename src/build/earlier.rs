@@ -1,11 +1,13 @@
-//! What an earlier run has proven, and of which targets that still holds.
+//! What an earlier run has proven, and of which roots that still holds.
 
+use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 
-use super::{Job, Target};
-use crate::graph::{FileId, Graph, Named, Origin, Place, RootId, SourceId, Target as Leads};
-use crate::kustomization::FILE_NAMES;
-use crate::plan::git_remote;
+use super::Job;
+use crate::graph::inputs::{Input, Inputs};
+use crate::graph::{Graph, Origin, RootId};
+use crate::message::failure::Result;
+use crate::plan::{Affected, git_remote};
 use crate::record::{Builder, Digest, RemoteTrailer, Verified};
 use crate::tree::path;
 
@@ -25,179 +27,102 @@ pub(crate) struct Earlier {
 }
 
 impl Earlier {
-    /// Returns of which targets the record says that they were verified, when `by` built them from nothing but what it
-    /// would build them from now.
-    pub(super) fn covered(&self, job: &Job<'_>, by: &Builder) -> Vec<bool> {
-        let covered = self.covers(job, by, &job.targets);
-        let covered = covered.into_iter().zip(&job.targets);
-        covered.map(|(is_covered, target)| is_covered && self.is_verified(target)).collect()
-    }
-
-    fn is_verified(&self, target: &Target) -> bool {
-        !self.verified.has_not_built(&target.name)
-    }
-
-    fn covers(&self, job: &Job<'_>, by: &Builder, targets: &[Target]) -> Vec<bool> {
-        let before = Reach::new(&job.plan.before);
-        let after = job.plan.new_dir.is_none().then(|| Reach::new(&job.plan.after));
-        let covers = |target: &Target| {
-            let root = match &after {
-                Some(_) => before.root(&target.localized),
-                None => Some(0),
-            };
-            let Some(root) = root.filter(|_| self.verified.holds_for(by)) else {
-                return false;
-            };
-            let original = before.inputs(root);
-            let is_result_known = match &after {
-                Some(after) => {
-                    after.root(&target.localized).is_some_and(|root| !after.inputs(root).are_among(&self.result))
-                }
+    /// Returns whether the record says of each root that it was verified, when `by` built it from nothing but what it
+    /// would build it from now.
+    pub(super) fn covered(&self, job: &Job<'_>, by: &Builder) -> Result<Vec<bool>> {
+        let graph = &job.plan.before;
+        let before = Stale::new(graph, &self.source, &self.remotes);
+        let after = Stale::new(&job.plan.after, &self.result, &self.remotes);
+        let known = job.plan.after.own_roots();
+        let is_covered = |one: &Affected| {
+            let is_verified = self.verified.holds_for(by)
+                && !self.verified.has_not_built(&one.name)
+                && !self.named.contains(&graph.roots[one.root].directory);
+            let is_same_result = match (&job.plan.new_dir, known.get(one.localized.as_str())) {
                 // A copy is one unit, and attributes above it decide how it is checked out.
-                None => {
-                    let into = job.plan.new_dir.as_deref().unwrap_or_default();
-                    let mut above = path::and_above(into).map(path::parent);
-                    self.result.is_empty()
-                        && !above.any(|directory| {
-                            let attributes = path::join(directory, ".gitattributes");
-                            let mut places = path::and_above(&attributes);
-                            places.any(|place| self.source.contains(place))
-                        })
-                }
+                (Some(into), _) => self.result.is_empty() && !is_changed(&Input::At(into.clone()), &self.source),
+                (None, Some(root)) if is_verified => !after.build(*root)?,
+                (None, _) => false,
             };
-            is_result_known
-                && !self.named.contains(&job.plan.before.roots[root].directory)
-                && !original.are_among(&self.source)
-                && original.remotes.is_subset(&self.remotes)
+            Ok(is_verified && is_same_result && !before.build(one.root)?)
         };
-        targets.iter().map(covers).collect()
+        job.plan.affected.iter().map(is_covered).collect()
     }
 }
 
-/// A graph, to be asked for what its roots are built from.
-struct Reach<'a> {
+/// The roots of a graph that would be built from something else than a record says.
+struct Stale<'a> {
     graph: &'a Graph,
-    charts: Vec<Named<'a>>,
-    /// The roots of the user's tree by their directories.
-    roots: HashMap<&'a str, RootId>,
+    inputs: Inputs<'a>,
+    changed: &'a BTreeSet<String>,
+    remotes: &'a BTreeSet<RemoteTrailer>,
+    known: RefCell<HashMap<RootId, bool>>,
 }
 
-/// What one root is built from.
-#[derive(Default)]
-struct Inputs {
-    /// Files of the user's tree.
-    files: BTreeSet<String>,
-    /// Paths of the user's tree with whatever lies there or below.
-    whole: BTreeSet<String>,
-    /// What was brought in.
-    remotes: BTreeSet<RemoteTrailer>,
-}
-
-impl<'a> Reach<'a> {
-    fn new(graph: &'a Graph) -> Self {
-        Reach { graph, charts: graph.named_charts(), roots: graph.own_roots() }
+impl<'a> Stale<'a> {
+    fn new(graph: &'a Graph, changed: &'a BTreeSet<String>, remotes: &'a BTreeSet<RemoteTrailer>) -> Stale<'a> {
+        Stale { graph, inputs: Inputs::of(graph), changed, remotes, known: RefCell::default() }
     }
 
-    /// Returns the root of a directory of the user's tree.
-    fn root(&self, directory: &str) -> Option<RootId> {
-        self.roots.get(directory).copied()
-    }
-
-    fn inputs(&self, start: RootId) -> Inputs {
-        let mut inputs = Inputs::default();
-        for id in self.graph.reach([start], |_, _, _| true) {
-            self.add_root(id, &mut inputs);
+    /// Returns whether a root, or one that it leads to, would be built from something else.
+    fn build(&self, start: RootId) -> Result<bool> {
+        for root in self.graph.reach([start], |_, _, _| true) {
+            let known = self.known.borrow().get(&root).copied();
+            let is_stale = match known {
+                Some(known) => known,
+                None => self.root(root)?,
+            };
+            self.known.borrow_mut().insert(root, is_stale);
+            if is_stale {
+                return Ok(true);
+            }
         }
-        inputs
+        Ok(false)
     }
 
-    fn add_root(&self, id: RootId, inputs: &mut Inputs) {
+    fn root(&self, id: RootId) -> Result<bool> {
         let graph = self.graph;
-        let root = &graph.roots[id];
-        let is_ours = self.add_source(root.source, inputs);
-        if is_ours {
-            // One that is there besides is an error.
-            let names = FILE_NAMES.iter();
-            let names = names.map(|name| path::join(&root.directory, name));
-            inputs.files.extend(names);
+        let is_new = |remote: RemoteTrailer| !self.remotes.contains(&remote);
+        let is_new_file =
+            |label: String, sha256: &str| is_new(RemoteTrailer { label, digest: Digest::Sha256(sha256.to_owned()) });
+        let brought = graph.charts.iter().filter(|chart| chart.root == id).filter_map(|chart| chart.brought.as_ref());
+        let mut archives = brought.map(|(archive, _)| archive);
+        if archives.any(|archive| is_new_file(archive.chart.label(), &archive.sha256)) {
+            return Ok(true);
         }
-        let (files, carried) = graph.read_by(id);
-        for file in files {
-            self.add_file(file, inputs);
-        }
-        for carried in carried {
-            let carried = &graph.carried[carried];
-            if self.add_source(carried.source, inputs) {
-                inputs.whole.insert(carried.path.clone());
-            }
-        }
-        for edge in root.edges.iter().filter(|_| is_ours) {
-            if let Leads::Remote | Leads::Kept | Leads::Broken = edge.target {
-                let named = path::resolve(&root.directory, &edge.reference.text);
-                inputs.whole.extend(named);
-            }
-        }
-        for chart in graph.charts.iter().filter(|chart| chart.root == id) {
-            if let Some((archive, _)) = &chart.brought {
-                inputs.remotes.insert(RemoteTrailer {
-                    label: archive.chart.label(),
-                    digest: Digest::Sha256(archive.sha256.clone()),
-                });
-            }
-        }
-        for chart in self.charts.iter().filter(|chart| chart.noted.root == id) {
-            if let (true, Place::There(place) | Place::Missing(place)) = (is_ours, &chart.place) {
-                inputs.whole.insert(place.clone());
-            }
-        }
-    }
-
-    /// Adds the repository of a source, and returns whether it is the user's tree.
-    fn add_source(&self, source: SourceId, inputs: &mut Inputs) -> bool {
-        let Some(repository) = &self.graph.sources[source].repository else {
-            return true;
+        let mut files = graph.read_by(id).0.into_iter();
+        let is_new_origin = |origin: &Origin| match origin {
+            Origin::Remote(file) => is_new_file(file.url.shown(), &file.sha256),
+            Origin::Tree { .. } | Origin::Archive { .. } => false,
         };
-        let remote = git_remote(repository);
-        inputs.remotes.insert(RemoteTrailer::from(&remote));
-        false
-    }
-
-    fn add_file(&self, file: FileId, inputs: &mut Inputs) {
-        match &self.graph.files[file].origin {
-            Origin::Tree { source, path } => {
-                if self.add_source(*source, inputs) {
-                    inputs.files.insert(path.clone());
-                }
-            }
-            Origin::Remote(file) => {
-                inputs
-                    .remotes
-                    .insert(RemoteTrailer { label: file.url.shown(), digest: Digest::Sha256(file.sha256.clone()) });
-            }
-            // It is added with its chart.
-            Origin::Archive { .. } => {}
+        if files.any(|file| is_new_origin(&graph.files[file].origin)) {
+            return Ok(true);
+        }
+        match &graph.sources[graph.roots[id].source].repository {
+            Some(repository) => Ok(is_new(RemoteTrailer::from(&git_remote(repository)))),
+            None => Ok(self.inputs.of_root(id)?.own.iter().any(|input| is_changed(input, self.changed))),
         }
     }
 }
 
-impl Inputs {
-    /// Returns whether some of them are among `changed` paths. A directory that is new or gone stands for all that is
-    /// in it.
-    fn are_among(&self, changed: &BTreeSet<String>) -> bool {
-        let is_changed = |place: &String| {
-            let mut above = path::and_above(place);
-            above.any(|above| {
-                let attributes = path::join(path::parent(above), ".gitattributes");
-                changed.contains(above) || changed.contains(&attributes)
-            })
-        };
-        let is_changed_below = |place: &String| {
-            let inside = |other: &String| path::is_in(other, place);
-            changed.range(place.clone()..).next().is_some_and(inside)
-                || changed.range(format!("{place}/")..).next().is_some_and(inside)
-        };
-        let mut whole = self.whole.iter();
-        self.files.iter().chain(&self.whole).any(is_changed) || whole.any(is_changed_below)
+/// Returns whether what a build reads, or how it is checked out, is among what has changed. A directory that is new or
+/// gone stands for all that is in it.
+fn is_changed(input: &Input, changed: &BTreeSet<String>) -> bool {
+    let is_at = |place: &str| {
+        let mut above = path::and_above(place);
+        above.any(|above| {
+            let attributes = path::join(path::parent(above), ".gitattributes");
+            changed.contains(above) || changed.contains(&attributes)
+        })
+    };
+    match input {
+        Input::At(place) => is_at(place),
+        Input::Below(place) => {
+            let below = if place.is_empty() { String::new() } else { format!("{place}/") };
+            is_at(place) || changed.range(below.clone()..).next().is_some_and(|one| one.starts_with(&below))
+        }
+        // What was brought in for them is compared.
+        Input::Remote(_) | Input::Chart(_) => false,
     }
 }
 
@@ -207,12 +132,9 @@ mod tests {
 
     #[test]
     fn only_changes_to_inputs_are_found() {
-        let set = |places: &[&str]| places.iter().map(|place| (*place).to_owned()).collect();
-        let inputs = Inputs {
-            files: set(&["apps/a/kustomization.yaml", "base/x.yaml"]),
-            whole: set(&["charts/web", "scripts/run.sh"]),
-            remotes: BTreeSet::new(),
-        };
+        let at = ["apps/a/kustomization.yaml", "base/x.yaml"].map(|place| Input::At(place.to_owned()));
+        let below = ["charts/web", "scripts/run.sh"].map(|place| Input::Below(place.to_owned()));
+        let inputs = [at, below].concat();
         for (changed, expected) in [
             (&["base/x.yaml"] as &[&str], true),
             (&["base"], true),
@@ -228,9 +150,9 @@ mod tests {
             (&["apps/b/.gitattributes"], false),
             (&[], false),
         ] {
-            assert_eq!(inputs.are_among(&set(changed)), expected, "{changed:?}");
+            let all = changed.iter().map(|place| (*place).to_owned()).collect();
+            assert_eq!(inputs.iter().any(|input| is_changed(input, &all)), expected, "{changed:?}");
         }
-        let top = Inputs { whole: set(&[""]), ..Inputs::default() };
-        assert!(top.are_among(&set(&["README.md"])));
+        assert!(is_changed(&Input::Below(String::new()), &BTreeSet::from(["README.md".to_owned()])));
     }
 }

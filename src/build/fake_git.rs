@@ -8,68 +8,53 @@ use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 
-use super::build_inputs::not_put;
+use super::disk::not_written;
+use crate::graph::Repository;
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 
 /// Where the manifest is. Without this variable, a program called `git` is not this fake.
 pub(crate) const VARIABLE: &str = "KUSTOMIZE_LOCALIZE_STAND_IN";
-/// What a clone remembers between two calls.
-const STATE: &str = "fake-git.json";
-
-/// What was fetched.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Manifest {
-    pub(super) upstreams: Vec<Upstream>,
-}
-
-/// One commit of a repository, checked out.
+/// What was fetched: one commit of a repository, checked out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Upstream {
     /// The clone spec without secrets.
-    pub(super) url: String,
+    url: String,
     /// The ref as written; none for HEAD.
-    pub(super) reference: Option<String>,
+    reference: Option<String>,
     /// Whether submodules are part of it.
-    pub(super) submodules: bool,
+    submodules: bool,
     /// The commit.
-    pub(super) commit: String,
+    commit: String,
     /// Where its files are.
-    pub(super) directory: PathBuf,
+    directory: PathBuf,
 }
 
-impl Manifest {
-    pub(super) fn write(&self, place: &Path) -> Result<()> {
-        let text = serde_json::to_vec(self)
-            .map_err(|error| Failure::new(format!("the manifest cannot be written: {error}")))?;
-        fs::write(place, text).map_err(|error| not_put(&error))
+impl Upstream {
+    pub(super) fn new(repository: &Repository, directory: PathBuf) -> Upstream {
+        let version = &repository.version;
+        Upstream {
+            url: version.url.shown(),
+            reference: version.reference.clone(),
+            submodules: version.submodules,
+            commit: repository.commit.clone(),
+            directory,
+        }
     }
 }
 
-/// What a clone knows of where it comes from.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct State {
-    url: Option<String>,
-    /// What was fetched, as it was requested: `HEAD` where no ref was named. None before the fetch.
-    fetched: Option<String>,
-}
-
-/// The file that lists the calls that could not be answered.
-fn complaints(manifest: &Path) -> PathBuf {
-    manifest.with_extension("unknown")
-}
-
-/// Returns the first call that could not be answered, if any.
-pub(super) fn unknown(manifest: &Path) -> Option<String> {
-    let text = fs::read_to_string(complaints(manifest)).ok()?;
-    text.lines().next().map(str::to_owned)
+/// Writes the manifest of what was fetched into a directory, and returns where it is.
+pub(super) fn write(upstreams: &[Upstream], directory: &Path) -> Result<PathBuf> {
+    let place = directory.join("fetched.json");
+    let text = serde_json::to_vec(upstreams)
+        .map_err(|error| Failure::new(format!("the manifest cannot be written: {error}")))?;
+    fs::write(&place, text).map_err(|error| not_written(&error))?;
+    Ok(place)
 }
 
 /// Puts our executable into `directory` as `git`.
 pub(super) fn link(directory: &Path) -> io::Result<()> {
-    fs::create_dir_all(directory)?;
     let program = std::env::current_exe()?;
     let place = directory.join(format!("git{}", std::env::consts::EXE_SUFFIX));
     #[cfg(unix)]
@@ -95,92 +80,56 @@ pub(crate) fn run() -> Option<ExitCode> {
     match answer(&manifest, Path::new("."), &arguments) {
         Ok(()) => Some(ExitCode::SUCCESS),
         Err(reason) => {
-            let call = redact::text(&format!("git {}", arguments.join(" ")));
-            let line = format!("`{call}`: {reason}\n").replace(char::is_control, " ");
-            let complaint = fs::File::options()
-                .create(true)
-                .append(true)
-                .open(complaints(&manifest))
-                .and_then(|mut file| file.write_all(format!("{}\n", line.trim_end()).as_bytes()));
-            drop(complaint);
-            let _ = writeln!(io::stderr(), "fatal: {reason}");
+            let call = redact::text(&format!("git {}", arguments.join(" "))).replace(char::is_control, " ");
+            let _ = writeln!(io::stderr(), "fatal: `{call}`: {reason}");
             Some(ExitCode::from(128))
         }
     }
 }
 
 /// Does what one call asks for, in the directory `clone`. These are all the calls that kustomize makes (4.0 to
-/// 5.8, `api/internal/git/cloner.go`).
+/// 5.8, `api/internal/git/cloner.go`). The clone remembers the URL of `origin`, and what was fetched from where.
 fn answer(manifest: &Path, clone: &Path, arguments: &[&str]) -> Result<(), String> {
     let git = clone.join(".git");
+    let said = |error: io::Error| error.to_string();
+    let store = |name: &str, text: &str| fs::write(git.join(name), text).map_err(|_| "not a git repository".to_owned());
     match arguments {
-        ["init"] => fs::create_dir_all(&git).map_err(|error| error.to_string()),
-        ["remote", "add", "origin", url] => {
-            let state = State { url: Some((*url).to_owned()), fetched: None };
-            store(&git, &state)
-        }
+        ["init"] => fs::create_dir_all(&git).map_err(said),
+        ["remote", "add", "origin", url] => store("origin", url),
         ["fetch", "--depth=1", url, reference] => {
-            let mut state = load(&git)?;
-            if *url != "origin" {
-                state.url = Some((*url).to_owned());
+            let origin = fs::read_to_string(git.join("origin")).unwrap_or_default();
+            let url = if *url == "origin" { &origin } else { *url };
+            if found(manifest, url, reference)?.is_empty() {
+                return Err(format!("{} at {reference} was not fetched", redact::url(url)));
             }
-            let url = state.url.clone().unwrap_or_default();
-            if found(manifest, &url, reference)?.is_empty() {
-                let url = redact::url(&url);
-                return Err(format!("{url} at {reference} was not fetched"));
-            }
-            state.fetched = Some((*reference).to_owned());
-            store(&git, &state)
+            store("fetched", &format!("{url}\n{reference}"))
         }
-        ["checkout", "FETCH_HEAD"] => check_out(manifest, clone, &git, false),
-        ["submodule", "update", "--init", "--recursive"] => check_out(manifest, clone, &git, true),
+        ["checkout", "FETCH_HEAD"] | ["submodule", "update", "--init", "--recursive"] => {
+            let fetched = fs::read_to_string(git.join("fetched")).unwrap_or_default();
+            let (url, reference) = fetched.split_once('\n').ok_or("nothing was fetched")?;
+            // A commit without submodules also serves requests with them.
+            let is_asked = |upstream: &Upstream| !upstream.submodules || arguments[0] == "submodule";
+            let mut found = found(manifest, url, reference)?.into_iter().filter(is_asked);
+            found.try_for_each(|upstream| copy(&upstream.directory, clone).map_err(said))
+        }
         _ => Err("not answered here".to_owned()),
     }
-}
-
-fn check_out(manifest: &Path, clone: &Path, git: &Path, submodules: bool) -> Result<(), String> {
-    let state = load(git)?;
-    let (Some(url), Some(reference)) = (state.url, state.fetched) else {
-        return Err("nothing was fetched".to_owned());
-    };
-    for upstream in found(manifest, &url, &reference)? {
-        // A commit without submodules also serves requests with them.
-        if !upstream.submodules || submodules {
-            copy(&upstream.directory, clone).map_err(|error| error.to_string())?;
-        }
-    }
-    Ok(())
 }
 
 /// Returns what was fetched of a repository: with submodules, without them, or both. kustomize asks for `HEAD` where
 /// no ref is named, and where that one is.
 fn found(manifest: &Path, url: &str, reference: &str) -> Result<Vec<Upstream>, String> {
-    let text = fs::read(manifest).map_err(|error| format!("no manifest: {error}"))?;
-    let manifest: Manifest = serde_json::from_slice(&text).map_err(|error| format!("no manifest: {error}"))?;
+    let Ok(text) = fs::read(manifest) else {
+        return Ok(Vec::new());
+    };
+    let mut found: Vec<Upstream> = serde_json::from_slice(&text).map_err(|error| format!("no manifest: {error}"))?;
     let url = redact::url(url);
-    let found: Vec<Upstream> = manifest
-        .upstreams
-        .into_iter()
-        .filter(|upstream| {
-            let named = upstream.reference.as_deref().unwrap_or("HEAD");
-            upstream.url == url && named == reference
-        })
-        .collect();
+    found.retain(|one| one.url == url && one.reference.as_deref().unwrap_or("HEAD") == reference);
     // Logins are not in the manifest: of two of them the call does not say which is meant.
     if found.iter().any(|one| one.commit != found[0].commit) {
         return Err(format!("{url} at {reference} was fetched as two commits"));
     }
     Ok(found)
-}
-
-fn load(git: &Path) -> Result<State, String> {
-    let text = fs::read(git.join(STATE)).map_err(|_| "not a git repository".to_owned())?;
-    serde_json::from_slice(&text).map_err(|error| error.to_string())
-}
-
-fn store(git: &Path, state: &State) -> Result<(), String> {
-    let text = serde_json::to_vec(state).map_err(|error| error.to_string())?;
-    fs::write(git.join(STATE), text).map_err(|error| error.to_string())
 }
 
 /// Copies a directory with the links in it. What is there already stays.
@@ -222,8 +171,9 @@ mod tests {
             directory: top.path().join(commit),
         };
         for (name, commits) in [("manifest.json", &["1"][..]), ("two.json", &["1", "2"])] {
-            let upstreams = commits.iter().map(|commit| upstream(commit)).collect();
-            Manifest { upstreams }.write(&top.path().join(name)).unwrap();
+            let upstreams: Vec<Upstream> = commits.iter().map(|commit| upstream(commit)).collect();
+            let written = write(&upstreams, top.path()).unwrap();
+            fs::rename(written, top.path().join(name)).unwrap();
         }
         top
     }
@@ -256,7 +206,7 @@ mod tests {
             assert!(error.contains(reason), "{call}: {error}");
             assert!(!error.contains("secret"), "{error}");
         }
-        let error = asked(top.path(), "manifest.json", &["checkout FETCH_HEAD"]).unwrap_err();
+        let error = asked(top.path(), "manifest.json", &["remote add origin https://h/o/r"]).unwrap_err();
         assert_eq!(error, "not a git repository");
         // Two logins saw two commits: which one is meant is unknown.
         let fetch = [&begin[..], &["fetch --depth=1 https://h/o/r v1"]].concat();

@@ -16,13 +16,25 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 const UNVERSIONED: &str = "(devel)";
 
 /// What kind of program it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// `kustomize build`
-    Kustomize,
-    /// `kubectl kustomize`
-    Kubectl,
+#[derive(Debug)]
+pub(super) struct Kind {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// Its command that builds.
+    build: &'static str,
+    /// The arguments that print its version.
+    version: &'static [&'static str],
+    read_version: fn(&str) -> Option<String>,
 }
+
+pub(super) const KUSTOMIZE: Kind =
+    Kind { name: "kustomize", build: "build", version: &["version"], read_version: version };
+const KUBECTL: Kind = Kind {
+    name: "kubectl",
+    build: "kustomize",
+    version: &["version", "--client", "--output=json"],
+    read_version: kubectl_version,
+};
 
 /// A program that builds kustomizations.
 #[derive(Debug, Clone)]
@@ -30,46 +42,30 @@ pub(super) struct Program {
     /// Where it is.
     pub(super) path: PathBuf,
     /// What it is.
-    pub(super) kind: Kind,
+    pub(super) kind: &'static Kind,
     /// Its version as it prints it; for a build without one, what distinguishes it from others.
     pub(super) version: String,
     /// What it can have of its own.
     pub(super) walls: Walls,
 }
 
-/// The result of the search for a program.
-#[derive(Debug, Clone)]
-pub(super) enum Search {
-    /// It is there.
-    Found(Program),
-    /// There is none, for this reason.
-    Nothing(String),
-}
-
 impl Program {
     /// Returns name and version, as `kustomize/v5.8.1`.
     pub(super) fn name(&self) -> String {
-        let name = match self.kind {
-            Kind::Kustomize => "kustomize",
-            Kind::Kubectl => "kubectl",
-        };
-        format!("{name}/{}", self.version)
+        format!("{}/{}", self.kind.name, self.version)
     }
 
     /// Returns the command that builds, without arguments.
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
-        command.arg(match self.kind {
-            Kind::Kustomize => "build",
-            Kind::Kubectl => "kustomize",
-        });
+        command.arg(self.kind.build);
         command
     }
 }
 
 /// Finds the program: the one that was named (on the command line, else in `KUSTOMIZE`), else `kustomize` on
-/// `PATH`, else `kubectl`.
-pub(super) fn find(given: Option<&Path>) -> Result<Search> {
+/// `PATH`, else `kubectl`. Returns why there is none; fails where the one that was named cannot be used.
+pub(super) fn find(given: Option<&Path>) -> Result<Result<Program, String>> {
     let by_environment = || std::env::var_os("KUSTOMIZE").filter(|value| !value.is_empty());
     let named = match given {
         Some(given) => Some((given.to_owned(), "--kustomize")),
@@ -81,30 +77,21 @@ pub(super) fn find(given: Option<&Path>) -> Result<Search> {
                 .hint(format!("name the executable of kustomize with {by}"))
         };
         let absolute = std::path::absolute(&path).map_err(|error| refused(error.to_string()))?;
-        return match said(&absolute, Kind::Kustomize) {
-            Ok(program) => Ok(Search::Found(program)),
-            Err(reason) => Err(refused(reason)),
-        };
+        return said(&absolute, &KUSTOMIZE).map(Ok).map_err(refused);
     }
     let mut reasons = Vec::new();
-    for kind in [Kind::Kustomize, Kind::Kubectl] {
-        let name = match kind {
-            Kind::Kustomize => "kustomize",
-            Kind::Kubectl => "kubectl",
-        };
-        let Some(path) = on_path(name) else {
-            continue;
-        };
-        match said(&path, kind) {
-            Ok(program) => return Ok(Search::Found(program)),
-            Err(reason) => reasons.push(format!("`{}` {reason}", path.display())),
+    for kind in [&KUSTOMIZE, &KUBECTL] {
+        if let Some(path) = on_path(kind.name) {
+            match said(&path, kind) {
+                Ok(program) => return Ok(Ok(program)),
+                Err(reason) => reasons.push(format!("`{}` {reason}", path.display())),
+            }
         }
     }
-    Ok(Search::Nothing(if reasons.is_empty() {
-        "there is neither `kustomize` nor `kubectl` on PATH".to_owned()
-    } else {
-        reasons.join("; ")
-    }))
+    if reasons.is_empty() {
+        reasons.push("there is neither `kustomize` nor `kubectl` on PATH".to_owned());
+    }
+    Ok(Err(reasons.join("; ")))
 }
 
 /// Looks for an executable where programs are. A directory of `PATH` that depends on where we are is left out:
@@ -134,7 +121,7 @@ fn is_executable(file: &Path) -> bool {
 }
 
 /// Asks a program for its version, and finds out how its network can be closed.
-fn said(path: &Path, kind: Kind) -> Result<Program, String> {
+fn said(path: &Path, kind: &'static Kind) -> Result<Program, String> {
     if !path.exists() {
         return Err("is not there".to_owned());
     }
@@ -143,10 +130,7 @@ fn said(path: &Path, kind: Kind) -> Result<Program, String> {
     }
     let (walls, output) = closed::first(|isolation| {
         let mut command = Command::new(path);
-        command.args(match kind {
-            Kind::Kustomize => &["version"] as &[&str],
-            Kind::Kubectl => &["version", "--client", "--output=json"],
-        });
+        command.args(kind.version);
         process::isolate(&mut command, isolation)
             .map_err(|error| process::Error::Io(path.display().to_string(), error))?;
         let limits = Limits { timeout: Some(TIMEOUT), cancel: None };
@@ -157,11 +141,7 @@ fn said(path: &Path, kind: Kind) -> Result<Program, String> {
         error => format!("cannot be used: {error}"),
     })?;
     let stdout = String::from_utf8_lossy(&output.stdout);
-    let version = match kind {
-        Kind::Kustomize => version(&stdout),
-        Kind::Kubectl => kubectl_version(&stdout),
-    };
-    match version {
+    match (kind.read_version)(&stdout) {
         Some(version) if output.status.success() => {
             Ok(Program { path: path.to_owned(), kind, version: identified(version, path), walls })
         }

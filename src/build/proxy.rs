@@ -1,24 +1,21 @@
 //! A proxy on this machine that answers a build of the original with the remote files that this run has fetched.
 //!
-//! It ends TLS itself, with certificates of an authority that lives as long as it does and that only the build trusts
+//! It ends TLS itself, with a certificate that lives as long as it does and that only the build trusts
 //! (through `SSL_CERT_FILE`, which Go reads where the platform has no trust store of its own). Anything that was not
-//! fetched is refused, and remembered. Go asks no proxy for a host on this machine: such files are requested again.
+//! fetched is refused. Go asks no proxy for a host on this machine: such files are requested again.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::{self, BufRead as _, BufReader, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
-use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
-    KeyUsagePurpose,
-};
+use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, KeyPair};
 use rustls::crypto::ring;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -27,7 +24,6 @@ use url::Url;
 use super::closed::PROXIES;
 use crate::fetch::http::is_loopback;
 use crate::message::failure::{Failure, Result};
-use crate::message::redact;
 use crate::os::interrupt::unusable;
 
 /// Whether programs written in Go believe what `SSL_CERT_FILE` holds: elsewhere the platform decides.
@@ -39,8 +35,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const HEAD: u64 = 64 << 10;
 /// How many connections are answered at the same time.
 const CONNECTIONS: usize = 64;
-/// How many refusals are remembered.
-const REFUSALS: usize = 100;
 /// What is encoded in a path before paths are compared: a client may encode more than it has to.
 const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'%').add(b'/').add(b'?').add(b'#');
 
@@ -53,37 +47,27 @@ pub(super) struct Proxy {
 }
 
 struct Shared {
-    files: HashMap<Key, Arc<[u8]>>,
-    /// How TLS begins as each host that a file is at.
-    hosts: HashMap<String, Arc<ServerConfig>>,
-    refused: Mutex<Vec<String>>,
-    /// The connections that are open, by number.
-    open: Mutex<HashMap<usize, TcpStream>>,
+    files: HashMap<String, Arc<[u8]>>,
+    /// The hosts that a file is at.
+    hosts: BTreeSet<String>,
+    /// How TLS begins as one of them.
+    tls: Arc<ServerConfig>,
     stop: AtomicBool,
 }
 
-/// What identifies a file: its URL in one spelling, without userinfo and fragment.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Key(String);
-
-impl Key {
-    fn new(url: &Url) -> Option<Key> {
-        let scheme = url.scheme();
-        let (host, port) = (url.host_str()?, url.port_or_known_default()?);
-        let one_spelling = |text: &str| {
-            let segments = text.split('/').map(|segment| {
-                let bytes: Vec<u8> = percent_decode_str(segment).collect();
-                match String::from_utf8(bytes) {
-                    Ok(text) => utf8_percent_encode(&text, ENCODED).to_string(),
-                    Err(_) => segment.to_owned(),
-                }
-            });
-            segments.collect::<Vec<_>>().join("/")
-        };
-        let path = one_spelling(url.path());
-        let query = url.query().map_or(String::new(), |query| format!("?{}", one_spelling(query).replace('+', "%20")));
-        Some(Key(format!("{scheme}://{host}:{port}{path}{query}")))
-    }
+/// Returns what identifies a file: its URL in one spelling, without userinfo and fragment.
+fn key(url: &Url) -> Option<String> {
+    let one_spelling = |text: &str| {
+        let segments = text.split('/').map(|segment| match percent_decode_str(segment).decode_utf8() {
+            Ok(text) => utf8_percent_encode(&text, ENCODED).to_string(),
+            Err(_) => segment.to_owned(),
+        });
+        segments.collect::<Vec<_>>().join("/")
+    };
+    let (scheme, host, port) = (url.scheme(), url.host_str()?, url.port_or_known_default()?);
+    let path = one_spelling(url.path());
+    let query = url.query().map_or(String::new(), |query| format!("?{}", one_spelling(query).replace('+', "%20")));
+    Some(format!("{scheme}://{host}:{port}{path}{query}"))
 }
 
 /// Returns whether a URL names a host on this machine, which Go asks directly.
@@ -101,19 +85,15 @@ impl Proxy {
     ///
     /// Fails when no port can be listened at, or the certificate cannot be made or written.
     pub(super) fn start<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>, directory: &Path) -> Result<Proxy> {
-        let authority = Authority::new().map_err(not_started)?;
-        let mut by_key: HashMap<Key, Arc<[u8]>> = HashMap::new();
-        let mut hosts = HashMap::new();
+        let mut by_key: HashMap<String, Arc<[u8]>> = HashMap::new();
+        let mut hosts = BTreeSet::new();
         let mut ambiguous = HashSet::new();
         for (text, bytes) in files {
             let Ok(url) = Url::parse(text) else { continue };
-            let (Some(key), Some(host)) = (Key::new(&url), url.host_str()) else {
+            let (Some(key), Some(host)) = (key(&url), url.host_str()) else {
                 continue;
             };
-            if url.scheme() == "https" && !hosts.contains_key(host) {
-                let configuration = authority.configuration(host).map_err(not_started)?;
-                hosts.insert(host.to_owned(), configuration);
-            }
+            hosts.insert(host.to_owned());
             match by_key.get(&key) {
                 // They differ in something that a request does not contain, such as a password.
                 Some(known) if **known != *bytes => drop(ambiguous.insert(key)),
@@ -122,49 +102,22 @@ impl Proxy {
             }
         }
         by_key.retain(|key, _| !ambiguous.contains(key));
-        let certificate = directory.join("authority.pem");
-        std::fs::write(&certificate, authority.issuer.pem()).map_err(|error| unusable(&error))?;
+        let certificate = directory.join("certificate.pem");
+        let (pem, tls) = identity(&hosts).map_err(not_started)?;
+        std::fs::write(&certificate, pem).map_err(|error| unusable(&error))?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(not_started)?;
         let address = listener.local_addr().map_err(not_started)?;
-        let shared = Arc::new(Shared {
-            files: by_key,
-            hosts,
-            refused: Mutex::default(),
-            open: Mutex::default(),
-            stop: AtomicBool::new(false),
-        });
-        let acceptor = {
-            let shared = Arc::clone(&shared);
-            std::thread::Builder::new().spawn(move || accept(&listener, &shared)).map_err(not_started)?
-        };
+        let shared = Arc::new(Shared { files: by_key, hosts, tls, stop: AtomicBool::new(false) });
+        let accepting = Arc::clone(&shared);
+        let acceptor = std::thread::Builder::new().spawn(move || accept(&listener, &accepting)).map_err(not_started)?;
         Ok(Proxy { address, certificate, shared, acceptor: Some(acceptor) })
     }
 
     /// Sends everything that `command` is going to request over http and https here.
     pub(super) fn serve(&self, command: &mut Command) {
-        command.envs(self.environment());
-        command.env_remove("NO_PROXY").env_remove("no_proxy");
-    }
-
-    fn environment(&self) -> Vec<(&'static str, String)> {
         let proxy = format!("http://{}", self.address);
-        let mut environment: Vec<_> = PROXIES.map(|name| (name, proxy.clone())).into();
-        environment.push(("SSL_CERT_FILE", self.certificate.display().to_string()));
-        environment
-    }
-
-    /// Returns the first thing, without secrets, that was requested and had not been fetched, if a build failed because
-    /// of it: its message names the host and the refusal. kustomize also requests repositories before it runs git, and
-    /// expects those requests to fail.
-    pub(super) fn unknown(&self, said: &str) -> Option<String> {
-        let is_named = |url: &String| {
-            let url = Url::parse(url).ok();
-            let host = url.as_ref().and_then(Url::host_str);
-            host.is_some_and(|host| said.contains(host))
-        };
-        let refused = locked(&self.shared.refused);
-        let url = refused.iter().find(|url| is_named(url));
-        url.filter(|_| said.contains("Forbidden")).map(|url| format!("`{url}`: it was not fetched"))
+        command.envs(PROXIES.map(|name| (name, &proxy)));
+        command.env("SSL_CERT_FILE", &self.certificate).env_remove("NO_PROXY").env_remove("no_proxy");
     }
 }
 
@@ -172,50 +125,26 @@ impl Drop for Proxy {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::SeqCst);
         // The acceptor waits for a connection.
-        let woken = TcpStream::connect_timeout(&self.address, PATIENCE).is_ok();
-        if let Some(acceptor) = self.acceptor.take()
-            && woken
-        {
-            acceptor.join().ok();
-        }
-        for stream in locked(&self.shared.open).values() {
-            stream.shutdown(Shutdown::Both).ok();
+        if TcpStream::connect_timeout(&self.address, PATIENCE).is_ok() {
+            self.acceptor.take().map(JoinHandle::join);
         }
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
-    for (number, stream) in listener.incoming().enumerate() {
+    for stream in listener.incoming() {
         if shared.stop.load(Ordering::SeqCst) {
             return;
         }
-        // Out of descriptors, or gone before it was accepted: the next one may do better.
-        let Ok(stream) = stream else {
-            std::thread::sleep(Duration::from_millis(10));
-            continue;
-        };
-        let Ok(known) = stream.try_clone() else {
-            continue;
-        };
-        {
-            let mut open = locked(&shared.open);
-            if open.len() >= CONNECTIONS {
-                continue;
+        match stream {
+            Ok(stream) if Arc::strong_count(shared) <= CONNECTIONS => {
+                let worker = Arc::clone(shared);
+                // An error can only be reported to the client.
+                std::thread::Builder::new().spawn(move || worker.connection(stream).ok()).ok();
             }
-            open.insert(number, known);
-        }
-        let worker = Arc::clone(shared);
-        let spawned = std::thread::Builder::new().spawn(move || {
-            // An error can only be reported to the client.
-            worker.connection(stream).ok();
-            locked(&worker.open).remove(&number);
-        });
-        if spawned.is_err() {
-            locked(&shared.open).remove(&number);
+            Ok(_) => {}
+            // Out of descriptors, or gone before it was accepted: the next one may do better.
+            Err(_) => std::thread::sleep(Duration::from_millis(10)),
         }
     }
 }
@@ -274,23 +203,18 @@ impl Shared {
         }
         // Only its host and port are said here. What is asked there comes when TLS has begun.
         let url = Url::parse(&format!("https://{}/", request.target)).ok();
-        let host = url.as_ref().and_then(Url::host_str);
-        let Some((url, configuration)) =
-            host.and_then(|host| self.hosts.get(host)).and_then(|configuration| Some((url.clone()?, configuration)))
-        else {
-            return self.refuse(&mut stream, &format!("https://{}", request.target));
+        let is_known = |url: &Url| url.host_str().is_some_and(|host| self.hosts.contains(host));
+        let Some(url) = url.filter(is_known) else {
+            return refuse(&mut stream);
         };
         stream.write_all(b"HTTP/1.1 200 Connection Established\r\n\r\n")?;
-        let connection = ServerConnection::new(Arc::clone(configuration)).map_err(io::Error::other)?;
+        let connection = ServerConnection::new(Arc::clone(&self.tls)).map_err(io::Error::other)?;
         let mut stream = StreamOwned::new(connection, stream);
         if let Some(request) = self::request(&mut stream)? {
             // `join` would take `//host` for another host.
             let origin = url.as_str().trim_end_matches('/');
-            let url = request
-                .target
-                .starts_with('/')
-                .then(|| Url::parse(&format!("{origin}{}", request.target)).ok())
-                .flatten();
+            let is_path = request.target.starts_with('/');
+            let url = Url::parse(&format!("{origin}{}", request.target)).ok().filter(|_| is_path);
             self.give(&mut stream, &request, url)?;
         }
         stream.conn.send_close_notify();
@@ -299,58 +223,35 @@ impl Shared {
 
     /// Answers with a file that was fetched.
     fn give(&self, stream: &mut impl Write, request: &Request, url: Option<Url>) -> io::Result<()> {
-        let key = url.as_ref().and_then(Key::new);
-        let file = key.and_then(|key| self.files.get(&key));
+        let file = url.as_ref().and_then(key).and_then(|key| self.files.get(&key));
         match (file, request.method.as_str()) {
             (Some(file), "GET" | "HEAD") => answer(stream, "200 OK", file, request.method == "GET"),
-            _ => self.refuse(stream, url.as_ref().map_or(request.target.as_str(), Url::as_str)),
+            _ => refuse(stream),
         }
-    }
-
-    fn refuse(&self, stream: &mut impl Write, what: &str) -> io::Result<()> {
-        {
-            let mut refused = locked(&self.refused);
-            if refused.len() < REFUSALS {
-                refused.push(redact::url(what));
-            }
-        }
-        answer(stream, "403 Forbidden", b"this was not fetched\n", true)
     }
 }
 
-/// Signs a certificate for each host; only the build trusts it.
-struct Authority {
-    issuer: CertifiedIssuer<'static, KeyPair>,
+fn refuse(stream: &mut impl Write) -> io::Result<()> {
+    answer(stream, "403 Forbidden", b"this was not fetched\n", true)
 }
 
-impl Authority {
-    fn new() -> Result<Authority, rcgen::Error> {
-        let mut params = CertificateParams::default();
-        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
-        params.distinguished_name.push(DnType::CommonName, "git-kustomize-localize, for one run");
-        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
-        Ok(Authority { issuer })
-    }
-
-    /// Returns how TLS begins as `host`.
-    fn configuration(&self, host: &str) -> io::Result<Arc<ServerConfig>> {
-        let key = KeyPair::generate().map_err(io::Error::other)?;
-        // An address is written in brackets in a URL, and without them in a certificate.
-        let name = host.trim_start_matches('[').trim_end_matches(']');
-        let mut params = CertificateParams::new(vec![name.to_owned()]).map_err(io::Error::other)?;
-        params.distinguished_name.push(DnType::CommonName, "host");
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        let certificate = params.signed_by(&key, &self.issuer).map_err(io::Error::other)?;
-        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
-        let configuration = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(io::Error::other)?
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate.der().clone()], key)
-            .map_err(io::Error::other)?;
-        Ok(Arc::new(configuration))
-    }
+/// Returns a certificate for all of these hosts, which signs itself, and how TLS begins with it.
+fn identity(hosts: &BTreeSet<String>) -> io::Result<(String, Arc<ServerConfig>)> {
+    let key = KeyPair::generate().map_err(io::Error::other)?;
+    // An address is written in brackets in a URL, and without them in a certificate.
+    let names: Vec<String> = hosts.iter().map(|host| host.trim_matches(['[', ']']).to_owned()).collect();
+    let mut params = CertificateParams::new(names).map_err(io::Error::other)?;
+    params.distinguished_name.push(DnType::CommonName, "git-kustomize-localize, for one run");
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    let certificate = params.self_signed(&key).map_err(io::Error::other)?;
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let tls = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(io::Error::other)?
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], key)
+        .map_err(io::Error::other)?;
+    Ok((certificate.pem(), Arc::new(tls)))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Running one build.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -15,6 +15,9 @@ use crate::message::redact;
 use crate::os::interrupt::unusable;
 use crate::os::process::{self, Isolation, Limits, Terminal};
 
+/// How long one build may take.
+const TIMEOUT: Duration = Duration::from_secs(300);
+
 /// What one build left.
 #[derive(Debug, Clone)]
 pub(super) struct Build {
@@ -24,33 +27,30 @@ pub(super) struct Build {
     pub(super) said: String,
     /// Whether it ended with status 0.
     pub(super) success: bool,
-    /// Whether it was ended because it took too long, which says nothing about what is built.
-    pub(super) is_late: bool,
 }
 
-/// Which git a build finds.
-pub(super) enum Git<'a> {
-    /// The user's, with the user's configuration.
-    Real,
-    /// Our own, which knows what is in this manifest.
-    StandIn(&'a Path),
-}
-
-/// What a build reaches over http and https.
+/// What a build reaches.
 #[derive(Clone, Copy)]
-pub(super) enum Network<'a> {
-    /// Everything.
-    Open,
-    /// What was fetched, and what is on this machine.
-    Fetched(&'a Proxy),
+pub(super) enum Reach<'a> {
+    /// The network, by the user's git with the user's configuration.
+    Upstream,
+    /// The repositories in this manifest, by our own git; the rest of the network.
+    Fetched(&'a Path),
+    /// The repositories in this manifest, and what was downloaded.
+    Served(&'a Path, &'a Proxy),
+    /// The repositories in this manifest.
+    Local(&'a Path),
     /// Nothing.
-    Closed,
+    Nothing,
 }
 
-/// What is around a build.
-pub(super) struct BuildEnv<'a> {
-    pub(super) git: Git<'a>,
-    pub(super) network: Network<'a>,
+/// One build.
+pub(super) struct Building<'a> {
+    pub(super) program: &'a Program,
+    /// A directory, or a URL.
+    pub(super) target: &'a Path,
+    pub(super) arguments: &'a [String],
+    pub(super) reach: Reach<'a>,
     /// What it builds from, which it may not change.
     pub(super) input: &'a Path,
 }
@@ -62,69 +62,63 @@ const VARIABLES: &[&str] =
 /// What it also sees where it asks upstream itself.
 const CONNECTION: [&str; 4] = ["NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-/// Builds `target` in a directory of its own, `private`, which is made.
-pub(super) fn build(
-    program: &Program,
-    target: &OsStr,
-    arguments: &[String],
-    private: &Path,
-    room: BuildEnv<'_>,
-    timeout: Duration,
-) -> Result<Build> {
-    let home = private.join("home");
-    let temporary = private.join("tmp");
-    for directory in [&home, &temporary] {
-        std::fs::create_dir_all(directory).map_err(|error| unusable(&error))?;
-    }
-    let mut command = program.command();
-    match room.git {
-        // git needs what its user has configured. No program of upstream runs beside it.
-        Git::Real => {
-            untied(&mut command);
-            command.env_remove(fake_git::VARIABLE);
+impl Building<'_> {
+    /// Builds in a new directory of its own, `private`.
+    pub(super) fn run(&self, private: &Path) -> Result<Build> {
+        let [home, temporary, bin] = ["home", "tmp", "bin"].map(|name| private.join(name));
+        for directory in [&home, &temporary, &bin] {
+            std::fs::create_dir_all(directory).map_err(|error| unusable(&error))?;
         }
-        Git::StandIn(manifest) => {
-            let is_open = matches!(room.network, Network::Open);
-            see(&mut command, is_open);
-            command.env("HOME", &home);
-            let bin = private.join("bin");
-            fake_git::link(&bin).map_err(|error| Failure::new(format!("git could not be stood in for: {error}")))?;
-            command.env("PATH", first_on_path(&bin)).env(fake_git::VARIABLE, manifest);
+        let mut command = self.program.command();
+        let nothing = private.join("nothing");
+        let manifest = match self.reach {
+            Reach::Upstream => None,
+            Reach::Fetched(manifest) | Reach::Served(manifest, _) | Reach::Local(manifest) => Some(manifest),
+            Reach::Nothing => Some(nothing.as_path()),
+        };
+        match manifest {
+            // git needs what its user has configured. No program of upstream runs beside it.
+            None => {
+                untied(&mut command);
+                command.env_remove(fake_git::VARIABLE);
+            }
+            Some(manifest) => {
+                see(&mut command, matches!(self.reach, Reach::Fetched(_)));
+                fake_git::link(&bin)
+                    .map_err(|error| Failure::new(format!("git could not be stood in for: {error}")))?;
+                command.env("HOME", &home).env("PATH", first_on_path(&bin)).env(fake_git::VARIABLE, manifest);
+            }
         }
-    }
-    command
-        .args(arguments)
-        .arg("--")
-        .arg(target)
-        .current_dir(&home)
-        .env("TMPDIR", &temporary)
-        .env("GIT_TERMINAL_PROMPT", "0");
-    match room.network {
-        Network::Open => {}
-        Network::Fetched(proxy) => proxy.serve(&mut command),
-        Network::Closed => closed::Network::close(&mut command),
-    }
-    let is_closed = matches!(room.network, Network::Closed);
-    // The real git may ask ssh, which trusts no file whose owner it does not see.
-    let is_apart = matches!(room.git, Git::StandIn(_));
-    let isolation = Isolation {
-        network: is_closed && program.walls.network == closed::Network::Namespace,
-        read_only: Some(room.input).filter(|_| is_apart && program.walls.read_only),
-    };
-    process::isolate(&mut command, isolation)
-        .map_err(|error| Failure::new(format!("no directory to build in: {error}")))?;
-    let limits = Limits { timeout: Some(timeout), cancel: None };
-    match process::run(&mut command, None, limits, Terminal::Detached) {
-        Ok(output) => Ok(Build {
-            said: redact::text(&output.stderr),
-            success: output.status.success(),
-            is_late: false,
-            stdout: output.stdout,
-        }),
-        Err(error @ process::Error::Deadline(..)) => {
-            Ok(Build { stdout: Vec::new(), said: error.to_string(), success: false, is_late: true })
+        command
+            .args(self.arguments)
+            .arg("--")
+            .arg(self.target)
+            .current_dir(&home)
+            .env("TMPDIR", &temporary)
+            .env("GIT_TERMINAL_PROMPT", "0");
+        match self.reach {
+            Reach::Upstream | Reach::Fetched(_) => {}
+            Reach::Served(_, proxy) => proxy.serve(&mut command),
+            Reach::Local(_) | Reach::Nothing => closed::Network::close(&mut command),
         }
-        Err(error) => Err(Failure::new(error.to_string())),
+        let is_closed = matches!(self.reach, Reach::Local(_) | Reach::Nothing);
+        let walls = self.program.walls;
+        let isolation = Isolation {
+            network: is_closed && walls.network == closed::Network::Namespace,
+            // The real git may ask ssh, which trusts no file whose owner it does not see.
+            read_only: Some(self.input).filter(|_| manifest.is_some() && walls.read_only),
+        };
+        process::isolate(&mut command, isolation)
+            .map_err(|error| Failure::new(format!("no directory to build in: {error}")))?;
+        let limits = Limits { timeout: Some(TIMEOUT), cancel: None };
+        match process::run(&mut command, None, limits, Terminal::Detached) {
+            Ok(output) => Ok(Build {
+                said: redact::text(&output.stderr),
+                success: output.status.success(),
+                stdout: output.stdout,
+            }),
+            Err(error) => Err(Failure::new(error.to_string())),
+        }
     }
 }
 

@@ -1,218 +1,179 @@
-//! The two builds of each target, side by side.
+//! The two builds of each root, side by side.
 
-use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
-use super::build_inputs::BuildInputs;
-use super::program::{self, Program, Search};
-use super::run::{self, Build, BuildEnv, Git, Network};
-use super::{BuildCheck, Job, Options, SKIPPED, Target, TargetCheck, Verdict, compare, fake_git};
+use super::inputs::BuildInputs;
+use super::program::{self, Program};
+use super::run::{Build, Building, Reach};
+use super::{BuildCheck, Job, Options, SKIPPED, TargetCheck, Verdict, compare};
 use crate::fetch::Progress;
-use crate::graph::{FileId, Graph, Origin};
+use crate::graph::Graph;
 use crate::kustomization::{FunctionRuntime, NoteKind};
 use crate::message::failure::{Failure, Result};
 use crate::os::interrupt::{Scratch, unusable};
 use crate::os::parallel::{processors, side_by_side};
+use crate::plan::{Affected, reached_left};
 use crate::record::{Builder, LoadRestrictor};
 
-/// How long one build may take where the user does not say.
-pub(super) const TIMEOUT: Duration = Duration::from_secs(300);
+/// Builds files from outside of their root, too.
+const UNRESTRICTED: &str = "--load-restrictor=LoadRestrictionsNone";
+/// What kustomize says of such a file otherwise.
+const RESTRICTED: &str = "is not in or below";
 
-/// Builds original and result of each target that no earlier run has checked, and compares what comes out.
-pub(crate) fn check_builds(mut job: Job<'_>, options: &Options) -> Result<BuildCheck> {
-    let mut skipped = std::mem::take(&mut job.skipped);
-    let mut checked =
-        if job.targets.is_empty() && !skipped.is_empty() { BuildCheck::default() } else { checked(&job, options)? };
-    checked.targets.append(&mut skipped);
-    Ok(checked)
-}
-
-fn checked(job: &Job<'_>, options: &Options) -> Result<BuildCheck> {
+/// Builds original and result of each root that no earlier run has checked, and compares what comes out.
+pub(crate) fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildCheck> {
     refuse_arguments(&options.arguments)?;
+    let (graph, affected) = (&job.plan.before, &job.plan.affected);
+    // One build would reach out, and the other could not.
+    let skipped = |one: &Affected| reached_left(graph, one.root, &job.plan.lock.left);
+    let skipped = affected.iter().map(|one| Some(Verdict::Skipped { reason: skipped(one)? }));
+    let mut verdicts: Vec<Option<Verdict>> = skipped.collect();
+    let checks = |verdicts: Vec<Option<Verdict>>, built: Vec<TargetCheck>| {
+        let mut built = built.into_iter();
+        let checks = affected.iter().zip(verdicts).filter_map(|(one, verdict)| match verdict {
+            Some(verdict) => Some(TargetCheck::new(&one.name, verdict)),
+            None => built.next(),
+        });
+        checks.collect()
+    };
+    if verdicts.iter().all(Option::is_some) {
+        return Ok(BuildCheck { targets: checks(verdicts, Vec::new()), ..BuildCheck::default() });
+    }
     let program = match program::find(options.program.as_deref())? {
-        Search::Found(program) => program,
-        Search::Nothing(reason) => return Ok(BuildCheck::without(&reason)),
+        Ok(program) => program,
+        Err(reason) => return Ok(BuildCheck::without(&reason)),
     };
     let mut arguments = options.arguments.clone();
     if job.plan.load_restrictor == LoadRestrictor::None {
-        arguments.push("--load-restrictor=LoadRestrictionsNone".to_owned());
+        arguments.push(UNRESTRICTED.to_owned());
     }
     let by = Builder { program: program.name(), arguments: arguments.clone() };
-    let covered = match &job.earlier {
-        Some(earlier) => earlier.covered(job, &by),
-        None => vec![false; job.targets.len()],
-    };
-    let mut checked = BuildCheck::default();
-    let verdict_of_all = |verdict: Verdict| {
-        let targets = job.targets.iter();
-        targets.map(|target| TargetCheck::new(target, verdict.clone())).collect()
-    };
-    if covered.iter().all(|covered| *covered) {
-        checked.targets = verdict_of_all(Verdict::VerifiedBefore);
-        checked.by = Some(by);
-        return Ok(checked);
+    if let Some(earlier) = &job.earlier {
+        for (verdict, is_covered) in verdicts.iter_mut().zip(earlier.covered(job, &by)?) {
+            *verdict = verdict.take().or(is_covered.then_some(Verdict::VerifiedBefore));
+        }
     }
     // kustomize skips them without `--enable-alpha-plugins` and `--enable-exec`; kubectl has no such flags.
-    let has = |name: &str| {
-        let on = [name.to_owned(), format!("{name}=true")];
-        arguments.iter().any(|argument| on.contains(argument))
-    };
-    let runs = has("--enable-alpha-plugins") && has("--enable-exec") && program.kind == program::Kind::Kustomize;
-    let graph = &job.plan.before;
-    let skips = has("--enable-alpha-plugins") && !runs && runs_programs(graph);
+    let has = |name: &str| arguments.iter().any(|argument| *argument == name || *argument == format!("{name}=true"));
+    let runs = has("--enable-alpha-plugins") && has("--enable-exec") && program.kind.name == program::KUSTOMIZE.name;
     if let Some(reason) = untrusted(graph).filter(|_| runs) {
-        checked.by = Some(by);
-        checked.targets = verdict_of_all(Verdict::NotBuilt { reason });
-        return Ok(checked);
+        for verdict in &mut verdicts {
+            verdict.get_or_insert(Verdict::NotBuilt { reason: reason.clone() });
+        }
+    }
+    let todo: Vec<&Affected> =
+        affected.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_none()).map(|(one, _)| one).collect();
+    if todo.is_empty() {
+        return Ok(BuildCheck { by: Some(by), targets: checks(verdicts, Vec::new()), ..BuildCheck::default() });
     }
     let scratch = Scratch::new().map_err(|error| unusable(&error))?;
-    let todo: Vec<&Target> =
-        (job.targets.iter().zip(&covered)).filter(|(_, covered)| !**covered).map(|(target, _)| target).collect();
-    let inputs = BuildInputs::put(job, &todo, scratch.path())?;
+    let inputs = BuildInputs::write(job, &todo, scratch.path())?;
     let runner = Runner {
-        skips,
-        runs,
+        skips: has("--enable-alpha-plugins") && !runs && programs(graph).next().is_some(),
         program: &program,
         inputs: &inputs,
+        private: scratch.path().join("builds"),
         arguments,
-        offline: options.offline,
-        progress: Progress::new("building", options.quiet),
-        outputs: &options.outputs,
-        is_single: job.targets.len() == 1,
+        options,
+        is_single: affected.len() == 1,
         kept: Mutex::default(),
     };
-    checked.by = Some(by);
-    runner.run(job, &todo, &covered, checked)
+    let targets = checks(verdicts, runner.all(&todo)?);
+    let kept = runner.kept.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(BuildCheck {
+        by: Some(by),
+        network: Some(program.walls.network),
+        kept: kept.map(|scratch| scratch.keep().display().to_string()),
+        targets,
+        ..BuildCheck::default()
+    })
 }
 
-/// Everything that is the same for all targets. No tree is in it: those cannot be read side by side.
+/// Everything that is the same for all roots. No tree is in it: those cannot be read side by side.
 struct Runner<'a> {
     program: &'a Program,
     inputs: &'a BuildInputs,
+    /// Where the builds have their own files.
+    private: PathBuf,
     arguments: Vec<String>,
-    offline: bool,
+    options: &'a Options,
     /// Whether the builds leave functions out.
     skips: bool,
-    /// Whether they run functions that are programs.
-    runs: bool,
-    progress: Progress,
-    /// What outputs that differ are kept under.
-    outputs: &'a str,
-    /// Whether there is one target only.
+    /// Whether there is one root only.
     is_single: bool,
-    /// Where they are kept, once there are any.
+    /// Where outputs that differ are kept, once there are any.
     kept: Mutex<Option<Scratch>>,
 }
 
 impl Runner<'_> {
-    /// Builds the targets that are not `covered`, and notes all results.
-    fn run(self, job: &Job<'_>, todo: &[&Target], covered: &[bool], mut checked: BuildCheck) -> Result<BuildCheck> {
-        let mut built = self.all(todo)?.into_iter();
-        self.progress.clear();
-        let targets = job.targets.iter().zip(covered);
-        let targets = targets.filter_map(|(target, covered)| {
-            if *covered { Some(TargetCheck::new(target, Verdict::VerifiedBefore)) } else { built.next() }
+    /// Builds all roots, in about as many processes as there are processors: each root is two.
+    fn all(&self, roots: &[&Affected]) -> Result<Vec<TargetCheck>> {
+        let progress = Progress::new("building", self.options.quiet);
+        progress.expect(roots.len());
+        let checked = side_by_side(roots, processors().div_ceil(2), |number, root| {
+            progress.begin(&root.name);
+            let checked = self.one(&self.private.join(number.to_string()), root);
+            progress.end(&root.name);
+            checked
         });
-        checked.targets = targets.collect();
-        checked.network = Some(self.program.walls.network);
-        let kept = self.kept.into_inner();
-        checked.kept = kept.unwrap_or_else(PoisonError::into_inner).map(|scratch| scratch.keep().display().to_string());
-        let live = checked.targets.iter().any(|target| target.live.is_some());
-        if checked.differs() {
-            checked.converted.clone_from(&self.inputs.converted);
+        progress.clear();
+        checked.into_iter().collect()
+    }
+
+    /// Builds one root.
+    fn one(&self, private: &Path, root: &Affected) -> Result<TargetCheck> {
+        let (inputs, offline) = (self.inputs, self.options.offline);
+        let mut arguments = self.arguments.clone();
+        let fetched = match &inputs.proxy {
+            Some(proxy) if inputs.is_complete || !offline => Reach::Served(&inputs.manifest, proxy),
+            None if !inputs.is_complete && !offline => Reach::Fetched(&inputs.manifest),
+            _ => Reach::Local(&inputs.manifest),
+        };
+        let (source, result) = (inputs.original(&root.original), inputs.localized(&root.localized));
+        let build = |what: &str, target: &Path, arguments: &[String], reach: Reach<'_>| {
+            let building = Building { program: self.program, target, arguments, reach, input: &inputs.input };
+            let built = building.run(&private.join(what));
+            built.map_err(|failure| failure.context(&root.name).hint("to do without the proof: --no-verify"))
+        };
+        let both = |what: &str, arguments: &[String]| {
+            std::thread::scope(|threads| {
+                let localized =
+                    threads.spawn(|| build(&format!("localized{what}"), &result, arguments, Reach::Nothing));
+                let original = build(&format!("original{what}"), &source, arguments, fetched);
+                let lost = |_| Err(Failure::new("a build was lost"));
+                Ok((original?, localized.join().unwrap_or_else(lost)?))
+            })
+        };
+        let (mut original, mut localized) = both("", &arguments)?;
+        // The root's own engine may build it so.
+        if !original.success && original.said.contains(RESTRICTED) && !arguments.iter().any(|one| one == UNRESTRICTED) {
+            arguments.push(UNRESTRICTED.to_owned());
+            let unrestricted = both("-unrestricted", &arguments)?;
+            if unrestricted.0.success {
+                (original, localized) = unrestricted;
+            } else {
+                arguments.pop();
+            }
         }
-        if checked.differs() && (live || !self.inputs.is_complete) {
-            checked.moved = (job.moved)(live);
+        let mut verdict = self.verdict(&original, &localized);
+        if let Verdict::Differs(difference) = &verdict {
+            let again = build("again", &source, &arguments, fetched)?;
+            if again.success && again.stdout != original.stdout {
+                verdict = Verdict::Unsteady(difference.clone());
+            }
+        }
+        let mut checked = TargetCheck::new(&root.name, verdict);
+        checked.size = original.stdout.len() as u64;
+        if checked.verdict.differs() {
+            let kept = self.keep(root, &original, &localized);
+            let kept = kept.map_err(|error| Failure::new(format!("the outputs could not be kept: {error}")))?;
+            checked.outputs = Some(kept.display().to_string());
         }
         Ok(checked)
     }
 
-    /// Builds all targets, in about as many processes as there are processors: each target is two.
-    fn all(&self, targets: &[&Target]) -> Result<Vec<TargetCheck>> {
-        self.progress.expect(targets.len());
-        let checked = side_by_side(targets, processors().div_ceil(2), |number, target| {
-            self.progress.begin(&target.name);
-            let checked = self.one(number, target);
-            self.progress.end(&target.name);
-            checked
-        });
-        checked.into_iter().collect()
-    }
-
-    /// Builds one target.
-    fn one(&self, number: usize, target: &Target) -> Result<TargetCheck> {
-        let inputs = self.inputs;
-        let private = inputs.private(number);
-        let build = |what: &str, target: &OsStr, env: BuildEnv<'_>| {
-            let private = private.join(what);
-            run::build(self.program, target, &self.arguments, &private, env, TIMEOUT)
-        };
-        let source = inputs.original(&target.original);
-        let env = |git, network| BuildEnv { git, network, input: &inputs.input };
-        let fetched = || {
-            let network = match &inputs.proxy {
-                Some(proxy) if inputs.is_complete || !self.offline => Network::Fetched(proxy),
-                None if !inputs.is_complete && !self.offline => Network::Open,
-                _ => Network::Closed,
-            };
-            env(Git::StandIn(&inputs.manifest), network)
-        };
-        let original = |what: &str, live: bool| {
-            let env = if live { env(Git::Real, Network::Open) } else { fetched() };
-            build(what, source.as_os_str(), env)
-        };
-        let localized = || {
-            let env = env(Git::StandIn(&inputs.nothing), Network::Closed);
-            let directory = inputs.localized(&target.localized);
-            build("localized", directory.as_os_str(), env)
-        };
-        let (first, localized) = std::thread::scope(|threads| {
-            let localized = threads.spawn(localized);
-            let first = original("original", false);
-            let lost = || Err(Failure::new("a build was lost"));
-            (first, localized.join().unwrap_or_else(|_| lost()))
-        });
-        let (mut first, localized) = (first?, localized?);
-        let mut unknown = None;
-        // Files that the real git checks out may be executable.
-        if !first.success && !self.offline && !self.runs {
-            let proxy = inputs.proxy.as_ref();
-            unknown =
-                fake_git::unknown(&inputs.manifest).or_else(|| proxy.and_then(|proxy| proxy.unknown(&first.said)));
-            if unknown.is_some() {
-                first = original("live", true)?;
-            }
-        }
-        if first.is_late {
-            return Err(Failure::new(format!("{}: the original could not be built: {}", target.name, first.said))
-                .hint("to do without the proof: --no-verify"));
-        }
-        let mut verdict = self.verdict(&first, &localized);
-        if let Verdict::Differs(difference) = &verdict {
-            let again = original("again", unknown.is_some())?;
-            if again.success && again.stdout != first.stdout {
-                verdict = Verdict::Unsteady(difference.clone());
-            }
-        }
-        let kept = if verdict.differs() {
-            Some(
-                self.keep(target, &first, &localized)
-                    .map_err(|error| Failure::new(format!("the outputs could not be kept: {error}")))?,
-            )
-        } else {
-            None
-        };
-        Ok(TargetCheck {
-            size: first.stdout.len() as u64,
-            live: unknown,
-            outputs: kept.map(|kept| kept.display().to_string()),
-            ..TargetCheck::new(target, verdict)
-        })
-    }
-
-    /// Compares two builds of a target.
+    /// Compares two builds of a root.
     fn verdict(&self, original: &Build, localized: &Build) -> Verdict {
         let verdict = match (original.success, localized.success) {
             (false, _) => Verdict::NotBuilt { reason: self.inputs.plain(&original.said) },
@@ -226,67 +187,53 @@ impl Runner<'_> {
     }
 
     /// Keeps what was built, for the user to look at. Only the user can: it may hold secrets.
-    fn keep(&self, target: &Target, original: &Build, localized: &Build) -> std::io::Result<PathBuf> {
+    fn keep(&self, root: &Affected, original: &Build, localized: &Build) -> std::io::Result<PathBuf> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let scratch = match kept.take() {
-            Some(scratch) => scratch,
-            None => Scratch::for_user(self.outputs)?,
-        };
-        let mut directory = scratch.path().to_owned();
-        if !self.is_single {
-            directory.push(&target.localized);
+        if kept.is_none() {
+            *kept = Some(Scratch::for_user(&self.options.outputs)?);
         }
-        *kept = Some(scratch);
+        let mut directory = kept.as_ref().map(|scratch| scratch.path().to_owned()).unwrap_or_default();
+        if !self.is_single {
+            directory.push(&root.localized);
+        }
         std::fs::create_dir_all(&directory)?;
         for (name, build) in [("original", original), ("localized", localized)] {
-            let place = |end: &str| directory.join(format!("{name}.{end}"));
-            std::fs::write(place("yaml"), &build.stdout)?;
+            std::fs::write(directory.join(format!("{name}.yaml")), &build.stdout)?;
             if !build.said.is_empty() {
-                std::fs::write(place("stderr"), &build.said)?;
+                std::fs::write(directory.join(format!("{name}.stderr")), &build.said)?;
             }
         }
         Ok(directory)
     }
 }
 
-/// Returns whether a function of the graph is a program.
-fn runs_programs(graph: &Graph) -> bool {
-    graph
-        .notes
-        .iter()
-        .any(|noted| matches!(noted.note.kind, NoteKind::KrmFunction { runtime: FunctionRuntime::Exec { .. }, .. }))
+/// Returns the functions of a graph that are programs: the file that names each, and its path.
+fn programs(graph: &Graph) -> impl Iterator<Item = (usize, &str)> {
+    graph.notes.iter().filter_map(|noted| match &noted.note.kind {
+        NoteKind::KrmFunction { runtime: FunctionRuntime::Exec { path }, .. } => Some((noted.file, path.as_str())),
+        _ => None,
+    })
 }
 
 /// Returns which program from elsewhere would run although it has no execute bit that could be taken off, if there is
 /// one: an upstream that chooses a program of this machine chooses its arguments, too.
 fn untrusted(graph: &Graph) -> Option<String> {
-    let is_foreign = |file: FileId| match &graph.files[file].origin {
-        Origin::Tree { source, .. } => graph.sources[*source].repository.is_some(),
-        Origin::Remote(_) | Origin::Archive { .. } => true,
-    };
-    graph.notes.iter().find_map(|noted| match &noted.note.kind {
-        NoteKind::KrmFunction { runtime: FunctionRuntime::Exec { path }, .. }
-            if !path.contains('/') && is_foreign(noted.file) =>
-        {
-            Some(format!(
-                "{} runs the program `{path}` of this machine, which cannot be trusted with input from others",
-                graph.label(noted.file)
-            ))
-        }
-        _ => None,
-    })
+    let (file, path) = programs(graph).find(|(file, path)| !path.contains('/') && graph.is_fetched(*file))?;
+    let label = graph.label(file);
+    Some(format!("{label} runs the program `{path}` of this machine, which cannot be trusted with input from others"))
 }
 
 /// Refuses what would leave nothing to compare.
 fn refuse_arguments(arguments: &[String]) -> Result<()> {
-    for argument in arguments {
+    let is_refused = |argument: &&String| {
         let name = argument.split('=').next().unwrap_or_default();
-        let short = argument.starts_with("-o") || argument.starts_with("-h");
-        if matches!(name, "--output" | "--help" | "--") || short {
-            return Err(
-                Failure::new(format!("`--build-arg {argument}` would leave nothing to compare")).hint("leave it out")
-            );
+        matches!(name, "--output" | "--help" | "--") || argument.starts_with("-o") || argument.starts_with("-h")
+    };
+    match arguments.iter().find(is_refused) {
+        Some(argument) => {
+            let message = format!("`--build-arg {argument}` would leave nothing to compare");
+            Err(Failure::new(message).hint("leave it out"))
         }
+        None => Ok(()),
     }
-    Ok(())
 }

@@ -22,7 +22,7 @@ use crate::os::interrupt;
 use crate::plan::{self, HYDRATOR_METADATA, Options, Plan, Rewritten};
 use crate::record::{Change, LOCK_NAME, Left, Lock, Remote, stored};
 use crate::targets;
-use crate::tree::{Tree, path};
+use crate::tree::path;
 use crate::workspace::{Files, Workspace};
 
 pub(super) use deployed::Deployed;
@@ -306,15 +306,12 @@ impl<'a> Run<'a> {
             Some(branch) => branch.earlier(&self.workspace, plan, held)?,
             None => None,
         };
-        let checkout = match &self.workspace.files {
-            Files::Commit { tree, .. } => Some(&**tree as &dyn Tree),
-            Files::WorkingTree { .. } | Files::Disk { .. } | Files::Tree(_) => None,
-        };
-        let moved = |repositories| self.fetcher.moved(repositories);
-        let job = Job::new(plan, checkout, earlier, &moved);
+        let is_commit = matches!(self.workspace.files, Files::Commit { .. });
+        let checkout = is_commit.then(|| self.workspace.tree.clone());
+        let job = Job { plan, checkout, earlier };
         let repo = self.workspace.repo().map(|repo| &**repo);
         let options = builds.options(&self.request.fetch, repo);
-        build::check_builds(job, &options).map(Some)
+        build::check_builds(&job, &options).map(Some)
     }
 
     /// Writes the result, unless something stands against it. None where the branch at the remote has moved meanwhile.

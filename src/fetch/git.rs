@@ -311,15 +311,6 @@ impl GitRemotes {
         }
     }
 
-    /// Asks the server which commit the ref is, within `timeout`.
-    pub(crate) fn resolve(&self, request: &GitRequest, timeout: Duration) -> Result<String, FetchFailure> {
-        if self.offline {
-            return Err(self.not_cached(request));
-        }
-        let clock = Clock::start(timeout.min(self.timeout), None);
-        self.resolve_by(request, &clock, Terminal::Detached)
-    }
-
     fn resolve_by(&self, request: &GitRequest, clock: &Clock<'_>, terminal: Terminal) -> Result<String, FetchFailure> {
         let reference = request.reference.as_deref().unwrap_or("HEAD");
         let listing = self.list(request, &[reference], clock, terminal)?;

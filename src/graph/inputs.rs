@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::{ChartRef, Contents, Explored, Graph, Options, Place, RemoteRef, RootId, Source, Target};
+use super::{ChartRef, Contents, Explored, Graph, Options, Origin, Place, RemoteRef, RootId, Source, SourceId, Target};
 use crate::kustomization::{FILE_NAMES, FunctionRuntime, NoteKind};
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
@@ -35,10 +35,9 @@ pub(crate) struct RootInputs {
 
 /// What the builds of all roots of a walk read.
 pub(crate) struct Inputs<'a> {
-    tree: &'a dyn Listing,
     graph: &'a Graph,
-    /// The roots by their directories.
-    directories: HashMap<&'a str, RootId>,
+    /// The roots by their trees and directories.
+    directories: HashMap<(SourceId, &'a str), RootId>,
     /// The notes of each root, as indices.
     notes: HashMap<RootId, Vec<usize>>,
     charts: HashMap<RootId, Vec<Chart>>,
@@ -51,8 +50,8 @@ struct Chart {
 }
 
 impl<'a> Inputs<'a> {
-    /// Prepares the inputs of a walk of `tree` without a network.
-    pub(crate) fn of(tree: &'a dyn Listing, graph: &'a Graph) -> Result<Inputs<'a>> {
+    /// Prepares the inputs of the roots of a walk.
+    pub(crate) fn of(graph: &'a Graph) -> Inputs<'a> {
         let mut notes: HashMap<RootId, Vec<usize>> = HashMap::new();
         for (index, noted) in graph.notes.iter().enumerate() {
             notes.entry(noted.root).or_default().push(index);
@@ -67,13 +66,8 @@ impl<'a> Inputs<'a> {
             });
         }
         let roots = graph.roots.iter().enumerate();
-        Ok(Inputs {
-            tree,
-            graph,
-            directories: roots.map(|(id, root)| (root.directory.as_str(), id)).collect(),
-            notes,
-            charts,
-        })
+        let directories = roots.map(|(id, root)| ((root.source, root.directory.as_str()), id)).collect();
+        Inputs { graph, directories, notes, charts }
     }
 
     /// Returns the directory of a root.
@@ -81,10 +75,13 @@ impl<'a> Inputs<'a> {
         &self.graph.roots[id].directory
     }
 
-    /// Returns what the build of a root reads.
+    /// Returns what the build of a root reads of its own tree. A fetched tree may hold only what the walk has asked for:
+    /// it is asked for nothing else.
     pub(crate) fn of_root(&self, id: RootId) -> Result<RootInputs> {
         let root = &self.graph.roots[id];
-        let mut reader = Reader::new(self.tree);
+        let source = &self.graph.sources[root.source];
+        let is_fetched = source.repository.is_some();
+        let mut reader = Reader::new(&*source.tree);
         let mut roots = BTreeSet::new();
         reader.kustomization(&root.directory)?;
         for edge in &root.edges {
@@ -94,12 +91,21 @@ impl<'a> Inputs<'a> {
             if let Some(remote) = &edge.remote {
                 reader.inputs.push(Input::Remote(Box::new((**remote).clone())));
             }
+            let is_found = match edge.target {
+                Target::Root { remote, .. } => !remote,
+                Target::File(file) => matches!(self.graph.files[file].origin, Origin::Tree { .. }),
+                Target::Carried(_) => true,
+                Target::Remote | Target::Kept | Target::Broken => false,
+            };
+            if is_fetched && !is_found {
+                continue;
+            }
             let text = &edge.reference.text;
             let Some(place) = self.graph.local_path(id, text) else {
                 continue;
             };
             if let Resolved::Directory { path } = reader.resolve(&place)? {
-                match self.directories.get(path.as_str()) {
+                match self.directories.get(&(root.source, path.as_str())) {
                     // Also of the wrong kind: another one may be the right one.
                     Some(id) => {
                         roots.insert(*id);
@@ -113,15 +119,15 @@ impl<'a> Inputs<'a> {
                 reader.resolve(home)?;
             }
             match &chart.place {
-                Place::There(path) => reader.named(path)?,
-                Place::Missing(path) | Place::Submodule(path) => {
+                Place::There(path) if !is_fetched => reader.named(path)?,
+                Place::There(path) | Place::Missing(path) | Place::Submodule(path) => {
                     reader.resolve(path)?;
                 }
                 Place::Outside => {}
             }
             reader.inputs.extend(chart.wanted.clone().map(Input::Chart));
         }
-        for note in self.notes.get(&id).into_iter().flatten() {
+        for note in self.notes.get(&id).into_iter().flatten().filter(|_| !is_fetched) {
             self.code(id, &self.graph.notes[*note].note.kind, &mut reader)?;
         }
         roots.remove(&id);
@@ -158,7 +164,7 @@ pub(crate) fn explore(tree: Rc<dyn Listing>, directories: &[String]) -> Explored
 }
 
 /// Returns what the build of a directory reads that is no root, and all of the files and directories `whole`.
-pub(crate) fn of_no_root(tree: &dyn Listing, directory: &str, whole: &[String]) -> Result<Vec<Input>> {
+pub(crate) fn of_no_root(tree: &dyn Tree, directory: &str, whole: &[String]) -> Result<Vec<Input>> {
     let mut reader = Reader::new(tree);
     reader.kustomization(directory)?;
     for place in whole {
@@ -176,7 +182,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(tree: &'a dyn Listing) -> Self {
+    fn new(tree: &'a dyn Tree) -> Self {
         Reader { tree: Recorded { tree, asked: RefCell::default() }, inputs: Vec::new(), whole: BTreeSet::new() }
     }
 
@@ -207,7 +213,7 @@ impl<'a> Reader<'a> {
             if !self.whole.insert(directory.clone()) {
                 continue;
             }
-            for place in self.tree.tree.below(&directory)? {
+            for place in tree::files_below(self.tree.tree, &directory)? {
                 if self.tree.tree.entry(&place)? == Some(Entry::Link)
                     && let Resolved::Directory { path } = self.resolve(&place)?
                 {
@@ -228,7 +234,7 @@ impl<'a> Reader<'a> {
 
 /// A tree that remembers the paths that it was asked for.
 struct Recorded<'a> {
-    tree: &'a dyn Listing,
+    tree: &'a dyn Tree,
     asked: RefCell<BTreeSet<String>>,
 }
 

@@ -123,7 +123,7 @@ impl Survey {
         let known = graph.own_roots();
         let built = builders.iter().flat_map(|builder| &builder.roots);
         let built = built.filter_map(|directory| known.get(directory.as_str()).copied());
-        let inputs = Inputs::of(&*self.tree, graph)?;
+        let inputs = Inputs::of(graph);
         let mut all = Vec::new();
         for root in graph.insisted(built) {
             all.extend(inputs.of_root(root)?.own);

@@ -5,8 +5,7 @@ use std::fmt::Write;
 
 use super::{counted, visible};
 use crate::build::{BuildCheck, Difference, TargetCheck, Verdict};
-use crate::message::failure::{Failure, short};
-use crate::record::Change;
+use crate::message::failure::Failure;
 
 /// How many objects, roots or reasons are named before the rest is only counted.
 const NAMED: usize = 10;
@@ -54,9 +53,6 @@ pub(super) fn write_proof(out: &mut String, checked: &BuildCheck, verbose: bool)
     for step in steps.collect::<BTreeSet<&str>>() {
         writeln!(out, "  {step}")?;
     }
-    for target in &checked.targets {
-        write_live(out, checked, target)?;
-    }
     Ok(())
 }
 
@@ -100,30 +96,6 @@ pub(super) fn write_differences(out: &mut String, checked: &BuildCheck) -> std::
     }
     if let more @ 1.. = differing.len().saturating_sub(NAMED) {
         writeln!(out, "  and {}", counted(more, "more build"))?;
-    }
-    for change in &checked.moved {
-        if let Change::Moved { label, old, new } = change {
-            writeln!(
-                out,
-                "  upstream has moved meanwhile: {} {} -> {}",
-                visible(label),
-                short(old.hex()),
-                short(new.hex())
-            )?;
-        }
-    }
-    if !checked.converted.is_empty() {
-        let named: Vec<_> = checked.converted.iter().take(NAMED).map(String::as_str).collect();
-        writeln!(
-            out,
-            "  by `.gitattributes` a checkout changes the bytes of files on one side only: {}{}",
-            visible(&named.join(", ")),
-            match checked.converted.len().saturating_sub(NAMED) {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            }
-        )?;
-        writeln!(out, "  write attributes that hold in both places: a pattern without a path, or one more line")?;
     }
     if let Some(kept) = &checked.kept {
         writeln!(out, "  both outputs: {}", visible(kept))?;
@@ -176,22 +148,12 @@ fn write_target(out: &mut String, checked: &BuildCheck, target: &TargetCheck) ->
             write_difference(out, difference)?;
         }
     }
-    write_live(out, checked, target)
-}
-
-/// Writes why the original was built with its live upstream, if it was.
-fn write_live(out: &mut String, checked: &BuildCheck, target: &TargetCheck) -> std::fmt::Result {
-    if let Some(live) = &target.live {
-        let which = which(checked, target);
-        let live = visible(live);
-        writeln!(out, "  {which}the original was built with the live upstream: {live}")?;
-    }
     Ok(())
 }
 
 fn write_difference(out: &mut String, difference: &Difference) -> std::fmt::Result {
     for object in difference.objects.iter().take(NAMED) {
-        writeln!(out, "    {} {}", object.change.name(), visible(&object.id))?;
+        writeln!(out, "    {} {}", object.change, visible(&object.id))?;
     }
     if difference.objects.len() > NAMED {
         let more = difference.objects.len() - NAMED;
@@ -210,14 +172,8 @@ mod tests {
 
     #[test]
     fn builds_are_counted_by_what_came_of_them() {
-        let target = |verdict| TargetCheck {
-            target: "apps".to_owned(),
-            verdict,
-            size: 50,
-            next_step: None,
-            live: None,
-            outputs: None,
-        };
+        let target =
+            |verdict| TargetCheck { target: "apps".to_owned(), verdict, size: 50, next_step: None, outputs: None };
         let reason = || "no".to_owned();
         let plain = target(Verdict::Identical);
         let before = target(Verdict::VerifiedBefore);

@@ -79,7 +79,7 @@ pub(crate) fn generate_paths(tree: &Rc<dyn Listing>, targets: &Targets) -> Resul
     let starts: BTreeSet<&str> = applications.iter().flat_map(|(target, here)| target.roots(here)).collect();
     let starts: Vec<String> = starts.into_iter().map(str::to_owned).collect();
     let explored = inputs::explore(tree.clone(), &starts);
-    let of_roots = Inputs::of(&**tree, &explored.graph)?;
+    let of_roots = Inputs::of(&explored.graph);
     let known: HashMap<&str, RootId> = starts
         .iter()
         .map(String::as_str)

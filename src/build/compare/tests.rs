@@ -16,7 +16,7 @@ fn difference(before: &[&str], after: &[&str]) -> Difference {
     }
 }
 
-fn changes(difference: &Difference) -> Vec<(&str, Changed)> {
+fn changes(difference: &Difference) -> Vec<(&str, &str)> {
     let changes = difference.objects.iter();
     changes.map(|one| (one.id.as_str(), one.change)).collect()
 }
@@ -35,16 +35,12 @@ fn added_removed_and_changed_objects_are_named() {
     let found = difference(&[&a, &b], &[&other, &c]);
     assert_eq!(
         changes(&found),
-        [
-            ("v1 ConfigMap a", Changed::Removed),
-            ("v1 ConfigMap b", Changed::Changed),
-            ("v1 ConfigMap c", Changed::Added),
-        ]
+        [("v1 ConfigMap a", "removed"), ("v1 ConfigMap b", "changed"), ("v1 ConfigMap c", "added"),]
     );
-    assert!(found.diff.contains("--- original: v1 ConfigMap b\n"), "{}", found.diff);
+    assert!(found.diff.starts_with("--- original\n+++ localized\n"), "{}", found.diff);
     assert!(found.diff.contains("\n-  key: 1\n+  key: 2\n"), "{}", found.diff);
     // An empty output is one without objects.
-    assert_eq!(changes(&difference(&[&a], &[])), [("v1 ConfigMap a", Changed::Removed)]);
+    assert_eq!(changes(&difference(&[&a], &[])), [("v1 ConfigMap a", "removed")]);
 }
 
 #[test]
@@ -55,13 +51,13 @@ fn a_different_order_is_reported_as_such() {
     assert!(found.diff.contains("+v1 ConfigMap b\n"), "{}", found.diff);
     // The same object twice is not one object.
     let found = difference(&[&a, &a, &b], &[&a, &b]);
-    assert_eq!(changes(&found), [("v1 ConfigMap a", Changed::Removed)]);
+    assert_eq!(changes(&found), [("v1 ConfigMap a", "removed")]);
 }
 
 #[test]
 fn a_different_spelling_is_a_difference() {
     let found = difference(&[&map("a", "x")], &[&map("a", "'x'")]);
-    assert_eq!(changes(&found), [("v1 ConfigMap a", Changed::Changed)]);
+    assert_eq!(changes(&found), [("v1 ConfigMap a", "changed")]);
 }
 
 #[test]
@@ -70,7 +66,7 @@ fn a_generated_name_with_another_hash_is_the_same_object() {
         &[&map("conf-5h2fd7mbt9", "1"), &map("app-deploy", "1")],
         &[&map("conf-bkbf4thkt8", "2"), &map("app-deploy", "1")],
     );
-    assert_eq!(changes(&found), [("v1 ConfigMap conf-5h2fd7mbt9", Changed::Changed)]);
+    assert_eq!(changes(&found), [("v1 ConfigMap conf-5h2fd7mbt9", "changed")]);
 }
 
 fn annotated(annotations: &str) -> String {
@@ -139,9 +135,8 @@ fn values_of_secrets_are_not_shown() {
         assert!(!found.diff.is_empty());
     }
     let found = difference(&[&secret("aHVudGVyMg")], &[&secret("b3RoZXI")]);
-    let (minus, plus) = ("-  password: … (10 bytes, sha256 ", "+  password: … (7 bytes, sha256 ");
-    assert!(found.diff.contains(minus) && found.diff.contains(plus), "{}", found.diff);
-    assert!(!found.diff.contains("-  same"), "{}", found.diff);
+    let line = "v1 Secret s: not shown, as it may hold a Secret; differs in: data.password, stringData.plain\n";
+    assert!(found.diff.contains(line), "{}", found.diff);
 }
 
 #[test]
@@ -249,7 +244,7 @@ fn a_long_difference_is_cut() {
     };
     let found = difference(&[&many("x"), &map("b", "1")], &[&many("y"), &map("b", "2")]);
     assert!(found.diff.lines().count() <= 101, "{}", found.diff);
-    assert!(found.diff.ends_with(" more lines and 1 more object not shown)\n"), "{}", found.diff);
+    assert!(found.diff.ends_with(" more lines not shown)\n"), "{}", found.diff);
     assert_eq!(found.objects.len(), 2, "all objects are named");
 }
 
@@ -259,5 +254,5 @@ fn a_line_of_dashes_in_a_value_separates_nothing() {
         format!("apiVersion: v1\ndata:\n  file: |\n    ---\n    {value}\nkind: ConfigMap\nmetadata:\n  name: a\n")
     };
     let found = difference(&[&text("one")], &[&text("two")]);
-    assert_eq!(changes(&found), [("v1 ConfigMap a", Changed::Changed)]);
+    assert_eq!(changes(&found), [("v1 ConfigMap a", "changed")]);
 }

@@ -27,15 +27,11 @@ fn get(proxy: &Proxy, url: &str) -> Result<(u16, String), reqwest::Error> {
     Ok((status, response.text()?))
 }
 
-fn refused(proxy: &Proxy) -> Vec<String> {
-    locked(&proxy.shared.refused).clone()
-}
-
 fn raw(proxy: &Proxy, text: &[u8]) -> String {
     let mut stream = TcpStream::connect(proxy.address).unwrap();
     // It may hang up before it has read all of it.
     stream.write_all(text).ok();
-    stream.shutdown(Shutdown::Write).ok();
+    stream.shutdown(std::net::Shutdown::Write).ok();
     let mut said = Vec::new();
     stream.read_to_end(&mut said).ok();
     String::from_utf8_lossy(&said).into_owned()
@@ -62,11 +58,10 @@ fn fetched_files_are_served_over_http_and_https() {
     ] {
         assert_eq!(get(&proxy, url).unwrap(), (200, body.to_owned()), "{url}");
     }
-    assert_eq!(refused(&proxy), [""; 0]);
 }
 
 #[test]
-fn everything_else_is_refused_and_remembered_without_secrets() {
+fn everything_else_is_refused() {
     let (_directory, proxy) = proxy(&[("https://files.example.com/map.yaml", b"one")]);
     for url in [
         "https://files.example.com/other.yaml",
@@ -81,16 +76,6 @@ fn everything_else_is_refused_and_remembered_without_secrets() {
     // No certificate is made for a host that nothing was fetched from.
     assert!(get(&proxy, "https://elsewhere.example.com/map.yaml").is_err());
     assert!(get(&proxy, "https://files.example.com:8443/map.yaml").is_ok_and(|(s, _)| s == 403));
-    let failed = "Get \"https://elsewhere.example.com/map.yaml\": Forbidden";
-    let unknown = "`https://elsewhere.example.com:443`: it was not fetched";
-    assert_eq!(proxy.unknown(failed).as_deref(), Some(unknown));
-    assert_eq!(proxy.unknown("missing metadata.name in elsewhere.example.com"), None);
-    assert_eq!(proxy.unknown("Get \"https://nowhere.example.com/a\": Forbidden"), None);
-    let refused = refused(&proxy);
-    assert_eq!(refused.len(), 7, "{refused:?}");
-    assert!(refused.contains(&"https://files.example.com/other.yaml".to_owned()), "{refused:?}");
-    assert!(refused.contains(&"https://elsewhere.example.com:443".to_owned()), "{refused:?}");
-    assert!(!refused.concat().contains("hunter2"), "{refused:?}");
     // Asking is all that can be done.
     let said = raw(&proxy, b"POST http://files.example.com/map.yaml HTTP/1.1\r\n\r\n");
     assert!(said.starts_with("HTTP/1.1 403 "), "{said}");
@@ -139,11 +124,8 @@ fn it_ends_when_it_is_dropped_and_leaves_no_key() {
     let (directory, proxy) = proxy(&[("https://files.example.com/map.yaml", b"one")]);
     let address = proxy.address;
     assert!(address.ip().is_loopback());
-    let waiting = TcpStream::connect(address).unwrap();
     drop(proxy);
     assert!(TcpStream::connect(address).is_err());
-    let mut waiting = waiting;
-    assert!(matches!(waiting.read(&mut [0; 1]), Ok(0) | Err(_)));
     for file in std::fs::read_dir(directory.path()).unwrap() {
         let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
         assert!(text.contains("BEGIN CERTIFICATE") && !text.contains("KEY"), "{text}");

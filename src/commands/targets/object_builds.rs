@@ -1,7 +1,6 @@
 //! The builds that are run for what they make of objects.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 
 use crate::build;
@@ -12,7 +11,7 @@ use crate::reference_tree::Survey;
 use crate::targets::Hidden;
 use crate::targets::built::{Builder, Output};
 use crate::targets::generated::Generated;
-use crate::tree::{self, Entry, Listing, Resolved};
+use crate::tree::Listing;
 
 /// How many are run.
 const MOST: usize = 1000;
@@ -79,38 +78,20 @@ impl ObjectBuilds {
         }
         for place in places {
             if self.written.insert(place.clone()) {
-                put(tree, &place, top)?;
+                build::put(tree, &place, top)?;
             }
         }
         Ok(())
     }
 }
 
-/// Writes the files of a tree that are not hidden below a directory, without execute bits.
+/// Writes the files of a tree that are not hidden below a directory.
 pub(super) fn export(tree: &dyn Listing, hidden: &Hidden, top: &Path) -> Result<()> {
     for place in tree.below("")? {
         let entry = tree.entry(&place)?;
         if !entry.is_some_and(|entry| hidden.hides(&place, entry)) {
-            put(tree, &place, top)?;
+            build::put(tree, &place, top)?;
         }
     }
     Ok(())
-}
-
-/// Writes what is at a path of a tree below a directory.
-fn put(tree: &dyn Listing, place: &str, top: &Path) -> Result<()> {
-    let failed = |error: std::io::Error| unusable(&error).context("cannot write what is built");
-    let to = top.join(place);
-    if tree.entry(place)? == Some(Entry::Directory) {
-        return fs::create_dir_all(&to).map_err(failed);
-    }
-    if let Some(parent) = to.parent() {
-        fs::create_dir_all(parent).map_err(failed)?;
-    }
-    match tree::resolve(tree, place)? {
-        Resolved::File { path, .. } => fs::write(&to, tree.read(&path)?).map_err(failed),
-        #[cfg(unix)]
-        Resolved::Directory { path } => std::os::unix::fs::symlink(top.join(path), &to).map_err(failed),
-        _ => Ok(()),
-    }
 }

@@ -79,7 +79,7 @@ fn the_network_is_closed_for_the_result() {
     ] {
         altering(&project, &format!("{reach} >/dev/null || exit 1"));
         let output = project.overlay(&[]);
-        output.fails(1).stdout_has("the original builds, the result does not: fatal: not answered here");
+        output.fails(1).stdout_has("the original builds, the result does not: fatal: `git ");
     }
 }
 
@@ -90,5 +90,5 @@ fn upstream_may_be_gone_once_it_was_fetched() {
     std::fs::rename(project.upstream.path(), project.sandbox.path("gone")).unwrap();
     project.work.write("example/base/config.yaml", config("another"));
     project.work.commit("another name");
-    project.overlay(&[]).success().stdout_has("  verified: builds are identical: ").lacks("live upstream");
+    project.overlay(&[]).success().stdout_has("  verified: builds are identical: ");
 }

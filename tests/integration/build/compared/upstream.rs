@@ -152,7 +152,7 @@ fn an_upstream_that_moves_after_the_fetch_is_not_seen() {
             for name in names {
                 upstream.git(&["update-ref", &format!("refs/{name}"), &id]);
             }
-            work.run(args).success().stdout_has("  verified: ").lacks("live upstream");
+            work.run(args).success().stdout_has("  verified: ");
             let now = upstream.git(&["rev-parse", "HEAD", "v1", "feature/one"]);
             assert_eq!(now, [moved.as_str(); 3].join("\n"), "{end}");
         };
@@ -167,16 +167,13 @@ fn an_upstream_that_moves_after_the_fetch_is_not_seen() {
 }
 
 #[test]
-fn other_git_calls_are_reported_and_passed_to_git() {
+fn other_git_calls_are_refused() {
     let Some(project) = project() else { return };
     // As a kustomize of tomorrow may: it asks something that we do not know.
     let ask = "case \"$*\" in */original/*) git --exec-path >/dev/null || exit 1;; esac";
     stand_in(&project.sandbox, &format!("{ask}\nexec REAL \"$@\""));
-    project
-        .overlay(&[])
-        .success()
-        .stdout_has("  verified: ")
-        .stdout_has("the original was built with the live upstream: `git --exec-path`: not answered here");
+    let output = project.overlay(&[]);
+    output.success().stdout_has("did not build before either").stdout_has("`git --exec-path`: not answered here");
 }
 
 #[test]
@@ -233,7 +230,7 @@ fn every_file_is_asked_for_once() {
     resources.push_str("- https://Files.example.com:8443/x.yaml\n");
     world.commit(&[("app/kustomization.yaml", &format!("resources:\n{resources}"))]);
     let output = world.work.run(&["app"]);
-    output.success().stdout_has("  verified: ").lacks("live upstream");
+    output.success().stdout_has("  verified: ");
     let mut log = world.server.log();
     log.sort();
     let count = log.len();
@@ -258,7 +255,7 @@ fn the_original_is_the_committed_tree() {
 }
 
 #[test]
-fn unfetched_files_are_reported_and_requested_from_upstream() {
+fn unfetched_files_are_refused() {
     let world = World::new();
     if world.sandbox.builds().is_none() {
         return;
@@ -277,10 +274,7 @@ fn unfetched_files_are_reported_and_requested_from_upstream() {
     let build = format!("REAL build '{}' >/dev/null || exit 1", side.display());
     let script = format!("case \"$*\" in */original/*) {build};; esac\nexec REAL \"$@\"");
     stand_in(&world.sandbox, &script);
-    world
-        .work
-        .run(&["app"])
-        .success()
-        .stdout_has("  verified: ")
-        .stdout_has(&format!("the original was built with the live upstream: `{other}`: it was not fetched"));
+    world.server.forget();
+    world.work.run(&["app"]).success().stdout_has("did not build before either").stdout_has("Forbidden");
+    assert!(!world.server.log().iter().any(|line| line.contains("other.yaml")));
 }

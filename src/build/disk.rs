@@ -1,0 +1,69 @@
+//! The one writer of trees to disk: each entry at its path from the top, so that relative links lead where they did.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::message::failure::{Failure, Result};
+use crate::os::interrupt::unusable;
+use crate::tree::{Entry, Tree, path};
+
+pub(super) fn not_written(error: &io::Error) -> Failure {
+    unusable(error).context("cannot write the build inputs")
+}
+
+/// Writes a file, and the directories on the way.
+pub(super) fn write(place: &Path, bytes: &[u8], executable: bool) -> Result<()> {
+    let written = || {
+        fs::create_dir_all(place.parent().unwrap_or(place))?;
+        fs::write(place, bytes)?;
+        #[cfg(unix)]
+        if executable {
+            use std::os::unix::fs::PermissionsExt as _;
+            fs::set_permissions(place, fs::Permissions::from_mode(0o755))?;
+        }
+        let _ = executable;
+        Ok(())
+    };
+    written().map_err(|error| not_written(&error))
+}
+
+/// Writes what is at a path of a tree: a directory empty, a link if it leads somewhere in the tree.
+pub(crate) fn put(tree: &dyn Tree, place: &str, top: &Path) -> Result<()> {
+    let to = top.join(place);
+    match tree.entry(place)? {
+        Some(Entry::File { executable }) => write(&to, &tree.read(place)?, executable),
+        Some(Entry::Directory) => fs::create_dir_all(&to).map_err(|error| not_written(&error)),
+        Some(Entry::Link) => match link_text(tree, place)? {
+            Some(text) => link(&text, &to).map_err(|error| not_written(&error)),
+            None => Ok(()),
+        },
+        Some(Entry::Submodule) | None => Ok(()),
+    }
+}
+
+/// Returns what a link says as a relative path; none where it leads out of the tree.
+fn link_text(tree: &dyn Tree, place: &str) -> Result<Option<String>> {
+    let directory = path::parent(place);
+    let Ok(text) = String::from_utf8(tree.read(place)?) else {
+        return Ok(None);
+    };
+    Ok(match tree.absolute(&text).filter(|_| path::is_absolute(&text)) {
+        Some(inside) => Some(path::relative(directory, &inside)),
+        None => Some(text).filter(|text| !path::is_absolute(text) && !path::climbs_out(directory, text)),
+    })
+}
+
+#[cfg(unix)]
+fn link(text: &str, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to.parent().unwrap_or(to))?;
+    match std::os::unix::fs::symlink(text, to) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
+}
+
+#[cfg(not(unix))]
+fn link(_text: &str, _to: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
