@@ -1,14 +1,13 @@
 //! What a change did not bring: the findings that its base has, too.
 //!
-//! A finding is known by rule, path and reference. A change that improves one is not punished for it: a file that git
-//! takes for a renamed one has the findings of the old, and a reference to another version of the same thing is
-//! known, unless the version is named less firmly than before.
+//! A finding is known by rule, path and what it is about. A file that git takes for a renamed one has the findings of the
+//! old, and a reference to another version of the same thing is known.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use super::Checked;
 use crate::message::finding::{Finding, Rule, Severity, Subject};
-use crate::reference::{Pin, file_pin};
+use crate::reference::file_pin;
 use crate::tree::path;
 
 /// Where files of the base are now.
@@ -67,23 +66,18 @@ impl Renames {
     }
 }
 
-/// What a finding is about, whichever version that names; and how firmly the version is named.
-fn versionless(finding: &Finding) -> (String, Pin) {
-    match &finding.subject {
-        Subject::Local | Subject::Path { .. } | Subject::Program { .. } | Subject::Image { .. } => {
-            (finding.identity().2, Pin::None)
-        }
-        Subject::Git { url, path, reference, .. } => (format!("{url}\0{path}"), Pin::of(reference.as_deref())),
-        Subject::Http { url } => match file_pin(url) {
-            Some((pin, version)) => (without(url, &version), pin),
-            None => (url.clone(), Pin::None),
-        },
-        Subject::Helm { url, chart, version } => {
-            let is_range = version.contains(['^', '~', '*', '<', '>', '|', ' ']);
-            let pin = if is_range { Pin::Branch } else { Pin::of(Some(version)) };
-            (format!("{url}\0{chart}"), pin)
-        }
-    }
+/// What is the same before and after a change: rule, path, and what it is about, whichever version that names.
+type Key<'a> = (Rule, &'a str, String);
+
+fn key(finding: &Finding) -> Key<'_> {
+    let (rule, path, text) = finding.identity();
+    let about = match &finding.subject {
+        Subject::Local | Subject::Path { .. } | Subject::Program { .. } | Subject::Image { .. } => text,
+        Subject::Git { url, path, .. } => format!("{url}\0{path}"),
+        Subject::Http { url } => file_pin(url).map_or_else(|| url.clone(), |(_, version)| without(url, &version)),
+        Subject::Helm { url, chart, .. } => format!("{url}\0{chart}"),
+    };
+    (rule, path, about)
 }
 
 /// Returns a URL without the part of its path or query that is this version.
@@ -98,65 +92,26 @@ fn without(url: &str, version: &str) -> String {
     }
 }
 
-type Key<'a> = (Rule, &'a str, String);
-
 impl Checked {
     /// Leaves out what `old`, the findings of `base`, holds already, allowed there or not. What an exception of this
     /// change covers of it is not new either, and stays as allowed.
     pub(super) fn leave_out(&mut self, old: &[Finding], base: &str) {
-        let now: HashSet<Key<'_>> = self.findings.iter().map(Finding::identity).collect();
-        let mut same: HashMap<Key<'_>, Severity> = HashMap::new();
-        // Each finding that is gone stands for one of another version.
-        let mut gone: HashMap<(Key<'_>, Severity), BTreeMap<Pin, usize>> = HashMap::new();
+        let mut known: HashMap<Key<'_>, Severity> = HashMap::new();
         for finding in old {
-            let key = finding.identity();
-            if !now.contains(&key) {
-                let (what, pin) = versionless(finding);
-                let key = ((key.0, key.1, what), finding.severity);
-                *gone.entry(key).or_default().entry(pin).or_default() += 1;
-                continue;
-            }
-            let severity = same.entry(key).or_insert(finding.severity);
+            let severity = known.entry(key(finding)).or_insert(finding.severity);
             *severity = finding.severity.min(*severity);
         }
-        let is_known: Vec<bool> = self
-            .findings
-            .iter()
-            .map(|finding| {
-                let is_covered = finding.allowed.as_ref().is_some_and(|one| !one.is_new);
-                if is_covered || finding.unread {
-                    return false;
-                }
-                let key = finding.identity();
-                // What was a warning is new as an error.
-                if let Some(severity) = same.get(&key) {
-                    return *severity <= finding.severity;
-                }
-                let (what, pin) = versionless(finding);
-                let Some(pins) = gone.get_mut(&((key.0, key.1, what), finding.severity)) else {
-                    return false;
-                };
-                // Take the firmest pin that is no firmer than this one, and leave the others for references that need
-                // them.
-                let mut fits = pins.range_mut(pin..).filter(|(_, count)| **count > 0);
-                let Some((_, count)) = fits.next() else {
-                    return false;
-                };
-                *count -= 1;
-                true
-            })
-            .collect();
-        let mut known = is_known.into_iter();
         let before = self.findings.len();
-        let mut findings = std::mem::take(&mut self.findings);
-        findings.retain_mut(|finding| {
-            if !known.next().unwrap_or_default() {
+        self.findings.retain_mut(|finding| {
+            let is_covered = finding.allowed.as_ref().is_some_and(|one| !one.is_new);
+            // What was a warning is new as an error.
+            let is_known = known.get(&key(finding)).is_some_and(|severity| *severity <= finding.severity);
+            if is_covered || finding.unread || !is_known {
                 return true;
             }
             let allowed = finding.allowed.as_mut();
             allowed.map(|allowed| allowed.is_new = false).is_some()
         });
-        self.findings = findings;
         self.known = Some((before - self.findings.len(), base.to_owned()));
     }
 }
@@ -190,16 +145,14 @@ mod tests {
     }
 
     #[test]
-    fn a_firmer_pin_is_not_new_and_a_weaker_one_is() {
+    fn another_version_is_not_new() {
         let id = format!("?ref={ID}");
-        let order = [id.as_str(), "?ref=v1.2.0", "?ref=main", ""];
-        for (firm, old) in order.iter().enumerate() {
-            for (weak, now) in order.iter().enumerate() {
-                let found = new(&at(old), &at(now));
-                assert_eq!(found.is_empty(), weak <= firm, "{old} {now}: {found:?}");
+        let versions = [id.as_str(), "?ref=v1.2.0", "?ref=main", ""];
+        for old in versions {
+            for now in versions {
+                assert_eq!(new(&at(old), &at(now)), [""; 0], "{old} {now}");
             }
         }
-        assert_eq!(new(&at("?ref=v1.2.0"), &at("?ref=v1.3.0")), [""; 0]);
         // Another directory is another thing.
         let other = at("?ref=v1").replace("base", "other");
         assert_eq!(new(&at("?ref=v1"), &other).len(), 1);
@@ -210,24 +163,11 @@ mod tests {
         let file = |version: &str| format!("resources: ['https://raw.githubusercontent.com/o/r/{version}/x.yaml']\n");
         assert_eq!(new(&file("main"), &file("v1.0.0")), [""; 0]);
         assert_eq!(new(&file("v1.0.0"), &file(ID)), [""; 0]);
-        assert!(!new(&file("v1.0.0"), &file("main")).is_empty());
         assert!(!new(&file("main"), &file("main/deep")).is_empty());
         let chart =
             |version: &str| format!("helmCharts: [{{name: a, repo: 'https://c.example', version: {version}}}]\n");
         assert_eq!(new(&chart("1.2.3"), &chart("1.2.4")), [""; 0]);
         assert_eq!(new(&chart("^1.2.3"), &chart("1.2.4")), [""; 0]);
-        assert!(!new(&chart("1.2.3"), &chart("^1.2.3")).is_empty());
-    }
-
-    #[test]
-    fn one_that_is_gone_stands_for_one_that_came() {
-        let two = "resources:\n- https://github.com/o/r?ref=v1\n- https://github.com/o/r?ref=v2\n";
-        let one = "resources:\n- https://github.com/o/r?ref=v1\n";
-        assert_eq!(new(one, two), ["remote-reference https://github.com/o/r?ref=v2"]);
-        let three = two.replace("v1", "v3").replace("v2", "main");
-        assert_eq!(new(two, &three), ["remote-reference https://github.com/o/r?ref=main"]);
-        let better = two.replace("v1", "main");
-        assert_eq!(new(&better, &two.replace("v2", ID)), [""; 0]);
     }
 
     #[test]

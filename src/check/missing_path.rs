@@ -6,7 +6,7 @@
 use super::{Checking, Context, remote_chart};
 use crate::graph::{Edge, Root, TroubleKind};
 use crate::kustomization::{Accepts, FILE_NAMES};
-use crate::message::failure::{argument, command, nearest, pathspec, stage};
+use crate::message::failure::{command, nearest, pathspec, stage};
 use crate::message::finding::{Finding, Rule, Subject};
 use crate::tree::absence::Absence;
 use crate::tree::{self, Resolved, path};
@@ -107,15 +107,10 @@ fn words(context: &Context<'_>, absent: &Absent<'_>) -> (String, Vec<String>) {
     }
     if let Some(directory) = absent.directory {
         let shown = if directory.is_empty() { "." } else { directory };
-        let mut help = Vec::new();
-        if !matches!(context.checking, Checking::Commit { .. }) {
-            help.push(format!(
-                "make it a root: (cd \"$(git rev-parse --show-toplevel)\"/{} && kustomize create --autodetect) && {}",
-                argument(shown),
-                stage([path::join(directory, FILE_NAMES[0])])
-            ));
-        }
-        help.push("or name its files one by one".to_owned());
+        let help = vec![
+            "make it a root, for example by `kustomize create --autodetect` there".to_owned(),
+            "or name its files one by one".to_owned(),
+        ];
         return (format!("`{shown}` holds no kustomization"), help);
     }
     let message = format!("there is no `{place}`");
@@ -315,10 +310,7 @@ mod tests {
         assert_eq!(finding.message, "`files` holds no kustomization");
         assert_eq!(
             finding.help,
-            [
-                "make it a root: (cd \"$(git rev-parse --show-toplevel)\"/files && kustomize create --autodetect) && git add -f -- :/files/kustomization.yaml",
-                "or name its files one by one"
-            ]
+            ["make it a root, for example by `kustomize create --autodetect` there", "or name its files one by one"]
         );
         assert_eq!(one(scene("components: [..]\n")).message, "`.` holds no kustomization");
     }

@@ -2,15 +2,13 @@
 //! one of the `scopes` of the configuration, a link the repository. And an absolute path, which names
 //! something of one machine.
 
-use super::{Checking, Context, remote_chart};
+use super::{Context, remote_chart};
 use crate::config::{FILE_NAME, PLACEHOLDER};
 use crate::graph::{Beyond, Edge, Origin, Root, Target, TroubleKind};
 use crate::kustomization::{Accepts, FILE_NAMES};
-use crate::message::failure::{Result, command, stage};
+use crate::message::failure::Result;
 use crate::message::finding::{Finding, Rule};
 use crate::tree::{self, Resolved, Tree, path};
-
-const TOP: &str = "\"$(git rev-parse --show-toplevel)\"";
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -117,7 +115,11 @@ impl One<'_> {
         };
         let mut help = Vec::new();
         if let Some(real) = &real {
-            help.push(self.copy(real, &local));
+            help.push(if path::is_in(&local, &self.root.directory) {
+                format!("put a copy of `{real}` where the link is")
+            } else {
+                format!("copy `{real}` below `{root}`, and name the copy")
+            });
             let directory = path::parent(real);
             let up = path::relative(&self.root.directory, directory);
             let contains = path::is_in(&self.root.directory, directory);
@@ -131,61 +133,17 @@ impl One<'_> {
         } else {
             help.push(format!("put what it names below `{root}`"));
         }
-        help.push(self.allow_any());
+        help.push(format!(
+            "if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: write `load-restrictor: none` \
+             into {}",
+            self.configuration()
+        ));
         (message, help)
     }
 
-    /// Returns how a file becomes one of the root, with the commands where there are some.
-    fn copy(&self, real: &str, local: &str) -> String {
-        let root = shown(&self.root.directory);
-        self.copy_command(real, local).unwrap_or_else(|| {
-            if path::is_in(local, &self.root.directory) {
-                "put a copy of the file where the link is".to_owned()
-            } else {
-                format!("copy `{real}` below `{root}`, and name the copy")
-            }
-        })
-    }
-
-    fn copy_command(&self, real: &str, local: &str) -> Option<String> {
-        if matches!(self.context.checking, Checking::Commit { .. }) {
-            return None;
-        }
-        // A link is replaced where it is; anything else needs another text.
-        let is_link = path::is_in(local, &self.root.directory);
-        let (to, rest) = if is_link {
-            (local.to_owned(), String::new())
-        } else {
-            let name = path::name(real);
-            let to = path::join(&self.root.directory, name);
-            if !matches!(self.context.tree.entry(&to), Ok(None)) {
-                return None;
-            }
-            (to, format!(", and name it `{name}`"))
-        };
-        // Only a link itself can be replaced here, not a directory that is one.
-        if is_link && self.context.tree.entry(&to) != Ok(Some(tree::Entry::Link)) {
-            return None;
-        }
-        Some(format!(
-            "copy it into its root{rest}: (cd {TOP} && {} && {}) && {}",
-            command("rm -f --", [&to]),
-            command("cp --", [real, &to]),
-            stage([&to])
-        ))
-    }
-
-    /// Returns how the load restrictor is switched off.
-    fn allow_any(&self) -> String {
-        let why = "if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does";
-        let file = if self.context.config.file.is_empty() { FILE_NAME } else { &self.context.config.file };
-        let text = self.context.tree.read(FILE_NAME).unwrap_or_default();
-        let is_said = String::from_utf8_lossy(&text).contains("load-restrictor");
-        if file != FILE_NAME || is_said || matches!(self.context.checking, Checking::Commit { .. }) {
-            return format!("{why}: write `load-restrictor: none` into {file}");
-        }
-        let newline = if text.is_empty() || text.ends_with(b"\n") { "" } else { "\\n" };
-        format!("{why}: printf '{newline}load-restrictor: none\\n' >> {TOP}/{FILE_NAME} && {}", stage([FILE_NAME]))
+    fn configuration(&self) -> &str {
+        let file = &self.context.config.file;
+        if file.is_empty() { FILE_NAME } else { file }
     }
 
     fn beyond_repository(&self) -> (String, Vec<String>) {
@@ -220,19 +178,7 @@ impl One<'_> {
                 _ => "out of the repository",
             }
         );
-        let help = match self.context.checking {
-            Checking::Commit { .. } => "replace the link by what it names".to_owned(),
-            _ => {
-                let copy = format!("{link}.copy");
-                format!(
-                    "replace the link by what it names: (cd {TOP} && {} && {} && {}) && {}",
-                    command("cp -RL --", [link, &copy]),
-                    command("rm --", [link]),
-                    command("mv --", [&copy, link]),
-                    stage([link])
-                )
-            }
-        };
+        let help = "replace the link by what it names".to_owned();
         (message, vec![help])
     }
 
@@ -270,12 +216,12 @@ impl One<'_> {
         if path::is_in(&real, &scope) {
             return None;
         }
-        let file = if context.config.file.is_empty() { FILE_NAME } else { &context.config.file };
         let message = format!(
-            "`{}` names `{}`, outside of the scope `{}` that {file} sets",
+            "`{}` names `{}`, outside of the scope `{}` that {} sets",
             self.text(),
             shown(&real),
-            shown(&scope)
+            shown(&scope),
+            self.configuration()
         );
         let help = vec![
             format!("bring what it names below `{}`", shown(&scope)),
@@ -301,7 +247,7 @@ mod tests {
     use super::super::testing::{Scene, under_caret};
     use super::*;
 
-    const RESTRICTOR: &str = "if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: printf 'load-restrictor: none\\n' >> \"$(git rev-parse --show-toplevel)\"/.kustomize-localize && git add -f -- :/.kustomize-localize";
+    const RESTRICTOR: &str = "if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: write `load-restrictor: none` into .kustomize-localize";
 
     fn scene(text: &str) -> Scene {
         Scene::default()
@@ -331,7 +277,7 @@ mod tests {
         assert_eq!(
             finding.help,
             [
-                "copy it into its root, and name it `x.yaml`: (cd \"$(git rev-parse --show-toplevel)\" && rm -f -- app/x.yaml && cp -- shared/x.yaml app/x.yaml) && git add -f -- :/app/x.yaml",
+                "copy `shared/x.yaml` below `app`, and name the copy",
                 "or make `shared` a root of its own, and name that: `../shared`",
                 RESTRICTOR,
             ]
@@ -424,20 +370,12 @@ mod tests {
         link.tree.link("app/x.yaml", "../shared/x.yaml");
         let finding = one(link);
         assert_eq!(finding.message, "`x.yaml` is a link to `shared/x.yaml`, outside of its kustomization root `app`");
-        assert_eq!(
-            finding.help[0],
-            "copy it into its root: (cd \"$(git rev-parse --show-toplevel)\" && rm -f -- app/x.yaml && cp -- shared/x.yaml app/x.yaml) && git add -f -- :/app/x.yaml"
-        );
+        assert_eq!(finding.help[0], "put a copy of `shared/x.yaml` where the link is");
         let mut out = scene("resources: [x.yaml]\n");
         out.tree.link("app/x.yaml", "/etc/x.yaml");
         let finding = one(out);
         assert_eq!(finding.message, "`x.yaml` follows the link `app/x.yaml` to `/etc/x.yaml`, out of the repository");
-        assert_eq!(
-            finding.help,
-            [
-                "replace the link by what it names: (cd \"$(git rev-parse --show-toplevel)\" && cp -RL -- app/x.yaml app/x.yaml.copy && rm -- app/x.yaml && mv -- app/x.yaml.copy app/x.yaml) && git add -f -- :/app/x.yaml"
-            ]
-        );
+        assert_eq!(finding.help, ["replace the link by what it names"]);
         let mut inside = scene("resources: [x.yaml, b]\n");
         inside.tree.link("app/x.yaml", "y.yaml");
         inside.tree.link("app/b", "../base");
@@ -468,16 +406,5 @@ mod tests {
             .file("apps/api/x.yaml", "")
             .config(files);
         assert_eq!(one(file).reference, "../../api/x.yaml");
-    }
-
-    #[test]
-    fn a_configuration_that_speaks_of_it_is_not_added_to() {
-        let said = scene("resources: [../shared/x.yaml]\n").file(".kustomize-localize", "load-restrictor: root-only\n");
-        assert_eq!(
-            one(said).help[2],
-            "if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: write `load-restrictor: none` into .kustomize-localize"
-        );
-        let other = scene("resources: [../shared/x.yaml]\n").file(".kustomize-localize", "new-only: true");
-        assert!(one(other).help[2].contains("printf '\\nload-restrictor: none\\n'"));
     }
 }

@@ -14,7 +14,7 @@ use super::{ADD_ALLOW, Context};
 use crate::config::{Config, FILE_NAME};
 use crate::graph::{self, Noted};
 use crate::kustomization::NoteKind;
-use crate::message::failure::{argument, stage};
+use crate::message::failure::stage;
 use crate::message::finding::{Finding, Rule, Subject};
 use crate::message::redact;
 use crate::record::{LOCK_NAME, LoadRestrictor};
@@ -117,14 +117,7 @@ pub(super) fn find_refused(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
                 Place::NoValues(path) => (
                     Rule::MissingPath,
                     format!("there is no `{path}`, which kustomize reads for the chart `{}`", chart.name),
-                    vec![
-                        format!(
-                            "add it, be it empty: touch -- \"$(git rev-parse --show-toplevel)\"/{} && {}",
-                            argument(path),
-                            stage([path])
-                        ),
-                        own.clone(),
-                    ],
+                    vec!["add it, be it empty".to_owned(), own.clone()],
                 ),
                 Place::ValuesBeyond(path) => (
                     Rule::OutOfScope,
