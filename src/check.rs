@@ -40,7 +40,7 @@ use std::rc::Rc;
 use crate::config::{Comments, Config};
 use crate::graph::{self, Contents, Explored, FileId, Graph, Target, TroubleKind};
 use crate::kustomization::{self, ProblemKind};
-use crate::message::failure::{Exception, Failure, Result, shown};
+use crate::message::failure::{Exception, Failure, Result};
 use crate::message::finding::{Finding, Rule, Severity};
 use crate::message::redact;
 use crate::record::{Added, LOCK_NAME, Lock, stored};
@@ -91,9 +91,6 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     explored.troubles.retain(|trouble| trouble.file.is_none_or(|file| !flux.contains(&file)));
     explain_absences(&input, &mut explored);
     let locks = locks(&input, &lock_places, &mut failures);
-    if input.paths.is_empty() {
-        failures.extend(unnameable(&*input.tree)?);
-    }
     let failed = explored.troubles.iter();
     let failed = failed.filter(|trouble| trouble.kind == TroubleKind::Failed);
     failures.extend(failed.map(|trouble| trouble.failure.clone()));
@@ -162,16 +159,6 @@ fn locks(input: &Input<'_>, places: &[String], failures: &mut Vec<Failure>) -> V
         }
     }
     locks
-}
-
-/// Returns what to say of kustomizations that no text can name.
-fn unnameable(tree: &dyn Listing) -> Result<Vec<Failure>> {
-    let places = tree.unnameable(&kustomization::FILE_NAMES)?.into_iter();
-    let failure = |place: String| {
-        Failure::new(format!("`{}` was not looked at: its path is not UTF-8", shown(&place)))
-            .hint("rename its directory")
-    };
-    Ok(places.map(failure).collect())
 }
 
 /// What the rules find in what the walk and the record yield. `new-exception` sees the findings of the others.

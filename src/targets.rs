@@ -484,7 +484,7 @@ pub(crate) fn find(
     config: &Config,
     identity: impl FnOnce() -> Result<Identity>,
 ) -> Result<Targets> {
-    find_in(tree, config, &candidates(tree)?()?, identity)
+    find_in(tree, config, &candidates(tree)?, identity)
 }
 
 /// Does what [`find`] does, where the [`candidates`] are known.

@@ -3,19 +3,12 @@
 
 pub(crate) mod absence;
 pub(crate) mod checkout;
-pub(crate) mod directory;
 pub(crate) mod disk;
-mod ignored;
-pub(crate) mod index;
+pub(crate) mod git;
 pub(crate) mod license;
-pub(crate) mod memory;
-pub(crate) mod objects;
 pub(crate) mod overlay;
 pub(crate) mod path;
-mod recent;
-mod store;
-mod top;
-pub(crate) mod working;
+pub(crate) mod recorded;
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -43,12 +36,6 @@ pub enum Entry {
 pub trait Tree {
     /// Returns what is at `path`, following no link: below a link there is nothing.
     fn entry(&self, path: &str) -> Result<Option<Entry>>;
-
-    /// Returns whether `path` is a directory and no link leads there, if the tree can tell at one look.
-    /// `false` means nothing.
-    fn is_directory(&self, _path: &str) -> Result<bool> {
-        Ok(false)
-    }
 
     /// Returns the names of everything directly in a directory, sorted; of anything else none.
     fn names(&self, directory: &str) -> Result<Vec<String>>;
@@ -84,11 +71,90 @@ pub trait Tree {
     }
 
     /// Returns `path` as the user would name it.
-    fn label(&self, path: &str) -> String;
+    fn label(&self, path: &str) -> String {
+        if path.is_empty() { ".".to_owned() } else { path.to_owned() }
+    }
 
     /// Returns `path` as one of our commands takes it, wherever that is run in the repository.
     fn word(&self, path: &str) -> String {
         format!(":/{path}")
+    }
+
+    /// Returns the paths of everything below a directory that is not a directory, sorted. Without those whose path is not
+    /// UTF-8.
+    fn below(&self, directory: &str) -> Result<Vec<String>> {
+        files_below(self, directory)
+    }
+
+    /// Returns the paths of all files and links with one of these names, sorted. Without those in a submodule. Fails
+    /// where the path of one is not UTF-8.
+    fn files_named(&self, names: &[&str]) -> Result<Vec<String>> {
+        let mut found = self.below("")?;
+        found.retain(|path| names.contains(&path::name(path)));
+        Ok(found)
+    }
+
+    /// Returns the paths of all kustomization files, sorted.
+    fn kustomizations(&self) -> Result<Vec<String>> {
+        self.files_named(&FILE_NAMES)
+    }
+
+    /// Returns the paths of all locks, sorted.
+    fn locks(&self) -> Result<Vec<String>> {
+        self.files_named(&[LOCK_NAME])
+    }
+
+    /// Returns the files at or below these places whose names have one of these endings, and whose stored bytes hold one
+    /// of these marks, sorted. One that cannot be read may.
+    fn files_with(&self, places: &BTreeSet<String>, endings: &[&str], marks: &[&[u8]]) -> Result<Vec<String>> {
+        search(self, places, endings, marks)
+    }
+}
+
+/// The trait that listed files once.
+pub use Tree as Listing;
+
+/// Does what [`Tree::below`] promises, directory by directory.
+fn files_below<T: Tree + ?Sized>(tree: &T, directory: &str) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    let mut todo = vec![directory.to_owned()];
+    while let Some(directory) = todo.pop() {
+        for name in tree.names(&directory)? {
+            let place = path::join(&directory, &name);
+            match tree.entry(&place)? {
+                Some(Entry::Directory) => todo.push(place),
+                // A pipe or a device is not a file, but it is there.
+                _ => found.push(place),
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Does what [`Tree::files_with`] promises, file by file.
+fn search<T: Tree + ?Sized>(
+    tree: &T,
+    places: &BTreeSet<String>,
+    endings: &[&str],
+    marks: &[&[u8]],
+) -> Result<Vec<String>> {
+    let mut found = BTreeSet::new();
+    for place in places {
+        found.extend(tree.below(place)?);
+        found.insert(place.clone());
+    }
+    let mut failed = None;
+    found.retain(|path| {
+        let is_file = || tree.entry(path).map(|entry| matches!(entry, Some(Entry::File { .. })));
+        let holds = |bytes: &[u8]| marks.iter().any(|mark| memchr::memmem::find(bytes, mark).is_some());
+        endings.iter().any(|ending| path.ends_with(ending))
+            && is_file().unwrap_or_else(|failure| failed.insert(failure).message.is_empty())
+            && tree.read(path).map_or(true, |bytes| holds(&bytes))
+    });
+    match failed {
+        Some(failure) => Err(failure),
+        None => Ok(found.into_iter().collect()),
     }
 }
 
@@ -114,60 +180,6 @@ pub(crate) const LOCK_NAME: &str = "kustomize-localize.lock";
 
 /// What brings the lock up to date, also where git could not merge its two sides.
 pub(crate) const LOCK_COMMAND: &str = "git kustomize-localize lock && git add -f -- :/kustomize-localize.lock";
-
-/// A tree that knows all of its files.
-pub trait Listing: Tree {
-    /// Returns the paths of all files and links with one of these names, sorted. Without those in a submodule, or whose
-    /// path is not UTF-8.
-    fn files_named(&self, names: &[&str]) -> Result<Vec<String>>;
-
-    /// Returns the paths of everything below a directory that is not a directory, sorted.
-    fn below(&self, directory: &str) -> Result<Vec<String>>;
-
-    /// Returns the paths of the files and links with one of these names that no text can name, because
-    /// they are not UTF-8: as they can be shown, sorted.
-    fn unnameable(&self, _names: &[&str]) -> Result<Vec<String>> {
-        Ok(Vec::new())
-    }
-
-    /// Returns the paths of all kustomization files, sorted.
-    fn kustomizations(&self) -> Result<Vec<String>> {
-        self.files_named(&FILE_NAMES)
-    }
-
-    /// Searches the files at or below these places that are wanted by their paths for those whose stored bytes are meant.
-    /// No place lies below another one.
-    fn files_with(
-        &self,
-        places: &BTreeSet<String>,
-        is_wanted: &dyn Fn(&str) -> bool,
-        is_meant: fn(&[u8]) -> bool,
-    ) -> Result<Search<'_>> {
-        let mut found = Vec::new();
-        for place in places {
-            let below = self.below(place)?;
-            let below = below.iter().map(String::as_str).filter(|path| path != place);
-            for path in below.chain([place.as_str()]) {
-                if is_wanted(path)
-                    && matches!(self.entry(path)?, Some(Entry::File { .. }))
-                    && self.read(path).map_or(true, |bytes| is_meant(&bytes))
-                {
-                    found.push(path.to_owned());
-                }
-            }
-        }
-        found.sort();
-        Ok(Box::new(|| Ok(found)))
-    }
-
-    /// Returns the paths of all locks, sorted.
-    fn locks(&self) -> Result<Vec<String>> {
-        self.files_named(&[LOCK_NAME])
-    }
-}
-
-/// A search for files. It may go on in the background until it is called for their paths, sorted.
-pub(crate) type Search<'a> = Box<dyn FnOnce() -> Result<Vec<String>> + 'a>;
 
 /// What is at the end of a path, after every link on the way has been followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -224,7 +236,12 @@ const LINKS: usize = 40;
 /// Follows every link on the way to `path`, inside the tree.
 pub(crate) fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
     let (mut real, rest) = match path.rsplit_once('/').unwrap_or(("", path)) {
-        (directory, name) if !name.is_empty() && is_directory(tree, directory)? => {
+        (directory, name)
+            // Only who wrote the path knows how deep it is.
+            if !name.is_empty()
+                && directory.len() < PATH.most
+                && tree.entry(directory)? == Some(Entry::Directory) =>
+        {
             // Where no link is on the way, only the last component can be one.
             let path = path.to_owned();
             match tree.entry(&path)? {
@@ -298,37 +315,16 @@ pub(crate) fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
     })
 }
 
-/// Asks a tree, unless only who wrote the path knows how deep it is.
-fn is_directory(tree: &dyn Tree, path: &str) -> Result<bool> {
-    Ok(path.len() < PATH.most && tree.is_directory(path)?)
-}
-
-/// Returns the paths of everything below a directory that is not a directory.
-pub(crate) fn files_below(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
-    let mut files = Vec::new();
-    let mut todo = vec![directory.to_owned()];
-    while let Some(directory) = todo.pop() {
-        for name in tree.names(&directory)? {
-            let place = path::join(&directory, &name);
-            match tree.entry(&place)? {
-                Some(Entry::Directory) => todo.push(place),
-                _ => files.push(place),
-            }
-        }
-    }
-    Ok(files)
-}
-
 /// A tree that several owners share.
 pub(crate) type SharedTree = Rc<dyn Tree>;
 
 #[cfg(test)]
 mod tests {
-    use super::memory::MemoryTree;
+    use super::overlay::OverlayTree;
     use super::*;
 
-    fn tree() -> MemoryTree {
-        let mut tree = MemoryTree::default();
+    fn tree() -> OverlayTree {
+        let mut tree = OverlayTree::default();
         tree.file("a/real.yaml", b"x", false);
         tree.file("run.sh", b"x", true);
         tree.link("a/link.yaml", "real.yaml");

@@ -20,10 +20,9 @@ use crate::record::history;
 use crate::record::stored::{self, Difference as Stored};
 use crate::record::{LOCK_NAME, Left, LeftWhat, LoadRestrictor, Lock};
 use crate::targets::Identity;
-use crate::tree::checkout::CheckedOut;
-use crate::tree::directory::DirectoryTree;
-use crate::tree::objects::{ObjectTree, object_id};
-use crate::tree::{Entry, Listing, Tree as _, path};
+use crate::tree::disk::DiskTree;
+use crate::tree::git::{GitTree, object_id};
+use crate::tree::{Entry, Listing, path};
 
 use message::History;
 pub(crate) use outcome::{Difference, Kind, Record, Verified};
@@ -43,10 +42,10 @@ pub(crate) struct Request<'a> {
 /// Verifies a commit.
 pub(crate) fn verify(here: &Rc<LocalRepo>, request: &Request<'_>) -> Result<Verified, Failures> {
     let (id, name) = here.named(request.rev)?.ok_or_else(|| no_commit(here, request.rev))?;
-    let tree = Rc::new(ObjectTree::of_here(here.clone(), object_id(&id.tree)?)?);
-    let checked_out: Rc<dyn Listing> = Rc::new(CheckedOut::new(tree.clone(), tree.hash()));
+    let tree = Rc::new(GitTree::of_here(here.clone(), object_id(&id.tree)?)?);
+    let checked_out: Rc<dyn Listing> = Rc::new(tree.checked_out());
     let mut verifier = Verifier::new(tree, request.paths, request.upstream.is_some());
-    let repository = crate::tree::objects::open(&here.git_dir)?;
+    let repository = crate::tree::git::open(&here.git_dir)?;
     let places = verifier.tree.locks()?;
     let mut history = History::of(here, &repository, (request.rev, &id), &places)?;
     let is_ours = match &name {
@@ -100,7 +99,7 @@ pub(crate) fn verify_directory(
     is_checkout: bool,
     upstream: Option<&Ask<'_>>,
 ) -> Result<Verified, Failures> {
-    let tree = DirectoryTree::open(std::path::Path::new(directory), is_checkout)?;
+    let tree = DiskTree::of_directory(std::path::Path::new(directory), is_checkout)?;
     let shown = shown(directory);
     if !matches!(tree.entry(LOCK_NAME)?, Some(Entry::File { .. })) {
         return Err(Failure::new(format!("`{shown}` holds no `{LOCK_NAME}`"))

@@ -19,8 +19,7 @@ use crate::record::{LOCK_NAME, Lock};
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::absence::Absences;
 use crate::tree::disk::DiskTree;
-use crate::tree::objects::{ObjectTree, object_id};
-use crate::tree::working::WorkingTree;
+use crate::tree::git::{GitTree, object_id};
 use crate::tree::{self, Entry, Listing, Resolved, SharedTree, Tree, path};
 
 /// Files to start from, and what they say about localizing.
@@ -56,7 +55,7 @@ pub(crate) enum Files {
         name: Option<String>,
         /// Whether it is HEAD by default: then the working tree should match it.
         is_head: bool,
-        tree: Rc<ObjectTree>,
+        tree: Rc<GitTree>,
     },
     /// Those of the working tree.
     WorkingTree {
@@ -65,7 +64,7 @@ pub(crate) enum Files {
         /// The top of the working tree.
         top: PathBuf,
         /// Its files.
-        tree: Rc<WorkingTree>,
+        tree: Rc<DiskTree>,
         /// What is on disk instead of the lock, where that is in conflict.
         conflict: Option<Vec<u8>>,
     },
@@ -88,8 +87,6 @@ pub(crate) struct Kustomizations {
     pub all: Vec<String>,
     /// Those that a sparse checkout leaves out, sorted: what they reference is not known here.
     pub hidden: Vec<String>,
-    /// Those whose path is not UTF-8, as they can be shown: they are not looked at.
-    pub unnameable: Vec<String>,
 }
 
 impl Kustomizations {
@@ -123,7 +120,7 @@ impl Workspace {
     }
 
     fn at(repo: Rc<LocalRepo>, id: CommitId, name: Option<String>, is_head: bool) -> Result<Workspace, Failures> {
-        let tree = Rc::new(ObjectTree::of_here(repo.clone(), object_id(&id.tree)?)?);
+        let tree = Rc::new(GitTree::of_here(repo.clone(), object_id(&id.tree)?)?);
         let prefix = repo.prefix.trim_end_matches('/').to_owned();
         let shared = tree.clone();
         let files = Files::Commit { repo, id, name, is_head, tree };
@@ -143,7 +140,7 @@ impl Workspace {
         history::refuse_checked_out(&repo)?;
         // Not while another run is writing.
         let _alone = repo.alone()?;
-        let tree = Rc::new(WorkingTree::open(repo.clone())?);
+        let tree = Rc::new(DiskTree::of_working_tree(repo.clone())?);
         let merged = if merges { conflict::merged(&repo, &*tree)? } else { None };
         let conflict = match (&merged, tree.entry(LOCK_NAME)?) {
             (None, _) => None,
@@ -166,7 +163,7 @@ impl Workspace {
         let cwd = std::env::current_dir()
             .and_then(|cwd| cwd.canonicalize())
             .map_err(|error| Failure::new(format!("the current directory cannot be read: {error}")))?;
-        let tree = Rc::new(DiskTree::new(&cwd)?);
+        let tree = Rc::new(DiskTree::of_machine(&cwd)?);
         let prefix = tree.path(&cwd)?;
         let top = repo.as_ref().and_then(|repo| repo.top.as_ref());
         let top = match top.and_then(|top| top.canonicalize().ok()) {
@@ -260,7 +257,6 @@ impl Workspace {
                 found.all.push(place);
             }
         }
-        found.unnameable = listing.unnameable(&kustomization::FILE_NAMES)?;
         if let Files::WorkingTree { repo, tree, .. } = &self.files {
             for (place, is_left_out) in repo.tracked_paths()? {
                 if is_left_out

@@ -52,10 +52,9 @@ impl Changes {
         config: &Config,
         identity: impl Fn() -> Result<Identity>,
     ) -> Result<(Targets, Targets)> {
-        let search = targets::candidates(&*self.new)?;
         let differs = |place: &str| self.first_above(place).is_some();
-        let mut was = targets::candidates_at(&*self.old, &self.paths)?()?;
-        let is = search()?;
+        let mut was = targets::candidates_at(&*self.old, &self.paths)?;
+        let is = targets::candidates(&*self.new)?;
         was.extend(is.iter().filter(|place| !differs(place)).cloned());
         was.sort();
         Ok((

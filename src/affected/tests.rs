@@ -11,14 +11,14 @@ use crate::graph::inputs::explore;
 use crate::record::LOCK_NAME;
 use crate::reference_tree::Survey;
 use crate::targets::{self, Identity, Targets};
-use crate::tree::memory::MemoryTree;
+use crate::tree::overlay::OverlayTree;
 use crate::tree::{self, Listing, path};
 
 /// What a tree holds: files with their bytes and mode, and links (`None`).
 type World = BTreeMap<String, (String, Option<bool>)>;
 
 fn tree(world: &World) -> Rc<dyn Listing> {
-    let mut tree = MemoryTree::default();
+    let mut tree = OverlayTree::default();
     for (place, (text, executable)) in world {
         match executable {
             Some(executable) => tree.file(place, text.as_bytes(), *executable),

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use super::disk::not_written;
 use crate::message::failure::Result;
 use crate::tree::checkout::{Conversion, FILE_NAME, Filters};
-use crate::tree::memory::MemoryTree;
+use crate::tree::overlay::OverlayTree;
 use crate::tree::{Entry, Tree, path};
 
 /// Files that were written as they are stored, by their paths in the commit.
@@ -16,7 +16,7 @@ pub(super) type Stored = BTreeMap<String, PathBuf>;
 
 /// Makes `files` what a checkout gives. `attributes` holds the `.gitattributes` of the commit.
 pub(super) fn convert(files: &Stored, attributes: &dyn Tree) -> Result<()> {
-    let mut tree = MemoryTree::default();
+    let mut tree = OverlayTree::default();
     let directories: BTreeSet<&str> =
         files.keys().flat_map(|place| path::and_above(path::parent(place)).chain([""])).collect();
     let mut is_plain = true;

@@ -17,7 +17,6 @@ use crate::message::failure::Result;
 use crate::plan::{Affected, Original};
 use crate::reference::RepoSpec;
 use crate::tree::checkout::FILE_NAME as ATTRIBUTES;
-use crate::tree::memory::MemoryTree;
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{self, SharedTree, path};
 
@@ -139,7 +138,7 @@ fn write_result(job: &Job<'_>, built: &[&Affected], localized: &Path) -> Result<
             (writer.stored, graph.sources[0].tree.clone())
         }
         Some(into) => {
-            let nothing = || -> SharedTree { Rc::new(MemoryTree::default()) };
+            let nothing = || -> SharedTree { Rc::new(OverlayTree::default()) };
             let mut tree = OverlayTree::new(job.checkout.clone().unwrap_or_else(nothing));
             let mut stored = Stored::new();
             for (place, file) in &job.plan.changes {
@@ -243,9 +242,7 @@ impl<'a> Writer<'a> {
         let tree = &*self.graph.sources[source].tree;
         match input {
             Input::At(place) => self.put_at(source, place),
-            Input::Below(directory) => {
-                tree::files_below(tree, directory)?.iter().try_for_each(|place| self.put_at(source, place))
-            }
+            Input::Below(directory) => tree.below(directory)?.iter().try_for_each(|place| self.put_at(source, place)),
             Input::Remote(_) | Input::Chart(_) => Ok(()),
         }
     }

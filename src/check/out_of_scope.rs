@@ -52,10 +52,6 @@ impl Tree for Elsewhere<'_> {
         self.0.entry(path)
     }
 
-    fn is_directory(&self, path: &str) -> Result<bool> {
-        self.0.is_directory(path)
-    }
-
     fn names(&self, directory: &str) -> Result<Vec<String>> {
         self.0.names(directory)
     }

@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::message::finding::{Finding, Rule};
 use crate::record::{FileRemote, GitRemote, LOCK_NAME, Lock, Remote, StoredFile};
 use crate::targets::Identity;
-use crate::tree::memory::MemoryTree;
+use crate::tree::overlay::OverlayTree;
 
 /// A commit id.
 pub(super) const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
@@ -15,7 +15,7 @@ pub(super) const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 /// A tree in memory to check.
 #[derive(Default)]
 pub(crate) struct Scene {
-    pub(super) tree: MemoryTree,
+    pub(super) tree: OverlayTree,
     pub(super) lock: Lock,
     pub(super) config: Config,
     /// That of the change, where `config` is that of its base.

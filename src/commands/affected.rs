@@ -12,8 +12,7 @@ use crate::record::history::trees;
 use crate::reference_tree::Survey;
 use crate::targets::Identity;
 use crate::tree::Listing;
-use crate::tree::checkout::CheckedOut;
-use crate::tree::objects::{ObjectTree, object_id};
+use crate::tree::git::{GitTree, object_id};
 use crate::workspace::{commit, merge_base, repository_offline};
 
 /// What to compare.
@@ -42,14 +41,11 @@ pub(crate) fn affected(request: &Request) -> Result<Outcome, Failures> {
     let new = commit(&here, &request.rev)?;
     let old = merge_base(&here, &request.base, Some(&new.commit))?;
     let (was, is) = (object_id(&old.tree)?, object_id(&new.tree)?);
-    let new_tree = ObjectTree::of_here(here.clone(), is)?;
+    let new_tree = GitTree::of_here(here.clone(), is)?;
     let differences = trees::differences(new_tree.repository(), was, is, &BTreeSet::new())?;
     let old_tree = new_tree.beside(was);
     // A build sees the files as git checks them out.
-    let [old_tree, new_tree] = [old_tree, new_tree].map(|tree| -> Rc<dyn Listing> {
-        let hash = tree.hash();
-        Rc::new(CheckedOut::new(Rc::new(tree), hash))
-    });
+    let [old_tree, new_tree] = [old_tree, new_tree].map(|tree| -> Rc<dyn Listing> { Rc::new(tree.checked_out()) });
     let config = Config::of(&*new_tree, "")?;
     let changes = Changes::of(old_tree, new_tree, differences.into_iter().collect())?;
     let (was, is) = changes.targets(&config, || Identity::of(&here, &config))?;

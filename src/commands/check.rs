@@ -11,10 +11,8 @@ use crate::message::finding::Finding;
 use crate::record::added;
 use crate::targets::Identity;
 use crate::tree::absence::Absences;
-use crate::tree::checkout::CheckedOut;
-use crate::tree::index::IndexTree;
-use crate::tree::objects::{ObjectTree, object_id};
-use crate::tree::working::WorkingTree;
+use crate::tree::disk::DiskTree;
+use crate::tree::git::{GitTree, object_id};
 use crate::tree::{Listing, path};
 use crate::workspace::{Files, Workspace, commit, from_top, merge_base};
 
@@ -84,10 +82,9 @@ pub(crate) fn check(here: &Rc<LocalRepo>, request: &Request) -> Result<Checked, 
     if checked.kustomizations == 0 {
         checked.unseen = unseen();
     }
-    if let Some(index) = &opened.index {
-        let kustomizations = index.kustomizations()?;
-        let kustomizations: Vec<&str> = kustomizations.iter().map(String::as_str).collect();
-        checked.differing = here.not_staged(&kustomizations)?;
+    if opened.checking == Checking::Index {
+        let kustomizations = opened.tree.kustomizations()?.into_iter().collect();
+        checked.differing = here.unstaged_paths(&kustomizations)?.len();
     }
     match &request.base {
         Base::Own => {}
@@ -117,7 +114,7 @@ pub(super) fn before(workspace: &Workspace, paths: &[String]) -> Result<Vec<Find
             // Links that the check follows are none that the result depends on.
             let tree = tree.beside(object_id(&id.tree)?);
             let commit = id.commit.clone();
-            (repo, Opened::commit(repo, &id.commit, commit, Rc::new(tree)))
+            (repo, Opened::commit(repo, &id.commit, commit, &tree))
         }
         Files::WorkingTree { repo, tree, .. } => (repo, Opened::working_tree(repo, tree.clone())),
         Files::Disk { .. } | Files::Tree(_) => return Ok(Vec::new()),
@@ -202,29 +199,20 @@ pub(crate) struct Opened {
     /// Its files, as git checks them out.
     pub tree: Rc<dyn Listing>,
     absences: Absences,
-    /// The same tree, where the index is checked.
-    index: Option<Rc<IndexTree>>,
 }
 
 impl Opened {
-    fn working_tree(here: &Rc<LocalRepo>, tree: Rc<WorkingTree>) -> Opened {
-        Opened {
-            checking: Checking::WorkingTree,
-            absences: Absences::new(here.clone(), tree.clone(), false),
-            tree,
-            index: None,
-        }
+    fn working_tree(here: &Rc<LocalRepo>, tree: Rc<DiskTree>) -> Opened {
+        Opened { checking: Checking::WorkingTree, absences: Absences::new(here.clone(), tree.clone(), false), tree }
     }
 
     /// A build sees the files as git checks them out.
-    fn commit(here: &Rc<LocalRepo>, rev: &str, commit: String, tree: Rc<ObjectTree>) -> Opened {
-        let hash = tree.hash();
-        let tree = Rc::new(CheckedOut::new(tree, hash));
+    fn commit(here: &Rc<LocalRepo>, rev: &str, commit: String, tree: &GitTree) -> Opened {
+        let tree = Rc::new(tree.checked_out());
         Opened {
             checking: Checking::Commit { rev: rev.to_owned(), commit },
             absences: Absences::new(here.clone(), tree.clone(), false),
             tree,
-            index: None,
         }
     }
 
@@ -247,20 +235,14 @@ pub(crate) fn open(here: &Rc<LocalRepo>, what: &What) -> Result<Opened> {
                 .hint("check a commit instead: --rev REV"));
         }
         What::Index => {
-            let index = Rc::new(IndexTree::open(here.clone())?);
-            let tree = Rc::new(CheckedOut::new(index.clone(), index.hash()));
-            Opened {
-                checking: Checking::Index,
-                absences: Absences::new(here.clone(), tree.clone(), true),
-                tree,
-                index: Some(index),
-            }
+            let tree = Rc::new(GitTree::of_index(here.clone())?.checked_out());
+            Opened { checking: Checking::Index, absences: Absences::new(here.clone(), tree.clone(), true), tree }
         }
-        What::WorkingTree => Opened::working_tree(here, Rc::new(WorkingTree::open(here.clone())?)),
+        What::WorkingTree => Opened::working_tree(here, Rc::new(DiskTree::of_working_tree(here.clone())?)),
         What::Commit(rev) => {
             let id = commit(here, rev)?;
-            let tree = ObjectTree::of_here(here.clone(), object_id(&id.tree)?)?;
-            Opened::commit(here, rev, id.commit, Rc::new(tree))
+            let tree = GitTree::of_here(here.clone(), object_id(&id.tree)?)?;
+            Opened::commit(here, rev, id.commit, &tree)
         }
     })
 }

@@ -3,7 +3,7 @@
 mod deployed;
 pub(super) mod target;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use serde::Serialize;
@@ -21,7 +21,6 @@ use crate::message::finding::{self, Finding, Rule, Severity};
 use crate::os::interrupt;
 use crate::plan::{self, HYDRATOR_METADATA, Options, Plan, Rewritten};
 use crate::record::{Change, LOCK_NAME, Left, Lock, Remote, stored};
-use crate::targets;
 use crate::tree::path;
 use crate::workspace::{Files, Workspace};
 
@@ -215,7 +214,7 @@ impl<'a> Run<'a> {
         let found = check::before(&self.workspace, targets)?;
         // What a run left that was killed is finished.
         let is_left = match &self.workspace.files {
-            Files::WorkingTree { top, .. } => interrupt::was_writing(top),
+            Files::WorkingTree { repo, .. } => interrupt::is_left(&repo.git_dir, interrupt::TEMPORARY),
             Files::Commit { .. } | Files::Disk { .. } | Files::Tree(_) => false,
         };
         let brings_back = self.options.overwrite || is_left;
@@ -261,12 +260,6 @@ impl<'a> Run<'a> {
     fn plan(&mut self) -> Result<Plan, Failures> {
         let (workspace, options) = (&self.workspace, &self.options);
         let (destination, fetcher) = (&self.destination, &mut self.fetcher);
-        let mut status = None;
-        // It goes on while the walk does.
-        let search = match &workspace.files {
-            Files::Commit { tree, .. } => Some(targets::candidates(&**tree)),
-            Files::WorkingTree { .. } | Files::Disk { .. } | Files::Tree(_) => None,
-        };
         let plan = match &self.subject {
             Subject::Copy(copied) => {
                 let target = copied.target(workspace, destination, fetcher)?;
@@ -275,17 +268,14 @@ impl<'a> Run<'a> {
                 plan::copy::plan(workspace, target, into, options, fetcher)?
             }
             Subject::InPlace { targets } => {
-                let mut tell = |used: &BTreeSet<String>| {
-                    status = destination.branch().and_then(|branch| branch.begin_status(workspace, used));
-                };
                 let request = plan::in_place::Request { targets: targets.clone(), again: None };
-                plan::in_place::plan(workspace, request, options, fetcher, &mut tell)?
+                plan::in_place::plan(workspace, request, options, fetcher)?
             }
         };
         if let Some(branch) = destination.branch() {
-            branch.refuse_changed(workspace, &plan, status)?;
+            branch.refuse_changed(workspace, &plan)?;
         }
-        self.deployed = Deployed::of(workspace, &plan, search.transpose()?)?;
+        self.deployed = Deployed::of(workspace, &plan)?;
         if let Some(deployed) = &self.deployed {
             deployed.refuse_harm(&plan)?;
         }
@@ -412,7 +402,6 @@ fn opened(request: &Request) -> Result<Workspace, Failures> {
                     })
                     .into());
             };
-            repo.begin_settings();
             Workspace::of_rev(Rc::new(repo), request.rev.as_deref())
         }
         (To::Disk, What::InPlace { .. }) => Workspace::of_working_tree(false),

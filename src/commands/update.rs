@@ -106,7 +106,7 @@ fn resolved(
         };
     }
     let request = in_place::Request { again: Some(turned.clone()), ..in_place::Request::default() };
-    let plan = in_place::plan(workspace, request, &Options::default(), fetcher, &mut |_| {})?;
+    let plan = in_place::plan(workspace, request, &Options::default(), fetcher)?;
     Ok(Resolved::Files(Box::new(plan)))
 }
 
@@ -189,7 +189,7 @@ fn finish(
             Warning::judge(&mut plan.warnings, &workspace.config, request.strict);
             edits.append(&mut plan.changes);
             plan.changes = edits;
-            if let Some(deployed) = Deployed::of(workspace, &plan, None)? {
+            if let Some(deployed) = Deployed::of(workspace, &plan)? {
                 deployed.refuse_harm(&plan)?;
             }
             let status = match withheld(&plan, request.dry_run) {

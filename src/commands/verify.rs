@@ -9,7 +9,7 @@ use std::rc::Rc;
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Failures, Result, command};
 use crate::record::LOCK_NAME;
-use crate::tree::objects::{ObjectTree, object_id};
+use crate::tree::git::{GitTree, object_id};
 use crate::verify::upstream::Ask;
 use crate::verify::{self, Verified, verify_directory};
 use crate::workspace::{from_top, repository_offline};
@@ -47,7 +47,7 @@ pub(crate) fn verify(request: &Request) -> Result<Verified, Failures> {
     if !request.paths.is_empty()
         && let Some(id) = here.commit(rev)?
     {
-        let tree = ObjectTree::of_here(here.clone(), object_id(&id.tree)?)?;
+        let tree = GitTree::of_here(here.clone(), object_id(&id.tree)?)?;
         for text in &request.paths {
             paths.push(from_top(&here, &tree, text)?);
         }

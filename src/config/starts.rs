@@ -53,13 +53,13 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::memory::MemoryTree;
+    use crate::tree::overlay::OverlayTree;
 
     /// Returns where a walk starts of a tree with a few kustomizations.
     fn starts(config: &str, paths: &[&str]) -> Result<Vec<String>> {
         let config = Config::parse(config.as_bytes(), ".kustomize-localize").unwrap();
         let places = ["apps/a", "apps/b", "apps/b/deep", "base"];
-        let mut tree = MemoryTree::default();
+        let mut tree = OverlayTree::default();
         tree.file("docs/index.md", b"", false);
         let kustomizations = places.map(|place| format!("{place}/kustomization.yaml"));
         for place in &kustomizations {

@@ -71,9 +71,7 @@ pub(super) fn open(
             .hint(command("git symbolic-ref --delete", [&full])));
     }
     // A branch that is not there yet may be the one that HEAD is on.
-    if found.is_none_or(|found| found.is_head) || !here.is_only_worktree() {
-        refuse_checked_out(here, name, worktree)?;
-    }
+    refuse_checked_out(here, name, worktree)?;
     let local = found.map(|found| found.id.clone());
     let tracked = match pushed {
         Some(pushed) => at(here, pushed.tracking())?,

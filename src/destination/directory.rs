@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use super::put::put;
 use crate::message::failure::{Failure, Result, command};
 use crate::os::failpoint;
-use crate::os::interrupt::Scratch;
+use crate::os::interrupt::{Scratch, TEMPORARY};
 use crate::plan::Changes;
 use crate::record::history;
 use crate::record::stored::{self, Difference};
 use crate::record::{LOCK_NAME, Lock};
-use crate::tree::directory::DirectoryTree;
+use crate::tree::disk::DiskTree;
 use crate::tree::path;
 use crate::workspace::{Files, Workspace};
 
@@ -26,6 +26,8 @@ pub(crate) struct NewDirectory {
     pub(super) shown: String,
     /// Whether it lies in a repository, so that what is there may be a checkout.
     converts: bool,
+    /// Where it is written first: below the git directory, where git does not see it, else beside its place.
+    staging: PathBuf,
 }
 
 impl NewDirectory {
@@ -40,12 +42,14 @@ impl NewDirectory {
             (Some(top), Some(rest)) => place(top, rest)?,
             _ => place(cwd, shown)?,
         };
-        if let (Some(repo), Some(top)) = (repo, top)
-            && place.starts_with(top)
-        {
-            history::refuse_checked_out(repo)?;
-        }
-        Ok(NewDirectory { into: tree.path(&place)?, place, shown: shown.to_owned(), converts: repo.is_some() })
+        let staging = match (repo, top) {
+            (Some(repo), Some(top)) if place.starts_with(top) => {
+                history::refuse_checked_out(repo)?;
+                repo.git_dir.clone()
+            }
+            _ => place.parent().unwrap_or(cwd).to_owned(),
+        };
+        Ok(NewDirectory { into: tree.path(&place)?, place, shown: shown.to_owned(), converts: repo.is_some(), staging })
     }
 
     /// Refuses what is there, unless it is an unedited NEW_DIR of the same target.
@@ -69,7 +73,7 @@ impl NewDirectory {
                 Failure::new(format!("`{shown}` holds another target, `{owner}`")).hint("choose another NEW_DIR")
             );
         }
-        let tree = DirectoryTree::open(&self.place, self.converts)?;
+        let tree = DiskTree::of_directory(&self.place, self.converts)?;
         let edited = stored::differences(&tree, "", &lock)?.into_iter();
         // Not every system has modes.
         let edited = edited.filter(|(_, difference)| cfg!(unix) || *difference != Difference::Mode);
@@ -90,7 +94,7 @@ impl NewDirectory {
     }
 
     fn written(&self, changes: &Changes) -> io::Result<()> {
-        let scratch = Scratch::among_files(self.place.parent().unwrap_or(Path::new("/")))?;
+        let scratch = Scratch::beside(&self.staging, TEMPORARY)?;
         let fresh = scratch.path().join("new");
         failpoint::before("make NEW_DIR beside its place");
         fs::create_dir(&fresh)?;

@@ -14,8 +14,8 @@ use crate::record::history::records::{self, Found};
 use crate::record::history::tip::TipState;
 use crate::record::history::trees::differences;
 use crate::record::{Digest, Lock, Trailers, Verified};
-use crate::tree::objects::{ObjectTree, object_id};
-use crate::tree::{self, Listing, Resolved, Tree, path};
+use crate::tree::git::{GitTree, object_id};
+use crate::tree::{self, Listing, Resolved, path};
 use crate::workspace::{Files, Workspace};
 
 impl OnBranch {
@@ -35,7 +35,7 @@ impl OnBranch {
         let Some(source) = source else { return Ok(None) };
         let old = object_id(&source.tree)?;
         // Nothing is written before it is proven.
-        let scratch = tree::objects::open(&self.repo.git_dir)?.with_object_memory();
+        let scratch = tree::git::open(&self.repo.git_dir)?.with_object_memory();
         let changed = |old, new| -> Result<BTreeSet<String>> {
             Ok(differences(&scratch, old, new, &BTreeSet::new())?.into_iter().collect())
         };
@@ -45,7 +45,7 @@ impl OnBranch {
         if source.contains(config::FILE_NAME) || source_tree.followed().iter().any(is_link) {
             return Ok(None);
         }
-        let Some(named) = directories_named(&ObjectTree::of_here(self.repo.clone(), old)?, &source)? else {
+        let Some(named) = directories_named(&GitTree::of_here(self.repo.clone(), old)?, &source)? else {
             return Ok(None);
         };
         Ok(Some(Earlier {
@@ -79,7 +79,7 @@ impl OnBranch {
 }
 
 /// Returns the directories that the kustomizations named which have changed since; none where one cannot be read.
-fn directories_named(tree: &ObjectTree, changed: &BTreeSet<String>) -> Result<Option<BTreeSet<String>>> {
+fn directories_named(tree: &GitTree, changed: &BTreeSet<String>) -> Result<Option<BTreeSet<String>>> {
     let mut named = BTreeSet::new();
     if changed.is_empty() {
         return Ok(Some(named));

@@ -6,7 +6,7 @@ use crate::message::failure::{Failure, Location, Result, short};
 use crate::message::finding::Rule;
 use crate::record::history::records::{self, Found};
 use crate::record::{LOCK_NAME, Lock};
-use crate::tree::objects::object_id;
+use crate::tree::git::object_id;
 
 impl OnBranch {
     /// Warns when the source got its localized files from a localized branch: its URLs were probably removed by accident.

@@ -7,7 +7,7 @@ use crate::message::failure::{Failure, Result};
 use crate::os::failpoint;
 use crate::plan::Plan;
 use crate::record::history::trees::lookup;
-use crate::tree::objects::object_id;
+use crate::tree::git::object_id;
 use crate::tree::path;
 
 /// The trees that were written.

@@ -13,22 +13,22 @@ use super::{Held, message};
 use crate::build::BuildCheck;
 use crate::config::{Config, FILE_NAME};
 use crate::fetch::{History, Move, Published, Tip};
-use crate::git::{CommitId, LocalRepo, Status};
+use crate::git::{CommitId, LocalRepo};
 use crate::message::failure::{Failure, Result, listed, short, stage};
 use crate::plan::Plan;
 use crate::record::history;
 use crate::record::history::tip::{self, TipState};
 use crate::record::history::trees::differences;
 use crate::record::{Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, render_message, stored};
-use crate::tree::objects::{ObjectTree, object_id};
-use crate::tree::{self, Listing, Tree, path};
+use crate::tree::git::{GitTree, object_id};
+use crate::tree::{self, Listing, path};
 use crate::workspace::{Files, Workspace};
 
 /// The files that decide how the source is localized.
 const DECISIVE: [&str; 2] = [LOCK_NAME, FILE_NAME];
 
 /// Returns what is in use of a source of which `used` files are walked.
-fn in_use(tree: &ObjectTree, used: &BTreeSet<String>) -> BTreeSet<String> {
+fn in_use(tree: &GitTree, used: &BTreeSet<String>) -> BTreeSet<String> {
     let mut all = tree.followed();
     all.extend(used.iter().cloned());
     all.extend(DECISIVE.map(str::to_owned));
@@ -36,7 +36,7 @@ fn in_use(tree: &ObjectTree, used: &BTreeSet<String>) -> BTreeSet<String> {
 }
 
 /// Returns the source and the top of what people see on disk, where both should be the same.
-fn seen(workspace: &Workspace) -> Option<(&ObjectTree, &Path)> {
+fn seen(workspace: &Workspace) -> Option<(&GitTree, &Path)> {
     match &workspace.files {
         Files::Commit { is_head: true, tree, repo, .. } => Some((tree, repo.top.as_deref()?)),
         _ => None,
@@ -63,7 +63,7 @@ fn refuse_undecided(workspace: &Workspace) -> Result<()> {
         return Ok(());
     };
     // A sparse checkout may leave it out, and line ends may differ. What git does not track, it passes over.
-    let changed = repo.changed_paths(&differ, None)?;
+    let changed = repo.changed_paths(&differ)?;
     let is_new = |name: &String| matches!(tree.entry(name), Ok(None)) && top.join(name).is_file();
     differ.retain(|name| changed.contains(name) || is_new(name));
     if differ.is_empty() {
@@ -173,7 +173,7 @@ impl OnBranch {
             published.refuse_unseen()?;
         }
         let mut opened = OnBranch {
-            repository: tree::objects::open(&repo.git_dir)?,
+            repository: tree::git::open(&repo.git_dir)?,
             repo: repo.clone(),
             source: id.clone(),
             source_tree: object_id(&id.tree)?,
@@ -264,10 +264,10 @@ impl OnBranch {
             None
         } else {
             let whole = self.tip.as_ref().map_or(self.source_tree, |tip| tip.tree);
-            let whole = ObjectTree::of_here(self.repo.clone(), whole)?;
+            let whole = GitTree::of_here(self.repo.clone(), whole)?;
             Some(Tip {
                 has_licenses: Config::of(&whole, "").is_ok_and(|config| !config.no_licenses),
-                tree: Rc::new(ObjectTree::of_here(self.repo.clone(), tree)?),
+                tree: Rc::new(GitTree::of_here(self.repo.clone(), tree)?),
                 directory: String::new(),
                 lock: lock.clone(),
             })
@@ -301,19 +301,13 @@ impl OnBranch {
         Ok(())
     }
 
-    /// Begins to look whether files in use look different on disk or in the index.
-    pub(crate) fn begin_status(&self, workspace: &Workspace, used: &BTreeSet<String>) -> Option<Status> {
-        let (tree, _) = seen(workspace)?;
-        Some(self.repo.begin_status(in_use(tree, used)))
-    }
-
     /// Refuses to take from the source commit what looks different on disk or in the index.
-    pub(crate) fn refuse_changed(&self, workspace: &Workspace, plan: &Plan, begun: Option<Status>) -> Result<()> {
+    pub(crate) fn refuse_changed(&self, workspace: &Workspace, plan: &Plan) -> Result<()> {
         let Some((tree, _)) = seen(workspace) else {
             return Ok(());
         };
         let used = in_use(tree, &plan.used);
-        let changed = self.repo.changed_paths(&used, begun)?;
+        let changed = self.repo.changed_paths(&used)?;
         if changed.is_empty() {
             Ok(())
         } else {
@@ -449,7 +443,7 @@ impl OnBranch {
         };
         let mut found = BTreeSet::new();
         for tree in [before, after] {
-            let tree = ObjectTree::of_here(self.repo.clone(), tree)?;
+            let tree = GitTree::of_here(self.repo.clone(), tree)?;
             found.extend(tree.kustomizations()?.into_iter().filter(is_changed));
         }
         Ok(found.into_iter().collect())

@@ -8,10 +8,10 @@ use std::path::Path;
 use super::put::put;
 use crate::message::failure::{Failure, Result, shown};
 use crate::os::failpoint;
-use crate::os::interrupt::{self, Scratch};
+use crate::os::interrupt::{self, Scratch, TEMPORARY};
 use crate::plan::{Changes, File};
 use crate::record::{LOCK_NAME, stored};
-use crate::tree::working::WorkingTree;
+use crate::tree::disk::DiskTree;
 use crate::tree::{Tree, path};
 use crate::workspace::{Files, Workspace, changed_meanwhile};
 
@@ -23,7 +23,7 @@ pub(crate) fn write(workspace: &Workspace, changes: &Changes) -> Result<()> {
     let _alone = repo.alone()?;
     refuse_other_lock(workspace, top, changes)?;
     refuse_edited(tree, changes)?;
-    apply(top, changes)
+    apply(&repo.git_dir, top, changes)
 }
 
 /// Refuses to write over a lock that another run has written meanwhile, unless it is the very same.
@@ -35,7 +35,7 @@ fn refuse_other_lock(workspace: &Workspace, top: &Path, changes: &Changes) -> Re
 }
 
 /// Refuses to overwrite a file that was edited since it was read, unless it already holds the new contents.
-fn refuse_edited(tree: &WorkingTree, changes: &Changes) -> Result<()> {
+fn refuse_edited(tree: &DiskTree, changes: &Changes) -> Result<()> {
     let is_done =
         |place: &str, to: &Option<File>| tree.read(place).ok().as_deref() == to.as_ref().map(|file| &*file.bytes);
     match changes.iter().find(|(place, to)| !tree.is_as_read(place) && !is_done(place, to)) {
@@ -46,12 +46,12 @@ fn refuse_edited(tree: &WorkingTree, changes: &Changes) -> Result<()> {
     }
 }
 
-/// Makes the changes: everything is written beside the tree before the first file of it changes. Localized files come
+/// Makes the changes: everything is written below the git directory before the first file of it changes. Localized files come
 /// first, and the lock that lists them before the files that name them, so that a run that is ended in between leaves
 /// what the next one recognizes. Directories that a removal leaves empty are removed too.
-fn apply(top: &Path, changes: &Changes) -> Result<()> {
+fn apply(git_dir: &Path, top: &Path, changes: &Changes) -> Result<()> {
     if changes.is_empty() {
-        interrupt::sweep_files(top);
+        interrupt::sweep(git_dir, TEMPORARY);
         return Ok(());
     }
     for place in changes.keys() {
@@ -61,7 +61,7 @@ fn apply(top: &Path, changes: &Changes) -> Result<()> {
         Failure::new(format!("could not write `{place}`: {error}"))
             .hint("check that the working tree can be written and has room, then run the same command again")
     };
-    let scratch = Scratch::among_files(top).map_err(|error| said(&top.display().to_string(), &error))?;
+    let scratch = Scratch::beside(git_dir, TEMPORARY).map_err(|error| said(&git_dir.display().to_string(), &error))?;
     let rank = |place: &str, to: &Option<File>| match to {
         Some(_) if place == LOCK_NAME => 2,
         Some(_) if stored::home(place).is_none() => 3,
@@ -106,7 +106,11 @@ fn step(top: &Path, place: &str, staged: Option<&Path>) -> io::Result<()> {
         fs::create_dir_all(directory)?;
     }
     failpoint::before("put a file into the working tree");
-    fs::rename(staged, to)
+    match fs::rename(staged, &to) {
+        // The git directory lies elsewhere.
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => fs::copy(staged, &to).map(drop),
+        done => done,
+    }
 }
 
 /// Refuses to write through a link, or below something that is not a directory.
@@ -132,6 +136,10 @@ fn refuse_links(top: &Path, place: &str) -> Result<()> {
 mod tests {
     use super::*;
 
+    fn git_dir() -> tempfile::TempDir {
+        tempfile::tempdir().unwrap()
+    }
+
     fn change(path: &str) -> Changes {
         Changes::from([(path.to_owned(), Some(File::plain(&b"x"[..])))])
     }
@@ -150,10 +158,10 @@ mod tests {
         let elsewhere = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), top.path().join("link")).unwrap();
         for path in ["link/x", "a/old/x", "a/b"] {
-            let failure = apply(top.path(), &change(path)).unwrap_err();
+            let failure = apply(git_dir().path(), top.path(), &change(path)).unwrap_err();
             assert!(failure.message.contains("cannot be written"), "{failure}");
         }
-        apply(top.path(), &change("link")).unwrap();
+        apply(git_dir().path(), top.path(), &change("link")).unwrap();
         assert_eq!(fs::read_to_string(top.path().join("link")).unwrap(), "x");
         assert_eq!(elsewhere.path().read_dir().unwrap().count(), 0);
     }
@@ -165,11 +173,11 @@ mod tests {
         let top = top();
         let place = top.path().join("a/old");
         fs::set_permissions(&place, fs::Permissions::from_mode(0o640)).unwrap();
-        apply(top.path(), &change("a/old")).unwrap();
+        apply(git_dir().path(), top.path(), &change("a/old")).unwrap();
         let mode = |place: &Path| place.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&place), 0o640);
         let executable = File { executable: true, ..File::plain(&b"y"[..]) };
-        apply(top.path(), &Changes::from([("a/old".to_owned(), Some(executable))])).unwrap();
+        apply(git_dir().path(), top.path(), &Changes::from([("a/old".to_owned(), Some(executable))])).unwrap();
         assert_eq!(mode(&place), 0o750);
     }
 }

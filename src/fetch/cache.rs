@@ -14,7 +14,7 @@ use crate::message::failure::{Failure, Result};
 use crate::os::failpoint;
 use crate::os::interrupt::{self, Scratch};
 use crate::record::sha256_hex;
-use crate::tree::objects;
+use crate::tree::git::{object_id, open_fetched, proven};
 
 /// How the names of unfinished things begin.
 const FETCHING: &str = "fetching-";
@@ -254,12 +254,12 @@ fn is_commit(name: &std::ffi::OsStr) -> bool {
 
 /// Returns whether `directory` holds `commit` with everything that was fetched with it, as it was written.
 fn is_whole(directory: &Path, commit: &str) -> bool {
-    let Ok(id) = objects::object_id(commit) else {
+    let Ok(id) = object_id(commit) else {
         return false;
     };
     let readable = || {
-        let repository = objects::open_fetched(directory, MAX_FILE_SIZE).ok()?;
-        objects::proven(&repository, "commit", id).ok()?;
+        let repository = open_fetched(directory, MAX_FILE_SIZE).ok()?;
+        proven(&repository, "commit", id).ok()?;
         Some(())
     };
     let packs = || {

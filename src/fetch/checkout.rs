@@ -14,13 +14,13 @@ use crate::graph::NamedBy;
 use crate::message::failure::{Failure, Result};
 use crate::os::process::Terminal;
 use crate::tree::checkout::{Conversion, FILE_NAME as ATTRIBUTES, Filters};
-use crate::tree::objects::{self, ObjectTree};
+use crate::tree::git::{GitTree, object_id, open_fetched, proven};
 use crate::tree::{Entry, Listing, Tree, path};
 
 /// One commit of a fetched repository. A file that did not come with it is fetched when it is read, and with it what
 /// is likely to be read next.
 pub(super) struct CheckoutTree {
-    objects: ObjectTree,
+    objects: GitTree,
     remotes: Rc<GitRemotes>,
     fetched: Fetched,
     /// How the user names it: `URL?ref=REF`, without secrets.
@@ -58,14 +58,14 @@ impl CheckoutTree {
     ) -> Result<Self> {
         let budget = remotes.budget().clone();
         let commit = &fetched.commit;
-        let repository = objects::open_fetched(&fetched.directory, budget.memory())?;
-        let bytes = objects::proven(&repository, "commit", objects::object_id(commit)?)?;
+        let repository = open_fetched(&fetched.directory, budget.memory())?;
+        let bytes = proven(&repository, "commit", object_id(commit)?)?;
         let root = gix::objs::CommitRefIter::from_bytes(&bytes, repository.object_hash())
             .tree_id()
             .map_err(|error| Failure::new(format!("commit {commit} has no tree: {error}")))?;
         let hash = repository.object_hash();
         Ok(CheckoutTree {
-            objects: ObjectTree::new(repository, root),
+            objects: GitTree::new(repository, root),
             remotes: remotes.clone(),
             fetched,
             label,

@@ -28,7 +28,7 @@ use crate::message::redact::{self, SafeUrl};
 use crate::os::interrupt::Scratch;
 use crate::os::process::{self, Limits, Output, Terminal};
 use crate::record::is_object_id;
-use crate::tree::objects;
+use crate::tree::git::{object_id, open_fetched};
 
 /// How many redirects of a repository are followed, one after the other.
 const MAX_REDIRECTS: usize = 5;
@@ -506,9 +506,9 @@ fn fetched_commit(directory: &Path, number: usize, reference: &str, budget: &Bud
     let read = |name: &str| std::fs::read_to_string(directory.join(name)).map_err(|error| failed(error.to_string()));
     let id = read(&format!("refs/kl/{number}"))?;
     let id = id.trim_end();
-    let repository = objects::open_fetched(directory, budget.memory())?;
+    let repository = open_fetched(directory, budget.memory())?;
     let commit = repository
-        .find_object(objects::object_id(id)?)
+        .find_object(object_id(id)?)
         .map_err(|error| failed(error.to_string()))?
         .peel_to_kind(gix::object::Kind::Commit)
         .map_err(|_| failed(format!("{id} is not a commit")))?;

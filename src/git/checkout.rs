@@ -1,6 +1,5 @@
-//! What git makes of a file when it checks it out, with given attributes and no configuration.
+//! What git makes of a path, as the `.gitattributes` or the `.gitignore` files of some tree say, and no configuration.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
@@ -9,44 +8,50 @@ use crate::message::failure::{Failure, Result, shown};
 use crate::os::interrupt::{Scratch, TEMPORARY_HINT, unusable};
 use crate::os::process::{self, Conversation, Limits, Terminal};
 
-/// A `.gitattributes` of a tree.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Attributes {
-    /// Its path from the top.
-    pub path: String,
-    /// Its bytes; of a link its target, which is what git reads in an index.
-    pub bytes: Vec<u8>,
-}
-
-/// A repository of our own, with the attributes of some tree in its working tree and nothing else: git asks no other
-/// place for them, neither the working tree nor the `info/attributes` of this repository.
+/// A repository of our own, with those files in its working tree and nothing else: git asks no other place for them,
+/// neither the working tree of this repository nor its `info` directory.
 #[derive(Debug)]
 pub(crate) struct Checkout {
     scratch: Scratch,
     objects: gix::Repository,
-    /// The git that converts, and the one that reads attributes, once they were needed.
+    /// The git that converts, the one that reads attributes, and the one that knows what is ignored, once needed.
     converts: Option<Conversation>,
-    tells: BTreeMap<&'static str, Option<Conversation>>,
+    tells: Option<Conversation>,
+    ignores: Option<Conversation>,
+}
+
+/// How a file is checked out.
+#[derive(Debug)]
+pub(crate) struct Attributes {
+    /// The filter that it goes through.
+    pub filter: Option<String>,
+    /// Whether git writes ids into it.
+    pub has_ident: bool,
 }
 
 impl Checkout {
-    /// Prepares to check out files that have these attributes.
-    pub(crate) fn new(attributes: &[Attributes], hash: gix::hash::Kind) -> Result<Self> {
-        let made = |error: &dyn std::fmt::Display| {
-            Failure::new(format!("could not make a temporary repository to convert files in: {error}"))
-        };
+    /// Makes one with these files by their paths; of a link its target counts, which is what git reads in an index.
+    pub(crate) fn new(files: &[(String, Vec<u8>)], hash: gix::hash::Kind) -> Result<Self> {
         let scratch = Scratch::new().map_err(|error| unusable(&error))?;
-        run(isolated().args(["init", "-q", "--template="]).arg(format!("--object-format={hash}")).arg(scratch.path()))?;
+        let mut git = isolated();
+        git.args(["init", "-q", "--template="]).arg(format!("--object-format={hash}")).arg(scratch.path());
+        let made = process::run(&mut git, None, Limits::default(), Terminal::Detached).map_err(not_run)?;
+        let failed = |why: &dyn std::fmt::Display| {
+            Failure::new(format!("could not make a temporary repository: {why}")).hint(TEMPORARY_HINT)
+        };
+        if !made.status.success() {
+            return Err(failed(&said(&made)));
+        }
         let options = gix::open::Options::isolated().with(gix::sec::Trust::Full);
-        let objects = gix::open_opts(scratch.path(), options).map_err(|error| made(&error))?;
-        for one in attributes {
-            let place = scratch.path().join(safe(&one.path)?);
+        let objects = gix::open_opts(scratch.path(), options).map_err(|error| failed(&error))?;
+        for (path, bytes) in files {
+            let place = scratch.path().join(safe(path)?);
             let parent = place.parent().unwrap_or(scratch.path());
             std::fs::create_dir_all(parent)
-                .and_then(|()| std::fs::write(&place, &one.bytes))
+                .and_then(|()| std::fs::write(&place, bytes))
                 .map_err(|error| unusable(&error))?;
         }
-        Ok(Checkout { scratch, objects, converts: None, tells: BTreeMap::new() })
+        Ok(Checkout { scratch, objects, converts: None, tells: None, ignores: None })
     }
 
     /// Returns what a checkout makes of the bytes of the file at `path`. A filter is not run.
@@ -60,35 +65,42 @@ impl Checkout {
         // git prints the stored length of the file. No file in a repository has the name that this one ends at.
         let end = self.scratch.path().file_name().unwrap_or_default();
         let end = end.to_string_lossy();
-        let question = format!("{id} {path}\n{end}");
         let git = open(&mut self.converts, self.scratch.path(), &["cat-file", "--batch", "--filters"])?;
-        let answer = git.ask(&question).map_err(|_| failed())?;
-        if answer.contains(" blob ") {
-            git.read_to_line(&format!("{end} missing")).map_err(|_| failed())
-        } else {
-            Err(failed())
+        let answer = git.ask(&format!("{id} {path}\n{end}")).map_err(|_| failed())?;
+        if !answer.contains(" blob ") {
+            return Err(failed());
         }
+        git.read_to_line(&format!("{end} missing")).map_err(|_| failed())
     }
 
-    /// Returns the filter that the file at `path` goes through when it is checked out.
-    pub(crate) fn filter(&mut self, path: &str) -> Result<Option<String>> {
-        let state = self.attribute("filter", path)?;
+    /// Returns how the file at `path` is checked out.
+    pub(crate) fn attributes(&mut self, path: &str) -> Result<Attributes> {
+        let git = open(&mut self.tells, self.scratch.path(), &["check-attr", "--stdin", "filter", "ident"])?;
+        let state = |answer: std::io::Result<String>, name: &str| {
+            let answer = answer.map_err(|_| cannot_tell(path))?;
+            let state = answer.rsplit_once(&format!(": {name}: ")).ok_or_else(|| cannot_tell(path))?;
+            Ok(state.1.to_owned())
+        };
+        let filter = state(git.ask(&quoted(path)), "filter")?;
+        let ident = state(git.line(), "ident")?;
         // A filter that is only set or taken away is none.
-        let is_none = matches!(&*state, "unspecified" | "unset" | "set");
-        Ok((!is_none).then_some(state))
+        let is_none = matches!(&*filter, "unspecified" | "unset" | "set");
+        Ok(Attributes { filter: (!is_none).then_some(filter), has_ident: ident == "set" })
     }
 
-    /// Returns whether git writes ids into the file at `path` when it is checked out.
-    pub(crate) fn has_ident(&mut self, path: &str) -> Result<bool> {
-        Ok(self.attribute("ident", path)? == "set")
-    }
-
-    fn attribute(&mut self, name: &'static str, path: &str) -> Result<String> {
-        let failed = || cannot_tell(path);
-        let git = open(self.tells.entry(name).or_default(), self.scratch.path(), &["check-attr", "--stdin", name])?;
-        let answer = git.ask(&quoted(path)).map_err(|_| failed())?;
-        let state = answer.rsplit_once(&format!(": {name}: "));
-        Ok(state.ok_or_else(failed)?.1.to_owned())
+    /// Returns the rule by which git leaves a path alone: where it stands, as `.gitignore:3`, and its pattern.
+    pub(crate) fn ignored(&mut self, path: &str) -> Option<(String, String)> {
+        let args = ["check-ignore", "--no-index", "--stdin", "-v", "-n"];
+        let git = open(&mut self.ignores, self.scratch.path(), &args).ok()?;
+        let Ok(answer) = git.ask(&quoted(path)) else {
+            // It ends at what is no path.
+            self.ignores = None;
+            return None;
+        };
+        let (rule, _) = answer.rsplit_once('\t')?;
+        let (file, rest) = rule.split_once(':')?;
+        let (line, pattern) = rest.split_once(':')?;
+        (!file.is_empty() && !pattern.starts_with('!')).then(|| (format!("{file}:{line}"), pattern.to_owned()))
     }
 }
 
@@ -141,15 +153,9 @@ fn isolated() -> Command {
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .env("GIT_ATTR_NOSYSTEM", "1")
-        .args(["-c", "core.attributesFile=/dev/null"])
+        .args(["-c", "core.attributesFile=/dev/null", "-c", "core.excludesFile=/dev/null"])
         .args(["-c", "core.quotePath=false", "-c", "core.ignoreCase=false"])
         .args(["-c", "core.autocrlf=false", "-c", "core.eol=lf"]);
-    command
-}
-
-fn inside(directory: &Path) -> Command {
-    let mut command = isolated();
-    command.current_dir(directory).env("GIT_DIR", directory.join(".git")).env("GIT_WORK_TREE", directory);
     command
 }
 
@@ -157,18 +163,9 @@ fn open<'a>(git: &'a mut Option<Conversation>, directory: &Path, args: &[&str]) 
     match git {
         Some(git) => Ok(git),
         none => {
-            let started = Conversation::start(inside(directory).args(args)).map_err(not_run)?;
-            Ok(none.insert(started))
+            let mut command = isolated();
+            command.current_dir(directory).env("GIT_DIR", directory.join(".git")).env("GIT_WORK_TREE", directory);
+            Ok(none.insert(Conversation::start(command.args(args)).map_err(not_run)?))
         }
-    }
-}
-
-fn run(command: &mut Command) -> Result<()> {
-    let output = process::run(command, None, Limits::default(), Terminal::Detached).map_err(not_run)?;
-    if output.status.success() {
-        Ok(())
-    } else {
-        Err(Failure::new(format!("git could not make a temporary repository to convert files in: {}", said(&output)))
-            .hint(TEMPORARY_HINT))
     }
 }

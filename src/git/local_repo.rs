@@ -6,12 +6,12 @@ mod objects;
 mod remotes;
 mod worktrees;
 
-pub(crate) use files::{Side, Staged, Status};
+pub(crate) use files::{Side, Staged, Within};
 pub(crate) use hooks::Hooks;
 pub(crate) use worktrees::{Amid, Listed};
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
@@ -19,7 +19,6 @@ use std::process::Command;
 use super::{command, is_object_id, not_run, said};
 use crate::message::failure::{self, Failure, Result};
 use crate::os::failpoint;
-use crate::os::parallel::Ahead;
 use crate::os::process::{self, Conversation, Limits, Output, Terminal};
 
 /// A commit of this repository: full hex ids.
@@ -28,13 +27,6 @@ pub struct CommitId {
     /// The commit.
     pub commit: String,
     pub tree: String,
-}
-
-/// What never changes about a commit.
-#[derive(Debug)]
-struct Known {
-    tree: String,
-    parents: Vec<String>,
 }
 
 /// Returns whether git accepts `branch` as the name of a branch.
@@ -59,12 +51,8 @@ pub struct LocalRepo {
     may_fetch: bool,
     /// The whole configuration: it takes git longer to start than to list it.
     settings: OnceCell<Vec<Setting>>,
-    /// The git that lists it, if that has begun.
-    listing: RefCell<Option<Ahead<Result<Output>>>>,
     /// The git that reads objects, once it was needed.
     batch: RefCell<Option<Conversation>>,
-    /// The commits that were looked up, by their ids: they never change.
-    commits: RefCell<HashMap<String, Known>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,9 +63,6 @@ pub struct Ref {
     pub other_name: Option<String>,
     pub is_head: bool,
 }
-
-/// What lists the configuration.
-const SETTINGS: [&str; 4] = ["config", "--list", "--show-scope", "-z"];
 
 /// A line of the configuration.
 #[derive(Debug)]
@@ -140,17 +125,12 @@ impl LocalRepo {
             index,
             may_fetch,
             settings: OnceCell::new(),
-            listing: RefCell::default(),
             batch: RefCell::default(),
-            commits: RefCell::default(),
         }))
     }
 
     /// Returns the commit that `rev` names, or `None` if it names none.
     pub fn commit(&self, rev: &str) -> Result<Option<CommitId>> {
-        if let Some(known) = self.commits.borrow().get(rev) {
-            return Ok(Some(CommitId { commit: rev.to_owned(), tree: known.tree.clone() }));
-        }
         Ok(self.named(rev)?.map(|(id, _)| id))
     }
 
@@ -163,9 +143,8 @@ impl LocalRepo {
         }
         let commit = format!("{rev}^{{commit}}");
         let tree = format!("{rev}^{{commit}}^{{tree}}");
-        let parents = format!("{rev}^{{commit}}^@");
         // Nothing here can be taken for another option.
-        let args = [&commit, &tree, &parents, "--symbolic-full-name", rev];
+        let args = [&commit, &tree, "--symbolic-full-name", rev];
         let output = self.run(&[&["rev-parse"][..], &args].concat(), None)?;
         if !output.status.success() {
             return Ok(None);
@@ -176,27 +155,19 @@ impl LocalRepo {
         let mut ids: Vec<String> = stdout.lines().map(str::to_owned).collect();
         // `HEAD` where that is detached.
         let name = ids.pop_if(|last| !is_object_id(last));
-        let [commit, tree, parents @ ..] = ids.as_slice() else {
+        let [commit, tree] = ids.as_slice() else {
             return Ok(None);
         };
         if !ids.iter().all(|id| is_object_id(id)) {
             return Ok(None);
         }
-        self.note(commit, tree, parents);
         let id = CommitId { commit: commit.clone(), tree: tree.clone() };
         Ok(Some((id, name.filter(|name| name.starts_with("refs/")))))
     }
 
-    fn note(&self, commit: &str, tree: &str, parents: &[String]) {
-        let known = Known { tree: tree.to_owned(), parents: parents.to_vec() };
-        self.commits.borrow_mut().insert(commit.to_owned(), known);
-    }
-
-    /// Returns the full name of the ref that `rev` stands for, as [`named`](Self::named) does, also where there is no
-    /// commit yet.
-    pub fn ref_of(&self, rev: &str) -> Result<Option<String>> {
-        let output =
-            self.run(&["rev-parse", "--verify", "--quiet", "--symbolic-full-name", "--end-of-options", rev], None)?;
+    /// Returns the full name of the branch that HEAD is on, also where there is no commit yet; none where it is detached.
+    pub fn head(&self) -> Result<Option<String>> {
+        let output = self.run(&["symbolic-ref", "--quiet", "HEAD"], None)?;
         let name = text(&output)?.trim_end().to_owned();
         Ok(Some(name).filter(|name| output.status.success() && name.starts_with("refs/")))
     }
@@ -205,46 +176,24 @@ impl LocalRepo {
     /// object is missing.
     pub fn refs(&self, patterns: &[&str]) -> Result<BTreeMap<String, Ref>> {
         // HEAD is a star or a space.
-        const FIELDS: &str = "--format=%(HEAD)%(refname) %(objectname) %(symref) ";
-        let list = |format: &str| self.run(&[&["for-each-ref", format], patterns].concat(), None);
-        // Also what is soon asked about their commits. That fails for all of them where one is missing.
-        let mut listed = list(&format!("{FIELDS}%(tree) %(parent)"))?;
-        if !listed.status.success() {
-            listed = list(FIELDS)?;
-        }
-        let list = ok(listed)?;
+        let list = self
+            .run(&[&["for-each-ref", "--format=%(HEAD)%(refname) %(objectname) %(symref)"], patterns].concat(), None)?;
         let mut refs = BTreeMap::new();
-        for line in list.lines() {
-            let is_head = line.starts_with('*');
+        for line in ok(list)?.lines() {
             // No name of a ref holds a space.
             let fields: Vec<&str> = line.get(1..).unwrap_or_default().split(' ').collect();
-            let [name, id, other_name, tree, parents @ ..] = fields.as_slice() else {
-                continue;
-            };
-            if is_object_id(tree) {
-                let parents = parents.iter().filter(|parent| !parent.is_empty());
-                let parents: Vec<String> = parents.map(|parent| (*parent).to_owned()).collect();
-                self.note(id, tree, &parents);
+            if let [name, id, other_name] = fields.as_slice() {
+                let other_name = Some((*other_name).to_owned()).filter(|name| !name.is_empty());
+                let found = Ref { id: (*id).to_owned(), other_name, is_head: line.starts_with('*') };
+                refs.insert((*name).to_owned(), found);
             }
-            let other_name = Some((*other_name).to_owned()).filter(|name| !name.is_empty());
-            let id = (*id).to_owned();
-            let found = Ref { id, other_name, is_head };
-            refs.insert((*name).to_owned(), found);
         }
         Ok(refs)
     }
 
     pub fn is_ancestor(&self, old: &str, new: &str) -> Result<bool> {
-        let is_parent = |parent: &str, of: &str| {
-            let commits = self.commits.borrow();
-            let known = commits.get(of);
-            known.is_some_and(|known| known.parents.iter().any(|one| one == parent))
-        };
-        if old == new || is_parent(old, new) {
+        if old == new {
             return Ok(true);
-        }
-        if is_parent(new, old) {
-            return Ok(false);
         }
         let output = self.run(&["merge-base", "--is-ancestor", old, new], None)?;
         match output.status.code() {
@@ -277,26 +226,11 @@ impl LocalRepo {
         Ok(Some(id).filter(|id| !id.is_empty()))
     }
 
-    /// Begins to read the configuration, where it is going to be needed and is not known.
-    pub fn begin_settings(&self) {
-        if self.settings.get().is_some() || self.listing.borrow().is_some() {
-            return;
-        }
-        let command = self.command();
-        let listing = Ahead::begin(move |_| run(command, &SETTINGS, None));
-        *self.listing.borrow_mut() = Some(listing);
-    }
-
     fn settings(&self) -> Result<&[Setting]> {
         if let Some(settings) = self.settings.get() {
             return Ok(settings);
         }
-        let begun = self.listing.borrow_mut().take();
-        let listed = match begun.and_then(Ahead::result) {
-            Some(listed) => listed?,
-            None => self.run(&SETTINGS, None)?,
-        };
-        let stdout = ok(listed)?;
+        let stdout = ok(self.run(&["config", "--list", "--show-scope", "-z"], None)?)?;
         let mut fields = stdout.split('\0');
         let mut settings = Vec::new();
         while let (Some(scope), Some(entry)) = (fields.next(), fields.next()) {
@@ -328,7 +262,7 @@ impl LocalRepo {
     /// Returns the short names of the branches that stand for the repository as a whole: the one that is checked out,
     /// and those that the remotes call their HEAD.
     pub fn main_branches(&self) -> Result<Vec<String>> {
-        let mut names: Vec<String> = self.ref_of("HEAD")?.into_iter().collect();
+        let mut names: Vec<String> = self.head()?.into_iter().collect();
         let patterns = self.at_remotes("HEAD")?;
         let heads = self.refs(&Vec::from_iter(patterns.iter().map(String::as_str)))?;
         names.extend(heads.into_values().filter_map(|head| head.other_name));
@@ -360,15 +294,10 @@ impl LocalRepo {
 
     /// Returns whether a configuration key (in lower case) is set to something that git takes for true.
     pub fn config_bool(&self, key: &str) -> Result<bool> {
-        if !self.settings()?.iter().any(|one| one.key == key) {
+        if self.config(key)?.is_none() {
             return Ok(false);
         }
-        let output = self.run(&["config", "--type=bool", "--get", key], None)?;
-        match output.status.code() {
-            Some(0) => Ok(output.stdout.starts_with(b"true")),
-            Some(1) => Ok(false),
-            _ => Err(Failure::new(said(&output))),
-        }
+        Ok(ok(self.run(&["config", "--type=bool", "--get", key], None)?)?.starts_with("true"))
     }
 
     /// Returns this repository's own settings that matter to a connection (`url.*`, `http.*`,

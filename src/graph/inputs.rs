@@ -1,6 +1,5 @@
 //! What the build of a root reads.
 
-use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
@@ -8,6 +7,7 @@ use super::{ChartRef, Contents, Explored, Graph, Options, Origin, Place, RemoteR
 use crate::kustomization::{FILE_NAMES, FunctionRuntime, NoteKind};
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
+use crate::tree::recorded::RecordedTree;
 use crate::tree::{self, Entry, Listing, Resolved, Tree, path};
 
 /// Something that a build reads.
@@ -175,7 +175,7 @@ pub(crate) fn of_no_root(tree: &dyn Tree, directory: &str, whole: &[String]) -> 
 
 /// Asks a tree, and remembers what was asked.
 struct Reader<'a> {
-    tree: Recorded<'a>,
+    tree: RecordedTree<'a>,
     inputs: Vec<Input>,
     /// What is read as a whole already.
     whole: BTreeSet<String>,
@@ -183,7 +183,7 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(tree: &'a dyn Tree) -> Self {
-        Reader { tree: Recorded { tree, asked: RefCell::default() }, inputs: Vec::new(), whole: BTreeSet::new() }
+        Reader { tree: RecordedTree::new(tree), inputs: Vec::new(), whole: BTreeSet::new() }
     }
 
     fn resolve(&self, place: &str) -> Result<Resolved> {
@@ -213,7 +213,7 @@ impl<'a> Reader<'a> {
             if !self.whole.insert(directory.clone()) {
                 continue;
             }
-            for place in tree::files_below(self.tree.tree, &directory)? {
+            for place in self.tree.tree.below(&directory)? {
                 if self.tree.tree.entry(&place)? == Some(Entry::Link)
                     && let Resolved::Directory { path } = self.resolve(&place)?
                 {
@@ -227,49 +227,7 @@ impl<'a> Reader<'a> {
 
     fn finish(self) -> Vec<Input> {
         let mut inputs = self.inputs;
-        inputs.extend(self.tree.asked.into_inner().into_iter().map(Input::At));
+        inputs.extend(self.tree.asked().into_iter().map(Input::At));
         inputs
-    }
-}
-
-/// A tree that remembers the paths that it was asked for.
-struct Recorded<'a> {
-    tree: &'a dyn Tree,
-    asked: RefCell<BTreeSet<String>>,
-}
-
-impl Recorded<'_> {
-    fn ask(&self, path: &str) {
-        self.asked.borrow_mut().insert(path.to_owned());
-    }
-}
-
-impl Tree for Recorded<'_> {
-    fn entry(&self, path: &str) -> Result<Option<Entry>> {
-        self.ask(path);
-        self.tree.entry(path)
-    }
-
-    fn is_directory(&self, path: &str) -> Result<bool> {
-        self.ask(path);
-        self.tree.is_directory(path)
-    }
-
-    fn names(&self, directory: &str) -> Result<Vec<String>> {
-        self.ask(directory);
-        self.tree.names(directory)
-    }
-
-    fn read(&self, path: &str) -> Result<Vec<u8>> {
-        self.ask(path);
-        self.tree.read(path)
-    }
-
-    fn absolute(&self, path: &str) -> Option<String> {
-        self.tree.absolute(path)
-    }
-
-    fn label(&self, path: &str) -> String {
-        self.tree.label(path)
     }
 }

@@ -258,11 +258,11 @@ pub(super) fn refuse_unsafe(wanted: &RemoteRef) -> WalkResult<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::memory::MemoryTree;
+    use crate::tree::overlay::OverlayTree;
 
     #[test]
     fn a_directory_that_is_missing_is_not_all_that_is_said() {
-        let mut tree = MemoryTree::default();
+        let mut tree = OverlayTree::default();
         for path in ["base/backend/x", "base/db/x", "README.md"] {
             tree.file(path, b"", false);
         }

@@ -5,10 +5,10 @@ use std::rc::Rc;
 use super::{Found, RemoteFile, RemoteRef, Remotes, Repository, Source, Wants};
 use crate::message::failure::{Failure, Result};
 use crate::reference::RepoRef;
-use crate::tree::memory::MemoryTree;
+use crate::tree::overlay::OverlayTree;
 
-pub(crate) fn tree(files: &[(&str, &str)]) -> MemoryTree {
-    let mut tree = MemoryTree::default();
+pub(crate) fn tree(files: &[(&str, &str)]) -> OverlayTree {
+    let mut tree = OverlayTree::default();
     for (path, text) in files {
         tree.file(path, text.as_bytes(), false);
     }

@@ -14,23 +14,19 @@ use std::time::{Duration, Instant};
 use crate::message::failure::Failure;
 use crate::os::failpoint;
 
-/// How the names of our directories among those of everybody begin.
-const TEMPORARY: &str = "kustomize-localize-tmp-";
+/// How the names of our directories begin, in the system's temporary directory, in that of a repository, beside a NEW_DIR.
+pub(crate) const TEMPORARY: &str = "kustomize-localize-tmp-";
 /// How the names of directories that are kept for the user begin.
 const KEPT: &str = "kustomize-localize-output-";
-/// How the names of our directories among files of the user begin.
-const AMONG_FILES: &str = ".kustomize-localize-";
 /// How many letters and digits make the name of one of them unlike the others.
 const RANDOM: usize = 6;
-/// What marks one of them among files of the user, and lets git ignore it.
-const MARK: &str = ".gitignore";
-/// What the mark holds.
-const MARKED: &str = "*\n";
 /// After this time a directory whose run cannot be looked up is assumed to be abandoned.
 const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 
 static GROUPS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 static DIRECTORIES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+/// How many [`hold`]s there are.
+static HELD: Mutex<usize> = Mutex::new(0);
 
 fn locked<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
     // A panic elsewhere must not keep the handler from cleaning up.
@@ -84,7 +80,14 @@ pub(crate) fn install() {
 
 /// Cleans up, and ends the program as a signal with this number does.
 fn end(signal: i32) {
-    // Both stay locked to the end: a thread whose child was ended cannot start another.
+    // All stay locked to the end: a thread whose child was ended cannot start another.
+    let _held = loop {
+        match locked(&HELD) {
+            held if *held == 0 => break held,
+            held => drop(held),
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
     let groups = locked(&GROUPS);
     let directories = locked(&DIRECTORIES);
     for group in groups.iter() {
@@ -102,19 +105,20 @@ fn end(signal: i32) {
     std::process::exit(128 + signal);
 }
 
-/// Lets an interruption wait until what this returns is dropped: for steps that belong together. No
-/// [`Scratch`] may be made or dropped meanwhile.
+/// Lets an interruption wait until what this returns is dropped: for steps that belong together.
 pub(crate) fn hold() -> impl Drop {
-    struct Held(#[allow(dead_code)] MutexGuard<'static, BTreeSet<PathBuf>>);
+    struct Held;
     impl Drop for Held {
-        fn drop(&mut self) {}
+        fn drop(&mut self) {
+            *locked(&HELD) -= 1;
+        }
     }
-    Held(locked(&DIRECTORIES))
+    *locked(&HELD) += 1;
+    Held
 }
 
 /// Removes a directory in which a process that was just killed may still finish a write.
 fn remove(directory: &Path) {
-    empty(directory);
     for _ in 0..10 {
         match std::fs::remove_dir_all(directory) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -182,15 +186,6 @@ impl Scratch {
         Self::make(parent, prefix, false)
     }
 
-    /// Makes a new directory in `parent` among files of the user: git does not see it.
-    pub(crate) fn among_files(parent: &Path) -> std::io::Result<Self> {
-        sweep_files(parent);
-        let scratch = Self::make(parent, AMONG_FILES, false)?;
-        failpoint::before("let git ignore the temporary directory");
-        std::fs::write(scratch.path().join(MARK), MARKED)?;
-        Ok(scratch)
-    }
-
     fn make(parent: &Path, prefix: &str, private: bool) -> std::io::Result<Self> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(prefix).rand_bytes(RANDOM);
@@ -246,24 +241,9 @@ impl Drop for Scratch {
         if let Some(directory) = self.directory.take() {
             failpoint::before("remove a temporary directory");
             let path = directory.path().to_owned();
-            empty(&path);
             drop(directory);
             locked(&DIRECTORIES).remove(&path);
         }
-    }
-}
-
-/// Removes the contents of one of our directories, the mark last: if the process is killed meanwhile, git does not see
-/// the rest, and a later run sweeps it.
-fn empty(directory: &Path) {
-    for entry in directory.read_dir().into_iter().flatten().flatten() {
-        let path = entry.path();
-        // Where this fails, removing the whole directory reports it.
-        let _ = match entry.file_type() {
-            Ok(kind) if kind.is_dir() => std::fs::remove_dir_all(path),
-            Ok(_) if entry.file_name() != MARK => std::fs::remove_file(path),
-            _ => Ok(()),
-        };
     }
 }
 
@@ -283,11 +263,11 @@ fn open(directory: &Path) -> Option<File> {
     }
 }
 
-/// Returns whether a run that wrote files of `parent` was killed, or goes on: its directory among them is there.
-pub(crate) fn was_writing(parent: &Path) -> bool {
+/// Returns whether a run that made a directory in `parent` was killed, or goes on: that is there.
+pub(crate) fn is_left(parent: &Path, prefix: &str) -> bool {
     let entries = parent.read_dir().into_iter().flatten().flatten();
     let mut names = entries.map(|entry| entry.file_name());
-    names.any(|name| name.to_string_lossy().starts_with(AMONG_FILES))
+    names.any(|name| name.to_string_lossy().starts_with(prefix))
 }
 
 /// Returns the failure for a temporary directory that cannot be used.
@@ -320,31 +300,13 @@ pub(crate) fn lock(directory: &Path, patience: Duration) -> Option<Alone> {
 #[derive(Debug)]
 pub struct Alone(#[allow(dead_code)] Option<File>);
 
-/// Returns whether a directory among files of the user is one that we made: marked, or killed before it could be.
-fn is_marked(directory: &Path) -> bool {
-    match std::fs::read(directory.join(MARK)) {
-        Ok(bytes) => bytes == MARKED.as_bytes(),
-        Err(_) => directory.read_dir().is_ok_and(|mut entries| entries.next().is_none()),
-    }
-}
-
-/// Removes the directories that dead runs left [among the files](Scratch::among_files) of the user in `parent`.
-pub(crate) fn sweep_files(parent: &Path) {
-    sweep_ours(parent, AMONG_FILES, is_marked);
-}
-
 /// Removes the directories that dead runs left in `parent`, where no other program has names that begin with `prefix`.
 pub(crate) fn sweep(parent: &Path, prefix: &str) {
-    sweep_ours(parent, prefix, |_| true);
-}
-
-/// Removes the directories of dead runs whose names are `prefix` and what makes each unlike the others.
-fn sweep_ours(parent: &Path, prefix: &str, is_made_by_us: fn(&Path) -> bool) {
     for entry in parent.read_dir().into_iter().flatten().flatten() {
         let name = entry.file_name();
         let random = name.to_str().and_then(|name| name.strip_prefix(prefix));
         let is_named = |random: &str| random.len() == RANDOM && random.chars().all(|one| one.is_ascii_alphanumeric());
-        if !random.is_some_and(is_named) || !is_made_by_us(&entry.path()) {
+        if !random.is_some_and(is_named) {
             continue;
         }
         let is_ours = |metadata: &std::fs::Metadata| {
@@ -377,7 +339,6 @@ fn sweep_ours(parent: &Path, prefix: &str, is_made_by_us: fn(&Path) -> bool) {
         };
         if is_dead {
             failpoint::before("remove what a dead run left");
-            empty(&entry.path());
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }
@@ -425,38 +386,29 @@ mod tests {
     #[test]
     fn leftovers_of_dead_runs_go_and_other_files_stay() {
         let parent = tempfile::tempdir().unwrap();
-        let place = |name: &str| parent.path().join(name);
-        let living = Scratch::among_files(parent.path()).unwrap();
-        for name in [
-            ".kustomize-localize-dEad01",
-            ".kustomize-localize-empty0",
-            ".kustomize-localize-backup",
-            ".kustomize-localize-old",
-            ".kustomize-localize-a.b.cd",
-        ] {
-            fs::create_dir(place(name)).unwrap();
+        let living = Scratch::beside(parent.path(), TEMPORARY).unwrap();
+        let others = ["a.b.cd", "mine", "backups"].map(|name| format!("{TEMPORARY}{name}"));
+        for name in others.iter().map(String::as_str).chain(["kustomize-localize-tmp-dEad01"]) {
+            fs::create_dir(parent.path().join(name)).unwrap();
         }
-        fs::write(place(".kustomize-localize-dEad01/.gitignore"), "*\n").unwrap();
-        fs::write(place(".kustomize-localize-dEad01/0"), "").unwrap();
-        // The user's files, whose names look like ours by chance.
-        fs::write(place(".kustomize-localize-backup/.gitignore"), "*.orig\n").unwrap();
-        fs::write(place(".kustomize-localize-file00"), "").unwrap();
-        drop(Scratch::among_files(parent.path()).unwrap());
-        assert!(living.path().is_dir());
-        let mut left: Vec<String> = fs::read_dir(parent.path())
-            .unwrap()
+        fs::write(parent.path().join("kustomize-localize-tmp-file00"), "").unwrap();
+        sweep(parent.path(), TEMPORARY);
+        let mut left: Vec<String> = (parent.path().read_dir().unwrap())
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .filter(|name| !living.path().ends_with(name))
             .collect();
         left.sort();
-        assert_eq!(
-            left,
-            [
-                ".kustomize-localize-a.b.cd",
-                ".kustomize-localize-backup",
-                ".kustomize-localize-file00",
-                ".kustomize-localize-old",
-            ]
-        );
+        let mut expected = Vec::from(others);
+        expected.push("kustomize-localize-tmp-file00".to_owned());
+        expected.sort();
+        assert_eq!(left, expected);
+    }
+
+    #[test]
+    fn steps_that_are_held_together_may_make_directories() {
+        let (outer, inner) = (hold(), hold());
+        drop(Scratch::new().unwrap());
+        drop((outer, inner));
+        assert_eq!(*locked(&HELD), 0);
     }
 }

@@ -1,9 +1,8 @@
 //! Work on other threads.
 
 use std::num::NonZero;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::{self, JoinHandle};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 /// Returns how many threads can run at once here.
 pub fn processors() -> usize {
@@ -41,40 +40,6 @@ pub fn side_by_side<J: Sync, D: Send>(jobs: &[J], most: usize, one: impl Fn(usiz
     done.into_iter().map(|(_, done)| done).collect()
 }
 
-/// Work that another thread does, as waiting for a child, while something else is done. Where nobody asks for its result
-/// it is told so, and waited for: what it starts does not outlive us.
-#[derive(Debug)]
-pub(crate) struct Ahead<T> {
-    thread: Option<JoinHandle<T>>,
-    unwanted: Arc<AtomicBool>,
-}
-
-impl<T: Send + 'static> Ahead<T> {
-    /// Begins it, unless there is no thread for it. It is given what is set once nobody wants its result, as for
-    /// [`Limits::cancel`].
-    pub(crate) fn begin(work: impl FnOnce(&AtomicBool) -> T + Send + 'static) -> Ahead<T> {
-        let unwanted = Arc::new(AtomicBool::new(false));
-        let told = unwanted.clone();
-        let thread = thread::Builder::new().spawn(move || work(&told)).ok();
-        Ahead { thread, unwanted }
-    }
-
-    /// Returns the result, if it was begun.
-    pub(crate) fn result(mut self) -> Option<T> {
-        let result = self.thread.take()?.join();
-        Some(result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    }
-}
-
-impl<T> Drop for Ahead<T> {
-    fn drop(&mut self) {
-        if let Some(thread) = self.thread.take() {
-            self.unwanted.store(true, Ordering::SeqCst);
-            let _ = thread.join();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Barrier;
@@ -107,17 +72,5 @@ mod tests {
         // All of them at once, or they would wait for ever.
         let all = Barrier::new(3);
         side_by_side(&[(); 3], 3, |_, ()| all.wait().is_leader());
-    }
-
-    #[test]
-    fn what_is_begun_ahead_is_waited_for() {
-        assert_eq!(Ahead::begin(|_| 2).result(), Some(2));
-        let done = Arc::new(AtomicBool::new(false));
-        let set = done.clone();
-        drop(Ahead::begin(move |_| {
-            thread::sleep(Duration::from_millis(50));
-            set.store(true, Ordering::SeqCst);
-        }));
-        assert!(done.load(Ordering::SeqCst));
     }
 }

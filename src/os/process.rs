@@ -170,6 +170,11 @@ impl Conversation {
     pub(crate) fn ask(&mut self, question: &str) -> std::io::Result<String> {
         self.questions.write_all(format!("{question}\n").as_bytes())?;
         self.questions.flush()?;
+        self.line()
+    }
+
+    /// Returns the next line of the answer without its end.
+    pub(crate) fn line(&mut self) -> std::io::Result<String> {
         let mut line = String::new();
         self.answers.read_line(&mut line)?;
         match line.strip_suffix('\n') {

@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::graph::{self, Absence, Explored, Graph, Remotes, Source, Start};
 use crate::message::failure::{Failure, Failures, Result};
 use crate::record::{LOCK_NAME, LoadRestrictor, Lock};
-use crate::tree::memory::MemoryTree;
+use crate::tree::overlay::OverlayTree;
 use crate::tree::path;
 use crate::workspace::Workspace;
 
@@ -108,7 +108,7 @@ pub(super) fn localized(
     leave: Option<&Config>,
 ) -> Result<(Localized, Explored), Failures> {
     let localized = localize(graph, &[0], rules)?;
-    let mut tree = MemoryTree::default();
+    let mut tree = OverlayTree::default();
     for (place, (file, _)) in &localized.files {
         tree.file(place, &file.bytes, file.executable);
     }

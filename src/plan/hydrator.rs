@@ -13,7 +13,7 @@ use crate::git::{CommitId, LocalRepo};
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::record::{Lock, Remote};
-use crate::tree::objects::object_id;
+use crate::tree::git::object_id;
 use crate::workspace::{Files, Workspace};
 
 /// The name of the file, at the top of the repository.

@@ -39,8 +39,7 @@ pub(crate) struct Request {
     pub again: Option<TurnedBack>,
 }
 
-/// Finds out what localizing in place changes. Nothing is written. `tell` is told which files of the user the result
-/// depends on as soon as that is known.
+/// Finds out what localizing in place changes. Nothing is written.
 ///
 /// Every reference that cannot be localized; where targets are named, everything that is wrong with
 /// them; files that are in the way, or would be lost.
@@ -49,10 +48,9 @@ pub(crate) fn plan(
     request: Request,
     options: &Options,
     remotes: &mut dyn Remotes,
-    tell: &mut dyn FnMut(&BTreeSet<String>),
 ) -> Result<Plan, Failures> {
     workspace.refuse_foreign_lock()?;
-    planned(workspace, request, options, remotes, tell).map_err(|failures| workspace.explain(failures))
+    planned(workspace, request, options, remotes).map_err(|failures| workspace.explain(failures))
 }
 
 /// Returns the tree of the workspace in which the user's files name by URL again what was localized of it.
@@ -79,7 +77,6 @@ fn planned(
     request: Request,
     options: &Options,
     remotes: &mut dyn Remotes,
-    tell: &mut dyn FnMut(&BTreeSet<String>),
 ) -> Result<Plan, Failures> {
     let empty = Rc::default();
     let held: &Lock = workspace.lock.as_ref().unwrap_or(&empty);
@@ -98,7 +95,6 @@ fn planned(
     refuse(&troubles, !targets.is_empty())?;
     let graph = &explored.graph;
     let used = graph.own_paths().map(str::to_owned).collect();
-    tell(&used);
     let roots = explored.starts.iter().flatten().copied();
     let is_asked = |root: &RootId| only.as_ref().is_none_or(|only| only.contains(&graph.roots[*root].directory));
     let roots: Vec<RootId> = roots.filter(is_asked).collect();

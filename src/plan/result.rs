@@ -315,7 +315,7 @@ pub(super) fn localized_directories(place: &str) -> impl Iterator<Item = String>
 mod tests {
     use super::*;
     use crate::tree::checkout::{Conversion, Filters};
-    use crate::tree::memory::MemoryTree;
+    use crate::tree::overlay::OverlayTree;
 
     #[test]
     fn the_attributes_of_charts_hold_for_them_alone() {
@@ -323,7 +323,7 @@ mod tests {
         let charts = charts.map(str::to_owned).into_iter().collect();
         let own = chart_attributes(&charts);
         assert_eq!(own.lines().count(), 2, "{own}");
-        let mut tree = MemoryTree::default();
+        let mut tree = OverlayTree::default();
         let files: [(&str, &[u8]); 5] = [
             (".gitattributes", b"* text eol=crlf\n"),
             ("out/.gitattributes", own.as_bytes()),

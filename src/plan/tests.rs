@@ -14,7 +14,7 @@ use super::result::Rules;
 use crate::graph::testing::{Upstreams, source};
 use crate::graph::{self, Options, Source, Start};
 use crate::record::LoadRestrictor;
-use crate::tree::memory::MemoryTree;
+use crate::tree::overlay::OverlayTree;
 use crate::tree::path;
 
 /// Sorted, so that a directory comes before its contents. References only lead forward in this list, so that there is
@@ -77,8 +77,8 @@ fn kustomization(index: usize, choices: &[Choice]) -> String {
     text
 }
 
-fn tree(choices: &[Vec<Choice>]) -> MemoryTree {
-    let mut tree = MemoryTree::default();
+fn tree(choices: &[Vec<Choice>]) -> OverlayTree {
+    let mut tree = OverlayTree::default();
     for (index, directory) in DIRECTORIES.iter().enumerate() {
         let text = kustomization(index, &choices[index]);
         tree.file(&path::join(directory, "kustomization.yaml"), text.as_bytes(), false);
@@ -90,7 +90,7 @@ fn tree(choices: &[Vec<Choice>]) -> MemoryTree {
     tree
 }
 
-fn localized(tree: MemoryTree, target: &str, scope: &str) -> Localized {
+fn localized(tree: OverlayTree, target: &str, scope: &str) -> Localized {
     let start = Start {
         source: Source { tree: Rc::new(tree), scope: scope.to_owned(), repository: None },
         directory: target.to_owned(),
@@ -112,7 +112,7 @@ proptest! {
         target in 0..DIRECTORIES.len(),
     ) {
         let first = localized(tree(&choices), DIRECTORIES[target], "");
-        let mut copy = MemoryTree::default();
+        let mut copy = OverlayTree::default();
         for (path, (file, _)) in &first.files {
             copy.file(path, &file.bytes, file.executable);
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::graph::{Explored, Graph, Trouble, TroubleKind};
-use crate::message::failure::{self, Failure, Result};
+use crate::message::failure::{Failure, Result};
 use crate::workspace::Workspace;
 
 /// What a walk could not follow, by what it means for a lock and for localizing in place.
@@ -21,12 +21,6 @@ impl Troubles {
     pub(super) fn of(workspace: &Workspace, explored: &Explored) -> Result<Troubles> {
         let kustomizations = workspace.kustomizations()?;
         let mut troubles = Troubles { remote: Vec::new(), local: Vec::new(), unread: kustomizations.hidden.clone() };
-        let unnameable = kustomizations.unnameable.iter();
-        troubles.local.extend(unnameable.map(|place| {
-            let place = failure::shown(place);
-            let message = format!("`{place}` was not looked at: its path is not UTF-8");
-            Failure::new(message).hint("rename its directory")
-        }));
         let graph = &explored.graph;
         let mut seen = BTreeSet::new();
         for trouble in &explored.troubles {

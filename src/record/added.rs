@@ -63,10 +63,10 @@ fn meant(remote: &Remote) -> Remote {
 mod tests {
     use super::*;
     use crate::record::LOCK_NAME;
-    use crate::tree::memory::MemoryTree;
+    use crate::tree::overlay::OverlayTree;
 
-    fn tree(remotes: &str) -> MemoryTree {
-        let mut tree = MemoryTree::default();
+    fn tree(remotes: &str) -> OverlayTree {
+        let mut tree = OverlayTree::default();
         let text = format!("version: 1\nremotes:\n{remotes}");
         tree.file(LOCK_NAME, text.as_bytes(), false);
         tree
@@ -92,7 +92,7 @@ mod tests {
                 ("https://example.com/c?ref=v1".to_owned(), 10),
             ]
         );
-        let mut none = MemoryTree::default();
+        let mut none = OverlayTree::default();
         assert_eq!(added(&now, &none, LOCK_NAME).unwrap().len(), 3);
         none.file(LOCK_NAME, b"<<<<<<< HEAD\n", false);
         assert_eq!(added(&now, &none, LOCK_NAME).unwrap().len(), 3);

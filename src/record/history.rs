@@ -23,7 +23,7 @@ pub(crate) fn not_a_source(branch: &str) -> Failure {
 
 /// Refuses to change what HEAD has checked out where that is a localized branch: the next run would find edits there.
 pub(crate) fn refuse_checked_out(here: &LocalRepo) -> Result<()> {
-    match here.ref_of("HEAD")? {
+    match here.head()? {
         Some(name) if is_ours(here, &name)? => Err(instead(not_a_source(name.trim_start_matches("refs/heads/")))),
         Some(_) => Ok(()),
         None => match here.commit("HEAD")? {

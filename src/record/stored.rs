@@ -110,7 +110,7 @@ pub(crate) fn home(place: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::memory::MemoryTree;
+    use crate::tree::overlay::OverlayTree;
 
     const X: &str = "a/localized-files/h/x.yaml";
     const RUN: &str = "a/localized-files/h/run.sh";
@@ -124,8 +124,8 @@ mod tests {
         Lock::parse(text.as_bytes(), "x").unwrap()
     }
 
-    fn tree(directory: &str) -> MemoryTree {
-        let mut tree = MemoryTree::default();
+    fn tree(directory: &str) -> OverlayTree {
+        let mut tree = OverlayTree::default();
         tree.file(&path::join(directory, X), b"x", false);
         tree.file(&path::join(directory, RUN), b"run", true);
         tree.file("a.yaml", b"", false);
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn every_difference_is_reported_by_its_path() {
-        type Change = fn(&mut MemoryTree);
+        type Change = fn(&mut OverlayTree);
         let edited = Difference::Edited { sha256: sha256_hex(b"y") };
         let inside: Change = |tree| {
             tree.remove(X);

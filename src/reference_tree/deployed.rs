@@ -235,7 +235,7 @@ mod tests {
     use crate::config::Config;
     use crate::graph::testing;
     use crate::targets::{self, Identity};
-    use crate::tree::memory::MemoryTree;
+    use crate::tree::overlay::OverlayTree;
 
     const LOCK: &str = "version: 1
 remotes:
@@ -250,7 +250,7 @@ remotes:
         flux(&format!("./{path}")).replace("name: apps", &format!("name: {name}")) + "---\n"
     }
 
-    fn tree(files: &[(&str, &str)]) -> Rc<MemoryTree> {
+    fn tree(files: &[(&str, &str)]) -> Rc<OverlayTree> {
         let source = source("");
         Rc::new(testing::tree(&[files, &[("source.yaml", &*source)]].concat()))
     }
@@ -261,7 +261,7 @@ remotes:
     }
 
     /// Returns the targets of a tree, settled.
-    fn settled(tree: &Rc<MemoryTree>) -> (Survey, Targets) {
+    fn settled(tree: &Rc<OverlayTree>) -> (Survey, Targets) {
         let config = Config::default();
         let mut targets = targets::find(&**tree, &config, || Ok(identity(&config))).unwrap();
         let survey = Survey::of(tree.clone()).unwrap();

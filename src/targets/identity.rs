@@ -7,7 +7,7 @@ use super::{LOCALIZED, Revision};
 use crate::config::Config;
 use crate::git::LocalRepo;
 use crate::message::failure::Result;
-use crate::tree::objects::{ObjectTree, object_id};
+use crate::tree::git::{GitTree, object_id};
 
 /// What is known of the repository that is looked at.
 #[derive(Debug, Clone, Default)]
@@ -43,7 +43,7 @@ impl Identity {
     }
 
     /// Returns the files at the tip of a branch, here or at a remote; none where it is not here.
-    pub(super) fn tip(&self, branch: &Revision) -> Result<Option<ObjectTree>> {
+    pub(super) fn tip(&self, branch: &Revision) -> Result<Option<GitTree>> {
         let (Some(repo), Some(name)) = (&self.repo, &branch.name) else {
             return Ok(None);
         };
@@ -57,7 +57,7 @@ impl Identity {
         let Some(commit) = repo.commit(&tip.id)? else {
             return Ok(None);
         };
-        ObjectTree::of_here(repo.clone(), object_id(&commit.tree)?).map(Some)
+        GitTree::of_here(repo.clone(), object_id(&commit.tree)?).map(Some)
     }
 
     /// Returns the directory of this repository that is the top of what a URL names; none where that is another one.

@@ -12,7 +12,7 @@ use crate::kustomization::FILE_NAMES;
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
 use crate::reference::{RepoSpec, is_remote_file};
-use crate::tree::objects::ObjectTree;
+use crate::tree::git::GitTree;
 use crate::tree::{self, Entry, Listing, Resolved, Tree, path};
 
 /// Returns what is at a path that is joined to `base` as Flux does it: nothing leads above the top of the artifact, in
@@ -166,7 +166,7 @@ fn scan(tree: &dyn Tree, directory: &str, scanned: &mut Vec<Resource>) -> Result
 
 /// Looks at the tips of localized branches for what the tree does not hold: copies are only there.
 pub(super) fn on_localized(identity: &Identity, targets: &mut Targets) -> Result<()> {
-    let mut tips: HashMap<Revision, Option<ObjectTree>> = HashMap::new();
+    let mut tips: HashMap<Revision, Option<GitTree>> = HashMap::new();
     for target in &mut targets.targets {
         let Place::Here(here) = &mut target.place else {
             continue;

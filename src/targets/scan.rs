@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::kustomization::{Value, documents, read_object, unescaped};
 use crate::message::failure::Result;
 use crate::os::limits::{FILE, OBJECTS};
-use crate::tree::{Entry, Listing, Search, path};
+use crate::tree::{Entry, Listing, Tree, path};
 
 use super::unread::{self, Why, is_of_chart};
 use super::{Build, Engine, Object, Place, Target, Text, Unread};
@@ -20,6 +20,9 @@ const KINDS: [(&str, &[&str]); 6] = [
     ("argoproj.io/v", &["Application", "ApplicationSet", "ArgoCD"]),
     ("fleet.cattle.io/v", &["GitRepo"]),
 ];
+
+/// How the names of the files end that are searched.
+const SEARCHED: [&str; 3] = [".yaml", ".yml", ".json"];
 
 /// The ConfigMap that gives Argo CD its options.
 const OPTIONS: &str = "argocd-cm";
@@ -80,21 +83,27 @@ pub(super) struct Scan {
 }
 
 /// Searches a tree for the YAML files that can hold an object that matters.
-pub(crate) fn candidates(tree: &dyn Listing) -> Result<Search<'_>> {
+pub(crate) fn candidates(tree: &dyn Tree) -> Result<Vec<String>> {
     candidates_at(tree, &[String::new()].into())
 }
 
-/// Searches for those files at or below these places, of which none lies below another one.
-pub(crate) fn candidates_at<'a>(tree: &'a dyn Listing, places: &BTreeSet<String>) -> Result<Search<'a>> {
-    tree.files_with(places, &is_searched, may_matter)
+/// Searches for those files at or below these places.
+pub(crate) fn candidates_at(tree: &dyn Tree, places: &BTreeSet<String>) -> Result<Vec<String>> {
+    // An escape, or UTF-16, may hide any of them.
+    let odd: [&[u8]; 3] = [b"\\", b"\xff\xfe", b"\xfe\xff"];
+    let marks: Vec<&[u8]> = marks().map(str::as_bytes).chain(odd).collect();
+    tree.files_with(places, &SEARCHED, &marks)
+}
+
+/// Returns what stands in every object that matters, and in few other files.
+fn marks() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().map(|(version, _)| *version).chain(BINARY).chain([OPTIONS])
 }
 
 /// Returns whether bytes may hold an object that matters, as they stand or as a reader of YAML takes them.
 fn may_matter(bytes: &[u8]) -> bool {
-    let find = |bytes: &[u8], mark: &str| memchr::memmem::find(bytes, mark.as_bytes()).is_some();
-    let marks = || KINDS.iter().map(|(version, _)| *version).chain(BINARY).chain([OPTIONS]);
-    marks().any(|mark| find(bytes, mark))
-        || meant(bytes).is_some_and(|text| marks().any(|mark| find(text.as_bytes(), mark)))
+    let has_mark = |bytes: &[u8]| marks().any(|mark| memchr::memmem::find(bytes, mark.as_bytes()).is_some());
+    has_mark(bytes) || meant(bytes).is_some_and(|text| has_mark(text.as_bytes()))
 }
 
 /// Returns what a reader of YAML may make of a text that need not be taken as it stands, as far as names of objects go: of
@@ -147,7 +156,7 @@ pub(super) fn scan(tree: &dyn Listing, config: &Config, candidates: &[String]) -
 
 /// Returns whether a search looks into a file, by its name.
 pub(crate) fn is_searched(path: &str) -> bool {
-    [".yaml", ".yml", ".json"].iter().any(|end| path.ends_with(end))
+    SEARCHED.iter().any(|end| path.ends_with(end))
 }
 
 impl Scan {

@@ -66,7 +66,7 @@ fn what_the_configuration_declares_is_a_target() {
         lines,
         [
             "target clusters/edge (.kustomize-localize:2) clusters/edge kustomization",
-            "target  (.kustomize-localize:3)  directory",
+            "target . (.kustomize-localize:3)  directory",
         ]
     );
     let roots = found.roots();

@@ -1,13 +1,11 @@
 //! Why a path is not in a tree of this repository.
 
-use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
+use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::ignored::Ignores;
-use super::objects::{ObjectTree, object_id};
-use super::{Entry, SharedTree, Tree};
-use crate::git::LocalRepo;
+use super::git::{GitTree, object_id};
+use super::{Entry, SharedTree, Tree, checkout};
+use crate::git::{Checkout, LocalRepo};
 use crate::os::limits::PATH;
 
 /// Why a local file is not in the tree that is looked at.
@@ -21,22 +19,20 @@ pub enum Absence {
     Ignored(String, String),
 }
 
-/// Explains why paths are missing. Every path is looked up once.
+/// Explains why paths are missing.
 pub struct Absences {
     here: Rc<LocalRepo>,
     tree: SharedTree,
-    ignores: Ignores,
     on_disk: bool,
-    known: RefCell<HashMap<String, Absence>>,
-    /// What HEAD holds, if there is one.
-    head: OnceCell<Option<ObjectTree>>,
+    /// What knows the ignore files of the tree, once it was needed; none where they cannot be read.
+    ignores: RefCell<Option<Option<Checkout>>>,
 }
 
 impl Absences {
     /// `tree` is the tree to look at; its ignore files count. `on_disk` is whether files on disk may end up in it: not
     /// in that of a commit.
     pub fn new(here: Rc<LocalRepo>, tree: SharedTree, on_disk: bool) -> Self {
-        Absences { here, tree, ignores: Ignores::default(), on_disk, known: RefCell::default(), head: OnceCell::new() }
+        Absences { here, tree, on_disk, ignores: RefCell::default() }
     }
 
     /// Returns whether there is something on disk at `path` (from the top) that may end up in the tree.
@@ -47,13 +43,11 @@ impl Absences {
 
     /// Returns whether `git restore` can bring back `path` (from the top): whether HEAD holds it.
     pub fn is_in_head(&self, path: &str) -> bool {
-        let open = || {
+        let entry = || {
             let commit = self.here.commit("HEAD").ok()??;
-            ObjectTree::of_here(self.here.clone(), object_id(&commit.tree).ok()?).ok()
+            GitTree::of_here(self.here.clone(), object_id(&commit.tree).ok()?).ok()?.entry(path).ok()?
         };
-        let entry = self.head.get_or_init(open).as_ref();
-        let entry = entry.and_then(|tree| tree.entry(path).ok()?);
-        matches!(entry, Some(Entry::File { .. } | Entry::Link | Entry::Directory))
+        matches!(entry(), Some(Entry::File { .. } | Entry::Link | Entry::Directory))
     }
 
     /// Returns why `path` (from the top) is missing.
@@ -61,19 +55,24 @@ impl Absences {
         if path.len() > PATH.most {
             return Absence::Nowhere;
         }
-        if let Some(known) = self.known.borrow().get(path) {
-            return known.clone();
-        }
-        let place = self.here.top.as_ref().filter(|_| self.on_disk);
-        let place = place.map(|top| top.join(path));
-        let is_directory = place.as_ref().is_some_and(|place| place.is_dir());
-        let absence = match self.ignores.rule(&*self.tree, path, is_directory) {
-            Some(rule) => Absence::Ignored(rule.place, rule.pattern),
-            None if place.is_some_and(|place| place.symlink_metadata().is_ok()) => Absence::Untracked,
+        match self.ignored(path) {
+            Some((place, pattern)) => Absence::Ignored(place, pattern),
+            None if self.is_on_disk(path) => Absence::Untracked,
             None => Absence::Nowhere,
+        }
+    }
+
+    fn ignored(&self, path: &str) -> Option<(String, String)> {
+        let read = || {
+            let mut files = checkout::files_named(&*self.tree, ".gitignore").ok()?;
+            // git follows no link there.
+            files.retain(|(path, _)| matches!(self.tree.entry(path), Ok(Some(Entry::File { .. }))));
+            Checkout::new(&files, gix::hash::Kind::Sha1).ok()
         };
-        let mut known = self.known.borrow_mut();
-        known.insert(path.to_owned(), absence.clone());
-        absence
+        let mut ignores = self.ignores.borrow_mut();
+        let ignores = ignores.get_or_insert_with(read).as_mut()?;
+        // A directory is ignored with what is in it.
+        let is_directory = self.on_disk && self.here.top.as_ref().is_some_and(|top| top.join(path).is_dir());
+        ignores.ignored(&if is_directory { format!("{path}/-") } else { path.to_owned() })
     }
 }

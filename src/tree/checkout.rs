@@ -1,12 +1,10 @@
 //! The files of a tree as a checkout gives them: `kustomize build` reads those, not what is stored.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
-use std::rc::Rc;
+use std::collections::HashMap;
 
-use super::recent::Recent;
-use super::{Entry, Listing, Search, Tree, path};
-use crate::git::{Attributes, Checkout};
+use super::{Entry, Tree, path};
+use crate::git::Checkout;
 use crate::message::failure::{Failure, Result, shown};
 
 /// The name of the files that say how others are checked out.
@@ -36,18 +34,18 @@ struct May {
 pub(crate) struct Conversion {
     filters: Filters,
     hash: gix::hash::Kind,
-    directories: Recent<May>,
+    directories: RefCell<HashMap<String, May>>,
     git: RefCell<Option<Checkout>>,
 }
 
 impl Conversion {
     /// Converts as the attributes of a tree say, with object ids of this kind.
     pub(crate) fn new(filters: Filters, hash: gix::hash::Kind) -> Self {
-        Conversion { filters, hash, directories: Recent::default(), git: RefCell::default() }
+        Conversion { filters, hash, directories: RefCell::default(), git: RefCell::default() }
     }
 
     /// Reads a file of `tree`.
-    pub(crate) fn read(&self, tree: &dyn Listing, path: &str) -> Result<Vec<u8>> {
+    pub(crate) fn read(&self, tree: &dyn Tree, path: &str) -> Result<Vec<u8>> {
         let bytes = tree.read(path)?;
         let may = self.may(tree, path::parent(path))?;
         let filters = may.filter && self.filters == Filters::Refused;
@@ -57,9 +55,10 @@ impl Conversion {
         let mut git = self.git.borrow_mut();
         let git = match &mut *git {
             Some(git) => git,
-            none => none.insert(Checkout::new(&attributes(tree)?, self.hash)?),
+            none => none.insert(Checkout::new(&files_named(tree, FILE_NAME)?, self.hash)?),
         };
-        if filters && let Some(filter) = git.filter(path)? {
+        let attributes = git.attributes(path)?;
+        if filters && let Some(filter) = attributes.filter {
             return Err(Failure::new(format!(
                 "`{path}` goes through the filter `{}` on checkout: what is built from it cannot be known without running that",
                 shown(&filter)
@@ -69,7 +68,7 @@ impl Conversion {
             )));
         }
         // Of `$Id: x$` with a tab or CR in it a checkout makes something else than git says.
-        if memchr::memmem::find(&bytes, b"$Id:").is_some() && git.has_ident(path)? {
+        if memchr::memmem::find(&bytes, b"$Id:").is_some() && attributes.has_ident {
             return Err(Failure::new(format!(
                 "`{path}` has `ident` and holds `$Id:`: what git makes of that on checkout cannot be known"
             ))
@@ -86,8 +85,8 @@ impl Conversion {
 
     /// Returns what the attributes on the way to `directory` may do.
     fn may(&self, tree: &dyn Tree, directory: &str) -> Result<May> {
-        if let Some(known) = self.directories.get(directory) {
-            return Ok(known);
+        if let Some(known) = self.directories.borrow().get(directory) {
+            return Ok(*known);
         }
         let mut may = if directory.is_empty() { May::default() } else { self.may(tree, path::parent(directory))? };
         let file = path::join(directory, FILE_NAME);
@@ -103,117 +102,38 @@ impl Conversion {
             may.convert |= CONVERTING.into_iter().any(has);
             may.filter |= has("filter");
         }
-        self.directories.insert(directory, may);
+        self.directories.borrow_mut().insert(directory.to_owned(), may);
         Ok(may)
     }
 }
 
-fn attributes(tree: &dyn Listing) -> Result<Vec<Attributes>> {
-    let mut found = Vec::new();
-    for path in tree.files_named(&[FILE_NAME])? {
-        found.push(Attributes { bytes: tree.read(&path)?, path });
-    }
-    Ok(found)
-}
-
-/// A tree of this repository, its files as a checkout gives them.
-pub struct CheckedOut {
-    tree: Rc<dyn Listing>,
-    conversion: Conversion,
-}
-
-impl CheckedOut {
-    /// Reads the files of `tree`, the ids of which are of this kind.
-    pub fn new(tree: Rc<dyn Listing>, hash: gix::hash::Kind) -> Self {
-        CheckedOut { tree, conversion: Conversion::new(Filters::Refused, hash) }
-    }
-}
-
-impl Tree for CheckedOut {
-    fn entry(&self, path: &str) -> Result<Option<Entry>> {
-        self.tree.entry(path)
-    }
-
-    fn is_directory(&self, path: &str) -> Result<bool> {
-        self.tree.is_directory(path)
-    }
-
-    fn names(&self, directory: &str) -> Result<Vec<String>> {
-        self.tree.names(directory)
-    }
-
-    fn read(&self, path: &str) -> Result<Vec<u8>> {
-        self.conversion.read(&*self.tree, path)
-    }
-
-    fn raw(&self, path: &str) -> Result<Option<Vec<u8>>> {
-        let applies = self.conversion.applies(&*self.tree, path::parent(path))?;
-        applies.then(|| self.tree.read(path)).transpose()
-    }
-
-    fn absolute(&self, path: &str) -> Option<String> {
-        self.tree.absolute(path)
-    }
-
-    fn converts(&self) -> bool {
-        true
-    }
-
-    fn label(&self, path: &str) -> String {
-        self.tree.label(path)
-    }
-
-    fn word(&self, path: &str) -> String {
-        self.tree.word(path)
-    }
-}
-
-impl Listing for CheckedOut {
-    fn files_named(&self, names: &[&str]) -> Result<Vec<String>> {
-        self.tree.files_named(names)
-    }
-
-    fn below(&self, directory: &str) -> Result<Vec<String>> {
-        self.tree.below(directory)
-    }
-
-    fn files_with(
-        &self,
-        places: &BTreeSet<String>,
-        is_wanted: &dyn Fn(&str) -> bool,
-        is_meant: fn(&[u8]) -> bool,
-    ) -> Result<Search<'_>> {
-        self.tree.files_with(places, is_wanted, is_meant)
-    }
-
-    fn unnameable(&self, names: &[&str]) -> Result<Vec<String>> {
-        self.tree.unnameable(names)
-    }
+/// Returns the files and links of a name, with what they hold.
+pub(super) fn files_named(tree: &dyn Tree, name: &str) -> Result<Vec<(String, Vec<u8>)>> {
+    let found = tree.files_named(&[name])?.into_iter();
+    found.map(|path| Ok((path.clone(), tree.read(&path)?))).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::memory::MemoryTree;
+    use super::super::overlay::OverlayTree;
     use super::*;
-
-    fn tree(files: &[(&str, &str)]) -> CheckedOut {
-        let mut tree = MemoryTree::default();
-        for (path, text) in files {
-            tree.file(path, text.as_bytes(), false);
-        }
-        CheckedOut::new(Rc::new(tree), gix::hash::Kind::Sha1)
-    }
 
     #[test]
     fn unknown_conversions_are_an_error() {
-        let tree = tree(&[(".gitattributes", "* filter=lfs\nb -filter\n"), ("a", ""), ("b", "x"), ("c\nd", "")]);
-        let failure = tree.read("a").unwrap_err();
+        let read = |files: &[(&str, &str)], path: &str| {
+            let mut tree = OverlayTree::default();
+            for (path, text) in files {
+                tree.file(path, text.as_bytes(), false);
+            }
+            Conversion::new(Filters::Refused, gix::hash::Kind::Sha1).read(&tree, path)
+        };
+        let files = [(".gitattributes", "* filter=lfs\nb -filter\n"), ("a", ""), ("b", "x"), ("c\nd", "")];
+        let failure = read(&files, "a").unwrap_err();
         assert!(failure.message.contains("filter `lfs`"), "{failure}");
-        assert_eq!(tree.read("b").unwrap(), b"x");
-        assert!(tree.read("c\nd").is_err());
+        assert_eq!(read(&files, "b").unwrap(), b"x");
+        assert!(read(&files, "c\nd").is_err());
         for path in ["../.gitattributes", ".git/.gitattributes"] {
-            let hostile = self::tree(&[(".gitattributes", "* ident"), (path, "x"), ("a", "")]);
-            assert!(hostile.read("a").is_err(), "{path}");
+            assert!(read(&[(".gitattributes", "* ident"), (path, "x"), ("a", "")], "a").is_err(), "{path}");
         }
     }
 }

@@ -1,73 +1,165 @@
-//! A directory of the file system.
+//! Files on disk, as they are now: those of the working tree, of one directory, of the whole machine.
 
+use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hasher as _};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-use super::{Entry, Tree, path};
-use crate::message::failure::{Failure, Result};
+use super::{Entry, Tree, files_below, path, search};
+use crate::git::{LocalRepo, Within};
+use crate::message::failure::{Failure, Result, shown};
+use crate::os::limits::PATH;
 
-/// The files of this machine, as they are on disk now. Paths are those of the file system without the root, so that a
-/// reference may lead out of any directory and back into it.
-#[derive(Debug)]
+/// The files below a real directory.
 pub(crate) struct DiskTree {
     root: PathBuf,
+    /// The directory that labels start from.
     from: String,
+    /// Whether it may be a checkout, with other line ends than git stores.
+    converts: bool,
+    git: Option<Tracked>,
+    /// The directories that were requested, and are there.
+    directories: RefCell<HashSet<String>>,
+}
+
+/// What git knows of a working tree. Ignored files are there, too: a build reads them all.
+struct Tracked {
+    here: Rc<LocalRepo>,
+    /// The submodules of the index, whether they are checked out or not.
+    submodules: BTreeSet<String>,
+    /// What is executable, where modes on disk mean nothing (`core.fileMode`): git adds any other file as one that is not.
+    programs: Option<BTreeSet<String>>,
+    /// What git lists, once it was asked.
+    files: OnceCell<Vec<u8>>,
+    /// What was read, by path: the digest of the bytes.
+    read: RefCell<HashMap<String, u64>>,
 }
 
 impl DiskTree {
-    /// Opens the file system. Paths are shown relative to `from`, a real directory (no link on the
-    /// way to it).
-    pub(crate) fn new(from: &Path) -> Result<Self> {
+    /// Opens the working tree of this repository.
+    pub(crate) fn of_working_tree(here: Rc<LocalRepo>) -> Result<Self> {
+        let top = here.top.as_ref().and_then(|top| top.canonicalize().ok());
+        let top = top.ok_or_else(|| {
+            Failure::new("this repository has no working tree").hint("look at a commit instead: --rev REV")
+        })?;
+        let staged = here.staged()?;
+        let of_mode = |mode: &str| -> BTreeSet<String> {
+            let entries = staged.iter().filter(|entry| entry.mode == mode);
+            entries.filter_map(|entry| String::from_utf8(entry.path.clone()).ok()).collect()
+        };
+        let has_modes = here.config("core.filemode")?.as_deref() != Some("false");
+        let git = Tracked {
+            submodules: of_mode("160000"),
+            programs: (!has_modes).then(|| of_mode("100755")),
+            files: OnceCell::new(),
+            read: RefCell::default(),
+            here,
+        };
+        Ok(DiskTree { git: Some(git), ..DiskTree::at(top, true) })
+    }
+
+    /// Opens one directory, whatever git knows of it. `converts` says whether it may be a checkout.
+    pub(crate) fn of_directory(directory: &Path, converts: bool) -> Result<Self> {
+        let root = directory.canonicalize();
+        let root = root.map_err(|error| Failure::new(format!("`{}` cannot be read: {error}", directory.display())))?;
+        Ok(DiskTree::at(root, converts))
+    }
+
+    /// Opens the whole file system. Its paths are those of the file system without the root, so that a reference may
+    /// lead out of any directory and back into it. They are shown relative to `from`, a real directory.
+    pub(crate) fn of_machine(from: &Path) -> Result<Self> {
         let root = from.ancestors().last().unwrap_or(from).to_owned();
-        let tree = DiskTree { root, from: String::new() };
-        let from = tree.path(from)?;
-        Ok(DiskTree { from, ..tree })
+        let tree = DiskTree::at(root, false);
+        Ok(DiskTree { from: tree.path(from)?, ..tree })
+    }
+
+    fn at(root: PathBuf, converts: bool) -> Self {
+        DiskTree { root, from: String::new(), converts, git: None, directories: RefCell::default() }
     }
 
     /// Returns the path in this tree of a real path of the file system.
     pub(crate) fn path(&self, place: &Path) -> Result<String> {
-        let parts: Option<Vec<&str>> = place
-            .strip_prefix(&self.root)
-            .unwrap_or(place)
-            .components()
-            .map(|part| part.as_os_str().to_str())
-            .collect();
-        match parts {
-            Some(parts) => Ok(parts.join("/")),
-            None => Err(Failure::new(format!("`{}` is not UTF-8", place.display()))),
-        }
+        let path = path::of_components(place.strip_prefix(&self.root).unwrap_or(place));
+        path.ok_or_else(|| Failure::new(format!("`{}` is not UTF-8", place.display())))
+    }
+
+    /// Returns whether a file of the working tree that was read is still what it was.
+    pub(crate) fn is_as_read(&self, path: &str) -> bool {
+        let read = self.git.as_ref().and_then(|git| git.read.borrow().get(path).copied());
+        read.is_none_or(|read| read_file(&self.place(path)).is_ok_and(|bytes| digest(&bytes) == read))
     }
 
     fn place(&self, path: &str) -> PathBuf {
         if path.is_empty() { self.root.clone() } else { self.root.join(path) }
     }
 
-    fn failure(&self, path: &str, error: &std::io::Error) -> Failure {
-        Failure::new(format!("could not read `{}`: {error}", self.label(path)))
+    fn failed(&self, path: &str) -> impl Fn(io::Error) -> Failure {
+        let label = self.label(path);
+        move |error| Failure::new(format!("could not read `{label}`: {error}"))
+    }
+}
+
+impl Tracked {
+    /// Returns the paths that git tracks, or neither tracks nor ignores, with a NUL after each.
+    fn files(&self) -> Result<&[u8]> {
+        if self.files.get().is_none() {
+            let _ = self.files.set(self.here.working_files()?);
+        }
+        Ok(self.files.get().map_or(&[], Vec::as_slice))
     }
 }
 
 impl Tree for DiskTree {
     fn entry(&self, path: &str) -> Result<Option<Entry>> {
-        look(&self.place(path)).map_err(|error| self.failure(path, &error))
+        PATH.check(path.len(), || shown(path))?;
+        if path.is_empty() || self.directories.borrow().contains(path) {
+            return Ok(Some(Entry::Directory));
+        }
+        // git holds nothing of that name, wherever it is.
+        if self.git.is_some() && path::name(path).eq_ignore_ascii_case(".git")
+            || self.entry(path::parent(path))? != Some(Entry::Directory)
+        {
+            return Ok(None);
+        }
+        let entry = look(&self.place(path)).map_err(self.failed(path))?;
+        let entry = match (entry, &self.git) {
+            (None | Some(Entry::Directory), Some(git)) if git.submodules.contains(path) => Some(Entry::Submodule),
+            (Some(Entry::File { .. }), Some(Tracked { programs: Some(programs), .. })) => {
+                Some(Entry::File { executable: programs.contains(path) })
+            }
+            (entry, _) => entry,
+        };
+        if entry == Some(Entry::Directory) {
+            self.directories.borrow_mut().insert(path.to_owned());
+        }
+        Ok(entry)
     }
 
     fn names(&self, directory: &str) -> Result<Vec<String>> {
-        match self.entry(directory)? {
-            Some(Entry::Directory) => list(&self.place(directory)).map_err(|error| self.failure(directory, &error)),
-            _ => Ok(Vec::new()),
+        if self.entry(directory)? != Some(Entry::Directory) {
+            return Ok(Vec::new());
         }
+        let mut names = list(&self.place(directory)).map_err(self.failed(directory))?;
+        names.retain(|name| name != ".git");
+        Ok(names)
     }
 
     fn read(&self, path: &str) -> Result<Vec<u8>> {
-        read(&self.place(path)).map_err(|error| self.failure(path, &error))
+        let bytes = read_file(&self.place(path)).map_err(self.failed(path))?;
+        if let Some(git) = &self.git {
+            git.read.borrow_mut().entry(path.to_owned()).or_insert_with(|| digest(&bytes));
+        }
+        Ok(bytes)
     }
 
     fn absolute(&self, text: &str) -> Option<String> {
-        // kustomize cleans the text before it looks; links on the way are followed afterwards.
-        let rest = Path::new(text).strip_prefix(&self.root).ok()?;
-        let parts: Option<Vec<&str>> = rest.components().map(|part| part.as_os_str().to_str()).collect();
-        path::resolve("", &parts?.join("/"))
+        path::inside(&self.root, text)
+    }
+
+    fn converts(&self) -> bool {
+        self.converts
     }
 
     fn label(&self, path: &str) -> String {
@@ -75,17 +167,68 @@ impl Tree for DiskTree {
     }
 
     fn word(&self, path: &str) -> String {
-        let label = self.label(path);
-        if label.starts_with('-') {
+        match self.label(path) {
+            _ if self.git.is_some() => format!(":/{path}"),
             // An option would begin so.
-            return format!("./{label}");
+            label if label.starts_with('-') => format!("./{label}"),
+            label => label,
         }
-        label
+    }
+
+    /// Of a working tree only what git tracks, or what is neither tracked nor ignored.
+    fn below(&self, directory: &str) -> Result<Vec<String>> {
+        let Some(git) = &self.git else {
+            return files_below(self, directory);
+        };
+        let is_below = |path: &&str| *path != directory && path::is_in(path, directory);
+        let listed = git.files()?.split(|byte| *byte == 0).filter_map(|path| std::str::from_utf8(path).ok());
+        let mut found = Vec::new();
+        for path in listed.filter(is_below) {
+            if self.entry(path)?.is_some() {
+                found.push(path.to_owned());
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+
+    fn files_named(&self, names: &[&str]) -> Result<Vec<String>> {
+        if let Some(git) = &self.git {
+            let listed = git.files()?.split(|byte| *byte == 0).filter(|path| std::str::from_utf8(path).is_err());
+            let mut odd = listed.map(String::from_utf8_lossy);
+            if let Some(odd) = odd.find(|path| names.contains(&path::name(path))) {
+                return Err(path::not_utf8(&odd));
+            }
+        }
+        let mut found = self.below("")?;
+        found.retain(|path| names.contains(&path::name(path)));
+        Ok(found)
+    }
+
+    fn files_with(&self, places: &BTreeSet<String>, endings: &[&str], marks: &[&[u8]]) -> Result<Vec<String>> {
+        let found = match &self.git {
+            Some(git) => git.here.grep(&Within::WorkingTree, places, endings, marks)?,
+            None => None,
+        };
+        let Some(mut found) = found else {
+            return search(self, places, endings, marks);
+        };
+        // What a sparse checkout leaves out is found, too.
+        found.retain(|path| matches!(self.entry(path), Ok(Some(Entry::File { .. })) | Err(_)));
+        found.sort();
+        Ok(found)
     }
 }
 
+/// Distinguishes contents, unless chosen to collide.
+fn digest(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    hasher.finish()
+}
+
 /// Returns what is at a place, without following a link there.
-pub(super) fn look(place: &Path) -> io::Result<Option<Entry>> {
+fn look(place: &Path) -> io::Result<Option<Entry>> {
     let metadata = match std::fs::symlink_metadata(place) {
         Ok(metadata) => metadata,
         Err(error)
@@ -110,7 +253,7 @@ pub(super) fn look(place: &Path) -> io::Result<Option<Entry>> {
 }
 
 /// Returns the names in a directory, sorted.
-pub(super) fn list(place: &Path) -> io::Result<Vec<String>> {
+fn list(place: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(place)? {
         let name = entry?.file_name().into_string().map_err(|name| {
@@ -124,7 +267,7 @@ pub(super) fn list(place: &Path) -> io::Result<Vec<String>> {
 }
 
 /// Returns the bytes of a file, or the target of a link.
-pub(super) fn read(place: &Path) -> io::Result<Vec<u8>> {
+fn read_file(place: &Path) -> io::Result<Vec<u8>> {
     match look(place)? {
         Some(Entry::Link) => {
             let target = std::fs::read_link(place)?;

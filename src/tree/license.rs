@@ -131,7 +131,7 @@ impl Licenses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::memory::MemoryTree;
+    use crate::tree::overlay::OverlayTree;
 
     #[test]
     fn licences_are_known_by_their_names() {
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn licence_files_are_found_and_unusable_ones_reported() {
-        let mut tree = MemoryTree::default();
+        let mut tree = OverlayTree::default();
         let mut file = |place: &str, bytes: &[u8]| tree.file(place, bytes, false);
         for place in ["LICENSE", "notice.md", "license.yaml", "LICENSES/MIT.txt", "app/COPYING"] {
             file(place, place.as_bytes());

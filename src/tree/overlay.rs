@@ -1,86 +1,89 @@
-//! A tree with some of its files replaced or added: what it is going to be.
+//! A tree with some of its files replaced or added: what it is going to be. On nothing it is a tree in memory.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::{Entry, SharedTree, Tree, path};
-use crate::message::failure::Result;
+use crate::message::failure::{Failure, Result};
 
-/// A tree, and what is different from it.
-pub(crate) struct OverlayTree {
-    base: SharedTree,
-    files: BTreeMap<String, (Vec<u8>, bool)>,
-    directories: BTreeSet<String>,
+/// Files and links by path. Directories are there because something lies in them.
+#[derive(Clone, Default)]
+pub struct OverlayTree {
+    base: Option<SharedTree>,
+    nodes: BTreeMap<String, (Entry, Vec<u8>)>,
 }
 
 impl OverlayTree {
     /// Returns `base` without a difference.
     pub(crate) fn new(base: SharedTree) -> Self {
-        OverlayTree { base, files: BTreeMap::new(), directories: BTreeSet::new() }
+        OverlayTree { base: Some(base), nodes: BTreeMap::new() }
     }
 
-    /// Puts a file at `place`, whatever was there.
-    pub(crate) fn file(&mut self, place: &str, bytes: &[u8], executable: bool) {
-        self.files.insert(place.to_owned(), (bytes.to_vec(), executable));
-        let mut directory = path::parent(place);
-        while !directory.is_empty() && self.directories.insert(directory.to_owned()) {
-            directory = path::parent(directory);
-        }
+    /// Puts a file at `path`, whatever was there.
+    pub fn file(&mut self, path: &str, bytes: &[u8], executable: bool) {
+        self.nodes.insert(path.to_owned(), (Entry::File { executable }, bytes.to_vec()));
     }
 
-    /// Returns whether nothing is different: that is asked often.
-    fn is_same(&self) -> bool {
-        self.files.is_empty()
+    /// Adds a symbolic link.
+    pub fn link(&mut self, path: &str, target: &str) {
+        self.nodes.insert(path.to_owned(), (Entry::Link, target.as_bytes().to_vec()));
+    }
+
+    /// Takes one of its own files or links away.
+    pub fn remove(&mut self, path: &str) {
+        self.nodes.remove(path);
+    }
+
+    /// Returns its own paths below a directory, relative to that.
+    fn own<'a>(&'a self, directory: &'a str) -> impl Iterator<Item = &'a str> {
+        let first = if directory.is_empty() { String::new() } else { format!("{directory}/") };
+        let below = self.nodes.range(first..).map_while(move |(path, _)| path::below(path, directory));
+        below.filter(|path| !path.is_empty())
+    }
+
+    fn base<'a, T>(&'a self, ask: impl FnOnce(&'a SharedTree) -> T) -> Option<T> {
+        self.base.as_ref().map(ask)
     }
 }
 
 impl Tree for OverlayTree {
     fn entry(&self, path: &str) -> Result<Option<Entry>> {
-        if self.is_same() {
-            return self.base.entry(path);
+        if let Some((entry, _)) = self.nodes.get(path) {
+            return Ok(Some(*entry));
         }
-        if let Some((_, executable)) = self.files.get(path) {
-            let executable = *executable;
-            return Ok(Some(Entry::File { executable }));
-        }
-        if self.directories.contains(path) {
+        if path.is_empty() || self.own(path).next().is_some() {
             return Ok(Some(Entry::Directory));
         }
-        self.base.entry(path)
-    }
-
-    fn is_directory(&self, path: &str) -> Result<bool> {
-        if self.is_same() {
-            return self.base.is_directory(path);
+        if !self.nodes.is_empty() && path::and_above(path).any(|above| self.nodes.contains_key(above)) {
+            return Ok(None);
         }
-        if path::and_above(path).any(|place| self.files.contains_key(place)) {
-            return Ok(false);
-        }
-        Ok(self.directories.contains(path) || self.base.is_directory(path)?)
+        self.base(|base| base.entry(path)).unwrap_or(Ok(None))
     }
 
     fn names(&self, directory: &str) -> Result<Vec<String>> {
-        let mut names: BTreeSet<String> = self.base.names(directory)?.into_iter().collect();
-        let own = self.files.keys().chain(&self.directories);
-        names.extend(own.filter(|place| path::parent(place) == directory).map(|place| path::name(place).to_owned()));
-        Ok(names.into_iter().collect())
+        let mut names = self.base(|base| base.names(directory)).transpose()?.unwrap_or_default();
+        names.extend(self.own(directory).filter_map(|path| path.split('/').next()).map(str::to_owned));
+        names.sort();
+        names.dedup();
+        Ok(names)
     }
 
     fn read(&self, path: &str) -> Result<Vec<u8>> {
-        match self.files.get(path) {
-            Some((bytes, _)) => Ok(bytes.clone()),
-            None => self.base.read(path),
+        match (self.nodes.get(path), &self.base) {
+            (Some((_, bytes)), _) => Ok(bytes.clone()),
+            (None, Some(base)) => base.read(path),
+            (None, None) => Err(Failure::new(format!("`{path}` is not in the result"))),
         }
     }
 
     fn absolute(&self, path: &str) -> Option<String> {
-        self.base.absolute(path)
+        self.base(|base| base.absolute(path)).flatten()
     }
 
     fn label(&self, path: &str) -> String {
-        self.base.label(path)
+        self.base(|base| base.label(path)).unwrap_or_else(|| path::relative("", path))
     }
 
     fn word(&self, path: &str) -> String {
-        self.base.word(path)
+        self.base(|base| base.word(path)).unwrap_or_else(|| format!(":/{path}"))
     }
 }

@@ -1,6 +1,9 @@
 //! Paths inside a tree: relative to its top, with `/`, without `.` and `..`; the top is `""`.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::message::failure::{Failure, shown};
 
 /// Returns the non-empty components of `path`.
 pub(crate) fn components(path: &str) -> impl DoubleEndedIterator<Item = &str> {
@@ -9,7 +12,7 @@ pub(crate) fn components(path: &str) -> impl DoubleEndedIterator<Item = &str> {
 
 /// Returns whether the text is an absolute path on any platform we run on.
 pub(crate) fn is_absolute(text: &str) -> bool {
-    text.starts_with('/') || std::path::Path::new(text).is_absolute()
+    text.starts_with('/') || Path::new(text).is_absolute()
 }
 
 /// Returns the directory that holds `path`; of the top the top.
@@ -45,6 +48,33 @@ pub(crate) fn resolve(directory: &str, text: &str) -> Option<String> {
         }
     }
     Some(stack.join("/"))
+}
+
+/// Returns the path from a directory of the file system that an absolute path means, if it lies below.
+pub(crate) fn inside(top: &Path, text: &str) -> Option<String> {
+    let top = top.canonicalize().ok()?;
+    let cleaned = PathBuf::from(format!("/{}", resolve("", text)?));
+    if let Ok(inside) = cleaned.strip_prefix(&top) {
+        return of_components(inside);
+    }
+    // The same place under another name: a link above the top, as `/tmp` on macOS. Links below the top are those of the
+    // tree, and followed there.
+    cleaned.ancestors().collect::<Vec<_>>().into_iter().rev().find_map(|above| {
+        let real = above.canonicalize().ok()?;
+        let inside = real.strip_prefix(&top).ok()?;
+        of_components(&inside.join(cleaned.strip_prefix(above).ok()?))
+    })
+}
+
+/// Returns a relative path of the file system, if it is UTF-8.
+pub(crate) fn of_components(path: &Path) -> Option<String> {
+    let parts: Option<Vec<&str>> = path.components().map(|part| part.as_os_str().to_str()).collect();
+    Some(parts?.join("/"))
+}
+
+/// Returns the failure for a file whose path no reference can name.
+pub(crate) fn not_utf8(path: &str) -> Failure {
+    Failure::new(format!("`{}` cannot be read: its path is not UTF-8", shown(path))).hint("rename its directory")
 }
 
 /// Returns whether `text`, walked from the real directory `directory`, ever climbs above the top.

@@ -10,7 +10,7 @@ use crate::record::history::records::{self, Found, Recorded};
 use crate::record::history::tip;
 use crate::record::history::trees::{differences, entries, lookup};
 use crate::record::{Digest, LOCK_NAME, Lock, Trailers};
-use crate::tree::objects::object_id;
+use crate::tree::git::object_id;
 use crate::tree::{Entry, path};
 
 /// The history of a commit.

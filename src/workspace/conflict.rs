@@ -71,10 +71,9 @@ fn side(bytes: &[u8], which: &str) -> Result<Lock> {
 /// Returns what the index holds of the lock: base, ours, theirs.
 fn stages(here: &LocalRepo) -> Result<[Option<Vec<u8>>; 3]> {
     let mut stages = [None, None, None];
-    for (stage, id) in here.unmerged(LOCK_NAME)? {
-        let place = usize::try_from(stage).ok().and_then(|stage| stage.checked_sub(1));
-        if let Some(place) = place.and_then(|place| stages.get_mut(place)) {
-            *place = Some(here.blob(&id)?);
+    for entry in here.staged()?.iter().filter(|entry| entry.path == LOCK_NAME.as_bytes()) {
+        if let Some(place) = entry.stage.checked_sub(1).and_then(|place| stages.get_mut(place)) {
+            *place = here.object("blob", &entry.id)?;
         }
     }
     Ok(stages)

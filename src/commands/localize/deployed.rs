@@ -6,8 +6,8 @@ use crate::message::failure::{Failures, Result};
 use crate::plan::{self, Plan};
 use crate::reference_tree::Survey;
 use crate::targets::{self, Identity, Targets};
-use crate::tree::working::WorkingTree;
-use crate::tree::{Listing, Search};
+use crate::tree::Listing;
+use crate::tree::disk::DiskTree;
 use crate::workspace::{Files, Workspace};
 
 /// What is deployed from the repository that a workspace lies in.
@@ -22,19 +22,13 @@ pub(in crate::commands) struct Deployed {
 impl Deployed {
     /// Reads the objects of the repository that is localized as the plan says, and notes what may change them; none
     /// where there is no repository.
-    ///
-    /// `search` is one for targets that goes on already.
-    pub(in crate::commands) fn of(
-        workspace: &Workspace,
-        plan: &Plan,
-        search: Option<Search<'_>>,
-    ) -> Result<Option<Deployed>> {
+    pub(in crate::commands) fn of(workspace: &Workspace, plan: &Plan) -> Result<Option<Deployed>> {
         let (tree, top): (Rc<dyn Listing>, &str) = match &workspace.files {
             Files::Commit { tree, .. } => (tree.clone(), ""),
             Files::WorkingTree { tree, .. } => (tree.clone(), ""),
             // A directory on disk may lie in a repository.
             Files::Disk { repo, .. } => match (repo, &workspace.top) {
-                (Some(repo), Some(top)) => (Rc::new(WorkingTree::open(repo.clone())?), top),
+                (Some(repo), Some(top)) => (Rc::new(DiskTree::of_working_tree(repo.clone())?), top),
                 _ => return Ok(None),
             },
             Files::Tree(_) => return Ok(None),
@@ -44,10 +38,7 @@ impl Deployed {
         };
         let config = &workspace.config;
         let identity = || Identity::of(repo, config);
-        let mut targets = match search {
-            Some(search) => targets::find_in(&*tree, config, &search()?, identity)?,
-            None => targets::find(&*tree, config, identity)?,
-        };
+        let mut targets = targets::find(&*tree, config, identity)?;
         match workspace.files {
             // The plan walks no more of the repository than that directory.
             Files::Disk { .. } if !targets.targets.is_empty() => {

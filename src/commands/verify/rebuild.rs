@@ -11,7 +11,7 @@ use crate::git::{CommitId, LocalRepo};
 use crate::message::failure::{Failures, Result};
 use crate::plan::{Options, copy, in_place};
 use crate::record::Lock;
-use crate::tree::objects::object_id;
+use crate::tree::git::object_id;
 use crate::tree::path;
 use crate::workspace::Workspace;
 
@@ -29,7 +29,7 @@ pub(super) fn rebuild(
     directory: &str,
     lock: &Rc<Lock>,
 ) -> Result<Rebuilt, Failures> {
-    let repository = crate::tree::objects::open(&here.git_dir)?.with_object_memory();
+    let repository = crate::tree::git::open(&here.git_dir)?.with_object_memory();
     let source_tree = object_id(&source.tree)?;
     let workspace = Workspace::of_commit(here.clone(), source)?;
     let options = Options { overwrite: false, trailers: lock.trailers };
@@ -56,7 +56,7 @@ pub(super) fn rebuild(
         }
         None => {
             let all = in_place::Request::default();
-            in_place::plan(&workspace, all, &options, &mut fetcher, &mut |_| {})?
+            in_place::plan(&workspace, all, &options, &mut fetcher)?
         }
     };
     let tree = objects::write(&repository, source_tree, [], &plan)?.directory;

@@ -8,7 +8,7 @@ use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Failures, Result};
 use crate::record::history::trees::{differences, entries, lookup};
 use crate::record::{LOCK_NAME, Lock};
-use crate::tree::objects::{ObjectTree, object_id};
+use crate::tree::git::{GitTree, object_id};
 use crate::tree::path;
 use crate::verify::{Difference, Kind, Record, Verified};
 
@@ -52,7 +52,7 @@ fn of(here: &Rc<LocalRepo>, verified: &Verified, record: &Record) -> Result<Vec<
         .commit(verified.commit.as_deref().unwrap_or_default())?
         .ok_or_else(|| Failure::new(format!("{} cannot be read", verified.rev)))?;
     let whole = object_id(&whole.tree)?;
-    let tree = ObjectTree::of_here(here.clone(), whole)?;
+    let tree = GitTree::of_here(here.clone(), whole)?;
     let name = path::join(&record.directory, LOCK_NAME);
     let lock = Lock::at(&tree, &name)?.unwrap_or_default();
     let rebuilt = rebuild(here, source, &record.directory, &lock)

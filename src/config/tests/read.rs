@@ -145,7 +145,7 @@ fn a_file_of_another_name_is_not_passed_over() {
         ("apps/.kustomize-localize.yaml", None),
     ] {
         for beside in [false, true] {
-            let mut tree = crate::tree::memory::MemoryTree::default();
+            let mut tree = crate::tree::overlay::OverlayTree::default();
             tree.file(name, b"helm: true\n", false);
             if beside {
                 tree.file(FILE_NAME, b"helm: false\n", false);

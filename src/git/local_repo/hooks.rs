@@ -45,16 +45,3 @@ impl LocalRepo {
         }
     }
 }
-
-/// What a hook has to know of the history.
-impl LocalRepo {
-    /// Returns the type of the object that `id` (a full object id) is, or leads to if it is a tag.
-    pub fn kind(&self, id: &str) -> Result<String> {
-        let output = self.run(&["cat-file", "-t", &format!("{id}^{{}}")], None)?;
-        if output.status.success() {
-            Ok(text(&output)?.trim_end().to_owned())
-        } else {
-            Err(Failure::new(format!("git cannot read object {id}: {}", said(&output))))
-        }
-    }
-}

@@ -1,6 +1,6 @@
 //! Objects that only git reaches: in the quarantine of a server hook, in a partial clone.
 
-use super::LocalRepo;
+use super::{LocalRepo, ok};
 use crate::git::{not_run, said};
 use crate::message::failure::{Failure, Result};
 use crate::os::process::Conversation;
@@ -29,6 +29,12 @@ impl LocalRepo {
         } else {
             Err(Failure::new(format!("git cannot read object {id}: {}", said(&output))))
         }
+    }
+
+    /// Returns the type of the object that `id` (a full object id) is, or leads to if it is a tag.
+    pub fn kind(&self, id: &str) -> Result<String> {
+        let kind = ok(self.run(&["cat-file", "-t", &format!("{id}^{{}}")], None)?)?;
+        Ok(kind.trim_end().to_owned())
     }
 
     /// Returns whether this is a partial clone: some objects are fetched when they are needed only.

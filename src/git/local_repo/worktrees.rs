@@ -1,7 +1,6 @@
 //! Linked worktrees of this repository.
 
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -63,16 +62,6 @@ impl LocalRepo {
         Ok(listed.collect())
     }
 
-    /// Returns whether this is the only worktree, and git is not in the middle of something in it: what HEAD is on is
-    /// then all that is checked out anywhere.
-    pub fn is_only_worktree(&self) -> bool {
-        let is_empty = match fs::read_dir(self.common().join("worktrees")) {
-            Ok(mut linked) => linked.next().is_none(),
-            Err(error) => error.kind() == ErrorKind::NotFound,
-        };
-        is_empty && set_aside(self.git_dir.clone()).is_none()
-    }
-
     /// Returns the directory that all worktrees share: as in `gitrepository-layout(5)` for `commondir`.
     fn common(&self) -> PathBuf {
         match fs::read_to_string(self.git_dir.join("commondir")) {
@@ -97,14 +86,6 @@ impl LocalRepo {
         ok(run::<&str>(git, &[], None)?)
             .map(drop)
             .map_err(|failure| failure.context(format_args!("no worktree at `{}`", directory.display())))
-    }
-
-    /// Runs git in a worktree, without the repository that our caller named. Returns whether it succeeded.
-    pub fn asks_worktree(&self, directory: &Path, args: &[&str]) -> Result<bool> {
-        let mut git = command();
-        untied(&mut git);
-        git.current_dir(directory);
-        Ok(run(git, args, None)?.status.success())
     }
 
     /// Runs git in a worktree, without the repository that our caller named.

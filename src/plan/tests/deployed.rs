@@ -8,7 +8,7 @@ use crate::plan::deployed::refuse_harm;
 use crate::plan::{Options, Plan, in_place};
 use crate::targets::{self, Identity};
 use crate::tree::Listing;
-use crate::tree::memory::MemoryTree;
+use crate::tree::overlay::OverlayTree;
 use crate::workspace::Workspace;
 
 const APP: &str = "resources:\n- https://h/map.yaml\n- own.yaml\n";
@@ -43,7 +43,7 @@ spec:
 }
 
 /// Returns what stands against the plan for a tree.
-fn refused(tree: &MemoryTree, plan: &Plan) -> Vec<String> {
+fn refused(tree: &OverlayTree, plan: &Plan) -> Vec<String> {
     let shared: Rc<dyn Listing> = Rc::new(tree.clone());
     let workspace = Workspace::of_tree(shared).unwrap();
     let identity = || {
@@ -64,7 +64,7 @@ fn in_place(files: &[(&str, &str)]) -> Vec<String> {
     }
     let workspace = Workspace::of_tree(Rc::new(tree.clone())).unwrap();
     let request = in_place::Request::default();
-    let plan = in_place::plan(&workspace, request, &Options::default(), &mut upstream(), &mut |_| {}).unwrap();
+    let plan = in_place::plan(&workspace, request, &Options::default(), &mut upstream()).unwrap();
     refused(&tree, &plan)
 }
 

@@ -9,7 +9,7 @@ use crate::message::failure::Failures;
 use crate::plan::{Options, Original, Plan, copy, in_place};
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::Listing;
-use crate::tree::memory::MemoryTree;
+use crate::tree::overlay::OverlayTree;
 use crate::workspace::Workspace;
 
 const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\n";
@@ -27,16 +27,16 @@ pub(super) fn upstream() -> Upstreams {
     )
 }
 
-pub(super) fn repository(app: &str) -> MemoryTree {
+pub(super) fn repository(app: &str) -> OverlayTree {
     tree(&[("app/kustomization.yaml", app), ("app/own.yaml", MAP)])
 }
 
-fn planned_in_place(tree: MemoryTree, options: &Options, remotes: &mut dyn Remotes) -> Result<Plan, Failures> {
+fn planned_in_place(tree: OverlayTree, options: &Options, remotes: &mut dyn Remotes) -> Result<Plan, Failures> {
     let workspace = Workspace::of_tree(Rc::new(tree))?;
-    in_place::plan(&workspace, in_place::Request::default(), options, remotes, &mut |_| {})
+    in_place::plan(&workspace, in_place::Request::default(), options, remotes)
 }
 
-pub(super) fn copied(tree: MemoryTree, options: &Options, remotes: &mut dyn Remotes) -> Result<Plan, Failures> {
+pub(super) fn copied(tree: OverlayTree, options: &Options, remotes: &mut dyn Remotes) -> Result<Plan, Failures> {
     let workspace = Workspace::of_tree(Rc::new(tree))?;
     let target = copy::Target {
         start: Start {
@@ -52,7 +52,7 @@ pub(super) fn copied(tree: MemoryTree, options: &Options, remotes: &mut dyn Remo
 }
 
 /// Returns the tree that a plan makes of another one, and the paths that it writes.
-fn applied(mut tree: MemoryTree, plan: &Plan) -> (MemoryTree, BTreeMap<String, String>) {
+fn applied(mut tree: OverlayTree, plan: &Plan) -> (OverlayTree, BTreeMap<String, String>) {
     let mut written = BTreeMap::new();
     for (place, file) in &plan.changes {
         let file = file.as_ref().unwrap();
@@ -76,7 +76,7 @@ fn in_place_only_the_references_change() {
     assert_eq!(names, ["app"]);
     // All of it is there now.
     let again = planned_in_place(tree, &Options::default(), &mut Upstreams::default()).unwrap();
-    assert_eq!(applied(MemoryTree::default(), &again).1, BTreeMap::new());
+    assert_eq!(applied(OverlayTree::default(), &again).1, BTreeMap::new());
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn the_locked_versions_give_the_same_result() {
     let first = copied(repository(APP), &Options::default(), &mut upstream()).unwrap();
     let again = Options { overwrite: false, trailers: first.lock.trailers };
     let second = copied(repository(APP), &again, &mut upstream()).unwrap();
-    let written = |plan: &Plan| applied(MemoryTree::default(), plan).1;
+    let written = |plan: &Plan| applied(OverlayTree::default(), plan).1;
     assert_eq!(written(&first), written(&second));
 }
 

@@ -5,7 +5,7 @@ use gix::ObjectId;
 use super::trees::lookup;
 use crate::message::failure::{Failure, Result, short};
 use crate::record::Trailers;
-use crate::tree::objects::object_id;
+use crate::tree::git::object_id;
 
 /// How far back to look for a localized commit.
 const HISTORY: usize = 1000;

@@ -11,7 +11,7 @@ use super::trees::{differences, entries, lookup};
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Result, command};
 use crate::record::{LOCK_NAME, Lock, TargetTrailer, Trailers, stored};
-use crate::tree::objects::{ObjectTree, object_id};
+use crate::tree::git::{GitTree, object_id};
 use crate::tree::{Entry, Tree, path};
 
 /// A directory with a lock.
@@ -187,7 +187,7 @@ fn compared_in_place(
     }
     edited.sort();
     if !edited.iter().any(|place| place == LOCK_NAME) {
-        state.lock = Lock::at(&ObjectTree::of_here(here.clone(), tree)?, LOCK_NAME)?;
+        state.lock = Lock::at(&GitTree::of_here(here.clone(), tree)?, LOCK_NAME)?;
     }
     state.edited = edited;
     Ok(state)
@@ -259,7 +259,7 @@ pub(crate) fn against_source(
 
 /// Returns the paths of a NEW_DIR that are not what its lock says.
 fn against_lock(here: &Rc<LocalRepo>, new_dir: &NewDir, directory: &str) -> Result<Vec<String>> {
-    let tree = ObjectTree::of_here(here.clone(), new_dir.tree)?;
+    let tree = GitTree::of_here(here.clone(), new_dir.tree)?;
     let found = stored::differences(&tree, "", &new_dir.lock)?.into_iter();
     Ok(found.map(|(place, _)| path::join(directory, &place)).collect())
 }
@@ -322,7 +322,7 @@ pub(crate) fn new_dir_at(
 
 /// Returns the lock of a directory, if it is that of a NEW_DIR.
 pub(crate) fn lock_of(here: &Rc<LocalRepo>, tree: ObjectId, directory: &str) -> Result<Option<Lock>> {
-    let tree = ObjectTree::of_here(here.clone(), tree)?;
+    let tree = GitTree::of_here(here.clone(), tree)?;
     if !matches!(tree.entry(LOCK_NAME)?, Some(Entry::File { .. })) {
         return Ok(None);
     }

@@ -4,7 +4,7 @@ use super::*;
 use crate::config::Config;
 use crate::report::check::tests::assert_valid;
 use crate::targets::{self, Identity};
-use crate::tree::memory::MemoryTree;
+use crate::tree::overlay::OverlayTree;
 
 const SCHEMA: &str = include_str!("schema.json");
 
@@ -25,7 +25,7 @@ spec:
 "
         )
     };
-    let mut tree = MemoryTree::default();
+    let mut tree = OverlayTree::default();
     tree.file("apps/web/kustomization.yaml", b"", false);
     tree.file("apps/plain/x.yaml", b"", false);
     for (file, text) in [

@@ -328,7 +328,7 @@ fn a_kustomization_whose_path_is_not_utf8_is_reported() {
     }
     std::fs::write(directory.join("kustomization.yaml"), base_of("v1")).unwrap();
     work.commit("odd");
-    work.run_unchanged(&IN_PLACE).fails(2).stderr_has("was not looked at: its path is not UTF-8");
+    work.run_unchanged(&IN_PLACE).fails(2).stderr_has("cannot be read: its path is not UTF-8");
 }
 
 #[test]

@@ -3,11 +3,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::rc::Rc;
 
-use git_kustomize_localize::seams::tree::CheckedOut;
-use git_kustomize_localize::seams::tree::{self, ObjectTree, object_id};
-use git_kustomize_localize::seams::tree::{Listing as _, Tree as _};
+use git_kustomize_localize::seams::tree::Tree as _;
+use git_kustomize_localize::seams::tree::{self, GitTree, object_id};
 use serde_json::Value;
 
 use crate::support::{Random, Repo, Sandbox, config};
@@ -259,8 +257,7 @@ fn as_checked_out(sandbox: &Sandbox, repo: &Repo, commit: &str, seed: u64) {
     let clone = sandbox.clone_of(repo, "clone");
     let id = repo.id(&format!("{commit}^{{tree}}"));
     let repository = tree::open(&repo.git_directory()).unwrap();
-    let stored = Rc::new(ObjectTree::new(repository, object_id(&id).unwrap()));
-    let tree = CheckedOut::new(stored.clone(), stored.hash());
+    let tree = GitTree::new(repository, object_id(&id).unwrap()).checked_out();
     for path in tree.below("").unwrap() {
         let attributes = clone.git(&["check-attr", "filter", "--", &path]);
         match tree.read(&path) {

@@ -10,14 +10,14 @@ use git_kustomize_localize::seams::Failures;
 use git_kustomize_localize::seams::Identity;
 use git_kustomize_localize::seams::check::report;
 use git_kustomize_localize::seams::check::{Checked, Checking, Input, check};
-use git_kustomize_localize::seams::tree::MemoryTree;
-use git_kustomize_localize::seams::tree::{Entry, Listing as _, Tree as _};
+use git_kustomize_localize::seams::tree::OverlayTree;
+use git_kustomize_localize::seams::tree::{Entry, Tree as _};
 use serde_json::Value;
 
 /// The files of a repository `https://github.com/acme/fleet`.
 #[derive(Clone, Default)]
 pub(crate) struct Memory {
-    tree: MemoryTree,
+    tree: OverlayTree,
 }
 
 impl Memory {

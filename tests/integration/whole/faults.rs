@@ -66,7 +66,7 @@ fn can_mount(project: &Project) -> bool {
 
 /// Returns what only a living run uses, below a directory.
 fn unfinished(directory: &Path) -> Vec<String> {
-    const BEGIN: [&str; 5] = ["fetching-", ".kustomize-localize-", "kustomize-localize-tmp-", ".tmp", "tmp_obj_"];
+    const BEGIN: [&str; 4] = ["fetching-", "kustomize-localize-tmp-", ".tmp", "tmp_obj_"];
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();

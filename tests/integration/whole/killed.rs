@@ -23,7 +23,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_git-kustomize-localize");
 /// What a run may change: everything that is not the user's.
 const PLACES: [&str; 4] = ["work", "deployed", "cache", "tmp"];
 /// How the names of what only a living run uses begin.
-const TEMPORARY: [&str; 3] = ["fetching-", ".kustomize-localize-", "kustomize-localize-tmp-"];
+const TEMPORARY: [&str; 2] = ["fetching-", "kustomize-localize-tmp-"];
 
 const COPY: &[&str] = &[OVERLAY[0], OVERLAY[1], OVERLAY[2], "--no-verify"];
 const DISK: &[&str] = &[OVERLAY[0], OVERLAY[1], OVERLAY[2], "--no-verify", "--no-commit"];

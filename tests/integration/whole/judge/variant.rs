@@ -1,7 +1,8 @@
 //! One kustomization root, and what stands beside it.
 
-use git_kustomize_localize::seams::tree::MemoryTree;
-use git_kustomize_localize::seams::tree::{Entry, Listing as _, Tree as _};
+use std::collections::BTreeMap;
+
+use git_kustomize_localize::seams::tree::Entry;
 
 use crate::support::Repo;
 
@@ -15,7 +16,7 @@ pub(super) struct Variant {
     pub(super) class: &'static str,
     /// What is tried, one of its class.
     pub(super) name: String,
-    files: MemoryTree,
+    files: BTreeMap<String, (Entry, Vec<u8>)>,
 }
 
 impl Variant {
@@ -27,25 +28,27 @@ impl Variant {
 
     /// A root without a kustomization.
     pub(super) fn bare(class: &'static str, name: impl Into<String>) -> Variant {
-        let variant = Variant { class, name: name.into(), files: MemoryTree::default() };
+        let variant = Variant { class, name: name.into(), files: BTreeMap::new() };
         variant.with("cm.yaml", RESOURCE)
     }
 
     /// Adds a file.
-    pub(super) fn with(mut self, path: impl AsRef<str>, text: impl AsRef<[u8]>) -> Variant {
-        self.files.file(path.as_ref(), text.as_ref(), false);
-        self
+    pub(super) fn with(self, path: impl AsRef<str>, text: impl AsRef<[u8]>) -> Variant {
+        self.put(path.as_ref(), Entry::File { executable: false }, text.as_ref())
     }
 
     /// Adds a file that can be executed.
-    pub(super) fn program(mut self, path: &str, text: &str) -> Variant {
-        self.files.file(path, text.as_bytes(), true);
-        self
+    pub(super) fn program(self, path: &str, text: &str) -> Variant {
+        self.put(path, Entry::File { executable: true }, text.as_bytes())
     }
 
     /// Adds a symbolic link.
-    pub(super) fn link(mut self, path: &str, target: impl AsRef<str>) -> Variant {
-        self.files.link(path, target.as_ref());
+    pub(super) fn link(self, path: &str, target: impl AsRef<str>) -> Variant {
+        self.put(path, Entry::Link, target.as_ref().as_bytes())
+    }
+
+    fn put(mut self, path: &str, entry: Entry, bytes: &[u8]) -> Variant {
+        self.files.insert(path.to_owned(), (entry, bytes.to_vec()));
         self
     }
 
@@ -56,16 +59,15 @@ impl Variant {
 
     /// Puts everything into a directory of a repository.
     pub(super) fn write(&self, repo: &Repo, directory: &str, loopback: &str) {
-        for path in self.files.below("").unwrap() {
+        for (path, (entry, bytes)) in &self.files {
             let place = format!("{directory}/{path}");
-            let bytes = self.files.read(&path).unwrap();
             // Other bytes do not change, UTF-8 or not.
-            let filled = match str::from_utf8(&bytes) {
+            let filled = match str::from_utf8(bytes) {
                 Ok(text) => text.replace("{loopback}", loopback).into_bytes(),
                 Err(_) => bytes.clone(),
             };
-            match self.files.entry(&path).unwrap().unwrap() {
-                Entry::Link => repo.symlink(&place, str::from_utf8(&bytes).unwrap()),
+            match entry {
+                Entry::Link => repo.symlink(&place, str::from_utf8(bytes).unwrap()),
                 Entry::File { executable: true } => repo.write_executable(&place, filled),
                 _ => repo.write(&place, filled),
             }
@@ -75,11 +77,9 @@ impl Variant {
     /// Returns all of it, for people.
     pub(super) fn shown(&self) -> String {
         let mut shown = String::new();
-        for path in self.files.below("").unwrap() {
-            let text = self.files.read(&path).unwrap();
-            let text = String::from_utf8_lossy(&text).into_owned();
+        for (path, (kind, text)) in &self.files {
+            let text = String::from_utf8_lossy(text);
             if path != "cm.yaml" {
-                let kind = self.files.entry(&path).unwrap().unwrap();
                 shown += &format!("    {path}: {kind:?}\n");
                 for line in text.split_inclusive('\n') {
                     shown += &format!("    | {}\n", line.escape_debug());

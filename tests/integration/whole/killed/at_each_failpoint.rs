@@ -140,7 +140,6 @@ fn the_working_tree() {
     play(
         &Stage::new(WORKING_TREE),
         &[
-            "let git ignore the temporary directory",
             "write a file for the working tree",
             "make a directory of the working tree",
             "put a file into the working tree",

@@ -258,6 +258,6 @@ fn a_lock_that_another_run_has_written_is_not_written_over() {
 fn is_clean(top: &Path) {
     for entry in fs::read_dir(top).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
-        assert!(!name.starts_with(".kustomize-localize-"), "{name}");
+        assert!(!name.starts_with("kustomize-localize-tmp-"), "{name}");
     }
 }

@@ -8,26 +8,26 @@ use super::{COPY, DISK, Stage, next_version, project};
 #[test]
 fn files_of_others_stay() {
     let stage = Stage::new(DISK);
-    let top = stage.project.work.path();
+    let top = stage.project.work.git_directory();
     // A file, a link, a directory of another name: none of them is what we make.
-    fs::write(top.join(".kustomize-localize-file"), "mine").unwrap();
+    fs::write(top.join("kustomize-localize-tmp-file00"), "mine").unwrap();
     let elsewhere = stage.sandbox().path("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     fs::write(elsewhere.join("mine"), "mine").unwrap();
-    std::os::unix::fs::symlink(&elsewhere, top.join(".kustomize-localize-link")).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, top.join("kustomize-localize-tmp-link00")).unwrap();
     fs::create_dir(top.join("kustomize-localize-mine")).unwrap();
-    fs::create_dir(top.join(".kustomize-localize-dead00")).unwrap();
+    fs::create_dir(top.join("kustomize-localize-tmp-dead00")).unwrap();
     // Very old.
-    for name in [".kustomize-localize-file", "kustomize-localize-mine"] {
+    for name in ["kustomize-localize-tmp-file00", "kustomize-localize-mine"] {
         let file = fs::File::open(top.join(name)).unwrap();
         file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1)).unwrap();
     }
     stage.run().success();
-    assert!(top.join(".kustomize-localize-file").is_file());
-    assert!(top.join(".kustomize-localize-link").is_symlink());
+    assert!(top.join("kustomize-localize-tmp-file00").is_file());
+    assert!(top.join("kustomize-localize-tmp-link00").is_symlink());
     assert!(elsewhere.join("mine").is_file());
     assert!(top.join("kustomize-localize-mine").is_dir());
-    assert!(!top.join(".kustomize-localize-dead00").exists());
+    assert!(!top.join("kustomize-localize-tmp-dead00").exists());
 }
 
 /// Ends a run right before the first effect of this name.
@@ -49,7 +49,7 @@ fn leftovers_of_a_dead_run_are_invisible() {
     assert_eq!(work.git(&["status", "--porcelain"]), "");
     for args in [&["lock"][..], &["check"], &["tree"]] {
         let output = work.run(args);
-        output.lacks(".kustomize-localize-");
+        output.lacks("kustomize-localize-tmp-");
     }
 }
 

@@ -1,0 +1,335 @@
+//! The files of a commit or of the index, read from the object database and never checked out. An index is a commit
+//! whose directories are decoded already.
+
+mod objects;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use gix::ObjectId;
+
+use self::objects::{Directory, Item, Objects};
+use super::checkout::{Conversion, Filters};
+use super::{Entry, LOCK_COMMAND, LOCK_NAME, Tree, path, search};
+use crate::git::{LocalRepo, Staged, Within};
+use crate::message::failure::{Failure, Result, command, pathspec, shown};
+use crate::os::limits::{PATH, PATH_BYTES, PATHS};
+
+pub use self::objects::{object_id, open};
+pub(crate) use self::objects::{open_fetched, proven};
+
+/// The files of one tree object, or of the index: as they are stored, or as a checkout gives them.
+pub struct GitTree {
+    objects: Rc<Objects>,
+    root: ObjectId,
+    /// The paths of an index that are not merged yet: they are there, but cannot be read. None of a commit.
+    unmerged: Option<Rc<BTreeSet<String>>>,
+    /// The directory that was looked into last: most of the time it is the next one, too.
+    last: RefCell<Option<(String, Rc<Directory>)>>,
+    followed: RefCell<BTreeSet<String>>,
+    /// The files as they are stored, where these are as a checkout gives them.
+    stored: Option<(Rc<GitTree>, Conversion)>,
+}
+
+impl GitTree {
+    /// Opens the tree object `root` of a repository that is not the user's.
+    pub fn new(repository: gix::Repository, root: ObjectId) -> Self {
+        GitTree::at(Rc::new(Objects::new(repository, None)), root)
+    }
+
+    /// Opens the tree object `root` of this repository.
+    pub fn of_here(here: Rc<LocalRepo>, root: ObjectId) -> Result<Self> {
+        Ok(GitTree::at(Rc::new(Objects::new(open(&here.git_dir)?, Some(here))), root))
+    }
+
+    /// Reads the index of this repository, as it is now. One that was never written is empty. A path of which only the
+    /// name is staged (`git add -N`) is not there: a commit would not hold it.
+    pub(crate) fn of_index(here: Rc<LocalRepo>) -> Result<Self> {
+        let tree = GitTree::of_here(here.clone(), ObjectId::null(gix::hash::Kind::Sha1))?;
+        let mut index = Decoder::new(tree.hash());
+        let mut unmerged = BTreeSet::new();
+        for entry in &here.staged()? {
+            // git reads past the end of a file that was cut off, and only mentions it in passing.
+            index.add(entry).ok_or_else(|| {
+                let index = here.index.display();
+                Failure::new(format!("the index `{index}` is damaged"))
+                    .hint(format!("make it again from HEAD: {} && git reset", command("rm", [index.to_string()])))
+            })?;
+            if entry.stage > 0 {
+                unmerged.extend(String::from_utf8(entry.path.clone()));
+            }
+        }
+        let root = index.id(0);
+        tree.objects.hold(index.directories.into_iter().map(|(id, directory)| (id, Rc::new(directory))));
+        Ok(GitTree { root, unmerged: Some(Rc::new(unmerged)), ..tree })
+    }
+
+    fn at(objects: Rc<Objects>, root: ObjectId) -> Self {
+        let (last, followed) = Default::default();
+        GitTree { objects, root, unmerged: None, last, followed, stored: None }
+    }
+
+    /// Returns the tree object `root` of the same repository. What the two have in common is held once.
+    pub fn beside(&self, root: ObjectId) -> Self {
+        GitTree::at(self.objects.clone(), root)
+    }
+
+    /// Returns the same files as a checkout gives them: `kustomize build` reads those.
+    pub fn checked_out(&self) -> Self {
+        let same = || GitTree { unmerged: self.unmerged.clone(), ..self.beside(self.root) };
+        GitTree { stored: Some((Rc::new(same()), Conversion::new(Filters::Refused, self.hash()))), ..same() }
+    }
+
+    /// Returns the repository that it lies in.
+    pub fn repository(&self) -> &gix::Repository {
+        &self.objects.repository
+    }
+
+    /// Returns the id of the blob, link or gitlink at `path`; of a directory none.
+    pub fn id(&self, path: &str) -> Result<Option<ObjectId>> {
+        Ok(self.item(path)?.filter(|item| item.entry != Entry::Directory).map(|item| item.id))
+    }
+
+    /// Returns the id of the file or link at `path`.
+    fn blob(&self, path: &str) -> Result<Option<ObjectId>> {
+        let blob = self.item(path)?.filter(|item| matches!(item.entry, Entry::File { .. } | Entry::Link));
+        Ok(blob.map(|item| item.id))
+    }
+
+    /// Returns the id of the file or link at `path` if the bytes of that are not here.
+    pub fn lacks(&self, path: &str) -> Result<Option<ObjectId>> {
+        Ok(self.blob(path)?.filter(|id| !self.repository().has_object(*id)))
+    }
+
+    /// Returns the number of bytes of the blob at `path`, without reading them; none where there is no blob.
+    pub fn size(&self, path: &str) -> Result<Option<u64>> {
+        self.blob(path)?.map(|id| self.objects.size(id)).transpose()
+    }
+
+    /// Returns the kind of the ids.
+    pub fn hash(&self) -> gix::hash::Kind {
+        self.repository().object_hash()
+    }
+
+    /// Returns the links that were followed until now.
+    pub fn followed(&self) -> BTreeSet<String> {
+        self.followed.borrow().clone()
+    }
+
+    /// Shows everything at or below a directory that is not a directory itself: its directory, its name, what it is, and
+    /// whether its path is UTF-8.
+    fn walk(&self, top: &str, visit: &mut dyn FnMut(&str, &str, Entry, bool) -> Result<()>) -> Result<()> {
+        let mut todo: Vec<_> = match self.item(top)? {
+            Some(Item { entry: Entry::Directory, id }) => vec![(top.to_owned(), id, true)],
+            _ => Vec::new(),
+        };
+        let (mut paths, mut bytes) = (0, 0);
+        // Equal directories are one object, so that a few objects make any number of paths.
+        let all = || format!("tree {}", self.root);
+        while let Some((directory, id, is_named)) = todo.pop() {
+            let found = self.objects.directory(id, &directory)?;
+            let odd = found.odd.iter().map(|(name, item)| (name.as_str(), item, false));
+            // The first one is the next one.
+            let named = found.entries.iter().rev().map(|(name, item)| (&**name, item, is_named));
+            for (name, item, is_named) in odd.chain(named) {
+                let length = directory.len() + 1 + name.len();
+                PATH.check(length, || shown(&path::join(&directory, name)))?;
+                (paths, bytes) = (paths + 1, bytes + length);
+                match item.entry {
+                    Entry::Directory => todo.push((path::join(&directory, name), item.id, is_named)),
+                    entry => visit(&directory, name, entry, is_named)?,
+                }
+            }
+            PATHS.check(paths, all)?;
+            PATH_BYTES.check(bytes, all)?;
+        }
+        Ok(())
+    }
+
+    fn item(&self, path: &str) -> Result<Option<Item>> {
+        PATH.check(path.len(), || shown(path))?;
+        if path.is_empty() {
+            return Ok(Some(Item { entry: Entry::Directory, id: self.root }));
+        }
+        let directory = self.directory(path::parent(path))?;
+        Ok(directory.and_then(|directory| directory.entries.get(path::name(path)).copied()))
+    }
+
+    fn directory(&self, path: &str) -> Result<Option<Rc<Directory>>> {
+        if let Some((place, last)) = &*self.last.borrow()
+            && place == path
+        {
+            return Ok(Some(last.clone()));
+        }
+        let Some(Item { entry: Entry::Directory, id }) = self.item(path)? else {
+            return Ok(None);
+        };
+        let found = self.objects.directory(id, path)?;
+        *self.last.borrow_mut() = Some((path.to_owned(), found.clone()));
+        Ok(Some(found))
+    }
+}
+
+impl Tree for GitTree {
+    fn entry(&self, path: &str) -> Result<Option<Entry>> {
+        Ok(self.item(path)?.map(|item| item.entry))
+    }
+
+    fn names(&self, directory: &str) -> Result<Vec<String>> {
+        let Some(found) = self.directory(directory)? else {
+            return Ok(Vec::new());
+        };
+        match found.odd.last() {
+            Some((odd, _)) => {
+                Err(Failure::new(format!("`{directory}` holds a name that is not UTF-8: `{}`", shown(odd))))
+            }
+            None => Ok(found.entries.keys().map(|name| name.to_string()).collect()),
+        }
+    }
+
+    fn read(&self, path: &str) -> Result<Vec<u8>> {
+        if let Some((stored, conversion)) = &self.stored {
+            return conversion.read(&**stored, path);
+        }
+        if self.unmerged.as_ref().is_some_and(|unmerged| unmerged.contains(path)) {
+            return Err(Failure::new(format!("`{path}` is not merged yet")).hint(match path {
+                LOCK_NAME => LOCK_COMMAND.to_owned(),
+                path => format!("resolve the conflict, then: {}", command("git add --", [pathspec(path)])),
+            }));
+        }
+        match self.item(path)? {
+            Some(Item { entry, id }) if entry != Entry::Directory => {
+                if entry == Entry::Link {
+                    self.followed.borrow_mut().insert(path.to_owned());
+                }
+                self.objects.read("blob", id, path)
+            }
+            _ => Err(Failure::new(format!("`{path}` is not a file"))),
+        }
+    }
+
+    fn raw(&self, path: &str) -> Result<Option<Vec<u8>>> {
+        let Some((stored, conversion)) = &self.stored else {
+            return Ok(None);
+        };
+        let applies = conversion.applies(&**stored, path::parent(path))?;
+        applies.then(|| stored.read(path)).transpose()
+    }
+
+    fn stored(&self, path: &str) -> Option<String> {
+        let is_it = self.objects.here.is_some() && self.unmerged.is_none() && self.stored.is_none();
+        is_it.then(|| self.id(path).ok().flatten()).flatten().map(|id| id.to_string())
+    }
+
+    fn absolute(&self, text: &str) -> Option<String> {
+        path::inside(self.objects.here.as_ref()?.top.as_ref()?, text)
+    }
+
+    fn converts(&self) -> bool {
+        self.stored.is_some()
+    }
+
+    fn below(&self, directory: &str) -> Result<Vec<String>> {
+        let mut found = Vec::new();
+        self.walk(directory, &mut |directory, name, _, is_named| {
+            found.extend(is_named.then(|| path::join(directory, name)));
+            Ok(())
+        })?;
+        found.sort();
+        Ok(found)
+    }
+
+    fn files_named(&self, names: &[&str]) -> Result<Vec<String>> {
+        let mut found = Vec::new();
+        self.walk("", &mut |directory, name, entry, is_named| {
+            match names.contains(&name) && entry != Entry::Submodule {
+                true if !is_named => return Err(path::not_utf8(&path::join(directory, name))),
+                true => found.push(path::join(directory, name)),
+                false => {}
+            }
+            Ok(())
+        })?;
+        found.sort();
+        Ok(found)
+    }
+
+    fn files_with(&self, places: &BTreeSet<String>, endings: &[&str], marks: &[&[u8]]) -> Result<Vec<String>> {
+        let within = match &self.unmerged {
+            Some(_) => Within::Index,
+            None => Within::Tree(self.root.to_string()),
+        };
+        let found = match &self.objects.here {
+            Some(here) => here.grep(&within, places, endings, marks)?,
+            None => None,
+        };
+        // Where git cannot read all of them, each is tried.
+        let Some(mut found) = found else {
+            return search(self, places, endings, marks);
+        };
+        let unmerged = self.unmerged.iter().flat_map(|unmerged| unmerged.iter());
+        found.extend(unmerged.filter(|path| endings.iter().any(|ending| path.ends_with(ending))).cloned());
+        found.sort();
+        Ok(found)
+    }
+}
+
+/// Puts the entries of an index into directories, each with an id that no object has: its number.
+struct Decoder {
+    hash: gix::hash::Kind,
+    numbers: BTreeMap<Vec<u8>, usize>,
+    directories: Vec<(ObjectId, Directory)>,
+    /// The path of the last entry.
+    last: Vec<u8>,
+}
+
+impl Decoder {
+    fn new(hash: gix::hash::Kind) -> Self {
+        let mut decoder = Decoder { hash, numbers: BTreeMap::new(), directories: Vec::new(), last: Vec::new() };
+        decoder.numbers.insert(Vec::new(), 0);
+        decoder.directories.push((decoder.id(0), Directory::default()));
+        decoder
+    }
+
+    fn id(&self, number: usize) -> ObjectId {
+        let mut bytes = vec![0; self.hash.len_in_bytes()];
+        bytes[..8].copy_from_slice(&(number as u64 + 1).to_le_bytes());
+        ObjectId::from_bytes_or_panic(&bytes)
+    }
+
+    /// Adds an entry; of a path that is not merged ours counts, or else the first. `None` where it is none that git
+    /// writes.
+    fn add(&mut self, staged: &Staged) -> Option<()> {
+        let id = ObjectId::from_hex(staged.id.as_bytes()).ok().filter(|id| !id.is_null())?;
+        let entry = match staged.mode.as_str() {
+            "100644" => Entry::File { executable: false },
+            "100755" => Entry::File { executable: true },
+            "120000" => Entry::Link,
+            "160000" => Entry::Submodule,
+            _ => return None,
+        };
+        let is_another_stage = self.last == staged.path;
+        self.last.clone_from(&staged.path);
+        if !is_another_stage || staged.stage == 2 {
+            self.put(&staged.path, Item { entry, id });
+        }
+        Some(())
+    }
+
+    fn put(&mut self, path: &[u8], item: Item) {
+        let slash = path.iter().rposition(|byte| *byte == b'/');
+        let (above, name) = slash.map_or((&[][..], path), |slash| (&path[..slash], &path[slash + 1..]));
+        let number = match self.numbers.get(above) {
+            Some(number) => *number,
+            None => {
+                let (number, entry) = (self.directories.len(), Entry::Directory);
+                let id = self.id(number);
+                self.numbers.insert(above.to_owned(), number);
+                self.directories.push((id, Directory::default()));
+                self.put(above, Item { entry, id });
+                number
+            }
+        };
+        self.directories[number].1.insert(name, item);
+    }
+}

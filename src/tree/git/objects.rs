@@ -1,0 +1,173 @@
+//! Where objects come from: gix, or git where gix does not find them.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::rc::Rc;
+
+use gix::ObjectId;
+use gix::objs::tree::EntryKind;
+
+use crate::git::LocalRepo;
+use crate::message::failure::{Failure, Result, command, shown};
+use crate::tree::Entry;
+
+/// One entry of a directory.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Item {
+    pub(super) entry: Entry,
+    pub(super) id: ObjectId,
+}
+
+/// What a directory holds.
+#[derive(Debug, Default)]
+pub(super) struct Directory {
+    pub(super) entries: BTreeMap<Box<str>, Item>,
+    /// What has a name that is not UTF-8, which no reference can name: as it can be shown.
+    pub(super) odd: Vec<(String, Item)>,
+}
+
+impl Directory {
+    /// Adds an entry. Of a name that a damaged directory has twice the last one counts.
+    pub(super) fn insert(&mut self, name: &[u8], item: Item) {
+        match std::str::from_utf8(name) {
+            Ok(name) => drop(self.entries.insert(name.into(), item)),
+            Err(_) => self.odd.push((String::from_utf8_lossy(name).into_owned(), item)),
+        }
+    }
+}
+
+/// The object database of one repository.
+pub(super) struct Objects {
+    pub(super) repository: gix::Repository,
+    /// The repository at hand, when it is this one: git may reach objects that gix does not.
+    pub(super) here: Option<Rc<LocalRepo>>,
+    /// Every tree object that was looked into.
+    directories: RefCell<HashMap<ObjectId, Rc<Directory>>>,
+}
+
+/// How much of what other objects of a pack are made from is kept at hand. Kustomizations are alike, so
+/// that most of them are stored as what differs from some other.
+const DELTA_BASES: usize = 16 << 20;
+
+/// How many packs may be added to a repository that is not the user's while it is open: gix makes room for them at
+/// once. Each batch of files is one.
+const PACKS: usize = 256;
+
+/// Reads a full hex object id.
+pub fn object_id(hex: &str) -> Result<ObjectId> {
+    ObjectId::from_hex(hex.as_bytes()).map_err(|_| Failure::new(format!("`{hex}` is not a full object id")))
+}
+
+/// Opens the object database of the repository at `git_dir`. No reference is read, so that every
+/// ref storage will do.
+pub fn open(git_dir: &Path) -> Result<gix::Repository> {
+    opened(git_dir, gix::open::Options::isolated())
+}
+
+/// Opens the object database of a repository that is not the user's: no object in it that needs more than
+/// `most` bytes of memory at once is read.
+pub(crate) fn open_fetched(git_dir: &Path, most: u64) -> Result<gix::Repository> {
+    let limit = format!("gitoxide.objects.allocLimit={most}");
+    let slots = gix::odb::store::init::Slots::AsNeededByDiskState { multiplier: 2.0, minimum: PACKS };
+    let options = gix::open::Options::isolated().config_overrides([limit]).object_store_slots(slots);
+    opened(git_dir, options)
+}
+
+fn opened(git_dir: &Path, options: gix::open::Options) -> Result<gix::Repository> {
+    // What `git replace` puts in place of an object, others do not see.
+    let options = options.with(gix::sec::Trust::Full).cli_overrides(["core.useReplaceRefs=false"]);
+    let mut repository = gix::open_opts(git_dir, options)
+        .map_err(|error| Failure::new(format!("could not open the repository at `{}`: {error}", git_dir.display())))?;
+    let cache = || -> Box<gix::odb::cache::PackCache> {
+        Box::new(gix::odb::pack::cache::lru::MemoryCappedHashmap::new(DELTA_BASES))
+    };
+    repository.objects.set_pack_cache(cache);
+    Ok(repository)
+}
+
+/// Returns the bytes of an object (`kind`: `commit`, `tree`, `blob`) that was proven to be what its id says:
+/// whoever can write to a pack can put other bytes under an id.
+pub(crate) fn proven(repository: &gix::Repository, kind: &str, id: ObjectId) -> Result<Vec<u8>> {
+    let unreadable = |reason: &dyn std::fmt::Display| Failure::new(format!("{kind} {id} cannot be read: {reason}"));
+    let mut object = repository.find_object(id).map_err(|error| unreadable(&error))?;
+    let bytes = std::mem::take(&mut object.data);
+    let computed = gix::objs::compute_hash(id.kind(), object.kind, &bytes).map_err(|error| unreadable(&error))?;
+    if computed == id && object.kind.as_bytes() == kind.as_bytes() {
+        return Ok(bytes);
+    }
+    let directory = repository.git_dir().display();
+    Err(Failure::new(format!("{kind} {id} in `{directory}` is not what its id says: the cache was changed"))
+        .hint(format!("remove it, and run the command again: {}", command("rm -rf", [directory.to_string()]))))
+}
+
+impl Objects {
+    pub(super) fn new(repository: gix::Repository, here: Option<Rc<LocalRepo>>) -> Self {
+        Objects { repository, here, directories: RefCell::default() }
+    }
+
+    /// Takes directories that are decoded already.
+    pub(super) fn hold(&self, all: impl Iterator<Item = (ObjectId, Rc<Directory>)>) {
+        self.directories.borrow_mut().extend(all);
+    }
+
+    /// Returns the number of bytes of an object, without reading them.
+    pub(super) fn size(&self, id: ObjectId) -> Result<u64> {
+        let header = self.repository.find_header(id);
+        let header = header.map_err(|error| Failure::new(format!("object {id} cannot be read: {error}")))?;
+        Ok(header.size())
+    }
+
+    /// Returns what the tree object holds that is at `path`.
+    pub(super) fn directory(&self, id: ObjectId, path: &str) -> Result<Rc<Directory>> {
+        if let Some(known) = self.directories.borrow().get(&id) {
+            return Ok(known.clone());
+        }
+        let bytes = self.read("tree", id, path)?;
+        let mut directory = Directory::default();
+        for entry in gix::objs::TreeRefIter::from_bytes(&bytes, self.repository.object_hash()) {
+            let entry = entry.map_err(|error| Failure::new(format!("tree {id} cannot be read: {error}")))?;
+            let name = entry.filename;
+            if name.is_empty()
+                || name.contains(&b'/')
+                || [&b"."[..], b".."].contains(&&**name)
+                || name.eq_ignore_ascii_case(b".git")
+            {
+                let (path, name) = (shown(path), shown(&name.to_string()));
+                let message = format!("tree {id} of `{path}` names an entry `{name}`, which git checks out nowhere");
+                return Err(Failure::new(message));
+            }
+            let kind = match entry.mode.kind() {
+                EntryKind::Tree => Entry::Directory,
+                EntryKind::Blob => Entry::File { executable: false },
+                EntryKind::BlobExecutable => Entry::File { executable: true },
+                EntryKind::Link => Entry::Link,
+                EntryKind::Commit => Entry::Submodule,
+            };
+            directory.insert(name, Item { entry: kind, id: entry.oid.to_owned() });
+        }
+        let directory = Rc::new(directory);
+        self.directories.borrow_mut().insert(id, directory.clone());
+        Ok(directory)
+    }
+
+    /// Returns the raw bytes of the object (`kind`: `blob`, `tree`) that is at `path`.
+    pub(super) fn read(&self, kind: &str, id: ObjectId, path: &str) -> Result<Vec<u8>> {
+        let Some(here) = &self.here else {
+            return proven(&self.repository, kind, id);
+        };
+        if let Ok(mut object) = self.repository.find_object(id) {
+            return Ok(std::mem::take(&mut object.data));
+        }
+        let path = if path.is_empty() { "." } else { path };
+        match here.object(kind, &id.to_string())? {
+            Some(bytes) => Ok(bytes),
+            None if here.is_partial()? => Err(Failure::new(format!(
+                "`{path}` is not here: this is a partial clone, and nothing may be fetched now"
+            ))
+            .hint(format!("fetch it: git cat-file -e {id}"))),
+            None => Err(Failure::new(format!("`{path}` is damaged: there is no object {id}"))
+                .hint("see what is missing: git fsck")),
+        }
+    }
+}

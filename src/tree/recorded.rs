@@ -1,0 +1,50 @@
+//! A tree that remembers the paths that it was asked for: what a build depends on.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use super::{Entry, Tree};
+use crate::message::failure::Result;
+
+pub(crate) struct RecordedTree<'a> {
+    pub(crate) tree: &'a dyn Tree,
+    asked: RefCell<BTreeSet<String>>,
+}
+
+impl<'a> RecordedTree<'a> {
+    pub(crate) fn new(tree: &'a dyn Tree) -> Self {
+        RecordedTree { tree, asked: RefCell::default() }
+    }
+
+    /// Returns the paths.
+    pub(crate) fn asked(self) -> BTreeSet<String> {
+        self.asked.into_inner()
+    }
+
+    fn ask(&self, path: &str) -> &'a dyn Tree {
+        self.asked.borrow_mut().insert(path.to_owned());
+        self.tree
+    }
+}
+
+impl Tree for RecordedTree<'_> {
+    fn entry(&self, path: &str) -> Result<Option<Entry>> {
+        self.ask(path).entry(path)
+    }
+
+    fn names(&self, directory: &str) -> Result<Vec<String>> {
+        self.ask(directory).names(directory)
+    }
+
+    fn read(&self, path: &str) -> Result<Vec<u8>> {
+        self.ask(path).read(path)
+    }
+
+    fn absolute(&self, path: &str) -> Option<String> {
+        self.tree.absolute(path)
+    }
+
+    fn label(&self, path: &str) -> String {
+        self.tree.label(path)
+    }
+}
