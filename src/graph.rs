@@ -614,7 +614,7 @@ impl Walker<'_> {
                 field: problem.field,
                 ..self.graph.place(file)
             });
-            failure.hints = problem.hints;
+            failure.hints = Some(problem.hint).filter(|hint| !hint.is_empty()).into_iter().collect();
             self.troubles.push(Trouble {
                 kind: match problem.kind {
                     ProblemKind::TooLarge => TroubleKind::Failed,

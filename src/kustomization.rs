@@ -15,21 +15,21 @@
 //! |---|---|
 //! | `fields` | THE table: every field of a kustomization and of the built-in plugins that leads somewhere |
 //! | `yaml` | values that know their bytes; the two parsers |
-//! | `within` | what stands in a block scalar, and where that is in the file |
 //! | `read`, `plugin` | the table applied to a document; inline and separate plugin configurations, functions |
 //! | `edit` | edits in the text, and the proof that nothing else changed |
 //! | `sniff` | what a downloaded body is |
+//! | `format` | YAML of our own formats |
 //! | `objects` | Kubernetes objects as values with places |
 
 use std::ops::Range;
 
 mod edit;
 mod fields;
+pub(crate) mod format;
 mod objects;
 mod plugin;
 mod read;
 mod sniff;
-mod within;
 mod yaml;
 
 pub use edit::{Edit, edit};
@@ -156,8 +156,8 @@ impl GeneratorKey {
 /// Where in a file a scalar stands, for [`edit()`]. Valid for the bytes it was read from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Spot {
-    /// The bytes of each scalar around it, and its own in the text of the last.
-    ranges: Vec<Range<usize>>,
+    /// Its bytes; none where it stands in a scalar that cannot be edited.
+    range: Range<usize>,
     line: usize,
     column: usize,
     /// Several places may show one scalar, by an anchor: each has its number.
@@ -184,8 +184,8 @@ pub struct Problem {
     pub field: String,
     /// What is wrong: a lower-case phrase.
     pub message: String,
-    /// What to do about it.
-    pub hints: Vec<String>,
+    /// What to do about it; may be empty.
+    pub hint: String,
     /// What sort of problem it is.
     pub kind: ProblemKind,
 }
@@ -242,8 +242,6 @@ pub enum NoteKind {
         values_file: bool,
         /// Whether `devel` is set: without a version, the newest one may be one under development.
         devel: bool,
-        /// Where `repo` is written.
-        repo_spot: Spot,
     },
     /// A chart without `repo`: it must be at `{chartHome}/{name}`.
     LocalChart {

@@ -46,10 +46,9 @@
 //! | [`graph`] | roots, files and references; defines [`graph::Remotes`], which `fetch` implements |
 //! | [`config`] | `.kustomize-localize`: the configuration of a repository |
 //! | [`record`] | lock and trailers, written, read and checked by the same code; what a localized branch holds of them |
-//! | [`kustomization`] | the one table of fields, YAML with spans, edits of scalars |
+//! | [`kustomization`] | the one table of fields, YAML with spans, edits of scalars; YAML of our own formats |
 //! | [`reference`](mod@reference) | the grammar of a reference, the path of what it names |
 //! | [`tree`] | read-only files: of a commit, on disk, in memory |
-//! | `yaml` | YAML of our own formats: the lock, the configuration |
 //! | [`git`] | the git executable: for this repository, for a remote one |
 //! | [`os`] | processes and their deadlines, signals, threads; how much of anything is taken from outside |
 //! | [`message`] | what stopped the work, what is wrong with the files, what must not be shown |
@@ -88,7 +87,6 @@ mod targets;
 mod tree;
 mod verify;
 mod workspace;
-mod yaml;
 
 use std::process::ExitCode;
 

@@ -276,7 +276,7 @@ impl<'a> Writer<'a> {
             };
             for edge in root.edges.iter().filter(|edge| matches!(edge.target, Target::File(_) | Target::Carried(_))) {
                 if let Some(text) = moved(&edge.reference.text) {
-                    let value = Some(edge.reference.with_path(&text));
+                    let value = edge.reference.with_path(&text);
                     edits.entry(edge.from).or_default().push(Edit { spot: &edge.reference.spot, value });
                 }
             }
@@ -284,7 +284,7 @@ impl<'a> Writer<'a> {
                 if let NoteKind::ChartHome { path: text, spot } = &noted.note.kind
                     && let Some(text) = moved(text)
                 {
-                    edits.entry(noted.file).or_default().push(Edit { spot, value: Some(text) });
+                    edits.entry(noted.file).or_default().push(Edit { spot, value: text });
                 }
             }
         }

@@ -7,11 +7,12 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 
 use super::glob::{self, PathGlob};
 use super::{Allow, Config, Named, RefPolicy, UrlGlob};
+use crate::kustomization::format::{self, at_line};
+use crate::kustomization::{Data, Value};
 use crate::message::failure::{Failure, Result, shown};
 use crate::message::finding::{Rule, Span};
 use crate::os::limits::CONFIGURATION;
 use crate::tree::path;
-use crate::yaml::{self, Mark, Marks, at_line};
 
 impl Config {
     /// Reads a configuration; `file` is how messages name it.
@@ -23,38 +24,33 @@ impl Config {
     /// keys or rules that are not known, keys that are there twice, values of another type, globs that
     /// can match nothing, an entry of `allow` without a reason, anchors and aliases.
     pub fn parse(bytes: &[u8], file: &str) -> Result<Config> {
-        let text = yaml::text(bytes, file, CONFIGURATION, "save the file as UTF-8")?;
+        let text = format::text(bytes, file, CONFIGURATION, "save the file as UTF-8")?;
         let lines: Vec<&str> = text.lines().collect();
         if let Some(index) = lines.iter().position(|line| line.starts_with("<<<<<<< ")) {
             return Err(Failure::new("holds a merge conflict").at(at_line(file, index + 1)));
         }
         let is_blank = |line: &&str| matches!(line.trim(), "" | "---") || line.trim().starts_with('#');
-        let (mut config, mut marks) = (Config::default(), Marks::new());
+        let (mut config, mut root) = (Config::default(), Value::new((1, 1), Data::Null));
         if !lines.iter().all(is_blank) {
-            (config, marks) = yaml::parse(text, file)?;
+            (config, root) = format::parse(text, file)?;
         }
         config.file = file.to_owned();
-        let place = |mark: Mark| {
-            let line = lines.get(mark.line - 1).copied().unwrap_or_default();
-            let span = Span {
-                line: mark.line,
-                column: mark.column,
-                end_line: mark.line,
-                end_column: line.trim_end().chars().count().max(mark.column) + 1,
-            };
-            (span, line.to_owned())
+        let span = |(line, column): (usize, usize)| {
+            let text = lines.get(line - 1).copied().unwrap_or_default();
+            let end_column = text.trim_end().chars().count().max(column) + 1;
+            (Span { line, column, end_line: line, end_column }, text.to_owned())
         };
-        let mut marks = |key: &str| marks.remove(key).unwrap_or_default();
-        for (allow, mark) in config.allow.iter_mut().zip(marks("allow")) {
-            (allow.span, allow.line_text) = place(mark);
+        let places = |key: &str| format::places(&root, key);
+        for (allow, place) in config.allow.iter_mut().zip(places("allow")) {
+            (allow.span, allow.line_text) = span(place);
         }
         for (key, globs) in [("include", &mut config.include), ("exclude", &mut config.exclude)] {
-            for (glob, mark) in globs.iter_mut().zip(marks(key)) {
-                (glob.span, glob.line_text) = place(mark);
+            for (glob, place) in globs.iter_mut().zip(places(key)) {
+                (glob.span, glob.line_text) = span(place);
             }
         }
-        for (target, mark) in config.targets.iter_mut().zip(marks("targets")) {
-            (target.line, target.column) = (mark.line, mark.column);
+        for (target, place) in config.targets.iter_mut().zip(places("targets")) {
+            (target.line, target.column) = place;
         }
         Ok(config)
     }

@@ -95,7 +95,7 @@ fn restored(bytes: Vec<u8>, file: &StoredFile) -> Option<Vec<u8>> {
                 _ => &reference.text,
             };
             let original = file.rewritten.get(now)?;
-            Some(Edit { spot: &reference.spot, value: Some(original.clone()) })
+            Some(Edit { spot: &reference.spot, value: original.clone() })
         })
         .collect();
     kustomization::edit(&bytes, &edits).ok()

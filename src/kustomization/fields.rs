@@ -11,8 +11,6 @@ use super::Accepts;
 pub(super) enum Role {
     /// Nothing here.
     Other,
-    /// A string that is read with others.
-    Word,
     BuildMetadata,
     /// A path or URL.
     Leads(Accepts),
@@ -20,8 +18,8 @@ pub(super) enum Role {
     Source,
     /// A patch if it reads like one, else a file.
     Patch,
-    /// A chart: the mapping with all of its fields.
-    Chart,
+    /// A chart: the mapping, and the names of its name, version, repository and file of values.
+    Chart([&'static str; 4]),
     ChartHome,
     /// What helm is given as an argument.
     Argument,
@@ -30,16 +28,18 @@ pub(super) enum Role {
 }
 
 use Accepts::{Component, Either, File, Plugin};
-use Role::{Argument, BuildMetadata, Chart, ChartHome, Leads, Other, Patch, Source, Unsupported, Word};
+use Role::{Argument, BuildMetadata, Chart, ChartHome, Leads, Other, Patch, Source, Unsupported};
 
 /// Fields, each by its way from the top: `patches[].path`.
 type Table = &'static [(&'static str, Role)];
 
+const CHART: Role = Chart(["name", "version", "repo", "valuesFile"]);
+const OLD_CHART: Role = Chart(["chartName", "chartVersion", "chartRepoUrl", "values"]);
 const CONFIG_HOME: Role = Unsupported("leave it out: configure helm where it runs");
 
 const KUSTOMIZATION: Table = &[
-    ("apiVersion", Word),
-    ("kind", Word),
+    ("apiVersion", Other),
+    ("kind", Other),
     ("buildMetadata[]", BuildMetadata),
     ("resources[]", Leads(Either)),
     // Appended to `resources` (FixKustomization), so a file does as well as a root.
@@ -65,22 +65,10 @@ const KUSTOMIZATION: Table = &[
     ("namespace", Argument),
     ("helmGlobals.chartHome", ChartHome),
     ("helmGlobals.configHome", CONFIG_HOME),
-    ("helmCharts[]", Chart),
-    ("helmCharts[].name", Argument),
-    ("helmCharts[].version", Argument),
-    ("helmCharts[].repo", Argument),
-    ("helmCharts[].releaseName", Argument),
-    ("helmCharts[].namespace", Argument),
-    ("helmCharts[].nameTemplate", Argument),
-    ("helmCharts[].kubeVersion", Argument),
-    ("helmCharts[].apiVersions[]", Argument),
+    ("helmCharts[]", CHART),
     ("helmCharts[].valuesFile", Leads(File)),
     ("helmCharts[].additionalValuesFiles[]", Leads(File)),
-    ("helmChartInflationGenerator[]", Chart),
-    ("helmChartInflationGenerator[].chartName", Argument),
-    ("helmChartInflationGenerator[].chartVersion", Argument),
-    ("helmChartInflationGenerator[].chartRepoUrl", Argument),
-    ("helmChartInflationGenerator[].releaseName", Argument),
+    ("helmChartInflationGenerator[]", OLD_CHART),
     ("helmChartInflationGenerator[].chartHome", ChartHome),
     ("helmChartInflationGenerator[].helmHome", CONFIG_HOME),
     ("helmChartInflationGenerator[].values", Leads(File)),
@@ -122,15 +110,7 @@ const BUILTIN: &[(&str, Table)] = &[
     (
         "HelmChartInflationGenerator",
         &[
-            ("", Chart),
-            ("name", Argument),
-            ("version", Argument),
-            ("repo", Argument),
-            ("releaseName", Argument),
-            ("namespace", Argument),
-            ("nameTemplate", Argument),
-            ("kubeVersion", Argument),
-            ("apiVersions[]", Argument),
+            ("", CHART),
             ("chartHome", ChartHome),
             ("configHome", CONFIG_HOME),
             ("valuesFile", Leads(File)),
@@ -146,10 +126,10 @@ const GENERATOR: Table = &[("files[]", Source), ("envs[]", Leads(File))];
 
 /// `runtimeutil.FunctionSpec`.
 const FUNCTION_SPEC: Table = &[
-    ("container.image", Word),
+    ("container.image", Other),
     ("container.network", Other),
     ("container.mounts", Unsupported("leave it out, and write what the function needs into its configuration")),
-    ("exec.path", Word),
+    ("exec.path", Other),
 ];
 
 /// A table, one step of the way at a time.

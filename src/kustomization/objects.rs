@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use granit_parser::ScalarStyle;
 use serde_json::Value as Json;
 
 use super::plugin;
 use super::read::equal;
-use super::yaml::{self, Data, Style, Value, is_old_flag};
+use super::yaml::{self, Data, Value, is_old_flag};
 
 impl Value {
     /// Returns the value of a key; none where there is none, or nothing behind it.
@@ -23,20 +24,15 @@ impl Value {
         keys.iter().try_fold(self, |value, key| value.get(key))
     }
 
-    /// Returns the value of a key in any case, as Go takes it; also of one that a merge key brings in.
+    /// Returns the value of a key in any case, as Go takes it; none where there is nothing behind it.
     pub(super) fn folded_field(&self, name: &str) -> Option<&Value> {
-        let pairs = self.mapping()?;
-        let own = pairs.iter().find(|(key, value)| equal(name, key) && value.data != Data::Null);
-        own.map(|(_, value)| value).or_else(|| {
-            let merges = pairs.iter().filter(|(key, _)| key == "<<");
-            let mut merged = merges.flat_map(|(_, value)| value.list().unwrap_or(std::slice::from_ref(value)));
-            merged.find_map(|mapping| mapping.folded_field(name))
-        })
+        let mut pairs = self.mapping()?.iter();
+        pairs.find(|(key, value)| equal(name, key) && value.data != Data::Null).map(|(_, value)| value)
     }
 
     /// Returns the text, if it is one for YAML 1.1 too, which kustomizations are read by.
     pub(super) fn string(&self) -> Option<&str> {
-        let is_string = |text: &&str| self.style != Style::Plain || !is_old_flag(text);
+        let is_string = |text: &&str| self.style != ScalarStyle::Plain || !is_old_flag(text);
         self.text().filter(is_string)
     }
 
@@ -88,9 +84,9 @@ impl Value {
     pub(crate) fn kind(&self) -> &'static str {
         match &self.data {
             Data::Null => "nothing",
-            Data::Flag(_) => "`true` or `false`",
+            Data::Flag(_) => "a boolean",
             Data::Number(_) => "a number",
-            Data::Text(_) => "a text",
+            Data::Text(_) => "a string",
             Data::List(_) => "a list",
             Data::Mapping(_) => "a mapping",
         }
@@ -172,7 +168,7 @@ impl Value {
         self.each(&mut |value| value.line += before);
     }
 
-    fn each(&mut self, change: &mut dyn FnMut(&mut Value)) {
+    pub(super) fn each(&mut self, change: &mut dyn FnMut(&mut Value)) {
         change(self);
         match &mut self.data {
             Data::List(items) => items.iter_mut().for_each(|item| item.each(change)),

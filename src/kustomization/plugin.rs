@@ -3,7 +3,7 @@
 
 use super::fields::{BUILTIN_TREES, FUNCTION};
 use super::read::Reader;
-use super::yaml::{self, Data, Stream, Value};
+use super::yaml::{self, Data, Place, Stream, Value};
 use super::{Accepts, NoteKind};
 use crate::message::failure::nearest;
 use crate::message::finding::Subject;
@@ -25,28 +25,13 @@ pub enum FunctionRuntime {
     },
     /// A container image.
     Container {
-        /// The image.
+        /// The image; not empty.
         image: String,
         /// Whether it may use the network.
         network: bool,
     },
     /// None that is known.
     Unknown,
-}
-
-/// An image that may be another tomorrow, or that is given the network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RemoteImage<'a> {
-    pub image: &'a str,
-    pub is_pinned: bool,
-    pub network: bool,
-}
-
-impl RemoteImage<'_> {
-    /// Returns what it is for a policy.
-    pub fn subject(&self) -> Subject {
-        Subject::Image { image: redact::url(self.image) }
-    }
 }
 
 impl NoteKind {
@@ -67,15 +52,6 @@ impl NoteKind {
         };
         Some(Subject::Program { program: redact::url(program) })
     }
-
-    /// Returns what a function gets from elsewhere; none where it needs nothing, or an image that cannot change.
-    pub fn remote_image(&self) -> Option<RemoteImage<'_>> {
-        let NoteKind::KrmFunction { runtime: FunctionRuntime::Container { image, network }, .. } = self else {
-            return None;
-        };
-        let found = RemoteImage { image, is_pinned: is_pinned(image), network: *network };
-        (!image.is_empty() && (found.network || !found.is_pinned)).then_some(found)
-    }
 }
 
 /// Returns whether an image is named by its digest.
@@ -91,38 +67,30 @@ pub(crate) fn home_path(api_version: &str, kind: &str) -> String {
     format!("{api_version}/{}/{kind}", kind.to_lowercase())
 }
 
-/// An object with what kustomize asks of every object.
-#[derive(Debug)]
-pub(super) struct Object<'s> {
-    value: &'s Value,
-    api_version: String,
-    kind: String,
-}
+/// An object with what kustomize asks of every object: its kind.
+type Object<'s> = (&'s Value, String);
 
 /// Collects the objects of a stream. The error is the place of what is not one, and why.
 ///
 /// `GetValidatedMetadata` (kyaml/yaml/rnode.go): a kind and a name, but a list needs no name. `apiVersion` may be
 /// missing.
-pub(super) fn objects<'s>(stream: &'s Stream<'_>) -> Result<Vec<Object<'s>>, ((usize, usize), String)> {
+pub(super) fn objects<'s>(stream: &'s Stream<'_>) -> Result<Vec<Object<'s>>, (Place, String)> {
     let mut objects = Vec::new();
     for value in &stream.documents {
+        let word = |keys: &[&str]| value.at(keys).and_then(Value::scalar).unwrap_or_default();
+        let kind = word(&["kind"]);
         let why = match &value.data {
             Data::Null => continue,
             Data::Mapping(pairs) if pairs.is_empty() => continue,
-            Data::Mapping(_) => {
-                let word = |keys: &[&str]| value.at(keys).and_then(Value::scalar).unwrap_or_default();
-                let (api_version, kind) = (word(&["apiVersion"]), word(&["kind"]));
-                if kind.is_empty() {
-                    "an object without `kind`".to_owned()
-                } else if !kind.ends_with("List") && word(&["metadata", "name"]).is_empty() {
-                    format!("an object of kind {kind} without `metadata.name`")
-                } else {
-                    objects.push(Object { value, api_version, kind });
-                    continue;
-                }
+            Data::Mapping(_) if kind.is_empty() => "an object without `kind`".to_owned(),
+            Data::Mapping(_) if !kind.ends_with("List") && word(&["metadata", "name"]).is_empty() => {
+                format!("an object of kind {kind} without `metadata.name`")
             }
-            Data::List(_) => "a list instead of an object".to_owned(),
-            _ => "text instead of an object".to_owned(),
+            Data::Mapping(_) => {
+                objects.push((value, kind));
+                continue;
+            }
+            _ => format!("{} instead of an object", value.kind()),
         };
         return Err((value.place(), why));
     }
@@ -132,32 +100,34 @@ pub(super) fn objects<'s>(stream: &'s Stream<'_>) -> Result<Vec<Object<'s>>, ((u
 /// Returns what in a stream of objects is not plain YAML: its place, what it is, and what to do. kyaml, go-yaml and the
 /// splitters of documents differ about it, from version to version too, so that only a build could tell what such an
 /// object says.
-pub(super) fn not_plain(stream: &Stream<'_>) -> Option<((usize, usize), String, &'static str)> {
+pub(super) fn not_plain(stream: &Stream<'_>) -> Option<(Place, String, &'static str)> {
     for (line, text) in stream.text.lines().enumerate() {
         let after = text.strip_prefix("---").unwrap_or_default();
         let is_comment = after.starts_with([' ', '\t']) && after.trim_start().starts_with('#');
         if !after.trim().is_empty() && !is_comment {
-            let hint = "begin the document on the line after `---`";
-            return Some(((line + 1, 1), "text after `---`".to_owned(), hint));
+            let place = stream.place((line + 1, 1));
+            return Some((place, "text after `---`".to_owned(), "begin the document on the line after `---`"));
         }
     }
     stream.documents.iter().find_map(odd)
 }
 
-fn odd(value: &Value) -> Option<((usize, usize), String, &'static str)> {
+fn odd(value: &Value) -> Option<(Place, String, &'static str)> {
+    odd_here(value).or_else(|| match &value.data {
+        Data::List(items) => items.iter().find_map(odd),
+        Data::Mapping(pairs) => pairs.iter().find_map(|(_, value)| odd(value)),
+        _ => None,
+    })
+}
+
+/// Returns what in a value itself is not plain YAML.
+pub(super) fn odd_here(value: &Value) -> Option<(Place, String, &'static str)> {
     if let Some(tag) = &value.tag {
         let tag = tag.replace("tag:yaml.org,2002:", "!!");
         return Some((value.place(), format!("the tag `{tag}`"), "write the value without a tag"));
     }
-    match &value.data {
-        Data::List(items) => items.iter().find_map(odd),
-        Data::Mapping(pairs) => pairs.iter().find_map(|(key, value)| {
-            let place = (value.key.1, value.key.2);
-            let merges = (key == "<<").then(|| (place, "the merge key `<<`".to_owned(), "write out what it merges"));
-            merges.or_else(|| odd(value))
-        }),
-        _ => None,
-    }
+    let (_, merged) = value.mapping()?.iter().find(|(key, _)| key == "<<")?;
+    Some((merged.key.0, "the merge key `<<`".to_owned(), "write out what it merges"))
 }
 
 /// Reads the plugin configurations of a stream. `prefix` stands before the kind in every field.
@@ -173,78 +143,62 @@ pub(super) fn read_objects(stream: &Stream<'_>, prefix: &str, reader: &mut Reade
         }
     };
     let is_one = objects.len() == 1;
-    for (i, object) in objects.into_iter().enumerate() {
-        let kind = &object.kind;
+    for (i, (value, kind)) in objects.into_iter().enumerate() {
         reader.prefix = if is_one { format!("{prefix}{kind}") } else { format!("{prefix}{kind}[{i}]") };
+        let api_version = value.get("apiVersion").and_then(Value::scalar).unwrap_or_default();
         if kind.ends_with("List") {
             let message = format!("not plain YAML: a `{kind}` of objects");
             let hint = "write each object in a document of its own, after `---`";
-            reader.problem(object.value.place(), "", message, hint);
-        } else if !matches!(object.api_version.as_str(), "builtin" | "/builtin") {
+            reader.problem(value.place(), "", message, hint);
+        } else if !matches!(api_version.as_str(), "builtin" | "/builtin") {
             // The group is empty in both (`resid.ParseGroupVersion`).
-            code(reader, object);
+            code(reader, value, kind, api_version);
         } else if let Some(tree) = BUILTIN_TREES.get(kind.as_str()) {
-            reader.visit(tree, object.value, "");
+            reader.visit(tree, value, "");
         } else {
-            let meant = nearest(kind, BUILTIN_TREES.keys().copied());
+            let meant = nearest(&kind, BUILTIN_TREES.keys().copied());
             let hint = meant.map(|name| format!("did you mean `{name}`?")).unwrap_or_default();
-            reader.problem(object.value.place(), "", format!("there is no built-in plugin `{kind}`"), &hint);
+            reader.problem(value.place(), "", format!("there is no built-in plugin `{kind}`"), &hint);
         }
     }
+    reader.prefix.clear();
 }
 
 /// Notes what an object runs.
-fn code(reader: &mut Reader<'_>, object: Object<'_>) {
-    let Object { value, api_version, kind } = object;
-    let place = value.place();
-    if let Some(runtime) = function(reader, value) {
+fn code(reader: &mut Reader<'_>, object: &Value, kind: String, api_version: String) {
+    if let Some(runtime) = function(reader, object) {
         let message = match &runtime {
             FunctionRuntime::Exec { path } => format!("a function runs the program `{path}`"),
-            FunctionRuntime::Container { image, network } => format!(
-                "a function runs the image `{image}`, {}pinned by {} digest{}",
-                if is_pinned(image) { "" } else { "not " },
-                if is_pinned(image) { "its" } else { "a" },
-                if *network { ", with the network" } else { "" }
-            ),
+            FunctionRuntime::Container { image, network: false } => format!("a function runs the image `{image}`"),
+            FunctionRuntime::Container { image, network: true } => {
+                format!("a function runs the image `{image}`, with the network")
+            }
             FunctionRuntime::Unknown => "a function of an unknown sort".to_owned(),
         };
-        return reader.note(place, "", NoteKind::KrmFunction { runtime, kind }, message);
+        return reader.note(object.place(), "", NoteKind::KrmFunction { runtime, kind }, message);
     }
-    if let Some(arguments) = value.folded_field("argsFromFile") {
+    if let Some(arguments) = object.folded_field("argsFromFile") {
         let hint = "write the arguments into `argsOneLiner`";
-        reader.problem(arguments.place(), "argsFromFile", "this field is not supported".to_owned(), hint);
+        reader.problem(arguments.place(), "argsFromFile", "this field is not supported", hint);
     }
-    let message = format!(
-        "the code of plugin `{kind}` is in the plugin home of the machine that builds, at `{}`",
-        home_path(&api_version, &kind)
-    );
-    reader.note(place, "", NoteKind::LegacyPlugin { api_version, kind }, message);
+    let home = home_path(&api_version, &kind);
+    let message = format!("the code of plugin `{kind}` is in the plugin home of the machine that builds, at `{home}`");
+    reader.note(object.place(), "", NoteKind::LegacyPlugin { api_version, kind }, message);
 }
 
 /// Finds out what an object runs, if it is a function.
 fn function(reader: &mut Reader<'_>, object: &Value) -> Option<FunctionRuntime> {
     let metadata = object.get("metadata")?;
-    for name in FUNCTION_ANNOTATIONS {
-        match metadata.at(&["annotations", name]).map(|value| (value, &value.data)) {
-            None => {}
-            Some((_, Data::Text(text))) if text.is_empty() => {}
-            Some((value, Data::Text(text))) => {
-                let mut runtime = FunctionRuntime::Unknown;
-                if let Ok(stream) = yaml::read(text, 1)
-                    && let [spec] = stream.documents.as_slice()
-                {
-                    reader.nested(value, text, |reader| {
-                        if let Some((place, what, hint)) = not_plain(&stream) {
-                            reader.problem(place, "", format!("not plain YAML: {what}"), hint);
-                        }
-                        runtime = specified(reader, spec);
-                    });
-                }
-                return Some(runtime);
-            }
-            // What no annotation can be.
-            Some(_) => return Some(FunctionRuntime::Unknown),
+    let annotation = |name| metadata.at(&["annotations", name]).filter(|value| value.text() != Some(""));
+    if let Some(value) = FUNCTION_ANNOTATIONS.into_iter().find_map(annotation) {
+        let stream = yaml::read_within(reader.text, value).ok().filter(|_| value.text().is_some());
+        let Some(stream) = stream.filter(|stream| stream.documents.len() == 1) else {
+            return Some(FunctionRuntime::Unknown);
+        };
+        if let Some((place, what, hint)) = not_plain(&stream) {
+            reader.problem(place, "", format!("not plain YAML: {what}"), hint);
         }
+        return stream.documents.first().map(|spec| specified(reader, spec));
     }
     if let Some(spec) = metadata.get("configFn") {
         return Some(specified(reader, spec));
@@ -259,17 +213,14 @@ fn function(reader: &mut Reader<'_>, object: &Value) -> Option<FunctionRuntime> 
 /// program.
 fn specified(reader: &mut Reader<'_>, spec: &Value) -> FunctionRuntime {
     reader.visit(&FUNCTION, spec, "");
-    let in_container = |name| spec.folded_field("container").and_then(|container| container.folded_field(name));
-    let word = |value: &Value| value.scalar().filter(|word| !word.is_empty());
-    if let Some(at) = in_container("image")
-        && let Some(image) = word(at)
-    {
+    let field = |of, name| spec.folded_field(of).and_then(|of| of.folded_field(name));
+    let word = |of, name| field(of, name).and_then(|at| Some((at, at.scalar().filter(|word| !word.is_empty())?)));
+    if let Some((at, image)) = word("container", "image") {
         reader.argument(at, "container.image", &image, "docker");
-        let network = in_container("network").is_some_and(Value::is_on);
+        let network = field("container", "network").is_some_and(Value::is_on);
         return FunctionRuntime::Container { image, network };
     }
-    let path = spec.folded_field("exec").and_then(|exec| exec.folded_field("path"));
-    let Some((at, path)) = path.and_then(|at| Some((at, word(at)?))) else {
+    let Some((at, path)) = word("exec", "path") else {
         return FunctionRuntime::Unknown;
     };
     // Without a slash it is looked for on the `PATH`.

@@ -1,22 +1,16 @@
 //! The field table applied to a document.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
 use super::fields::{Role, TREE, Tree};
-use super::within::{Lines, Within};
-use super::yaml::{self, Data, Stream, Value};
+use super::yaml::{self, Data, Place, Stream, Value};
 use super::{
     Accepts, GeneratorKey, Kind, Kustomization, Note, NoteKind, Problem, ProblemKind, Reference, Refused, Reshaping,
     Spot, plugin,
 };
 use crate::message::failure::nearest;
 use crate::message::redact;
-use crate::os::limits::{ENTRIES, NODES, PATH};
-
-/// The versions that go with the kinds (api/types/kustomization.go).
-const KUSTOMIZATION_VERSION: &str = "kustomize.config.k8s.io/v1beta1";
-const COMPONENT_VERSION: &str = "kustomize.config.k8s.io/v1alpha1";
+use crate::os::limits::{ENTRIES, PATH};
 
 /// Reads a kustomization file.
 ///
@@ -24,34 +18,32 @@ const COMPONENT_VERSION: &str = "kustomize.config.k8s.io/v1alpha1";
 /// looked at.
 pub fn read(bytes: &[u8]) -> Result<Kustomization, Refused> {
     let stream = parse(bytes, 1)?;
-    let mut found = Found::default();
-    let mut reader = Reader { text: stream.text, within: None, prefix: String::new(), found: &mut found };
+    let mut reader = Reader::new(stream.text);
     if let Some(root) = stream.documents.first().filter(|root| root.data != Data::Null) {
+        reader.has_globals = root.folded_field("helmGlobals").is_some();
         reader.visit(&TREE, root, "");
         reader.check_kind(root);
-        reader.check_homes(root);
     }
     let is_filled =
         |(key, value): &(String, Value)| !equal("kind", key) && !equal("apiVersion", key) && value.data != Data::Null;
     let pairs = stream.documents.first().map(|root| root.mapping().unwrap_or_default());
-    if !pairs.is_some_and(|pairs| pairs.iter().any(is_filled)) && reader.found.problems.is_empty() {
+    if !pairs.is_some_and(|pairs| pairs.iter().any(is_filled)) && reader.problems.is_empty() {
         let hint = "add a field; `resources: []` is enough";
-        reader.problem_of(ProblemKind::Empty, (1, 1), "", "kustomization.yaml is empty".to_owned(), hint);
+        reader.problem_of(ProblemKind::Empty, (1, 1), "", "kustomization.yaml is empty", hint);
     }
     if let Some(rest) = stream.rest {
         let message = "kustomize reads the first document only, not this one".to_owned();
         reader.note(rest, "", NoteKind::ExtraDocument, message);
     }
-    found.finish()
+    reader.finish()
 }
 
 /// Reads a file that is named in `generators`, `transformers` or `validators`; all its documents count.
 pub fn read_plugin(bytes: &[u8]) -> Result<Kustomization, Refused> {
     let stream = parse(bytes, usize::MAX)?;
-    let mut found = Found::default();
-    let mut reader = Reader { text: stream.text, within: None, prefix: String::new(), found: &mut found };
+    let mut reader = Reader::new(stream.text);
     plugin::read_objects(&stream, "", &mut reader);
-    found.finish()
+    reader.finish()
 }
 
 /// The fields that make resources, or change what is in them; and whether they change annotations only.
@@ -92,7 +84,7 @@ pub fn reshaping(bytes: &[u8]) -> Vec<Reshaping> {
             Data::Mapping(pairs) => pairs.is_empty(),
             _ => true,
         };
-        let (_, line, column) = value.key;
+        let ((line, column), _) = value.key;
         (!is_empty).then_some(Reshaping { field, annotations_only, line, column })
     });
     let mut found: Vec<Reshaping> = found.collect();
@@ -102,38 +94,39 @@ pub fn reshaping(bytes: &[u8]) -> Vec<Reshaping> {
 
 /// Reads bytes as YAML.
 fn parse(bytes: &[u8], limit: usize) -> Result<Stream<'_>, Problem> {
-    let problem = |(line, column), message: String, hint: &str, kind| Problem {
-        line,
-        column,
-        field: String::new(),
-        message,
-        hints: Some(hint.to_owned()).filter(|hint| !hint.is_empty()).into_iter().collect(),
-        kind,
-    };
+    let problem = |place, message: &str, hint: &str| Problem::new(ProblemKind::Other, place, message, hint);
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let valid = String::from_utf8_lossy(bytes.get(..error.valid_up_to()).unwrap_or_default());
-        let (above, last) = valid.rsplit_once('\n').unwrap_or(("", &valid));
-        let line = above.matches('\n').count() + 1 + usize::from(last.len() < valid.len());
-        let place = (line, last.chars().count() + 1);
-        problem(place, "not UTF-8".to_owned(), "save the file as UTF-8", ProblemKind::Other)
+        let last = valid.rsplit('\n').next().unwrap_or_default();
+        let place = (valid.matches('\n').count() + 1, last.chars().count() + 1);
+        problem(place, "not UTF-8", "save the file as UTF-8")
     })?;
     yaml::read(text, limit).map_err(|error| {
-        let place = (error.line, error.column);
-        if error.is_too_large {
-            return problem(place, error.message, NODES.hint, ProblemKind::TooLarge);
-        }
-        if let Some(line) = text.lines().position(|line| line.starts_with("<<<<<<< ")).filter(|_| text.contains("\n>>>>>>> ")) {
-            let message = "conflict markers: two sides of a merge changed the same lines".to_owned();
+        let line = text.lines().position(|line| line.starts_with("<<<<<<< "));
+        let is_template = ["{{", "{%"].iter().any(|action| text.contains(action));
+        if error.kind == ProblemKind::TooLarge {
+            error
+        } else if let Some(line) = line.filter(|_| text.contains("\n>>>>>>> ")) {
+            let message = "conflict markers: two sides of a merge changed the same lines";
             let hint = "choose what stays, remove the lines `<<<<<<<`, `=======` and `>>>>>>>`, and `git add` the file";
-            return problem((line + 1, 1), message, hint, ProblemKind::Other);
-        }
-        let hint = if ["{{", "{%"].iter().any(|action| text.contains(action)) {
-            "if it is a template, which other files are made of, add its directory to `exclude` in `.kustomize-localize`"
+            problem((line + 1, 1), message, hint)
         } else {
-            ""
-        };
-        problem(place, format!("not valid YAML: {}", error.message), hint, ProblemKind::Other)
+            let hint = "if it is a template, add its directory to `exclude` in `.kustomize-localize`";
+            let hint = if is_template { hint } else { "" };
+            Problem { hint: hint.to_owned(), ..error.context("not valid YAML") }
+        }
     })
+}
+
+impl Problem {
+    /// A problem of the whole file. `hint` may be empty.
+    pub(super) fn new(kind: ProblemKind, (line, column): Place, message: impl Into<String>, hint: &str) -> Self {
+        Problem { line, column, field: String::new(), message: message.into(), hint: hint.to_owned(), kind }
+    }
+
+    pub(super) fn context(self, context: &str) -> Self {
+        Problem { message: format!("{context}: {}", self.message), ..self }
+    }
 }
 
 impl From<Problem> for Refused {
@@ -142,33 +135,35 @@ impl From<Problem> for Refused {
     }
 }
 
-/// What has been found so far.
-#[derive(Debug, Default)]
-pub(super) struct Found {
+/// Applies a table to a document, or an object in it.
+pub(super) struct Reader<'a> {
+    /// The whole file.
+    pub text: &'a str,
+    /// Stands before every field.
+    pub prefix: String,
+    has_globals: bool,
     read: Kustomization,
     problems: Vec<Problem>,
 }
 
-impl Found {
+impl<'a> Reader<'a> {
+    fn new(text: &'a str) -> Self {
+        let (read, problems) = Default::default();
+        Reader { text, prefix: String::new(), has_globals: false, read, problems }
+    }
+
     /// Returns whether there is room for one more reference, note or problem.
     fn has_room(&mut self) -> bool {
         let count = self.read.references.len() + self.read.notes.len() + self.problems.len();
         if count == ENTRIES.most {
-            self.problems.push(Problem {
-                line: 0,
-                column: 0,
-                field: String::new(),
-                message: ENTRIES.more(),
-                hints: vec![ENTRIES.hint.to_owned()],
-                kind: ProblemKind::TooLarge,
-            });
+            self.problems.push(Problem::new(ProblemKind::TooLarge, (0, 0), ENTRIES.more(), ENTRIES.hint));
         }
         count < ENTRIES.most
     }
 
     /// Puts everything in the order of the text.
     fn finish(self) -> Result<Kustomization, Refused> {
-        let Found { mut read, mut problems } = self;
+        let Reader { mut read, mut problems, .. } = self;
         read.references.sort_by_key(|r| (r.line, r.column));
         read.notes.sort_by_key(|n| (n.line, n.column));
         if let Some(one) = problems.iter().find(|one| one.kind == ProblemKind::TooLarge) {
@@ -181,31 +176,15 @@ impl Found {
         problems.dedup();
         Err(Refused { problems, read })
     }
-}
 
-/// What stands behind each name of a step of the table: the key, the value, and whether a merge key brought it in.
-type Slots<'v> = HashMap<&'static str, (&'v str, &'v Value, bool)>;
-
-/// Applies a table to a document, or an object in it.
-pub(super) struct Reader<'a> {
-    pub text: &'a str,
-    pub within: Option<&'a Within<'a>>,
-    /// Stands before every field.
-    pub prefix: String,
-    pub found: &'a mut Found,
-}
-
-impl Reader<'_> {
     /// Visits everything on the way to a field of the table.
     pub(super) fn visit(&mut self, tree: &Tree, value: &Value, field: &str) {
         let leads_on = tree.items.is_some() || !tree.names.is_empty();
         if tree.role == Some(Role::Other) || (value.data == Data::Null && leads_on) {
             return;
         }
-        if let Some(tag) = &value.tag {
-            let tag = tag.replace("tag:yaml.org,2002:", "!!");
-            let message = format!("the tag `{tag}` on the way to a reference");
-            return self.problem(value.place(), field, message, "write the value without a tag");
+        if let Some((place, what, hint)) = plugin::odd_here(value) {
+            return self.problem(place, field, format!("{what} on the way to a reference"), hint);
         }
         match (&value.data, &tree.items) {
             (Data::List(items), Some(of)) => {
@@ -214,74 +193,42 @@ impl Reader<'_> {
                 }
             }
             (_, Some(_)) => self.wrong_type(value, field, "a list"),
-            (Data::Mapping(_), None) if leads_on => {
-                let mut slots = Slots::new();
-                self.fill(tree, value, field, false, &mut slots);
-                for (name, of) in &tree.names {
-                    if let Some((_, value, _)) = slots.get(name) {
-                        let is_nothing = value.data == Data::Null || value.text() == Some("");
-                        if !is_nothing {
-                            self.visit(of, value, &join(field, name));
-                        }
-                    }
-                }
-                if tree.role == Some(Role::Chart) {
-                    self.chart(value, &slots, field);
-                }
-            }
+            (Data::Mapping(pairs), None) if leads_on => self.visit_fields(tree, pairs, field),
             (_, None) if leads_on => self.wrong_type(value, field, "a mapping"),
             _ => self.leaf(tree.role.unwrap_or(Role::Other), value, field),
         }
+        if let Some(Role::Chart(names)) = tree.role {
+            self.chart(names, value, field);
+        }
     }
 
-    /// Finds what a mapping says behind the names of a table. Where kustomize could take one of two, nothing is taken.
-    fn fill<'v>(&mut self, tree: &Tree, value: &'v Value, field: &str, is_merged: bool, slots: &mut Slots<'v>) {
-        for (key, value) in value.mapping().unwrap_or_default() {
-            let place = (value.key.1, value.key.2);
-            if key == "<<" {
-                let merged = value.list().unwrap_or(std::slice::from_ref(value));
-                if is_merged || merged.iter().any(|one| one.mapping().is_none()) {
-                    let message = "the merge key `<<` needs a mapping without one, or a list of them".to_owned();
-                    self.problem(place, field, message, "write out what it merges");
-                    continue;
-                }
-                for one in merged {
-                    self.fill(tree, one, field, true, slots);
-                }
+    /// Where kustomize could take one of two, nothing is taken.
+    fn visit_fields(&mut self, tree: &Tree, pairs: &[(String, Value)], field: &str) {
+        let mut seen = HashMap::new();
+        for (key, value) in pairs {
+            let (place, _) = value.key;
+            if let Some(line) = seen.insert(folded(key).collect::<String>(), place.0) {
+                let message = format!("the same field is in line {line}");
+                self.problem(place, &join(field, key), message, "put both into one field, or remove one of them");
                 continue;
             }
-            let Some((name, _)) = tree.names.iter().find(|(name, _)| equal(name, key)) else {
-                if tree.is_complete {
-                    let names = tree.names.iter().map(|(name, _)| *name);
-                    let hint = nearest(key, names).map(|name| format!("did you mean `{name}`?"));
-                    let message = format!("unknown field `{key}`");
-                    self.problem(place, &join(field, key), message, hint.as_deref().unwrap_or_default());
+            match tree.names.iter().find(|(name, _)| equal(name, key)) {
+                Some((name, of)) if value.data != Data::Null && value.text() != Some("") => {
+                    self.visit(of, value, &join(field, name));
                 }
-                continue;
-            };
-            match slots.get(name) {
-                // Of what merge keys bring in, the first counts.
-                Some((known, _, true)) if is_merged && known == key => {}
-                // And is meant to be replaced by what comes after.
-                Some((known, _, true)) if !is_merged && known == key => {
-                    slots.insert(name, (key, value, is_merged));
+                None if tree.is_complete => {
+                    let meant = nearest(key, tree.names.iter().map(|(name, _)| *name));
+                    let hint = meant.map(|name| format!("did you mean `{name}`?")).unwrap_or_default();
+                    self.problem(place, &join(field, key), format!("unknown field `{key}`"), &hint);
                 }
-                None => {
-                    slots.insert(name, (key, value, is_merged));
-                }
-                Some((_, other, _)) => {
-                    let (line, _) = self.place((other.key.1, other.key.2), |within| within.start);
-                    let message = format!("the same field is in line {line}");
-                    let hint = "put both into one field, or remove one of them";
-                    self.problem(place, &join(field, name), message, hint);
-                }
+                _ => {}
             }
         }
     }
 
     fn leaf(&mut self, role: Role, value: &Value, field: &str) {
         if let Role::Unsupported(hint) = role {
-            return self.problem(value.place(), field, "this field is not supported".to_owned(), hint);
+            return self.problem(value.place(), field, "this field is not supported", hint);
         }
         let text = match value.string() {
             Some(text) => text,
@@ -291,26 +238,29 @@ impl Reader<'_> {
         match role {
             Role::Leads(Accepts::Plugin) | Role::Patch if text.is_empty() => {}
             Role::Leads(_) | Role::Source if text.is_empty() => {
-                self.problem(value.place(), field, "an empty entry names nothing".to_owned(), "take it out");
+                self.problem(value.place(), field, "an empty entry names nothing", "take it out");
             }
             Role::Leads(Accepts::Plugin) if is_inline(text) => {
-                if let Some(stream) = self.inline(value, text, field) {
-                    let prefix = format!("{field}#");
-                    self.nested(value, text, |reader| plugin::read_objects(&stream, &prefix, reader));
+                if let Some(stream) = self.inline(value, field) {
+                    plugin::read_objects(&stream, &format!("{field}#"), self);
                 }
             }
-            Role::Patch if is_inline(text) => drop(self.inline(value, text, field)),
+            Role::Patch if is_inline(text) => drop(self.inline(value, field)),
             Role::Patch => self.reference(Accepts::File, value, field, text, None),
             Role::Leads(accepts) => self.reference(accepts, value, field, text, None),
             Role::Source => self.file_source(value, field, text),
-            Role::BuildMetadata => self.found.read.build_metadata.push(text.to_owned()),
+            Role::BuildMetadata => self.read.build_metadata.push(text.to_owned()),
+            Role::ChartHome if self.has_globals && field.ends_with("].chartHome") => {
+                let hint = "leave it out, or write it as `helmGlobals.chartHome`";
+                self.problem(value.place(), field, "kustomize does not read it beside `helmGlobals`", hint);
+            }
             Role::ChartHome => {
-                let spot = self.spot(value);
                 let message = format!("charts are looked for in `{text}`");
-                self.note(value.place(), field, NoteKind::ChartHome { path: text.to_owned(), spot }, message);
+                let kind = NoteKind::ChartHome { path: text.to_owned(), spot: self.spot(value) };
+                self.note(value.place(), field, kind, message);
             }
             Role::Argument => self.argument(value, field, text, "helm"),
-            Role::Other | Role::Word | Role::Chart | Role::Unsupported(_) => {}
+            Role::Other | Role::Chart(_) | Role::Unsupported(_) => {}
         }
     }
 
@@ -324,22 +274,19 @@ impl Reader<'_> {
 
     /// `ParseFileSource` (api/internal/generators/utils.go).
     fn file_source(&mut self, value: &Value, field: &str, text: &str) {
-        let (message, hint) = match text.split_once('=') {
+        let hint = "write `key=path`, or the path alone; download what has `=` in its name";
+        let message = match text.split_once('=') {
             None => {
                 let key = GeneratorKey::Implied(base_name(text).to_owned());
                 return self.reference(Accepts::File, value, field, text, Some(key));
             }
-            Some((_, path)) if path.contains('=') => (
-                "key name or file path contains '='".to_owned(),
-                "download the file and name it without `=`, as `key=path`",
-            ),
-            Some(("", _)) => ("no key name before '='".to_owned(), "write `key=path`, or the path alone"),
-            Some((_, "")) => ("no file path after '='".to_owned(), "write `key=path`, or the path alone"),
+            Some((_, path)) if path.contains('=') => "key name or file path contains '='".to_owned(),
+            Some(("", _)) => "no key name before '='".to_owned(),
+            Some((_, "")) => "no file path after '='".to_owned(),
             // What stands behind `=` may be a token.
-            Some((key, _)) if key.contains("://") || (key.contains('?') && redact::has_secret(text)) => (
-                format!("kustomize takes the text before `=` in `{}` for the key", redact::url(text)),
-                "download the file, and name it without `=`",
-            ),
+            Some((key, _)) if key.contains("://") || (key.contains('?') && redact::has_secret(text)) => {
+                format!("kustomize takes the text before `=` in `{}` for the key", redact::url(text))
+            }
             Some((key, path)) => {
                 let key = GeneratorKey::Explicit(key.to_owned());
                 return self.reference(Accepts::File, value, field, path, Some(key));
@@ -349,27 +296,17 @@ impl Reader<'_> {
     }
 
     /// Reads a text that stands in a scalar, and is YAML with objects itself.
-    fn inline<'t>(&mut self, value: &Value, text: &'t str, field: &str) -> Option<Stream<'t>> {
-        let stream = yaml::read(text, usize::MAX).map_err(|error| error.message);
-        let stream = stream.and_then(|stream| match plugin::objects(&stream) {
-            Ok(_) => Ok(stream),
-            Err((_, why)) => Err(why),
-        });
-        stream
-            .map_err(|why| {
-                let message = format!("neither a path nor an inline configuration: {why}");
-                self.problem(value.place(), field, message, "");
-            })
-            .ok()
-    }
-
-    /// Reads the text of a scalar.
-    pub(super) fn nested(&mut self, value: &Value, text: &str, read: impl FnOnce(&mut Reader<'_>)) {
-        let lines = Lines::find(self.text, value);
-        let within =
-            Within { above: self.within, lines, ranges: self.ranges(value), start: value.place(), end: value.end };
-        let (within, prefix) = (Some(&within), self.prefix.clone());
-        read(&mut Reader { text, within, prefix, found: self.found });
+    fn inline<'v>(&mut self, value: &'v Value, field: &str) -> Option<Stream<'v>> {
+        let stream = yaml::read_within(self.text, value);
+        let why = match &stream {
+            Err(error) => error.message.clone(),
+            Ok(found) => match plugin::objects(found) {
+                Ok(_) => return stream.ok(),
+                Err((_, why)) => why,
+            },
+        };
+        self.problem(value.place(), field, format!("neither a path nor an inline configuration: {why}"), "");
+        None
     }
 
     pub(super) fn reference(
@@ -383,152 +320,97 @@ impl Reader<'_> {
         if text.len() > PATH.most {
             return self.problem_of(ProblemKind::TooLarge, value.place(), field, PATH.more(), PATH.hint);
         }
-        if !self.found.has_room() {
-            return;
+        if self.has_room() {
+            let field = join(&self.prefix, field);
+            let (end_line, end_column) = value.end;
+            let (line, column, text, spot) = (value.line, value.column, text.to_owned(), self.spot(value));
+            let reference = Reference { field, accepts, text, key, line, column, end_line, end_column, spot };
+            self.read.references.push(reference);
         }
-        let (line, column) = self.place(value.place(), |within| within.start);
-        let (end_line, end_column) = self.place(value.end, |within| within.end);
-        let field = join(&self.prefix, field);
-        let (text, spot) = (text.to_owned(), self.spot(value));
-        self.found.read.references.push(Reference {
-            field,
-            accepts,
-            text,
-            key,
-            line,
-            column,
-            end_line,
-            end_column,
-            spot,
-        });
     }
 
     fn spot(&self, value: &Value) -> Spot {
-        let (line, column) = self.place(value.place(), |within| within.start);
-        let number = self.found.read.references.len() + self.found.read.notes.len();
-        Spot { ranges: self.ranges(value), line, column, number }
+        let number = self.read.references.len() + self.read.notes.len();
+        Spot { range: value.range.clone(), line: value.line, column: value.column, number }
     }
 
-    fn ranges(&self, value: &Value) -> Vec<Range<usize>> {
-        let mut ranges = self.within.map_or_else(Vec::new, |within| within.ranges.clone());
-        ranges.push(value.range.clone());
-        ranges
-    }
-
-    fn chart(&mut self, value: &Value, slots: &Slots<'_>, field: &str) {
-        let at = |names: [&str; 2]| names.iter().find_map(|name| slots.get(name)).map(|(_, value, _)| *value);
-        let text = |value: Option<&Value>| value.and_then(Value::text).unwrap_or_default().to_owned();
-        let name = text(at(["name", "chartName"]));
-        let version = text(at(["version", "chartVersion"]));
-        let repo = at(["repo", "chartRepoUrl"]).filter(|repo| repo.text().is_some_and(|repo| !repo.is_empty()));
+    /// `names` are those of its name, version, repository and file of values.
+    fn chart(&mut self, names: [&str; 4], value: &Value, field: &str) {
+        for (key, value) in value.mapping().unwrap_or_default() {
+            let field = join(field, key);
+            if let Some((place, what, hint)) = plugin::odd_here(value).filter(|_| value.text().is_some()) {
+                self.problem(place, &field, format!("{what} of a chart"), hint);
+            }
+            // Each is an argument of helm.
+            let words = value.list().unwrap_or(std::slice::from_ref(value));
+            for (word, text) in words.iter().filter_map(|word| Some((word, word.text()?))) {
+                self.argument(word, &field, text, "helm");
+            }
+        }
+        let [name, version, repo, values] =
+            names.map(|name| value.folded_field(name).and_then(Value::text).unwrap_or_default().to_owned());
         // Nothing else is read then; that there are values to replace them by is taken for granted.
         let replaces = value.folded_field("valuesMerge").and_then(Value::text) == Some("replace");
-        let values_file = !text(at(["valuesFile", "values"])).is_empty() || replaces;
-        match repo {
-            Some(at) => {
-                let message = format!("chart `{name}` comes from a repository unless it is vendored");
-                let devel = value.folded_field("devel").is_some_and(Value::is_on);
-                let (repo, repo_spot) = (text(Some(at)), self.spot(at));
-                let kind = NoteKind::RemoteChart { repo, name, version, values_file, devel, repo_spot };
-                self.note(at.place(), field, kind, message);
-            }
-            None if name.is_empty() => {}
-            None => {
-                let message = format!("chart `{name}` must be in the directory of charts");
-                self.note(value.place(), field, NoteKind::LocalChart { name, version, values_file }, message);
-            }
+        let values_file = replaces || !values.is_empty();
+        if let Some(at) = value.folded_field(names[2]).filter(|_| !repo.is_empty()) {
+            let message = format!("chart `{name}` comes from a repository unless it is vendored");
+            let devel = value.folded_field("devel").is_some_and(Value::is_on);
+            let kind = NoteKind::RemoteChart { repo, name, version, values_file, devel };
+            self.note(at.place(), field, kind, message);
+        } else if !name.is_empty() {
+            let message = format!("chart `{name}` must be in the directory of charts");
+            self.note(value.place(), field, NoteKind::LocalChart { name, version, values_file }, message);
         }
     }
 
     /// `EnforceFields`: both may be missing or empty.
     fn check_kind(&mut self, root: &Value) {
-        let word = |name| root.folded_field(name).and_then(|value| Some((value, value.string()?)));
-        let (kind, version) = (word("kind"), word("apiVersion"));
-        let kind = kind.filter(|(_, kind)| !kind.is_empty());
-        let wanted = match kind {
-            Some((_, "Component")) => {
-                self.found.read.kind = Kind::Component;
-                COMPONENT_VERSION
-            }
-            None | Some((_, "Kustomization")) => KUSTOMIZATION_VERSION,
-            Some((at, kind)) => {
-                let message = format!("kind should be Kustomization or Component, not `{kind}`");
-                let hint = "write `kind: Kustomization`, or remove the line";
-                self.problem_of(ProblemKind::WrongKind, at.place(), "kind", message, hint);
-                KUSTOMIZATION_VERSION
-            }
+        let word = |name| root.folded_field(name).and_then(|value| Some((value.place(), value.string()?)));
+        let [kind, version] = ["kind", "apiVersion"].map(|name| word(name).filter(|(_, word)| !word.is_empty()));
+        // api/types/kustomization.go
+        let (name, wanted) = match kind {
+            Some((_, "Component")) => ("Component", "kustomize.config.k8s.io/v1alpha1"),
+            _ => ("Kustomization", "kustomize.config.k8s.io/v1beta1"),
         };
-        if let Some((at, version)) = version.filter(|(_, version)| !version.is_empty() && *version != wanted) {
-            let hint = if version.starts_with("kustomize.toolkit.fluxcd.io/") {
-                "this is a Flux object; a file with this name must be a kustomization of kustomize".to_owned()
-            } else {
-                format!("write `apiVersion: {wanted}`, or remove the line")
-            };
-            let kind = kind.map_or("Kustomization", |(_, kind)| kind);
-            let message = format!("apiVersion for {kind} should be {wanted}");
-            self.problem_of(ProblemKind::WrongKind, at.place(), "apiVersion", message, &hint);
+        if name == "Component" {
+            self.read.kind = Kind::Component;
         }
-    }
-
-    /// Refuses homes of charts that kustomize does not read beside `helmGlobals`, whatever stands there.
-    fn check_homes(&mut self, root: &Value) {
-        if root.folded_field("helmGlobals").is_none() {
-            return;
+        if let Some((place, kind)) = kind.filter(|(_, kind)| *kind != name) {
+            let message = format!("kind should be Kustomization or Component, not `{kind}`");
+            let hint = "write `kind: Kustomization`, or remove the line";
+            self.problem_of(ProblemKind::WrongKind, place, "kind", message, hint);
         }
-        let charts = root.folded_field("helmChartInflationGenerator").and_then(Value::list);
-        for (i, chart) in charts.unwrap_or_default().iter().enumerate() {
-            if let Some(home) = chart.folded_field("chartHome") {
-                let field = format!("helmChartInflationGenerator[{i}].chartHome");
-                let hint = "leave it out, or write it as `helmGlobals.chartHome`";
-                let message = "kustomize does not read it beside `helmGlobals`".to_owned();
-                self.problem(home.place(), &field, message, hint);
-            }
+        if let Some((place, _)) = version.filter(|(_, version)| *version != wanted) {
+            let message = format!("apiVersion for {name} should be {wanted}");
+            let hint = format!("write `apiVersion: {wanted}`, or remove the line");
+            self.problem_of(ProblemKind::WrongKind, place, "apiVersion", message, &hint);
         }
     }
 
     fn wrong_type(&mut self, value: &Value, field: &str, wanted: &str) {
-        let (is, hint) = match &value.data {
-            Data::Flag(flag) => (format!("the boolean `{flag}`"), format!("quote it: `\"{flag}\"`")),
-            Data::Number(text) => (format!("the number `{text}`"), format!("quote it: `\"{text}\"`")),
-            Data::Text(text) if wanted == "a string" => {
-                (format!("the boolean `{text}`"), format!("quote it: `\"{text}\"`"))
-            }
-            // As `patches` was written before kustomize 3.
-            Data::Text(text) if wanted == "a mapping" && field.starts_with("patches[") => {
-                let key = if text.contains('\n') { "patch: |-".to_owned() } else { format!("path: {text}") };
-                ("a string".to_owned(), format!("say what it is: `- {key}`"))
-            }
-            Data::Text(_) => ("a string".to_owned(), "write each entry on its own line, after `- `".to_owned()),
-            Data::Null => ("nothing".to_owned(), String::new()),
-            Data::List(_) => ("a list".to_owned(), String::new()),
-            Data::Mapping(_) => ("a mapping".to_owned(), String::new()),
-        };
-        let hint = if wanted == "a string" || matches!(value.data, Data::Text(_)) { hint.as_str() } else { "" };
-        self.problem(value.place(), field, format!("expected {wanted}, found {is}"), hint);
+        let is_string = wanted == "a string";
+        // For YAML 1.1, `yes` is one.
+        let is = if is_string && value.text().is_some() { "a boolean" } else { value.kind() };
+        let hint = value.scalar().filter(|_| is_string).map(|word| format!("quote it: `\"{word}\"`"));
+        let message = format!("expected {wanted}, found {is}");
+        self.problem(value.place(), field, message, hint.as_deref().unwrap_or_default());
     }
 
-    /// Returns the place in the file of one in the text; `whole` says what it is if lines are unknown.
-    fn place(&self, place: (usize, usize), whole: impl Fn(&Within<'_>) -> (usize, usize)) -> (usize, usize) {
-        self.within.map_or(place, |within| within.place(place, &whole))
-    }
-
-    pub(super) fn note(&mut self, place: (usize, usize), field: &str, kind: NoteKind, message: String) {
-        if self.found.has_room() {
-            let (line, column) = self.place(place, |within| within.start);
+    pub(super) fn note(&mut self, (line, column): Place, field: &str, kind: NoteKind, message: String) {
+        if self.has_room() {
             let field = join(&self.prefix, field);
-            self.found.read.notes.push(Note { line, column, field, kind, message });
+            self.read.notes.push(Note { line, column, field, kind, message });
         }
     }
 
-    pub(super) fn problem(&mut self, place: (usize, usize), field: &str, message: String, hint: &str) {
+    pub(super) fn problem(&mut self, place: Place, field: &str, message: impl Into<String>, hint: &str) {
         self.problem_of(ProblemKind::Other, place, field, message, hint);
     }
 
-    fn problem_of(&mut self, kind: ProblemKind, place: (usize, usize), field: &str, message: String, hint: &str) {
-        if self.found.has_room() {
-            let (line, column) = self.place(place, |within| within.start);
-            let hints = Some(hint.to_owned()).filter(|hint| !hint.is_empty()).into_iter().collect();
-            self.found.problems.push(Problem { line, column, field: join(&self.prefix, field), message, hints, kind });
+    fn problem_of(&mut self, kind: ProblemKind, place: Place, field: &str, message: impl Into<String>, hint: &str) {
+        if self.has_room() {
+            let field = join(&self.prefix, field);
+            self.problems.push(Problem { field, ..Problem::new(kind, place, message, hint) });
         }
     }
 }
@@ -553,14 +435,17 @@ pub(super) fn base_name(path: &str) -> &str {
     }
 }
 
-/// Compares keys as `encoding/json` does: simple case folding, so that `ſ` is `s` and the Kelvin sign is `k`.
-pub(super) fn equal(name: &str, key: &str) -> bool {
-    let fold = |c: char| match c {
+/// Returns a key as `encoding/json` compares it: by simple case folding, so that `ſ` is `s` and the Kelvin sign is `k`.
+fn folded(key: &str) -> impl Iterator<Item = char> {
+    key.chars().map(|c| match c {
         '\u{17f}' => 's',
         '\u{212a}' => 'k',
         c => c.to_ascii_lowercase(),
-    };
-    name.chars().map(fold).eq(key.chars().map(fold))
+    })
+}
+
+pub(super) fn equal(name: &str, key: &str) -> bool {
+    folded(name).eq(folded(key))
 }
 
 /// Joins a field and the name of one in it.

@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(refusal(" \n"), "empty");
         assert_eq!(refusal("# nothing\n---\n"), "without any object");
         assert_eq!(refusal("<!DOCTYPE html>\n<html>"), "an HTML page");
-        assert_eq!(refusal("hello\n"), "text instead of an object (line 1)");
+        assert_eq!(refusal("hello\n"), "a string instead of an object (line 1)");
         assert_eq!(refusal("- a\n"), "a list instead of an object (line 1)");
         assert_eq!(
             refusal("kind: X\nmetadata: {name: a}\n---\nkind: Y\n"),

@@ -96,7 +96,7 @@ fn places_count_lines_and_characters() {
     let text = "\u{feff}crds: [éa, \"b\r\n  c\"]\r\nresources:\r\n- # c\r\n  &a 'ü'\r\n- *a\r\n- |-\r\n  d\r\n\r\n";
     let places: Vec<_> =
         good(text).references.iter().map(|r| (r.text.clone(), r.line, r.column, r.end_line, r.end_column)).collect();
-    let wanted = [("éa", 1, 8, 1, 10), ("b c", 1, 12, 2, 5), ("ü", 5, 6, 5, 9), ("ü", 6, 3, 6, 5), ("d", 8, 3, 8, 4)];
+    let wanted = [("éa", 1, 8, 1, 10), ("b c", 1, 12, 2, 5), ("ü", 5, 6, 5, 9), ("ü", 6, 3, 6, 5), ("d", 8, 3, 8, 3)];
     let wanted = wanted.map(|(text, a, b, c, d)| (text.to_owned(), a, b, c, d));
     assert_eq!(places, wanted);
 }
@@ -152,9 +152,8 @@ fn a_key_twice_is_refused() {
         ("OpenAPI: {path: a}\nopenapi: {version: v1}\n", 2, in_line),
         ("configMapGenerator:\n- files: [a]\n  Files: [b]\n", 3, "the same field is in line 2"),
         ("openapi:\n  path: a\n  path: b\n", 3, "there twice"),
+        ("helmCharts:\n- name: a\n  Name: b\n", 3, "the same field is in line 2"),
         ("commonLabels: {a: b, a: c}\nresources: []\n", 1, "there twice"),
-        ("resources: [b]\n<<: {resources: [a]}\n", 2, in_line),
-        ("<<: {resources: [b]}\nResources: [a]\n", 2, in_line),
         ("<<: {resources: [b]}\n<<: {crds: [a]}\n", 2, "there twice"),
         ("x: &a b\ny: &a c\nresources: []\n", 2, "the anchor `a` is there twice"),
     ] {
@@ -165,14 +164,17 @@ fn a_key_twice_is_refused() {
 }
 
 #[test]
-fn merge_keys_are_applied_in_order() {
-    assert_eq!(references("<<: {resources: [a]}\nresources: [b]\n"), ["resources[0]=b"]);
-    let list = "configMapGenerator:\n- &a {envs: [a]}\n- &b {envs: [b], files: [c]}\n- {<<: [*a, *b]}\n";
-    assert_eq!(
-        references(list).into_iter().filter(|r| r.starts_with("configMapGenerator[2]")).collect::<Vec<_>>(),
-        ["configMapGenerator[2].envs[0]=a", "configMapGenerator[2].files[0]=c"]
-    );
-    assert!(read(b"resources: [b]\n<<: {<<: {resources: [a]}}\n").is_err());
+fn merge_keys_are_refused_on_the_way_to_a_reference() {
+    for text in [
+        "<<: {resources: [a]}\nresources: [b]\n",
+        "resources: [a]\n<<: {}\n",
+        "configMapGenerator:\n- &a {envs: [a]}\n- {<<: [*a]}\n",
+        "openapi: {<<: {path: a}}\n",
+    ] {
+        let problems = read(text.as_bytes()).unwrap_err().problems;
+        assert!(problems[0].message.starts_with("the merge key `<<`"), "{text}{problems:?}");
+    }
+    assert_eq!(references("resources: [a]\ncommonLabels: {<<: {a: b}}\n"), ["resources[0]=a"]);
 }
 
 #[test]
@@ -282,7 +284,7 @@ fn fields_that_are_not_followed_are_refused() {
         let problems = read(text.as_bytes()).unwrap_err().problems;
         assert_eq!(problems.len(), 1, "{text}{problems:?}");
         assert_eq!(problems[0].message, "this field is not supported");
-        assert_eq!(problems[0].hints.len(), 1);
+        assert!(!problems[0].hint.is_empty());
     }
 }
 
@@ -298,22 +300,6 @@ fn a_home_that_does_not_count_is_refused() {
         let message = "kustomize does not read it beside `helmGlobals`";
         assert_eq!((problems.len(), &*problems[0].message), (1, message), "{text}");
     }
-}
-
-#[test]
-fn the_repository_of_a_chart_can_be_edited() {
-    let text = "helmCharts: [{name: a, repo: https://h}]\n";
-    let NoteKind::RemoteChart { repo_spot, .. } = &good(text).notes[0].kind else {
-        panic!();
-    };
-    let edits = [super::Edit { spot: repo_spot, value: Some(String::new()) }];
-    let after = super::edit(text.as_bytes(), &edits).unwrap();
-    let after = String::from_utf8(after).unwrap();
-    assert_eq!(after, "helmCharts: [{name: a, repo: ''}]\n");
-    let NoteKind::LocalChart { name, .. } = &good(&after).notes[0].kind else {
-        panic!("{:?}", good(&after).notes);
-    };
-    assert_eq!(name, "a");
 }
 
 #[test]

@@ -3,16 +3,20 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Span, StructureStyle};
+use granit_parser::{Event, Marker, Options, Parser, ScalarStyle, ScanError, Span, StrInput, StructureStyle, Tag};
 use serde::Deserialize as _;
 use serde_yaml::Value as Other;
 
+use super::{Problem, ProblemKind};
 use crate::os::limits::NODES;
 
 /// As many bytes of a scalar count as a node.
 const LONG: usize = 100;
 /// Collections in one another.
 const DEEPEST: usize = 100;
+
+/// 1-based line and column, in characters.
+pub(super) type Place = (usize, usize);
 
 /// A value of a YAML document, aliases resolved.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,18 +27,19 @@ pub(crate) struct Value {
     pub column: usize,
     /// What it is.
     pub data: Data,
-    /// Line and column after the last character of a scalar.
-    pub(super) end: (usize, usize),
+    /// After the last character of a scalar.
+    pub(super) end: Place,
     /// The bytes of a scalar with its quotes, or of an alias with its `*`; of a block scalar, those of its content.
+    /// Empty where it stands in a scalar that cannot be edited.
     pub(super) range: Range<usize>,
-    pub(super) style: Style,
+    pub(super) style: ScalarStyle,
     pub(super) in_flow: bool,
     pub(super) is_anchored: bool,
     /// Where what an alias stands for begins.
     pub(super) alias_of: Option<usize>,
     pub(super) tag: Option<String>,
-    /// Where its key begins: byte, line, column.
-    pub(super) key: (usize, usize, usize),
+    /// Where its key begins, and the byte.
+    pub(super) key: (Place, usize),
 }
 
 /// What a [`Value`] is.
@@ -52,27 +57,12 @@ pub(crate) enum Data {
     Mapping(Vec<(String, Value)>),
 }
 
-/// How a scalar is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
-    Plain,
-    Single,
-    Double,
-    Literal,
-    Folded,
+fn wrong<T>(place: Place, message: impl Into<String>) -> Result<T, Problem> {
+    Err(Problem::new(ProblemKind::Other, place, message, ""))
 }
 
-/// Why a text is not YAML.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct SyntaxError {
-    pub line: usize,
-    pub column: usize,
-    pub message: String,
-    pub is_too_large: bool,
-}
-
-fn wrong((line, column): (usize, usize), message: impl Into<String>) -> SyntaxError {
-    SyntaxError { line, column, message: message.into(), is_too_large: false }
+fn place_of(marker: &Marker) -> Place {
+    (marker.line(), marker.col() + 1)
 }
 
 /// The documents of a text.
@@ -81,34 +71,117 @@ pub(super) struct Stream<'t> {
     pub text: &'t str,
     pub documents: Vec<Value>,
     /// Where something begins that was not read, because as many documents as requested were.
-    pub rest: Option<(usize, usize)>,
+    pub rest: Option<Place>,
+    /// The scalar that holds the text, where that is no file.
+    within: Option<Within>,
 }
 
 /// Reads up to `limit` documents with both parsers. Nothing is read from outside in any other way.
-pub(super) fn read(text: &str, limit: usize) -> Result<Stream<'_>, SyntaxError> {
+pub(super) fn read(text: &str, limit: usize) -> Result<Stream<'_>, Problem> {
     // Of the indentation of a last line that has nothing else and no end, one parser makes a line of a block scalar.
     let bare = text.trim_end_matches(' ');
     let text = if bare.ends_with('\n') { bare } else { text };
-    let stream = Builder::default().read(text, limit)?;
+    let mut options = Options::default();
+    options.set_emit_comments(false);
+    options.emit_anchor_events = true;
+    let events = Parser::new_from_str_with_options(text, options);
+    let stream = Reader { text, events, anchors: HashMap::new(), names: HashSet::new(), size: 0 }.stream(limit)?;
     agree(&stream)?;
     Ok(stream)
 }
 
+/// Reads all documents of a text that stands in a scalar of `file`. Their places are those in the file.
+pub(super) fn read_within<'v>(file: &str, value: &'v Value) -> Result<Stream<'v>, Problem> {
+    let mut stream = read(value.text().unwrap_or_default(), usize::MAX)?;
+    let within = Within { start: value.place(), end: value.end, lines: Lines::find(file, value) };
+    let moved = &mut |value: &mut Value| {
+        (value.line, value.column) = within.place(value.place());
+        value.end = if within.lines.is_some() { within.place(value.end) } else { within.end };
+        value.range = within.byte(value.range.start)..within.byte(value.range.end);
+        value.alias_of = value.alias_of.map(|start| within.byte(start));
+        value.key = (within.place(value.key.0), within.byte(value.key.1));
+    };
+    stream.documents.iter_mut().for_each(|document| document.each(moved));
+    stream.within = Some(within);
+    Ok(stream)
+}
+
+impl Stream<'_> {
+    /// Returns where a place of the text is in the file.
+    pub(super) fn place(&self, place: Place) -> Place {
+        self.within.as_ref().map_or(place, |within| within.place(place))
+    }
+}
+
+/// A scalar that holds YAML.
+#[derive(Debug)]
+struct Within {
+    start: Place,
+    end: Place,
+    /// None if nothing in it has a place of its own.
+    lines: Option<Lines>,
+}
+
+/// The lines of a literal block scalar (`|`).
+#[derive(Debug)]
+struct Lines {
+    indent: usize,
+    /// Where each begins: the byte in the value, the byte in the file.
+    starts: Vec<(usize, usize)>,
+}
+
+impl Lines {
+    /// Finds the lines of a value in the file; none if it is no literal block scalar, or they do not match one by one.
+    fn find(file: &str, value: &Value) -> Option<Self> {
+        if value.style != ScalarStyle::Literal || value.alias_of.is_some() || value.range.is_empty() {
+            return None;
+        }
+        let mut at = file.get(..value.range.start)?.rfind('\n').map_or(0, |at| at + 1);
+        let mut lines = Lines { indent: value.range.start - at, starts: Vec::new() };
+        let mut start = 0;
+        for line in value.text()?.split_inclusive('\n') {
+            let source = file.get(at..)?.split_inclusive('\n').next()?;
+            let content = line.trim_end_matches('\n');
+            let before = source.trim_end_matches(['\n', '\r']).strip_suffix(content)?;
+            if !before.bytes().all(|b| b == b' ') || (!content.is_empty() && before.len() != lines.indent) {
+                return None;
+            }
+            lines.starts.push((start, at + before.len()));
+            start += line.len();
+            at += source.len();
+        }
+        Some(lines)
+    }
+}
+
+impl Within {
+    fn place(&self, (line, column): Place) -> Place {
+        self.lines.as_ref().map_or(self.start, |lines| (self.start.0 + line - 1, lines.indent + column))
+    }
+
+    /// Returns where a byte is in the file; 0 where that is not known.
+    fn byte(&self, at: usize) -> usize {
+        let starts = self.lines.as_ref().map_or(&[][..], |lines| &lines.starts);
+        let line = starts.partition_point(|(start, _)| *start <= at).checked_sub(1);
+        line.and_then(|line| starts.get(line)).map_or(0, |(start, outer)| outer + (at - start))
+    }
+}
+
 impl Value {
     /// Returns a value that stands nowhere in particular.
-    pub(crate) fn new((line, column): (usize, usize), data: Data) -> Self {
+    pub(crate) fn new((line, column): Place, data: Data) -> Self {
         Value {
             line,
             column,
             data,
             end: (line, column),
             range: 0..0,
-            style: Style::Plain,
+            style: ScalarStyle::Plain,
             in_flow: false,
             is_anchored: false,
             alias_of: None,
             tag: None,
-            key: (0, line, column),
+            key: ((line, column), 0),
         }
     }
 
@@ -117,7 +190,7 @@ impl Value {
         Value::new(self.place(), data)
     }
 
-    pub(super) fn place(&self) -> (usize, usize) {
+    pub(super) fn place(&self) -> Place {
         (self.line, self.column)
     }
 
@@ -132,193 +205,158 @@ impl Value {
     }
 }
 
-/// A collection that is being filled.
-struct Open {
-    value: Value,
-    is_flow: bool,
-    anchor: usize,
-    /// The key whose value comes next.
-    key: Option<(String, (usize, usize, usize))>,
-    seen: HashSet<String>,
-}
-
-#[derive(Default)]
-struct Builder {
-    documents: Vec<Value>,
-    open: Vec<Open>,
+/// Makes values of the events of the first parser.
+struct Reader<'t> {
+    text: &'t str,
+    events: Parser<'t, StrInput<'t>>,
     anchors: HashMap<usize, Value>,
     names: HashSet<String>,
     /// How many nodes there are, with what anchors hold and aliases stand for.
     size: usize,
-    is_in_document: bool,
 }
 
-impl Builder {
-    fn read(mut self, text: &str, limit: usize) -> Result<Stream<'_>, SyntaxError> {
-        let mut options = Options::default();
-        options.set_emit_comments(false);
-        options.emit_anchor_events = true;
-        let mut events = Parser::new_from_str_with_options(text, options);
-        let mut rest = None;
-        while let Some(next) = events.next_event() {
-            let is_done = !self.is_in_document && self.documents.len() >= limit;
-            let (event, span) = match next {
-                Ok(next) => next,
-                Err(error) => {
-                    let place = (error.marker().line(), error.marker().col() + 1);
-                    if is_done {
-                        rest = Some(place);
-                        break;
-                    }
-                    return Err(wrong(place, describe(&error)));
+type Next<'t> = (Event<'t>, Span);
+
+impl<'t> Reader<'t> {
+    fn stream(mut self, limit: usize) -> Result<Stream<'t>, Problem> {
+        let mut stream = Stream { text: self.text, documents: Vec::new(), rest: None, within: None };
+        while let Some(next) = self.events.next_event() {
+            let is_done = stream.documents.len() >= limit;
+            match next {
+                Err(error) if is_done => stream.rest = Some(place_of(error.marker())),
+                Ok((Event::DocumentStart(..), span)) if is_done => stream.rest = Some(place_of(&span.start)),
+                Ok((Event::DocumentStart(..), _)) => {
+                    self.anchors.clear();
+                    self.names.clear();
+                    let next = self.next()?;
+                    stream.documents.push(self.value(next, false, 0)?);
+                    // Its end.
+                    self.next()?;
                 }
-            };
-            let place = (span.start.line(), span.start.col() + 1);
-            if is_done && matches!(event, Event::DocumentStart(..)) {
-                rest = Some(place);
+                next => drop(next.map_err(|error| syntax(&error))?),
+            }
+            if stream.rest.is_some() {
                 break;
             }
-            self.event(text, event, &span).map_err(|message| wrong(place, message))?;
-            if self.size > NODES.most {
-                return Err(SyntaxError { is_too_large: true, ..wrong(place, NODES.more()) });
-            }
         }
-        Ok(Stream { text, documents: self.documents, rest })
+        Ok(stream)
     }
 
-    fn event(&mut self, text: &str, event: Event<'_>, span: &Span) -> Result<(), String> {
-        match event {
-            Event::DocumentStart(..) => {
-                self.is_in_document = true;
-                self.anchors.clear();
-                self.names.clear();
+    fn next(&mut self) -> Result<Next<'t>, Problem> {
+        match self.events.next_event() {
+            Some(Ok((Event::Anchor(_, name), span))) => {
+                if !self.names.insert(name.to_string()) {
+                    return wrong(place_of(&span.start), format!("the anchor `{name}` is there twice"));
+                }
+                self.next()
             }
-            Event::DocumentEnd => self.is_in_document = false,
+            Some(next) => next.map_err(|error| syntax(&error)),
+            None => wrong((1, 1), "it ends too early"),
+        }
+    }
+
+    /// Reads the value that begins with an event.
+    fn value(&mut self, (event, span): Next<'t>, in_flow: bool, depth: usize) -> Result<Value, Problem> {
+        let range = span.byte_range().unwrap_or(0..0);
+        let place = place_of(&span.start);
+        if depth > DEEPEST {
+            return wrong(place, "nested too deep");
+        }
+        let mut value = Value { end: place_of(&span.end), range, in_flow, ..Value::new(place, Data::Null) };
+        let (anchor, tag) = match event {
             Event::Scalar(word, style, anchor, tag) => {
-                let mut value = self.value(Data::Null, span);
-                value.style = match style {
-                    ScalarStyle::Plain => Style::Plain,
-                    ScalarStyle::SingleQuoted => Style::Single,
-                    ScalarStyle::DoubleQuoted => Style::Double,
-                    ScalarStyle::Literal => Style::Literal,
-                    ScalarStyle::Folded => Style::Folded,
-                };
-                value.tag = tag.map(|tag| format!("{}{}", tag.handle(), tag.suffix()));
-                value.data = scalar(text, word.into_owned(), &mut value);
-                return self.add(value, anchor);
+                value.style = style;
+                value.data = scalar(self.text, word.into_owned(), tag.is_some(), &mut value);
+                (anchor, tag)
             }
-            Event::SequenceStart(style, anchor, ref tag) | Event::MappingStart(style, anchor, ref tag) => {
-                if self.open.len() > DEEPEST {
-                    return Err("nested too deep".to_owned());
-                }
-                let data = match event {
-                    Event::MappingStart(..) => Data::Mapping(Vec::new()),
-                    _ => Data::List(Vec::new()),
-                };
-                let tag = tag.as_ref().map(|tag| format!("{}{}", tag.handle(), tag.suffix()));
-                let value = Value { tag, ..self.value(data, span) };
-                let is_flow = style == StructureStyle::Flow;
-                self.open.push(Open { value, is_flow, anchor, key: None, seen: HashSet::new() });
+            Event::SequenceStart(style, anchor, tag) => {
+                value.data = Data::List(self.items(style == StructureStyle::Flow, depth)?);
+                (anchor, tag)
             }
-            Event::SequenceEnd | Event::MappingEnd => {
-                if let Some(done) = self.open.pop() {
-                    return self.add(done.value, done.anchor);
-                }
+            Event::MappingStart(style, anchor, tag) => {
+                value.data = Data::Mapping(self.pairs(style == StructureStyle::Flow, depth)?);
+                (anchor, tag)
             }
             Event::Alias(anchor) => {
-                let target = self.anchors.get(&anchor).ok_or("this alias stands for a value that contains it")?;
+                let Some(target) = self.anchors.get(&anchor) else {
+                    return wrong(place, "this alias stands for a value that contains it");
+                };
                 // Before it is copied.
-                self.size += target.size();
-                if self.size > NODES.most {
-                    return Ok(());
-                }
-                let here = self.value(Data::Null, span);
-                let (data, style, tag) = (target.data.clone(), target.style, target.tag.clone());
-                let start = target.range.start;
-                return self.add(Value { data, style, tag, alias_of: Some(start), ..here }, 0);
+                let size = target.size();
+                count(&mut self.size, size, place)?;
+                (value.data, value.style) = (target.data.clone(), target.style);
+                (value.tag, value.alias_of) = (target.tag.clone(), Some(target.range.start));
+                return Ok(value);
             }
-            Event::Anchor(_, name) if !self.names.insert(name.to_string()) => {
-                return Err(format!("the anchor `{name}` is there twice"));
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn value(&self, data: Data, span: &Span) -> Value {
-        Value {
-            end: (span.end.line(), span.end.col() + 1),
-            range: span.byte_range().unwrap_or(0..0),
-            in_flow: self.open.last().is_some_and(|open| open.is_flow),
-            ..Value::new((span.start.line(), span.start.col() + 1), data)
-        }
-    }
-
-    /// Adds a value to what it stands in.
-    fn add(&mut self, mut value: Value, anchor: usize) -> Result<(), String> {
-        self.size += match &value.data {
-            Data::Text(text) => 1 + text.len() / LONG,
-            _ => 1,
+            _ => return wrong(place, "not a value"),
         };
+        value.tag = tag.map(|tag: std::borrow::Cow<'_, Tag>| format!("{}{}", tag.handle(), tag.suffix()));
+        let own = value.text().map_or(1, |text| 1 + text.len() / LONG);
+        count(&mut self.size, own, place)?;
         if anchor != 0 {
             value.is_anchored = true;
             // A copy, too.
-            self.size += value.size();
+            count(&mut self.size, value.size(), place)?;
             self.anchors.insert(anchor, value.clone());
         }
-        let Some(parent) = self.open.last_mut() else {
-            self.documents.push(value);
-            return Ok(());
-        };
-        match &mut parent.value.data {
-            Data::Mapping(pairs) => match parent.key.take() {
-                Some((key, place)) => {
-                    value.key = place;
-                    pairs.push((key, value));
-                }
-                None => {
-                    let key = key(&value)?;
-                    if !parent.seen.insert(key.clone()) {
-                        return Err(format!("the key `{key}` is there twice"));
-                    }
-                    parent.key = Some((key, (value.range.start, value.line, value.column)));
-                }
-            },
-            Data::List(items) => items.push(value),
-            _ => {}
+        Ok(value)
+    }
+
+    fn items(&mut self, in_flow: bool, depth: usize) -> Result<Vec<Value>, Problem> {
+        let mut items = Vec::new();
+        loop {
+            match self.next()? {
+                (Event::SequenceEnd, _) => return Ok(items),
+                next => items.push(self.value(next, in_flow, depth + 1)?),
+            }
         }
-        Ok(())
+    }
+
+    fn pairs(&mut self, in_flow: bool, depth: usize) -> Result<Vec<(String, Value)>, Problem> {
+        let (mut pairs, mut seen) = (Vec::new(), HashSet::new());
+        loop {
+            let next = self.next()?;
+            if matches!(next.0, Event::MappingEnd) {
+                return Ok(pairs);
+            }
+            let at = self.value(next, in_flow, depth + 1)?;
+            let is_word = at.alias_of.is_none() && !matches!(at.style, ScalarStyle::Literal | ScalarStyle::Folded);
+            let Some(key) = at.scalar().filter(|_| is_word && at.tag.is_none()) else {
+                return wrong(at.place(), "a key that is not a plain or quoted string");
+            };
+            if !seen.insert(key.clone()) {
+                return wrong(at.place(), format!("the key `{key}` is there twice"));
+            }
+            let next = self.next()?;
+            let value = self.value(next, in_flow, depth + 1)?;
+            pairs.push((key, Value { key: (at.place(), at.range.start), ..value }));
+        }
     }
 }
 
-/// Returns the text of a key.
-fn key(value: &Value) -> Result<String, String> {
-    let is_word = matches!(value.style, Style::Plain | Style::Single | Style::Double) && value.alias_of.is_none();
-    match &value.data {
-        Data::Text(text) | Data::Number(text) if is_word && value.tag.is_none() => Ok(text.clone()),
-        Data::Flag(flag) if is_word => Ok(flag.to_string()),
-        _ => Err("a key that is not a plain or quoted string".to_owned()),
+fn count(size: &mut usize, more: usize, place: Place) -> Result<(), Problem> {
+    *size += more;
+    if *size > NODES.most {
+        return Err(Problem::new(ProblemKind::TooLarge, place, NODES.more(), NODES.hint));
     }
+    Ok(())
 }
 
-fn scalar(text: &str, mut word: String, value: &mut Value) -> Data {
+/// Returns what a scalar is. The place of a block scalar is that of its content.
+fn scalar(text: &str, mut word: String, is_tagged: bool, value: &mut Value) -> Data {
     match value.style {
         // The parser writes `~` for a value that is not there.
-        Style::Plain if value.range.is_empty() => word.clear(),
-        Style::Literal | Style::Folded => {
+        ScalarStyle::Plain if value.range.is_empty() => word.clear(),
+        ScalarStyle::Literal | ScalarStyle::Folded => {
             // libyaml adds no line break that the file does not have.
             if value.range.end >= text.len() && !text.ends_with(['\n', '\r']) && word.ends_with('\n') {
                 word.pop();
             }
-            let content = text.get(value.range.clone()).unwrap_or_default().trim_end();
-            value.end = match content.rsplit_once('\n') {
-                None => (value.line, value.column + content.chars().count()),
-                Some((above, last)) => (value.line + above.matches('\n').count() + 1, last.chars().count() + 1),
-            };
+            value.end = value.place();
         }
         _ => {}
     }
-    if value.style == Style::Plain && value.tag.is_none() { plain(word) } else { Data::Text(word) }
+    if value.style == ScalarStyle::Plain && !is_tagged { plain(word) } else { Data::Text(word) }
 }
 
 /// Returns what a word without quotes is, as go-yaml 3 takes it (`resolve.go`, measured on some 150 words).
@@ -339,59 +377,57 @@ pub(super) fn is_old_flag(word: &str) -> bool {
 }
 
 fn is_number(word: &str) -> bool {
-    let begins = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.');
-    if !word.starts_with(begins) {
-        return false;
-    }
-    let digits = if word.starts_with('.') { word.to_owned() } else { word.replace('_', "") };
-    let unsigned = digits.strip_prefix(['-', '+']).unwrap_or(&digits).to_ascii_lowercase();
-    if matches!(unsigned.as_str(), ".inf" | ".nan") {
-        return true;
-    }
-    for (prefix, radix) in [("0x", 16), ("0b", 2), ("0o", 8)] {
-        if let Some(rest) = unsigned.strip_prefix(prefix) {
-            return rest.chars().all(|c| c.is_digit(radix)) && u64::from_str_radix(rest, radix).is_ok();
-        }
-    }
-    let of_float = |c: char| c.is_ascii_digit() || matches!(c, '.' | 'e' | '+' | '-');
-    unsigned.chars().all(of_float) && unsigned.parse::<f64>().is_ok_and(f64::is_finite)
+    let digits = if word.starts_with('.') { word.to_owned() } else { word.replace('_', "") }.to_ascii_lowercase();
+    let unsigned = digits.strip_prefix(['-', '+']).unwrap_or(&digits);
+    let begins = |c: char| c.is_ascii_digit() || c == '.';
+    let radix = |(prefix, radix)| {
+        let rest = unsigned.strip_prefix(prefix).filter(|rest| !rest.starts_with('+'));
+        rest.is_some_and(|rest| u64::from_str_radix(rest, radix).is_ok())
+    };
+    matches!(unsigned, ".inf" | ".nan")
+        || [("0x", 16), ("0b", 2), ("0o", 8)].into_iter().any(radix)
+        || unsigned.starts_with(begins) && unsigned.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
 /// Puts an error of the parser into words, as ours begin.
-fn describe(error: &ScanError) -> String {
+fn syntax(error: &ScanError) -> Problem {
     let info = error.info();
     let mut chars = info.chars();
     let first = chars.next().map(|c| c.to_ascii_lowercase());
-    first.into_iter().chain(chars).collect()
+    let message: String = first.into_iter().chain(chars).collect();
+    Problem::new(ProblemKind::Other, place_of(error.marker()), message, "")
 }
 
 /// Checks that libyaml, the ancestor of the parser in kustomize, reads the same: where the two disagree, kustomize may see
 /// a reference that we do not.
-fn agree(stream: &Stream<'_>) -> Result<(), SyntaxError> {
+fn agree(stream: &Stream<'_>) -> Result<(), Problem> {
     let bare = stream.text.strip_prefix('\u{feff}').unwrap_or(stream.text);
     let mut others = serde_yaml::Deserializer::from_str(bare);
     for document in &stream.documents {
         // An empty text has no document for the one reader and an empty one for the other.
-        let other = others.next().map_or(Ok(Other::Null), Other::deserialize).map_err(|error| {
-            let at = error.location().map_or(document.place(), |at| (at.line(), at.column()));
-            let message = error.to_string();
-            wrong(at, message.rfind(" at line ").map_or(message.as_str(), |at| &message[..at]))
-        })?;
+        let other = match others.next().map_or(Ok(Other::Null), Other::deserialize) {
+            Ok(other) => other,
+            Err(error) => {
+                let at = error.location().map_or(document.place(), |at| (at.line(), at.column()));
+                let message = error.to_string();
+                return wrong(at, message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message));
+            }
+        };
         if let Err(place) = same(document, &other) {
-            let odd_break = stream.text.find(['\u{85}', '\u{2028}', '\u{2029}']);
-            let odd_line = odd_break.map(|at| (stream.text[..at].matches('\n').count() + 1, 1));
+            let odd_line = stream.text.lines().position(|line| line.contains(['\u{85}', '\u{2028}', '\u{2029}']));
+            let odd_line = odd_line.map(|index| (index + 1, 1));
             let message = match odd_line {
                 Some(_) => "a line break of YAML 1.1 (U+0085, U+2028 or U+2029) makes the text ambiguous",
                 None => "two YAML parsers disagree about this",
             };
-            return Err(wrong(odd_line.unwrap_or(place), message));
+            return wrong(odd_line.unwrap_or(place), message);
         }
     }
     Ok(())
 }
 
 /// Compares a value with what the other parser read; the error is where they differ.
-fn same(value: &Value, other: &Other) -> Result<(), (usize, usize)> {
+fn same(value: &Value, other: &Other) -> Result<(), Place> {
     let other = match other {
         Other::Tagged(tagged) => &tagged.value,
         other => other,
@@ -407,7 +443,7 @@ fn same(value: &Value, other: &Other) -> Result<(), (usize, usize)> {
         (Data::Mapping(pairs), Other::Mapping(others)) if pairs.len() == others.len() => {
             for ((key, value), (name, other)) in pairs.iter().zip(others) {
                 if !is_same_word(key, name) {
-                    return Err((value.key.1, value.key.2));
+                    return Err(value.key.0);
                 }
                 same(value, other)?;
             }

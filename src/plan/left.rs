@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use super::remotes;
 use crate::config::Config;
 use crate::graph::{Chart, Edge, FileId, Graph, Origin, Place, RootId, Target};
+use crate::kustomization::{FunctionRuntime, NoteKind, is_pinned};
 use crate::message::finding::{Rule, Subject};
 use crate::message::redact;
 use crate::record::{Left, LeftWhat};
@@ -188,18 +189,21 @@ impl All<'_> {
     fn functions(&mut self) {
         let graph = self.graph;
         for noted in &graph.notes {
-            let Some(function) = noted.note.kind.remote_image() else {
+            let NoteKind::KrmFunction { runtime: FunctionRuntime::Container { image, network }, .. } = &noted.note.kind
+            else {
                 continue;
             };
-            let what = LeftWhat::Image { image: redact::url(function.image) };
-            let reason = match (function.is_pinned, function.network) {
+            let reason = match (is_pinned(image), network) {
                 (false, true) => "the image is not pinned by its digest, and the function asks for the network",
                 (false, false) => "the image is not pinned by its digest",
-                (true, _) => "the function asks for the network",
+                (true, true) => "the function asks for the network",
+                (true, false) => continue,
             };
+            let image = redact::url(image);
+            let what = LeftWhat::Image { image: image.clone() };
             let line = noted.note.line;
             let place = (noted.root, (noted.file, line, line));
-            self.add(what, Rule::Function, &function.subject(), place, reason);
+            self.add(what, Rule::Function, &Subject::Image { image }, place, reason);
         }
     }
 

@@ -238,7 +238,7 @@ impl Builder<'_> {
         let edit = |bytes: &[u8], edits: &[Edit<'_>]| {
             kustomization::edit(bytes, edits).map_err(|error| {
                 let location = Location { line: error.line, column: error.column, ..graph.place(placed.file) };
-                Failure::new(format!("cannot be rewritten: {error}"))
+                Failure::new(format!("cannot be rewritten: {}", error.message))
                     .at(location)
                     .hint("write the value out where it is used, plainly quoted")
             })
@@ -249,7 +249,7 @@ impl Builder<'_> {
             placed.edits.iter().for_each(tell);
             let edits = placed.edits.iter();
             let edits: Vec<Edit<'_>> =
-                edits.map(|edit| Edit { spot: &reference(edit).spot, value: Some(edit.value.clone()) }).collect();
+                edits.map(|edit| Edit { spot: &reference(edit).spot, value: edit.value.clone() }).collect();
             return (!edits.is_empty()).then(|| edit(bytes, &edits)).transpose();
         };
         // What is there already stays as it is written.
@@ -266,7 +266,7 @@ impl Builder<'_> {
             });
             if !is_there && value != whole(old) {
                 placed.into_iter().for_each(&mut tell);
-                edits.push(Edit { spot: &old.spot, value: Some(value) });
+                edits.push(Edit { spot: &old.spot, value });
             }
         }
         edit(&there, &edits).map(Some)

@@ -249,11 +249,11 @@ pub(crate) fn retargeted(workspace: &Workspace, names: &[Name], to: &str) -> Res
     for (place, edits) in edits {
         let edits: Vec<Edit<'_>> = edits
             .iter()
-            .map(|(edge, new)| Edit { spot: &edge.reference.spot, value: Some(edge.reference.with_path(new)) })
+            .map(|(edge, new)| Edit { spot: &edge.reference.spot, value: edge.reference.with_path(new) })
             .collect();
         let bytes = workspace.tree.read(place)?;
         let edited = kustomization::edit(&bytes, &edits)
-            .map_err(|error| Failure::new(format!("`{place}` cannot be edited: {error}")))?;
+            .map_err(|error| Failure::new(format!("`{place}` cannot be edited: {}", error.message)))?;
         let entry = workspace.tree.entry(place)?;
         let executable = matches!(entry, Some(Entry::File { executable: true }));
         changes.insert(place.to_owned(), Some(File { executable, ..File::plain(edited) }));

@@ -79,10 +79,10 @@ fn whatever_is_wrong_is_refused_with_its_place() {
         ("allow-private: 'true'", "1:16: allow-private: invalid type: string \"true\", expected a boolean"),
         ("new-only: true", "1:1: unknown field `new-only`"),
         ("load-restrictor: LoadRestrictionsNone", "expected `root-only` or `none`"),
-        ("allow-private: true\nallow-private: false", "2:1: the key `allow-private` is there twice"),
-        ("rules:\n  engine: off\n  engine: off", "3:3: the key `engine` is there twice"),
+        ("allow-private: true\nallow-private: false", "2:1: not YAML: the key `allow-private` is there twice"),
+        ("rules:\n  engine: off\n  engine: off", "3:3: not YAML: the key `engine` is there twice"),
         ("- a", "1:1: invalid type: sequence, expected struct Config"),
-        ("allow-private: true\n---\nallow-private: true", "2:1: a second document"),
+        ("allow-private: true\n---\nallow-private: true", "3:1: a second document"),
         ("scopes: [a", "not YAML"),
         ("allow-private: true\n<<<<<<< ours", "2: holds a merge conflict"),
     ] {

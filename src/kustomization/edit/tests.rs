@@ -1,15 +1,15 @@
-use super::{Edit, EditError, edit};
-use crate::kustomization::{NoteKind, Reference, read, read_plugin};
+use super::{Edit, edit};
+use crate::kustomization::{Problem, Reference, read, read_plugin};
 
 mod hostile;
 
 /// Edits fields by name and returns the new text.
-fn change(text: &str, wanted: &[(&str, &str)]) -> Result<String, EditError> {
+fn change(text: &str, wanted: &[(&str, &str)]) -> Result<String, Problem> {
     let references = read(text.as_bytes()).unwrap().references;
     change_in(text, &references, wanted)
 }
 
-fn change_in(text: &str, references: &[Reference], wanted: &[(&str, &str)]) -> Result<String, EditError> {
+fn change_in(text: &str, references: &[Reference], wanted: &[(&str, &str)]) -> Result<String, Problem> {
     let edits: Vec<Edit<'_>> = wanted
         .iter()
         .map(|(field, value)| Edit {
@@ -18,7 +18,7 @@ fn change_in(text: &str, references: &[Reference], wanted: &[(&str, &str)]) -> R
                 .find(|reference| reference.field == *field)
                 .unwrap_or_else(|| panic!("no {field} in {references:#?}"))
                 .spot,
-            value: Some((*value).to_owned()),
+            value: (*value).to_owned(),
         })
         .collect();
     edit(text.as_bytes(), &edits).map(|bytes| String::from_utf8(bytes).unwrap())
@@ -52,7 +52,7 @@ fn block_scalars_are_not_edited() {
         (&format!("transformers:\n- >-\n  {plugin}\n"), "transformers[0]#PatchTransformer.path", (3, 3)),
     ] {
         let error = change(text, &[(field, "c")]).unwrap_err();
-        assert!(error.message.contains("is not edited"), "{text}{error}");
+        assert!(error.message.contains("is not edited"), "{text}{error:?}");
         assert_eq!((error.line, error.column), place, "{text}");
     }
 }
@@ -67,7 +67,7 @@ fn words_that_would_be_something_else_are_quoted() {
         ("null", "'null'"),
         ("a: b", "'a: b'"),
         ("#x", "'#x'"),
-        ("a\tb", "\"a\\tb\""),
+        ("a\tb", "\"a\\U00000009b\""),
         ("---", "'---'"),
         ("*a", "'*a'"),
         ("a\u{2028}b", "\"a\\U00002028b\""),
@@ -99,17 +99,9 @@ fn a_shared_list_changes_for_all_or_not_at_all() {
     let both = [("resources[0]", "c"), ("crds[0]", "c")];
     assert_eq!(change(before, &both).unwrap(), "resources: &l [c, b]\ncrds: *l\n");
     let one = change(before, &[("resources[0]", "c")]).unwrap_err();
-    assert!(one.message.contains("shares this value"), "{one}");
+    assert!(one.message.contains("shares this value"), "{one:?}");
     let differ = change(before, &[("resources[0]", "c"), ("crds[0]", "d")]).unwrap_err();
-    assert!(differ.message.contains("need different ones"), "{differ}");
-}
-
-#[test]
-fn a_merge_key_is_followed() {
-    let before = "configMapGenerator:\n- &a {name: x, envs: [e]}\n- {<<: *a, name: z}\n";
-    let both = [("configMapGenerator[0].envs[0]", "f"), ("configMapGenerator[1].envs[0]", "f")];
-    assert_eq!(change(before, &both).unwrap(), "configMapGenerator:\n- &a {name: x, envs: [f]}\n- {<<: *a, name: z}\n");
-    assert!(change(before, &both[..1]).is_err());
+    assert!(differ.message.contains("need different ones"), "{differ:?}");
 }
 
 const INLINE: &str = "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: x}\nfiles: # here\n  - k=https://h/a # this\nenvs: [ \"b\" ]\n---\napiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata:\n  name: y\nvaluesFile: 'https://h/p'\ntarget: {}\n";
@@ -137,15 +129,13 @@ fn a_literal_block_is_edited_inside() {
 }
 
 #[test]
-fn quotes_with_yaml_inside_are_written_anew() {
-    let quoted = |yaml: &str| format!("generators: [ {yaml:?} ] # c\n");
-    let after = change(&quoted(INLINE), &INLINE_EDITS).unwrap();
-    assert_eq!(after, quoted(&inline_after()));
+fn yaml_in_other_scalars_is_read_but_not_edited() {
     let plugin = "{apiVersion: builtin, kind: PatchTransformer, metadata: {name: x}, path: FILE}";
-    let single = format!("transformers:\n- '{plugin}'\n");
-    let field = "transformers[0]#PatchTransformer.path";
-    let after = change(&single, &[(field, "p")]).unwrap();
-    assert_eq!(after, single.replace("FILE", "p"));
+    for quoted in [format!("{plugin:?}"), format!("'{plugin}'"), format!(">-\n  {plugin}")] {
+        let text = format!("transformers:\n- {quoted}\n");
+        let error = change(&text, &[("transformers[0]#PatchTransformer.path", "p")]).unwrap_err();
+        assert!(error.message.contains("is not edited"), "{text}{error:?}");
+    }
 }
 
 #[test]
@@ -187,67 +177,4 @@ fn values_at_the_start_of_a_line_are_no_markers() {
         let wanted = format!("resources: [\n'{value}',\n'{value}' ]\n");
         assert_eq!(after.unwrap(), wanted);
     }
-}
-
-/// Takes `repo` out of every chart.
-fn without_repo(text: &str) -> Result<String, String> {
-    let notes = match read(text.as_bytes()) {
-        Ok(read) => read.notes,
-        Err(_) => read_plugin(text.as_bytes()).unwrap().notes,
-    };
-    let edits: Vec<_> = notes
-        .iter()
-        .filter_map(|note| match &note.kind {
-            NoteKind::RemoteChart { repo_spot: spot, .. } => Some(Edit { spot, value: None }),
-            _ => None,
-        })
-        .collect();
-    assert!(!edits.is_empty(), "no repo in {text}");
-    edit(text.as_bytes(), &edits).map(|bytes| String::from_utf8(bytes).unwrap()).map_err(|error| error.message)
-}
-
-#[test]
-fn a_field_goes_and_everything_around_it_stays() {
-    for (before, after) in [
-        (
-            "# top\nhelmCharts:\n  # ours\n  - name: a # kept\n    # about it\n    repo: https://h # gone\n    version: 1.2.3\n",
-            "# top\nhelmCharts:\n  # ours\n  - name: a # kept\n    # about it\n    version: 1.2.3\n",
-        ),
-        ("helmCharts:\n-   repo: https://h\n\n    name: a\n- name: b\n", "helmCharts:\n-   name: a\n- name: b\n"),
-        ("helmCharts:\n- repo: https://h\n  # which\n  name: a\n", "helmCharts:\n- # which\n  name: a\n"),
-        ("helmCharts:\r\n- name: a\r\n  repo: 'https://h'", "helmCharts:\r\n- name: a\r\n"),
-        (
-            "helmCharts: [{name: a, repo: https://h, version: v1}, {repo: https://i, name: b}, {name: c, repo: 'https://j'}]\n",
-            "helmCharts: [{name: a, version: v1}, {name: b}, {name: c}]\n",
-        ),
-        (
-            "{\"helmCharts\": [{\"name\": \"a\",\n  \"repo\": \"https://h\"\n}]}\n",
-            "{\"helmCharts\": [{\"name\": \"a\"\n}]}\n",
-        ),
-        (
-            "helmCharts:\n- name: a\n  repo: https://h\n- name: b\n  repo: https://i\n  version: v2\n",
-            "helmCharts:\n- name: a\n- name: b\n  version: v2\n",
-        ),
-    ] {
-        assert_eq!(without_repo(before).as_deref(), Ok(after), "{before}");
-    }
-}
-
-#[test]
-fn inline_configurations_keep_their_form() {
-    let plugin = "apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {name: x}\nname: a\nrepo: https://h # c\nversion: v1\n";
-    let expected = plugin.replace("repo: https://h # c\n", "");
-    assert_eq!(without_repo(plugin).unwrap(), expected);
-    let inline = |text: &str| format!("generators:\n- |-\n  {}\n# end\n", text.trim_end().replace('\n', "\n  "));
-    assert_eq!(without_repo(&inline(plugin)).unwrap(), inline(&expected));
-}
-
-#[test]
-fn what_shares_a_field_that_goes_keeps_its_value() {
-    let text = "helmCharts:\n- name: a\n  repo: &r https://h\n- name: b\n  repo: *r\n  version: x\nnamePrefix: *r\n";
-    let after = "helmCharts:\n- name: a\n- name: b\n  version: x\nnamePrefix: https://h\n";
-    assert_eq!(without_repo(text).as_deref(), Ok(after));
-    let text = "helmCharts:\n- &a\n  name: a\n  repo: https://h\n- *a\n";
-    let after = "helmCharts:\n- &a\n  name: a\n- *a\n";
-    assert_eq!(without_repo(text).as_deref(), Ok(after));
 }

@@ -79,7 +79,7 @@ fn bad_plugins_are_refused() {
         (config("files: [1]"), 4, "expected a string"),
         (config("files: [a=b=c]"), 4, "contains '='"),
         ("# c\nkind: X\n".to_owned(), 2, "without `metadata.name`"),
-        ("foo\n".to_owned(), 1, "text instead of an object"),
+        ("foo\n".to_owned(), 1, "a string instead of an object"),
         (builtin("PrefixTransformers", ""), 1, "there is no built-in plugin"),
         ("a: [\n".to_owned(), 1, "not valid YAML"),
     ] {
@@ -212,7 +212,7 @@ fn broken_inline_configurations_are_noted() {
     for (yaml, why) in [
         ("kind: X\n  a: b", "mapping values are not allowed"),
         ("kind: X\n  spec: {}", "without `metadata.name`"),
-        ("a\n  b", "text instead of an object"),
+        ("a\n  b", "a string instead of an object"),
     ] {
         for field in ["generators", "patchesStrategicMerge"] {
             let text = format!("{field}:\n- |-\n  {}\n", yaml.replace("\n  ", "\n    "));
@@ -303,8 +303,7 @@ generators:
     assert_eq!(program.field, "generators[0]#A.exec.path");
     assert_eq!((program.line, program.column), (10, 17));
     assert_eq!((program.end_line, program.end_column), (10, 24));
-    let edited =
-        edit(text.as_bytes(), &[Edit { spot: &program.spot, value: Some("localized-files/h/fn.sh".to_owned()) }]);
+    let edited = edit(text.as_bytes(), &[Edit { spot: &program.spot, value: "localized-files/h/fn.sh".to_owned() }]);
     assert_eq!(String::from_utf8(edited.unwrap()).unwrap(), text.replace("./fn.sh", "localized-files/h/fn.sh"));
     for none in ["exec: {path: fn}", "exec: {path: ''}", "{["] {
         let text = format!(

@@ -17,8 +17,8 @@ fn problem(text: &str) -> String {
 fn unknown_fields_are_named() {
     let text = "resources: []\nresource: [a]\n";
     assert_eq!(problem(text), "2:1 resource: unknown field `resource`");
-    assert_eq!(problems(text)[0].hints, ["did you mean `resources`?"]);
-    assert_eq!(problems("xyzzy: 1\n")[0].hints, [""; 0]);
+    assert_eq!(problems(text)[0].hint, "did you mean `resources`?");
+    assert_eq!(problems("xyzzy: 1\n")[0].hint, "");
 }
 
 #[test]
@@ -27,25 +27,18 @@ fn wrong_types_are_named() {
         ("resources: a\n", "1:12 resources: expected a list, found a string"),
         ("resources: {a: b}\n", "1:12 resources: expected a list, found a mapping"),
         ("resources: [[a]]\n", "1:13 resources[0]: expected a string, found a list"),
-        ("resources:\n- yes\n", "2:3 resources[0]: expected a string, found the boolean `yes`"),
-        ("resources: [a, 1_0]\n", "1:16 resources[1]: expected a string, found the number `1_0`"),
+        ("resources:\n- yes\n", "2:3 resources[0]: expected a string, found a boolean"),
+        ("resources: [a, 1_0]\n", "1:16 resources[1]: expected a string, found a number"),
         ("generators: [{kind: x}]\n", "1:14 generators[0]: expected a string, found a mapping"),
         ("patches: [a]\n", "1:11 patches[0]: expected a mapping, found a string"),
-        ("openapi: {path: 1}\n", "1:17 openapi.path: expected a string, found the number `1`"),
+        ("openapi: {path: 1}\n", "1:17 openapi.path: expected a string, found a number"),
         ("- a\n", "1:1 : expected a mapping, found a list"),
         ("abc\n", "1:1 : expected a mapping, found a string"),
-        ("<<: a\nresources: []\n", "1:1 : the merge key `<<` needs a mapping without one, or a list of them"),
         ("~: a\nresources: []\n", "1:1 : not valid YAML: a key that is not a plain or quoted string"),
     ] {
         assert_eq!(problem(text), wanted);
     }
-    assert_eq!(problems("resources: [yes]\n")[0].hints, ["quote it: `\"yes\"`"]);
-    for (text, hint) in [
-        ("patches: [a.yaml]\n", "say what it is: `- path: a.yaml`"),
-        ("patches:\n- |-\n  kind: A\n  metadata: {name: b}\n", "say what it is: `- patch: |-`"),
-    ] {
-        assert_eq!(problems(text)[0].hints, [hint]);
-    }
+    assert_eq!(problems("resources: [yes]\n")[0].hint, "quote it: `\"yes\"`");
 }
 
 #[test]
@@ -68,8 +61,6 @@ fn kinds_and_versions_must_fit() {
         assert_eq!((found[0].message.as_str(), found[0].kind), (wanted, ProblemKind::WrongKind));
     }
     assert_eq!(problems("kind: Foo\napiVersion: v1\nresources: []\n").len(), 2);
-    let flux = problems("apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nspec: {}\n");
-    assert!(flux[0].hints[0].contains("Flux"), "{flux:?}");
 }
 
 #[test]
@@ -158,7 +149,7 @@ fn file_sources_must_split_in_two() {
 
 #[test]
 fn all_problems_are_reported_in_order() {
-    let found = problems("foo: 1\nresources: x\nbar: 2\nkind: Y\n");
+    let found = problems("foo: 1\nresources: x\nbar: 2\nkind: Z\n");
     let lines: Vec<_> = found.iter().map(|p| p.line).collect();
     assert_eq!(lines, [1, 2, 3, 4]);
 }

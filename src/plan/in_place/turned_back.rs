@@ -48,7 +48,7 @@ pub(super) fn turn_back(workspace: &Workspace, held: &Lock, edited: &[&StoredFil
             let Some(url) = url(held, &owned, &turned.tree, &root.directory, &edge.reference)? else {
                 continue;
             };
-            let edit = Edit { spot: &edge.reference.spot, value: Some(edge.reference.with_path(&url)) };
+            let edit = Edit { spot: &edge.reference.spot, value: edge.reference.with_path(&url) };
             let (_, edits) = edits.entry(from).or_insert_with(|| (&graph.files[edge.from].bytes, Vec::new()));
             if !edits.iter().any(|other| other.spot == edit.spot) {
                 edits.push(edit);
@@ -59,7 +59,7 @@ pub(super) fn turn_back(workspace: &Workspace, held: &Lock, edited: &[&StoredFil
     let mut overlay = OverlayTree::new(turned.tree.clone());
     for (place, (bytes, edits)) in edits {
         let bytes = kustomization::edit(bytes, &edits)
-            .map_err(|error| Failure::new(format!("`{place}` cannot be rewritten: {error}")))?;
+            .map_err(|error| Failure::new(format!("`{place}` cannot be rewritten: {}", error.message)))?;
         let executable = turned.tree.entry(place)? == Some(Entry::File { executable: true });
         overlay.file(place, &bytes, executable);
         turned.files.insert(place.to_owned());

@@ -11,11 +11,12 @@ use serde_yaml::{Mapping, Value};
 
 use super::validate::{Problem, validate};
 use super::{ChartRemote, FileRemote, GitRemote, Left, LeftWhat, Lock, Remote};
+use crate::kustomization::Value as Yaml;
+use crate::kustomization::format::{self, at_line};
 use crate::message::failure::{Failure, Location, Result};
 use crate::message::redact::is_invisible;
 use crate::os::limits::LOCK;
 use crate::tree::{LOCK_COMMAND, LOCK_NAME};
-use crate::yaml::{self, Marks, at_line};
 
 const RESTORE: &str =
     "the lock is generated: restore it from git instead of editing it, or upgrade this program if a newer one wrote it";
@@ -45,10 +46,10 @@ impl Lock {
     /// Returns the line, 1-based, on which each of [`Lock::remotes`] begins in the text that the lock was
     /// [read](Lock::parse) from.
     pub fn lines(bytes: &[u8]) -> Vec<usize> {
-        let Ok((lock, mut marks)) = as_written(bytes, "") else {
+        let Ok((lock, root)) = as_written(bytes, "") else {
             return Vec::new();
         };
-        let lines = marks.remove("remotes").unwrap_or_default().into_iter().map(|mark| mark.line);
+        let lines = format::places(&root, "remotes").into_iter().map(|(line, _)| line);
         let mut remotes: Vec<(&Remote, usize)> = lock.remotes.iter().zip(lines).collect();
         remotes.sort_by(|(one, _), (other, _)| one.key().cmp(&other.key()));
         remotes.into_iter().map(|(_, line)| line).collect()
@@ -77,8 +78,8 @@ impl Lock {
 }
 
 /// Reads a lock in the order in which it is written.
-fn as_written(bytes: &[u8], file: &str) -> Result<(Lock, Marks)> {
-    let text = yaml::text(bytes, file, LOCK, RESTORE)?;
+fn as_written(bytes: &[u8], file: &str) -> Result<(Lock, Yaml)> {
+    let text = format::text(bytes, file, LOCK, RESTORE)?;
     if text.trim().is_empty() {
         return Err(Failure::new("the lock is empty").at(at_line(file, 0)));
     }
@@ -89,12 +90,12 @@ fn as_written(bytes: &[u8], file: &str) -> Result<(Lock, Marks)> {
             _ => "make it again: it is the lock of what was localized",
         }));
     }
-    let (lock, marks): (Lock, Marks) = yaml::parse(text, file)?;
+    let (lock, root): (Lock, Yaml) = format::parse(text, file)?;
     validate(&lock).map_err(|Problem { list, index, message }| {
-        let line = marks.get(list).and_then(|marks| marks.get(index)).map_or(0, |mark| mark.line);
+        let line = format::places(&root, list).get(index).map_or(0, |(line, _)| *line);
         Failure::new(message).at(Location { field: list.to_owned(), ..at_line(file, line) })
     })?;
-    Ok((lock, marks))
+    Ok((lock, root))
 }
 
 /// The keys of every kind of remote; which ones are there decides the kind.

@@ -66,7 +66,7 @@ fn every_source_is_a_target() {
     assert_eq!(
         unread(&[("a.yaml", &format!("{HEAD}spec: {{sources: x}}\n")), ("b.yaml", &app("x: y"))]),
         [
-            "a.yaml:4: Application argocd/web: `spec.sources` is a text where a list should be",
+            "a.yaml:4: Application argocd/web: `spec.sources` is a string where a list should be",
             "b.yaml:5: Application argocd/web: `spec.source` is a mapping where a source with `path` or `chart` should be",
         ]
     );

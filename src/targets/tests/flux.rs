@@ -413,7 +413,7 @@ fn bad_input_is_named_and_the_rest_is_found() {
         ),
         (
             apps("path: a, sourceRef: x"),
-            "a.yaml:6: Kustomization flux-system/apps: `spec.sourceRef` is a text where a mapping should be",
+            "a.yaml:6: Kustomization flux-system/apps: `spec.sourceRef` is a string where a mapping should be",
         ),
         (
             apps("path: a, sourceRef: {name: 7}"),

@@ -14,7 +14,7 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = reshaping(bytes);
     for reference in &kustomization.references {
         let value = reference.with_path("there");
-        let edits = [Edit { spot: &reference.spot, value: Some(value.clone()) }];
+        let edits = [Edit { spot: &reference.spot, value: value.clone() }];
         let Ok(edited) = edit(bytes, &edits) else {
             continue;
         };

@@ -336,7 +336,7 @@ fn programs_that_cannot_come_along_are_reported() {
     output
         .success()
         .stderr_has("warning[function]: app/path.yaml:1:1: Gen: a function runs the program `sed`, which is looked up on the PATH of the machine that builds: the copy does not hold it")
-        .stderr_has(&format!("a function runs the image `h/fn@sha256:{digest}`, pinned by its digest, with the network: left as it is, so that to build the copy takes docker and that image"))
+        .stderr_has(&format!("a function runs the image `h/fn@sha256:{digest}`, with the network: left as it is, so that to build the copy takes docker and that image"))
         .stderr_has("app/odd.yaml:1:1: Gen: a function of an unknown sort")
         .stderr_has("warning[function]: app/plugin.yaml:1:1: Plug: the code of plugin `Plug` is in the plugin home of the machine that builds, at `team.example.com/v1/plug/Plug` (a Go plugin with `.so`): the copy does not hold it");
     let copy = world.clone_of_branch();

@@ -275,7 +275,7 @@ fn check(file: &File) -> Result<(), TestCaseError> {
             edits.extend(new.clone().map(|value| (reference.spot, value)));
         }
     }
-    let edits: Vec<Edit<'_>> = edits.iter().map(|(spot, value)| Edit { spot, value: Some(value.clone()) }).collect();
+    let edits: Vec<Edit<'_>> = edits.iter().map(|(spot, value)| Edit { spot, value: value.clone() }).collect();
     let after = edit(before.as_bytes(), &edits);
     let after = after.map_err(|e| TestCaseError::fail(format!("{before}\n{e:?}")))?;
     let after = String::from_utf8(after).unwrap();
