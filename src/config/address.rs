@@ -9,7 +9,7 @@ use globset::GlobMatcher;
 use serde::Deserialize;
 
 use super::glob;
-use crate::message::failure::{nearest, shown};
+use crate::message::failure::shown;
 use crate::message::finding::Subject;
 use crate::message::redact;
 use crate::tree::path;
@@ -200,18 +200,9 @@ impl UrlGlob {
             return refused("holds a query: leave out what begins at `?`, and say `refs` instead");
         }
         let (written, written_host, path) = split(text);
-        let scheme = match written {
-            None => None,
-            Some(written) => match scheme(written) {
-                Some((scheme, port)) => Some((scheme, port)),
-                None => {
-                    let known = SCHEMES.map(|(scheme, _)| scheme);
-                    let hint =
-                        nearest(written, known).map(|meant| format!(" (did you mean `{meant}`?)")).unwrap_or_default();
-                    return Err(format!("has the scheme `{written}`, which is none of {}{hint}", known.join(", ")));
-                }
-            },
-        };
+        let known = SCHEMES.map(|(scheme, _)| scheme).join(", ");
+        let is_unknown = |written: &str| format!("has the scheme `{written}`, which is none of {known}");
+        let scheme = written.map(|written| scheme(written).ok_or_else(|| is_unknown(written))).transpose()?;
         let port = scheme.map_or(":443", |(_, port)| port);
         let scheme = scheme.map(|(scheme, _)| scheme);
         let lower = written_host.to_ascii_lowercase();

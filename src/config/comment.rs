@@ -33,8 +33,6 @@ pub(crate) struct Comments {
     pub comments: Vec<Comment>,
     /// The indexes of those that are about a line or stand on it.
     by_line: HashMap<usize, Vec<usize>>,
-    /// The indexes of those with which the file begins.
-    first: Vec<usize>,
 }
 
 #[derive(Debug)]
@@ -60,10 +58,16 @@ pub(crate) struct Said {
 impl Comments {
     /// Reads the comments of a file. Where it is not YAML, those before that place.
     pub(crate) fn of(bytes: &[u8]) -> Comments {
-        match std::str::from_utf8(bytes) {
-            Ok(text) if has_comment(bytes) => Comments::from(comments(text)),
-            _ => Comments::default(),
+        let may_have_some = memchr::memmem::find(bytes, NAME.as_bytes()).is_some();
+        let text = std::str::from_utf8(bytes).ok().filter(|_| may_have_some);
+        let comments = text.map(comments).unwrap_or_default();
+        let mut by_line: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (index, comment) in comments.iter().enumerate() {
+            for line in BTreeSet::from([comment.about, comment.span.line]) {
+                by_line.entry(line).or_default().push(index);
+            }
         }
+        Comments { comments, by_line }
     }
 
     /// Returns the indexes of the comments that allow what a rule finds at a place: at the whole file where there is
@@ -71,7 +75,7 @@ impl Comments {
     pub(crate) fn allowing(&self, rule: Rule, span: Option<Span>) -> impl Iterator<Item = (usize, &Said)> {
         let on = |line: usize| self.by_line.get(&line).into_iter().flatten().copied();
         let indexes: BTreeSet<usize> = match span {
-            None => self.first.iter().copied().collect(),
+            None => (0..self.comments.len()).filter(|index| self.comments[*index].is_first).collect(),
             Some(span) => {
                 // On the last line, only those that stand on it.
                 let on_last = on(span.end_line).filter(|index| self.comments[*index].span.line == span.end_line);
@@ -83,24 +87,6 @@ impl Comments {
             said.rules.contains(&rule).then_some((index, said))
         })
     }
-}
-
-impl From<Vec<Comment>> for Comments {
-    fn from(comments: Vec<Comment>) -> Self {
-        let mut by_line: HashMap<usize, Vec<usize>> = HashMap::new();
-        for (index, comment) in comments.iter().enumerate() {
-            for line in BTreeSet::from([comment.about, comment.span.line]) {
-                by_line.entry(line).or_default().push(index);
-            }
-        }
-        let is_first = |index: &usize| comments[*index].is_first;
-        Comments { first: (0..comments.len()).filter(is_first).collect(), by_line, comments }
-    }
-}
-
-/// Returns whether a file may hold comments that are meant for us.
-fn has_comment(bytes: &[u8]) -> bool {
-    memchr::memmem::find(bytes, NAME.as_bytes()).is_some()
 }
 
 /// Reads the comments that are meant for us.
@@ -156,45 +142,28 @@ fn comments(text: &str) -> Vec<Comment> {
     found.into_iter().map(comment).collect()
 }
 
-/// Reads what stands after `#`; `None` when it is not meant for us.
+/// Reads what stands after `#`; `None` when it is not meant for us: others may mention us.
 fn read(comment: &str) -> Option<Result<Said, String>> {
-    let rest = comment.trim().strip_prefix(NAME)?;
-    let Some(rest) = rest.trim_start().strip_prefix(':') else {
-        // Others may mention us.
-        let meant = rest.trim_start().starts_with("allow[");
-        return meant.then(|| Err(format!("`:` is missing after `{NAME}`")));
-    };
-    Some(said(rest.trim()))
+    let rest = comment.trim().strip_prefix(NAME)?.trim_start();
+    if rest.starts_with("allow[") {
+        return Some(Err(format!("`:` is missing after `{NAME}`")));
+    }
+    Some(said(rest.strip_prefix(':')?.trim()))
 }
 
 fn said(text: &str) -> Result<Said, String> {
-    let Some(rest) = text.strip_prefix("allow") else {
-        let word: String = text.chars().take_while(|c| c.is_alphanumeric()).collect();
-        return Err(if word.is_empty() {
-            "it does not say `allow[RULE]`".to_owned()
-        } else {
-            format!("`{}` is an unknown directive", shown(&word))
-        });
+    let parts = text.strip_prefix("allow[").and_then(|rest| rest.split_once(']'));
+    let (ids, reason) = parts.ok_or_else(|| format!("`{}` is not `allow[RULE] reason`", shown(text)))?;
+    let rule = |id: &str| match Rule::from_id(id) {
+        Some(rule) if rule.can_be_allowed() => Ok(rule),
+        Some(_) => Err(format!("`{id}` cannot be allowed")),
+        None => {
+            let meant = nearest(id, Rule::ALL.iter().map(|rule| rule.id()));
+            let meant = meant.map(|meant| format!(" (did you mean `{meant}`?)")).unwrap_or_default();
+            Err(format!("there is no rule `{}`{meant}", shown(id)))
+        }
     };
-    let Some((ids, reason)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
-        return Err("the rules do not stand in brackets after `allow`".to_owned());
-    };
-    let mut rules = BTreeSet::new();
-    for id in ids.split(',').map(str::trim) {
-        let rule = match Rule::from_id(id) {
-            Some(rule) if !rule.can_be_allowed() => {
-                return Err(format!("`{id}` cannot be allowed"));
-            }
-            Some(rule) => rule,
-            None if id.is_empty() => return Err("a rule is missing in the brackets".to_owned()),
-            None => {
-                let known = Rule::ALL.iter().map(|rule| rule.id());
-                let meant = nearest(id, known).map(|meant| format!(" (did you mean `{meant}`?)")).unwrap_or_default();
-                return Err(format!("there is no rule `{}`{meant}", shown(id)));
-            }
-        };
-        rules.insert(rule);
-    }
+    let rules = ids.split(',').map(|id| rule(id.trim())).collect::<Result<_, _>>()?;
     let reason = reason.trim_start_matches([' ', '\t', ':', '-']).trim_end();
     if !reason.contains(char::is_alphanumeric) {
         return Err("no reason is given".to_owned());

@@ -200,7 +200,7 @@ impl<'a> Editor<'a> {
 /// quotes.
 fn scalar(value: &str, old: &Value) -> String {
     let style = if old.alias_of.is_some() { ScalarStyle::Plain } else { old.style };
-    if style == ScalarStyle::Plain && is_plain(value) {
+    if style == ScalarStyle::Plain && is_plain(value, old.in_flow) {
         return value.to_owned();
     }
     if style != ScalarStyle::DoubleQuoted && value.chars().all(is_printable) {
@@ -219,15 +219,17 @@ fn is_printable(c: char) -> bool {
     !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}') && u32::from(c) & 0xfffe != 0xfffe
 }
 
-/// Whether a value is a string without quotes, for every YAML reader and wherever it stands.
-fn is_plain(value: &str) -> bool {
+/// Whether a value is a string without quotes, for every YAML reader. What people write so is written so: what was
+/// localized is turned back into the bytes that it was.
+fn is_plain(value: &str, in_flow: bool) -> bool {
     let is_path = value.contains('/');
     let begins = |c: char| c.is_alphabetic() || "_/$(".contains(c) || (is_path && (c.is_ascii_digit() || c == '.'));
-    let may_hold = |c: char| c.is_alphanumeric() || "-_./:=+@~%&$()".contains(c);
+    // go-yaml takes `?` for an indicator there.
+    let may_hold = |c: char| is_printable(c) && !(in_flow && ",[]{}?".contains(c));
     value.starts_with(begins)
         && value.chars().all(may_hold)
-        && !value.ends_with(':')
-        && !value.contains("...")
+        && !value.ends_with([':', ' '])
+        && ![": ", " #", "..."].iter().any(|what| value.contains(what))
         && !is_old_flag(value)
         && matches!(plain(value.to_owned()), Data::Text(_))
 }

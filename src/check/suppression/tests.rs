@@ -107,18 +107,18 @@ fn malformed_comments_are_explained() {
     for (text, why) in [
         ("allow[engine]", "no reason is given"),
         ("allow[engine] -", "no reason is given"),
-        ("allow[] x", "a rule is missing in the brackets"),
-        ("allow[engine,] x", "a rule is missing"),
+        ("allow[] x", "there is no rule ``"),
+        ("allow[engine,] x", "there is no rule ``"),
         ("allow[enigne] x", "there is no rule `enigne` (did you mean `engine`?)"),
         ("allow[everything] x", "there is no rule `everything`"),
         ("allow[Engine] x", "did you mean `engine`?"),
         ("allow[stale-allow] x", "`stale-allow` cannot be allowed"),
-        ("allow engine x", "do not stand in brackets"),
-        ("allow[engine x", "do not stand in brackets"),
-        ("allow(engine) x", "do not stand in brackets"),
-        ("ignore[engine] x", "`ignore` is an unknown directive"),
-        ("", "it does not say `allow[RULE]`"),
-        ("[engine] x", "it does not say `allow[RULE]`"),
+        ("allow engine x", "is not `allow[RULE] reason`"),
+        ("allow[engine x", "is not `allow[RULE] reason`"),
+        ("allow(engine) x", "is not `allow[RULE] reason`"),
+        ("ignore[engine] x", "`ignore[engine] x` is not `allow[RULE] reason`"),
+        ("", "is not `allow[RULE] reason`"),
+        ("[engine] x", "is not `allow[RULE] reason`"),
     ] {
         let text = format!("resources:\n- gone.yaml # kustomize-localize: {text}\n");
         let mut findings = scene(&text).check().findings;

@@ -159,7 +159,7 @@ fn globs_of_urls_that_say_more_than_they_seem_to_are_refused() {
         ("*github.com", "`*` inside of the host"),
         ("*.*.com", "`*` inside of the host"),
         ("gopher://github.com", "has the scheme `gopher`, which is none of https, ssh"),
-        ("htps://github.com", "did you mean `https`?"),
+        ("htps://github.com", "has the scheme `htps`"),
         ("git::https://github.com", "has the scheme"),
         ("*://github.com", "has the scheme"),
         ("github.com:acme/bases", "has the host `github.com:acme`, which is none"),
