@@ -5,7 +5,6 @@
 
 mod chart;
 pub(crate) mod copy;
-pub(crate) mod deployed;
 mod files;
 mod hydrator;
 pub(crate) mod in_place;

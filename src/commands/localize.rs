@@ -260,7 +260,7 @@ impl<'a> Run<'a> {
     fn plan(&mut self) -> Result<Plan, Failures> {
         let (workspace, options) = (&self.workspace, &self.options);
         let (destination, fetcher) = (&self.destination, &mut self.fetcher);
-        let plan = match &self.subject {
+        let mut plan = match &self.subject {
             Subject::Copy(copied) => {
                 let target = copied.target(workspace, destination, fetcher)?;
                 destination.claim(&target.name, self.request.overwrite)?;
@@ -277,7 +277,7 @@ impl<'a> Run<'a> {
         }
         self.deployed = Deployed::of(workspace, &plan)?;
         if let Some(deployed) = &self.deployed {
-            deployed.refuse_harm(&plan)?;
+            plan.warnings.extend(deployed.harm(workspace, &plan)?);
         }
         Ok(plan)
     }

@@ -186,12 +186,12 @@ fn finish(
         }
         Resolved::Files(mut plan) => {
             plan.warnings.extend(rewritten);
-            Warning::judge(&mut plan.warnings, &workspace.config, request.strict);
             edits.append(&mut plan.changes);
             plan.changes = edits;
             if let Some(deployed) = Deployed::of(workspace, &plan)? {
-                deployed.refuse_harm(&plan)?;
+                plan.warnings.extend(deployed.harm(workspace, &plan)?);
             }
+            Warning::judge(&mut plan.warnings, &workspace.config, request.strict);
             let status = match withheld(&plan, request.dry_run) {
                 Some(status) => status,
                 None => Status::of(&Destination::WorkingTree.deliver(workspace, &plan, None, before, &|_| Vec::new())?),

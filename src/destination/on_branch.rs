@@ -36,9 +36,9 @@ fn in_use(tree: &GitTree, used: &BTreeSet<String>) -> BTreeSet<String> {
 }
 
 /// Returns the source and the top of what people see on disk, where both should be the same.
-fn seen(workspace: &Workspace) -> Option<(&GitTree, &Path)> {
+fn seen(workspace: &Workspace) -> Option<(&GitTree, &LocalRepo, &Path)> {
     match &workspace.files {
-        Files::Commit { is_head: true, tree, repo, .. } => Some((tree, repo.top.as_deref()?)),
+        Files::Commit { is_head: true, tree, repo, .. } => Some((tree, repo, repo.top.as_deref()?)),
         _ => None,
     }
 }
@@ -46,39 +46,36 @@ fn seen(workspace: &Workspace) -> Option<(&GitTree, &Path)> {
 /// Refuses a configuration or a lock that is something else on disk: whoever follows a hint and edits it would get the
 /// same answer again.
 fn refuse_undecided(workspace: &Workspace) -> Result<()> {
-    let Some((tree, top)) = seen(workspace) else {
+    let Some((tree, _, top)) = seen(workspace) else {
         return Ok(());
     };
-    let mut differ = BTreeSet::new();
-    for name in DECISIVE {
-        let committed = match tree.entry(name)? {
-            Some(_) => Some(tree.read(name)?),
-            None => None,
-        };
-        if std::fs::read(top.join(name)).ok() != committed {
-            differ.insert(name.to_owned());
-        }
+    let differs = |name: &&str| std::fs::read(top.join(name)).ok() != tree.read(name).ok();
+    let differ: BTreeSet<String> = DECISIVE.into_iter().filter(differs).map(str::to_owned).collect();
+    if differ.is_empty() { Ok(()) } else { refuse_changed(workspace, &differ) }
+}
+
+/// Refuses to take from the source commit what looks different on disk or in the index.
+fn refuse_changed(workspace: &Workspace, used: &BTreeSet<String>) -> Result<()> {
+    let Some((tree, repo, top)) = seen(workspace) else {
+        return Ok(());
+    };
+    let mut changed = repo.changed_paths(used)?;
+    // git passes over what it does not track.
+    let is_new = |name: &&str| matches!(tree.entry(name), Ok(None)) && top.join(name).is_file();
+    changed.extend(DECISIVE.into_iter().filter(is_new).map(str::to_owned));
+    changed.sort();
+    changed.dedup();
+    if changed.is_empty() {
+        return Ok(());
     }
-    let Some(repo) = workspace.repo().filter(|_| !differ.is_empty()) else {
-        return Ok(());
+    let there: Vec<&String> = changed.iter().filter(|name| top.join(name).exists()).collect();
+    let commit = match there.as_slice() {
+        [] => "git commit".to_owned(),
+        names => format!("{} && git commit", stage(names)),
     };
-    // A sparse checkout may leave it out, and line ends may differ. What git does not track, it passes over.
-    let changed = repo.changed_paths(&differ)?;
-    let is_new = |name: &String| matches!(tree.entry(name), Ok(None)) && top.join(name).is_file();
-    differ.retain(|name| changed.contains(name) || is_new(name));
-    if differ.is_empty() {
-        return Ok(());
-    }
-    let tracked = repo.tracked_paths()?;
-    let is_there = |name: &&String| tracked.contains_key(*name) || top.join(name).is_file();
-    let commit = match differ.iter().filter(is_there).collect::<Vec<_>>().as_slice() {
-        [] => "commit them: git commit".to_owned(),
-        names => format!("commit them: {} && git commit", stage(names)),
-    };
-    let differ: Vec<String> = differ.into_iter().collect();
-    Err(Failure::new(format!("uncommitted changes in {}: the branch is made from what is committed", listed(&differ)))
-        .hint(commit)
-        .hint("to use what is committed: --rev HEAD"))
+    Err(Failure::new(format!("files in use have uncommitted changes: {}", listed(&changed)))
+        .hint(format!("commit them: {commit}"))
+        .hint("or stash them; to use the committed files: --rev HEAD"))
 }
 
 /// Which branch, and how it is committed to.
@@ -239,23 +236,18 @@ impl OnBranch {
 
     /// Returns what the tip holds, or else what the source does: the branch may have been merged into it.
     pub(super) fn held(&self) -> Result<Held> {
-        let (tree, lock) = match (&self.into, &self.tip) {
-            (None, None) => return Ok(Held::default()),
-            (None, Some(tip)) => match &tip.lock {
-                Some(lock) => (tip.tree, lock.clone()),
-                None => return Ok(Held::default()),
-            },
+        let found = match (&self.into, &self.tip) {
+            (None, tip) => tip.as_ref().and_then(|tip| Some((tip.tree, tip.lock.clone()?))),
             (Some(into), tip) => {
-                let new_dir = tip.as_ref().and_then(|tip| tip.new_dirs.get(into).cloned());
-                let new_dir = match new_dir {
-                    Some(new_dir) => Some(new_dir),
+                let new_dir = match tip.as_ref().and_then(|tip| tip.new_dirs.get(into).cloned()) {
                     None => tip::new_dir_at(&self.repo, &self.repository, self.source_tree, into)?,
+                    new_dir => new_dir,
                 };
-                match new_dir {
-                    Some(new_dir) => (new_dir.tree, new_dir.lock),
-                    None => return Ok(Held::default()),
-                }
+                new_dir.map(|new_dir| (new_dir.tree, new_dir.lock))
             }
+        };
+        let Some((tree, lock)) = found else {
+            return Ok(Held::default());
         };
         let lock_place = path::join(self.place(), LOCK_NAME);
         // A lock that was edited by hand says nothing about upstream.
@@ -303,16 +295,9 @@ impl OnBranch {
 
     /// Refuses to take from the source commit what looks different on disk or in the index.
     pub(crate) fn refuse_changed(&self, workspace: &Workspace, plan: &Plan) -> Result<()> {
-        let Some((tree, _)) = seen(workspace) else {
-            return Ok(());
-        };
-        let used = in_use(tree, &plan.used);
-        let changed = self.repo.changed_paths(&used)?;
-        if changed.is_empty() {
-            Ok(())
-        } else {
-            Err(Failure::new(format!("files in use have uncommitted changes: {}", listed(&changed)))
-                .hint("commit or stash them; to use the committed files: --rev HEAD"))
+        match seen(workspace) {
+            Some((tree, ..)) => refuse_changed(workspace, &in_use(tree, &plan.used)),
+            None => Ok(()),
         }
     }
 

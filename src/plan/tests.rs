@@ -1,6 +1,5 @@
 //! Properties of every tree of local roots and files.
 
-mod deployed;
 mod whole;
 
 use std::collections::BTreeMap;

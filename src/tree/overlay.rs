@@ -1,6 +1,6 @@
 //! A tree with some of its files replaced or added: what it is going to be. On nothing it is a tree in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Entry, SharedTree, Tree, path};
 use crate::message::failure::{Failure, Result};
@@ -85,5 +85,21 @@ impl Tree for OverlayTree {
 
     fn word(&self, path: &str) -> String {
         self.base(|base| base.word(path)).unwrap_or_else(|| format!(":/{path}"))
+    }
+
+    fn below(&self, directory: &str) -> Result<Vec<String>> {
+        let mut all = self.base(|base| base.below(directory)).transpose()?.unwrap_or_default();
+        all.extend(self.own(directory).map(|inside| path::join(directory, inside)));
+        all.sort();
+        all.dedup();
+        Ok(all)
+    }
+
+    /// On top of another tree nothing that is different is looked at.
+    fn files_with(&self, places: &BTreeSet<String>, endings: &[&str], marks: &[&[u8]]) -> Result<Vec<String>> {
+        match &self.base {
+            Some(base) => base.files_with(places, endings, marks),
+            None => super::search(self, places, endings, marks),
+        }
     }
 }

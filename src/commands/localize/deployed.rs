@@ -2,12 +2,16 @@
 
 use std::rc::Rc;
 
-use crate::message::failure::{Failures, Result};
-use crate::plan::{self, Plan};
+use crate::check;
+use crate::graph::Warning;
+use crate::message::failure::Result;
+use crate::message::finding::{Finding, Rule};
+use crate::plan::Plan;
 use crate::reference_tree::Survey;
 use crate::targets::{self, Identity, Targets};
-use crate::tree::Listing;
 use crate::tree::disk::DiskTree;
+use crate::tree::overlay::OverlayTree;
+use crate::tree::{Listing, path};
 use crate::workspace::{Files, Workspace};
 
 /// What is deployed from the repository that a workspace lies in.
@@ -49,9 +53,39 @@ impl Deployed {
         Ok(Some(Deployed { tree, targets, top: top.to_owned() }))
     }
 
-    /// Refuses a plan that would change what is deployed besides.
-    pub(in crate::commands) fn refuse_harm(&self, plan: &Plan) -> Result<(), Failures> {
-        plan::deployed::refuse_harm(plan, &self.targets, &*self.tree, &self.top)
+    /// Returns what `check` finds in the result that an engine would do to files of ours, and does not do now.
+    pub(in crate::commands) fn harm(&self, workspace: &Workspace, plan: &Plan) -> Result<Vec<Warning>> {
+        let Some(repo) = workspace.repo() else { return Ok(Vec::new()) };
+        if self.targets.targets.is_empty() && self.targets.sets.is_empty() {
+            return Ok(Vec::new());
+        }
+        let config = &workspace.config;
+        let identity = || Identity::of(repo, config);
+        let find = |tree: Rc<dyn Listing>| -> Result<Vec<Finding>> {
+            let checked = check::check(check::Input {
+                checking: check::Checking::WorkingTree,
+                tree,
+                paths: &[],
+                config,
+                own: None,
+                absences: None,
+                identity: Some(&identity),
+            })?;
+            let findings = checked.findings.into_iter();
+            Ok(findings.filter(|one| one.rule == Rule::Engine && one.allowed.is_none()).collect())
+        };
+        let mut after = OverlayTree::new(self.tree.clone());
+        for (place, file) in &plan.changes {
+            if let (Some(file), Some(place)) = (file, path::below(place, &self.top)) {
+                after.file(place, &file.bytes, file.executable);
+            }
+        }
+        let mut found = find(Rc::new(after))?;
+        if !found.is_empty() {
+            let before = find(self.tree.clone())?;
+            found.retain(|one| !before.iter().any(|other| other.message == one.message));
+        }
+        Ok(found.into_iter().map(Warning::from).collect())
     }
 
     /// Says how many targets are deployed from a branch, and names one that is not; none where nothing is deployed.

@@ -253,3 +253,37 @@ spec:
     }
     deploys_from_the_branch(&world, &["db", "web"]);
 }
+
+#[test]
+fn what_an_engine_would_do_to_what_is_added_is_an_error() {
+    let world = World::new();
+    let work = &world.work;
+    let set = |directories: &str| {
+        let source = format!("repoURL: {HERE}, targetRevision: localized/main, path: '{{{{.path.path}}}}'");
+        work.write(
+            "sets/apps.yaml",
+            format!(
+                "apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {{name: apps, namespace: argocd}}
+spec:
+  goTemplate: true
+  generators:
+  - git: {{repoURL: {HERE}, revision: localized/main, directories: [{directories}]}}
+  template:
+    metadata: {{name: '{{{{.path.basename}}}}'}}
+    spec: {{project: default, source: {{{source}}}}}
+"
+            ),
+        );
+        work.commit("set");
+        work.run(&["branch", "--no-verify"])
+    };
+    work.decide(&format!("repository: [{{url: '{HERE}'}}]\n"));
+    world.file("https://files.example.com/map.yaml", config_map("map"));
+    work.write("apps/web/kustomization.yaml", "resources: ['https://files.example.com/map.yaml']\n");
+    work.run(&["lock"]).success();
+    let made = "makes an application of `apps/web/localized-files`, which localizing made";
+    set("{path: 'apps/*/*'}").fails(1).stderr_has("error[engine]: sets/apps.yaml:").stderr_has(made);
+    set("{path: 'apps/*/*'}, {path: '*/*/localized-files', exclude: true}").success();
+}

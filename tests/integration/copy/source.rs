@@ -36,7 +36,7 @@ fn changed_files_in_use_are_named() {
         &OVERLAY,
         &[
             "files in use have uncommitted changes: `example/base/config.yaml`, `example/overlay/kustomization.yaml`",
-            "hint: commit or stash them; to use the committed files: --rev HEAD",
+            "hint: or stash them; to use the committed files: --rev HEAD",
         ],
     );
     output.lacks("README.md").lacks("other/");
@@ -72,7 +72,7 @@ fn a_lock_or_a_configuration_that_is_not_committed_is_not_passed_over() {
         work.git(&["commit", "--quiet", "--message", file]);
     }
     work.run(&["branch", "--dry-run"]).success();
-    let differs = "uncommitted changes in `.kustomize-localize`: ";
+    let differs = "uncommitted changes: `.kustomize-localize`";
     for change in [Some("allow-private: false\n"), None] {
         match change {
             Some(text) => work.write(".kustomize-localize", text),
