@@ -2,7 +2,7 @@
 
 mod deployed;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 pub(crate) use deployed::Survey;
@@ -284,6 +284,18 @@ impl ReferenceTree {
         }
         maker.reference_tree.starts = starts.iter().map(|root| ids[*root]).collect();
         maker.reference_tree
+    }
+
+    /// Returns what each node names, each once, in the order of the references.
+    pub(crate) fn below(&self) -> Vec<Vec<usize>> {
+        let mut below = vec![Vec::new(); self.nodes.len()];
+        let mut seen = HashSet::new();
+        for link in &self.links {
+            if seen.insert((link.from, link.to)) {
+                below[link.from].push(link.to);
+            }
+        }
+        below
     }
 
     /// Keeps only what is remote, and what leads to it.

@@ -55,7 +55,7 @@ use crate::tree::{Listing, path};
 
 pub(crate) use argo::{exclusion, override_files};
 pub use identity::Identity;
-pub(crate) use ignore::{FILE_NAME as IGNORE_NAME, Ignored, Ignores, SourceIgnore};
+pub(crate) use ignore::{FILE_NAME as IGNORE_NAME, Ignored};
 pub(crate) use place::is_url;
 pub(crate) use read_paths::{generate_paths, inputs};
 pub(crate) use scan::{candidates, candidates_at, is_searched};
@@ -144,6 +144,8 @@ pub(crate) struct Here {
     pub found: Found,
     /// What of the repository the engine gets to see; none where it is the whole repository.
     pub artifact: Option<Rc<Artifact>>,
+    /// What the engine does not get to see.
+    pub hidden: Hidden,
     /// What Flux takes for resources where it makes the kustomization.
     pub scanned: Vec<Resource>,
 }
@@ -159,7 +161,8 @@ pub(crate) struct Resource {
 
 impl Here {
     fn new(written: &str, (path, found): (String, Found), revision: Revision, artifact: Option<Rc<Artifact>>) -> Here {
-        Here { written: written.to_owned(), path, revision, found, artifact, scanned: Vec::new() }
+        let (hidden, scanned) = (Hidden::default(), Vec::new());
+        Here { written: written.to_owned(), path, revision, found, artifact, hidden, scanned }
     }
 
     /// Returns the directory as messages name it.

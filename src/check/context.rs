@@ -1,6 +1,6 @@
 //! What a rule looks at, and how it makes a finding of what it saw.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use super::remotes::{self, RemoteUse};
 use super::{Checking, Input};
 use crate::config::Config;
 use crate::graph::{Edge, Explored, FileId, Graph, Noted, Origin, Root, RootId, Trouble};
-use crate::message::failure::{Failure, Result};
+use crate::message::failure::Failure;
 use crate::message::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::message::redact;
 use crate::record::{Lock, stored};
-use crate::targets::{Artifact, Ignores, SourceIgnore, Targets};
+use crate::targets::Targets;
 use crate::tree::absence::Absences;
 use crate::tree::{Listing, path};
 
@@ -55,7 +55,6 @@ pub(super) struct Context<'a> {
     names: RefCell<HashMap<String, Rc<[String]>>>,
     /// What was requested of [`Context::changed_in_place`].
     changed_in_place: RefCell<HashMap<RootId, Option<Rc<BTreeSet<String>>>>>,
-    source_ignore: OnceCell<SourceIgnore>,
     /// What rules could not look at.
     pub(super) failures: RefCell<Vec<Failure>>,
 }
@@ -100,7 +99,6 @@ impl<'a> Context<'a> {
             directories,
             names: RefCell::default(),
             changed_in_place: RefCell::default(),
-            source_ignore: OnceCell::new(),
             failures: RefCell::default(),
         }
     }
@@ -262,18 +260,6 @@ impl<'a> Context<'a> {
         let mut known = self.names.borrow_mut();
         known.insert(directory.to_owned(), names.clone());
         names
-    }
-
-    /// Returns what Flux leaves out of an artifact.
-    pub(super) fn ignores(&self, artifact: &Artifact) -> Result<Ignores> {
-        let known = match self.source_ignore.get() {
-            Some(known) => known,
-            None => {
-                let read = SourceIgnore::of(self.tree)?;
-                self.source_ignore.get_or_init(|| read)
-            }
-        };
-        Ok(known.with(artifact))
     }
 
     /// Makes a warning of a finding that would be an error by default.

@@ -19,7 +19,7 @@ use {
     crate::os::interrupt::{Scratch, unusable},
     crate::targets::built::{Builder, find_built},
     crate::targets::generated::generated,
-    crate::targets::{Found, Hidden, Place, SeenTree, Target},
+    crate::targets::{Found, Place, SeenTree, Target},
     object_builds::{ObjectBuilds, export},
 };
 
@@ -79,15 +79,14 @@ pub(crate) fn build(request: &Request, name: &str) -> Result<Vec<u8>, Failures> 
         Place::Here(there) => there,
         Place::External(why) | Place::Templated(why) => return Err(not_built(why).into()),
     };
-    let hidden = Hidden::of(tree, target, there, &mut None)?;
-    let seen = SeenTree::new(tree, &hidden);
+    let seen = SeenTree::new(tree, &there.hidden);
     let generated = generated(&seen, target, there)?.ok_or_else(|| match &there.found {
         Found::Nothing(why) => not_built(why),
         found => not_built(&format!("it is a {}, and no kustomization", found.id())),
     })?;
     let scratch = Scratch::new().map_err(|error| unusable(&error))?;
     let put = |error: std::io::Error| unusable(&error).context("cannot write what is built");
-    export(tree, &hidden, scratch.path())?;
+    export(tree, &there.hidden, scratch.path())?;
     let directory = scratch.path().join(&generated.directory);
     std::fs::create_dir_all(&directory).map_err(put)?;
     std::fs::write(directory.join(generated.file_name), &generated.text).map_err(put)?;

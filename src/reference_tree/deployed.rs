@@ -187,20 +187,16 @@ impl Survey {
 struct Reach<'a> {
     tree: &'a ReferenceTree,
     roots: HashMap<&'a str, usize>,
-    named: HashMap<usize, Vec<usize>>,
+    named: Vec<Vec<usize>>,
 }
 
 impl<'a> Reach<'a> {
     fn new(tree: &'a ReferenceTree) -> Self {
-        let mut named: HashMap<usize, Vec<usize>> = HashMap::new();
-        for link in &tree.links {
-            named.entry(link.from).or_default().push(link.to);
-        }
         let nodes = tree.nodes.iter().enumerate();
         let roots = nodes
             .filter(|(_, node)| matches!(node.kind, NodeKind::Root { .. }))
             .map(|(index, node)| (node.name.as_str(), index));
-        Reach { tree, roots: roots.collect(), named }
+        Reach { tree, roots: roots.collect(), named: tree.below() }
     }
 
     /// Returns what is not in the tree among what the directories lead to, sorted.
@@ -213,7 +209,7 @@ impl<'a> Reach<'a> {
             if !seen.insert(index) {
                 continue;
             }
-            todo.extend(self.named.get(&index).into_iter().flatten());
+            todo.extend(&self.named[index]);
             let node = &self.tree.nodes[index];
             let is_away = match &node.kind {
                 NodeKind::Git { .. } | NodeKind::Http { .. } | NodeKind::Chart { .. } | NodeKind::Broken { .. } => true,
@@ -399,7 +395,7 @@ spec:
             let mut tree = tree(&[
                 ("apps.yaml", object),
                 ("web/kustomization.yaml", "namePrefix: a-\n"),
-                ("part/kustomization.yaml", "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n"),
+                ("part/kustomization.yaml", "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamePrefix: a-\n"),
                 ("file", ""),
             ]);
             let links = Rc::get_mut(&mut tree).unwrap();

@@ -24,7 +24,7 @@ pub(crate) struct Look {
 
 /// Returns the graph as text: a tree below each start. What was shown before is marked with `(*)`.
 pub(crate) fn text(reference_tree: &ReferenceTree, look: Look) -> String {
-    let below = below(reference_tree);
+    let below = reference_tree.below();
     let mut shown = HashSet::new();
     let mut out = String::new();
     for start in &reference_tree.starts {
@@ -72,18 +72,6 @@ struct Line {
     prefix: String,
     is_last: bool,
     is_start: bool,
-}
-
-/// Returns what each node names, each once, in the order of the references.
-fn below(reference_tree: &ReferenceTree) -> Vec<Vec<usize>> {
-    let mut below = vec![Vec::new(); reference_tree.nodes.len()];
-    let mut seen = HashSet::new();
-    for link in &reference_tree.links {
-        if seen.insert((link.from, link.to)) {
-            below[link.from].push(link.to);
-        }
-    }
-    below
 }
 
 fn style(look: Look) -> Style {

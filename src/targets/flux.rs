@@ -5,16 +5,13 @@ mod copied;
 mod source;
 
 use super::scan::Document;
-use super::{
-    Artifact, Build, Component, Engine, Found, Here, Identity, Place, Revision, Target, Targets, Text, Unread, place,
-};
+use super::{Build, Component, Engine, Found, Here, Identity, Place, Target, Targets, Text, Unread, place};
 use crate::kustomization::{Data, Value};
 use crate::message::failure::Result;
 use crate::message::redact;
 use crate::record::LoadRestrictor;
 use crate::tree::Listing;
 use source::{Bound, Sources};
-use std::rc::Rc;
 
 /// The fields of a `Kustomization` that change what is built, as Flux writes them into the kustomization.
 const OVERRIDES: [&str; 8] = [
@@ -28,50 +25,46 @@ const OVERRIDES: [&str; 8] = [
     "buildMetadata",
 ];
 
-/// Adds what Flux deploys.
+/// Adds what Flux deploys. What bootstrapping made, where no object says what that is, is this repository, unless none of
+/// the paths that are deployed from it is here.
 pub(super) fn find(tree: &dyn Listing, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
-    let sources = sources(tree, identity, objects.iter())?;
-    for found in objects {
-        let target = match found.object.kind.as_str() {
-            "Kustomization" => kustomization(tree, &sources, found, &mut targets.unread)?,
-            "FluxInstance" => instance(tree, identity, found, &mut targets.unread)?,
-            "ResourceSet" => {
-                let place = Place::Templated("the cluster makes its objects".to_owned());
-                let spot = (found.object.line, 1);
-                Some(found.target(Engine::Flux, spot, place, Build::default()))
-            }
-            _ => None,
+    let mut sources = Sources::of(objects, identity, false);
+    let mut made = made(tree, identity, &sources, objects, &mut targets.unread)?;
+    if !sources.has_bootstrapped() {
+        sources = Sources::of(objects, identity, true);
+        let assumed = self::made(tree, identity, &sources, objects, &mut Vec::new())?;
+        let is_here = |(one, other): (&Target, &Target)| {
+            one.place != other.place
+                && matches!(&one.place, Place::Here(here) if !matches!(here.found, Found::Nothing(_)))
         };
-        targets.targets.extend(target);
+        if assumed.iter().zip(&made).any(is_here) {
+            made = assumed;
+        }
     }
+    targets.targets.extend(made);
     Ok(())
 }
 
-/// Returns the sources. What bootstrapping made, where no object says what that is, is this repository, unless none of
-/// the paths that are deployed from it is here.
-fn sources<'a>(
+fn made(
     tree: &dyn Listing,
     identity: &Identity,
-    objects: impl Iterator<Item = &'a Document> + Clone,
-) -> Result<Sources> {
-    let declared = Sources::of(objects.clone(), identity, false);
-    let assumed = Sources::of(objects.clone(), identity, true);
-    for found in objects.filter(|found| found.object.kind == "Kustomization") {
-        let text = |keys: &[&str]| found.value.at(keys).and_then(Value::text);
-        let reference = ["kind", "namespace", "name"].map(|key| text(&["spec", "sourceRef", key]));
-        let [kind, namespace, name] = reference.map(Option::unwrap_or_default);
-        let bound = assumed.bind(found, kind, namespace, name);
-        if bound == declared.bind(found, kind, namespace, name) {
-            continue;
-        }
-        let written = text(&["spec", "path"]).unwrap_or_default();
-        if let Place::Here(here) = from(tree, bound, written)?
-            && !matches!(here.found, Found::Nothing(_))
-        {
-            return Ok(assumed);
-        }
+    sources: &Sources,
+    objects: &[Document],
+    unread: &mut Vec<Unread>,
+) -> Result<Vec<Target>> {
+    let mut made = Vec::new();
+    for found in objects {
+        made.extend(match found.object.kind.as_str() {
+            "Kustomization" => kustomization(tree, sources, found, unread)?,
+            "FluxInstance" => instance(tree, identity, found, unread)?,
+            "ResourceSet" => {
+                let place = Place::Templated("the cluster makes its objects".to_owned());
+                Some(found.target(Engine::Flux, (found.object.line, 1), place, Build::default()))
+            }
+            _ => None,
+        });
     }
-    Ok(declared)
+    Ok(made)
 }
 
 /// A text with its line and column.
@@ -215,32 +208,16 @@ fn instance(
     let Some(sync) = found.value.at(&["spec", "sync"]) else {
         return Ok(None);
     };
-    let fields = ["url", "ref", "path"].map(|key| text(found, sync, &[key], unread));
-    let [Ok(url), Ok(reference), Ok(written)] = fields else {
+    let fields = ["kind", "name", "url", "ref", "path"].map(|key| text(found, sync, &[key], unread));
+    let [Ok(_), Ok(_), Ok(_), Ok(_), Ok(written)] = fields else {
         return Ok(None);
     };
     // Without a URL it is a patch for one.
-    let Some((url, _)) = url else {
+    let Some((_, _, bound)) = source::of_instance(found, identity) else {
         return Ok(None);
     };
     let (path, spot) = written.unwrap_or(("", (found.object.line, 1)));
-    let bound = match identity.directory_of(url) {
-        _ if is_variable(url) || is_variable(path) => {
-            Bound::Templated(unfilled(if is_variable(url) { url } else { path }))
-        }
-        None => source::elsewhere(url),
-        Some(base) => Bound::Here {
-            base: base.to_owned(),
-            revision: revision_of_sync(identity, reference.map(|(text, _)| text)),
-            artifact: Some(Rc::new(Artifact::default())),
-        },
-    };
+    let place = if is_variable(path) { Place::Templated(unfilled(path)) } else { from(tree, bound, path)? };
     let build = Build { load_restrictor: Some(LoadRestrictor::None), ..Build::default() };
-    let place = from(tree, bound, path)?;
     Ok(Some(found.target(Engine::Flux, spot, place, build)))
-}
-
-/// Returns the revision of `spec.sync.ref`: the full name of a git ref, or the tag of an artifact.
-fn revision_of_sync(identity: &Identity, reference: Option<&str>) -> Revision {
-    identity.revision(reference)
 }

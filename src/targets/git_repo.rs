@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use super::argo::Pattern;
 use super::flux::{Word, text, texts};
 use super::scan::Document;
-use super::{Build, Engine, Found, Here, Identity, Place, Targets, Text, fleet, place};
+use super::{Build, Engine, Found, Here, Identity, Place, Targets, fleet, place};
 use crate::message::failure::Result;
 use crate::message::redact;
 use crate::record::LoadRestrictor;
@@ -14,7 +14,7 @@ use crate::tree::{Listing, path};
 
 /// Adds what Fleet deploys of the paths of each `GitRepo`, but for what a `fleet.yaml` in them says.
 pub(super) fn find(tree: &dyn Listing, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
-    let mut paths_of = Paths { tree, directories: HashMap::new(), bundles: HashMap::new() };
+    let mut listed = HashMap::new();
     for found in objects.iter().filter(|one| one.object.kind == "GitRepo") {
         let unread = &mut targets.unread;
         let fields = ["repo", "branch", "revision"].map(|key| text(found, &found.value, &["spec", key], unread));
@@ -25,110 +25,67 @@ pub(super) fn find(tree: &dyn Listing, identity: &Identity, objects: &[Document]
             continue;
         };
         // Without a URL it is a patch for one.
-        let Some(url) = url else {
+        let Some((url, spot)) = url else {
             continue;
         };
         let revision = revision.or(branch).map_or("", |(text, _)| text);
-        let broken = |pattern: &str, line: usize| {
-            unread.push(found.wrong(line, &format!("`{pattern}` in `spec.paths` is a broken pattern")));
-        };
-        let places = places(&mut paths_of, identity, url, revision, &paths, broken)?;
-        targets.targets.extend(places.into_iter().map(|(spot, place)| {
+        let mut add = |spot: (usize, usize), place: Place| {
             let build = Build { load_restrictor: Some(LoadRestrictor::RootOnly), ..Build::default() };
-            found.target(Engine::Fleet, spot, place, build)
-        }));
+            targets.targets.push(found.target(Engine::Fleet, spot, place, build));
+        };
+        let mut texts = [url, revision].into_iter().chain(paths.iter().map(|path| path.text.as_str()));
+        if let Some(text) = texts.find(|text| text.contains("{{") || text.contains("${")) {
+            add(spot, Place::Templated(format!("`{}` is filled in elsewhere", redact::url(text))));
+            continue;
+        }
+        let Some(base) = identity.directory_of(url) else {
+            add(spot, Place::External(format!("it is in {}", redact::url(url))));
+            continue;
+        };
+        let mut paths: Vec<Word<'_>> = paths.iter().map(|path| (&*path.text, (path.line, path.column))).collect();
+        if paths.is_empty() {
+            paths.push(("", spot));
+        }
+        let mut seen = HashSet::new();
+        for (written, spot) in paths {
+            let Some(meant) = meant(tree, &mut listed, base, written)? else {
+                unread.push(found.wrong(spot.0, &format!("`{written}` in `spec.paths` is a broken pattern")));
+                continue;
+            };
+            for directory in meant.into_iter().filter(|one| seen.insert(one.clone())) {
+                let there = place::of_path(tree, base, &directory, Engine::Fleet)?;
+                // What is not there makes no bundle, but was meant to.
+                if matches!(there.1, Found::Nothing(_)) || is_bundle(tree, &there.0)? {
+                    add(spot, Place::Here(Here::new(written, there, identity.revision(Some(revision)), None)));
+                }
+            }
+        }
     }
     Ok(())
 }
 
-/// Returns what is deployed of the paths of a repository, and where that is said; tells which are broken patterns, for
-/// which Fleet stops.
-fn places(
-    paths_of: &mut Paths<'_>,
-    identity: &Identity,
-    (url, spot): Word<'_>,
-    revision: &str,
-    paths: &[Text],
-    mut broken: impl FnMut(&str, usize),
-) -> Result<Vec<((usize, usize), Place)>> {
-    let mut texts = [url, revision].into_iter().chain(paths.iter().map(|path| path.text.as_str()));
-    if let Some(text) = texts.find(|text| text.contains("{{") || text.contains("${")) {
-        let why = format!("`{}` is filled in elsewhere", redact::url(text));
-        return Ok(vec![(spot, Place::Templated(why))]);
-    }
-    let Some(base) = identity.directory_of(url) else {
-        let why = format!("it is in {}", redact::url(url));
-        return Ok(vec![(spot, Place::External(why))]);
+/// Returns the directories that a path means: itself, or all that match where it is a pattern; none where that is broken.
+/// `listed` holds the directories below those that hold the repository, once somebody asks.
+fn meant(
+    tree: &dyn Listing,
+    listed: &mut HashMap<String, Vec<String>>,
+    base: &str,
+    written: &str,
+) -> Result<Option<Vec<String>>> {
+    let Some(written) = path::resolve("", written) else {
+        return Ok(Some(vec![written.to_owned()]));
     };
-    let mut written: Vec<Word<'_>> = paths.iter().map(|path| (path.text.as_str(), (path.line, path.column))).collect();
-    if written.is_empty() {
-        written.push(("", spot));
+    if !written.contains(['*', '?', '[', '\\']) {
+        return Ok(Some(vec![written]));
     }
-    let mut places = Vec::new();
-    let mut seen = HashSet::new();
-    for (written, spot) in written {
-        let Some(meant) = paths_of.meant(base, written)? else {
-            broken(written, spot.0);
-            continue;
-        };
-        for directory in meant {
-            let (path, found) = place::of_path(paths_of.tree, base, &directory, Engine::Fleet)?;
-            let is_there = !matches!(found, Found::Nothing(_));
-            // What leads out of the repository has no path.
-            let is_out = !is_there && path.is_empty();
-            let named = if is_out { directory } else { path.clone() };
-            if !seen.insert(named) {
-                continue;
-            }
-            // What is not there makes no bundle, but was meant to.
-            if is_there && !paths_of.is_bundle(&path)? {
-                continue;
-            }
-            let here = Here::new(written, (path, found), identity.revision(Some(revision)), None);
-            places.push((spot, Place::Here(here)));
-        }
-    }
-    Ok(places)
-}
-
-/// What paths lead to: each is looked at once, however many objects name it.
-struct Paths<'a> {
-    tree: &'a dyn Listing,
-    /// The directories below one, which holds the repository.
-    directories: HashMap<String, Vec<String>>,
-    /// Whether a directory is a bundle by itself.
-    bundles: HashMap<String, bool>,
-}
-
-impl Paths<'_> {
-    /// Returns the directories that a path means: itself, or all that match where it is a pattern; none where that
-    /// is broken.
-    fn meant(&mut self, base: &str, written: &str) -> Result<Option<Vec<String>>> {
-        let Some(written) = path::resolve("", written) else {
-            return Ok(Some(vec![written.to_owned()]));
-        };
-        if !written.contains(['*', '?', '[', '\\']) {
-            return Ok(Some(vec![written]));
-        }
-        let Some(pattern) = Pattern::new(&written) else {
-            return Ok(None);
-        };
-        let all = match self.directories.entry(base.to_owned()) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(directories(self.tree, base)?),
-        };
-        let matching = all.iter().filter(|one| pattern.matches(one));
-        Ok(Some(matching.cloned().collect()))
-    }
-
-    fn is_bundle(&mut self, directory: &str) -> Result<bool> {
-        if let Some(known) = self.bundles.get(directory) {
-            return Ok(*known);
-        }
-        let is_one = is_bundle(self.tree, directory)?;
-        self.bundles.insert(directory.to_owned(), is_one);
-        Ok(is_one)
-    }
+    let Some(pattern) = Pattern::new(&written) else {
+        return Ok(None);
+    };
+    let all = match listed.entry(base.to_owned()) {
+        Entry::Occupied(known) => known.into_mut(),
+        Entry::Vacant(new) => new.insert(directories(tree, base)?),
+    };
+    Ok(Some(all.iter().filter(|one| pattern.matches(one)).cloned().collect()))
 }
 
 /// Returns all directories below one, as they are named from there, sorted.

@@ -41,7 +41,7 @@ const DEFAULTS: [&str; 20] = [
     "**/.flux.yaml",
 ];
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Pattern {
     /// Where it stands: `.sourceignore:3`, `spec.ignore`, or that it is a default.
     place: String,
@@ -56,7 +56,7 @@ struct Pattern {
     is_path: bool,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Name {
     text: String,
     /// None where it is broken, so that it matches nothing.
@@ -92,7 +92,7 @@ impl Ignored {
 }
 
 /// What every `.sourceignore` of a tree says, for all sources.
-pub(crate) struct SourceIgnore {
+pub(super) struct SourceIgnore {
     /// What is left out always and by these files.
     given: Rc<[Pattern]>,
     /// The same where a source gives no pattern, either.
@@ -101,7 +101,7 @@ pub(crate) struct SourceIgnore {
 
 impl SourceIgnore {
     /// Reads the patterns.
-    pub(crate) fn of(tree: &dyn Listing) -> Result<SourceIgnore> {
+    pub(super) fn of(tree: &dyn Listing) -> Result<SourceIgnore> {
         let mut given = patterns(&ALWAYS.join("\n"), "", |_| "what Flux always leaves out".to_owned());
         let mut files = tree.files_named(&[FILE_NAME])?;
         // Those of a directory stand before those of the directories in it, by name.
@@ -125,7 +125,7 @@ impl SourceIgnore {
     }
 
     /// Returns what is left out of the artifact of a source.
-    pub(crate) fn with(&self, artifact: &Artifact) -> Ignores {
+    pub(super) fn with(&self, artifact: &Artifact) -> Ignores {
         let mut own = Vec::new();
         if let Some(ignore) = &artifact.ignore {
             let place = match &artifact.object {
@@ -140,8 +140,8 @@ impl SourceIgnore {
 }
 
 /// What is left out of an artifact.
-#[derive(Debug, Clone)]
-pub(crate) struct Ignores {
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Ignores {
     given: Rc<[Pattern]>,
     /// Those of the source, which have the last word.
     own: Vec<Pattern>,
@@ -151,7 +151,7 @@ pub(crate) struct Ignores {
 
 impl Ignores {
     /// Returns the pattern that leaves a file out, if one does.
-    pub(crate) fn rule(&self, file: &str) -> Option<Ignored> {
+    pub(super) fn rule(&self, file: &str) -> Option<Ignored> {
         let is_in = |directory: &String| file.starts_with(directory.as_str());
         for (directories, place) in
             [(&self.sparse, "`spec.sparseCheckout`"), (&self.copied, "`copy` of its ArtifactGenerator")]

@@ -119,7 +119,7 @@ pub(crate) fn is_url(text: &str) -> bool {
     RepoSpec::parse(text).is_ok() || is_remote_file(text)
 }
 
-/// Looks at what targets hold besides: the components of their objects, what Flux scans.
+/// Looks at what targets hold besides: the components of their objects, what Flux leaves out and scans.
 pub(super) fn look_inside(tree: &dyn Listing, targets: &mut [Target]) -> Result<()> {
     let mut source_ignore = None;
     for target in targets {
@@ -130,16 +130,16 @@ pub(super) fn look_inside(tree: &dyn Listing, targets: &mut [Target]) -> Result<
         for one in &mut target.build.components {
             one.found = component(tree, engine, &here.path, &one.text.text)?;
         }
+        let hidden = Hidden::of(tree, target, here, &mut source_ignore)?;
+        let mut scanned = Vec::new();
         if let (Found::Directory(directory), Engine::Flux) = (&here.found, engine)
             // Else it is only in the tip of a localized branch.
             && (directory.is_empty() || tree.entry(directory)? == Some(Entry::Directory))
         {
-            let hidden = Hidden::of(tree, target, here, &mut source_ignore)?;
-            let mut scanned = Vec::new();
             scan(&SeenTree::new(tree, &hidden), directory, &mut scanned)?;
-            if let Place::Here(here) = &mut target.place {
-                here.scanned = scanned;
-            }
+        }
+        if let Place::Here(here) = &mut target.place {
+            (here.hidden, here.scanned) = (hidden, scanned);
         }
     }
     Ok(())

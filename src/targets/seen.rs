@@ -3,22 +3,22 @@
 
 use std::rc::Rc;
 
-use super::ignore::{Ignored, Ignores};
-use super::{Artifact, Engine, Here, SourceIgnore, Target};
+use super::ignore::{Ignored, Ignores, SourceIgnore};
+use super::{Artifact, Engine, Here, Target};
 use crate::message::failure::Result;
 use crate::tree::{Entry, Listing, Tree};
 
 /// What an engine does not get to see.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Hidden {
     ignores: Option<Ignores>,
     has_links: bool,
 }
 
 impl Hidden {
-    /// Returns what is hidden from the engine of a target.
-    /// `known` holds what every `.sourceignore` says, once somebody asks.
-    pub(crate) fn of(
+    /// Returns what is hidden from the engine of a target. `known` holds what every `.sourceignore` says, once somebody
+    /// asks.
+    pub(super) fn of(
         tree: &dyn Listing,
         target: &Target,
         here: &Here,

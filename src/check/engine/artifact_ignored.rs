@@ -1,36 +1,20 @@
 //! A file that a Flux target reaches is not in the artifact of its source.
 
-use std::collections::HashMap;
-use std::rc::Rc;
-
 use crate::check::Context;
 use crate::check::deployed::One;
 use crate::graph::{FileId, RootId, Target};
 use crate::message::finding::{Finding, Rule};
-use crate::targets::{Artifact, Ignored, Ignores};
+use crate::targets::Ignored;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut known: HashMap<*const Artifact, Option<Rc<Ignores>>> = HashMap::new();
     for one in context.deployed.here() {
-        let Some(artifact) = one.target.artifact(one.here) else {
-            continue;
-        };
-        let ignores = known.entry(Rc::as_ptr(artifact)).or_insert_with(|| match context.ignores(artifact) {
-            Ok(ignores) => Some(Rc::new(ignores)),
-            Err(failure) => {
-                context.failures.borrow_mut().push(failure);
-                None
-            }
-        });
-        if let Some(ignores) = ignores.clone() {
-            look(context, &one, &ignores, &mut findings);
-        }
+        look(context, &one, &mut findings);
     }
     findings
 }
 
-fn look(context: &Context<'_>, one: &One<'_>, ignores: &Ignores, findings: &mut Vec<Finding>) {
+fn look(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
     let target = one.target;
     let said = |path: &str, rule: &Ignored| {
         format!(
@@ -43,7 +27,7 @@ fn look(context: &Context<'_>, one: &One<'_>, ignores: &Ignores, findings: &mut 
     let help = |path: &str, rule: &Ignored| vec![rule.help("it", &format!("/{path}"))];
     let out = |file: FileId| -> Option<(&str, Ignored)> {
         let path = context.graph.own_path(file)?;
-        Some((path, ignores.rule(path)?))
+        Some((path, one.here.hidden.rule(path)?))
     };
     // A root of which nothing is there says it once.
     let is_out = |root: RootId| out(context.graph.roots[root].file).is_some();

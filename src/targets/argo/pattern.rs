@@ -1,7 +1,7 @@
 //! Go's `path.Match`: `*` and `?` within one name, `[a-z]`, `\` before what stands for itself; no `**`.
 
 /// A pattern for the whole of a name.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(in crate::targets) struct Pattern(Vec<Token>);
 
 impl Pattern {
@@ -47,7 +47,7 @@ fn first(text: &str) -> Option<(char, &str)> {
     Some((first, rest.as_str()))
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Token {
     /// `*`
     Any,

@@ -52,24 +52,10 @@ struct Source {
 }
 
 /// The sources of a tree.
-pub(super) struct Sources {
-    sources: Vec<Source>,
-    /// The kinds of what bootstrapping made of this repository.
-    bootstrapped: Vec<&'static str>,
-}
+pub(super) struct Sources(Vec<Source>);
 
-/// The name and the namespace of the source that bootstrapping makes of the repository of a cluster.
-const BOOTSTRAPPED: &str = "flux-system";
-
-/// Returns whether a source of this kind is what bootstrapping makes. One of nearly that name may be meant, but only if
-/// it is this repository.
-fn says(sources: &[Source], kind: &str) -> bool {
-    let mut of_kind = sources.iter().filter(|source| source.kind == kind);
-    of_kind.any(|source| {
-        let is_here = matches!(source.bound, Bound::Here { .. });
-        source.name == BOOTSTRAPPED || is_here && nearest(BOOTSTRAPPED, [source.name.as_str()]).is_some()
-    })
-}
+/// The kind and the name of the source that bootstrapping makes of the repository of a cluster.
+const BOOTSTRAPPED: (&str, &str) = ("GitRepository", "flux-system");
 
 /// Returns what a URL of another repository is.
 pub(super) fn elsewhere(url: &str) -> Bound {
@@ -77,15 +63,11 @@ pub(super) fn elsewhere(url: &str) -> Bound {
 }
 
 impl Sources {
-    /// Finds what the objects say. With `is_bootstrapped`, what bootstrapping made is this repository where no object
-    /// says what it is: the command line of Flux made it elsewhere, or the chart of a `FluxInstance` did.
-    pub(super) fn of<'a>(
-        objects: impl Iterator<Item = &'a Document> + Clone,
-        identity: &Identity,
-        is_bootstrapped: bool,
-    ) -> Self {
+    /// Finds what the objects say. With `is_bootstrapped`, what bootstrapping made is this repository: the command line of
+    /// Flux made it elsewhere, or the chart of a `FluxInstance` did.
+    pub(super) fn of(objects: &[Document], identity: &Identity, is_bootstrapped: bool) -> Self {
         let mut sources = Vec::new();
-        for found in objects.clone() {
+        for found in objects {
             let object = &found.object;
             let (kind, name, bound) = match object.kind.as_str() {
                 "GitRepository" | "OCIRepository" => {
@@ -118,16 +100,31 @@ impl Sources {
                 bound,
             });
         }
-        let kinds = ["GitRepository", "OCIRepository"].into_iter();
-        let bootstrapped = kinds.filter(|kind| is_bootstrapped && !says(&sources, kind));
-        let mut sources = Sources { bootstrapped: bootstrapped.collect(), sources };
+        if is_bootstrapped {
+            let (kind, name) = BOOTSTRAPPED;
+            sources.push(Source {
+                kind: kind.to_owned(),
+                name: name.to_owned(),
+                namespace: name.to_owned(),
+                home: String::new(),
+                built_by: None,
+                file: String::new(),
+                bound: Bound::Here { base: String::new(), revision: Revision::this(), artifact: Some(Rc::default()) },
+            });
+        }
+        let mut sources = Sources(sources);
         sources.add_copied(objects);
         sources
     }
 
+    /// Returns whether an object says what bootstrapping made.
+    pub(super) fn has_bootstrapped(&self) -> bool {
+        self.0.iter().any(|source| (&*source.kind, &*source.name) == BOOTSTRAPPED)
+    }
+
     /// Adds what each `ArtifactGenerator` makes of these sources.
-    fn add_copied<'a>(&mut self, objects: impl Iterator<Item = &'a Document>) {
-        let generators = objects.filter(|found| found.object.kind == "ArtifactGenerator");
+    fn add_copied(&mut self, objects: &[Document]) {
+        let generators = objects.iter().filter(|found| found.object.kind == "ArtifactGenerator");
         let mut made = Vec::new();
         for found in generators {
             let artifacts = found.value.at(&["spec", "artifacts"]);
@@ -146,7 +143,7 @@ impl Sources {
                 });
             }
         }
-        self.sources.extend(made);
+        self.0.extend(made);
     }
 
     /// Returns what an object means by its `sourceRef`.
@@ -160,9 +157,6 @@ impl Sources {
             "" => &found.object.namespace,
             namespace => namespace,
         };
-        if self.bootstrapped.contains(&kind) && name == BOOTSTRAPPED && ["", BOOTSTRAPPED].contains(&namespace) {
-            return Bound::Here { base: String::new(), revision: Revision::this(), artifact: Some(Rc::default()) };
-        }
         let fits = |source: &&Source| {
             source.kind == kind
                 && source.name == name
@@ -174,7 +168,7 @@ impl Sources {
             let distance = path::common(&source.home, &found.home).len();
             (is_of_same, distance, source.file == object.file)
         };
-        let candidates: Vec<&Source> = self.sources.iter().filter(fits).collect();
+        let candidates: Vec<&Source> = self.0.iter().filter(fits).collect();
         let nearest = candidates.iter().map(|source| near(source)).max();
         let mut nearest = candidates.iter().filter(|source| Some(near(source)) == nearest);
         let Some(first) = nearest.next() else {
@@ -211,7 +205,7 @@ impl Sources {
 
     /// Returns a source that has the same name in another namespace, or nearly the same.
     fn like(&self, kind: &str, name: &str) -> Option<String> {
-        let of_kind = || self.sources.iter().filter(|source| source.kind == kind);
+        let of_kind = || self.0.iter().filter(|source| source.kind == kind);
         match of_kind().find(|source| source.name == name) {
             Some(source) => Some(format!("{}/{name}", source.namespace)),
             None => nearest(name, of_kind().map(|source| source.name.as_str())).map(str::to_owned),
@@ -260,11 +254,11 @@ fn of_url(found: &Document, url: &str, identity: &Identity) -> Bound {
 }
 
 /// Returns the source that a `FluxInstance` makes: its kind, its name, and what it is.
-fn of_instance(found: &Document, identity: &Identity) -> Option<(String, String, Bound)> {
+pub(super) fn of_instance(found: &Document, identity: &Identity) -> Option<(String, String, Bound)> {
     let sync = found.value.at(&["spec", "sync"])?;
     let text = |key: &str| sync.get(key).and_then(Value::text);
     let url = text("url")?;
-    let kind = text("kind")?;
+    let kind = text("kind").unwrap_or_default();
     let name = text("name").unwrap_or(match found.object.namespace.as_str() {
         "" => "flux-system",
         namespace => namespace,
