@@ -274,8 +274,6 @@ pub(crate) struct Build {
     pub values: Vec<String>,
     /// How Argo CD reads a directory without a kustomization; none for others.
     pub directory: Option<Directory>,
-    /// The values of `argocd.argoproj.io/manifest-generate-paths`, as written.
-    pub generate_paths: Option<String>,
 }
 
 /// How Argo CD reads a directory of plain files.

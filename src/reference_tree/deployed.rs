@@ -395,7 +395,10 @@ spec:
             let mut tree = tree(&[
                 ("apps.yaml", object),
                 ("web/kustomization.yaml", "namePrefix: a-\n"),
-                ("part/kustomization.yaml", "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamePrefix: a-\n"),
+                (
+                    "part/kustomization.yaml",
+                    "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamePrefix: a-\n",
+                ),
                 ("file", ""),
             ]);
             let links = Rc::get_mut(&mut tree).unwrap();

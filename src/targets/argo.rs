@@ -6,9 +6,8 @@ mod generator;
 mod pattern;
 mod template;
 
-use super::flux::{given, text, texts, wrong};
 use super::scan::Document;
-use super::unread::is_template;
+use super::unread::{Stop, is_template, noted};
 use super::{Build, Component, Directory, Engine, Found, Here, Identity, Place, Target, Targets, Unread, place};
 use crate::kustomization::{Data, Value, read_object};
 use crate::message::failure::Result;
@@ -19,8 +18,7 @@ use crate::tree::{self, Listing, Resolved, path};
 pub(crate) use application_set::exclusion;
 pub(super) use pattern::Pattern;
 
-/// The annotation that says which paths matter to an application.
-pub(super) const GENERATE_PATHS: &str = "argocd.argoproj.io/manifest-generate-paths";
+type Read<T> = std::result::Result<T, Stop>;
 
 /// The fields of `source.kustomize` that change nothing of the kustomization.
 const NOT_OVERRIDES: [&str; 3] = ["components", "ignoreMissingComponents", "version"];
@@ -32,23 +30,34 @@ const KEYS: &str = "spec source sources sourceHydrator drySource repoURL path ch
 /// The option of `kustomize build` that lets a root load any file, as people write it.
 const ANY_FILE: &str = "LoadRestrictionsNone";
 
+/// What Argo CD builds from.
+struct Argo<'a> {
+    tree: &'a dyn Listing,
+    identity: &'a Identity,
+    options: Option<Vec<String>>,
+}
+
 /// Adds what Argo CD deploys.
 pub(super) fn find(tree: &dyn Listing, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
-    let options = options(objects);
-    targets.argo_options.clone_from(&options);
+    let argo = Argo { tree, identity, options: options(objects) };
+    targets.argo_options.clone_from(&argo.options);
     let mut all = Vec::new();
     for found in objects {
         match found.object.kind.as_str() {
             "Application" => all.push(found.clone()),
-            "ApplicationSet" => {
-                application_set::expand(tree, identity, found, &mut all, targets)?;
-            }
+            "ApplicationSet" => application_set::expand(&argo, found, &mut all, targets)?,
             _ => {}
         }
     }
     for found in &all {
         let found = found.template(found.object.clone(), found.value.folded(KEYS));
-        application(tree, identity, &found, options.as_deref(), targets)?;
+        for source in noted(sources(&found), &mut targets.unread)? {
+            // Without a repository it is a patch for one.
+            if source.get("repoURL").is_some() {
+                let target = argo.of_source(&found, source, &mut targets.unread);
+                targets.targets.extend(noted(target, &mut targets.unread)?);
+            }
+        }
     }
     Ok(())
 }
@@ -87,162 +96,169 @@ fn restrictor(options: Option<&[String]>) -> Option<LoadRestrictor> {
     Some(if is_none { LoadRestrictor::None } else { LoadRestrictor::RootOnly })
 }
 
-/// Adds what an application deploys: a target for each of its sources.
-fn application(
-    tree: &dyn Listing,
-    identity: &Identity,
-    found: &Document,
-    options: Option<&[String]>,
-    targets: &mut Targets,
-) -> Result<()> {
-    for source in sources(found, &mut targets.unread) {
-        // Without a repository it is a patch for one.
-        if source.get("repoURL").is_none() {
-            continue;
-        }
-        let target = of_source(tree, identity, found, source, options, &mut targets.unread)?;
-        targets.targets.extend(target);
-    }
-    Ok(())
-}
-
 /// Returns what an application is built from.
-fn sources<'a>(found: &'a Document, unread: &mut Vec<Unread>) -> Vec<&'a Value> {
-    let Some(spec) = found.value.get("spec") else {
-        return Vec::new();
-    };
+fn sources(found: &Document) -> Read<Vec<&Value>> {
+    let spec = |keys: &[&str]| found.value.get("spec")?.at(keys);
     let mut sources: Vec<&Value> = Vec::new();
-    match given(spec, &["sources"]) {
-        None => sources.extend(spec.get("source")),
+    match spec(&["sources"]) {
+        None => sources.extend(spec(&["source"])),
         Some(value) => match value.list() {
             Some(items) => sources.extend(items),
-            None => wrong(found, value, &["spec", "sources"], "a list", unread),
+            None => return Err(found.mistyped(value, &["spec", "sources"], "a list").into()),
         },
     }
-    sources.extend(spec.at(&["sourceHydrator", "drySource"]));
+    sources.extend(spec(&["sourceHydrator", "drySource"]));
     // What is synchronized once, as soon as the object is there.
     if let Some(sync) = found.value.at(&["operation", "sync"]) {
-        let several = sync.get("sources").and_then(Value::list);
         sources.extend(sync.get("source"));
-        sources.extend(several.unwrap_or_default());
+        sources.extend(sync.get("sources").and_then(Value::list).unwrap_or_default());
     }
-    sources
+    Ok(sources)
 }
 
-/// Returns what the sources of an application add, wherever it is built from.
-fn added(tree: &dyn Listing, identity: &Identity, found: &Document, unread: &mut Vec<Unread>) -> Result<Build> {
-    let found = found.template(found.object.clone(), found.value.folded(KEYS));
-    let mut all = Build::default();
-    for source in sources(&found, unread) {
-        let beside = beside(tree, identity, &found, source)?;
-        all.join(any(tree, &found, source, &beside, None, unread)?);
-    }
-    Ok(all)
-}
-
-/// Returns what one source deploys; none for one that only holds values for others.
-fn of_source(
-    tree: &dyn Listing,
-    identity: &Identity,
-    found: &Document,
-    source: &Value,
-    options: Option<&[String]>,
-    unread: &mut Vec<Unread>,
-) -> Result<Option<Target>> {
-    let fields = ["repoURL", "path", "chart", "targetRevision"];
-    let fields = fields.map(|key| text(found, source, &[key], unread));
-    let [Ok(url), Ok(written), Ok(chart), Ok(revision)] = fields else {
-        return Ok(None);
-    };
-    let url = url.map_or("", |(text, _)| text);
-    if written.is_none() && chart.is_none() {
-        if source.get("ref").is_none() {
-            wrong(found, source, &["spec", "source"], "a source with `path` or `chart`", unread);
+impl Argo<'_> {
+    /// Returns what the sources of an application add, wherever it is built from.
+    fn added(&self, found: &Document, unread: &mut Vec<Unread>) -> Result<Build> {
+        let found = found.template(found.object.clone(), found.value.folded(KEYS));
+        let mut all = Build::default();
+        for source in noted(sources(&found), unread)? {
+            let beside = self.beside(&found, source)?;
+            all.join(self.any(&found, source, &beside, unread)?);
         }
-        return Ok(None);
+        Ok(all)
     }
-    let (written, spot) = written.unwrap_or(("", (source.line, source.column)));
-    let target = |place, build| Some(found.target(Engine::ArgoCd, spot, place, build));
-    if let Some((chart, _)) = chart {
-        let why = format!("it is the chart `{chart}` of {}", redact::url(url));
-        return Ok(target(Place::External(why), Build::default()));
+
+    /// Returns what one source deploys; none for one that only holds values for others.
+    fn of_source(&self, found: &Document, source: &Value, unread: &mut Vec<Unread>) -> Read<Option<Target>> {
+        let url = found.text(source, &["repoURL"])?.map_or("", |(text, _)| text);
+        let (written, chart) = (found.text(source, &["path"])?, found.text(source, &["chart"])?);
+        let revision = found.text(source, &["targetRevision"])?.map(|(text, _)| text);
+        if written.is_none() && chart.is_none() {
+            return match source.get("ref") {
+                Some(_) => Ok(None),
+                None => Err(found.mistyped(source, &["spec", "source"], "a source with `path` or `chart`").into()),
+            };
+        }
+        let (written, spot) = written.unwrap_or(("", (source.line, source.column)));
+        let target = |place, build| Ok(Some(found.target(Engine::ArgoCd, spot, place, build)));
+        if let Some((chart, _)) = chart {
+            let why = format!("it is the chart `{chart}` of {}", redact::url(url));
+            return target(Place::External(why), Build::default());
+        }
+        let beside = self.beside(found, source)?;
+        if let Some(why) = open(&found.object.name, [url, written, revision.unwrap_or_default()], &beside) {
+            return target(Place::Templated(why), self.any(found, source, &beside, unread)?);
+        }
+        let Some(base) = self.identity.directory_of(url) else {
+            return target(Place::External(format!("it is in {}", redact::url(url))), Build::default());
+        };
+        let (path, there) = place::of_path(self.tree, base, written, Engine::ArgoCd)?;
+        let mut merged = source.clone();
+        for file in &beside {
+            let change = self.overridden(&merged, file);
+            merged = noted(change.map(Some), unread)?.unwrap_or(merged);
+        }
+        let mut build = self.build(found, &merged)?;
+        build.values = values(self.identity, found, &merged, base, &path);
+        let there = (path, explicit(&merged, there));
+        target(Place::Here(Here::new(written, there, self.identity.revision(revision), None)), build)
     }
-    let revision = revision.map(|(text, _)| text);
-    let name = found.object.name.as_str();
-    let beside = beside(tree, identity, found, source)?;
+
+    /// Returns what the source of an application adds, with what any of these files beside it does.
+    fn any(&self, found: &Document, source: &Value, beside: &[String], unread: &mut Vec<Unread>) -> Result<Build> {
+        let mut all = noted(self.build(found, source), unread)?;
+        for file in beside {
+            let build = self.overridden(source, file).and_then(|merged| self.build(found, &merged));
+            all.join(noted(build, unread)?);
+        }
+        Ok(all)
+    }
+
+    /// Returns the files beside those of an application that change its source: all, where its name is not known here.
+    fn beside(&self, found: &Document, source: &Value) -> Result<Vec<String>> {
+        let text = |key: &str| source.get(key)?.text().filter(|text| !is_open(text));
+        let base = text("repoURL").and_then(|url| self.identity.directory_of(url));
+        let (Some(base), Some(written)) = (base, text("path")) else {
+            return Ok(Vec::new());
+        };
+        let (path, _) = place::of_path(self.tree, base, written, Engine::ArgoCd)?;
+        if !is_open(&found.object.name) {
+            return Ok(override_files(&path, &found.object.name));
+        }
+        let Resolved::Directory { path: directory } = tree::resolve(self.tree, &path)? else {
+            return Ok(Vec::new());
+        };
+        let mut files = self.tree.below(&directory)?;
+        files.retain(|file| {
+            let name = path::name(file).strip_prefix(".argocd-source");
+            path::parent(file) == directory && name.is_some_and(|rest| rest.ends_with(".yaml"))
+        });
+        Ok(files)
+    }
+
+    /// Returns a source with what a file beside those of an application changes in it.
+    fn overridden(&self, source: &Value, file: &str) -> Read<Value> {
+        let Resolved::File { path: file, .. } = tree::resolve(self.tree, file)? else {
+            return Ok(source.clone());
+        };
+        let bytes = self.tree.read(&file)?;
+        let text = String::from_utf8_lossy(&bytes);
+        match read_object(&text, 0) {
+            Ok(Some(patch)) => {
+                // What says where the files are stays.
+                let kept = ["path", "repoURL", "targetRevision", "chart"];
+                // A key in another case does not stand for the same before it is read.
+                Ok(merge(source, &patch, (source.line, source.column), &kept).folded(KEYS))
+            }
+            Ok(None) => Ok(source.clone()),
+            Err((line, message)) => Err(Unread::invalid(&file, line, message, is_template(&text)).into()),
+        }
+    }
+
+    /// Returns how Argo CD builds a source.
+    fn build(&self, found: &Document, source: &Value) -> Read<Build> {
+        let mut build = Build {
+            load_restrictor: restrictor(self.options.as_deref()),
+            options: self.options.clone().unwrap_or_default(),
+            ..Build::default()
+        };
+        if let Some(kustomize) = source.get("kustomize") {
+            let Some(pairs) = kustomize.mapping() else {
+                return Err(found.mistyped(kustomize, &["kustomize"], "a mapping").into());
+            };
+            let pairs = pairs.iter().filter(|(_, value)| value.data != Data::Null);
+            let pairs = pairs.filter(|(key, _)| !NOT_OVERRIDES.contains(&key.as_str()));
+            build.overrides = pairs.map(|(key, value)| (key.clone(), value.json())).collect();
+            build.components = found.texts(kustomize, &["components"])?.into_iter().map(Component::from).collect();
+            let patches = kustomize.get("patches").and_then(Value::list).unwrap_or_default();
+            build.patches = patches.iter().filter_map(|patch| found.text_at(patch.get("path")?)).collect();
+            build.ignore_missing_components =
+                kustomize.get("ignoreMissingComponents").is_some_and(|flag| flag.data == Data::Flag(true));
+        }
+        let text = |key: &str| source.at(&["directory", key]).and_then(Value::scalar).unwrap_or_default();
+        build.directory =
+            Some(Directory { recurse: text("recurse") == "true", include: text("include"), exclude: text("exclude") });
+        Ok(build)
+    }
+}
+
+/// Returns why it is not known where an application is built from, or how; none where it is.
+fn open(name: &str, texts: [&str; 3], beside: &[String]) -> Option<String> {
     // The name says nothing about the place, but for the variables that a parent gives each of its copies.
     let copied = Some(name).filter(|name| name.contains("${"));
-    let texts = [url, written, revision.unwrap_or_default()];
-    let open = texts.into_iter().find(|text| is_open(text)).or(copied);
     let is_named = |file: &String| path::name(file).starts_with(".argocd-source-");
-    let why = match open {
-        Some(text) => format!("`{}` is filled in elsewhere", redact::url(text)),
+    match texts.into_iter().find(|text| is_open(text)).or(copied) {
+        Some(text) => Some(format!("`{}` is filled in elsewhere", redact::url(text))),
         None if is_open(name) && beside.iter().any(is_named) => {
-            format!("a file beside it changes it by its name, `{name}`")
+            Some(format!("a file beside it changes it by its name, `{name}`"))
         }
-        None => String::new(),
-    };
-    if !why.is_empty() {
-        let build = any(tree, found, source, &beside, options, unread)?;
-        return Ok(target(Place::Templated(why), build));
+        None => None,
     }
-    let Some(base) = identity.directory_of(url) else {
-        let why = format!("it is in {}", redact::url(url));
-        return Ok(target(Place::External(why), Build::default()));
-    };
-    let (path, there) = place::of_path(tree, base, written, Engine::ArgoCd)?;
-    let merged = overridden(tree, source, &beside, unread)?;
-    let Some(mut build) = build(found, &merged, options, unread) else {
-        return Ok(None);
-    };
-    build.values = values(identity, found, &merged, base, &path);
-    let found = explicit(&merged, there);
-    let here = Here::new(written, (path, found), identity.revision(revision), None);
-    Ok(target(Place::Here(here), build))
-}
-
-/// Returns what the source of an application adds, with what any of these files beside it does.
-fn any(
-    tree: &dyn Listing,
-    found: &Document,
-    source: &Value,
-    beside: &[String],
-    options: Option<&[String]>,
-    unread: &mut Vec<Unread>,
-) -> Result<Build> {
-    let mut all = build(found, source, options, unread).unwrap_or_default();
-    for file in beside {
-        let merged = overridden(tree, source, std::slice::from_ref(file), unread)?;
-        all.join(build(found, &merged, options, unread).unwrap_or_default());
-    }
-    Ok(all)
 }
 
 /// Returns whether something in a text is filled in elsewhere.
 fn is_open(text: &str) -> bool {
     text.contains("{{") || text.contains("${")
-}
-
-/// Returns the files beside those of an application that change its source: all, where its name is not known here.
-fn beside(tree: &dyn Listing, identity: &Identity, found: &Document, source: &Value) -> Result<Vec<String>> {
-    let text = |key: &str| source.get(key)?.text().filter(|text| !is_open(text));
-    let base = text("repoURL").and_then(|url| identity.directory_of(url));
-    let (Some(base), Some(written)) = (base, text("path")) else {
-        return Ok(Vec::new());
-    };
-    let (path, _) = place::of_path(tree, base, written, Engine::ArgoCd)?;
-    if !is_open(&found.object.name) {
-        return Ok(override_files(&path, &found.object.name));
-    }
-    let Resolved::Directory { path: directory } = tree::resolve(tree, &path)? else {
-        return Ok(Vec::new());
-    };
-    let mut files = tree.below(&directory)?;
-    files.retain(|file| {
-        let name = path::name(file).strip_prefix(".argocd-source");
-        path::parent(file) == directory && name.is_some_and(|rest| rest.ends_with(".yaml"))
-    });
-    Ok(files)
 }
 
 /// Returns the files beside those of an application that change its source, whether they are there or not.
@@ -252,32 +268,6 @@ pub(crate) fn override_files(directory: &str, application: &str) -> Vec<String> 
     }
     let own = format!(".argocd-source-{application}.yaml");
     [".argocd-source.yaml", &own].map(|name| path::join(directory, name)).into()
-}
-
-/// Returns a source with what these files beside those of an application change in it.
-fn overridden(tree: &dyn Listing, source: &Value, files: &[String], unread: &mut Vec<Unread>) -> Result<Value> {
-    let mut merged = source.clone();
-    for file in files {
-        let Resolved::File { path: file, .. } = tree::resolve(tree, file)? else {
-            continue;
-        };
-        let bytes = tree.read(&file)?;
-        let text = String::from_utf8_lossy(&bytes);
-        match read_object(&text, 0) {
-            Ok(Some(patch)) => {
-                // What says where the files are stays.
-                let kept = ["path", "repoURL", "targetRevision", "chart"];
-                merged = merge(&merged, &patch, (source.line, source.column), &kept);
-                // A key in another case does not stand for the same before it is read.
-                merged = merged.folded(KEYS);
-            }
-            Ok(None) => {}
-            Err((line, message)) => {
-                unread.push(Unread::invalid(&file, line, message, is_template(&text)));
-            }
-        }
-    }
-    Ok(merged)
 }
 
 /// Returns a value with a JSON merge patch applied, but for some keys. What the patch brings in is put at `place`. It
@@ -319,43 +309,6 @@ fn explicit(source: &Value, there: Found) -> Found {
     } else {
         there
     }
-}
-
-/// Returns how Argo CD builds a source; none where something of it has the wrong type.
-fn build(found: &Document, source: &Value, options: Option<&[String]>, unread: &mut Vec<Unread>) -> Option<Build> {
-    let mut build = Build {
-        load_restrictor: restrictor(options),
-        options: options.unwrap_or_default().to_vec(),
-        ..Build::default()
-    };
-    if let Some(kustomize) = source.get("kustomize") {
-        let pairs = kustomize.mapping();
-        let pairs = pairs.or_else(|| {
-            wrong(found, kustomize, &["kustomize"], "a mapping", unread);
-            None
-        })?;
-        for (key, value) in pairs {
-            if !NOT_OVERRIDES.contains(&key.as_str()) && value.data != Data::Null {
-                build.overrides.insert(key.clone(), value.json());
-            }
-        }
-        let wrapped = found.template(found.object.clone(), kustomize.clone());
-        build.components = texts(&wrapped, &["components"], unread)?.into_iter().map(Component::from).collect();
-        let patches = kustomize.get("patches").and_then(Value::list);
-        let paths = patches.into_iter().flatten().filter_map(|patch| patch.get("path"));
-        build.patches = paths.filter_map(|path| found.text_at(path)).collect();
-        build.ignore_missing_components =
-            kustomize.get("ignoreMissingComponents").is_some_and(|flag| flag.data == Data::Flag(true));
-    }
-    let text = |keys: &[&str]| source.at(keys).and_then(Value::scalar).unwrap_or_default();
-    build.directory = Some(Directory {
-        recurse: text(&["directory", "recurse"]) == "true",
-        include: text(&["directory", "include"]),
-        exclude: text(&["directory", "exclude"]),
-    });
-    let annotation = found.value.at(&["metadata", "annotations", GENERATE_PATHS]);
-    build.generate_paths = annotation.and_then(Value::text).map(str::to_owned);
-    Some(build)
 }
 
 /// Returns the files from which a source takes the values of a chart, which may lie in a source that is named: `$REF/…`.

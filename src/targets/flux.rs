@@ -5,13 +5,16 @@ mod copied;
 mod source;
 
 use super::scan::Document;
-use super::{Build, Component, Engine, Found, Here, Identity, Place, Target, Targets, Text, Unread, place};
-use crate::kustomization::{Data, Value};
+use super::unread::{Stop, noted};
+use super::{Build, Component, Engine, Found, Here, Identity, Place, Target, Targets, Unread, place};
+use crate::kustomization::Data;
 use crate::message::failure::Result;
 use crate::message::redact;
 use crate::record::LoadRestrictor;
 use crate::tree::Listing;
 use source::{Bound, Sources};
+
+type Read<T> = std::result::Result<T, Stop>;
 
 /// The fields of a `Kustomization` that change what is built, as Flux writes them into the kustomization.
 const OVERRIDES: [&str; 8] = [
@@ -55,8 +58,8 @@ fn made(
     let mut made = Vec::new();
     for found in objects {
         made.extend(match found.object.kind.as_str() {
-            "Kustomization" => kustomization(tree, sources, found, unread)?,
-            "FluxInstance" => instance(tree, identity, found, unread)?,
+            "Kustomization" => noted(kustomization(tree, sources, found), unread)?,
+            "FluxInstance" => noted(instance(tree, identity, found), unread)?,
             "ResourceSet" => {
                 let place = Place::Templated("the cluster makes its objects".to_owned());
                 Some(found.target(Engine::Flux, (found.object.line, 1), place, Build::default()))
@@ -65,42 +68,6 @@ fn made(
         });
     }
     Ok(made)
-}
-
-/// A text with its line and column.
-pub(super) type Word<'a> = (&'a str, (usize, usize));
-
-/// Something had the wrong type, and was noted.
-pub(super) struct Wrong;
-
-/// Returns a text of an object; an error where there is something else, which is noted.
-pub(super) fn text<'a>(
-    found: &'a Document,
-    value: &'a Value,
-    keys: &[&str],
-    unread: &mut Vec<Unread>,
-) -> std::result::Result<Option<Word<'a>>, Wrong> {
-    match given(value, keys) {
-        None => Ok(None),
-        Some(value) => match value.text() {
-            Some(text) => Ok(Some((text, (value.line, value.column)))),
-            None => {
-                wrong(found, value, keys, "a text", unread);
-                Err(Wrong)
-            }
-        },
-    }
-}
-
-/// Returns a value that is there: null is as none.
-pub(super) fn given<'a>(value: &'a Value, keys: &[&str]) -> Option<&'a Value> {
-    value.at(keys).filter(|value| value.data != Data::Null)
-}
-
-/// Notes a value of the wrong type.
-pub(super) fn wrong(found: &Document, value: &Value, keys: &[&str], expected: &str, unread: &mut Vec<Unread>) {
-    let message = format!("`{}` is {} where {expected} should be", keys.join("."), value.kind());
-    unread.push(found.wrong(value.line, &message));
 }
 
 /// Returns whether a parent fills in a text after its build.
@@ -113,40 +80,23 @@ pub(super) fn unfilled(text: &str) -> String {
     format!("`{}` is filled in by a parent", redact::url(text))
 }
 
-fn kustomization(
-    tree: &dyn Listing,
-    sources: &Sources,
-    found: &Document,
-    unread: &mut Vec<Unread>,
-) -> Result<Option<Target>> {
+fn kustomization(tree: &dyn Listing, sources: &Sources, found: &Document) -> Read<Option<Target>> {
     // Without a source it is a patch for one.
-    let Some(reference) = given(&found.value, &["spec", "sourceRef"]) else {
+    let Some(reference) = found.value.at(&["spec", "sourceRef"]) else {
         return Ok(None);
     };
     if reference.mapping().is_none() {
-        wrong(found, reference, &["spec", "sourceRef"], "a mapping", unread);
-        return Ok(None);
+        return Err(found.mistyped(reference, &["spec", "sourceRef"], "a mapping").into());
     }
-    let Ok(written) = text(found, &found.value, &["spec", "path"], unread) else {
-        return Ok(None);
-    };
-    let Some(build) = build(found, unread) else {
-        return Ok(None);
-    };
-    let names = ["kind", "namespace", "name"].map(|key| text(found, reference, &[key], unread));
-    let [Ok(kind), Ok(namespace), Ok(name)] = names else {
-        return Ok(None);
-    };
-    let [kind, namespace, name] = [kind, namespace, name].map(|text| text.map_or("", |(text, _)| text));
+    let word = |key| found.text(reference, &[key]).map(|text| text.map_or("", |(text, _)| text));
+    let (kind, namespace, name) = (word("kind")?, word("namespace")?, word("name")?);
+    let written = found.text(&found.value, &["spec", "path"])?;
     let (path, spot) = written.unwrap_or(("", (found.object.line, 1)));
     let place = match [path, kind, namespace, name].into_iter().find(|text| is_variable(text)) {
         Some(text) => Place::Templated(unfilled(text)),
-        None => {
-            let bound = sources.bind(found, kind, namespace, name);
-            from(tree, bound, path)?
-        }
+        None => from(tree, sources.bind(found, kind, namespace, name), path)?,
     };
-    Ok(Some(found.target(Engine::Flux, spot, place, build)))
+    Ok(Some(found.target(Engine::Flux, spot, place, build(found)?)))
 }
 
 /// Returns where a path of a source is.
@@ -165,53 +115,25 @@ fn from(tree: &dyn Listing, bound: Bound, written: &str) -> Result<Place> {
     Ok(Place::Here(Here::new(written, (path, found), revision, artifact)))
 }
 
-/// Returns how Flux builds an object; none where something of it has the wrong type.
-fn build(found: &Document, unread: &mut Vec<Unread>) -> Option<Build> {
+/// Returns how Flux builds an object.
+fn build(found: &Document) -> Read<Build> {
     let mut build = Build { load_restrictor: Some(LoadRestrictor::None), ..Build::default() };
-    let spec = found.value.get("spec")?;
-    for key in OVERRIDES {
-        if let Some(value) = spec.get(key) {
-            build.overrides.insert(key.to_owned(), value.json());
-        }
-    }
-    build.components = texts(found, &["spec", "components"], unread)?.into_iter().map(Component::from).collect();
-    build.ignore_missing_components =
-        spec.get("ignoreMissingComponents").is_some_and(|flag| flag.data == Data::Flag(true));
-    Some(build)
-}
-
-/// Returns a list of texts; none where it is something else, which is noted.
-pub(super) fn texts(found: &Document, keys: &[&str], unread: &mut Vec<Unread>) -> Option<Vec<Text>> {
-    let Some(value) = given(&found.value, keys) else {
-        return Some(Vec::new());
-    };
-    let items = value.list().map(|items| {
-        let items = items.iter().map(|item| found.text_at(item));
-        items.collect::<Option<Vec<Text>>>()
-    });
-    match items {
-        Some(Some(items)) => Some(items),
-        _ => {
-            wrong(found, value, keys, "a list of texts", unread);
-            None
-        }
-    }
+    let spec = |key: &str| found.value.at(&["spec", key]);
+    build.overrides = OVERRIDES.iter().filter_map(|key| Some(((*key).to_owned(), spec(key)?.json()))).collect();
+    build.components = found.texts(&found.value, &["spec", "components"])?.into_iter().map(Component::from).collect();
+    build.ignore_missing_components = spec("ignoreMissingComponents").is_some_and(|flag| flag.data == Data::Flag(true));
+    Ok(build)
 }
 
 /// Returns what a `FluxInstance` bootstraps.
-fn instance(
-    tree: &dyn Listing,
-    identity: &Identity,
-    found: &Document,
-    unread: &mut Vec<Unread>,
-) -> Result<Option<Target>> {
+fn instance(tree: &dyn Listing, identity: &Identity, found: &Document) -> Read<Option<Target>> {
     let Some(sync) = found.value.at(&["spec", "sync"]) else {
         return Ok(None);
     };
-    let fields = ["kind", "name", "url", "ref", "path"].map(|key| text(found, sync, &[key], unread));
-    let [Ok(_), Ok(_), Ok(_), Ok(_), Ok(written)] = fields else {
-        return Ok(None);
-    };
+    for key in ["kind", "name", "url", "ref"] {
+        found.text(sync, &[key])?;
+    }
+    let written = found.text(sync, &["path"])?;
     // Without a URL it is a patch for one.
     let Some((_, _, bound)) = source::of_instance(found, identity) else {
         return Ok(None);

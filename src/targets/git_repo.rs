@@ -4,9 +4,9 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use super::argo::Pattern;
-use super::flux::{Word, text, texts};
-use super::scan::Document;
-use super::{Build, Engine, Found, Here, Identity, Place, Targets, fleet, place};
+use super::scan::{Document, Word};
+use super::unread::noted;
+use super::{Build, Engine, Found, Here, Identity, Place, Targets, Unread, fleet, place};
 use crate::message::failure::Result;
 use crate::message::redact;
 use crate::record::LoadRestrictor;
@@ -17,18 +17,16 @@ pub(super) fn find(tree: &dyn Listing, identity: &Identity, objects: &[Document]
     let mut listed = HashMap::new();
     for found in objects.iter().filter(|one| one.object.kind == "GitRepo") {
         let unread = &mut targets.unread;
-        let fields = ["repo", "branch", "revision"].map(|key| text(found, &found.value, &["spec", key], unread));
-        let [Ok(url), Ok(branch), Ok(revision)] = fields else {
-            continue;
-        };
-        let Some(paths) = texts(found, &["spec", "paths"], unread) else {
-            continue;
+        let read = || {
+            let [url, branch, revision] =
+                ["repo", "branch", "revision"].map(|key| found.text(&found.value, &["spec", key]));
+            Ok::<_, Unread>(Some((url?, revision?.or(branch?), found.texts(&found.value, &["spec", "paths"])?)))
         };
         // Without a URL it is a patch for one.
-        let Some((url, spot)) = url else {
+        let Some((Some((url, spot)), revision, paths)) = noted(read(), unread)? else {
             continue;
         };
-        let revision = revision.or(branch).map_or("", |(text, _)| text);
+        let revision = revision.map_or("", |(text, _)| text);
         let mut add = |spot: (usize, usize), place: Place| {
             let build = Build { load_restrictor: Some(LoadRestrictor::RootOnly), ..Build::default() };
             targets.targets.push(found.target(Engine::Fleet, spot, place, build));

@@ -35,6 +35,9 @@ pub(super) fn is_known(kind: &str) -> bool {
     KINDS.iter().any(|(_, kinds)| kinds.contains(&kind))
 }
 
+/// A text with its line and column.
+pub(super) type Word<'a> = (&'a str, (usize, usize));
+
 /// An object that matters.
 #[derive(Debug, Clone)]
 pub(super) struct Document {
@@ -72,6 +75,30 @@ impl Document {
             line: value.line,
             column: value.column,
         })
+    }
+
+    /// Returns the text behind some keys of a value in it, if there is one.
+    pub(super) fn text<'a>(&self, value: &'a Value, keys: &[&str]) -> std::result::Result<Option<Word<'a>>, Unread> {
+        let text = |value: &'a Value| match value.text() {
+            Some(text) => Ok((text, (value.line, value.column))),
+            None => Err(self.mistyped(value, keys, "a text")),
+        };
+        value.at(keys).map(text).transpose()
+    }
+
+    /// Returns the list of texts behind some keys of a value in it.
+    pub(super) fn texts(&self, value: &Value, keys: &[&str]) -> std::result::Result<Vec<Text>, Unread> {
+        let Some(value) = value.at(keys) else {
+            return Ok(Vec::new());
+        };
+        let texts = value.list().and_then(|items| items.iter().map(|item| self.text_at(item)).collect());
+        texts.ok_or_else(|| self.mistyped(value, keys, "a list of texts"))
+    }
+
+    /// Returns that a value has the wrong type.
+    pub(super) fn mistyped(&self, value: &Value, keys: &[&str], expected: &str) -> Unread {
+        let message = format!("`{}` is {} where {expected} should be", keys.join("."), value.kind());
+        self.wrong(value.line, &message)
     }
 }
 

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::super::scan::Document;
-use super::super::{
-    Build, Component, DirectorySet, Engine, Identity, Object, Place, Target, Targets, Text, Unread, Why,
-};
+use super::super::{Build, Component, DirectorySet, Engine, Object, Place, Target, Targets, Text, Unread, Why};
+use super::Argo;
 use super::generator::{MOST, Reader, kinds};
 use super::pattern::Pattern;
 use super::template::{Parameters, fill, fill_known, may_move};
@@ -13,12 +12,11 @@ use crate::kustomization::{Data, Value, read_object};
 use crate::message::failure;
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::reference::{RepoSpec, is_remote_file};
-use crate::tree::{Listing, path};
+use crate::tree::path;
 
 /// Adds the applications of a set; those that only the cluster can make become one templated target.
 pub(super) fn expand(
-    tree: &dyn Listing,
-    identity: &Identity,
+    argo: &Argo<'_>,
     set: &Document,
     applications: &mut Vec<Document>,
     targets: &mut Targets,
@@ -31,12 +29,12 @@ pub(super) fn expand(
         return Ok(());
     };
     let Some(generators) = generators.list() else {
-        super::wrong(set, generators, &["spec", "generators"], "a list", &mut targets.unread);
+        targets.unread.push(set.mistyped(generators, &["spec", "generators"], "a list"));
         return Ok(());
     };
     let go = spec.and_then(|spec| spec.get("goTemplate"));
     let is_go = go.is_some_and(|go| go.data == Data::Flag(true));
-    let mut reader = Reader::new(tree, identity, set, is_go);
+    let mut reader = Reader::new(argo.tree, argo.identity, set, is_go);
     let patch = spec.and_then(|spec| spec.get("templatePatch"));
     let mut count = 0;
     let kinds = |generator| kinds(generator).into_iter().map(move |kind| (generator, kind));
@@ -65,7 +63,7 @@ pub(super) fn expand(
                 match patched(&found, patch, &parameters, is_go) {
                     Ok(value) => found.value = value,
                     Err(urls) => {
-                        let mut build = super::added(tree, identity, &found, &mut targets.unread)?;
+                        let mut build = argo.added(&found, &mut targets.unread)?;
                         build.components.extend(urls.into_iter().map(Component::from));
                         tell("`templatePatch` may change it", build, targets);
                         continue;
@@ -74,7 +72,7 @@ pub(super) fn expand(
             }
             match &given.more {
                 Some(why) if !has_place(&found.value) => {
-                    let build = super::added(tree, identity, &found, &mut targets.unread)?;
+                    let build = argo.added(&found, &mut targets.unread)?;
                     tell(why, build, targets);
                 }
                 _ => applications.push(found),

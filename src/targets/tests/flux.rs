@@ -273,6 +273,25 @@ fn what_bootstrapping_made_is_this_repository_where_its_directories_are_here() {
             expected.map(|(file, place)| format!("Kustomization flux-system/apps ({file}:1) {place}")).collect();
         assert_eq!(found, expected, "{apps_are}");
     }
+    // As in fluxcd/flux2-kustomize-helm-example, where generators copy parts of it.
+    let generator = "apiVersion: source.extensions.fluxcd.io/v1beta1
+kind: ArtifactGenerator
+metadata: {name: flux-system, namespace: flux-system}
+spec:
+  sources: [{alias: monorepo, kind: GitRepository, name: flux-system}]
+  artifacts:
+  - name: apps
+    copy:
+    - {from: '@monorepo/apps/base/**', to: '@artifact/base/'}
+    - {from: '@monorepo/apps/production/**', to: '@artifact/production/'}
+";
+    let found = lines(&[
+        ("clusters/production/artifacts.yaml", generator),
+        ("clusters/production/apps.yaml", &apps("path: ./production, sourceRef: {kind: ExternalArtifact, name: apps}")),
+        ("apps/production/kustomization.yaml", ""),
+    ]);
+    let of = "Kustomization flux-system/apps (clusters/production/apps.yaml:1)";
+    assert_eq!(found, [format!("{of} apps/production kustomization")]);
     // The top is here.
     for spec in [REF, &format!("path: ./, {REF}")] {
         let top = lines(&[("a.yml", &apps(spec))]);
