@@ -145,7 +145,7 @@ pub(crate) struct Here {
     /// What of the repository the engine gets to see; none where it is the whole repository.
     pub artifact: Option<Rc<Artifact>>,
     /// What the engine does not get to see.
-    pub hidden: Hidden,
+    pub hidden: Rc<Hidden>,
     /// What Flux takes for resources where it makes the kustomization.
     pub scanned: Vec<Resource>,
 }
@@ -161,7 +161,7 @@ pub(crate) struct Resource {
 
 impl Here {
     fn new(written: &str, (path, found): (String, Found), revision: Revision, artifact: Option<Rc<Artifact>>) -> Here {
-        let (hidden, scanned) = (Hidden::default(), Vec::new());
+        let (hidden, scanned) = (Rc::default(), Vec::new());
         Here { written: written.to_owned(), path, revision, found, artifact, hidden, scanned }
     }
 

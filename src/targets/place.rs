@@ -1,6 +1,7 @@
 //! What the tree holds where a target says.
 
 use std::collections::{HashMap, hash_map};
+use std::rc::Rc;
 
 use serde_json::Value as Json;
 
@@ -139,7 +140,7 @@ pub(super) fn look_inside(tree: &dyn Listing, targets: &mut [Target]) -> Result<
             scan(&SeenTree::new(tree, &hidden), directory, &mut scanned)?;
         }
         if let Place::Here(here) = &mut target.place {
-            (here.hidden, here.scanned) = (hidden, scanned);
+            (here.hidden, here.scanned) = (Rc::new(hidden), scanned);
         }
     }
     Ok(())
