@@ -136,19 +136,6 @@ pub enum Level {
     Off,
 }
 
-impl Level {
-    pub const ALL: &[Level] = &[Level::Error, Level::Warning, Level::Off];
-
-    /// Returns its name, as in the configuration.
-    pub fn name(self) -> &'static str {
-        match self {
-            Level::Error => "error",
-            Level::Warning => "warning",
-            Level::Off => "off",
-        }
-    }
-}
-
 /// How firmly a reference must be pinned, as far as its text shows; each includes those after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]

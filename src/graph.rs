@@ -153,7 +153,6 @@ pub(crate) fn explore(
         remotes: 0,
         is_full: false,
         carried: HashMap::new(),
-        code: HashSet::new(),
         troubles: Vec::new(),
     };
     walker.graph.sources.push(source);
@@ -228,8 +227,6 @@ struct Walker<'a> {
     remotes: usize,
     /// Whether there were more than there is room for.
     is_full: bool,
-    /// Those that are not all built in.
-    code: HashSet<FileId>,
     /// What is carried, by source, path and bound.
     carried: HashMap<(SourceId, String, String), CarriedId>,
     troubles: Vec<Trouble>,

@@ -65,13 +65,11 @@ pub struct Kustomization {
     pub build_metadata: Vec<String>,
 }
 
-/// A field that makes resources, or changes what is in them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A field that may make resources, or change what is in them.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reshaping {
     /// The field.
-    pub field: &'static str,
-    /// Whether it changes nothing but annotations.
-    pub annotations_only: bool,
+    pub field: String,
     /// 1-based line of its key.
     pub line: usize,
     /// 1-based column of its key, in characters.

@@ -23,7 +23,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
                 trouble.failure.message.clone(),
                 trouble.failure.hints.clone(),
             );
-            found.push(Finding { field: reshaping.field.to_owned(), unread: true, ..finding });
+            found.push(Finding { field: reshaping.field.clone(), unread: true, ..finding });
         }
     }
     for noted in &context.graph.notes {

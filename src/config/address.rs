@@ -189,15 +189,9 @@ impl UrlGlob {
     /// Fails with the rest of a sentence ("the URL glob `x` …") where it can match nothing, or more
     /// than it seems to.
     pub(super) fn parse(text: &str) -> Result<UrlGlob, String> {
-        let refused = |why: &str| Err(why.to_owned());
-        if text.is_empty() {
-            return refused("is empty");
-        }
-        if text.contains(char::is_control) || text.contains(char::is_whitespace) {
-            return refused("contains a space or a control character");
-        }
-        if text.contains(['?', '#']) {
-            return refused("holds a query: leave out what begins at `?`, and say `refs` instead");
+        let is_odd = |c: char| c.is_control() || c.is_whitespace() || "?#".contains(c);
+        if text.is_empty() || text.contains(is_odd) {
+            return Err("is empty, or contains a space or a query (for refs, there is `refs`)".to_owned());
         }
         let (written, written_host, path) = split(text);
         let known = SCHEMES.map(|(scheme, _)| scheme).join(", ");
@@ -209,18 +203,12 @@ impl UrlGlob {
         let lower = lower.strip_suffix(port).unwrap_or(&lower);
         let host = match lower {
             "" if scheme == Some("file") => Host::Is(String::new()),
-            "" => return refused("names no host"),
-            "." | ".." => return refused("is a path of this repository, not a URL"),
             "*" | "**" => Host::Any,
             host => match host.strip_prefix('*') {
                 Some(domain) if domain.starts_with('.') && is_host(domain) => Host::Below(domain.to_owned()),
-                None if is_host(host) => Host::Is(host.to_owned()),
-                _ if host.contains('*') => {
-                    return Err(format!(
-                        "has `*` inside of the host `{host}`, where others can register names that match: write the host, or `*.DOMAIN`"
-                    ));
-                }
-                _ => return Err(format!("has the host `{host}`, which is none")),
+                None if is_host(host) && !matches!(host, "." | "..") => Host::Is(host.to_owned()),
+                // Others can register names that match `github*`.
+                _ => return Err(format!("has the host `{host}`: write a host, or `*.DOMAIN`")),
             },
         };
         let names: Vec<&str> = names(path).collect();

@@ -19,8 +19,6 @@ pub enum Engine {
 }
 
 impl Engine {
-    pub const ALL: &[Engine] = &[Engine::Flux, Engine::ArgoCd, Engine::Fleet, Engine::Kustomize];
-
     /// Returns its name, as people write it.
     pub fn name(self) -> &'static str {
         match self {

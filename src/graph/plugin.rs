@@ -1,12 +1,12 @@
 //! Plugin configurations: what `generators`, `transformers` and `validators` list. They may be files, or
 //! roots whose resources they are.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 use super::trouble::{Trouble, TroubleKind, WalkResult};
 use super::{Edge, FileId, RootId, Target, Walker};
-use crate::kustomization::{self, Accepts, Kustomization, Reference, Reshaping};
+use crate::kustomization::{self, Accepts, Kustomization, Reference};
 use crate::message::failure::{Failure, Location};
 
 /// A root that is listed for the plugin configurations in it.
@@ -46,9 +46,6 @@ impl Walker<'_> {
         self.read_plugins.insert(file, Rc::default());
         let plugin = kustomization::read_plugin(&self.bytes(file)?);
         let plugin = Rc::new(plugin.unwrap_or_else(|refused| self.problems(file, refused)));
-        if plugin.notes.iter().any(|note| note.kind.is_code()) {
-            self.code.insert(file);
-        }
         self.read_plugins.insert(file, plugin.clone());
         Ok(plugin)
     }
@@ -102,28 +99,25 @@ impl Walker<'_> {
 
     /// Notes the roots of plugin configurations that are not simply those in their files.
     pub(super) fn refuse_reshaped_plugins(&mut self) {
-        let mut reshaping: HashMap<RootId, Vec<Reshaping>> = HashMap::new();
         let mut told = HashSet::new();
         for index in 0..self.plugin_roots.len() {
             let top = self.plugin_roots[index].root;
-            let (roots, files) = self.configurations(top);
-            let has_code = files.iter().any(|file| self.code.contains(file));
-            for root in roots {
+            for root in self.configurations(top).0 {
                 let file = self.graph.roots[root].file;
-                let fields = reshaping.entry(root).or_insert_with(|| kustomization::reshaping(&self.graph.bytes(file)));
-                // Built-in plugins do not use annotations.
-                let found = fields.iter().find(|field| has_code || !field.annotations_only);
-                let Some(found) = found.copied().filter(|_| told.insert(root)) else {
+                if !told.insert(root) {
+                    continue;
+                }
+                let Some(found) = kustomization::reshaping(&self.graph.bytes(file)) else {
                     continue;
                 };
                 let location = Location {
                     line: found.line,
                     column: found.column,
-                    field: found.field.to_owned(),
+                    field: found.field.clone(),
                     ..self.graph.place(file)
                 };
                 let failure = Failure::new(format!(
-                    "`{}` is listed for its plugin configurations, and `{}` changes them before they are used: only a build can tell what they name or run",
+                    "`{}` is listed for its plugin configurations, and `{}` may change them before they are used: only a build can tell what they name or run",
                     self.graph.root_label(root),
                     found.field
                 ))

@@ -35,11 +35,6 @@ pub enum FunctionRuntime {
 }
 
 impl NoteKind {
-    /// Returns whether it is code, which annotations can make another.
-    pub fn is_code(&self) -> bool {
-        matches!(self, NoteKind::KrmFunction { .. } | NoteKind::LegacyPlugin { .. })
-    }
-
     /// Returns what it runs, for a policy; none where it runs nothing, or cannot be read.
     pub fn runs(&self) -> Option<Subject> {
         let program = match self {

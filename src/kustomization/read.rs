@@ -46,50 +46,18 @@ pub fn read_plugin(bytes: &[u8]) -> Result<Kustomization, Refused> {
     reader.finish()
 }
 
-/// The fields that make resources, or change what is in them; and whether they change annotations only.
-const RESHAPING: [(&str, bool); 16] = [
-    ("commonAnnotations", true),
-    ("components", false),
-    ("configMapGenerator", false),
-    ("configurations", false),
-    // With them, names, labels and annotations reach any field.
-    ("crds", false),
-    ("generators", false),
-    ("helmChartInflationGenerator", false),
-    ("helmCharts", false),
-    // Only where they name fields of their own.
-    ("labels", false),
-    ("patches", false),
-    ("patchesJson6902", false),
-    ("patchesStrategicMerge", false),
-    ("replacements", false),
-    ("secretGenerator", false),
-    ("transformers", false),
-    ("vars", false),
-];
-
-/// Returns the fields of a kustomization that make resources of their own or change what is in others, in the order
-/// of the text: what is built there is not what stands in the files that it names. Names do not count, and labels
-/// only where they go elsewhere than usual.
-pub fn reshaping(bytes: &[u8]) -> Vec<Reshaping> {
-    let stream = parse(bytes, 1).ok();
-    let Some(root) = stream.as_ref().and_then(|stream| stream.documents.first()) else {
-        return Vec::new();
-    };
-    let found = RESHAPING.into_iter().filter_map(|(field, annotations_only)| {
-        let value = root.folded_field(field)?;
-        let is_empty = match &value.data {
-            Data::List(items) if field == "labels" => items.iter().all(|item| item.folded_field("fields").is_none()),
-            Data::List(items) => items.is_empty(),
-            Data::Mapping(pairs) => pairs.is_empty(),
-            _ => true,
-        };
-        let ((line, column), _) = value.key;
-        (!is_empty).then_some(Reshaping { field, annotations_only, line, column })
-    });
-    let mut found: Vec<Reshaping> = found.collect();
-    found.sort_by_key(|one| (one.line, one.column));
-    found
+/// Returns the first field of a kustomization besides those that only list resources: with it, what is built may be another
+/// thing than what stands in the files that are named.
+pub fn reshaping(bytes: &[u8]) -> Option<Reshaping> {
+    const LISTING: [&str; 6] = ["apiVersion", "kind", "metadata", "buildMetadata", "resources", "bases"];
+    let stream = parse(bytes, 1).ok()?;
+    let mut pairs = stream.documents.first()?.mapping()?.iter();
+    let (key, value) = pairs.find(|(key, value)| {
+        let is_empty = value.data == Data::Null || value.list().is_some_and(<[_]>::is_empty);
+        !is_empty && !LISTING.iter().any(|name| equal(name, key))
+    })?;
+    let ((line, column), _) = value.key;
+    Some(Reshaping { field: key.clone(), line, column })
 }
 
 /// Reads bytes as YAML.
