@@ -14,7 +14,8 @@
 //!    placed, the scalars are edited, and the files collected.
 //! 3. It builds original and result with the user's kustomize, and compares the outputs ([`build`]).
 //! 4. It writes the result and its record ([`record`]) to their [`destination`]: one commit on a branch, a directory,
-//!    or the working tree. Nothing is written before the whole result is known, and then all of it or nothing.
+//!    or the working tree. Nothing is written before the whole result is known. A branch and a directory change in one
+//!    step; in a working tree each file does, and running it again finishes.
 //! 5. It reports the outcome ([`report`]).
 //!
 //! A copy or in place, on a branch or on disk: these differ in what the plan writes and where it goes, and in nothing

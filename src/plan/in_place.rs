@@ -106,14 +106,12 @@ fn planned(
     localized.files.extend(directories.iter().map(|directory| attributes(directory, GITATTRIBUTES)));
     kept.retain(|file| !localized.files.contains_key(&file.path));
     let mut changes = on_disk.changes(&localized, &kept, options.overwrite)?;
-    refuse_lost(&kept, &on_disk)?;
     let entries = localized.files.iter().filter(|(place, _)| localized.is_brought(place));
     let entries = entries.filter(|(place, _)| localized.vendored(place).is_none()).map(|(_, (_, entry))| entry);
     let mut files: Vec<StoredFile> = entries.chain(kept.iter().copied()).cloned().collect();
     files.sort_by(|one, other| one.path.cmp(&other.path));
-    refuse_case(&files)?;
     let lock = relocked(workspace, held, files, &localized, &after, options, !troubles.unread.is_empty())?;
-    refuse_mixed(&kept, held, &lock)?;
+    refuse_unknown(&kept, &on_disk, &localized, held, &lock)?;
     if lock != *held || (workspace.lock.is_none() && changes.values().any(Option::is_some)) {
         changes.insert(LOCK_NAME.to_owned(), Some(File::plain(lock.render()?.into_bytes())));
     }
@@ -271,33 +269,32 @@ fn kept<'a>(
     Ok(kept)
 }
 
-/// Refuses to go on without files that stay and are not as the lock says: nothing tells what they were.
-fn refuse_lost(kept: &[&StoredFile], on_disk: &OnDisk<'_>) -> Result<()> {
-    let is_lost = |file: &&&StoredFile| on_disk.edited.iter().any(|edited| edited.path == file.path);
-    let lost: Vec<String> = kept.iter().filter(is_lost).map(|file| file.path.clone()).collect();
-    if lost.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::new(format!("localized files were edited, and nothing tells what they were: {}", listed(&lost)))
-        .hint("write the URL in place of the local path that leads there, stage that, and run it again"))
-}
-
-/// Refuses to resolve again what files are from that stay.
-fn refuse_mixed(kept: &[&StoredFile], held: &Lock, lock: &Lock) -> Result<()> {
+/// Refuses files that stay beside a root that was localized where nothing tells what they are now: they are not as the
+/// lock says, or what they are from was resolved again.
+fn refuse_unknown(
+    kept: &[&StoredFile],
+    on_disk: &OnDisk<'_>,
+    localized: &Localized,
+    held: &Lock,
+    lock: &Lock,
+) -> Result<()> {
     let digest =
         |lock: &Lock, label: &str| lock.remotes.iter().find(|remote| remote.label() == label).map(Remote::digest);
-    let is_mixed =
-        |file: &&&StoredFile| file.remote.as_ref().is_some_and(|label| digest(held, label) != digest(lock, label));
-    match kept.iter().find(is_mixed) {
-        None => Ok(()),
-        Some(file) => Err(Failure::new(format!(
-            "`{}` is referenced by itself, so that it cannot be told where it would come from now",
-            file.path
-        ))
-        .hint(
-            "write a URL in place of the reference that leads there, stage that, then: git kustomize-localize vendor",
-        )),
+    let is_unknown = |file: &&&StoredFile| {
+        let is_beside = home(&file.path).is_some_and(|home| localized.placed.contains(path::parent(home)));
+        let is_edited = on_disk.edited.iter().any(|edited| edited.path == file.path);
+        let is_moved = file.remote.as_ref().is_some_and(|label| digest(held, label) != digest(lock, label));
+        is_beside && (is_edited || is_moved)
+    };
+    let unknown: Vec<String> = kept.iter().filter(is_unknown).map(|file| file.path.clone()).collect();
+    if unknown.is_empty() {
+        return Ok(());
     }
+    Err(Failure::new(format!(
+        "localized files are referenced by themselves, and nothing tells what they are now: {}",
+        listed(&unknown)
+    ))
+    .hint("write a URL in place of the reference that leads there, stage that, and run it again"))
 }
 
 /// Returns the lock that the tree has afterwards.
@@ -362,21 +359,6 @@ fn affected(graph: &Graph, changes: &Changes) -> Vec<Affected> {
         localized: directory.to_owned(),
     });
     affected.collect()
-}
-
-/// Refuses names that are one on file systems that do not tell letter case.
-fn refuse_case(files: &[StoredFile]) -> Result<()> {
-    let mut seen: BTreeMap<String, &str> = BTreeMap::new();
-    for file in files {
-        if let Some(other) = seen.insert(file.path.to_lowercase(), &file.path) {
-            return Err(Failure::new(format!(
-                "`{other}` and `{}` differ in letter case only, and some file systems cannot hold both",
-                file.path
-            ))
-            .hint("write both references as URLs again: localized together they get different names"));
-        }
-    }
-    Ok(())
 }
 
 /// Returns what `git add` has to be given, from the top: a directory of localized files as a whole.
