@@ -167,9 +167,7 @@ impl LocalRepo {
 
     /// Returns the full name of the branch that HEAD is on, also where there is no commit yet; none where it is detached.
     pub fn head(&self) -> Result<Option<String>> {
-        let output = self.run(&["symbolic-ref", "--quiet", "HEAD"], None)?;
-        let name = text(&output)?.trim_end().to_owned();
-        Ok(Some(name).filter(|name| output.status.success() && name.starts_with("refs/")))
+        self.line(&["symbolic-ref", "--quiet", "HEAD"])
     }
 
     /// Returns all refs that match one of `patterns` (as `git for-each-ref` matches), by full name: also those whose
@@ -205,25 +203,25 @@ impl LocalRepo {
 
     /// Returns a merge base of two commits; none where their histories have nothing in common here.
     pub fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>> {
-        let output = self.run(&["merge-base", one, other], None)?;
-        let id = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        Ok(Some(id).filter(|_| output.status.success()))
+        self.line(&["merge-base", one, other])
     }
 
     /// Returns whether history ends somewhere because earlier commits were not fetched.
     pub fn is_shallow(&self) -> Result<bool> {
-        let output = self.run(&["rev-parse", "--is-shallow-repository"], None)?;
-        Ok(output.stdout.starts_with(b"true"))
+        Ok(self.line(&["rev-parse", "--is-shallow-repository"])?.as_deref() == Some("true"))
     }
 
     /// Returns the newest commit in the history of `tip` that changed a path.
     pub fn last_change(&self, tip: &str, path: &str) -> Result<Option<String>> {
-        let output = self.run(&["--literal-pathspecs", "rev-list", "-1", tip, "--", path], None)?;
-        if !output.status.success() {
-            return Err(Failure::new(said(&output)));
-        }
-        let id = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        Ok(Some(id).filter(|id| !id.is_empty()))
+        let id = ok(self.run(&["--literal-pathspecs", "rev-list", "-1", tip, "--", path], None)?)?;
+        Ok(Some(id.trim().to_owned()).filter(|id| !id.is_empty()))
+    }
+
+    /// Returns the line that git prints; none where it fails.
+    fn line(&self, args: &[&str]) -> Result<Option<String>> {
+        let output = self.run(args, None)?;
+        let line = text(&output)?.trim_end().to_owned();
+        Ok(Some(line).filter(|_| output.status.success()))
     }
 
     fn settings(&self) -> Result<&[Setting]> {

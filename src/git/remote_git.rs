@@ -75,11 +75,7 @@ impl RemoteGit {
     pub(crate) fn rewritten(&self, url: &str) -> String {
         let mut command = self.naming(url).nowhere();
         command.args(["ls-remote", "--get-url", "--end-of-options", REMOTE]);
-        let limits = Limits { timeout: Some(std::time::Duration::from_secs(30)), cancel: None };
-        match process::run(&mut command, None, limits, Terminal::Detached) {
-            Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).trim_end().to_owned(),
-            _ => url.to_owned(),
-        }
+        asks(command, None).unwrap_or_else(|| url.to_owned())
     }
 
     fn command(&self) -> Command {
@@ -180,12 +176,18 @@ impl RemoteGit {
         request.push('\n');
         let mut command = self.nowhere();
         command.args(["credential", "fill"]).env("GIT_ASKPASS", "").env("SSH_ASKPASS", "");
-        let limits = Limits { timeout: Some(std::time::Duration::from_secs(30)), cancel: None };
-        let output = process::run(&mut command, Some(request.as_bytes()), limits, Terminal::Detached).ok()?;
-        let answer = String::from_utf8(output.stdout).ok()?;
+        let answer = asks(command, Some(request.as_bytes()))?;
         let field = |name: &str| answer.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
-        Some((field("username=")?, field("password=")?)).filter(|_| output.status.success())
+        Some((field("username=")?, field("password=")?))
     }
+}
+
+/// Returns what a command says that talks to no server, without its final line end; none where it fails.
+fn asks(mut command: Command, input: Option<&[u8]>) -> Option<String> {
+    let limits = Limits { timeout: Some(std::time::Duration::from_secs(30)), cancel: None };
+    let output = process::run(&mut command, input, limits, Terminal::Detached).ok()?;
+    let answer = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
+    Some(answer).filter(|_| output.status.success())
 }
 
 /// Makes an empty bare repository of the directory at `directory`. `format` is `sha1` or `sha256`.

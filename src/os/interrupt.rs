@@ -165,28 +165,23 @@ pub(crate) struct Scratch {
 impl Scratch {
     /// Creates a private directory in the system's temporary directory.
     pub(crate) fn new() -> std::io::Result<Self> {
-        let parent = std::env::temp_dir();
-        sweep(&parent, TEMPORARY);
-        Self::make(&parent, TEMPORARY, true)
+        Self::make(&std::env::temp_dir(), TEMPORARY, true)
     }
 
     /// Makes a new directory in the system's temporary directory, to be [kept](Scratch::keep) for the user alone. It
     /// takes the place of the one that was kept last under the same `name`.
     pub(crate) fn for_user(name: &str) -> std::io::Result<Self> {
-        let parent = std::env::temp_dir();
-        let prefix = format!("{KEPT}{name}-");
-        sweep(&parent, &prefix);
-        Self::make(&parent, &prefix, true)
+        Self::make(&std::env::temp_dir(), &format!("{KEPT}{name}-"), true)
     }
 
     /// Makes a new directory in `parent`, so that it can later be renamed to a place beside it. No other
     /// program has names there that begin with `prefix`.
     pub(crate) fn beside(parent: &Path, prefix: &str) -> std::io::Result<Self> {
-        sweep(parent, prefix);
         Self::make(parent, prefix, false)
     }
 
     fn make(parent: &Path, prefix: &str, private: bool) -> std::io::Result<Self> {
+        sweep(parent, prefix);
         let mut builder = tempfile::Builder::new();
         builder.prefix(prefix).rand_bytes(RANDOM);
         #[cfg(unix)]

@@ -5,9 +5,9 @@ use std::process::Command;
 
 use percent_encoding::percent_decode_str;
 
-use super::RemoteGit;
+use super::{RemoteGit, asks};
 use crate::message::failure::argument;
-use crate::os::process::{self, Limits, Terminal};
+use crate::os::process::Terminal;
 
 /// What we call the remote that is spoken to. By name: arguments are public, and git would write a URL that it is to
 /// fetch parts from into the repository's configuration.
@@ -126,9 +126,7 @@ impl RemoteGit {
         let configured = || {
             let mut command = self.nowhere();
             command.args(["config", "--get", "core.sshCommand"]);
-            let output = process::run(&mut command, None, Limits::default(), Terminal::Detached);
-            let output = output.ok().filter(|output| output.status.success())?;
-            Some(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
+            asks(command, None)
         };
         variable("GIT_SSH_COMMAND")
             .or_else(configured)
