@@ -20,7 +20,7 @@ use crate::graph::{Graph, RootId};
 use crate::message::failure::Result;
 use crate::reference_tree::{self, Survey};
 use crate::targets::{self, Target, Targets, Unread};
-use crate::tree::Listing;
+use crate::tree::Tree;
 
 use changes::Changes;
 use deployed::Deployed;
@@ -190,7 +190,7 @@ struct Walked {
 
 impl Walked {
     /// Walks from where the configuration says, or from every root.
-    fn of(tree: &Rc<dyn Listing>, config: &Config, is_whole: bool) -> Result<Walked> {
+    fn of(tree: &Rc<dyn Tree>, config: &Config, is_whole: bool) -> Result<Walked> {
         let directories = config.starting_points(&**tree, &[], &tree.kustomizations()?)?;
         let survey = if is_whole { Survey::of(tree.clone())? } else { Survey::from(tree.clone(), &directories) };
         let explored = survey.explored();

@@ -46,7 +46,7 @@ use crate::message::redact;
 use crate::record::{Added, LOCK_NAME, Lock, stored};
 use crate::targets::Identity;
 use crate::tree::absence::Absences;
-use crate::tree::{Entry, Listing, path};
+use crate::tree::{Entry, Tree, path};
 
 use context::Context;
 pub(crate) use known::Renames;
@@ -60,7 +60,7 @@ pub struct Input<'a> {
     /// What is checked, for the report.
     pub checking: Checking,
     /// Its files, from the top of the repository.
-    pub tree: Rc<dyn Listing>,
+    pub tree: Rc<dyn Tree>,
     /// The directories and kustomizations to begin at, from the top; all when empty.
     pub paths: &'a [String],
     /// What the team decided.

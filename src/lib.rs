@@ -119,7 +119,7 @@ pub mod seams {
         pub use crate::tree::git::{GitTree, object_id, open};
         pub use crate::tree::overlay::OverlayTree;
         pub use crate::tree::path::{join, name, parent, relative};
-        pub use crate::tree::{Entry, Listing, Tree};
+        pub use crate::tree::{Entry, Tree};
     }
     pub mod kustomization {
         pub use crate::kustomization::{Edit, FILE_NAMES, edit, read, read_plugin, reference_fields, reshaping};

@@ -20,16 +20,11 @@ use crate::message::redact;
 use crate::plan::update::reference_to;
 use crate::record::{Digest, LOCK_NAME, Lock, Remote};
 use crate::reference::{self, Pin};
-use crate::tree::{Listing, path};
+use crate::tree::{Tree, path};
 
 /// Walks a tree without a network, from the roots in `paths` (from the top), or else from all that no other root names.
 /// With `indirect`, references of remotes are included as well, from the lock.
-pub(crate) fn survey(
-    tree: Rc<dyn Listing>,
-    config: &Config,
-    paths: &[String],
-    indirect: bool,
-) -> Result<ReferenceTree> {
+pub(crate) fn survey(tree: Rc<dyn Tree>, config: &Config, paths: &[String], indirect: bool) -> Result<ReferenceTree> {
     let directories = config.starting_points(&*tree, paths, &tree.kustomizations()?)?;
     let locks = locks(&*tree)?;
     let options = graph::Options {
@@ -57,7 +52,7 @@ pub(crate) fn survey(
 }
 
 /// Returns the locks of a tree, each with the directory that it lies in.
-fn locks(tree: &dyn Listing) -> Result<Vec<(String, Lock)>> {
+fn locks(tree: &dyn Tree) -> Result<Vec<(String, Lock)>> {
     let read = |place: &String| {
         let lock = Lock::parse(&tree.read(place)?, &tree.label(place))?;
         Ok((path::parent(place).to_owned(), lock))

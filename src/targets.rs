@@ -51,7 +51,7 @@ pub(crate) use crate::config::Engine;
 use crate::message::failure::Result;
 use crate::message::redact;
 use crate::record::{LoadRestrictor, sha256_hex};
-use crate::tree::{Listing, path};
+use crate::tree::{Tree, path};
 
 pub(crate) use argo::{exclusion, override_files};
 pub use identity::Identity;
@@ -480,17 +480,13 @@ impl Target {
 }
 
 /// Finds what is deployed from a tree. `identity` is asked only where an object names a repository.
-pub(crate) fn find(
-    tree: &dyn Listing,
-    config: &Config,
-    identity: impl FnOnce() -> Result<Identity>,
-) -> Result<Targets> {
+pub(crate) fn find(tree: &dyn Tree, config: &Config, identity: impl FnOnce() -> Result<Identity>) -> Result<Targets> {
     find_in(tree, config, &candidates(tree)?, identity)
 }
 
 /// Does what [`find`] does, where the [`candidates`] are known.
 pub(crate) fn find_in(
-    tree: &dyn Listing,
+    tree: &dyn Tree,
     config: &Config,
     candidates: &[String],
     identity: impl FnOnce() -> Result<Identity>,
@@ -500,7 +496,7 @@ pub(crate) fn find_in(
 
 /// Finds what the objects of a scan deploy, and what is deployed without one.
 fn of_scan(
-    tree: &dyn Listing,
+    tree: &dyn Tree,
     config: &Config,
     identity: impl FnOnce() -> Result<Identity>,
     found: scan::Scan,

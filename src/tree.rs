@@ -111,9 +111,6 @@ pub trait Tree {
     }
 }
 
-/// The trait that listed files once.
-pub use Tree as Listing;
-
 /// Does what [`Tree::below`] promises, directory by directory.
 fn files_below<T: Tree + ?Sized>(tree: &T, directory: &str) -> Result<Vec<String>> {
     let mut found = Vec::new();

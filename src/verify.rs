@@ -22,7 +22,7 @@ use crate::record::{LOCK_NAME, Left, LeftWhat, LoadRestrictor, Lock};
 use crate::targets::Identity;
 use crate::tree::disk::DiskTree;
 use crate::tree::git::{GitTree, object_id};
-use crate::tree::{Entry, Listing, path};
+use crate::tree::{Entry, Tree, path};
 
 use message::History;
 pub(crate) use outcome::{Difference, Kind, Record, Verified};
@@ -43,7 +43,7 @@ pub(crate) struct Request<'a> {
 pub(crate) fn verify(here: &Rc<LocalRepo>, request: &Request<'_>) -> Result<Verified, Failures> {
     let (id, name) = here.named(request.rev)?.ok_or_else(|| no_commit(here, request.rev))?;
     let tree = Rc::new(GitTree::of_here(here.clone(), object_id(&id.tree)?)?);
-    let checked_out: Rc<dyn Listing> = Rc::new(tree.checked_out());
+    let checked_out: Rc<dyn Tree> = Rc::new(tree.checked_out());
     let mut verifier = Verifier::new(tree, request.paths, request.upstream.is_some());
     let repository = crate::tree::git::open(&here.git_dir)?;
     let places = verifier.tree.locks()?;
@@ -175,7 +175,7 @@ fn no_record(request: &Request<'_>) -> Failure {
 }
 
 struct Verifier<'a> {
-    tree: Rc<dyn Listing>,
+    tree: Rc<dyn Tree>,
     paths: &'a [String],
     differences: Vec<Difference>,
     failures: Vec<Failure>,
@@ -188,7 +188,7 @@ struct Verifier<'a> {
 }
 
 impl<'a> Verifier<'a> {
-    fn new(tree: Rc<dyn Listing>, paths: &'a [String], asks: bool) -> Self {
+    fn new(tree: Rc<dyn Tree>, paths: &'a [String], asks: bool) -> Self {
         Verifier {
             tree,
             paths,
@@ -300,7 +300,7 @@ impl<'a> Verifier<'a> {
         &mut self,
         locks: &[(String, Lock)],
         checking: &Checking,
-        tree: &Rc<dyn Listing>,
+        tree: &Rc<dyn Tree>,
         here: Option<&LocalRepo>,
     ) -> Result<()> {
         let kustomizations = self.tree.kustomizations()?;

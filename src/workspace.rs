@@ -20,7 +20,7 @@ use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::absence::Absences;
 use crate::tree::disk::DiskTree;
 use crate::tree::git::{GitTree, object_id};
-use crate::tree::{self, Entry, Listing, Resolved, SharedTree, Tree, path};
+use crate::tree::{self, Entry, Resolved, SharedTree, Tree, path};
 
 /// Files to start from, and what they say about localizing.
 pub(crate) struct Workspace {
@@ -77,7 +77,7 @@ pub(crate) enum Files {
         tree: Rc<DiskTree>,
     },
     /// Those of any tree, as of one in memory: the plan is made, and cannot be delivered.
-    Tree(Rc<dyn Listing>),
+    Tree(Rc<dyn Tree>),
 }
 
 /// The kustomizations of a repository.
@@ -176,7 +176,7 @@ impl Workspace {
 
     /// Takes the files of any tree for those of a repository.
     #[cfg_attr(not(test), expect(dead_code, reason = "where unit tests plan"))]
-    pub(crate) fn of_tree(tree: Rc<dyn Listing>) -> Result<Workspace, Failures> {
+    pub(crate) fn of_tree(tree: Rc<dyn Tree>) -> Result<Workspace, Failures> {
         let files = Files::Tree(tree.clone());
         Workspace::of(files, tree, String::new(), Some(String::new()), None)
     }
@@ -234,7 +234,7 @@ impl Workspace {
     }
 
     /// Returns the files of the repository, where they can be listed.
-    pub(crate) fn listing(&self) -> Option<&dyn Listing> {
+    pub(crate) fn listing(&self) -> Option<&dyn Tree> {
         match &self.files {
             Files::Commit { tree, .. } => Some(&**tree),
             Files::WorkingTree { tree, .. } => Some(&**tree),

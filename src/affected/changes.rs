@@ -11,14 +11,14 @@ use crate::kustomization::FILE_NAMES;
 use crate::message::failure::Result;
 use crate::record::{Change, LOCK_NAME, Lock, Remote};
 use crate::targets::{self, IGNORE_NAME, Identity, Targets};
-use crate::tree::{self, Entry, Listing, path};
+use crate::tree::{self, Entry, Tree, path};
 
 /// Two trees, and where they differ.
 pub(crate) struct Changes {
     /// What was.
-    pub old: Rc<dyn Listing>,
+    pub old: Rc<dyn Tree>,
     /// What is.
-    pub new: Rc<dyn Listing>,
+    pub new: Rc<dyn Tree>,
     /// The paths at which they differ, each as deep as both have directories.
     paths: BTreeSet<String>,
     /// The directories below which a checkout may convert files otherwise.
@@ -31,8 +31,8 @@ pub(crate) struct Changes {
 
 impl Changes {
     /// Compares two trees, which differ at `paths`: each as deep as both have directories.
-    pub(crate) fn of(old: Rc<dyn Listing>, new: Rc<dyn Listing>, paths: BTreeSet<String>) -> Result<Changes> {
-        let lock = |tree: &dyn Listing| -> Result<_> { Ok(Lock::at(tree, LOCK_NAME)?.unwrap_or_default()) };
+    pub(crate) fn of(old: Rc<dyn Tree>, new: Rc<dyn Tree>, paths: BTreeSet<String>) -> Result<Changes> {
+        let lock = |tree: &dyn Tree| -> Result<_> { Ok(Lock::at(tree, LOCK_NAME)?.unwrap_or_default()) };
         let is_attributes = |place: &&String| path::name(place) == ".gitattributes";
         let attributes = paths.iter().filter(is_attributes);
         Ok(Changes {
@@ -164,7 +164,7 @@ impl Changes {
 }
 
 /// Returns the first file with patterns of Flux in what differs: also in a directory that only one of the trees has.
-fn ignores(trees: &[&dyn Listing], paths: &BTreeSet<String>) -> Result<Option<String>> {
+fn ignores(trees: &[&dyn Tree], paths: &BTreeSet<String>) -> Result<Option<String>> {
     let is_one = |place: &&String| path::name(place) == IGNORE_NAME;
     for place in paths {
         if is_one(&place) {

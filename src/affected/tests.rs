@@ -12,12 +12,12 @@ use crate::record::LOCK_NAME;
 use crate::reference_tree::Survey;
 use crate::targets::{self, Identity, Targets};
 use crate::tree::overlay::OverlayTree;
-use crate::tree::{self, Listing, path};
+use crate::tree::{self, Tree, path};
 
 /// What a tree holds: files with their bytes and mode, and links (`None`).
 type World = BTreeMap<String, (String, Option<bool>)>;
 
-fn tree(world: &World) -> Rc<dyn Listing> {
+fn tree(world: &World) -> Rc<dyn Tree> {
     let mut tree = OverlayTree::default();
     for (place, (text, executable)) in world {
         match executable {
@@ -38,7 +38,7 @@ fn differences(old: &World, new: &World) -> BTreeSet<String> {
         }
         let mut top = place.as_str();
         for above in path::and_above(place) {
-            let is_there = |tree: &Rc<dyn Listing>| tree.entry(above).unwrap().is_some();
+            let is_there = |tree: &Rc<dyn Tree>| tree.entry(above).unwrap().is_some();
             if !is_there(&old_tree) || !is_there(&new_tree) {
                 top = above;
             }
@@ -401,7 +401,7 @@ fn change(random: &mut Random, world: &mut World) {
 }
 
 /// Returns all that is known of what the build of a root reads, by walking it alone.
-fn fingerprint(tree: &Rc<dyn Listing>, directory: &str) -> Vec<String> {
+fn fingerprint(tree: &Rc<dyn Tree>, directory: &str) -> Vec<String> {
     let explored = explore(tree.clone(), &[directory.to_owned()]);
     let graph = &explored.graph;
     let mut all = Vec::new();
@@ -460,7 +460,7 @@ fn random_worlds_are_compared_exactly() {
         let named: BTreeMap<&str, Status> =
             named.roots.iter().map(|root| (root.directory.as_str(), root.status)).collect();
         let (old_tree, new_tree) = (tree(&old), tree(&new));
-        let of = |tree: &Rc<dyn Listing>| -> BTreeSet<String> {
+        let of = |tree: &Rc<dyn Tree>| -> BTreeSet<String> {
             let places = tree.kustomizations().unwrap();
             places.iter().map(|place| path::parent(place).to_owned()).collect()
         };

@@ -17,7 +17,7 @@ use crate::message::redact;
 use crate::record::{Lock, stored};
 use crate::targets::Targets;
 use crate::tree::absence::Absences;
-use crate::tree::{Listing, path};
+use crate::tree::{Tree, path};
 
 /// How long a line is that people look at, in bytes.
 const LONGEST_LINE: usize = 10_000;
@@ -29,7 +29,7 @@ pub(super) struct Context<'a> {
     /// What the walk could not follow.
     pub(super) troubles: &'a [Trouble],
     /// The tree.
-    pub(super) tree: &'a dyn Listing,
+    pub(super) tree: &'a dyn Tree,
     /// What the team decided.
     pub(super) config: &'a Config,
     /// What the change decides itself that is to be judged, where `config` is not of it.

@@ -13,7 +13,7 @@ use crate::message::finding::Finding;
 use crate::os::limits::FINDING_BYTES;
 use crate::record::LoadRestrictor;
 use crate::targets::{self, Engine, Here, Place, Target, Targets, Unread};
-use crate::tree::{Listing, path};
+use crate::tree::{Tree, path};
 
 /// Walks the tree, and finds what is deployed from it.
 pub(super) fn walk(
@@ -152,7 +152,7 @@ struct Reached {
 pub(super) struct Deployed<'a> {
     pub(super) targets: &'a Targets,
     graph: &'a Graph,
-    tree: &'a dyn Listing,
+    tree: &'a dyn Tree,
     paths: &'a [String],
     all: OnceCell<Vec<Reached>>,
     /// Those of the files that objects stand in.
@@ -160,7 +160,7 @@ pub(super) struct Deployed<'a> {
 }
 
 impl<'a> Deployed<'a> {
-    pub(super) fn new(targets: &'a Targets, graph: &'a Graph, tree: &'a dyn Listing, paths: &'a [String]) -> Self {
+    pub(super) fn new(targets: &'a Targets, graph: &'a Graph, tree: &'a dyn Tree, paths: &'a [String]) -> Self {
         Deployed { targets, graph, tree, paths, all: OnceCell::new(), lines: Lines::default() }
     }
 

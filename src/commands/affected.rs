@@ -11,7 +11,7 @@ use crate::message::failure::{Failures, Result};
 use crate::record::history::trees;
 use crate::reference_tree::Survey;
 use crate::targets::Identity;
-use crate::tree::Listing;
+use crate::tree::Tree;
 use crate::tree::git::{GitTree, object_id};
 use crate::workspace::{commit, merge_base, repository_offline};
 
@@ -45,7 +45,7 @@ pub(crate) fn affected(request: &Request) -> Result<Outcome, Failures> {
     let differences = trees::differences(new_tree.repository(), was, is, &BTreeSet::new())?;
     let old_tree = new_tree.beside(was);
     // A build sees the files as git checks them out.
-    let [old_tree, new_tree] = [old_tree, new_tree].map(|tree| -> Rc<dyn Listing> { Rc::new(tree.checked_out()) });
+    let [old_tree, new_tree] = [old_tree, new_tree].map(|tree| -> Rc<dyn Tree> { Rc::new(tree.checked_out()) });
     let config = Config::of(&*new_tree, "")?;
     let changes = Changes::of(old_tree, new_tree, differences.into_iter().collect())?;
     let (was, is) = changes.targets(&config, || Identity::of(&here, &config))?;

@@ -13,7 +13,7 @@ use crate::targets::Identity;
 use crate::tree::absence::Absences;
 use crate::tree::disk::DiskTree;
 use crate::tree::git::{GitTree, object_id};
-use crate::tree::{Listing, path};
+use crate::tree::{Tree, path};
 use crate::workspace::{Files, Workspace, commit, from_top, merge_base};
 
 pub(crate) use crate::hook::Base;
@@ -197,7 +197,7 @@ impl Looks<'_> {
 pub(crate) struct Opened {
     checking: Checking,
     /// Its files, as git checks them out.
-    pub tree: Rc<dyn Listing>,
+    pub tree: Rc<dyn Tree>,
     absences: Absences,
 }
 

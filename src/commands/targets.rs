@@ -11,7 +11,7 @@ use crate::git::LocalRepo;
 use crate::message::failure::{Failures, Result};
 use crate::reference_tree::Survey;
 use crate::targets::{self, Identity, Object, Targets};
-use crate::tree::Listing;
+use crate::tree::Tree;
 use crate::workspace::repository_offline;
 use {
     crate::build,
@@ -40,7 +40,7 @@ pub(crate) fn targets(request: &Request) -> Result<Targets, Failures> {
 }
 
 /// Finds what is deployed, with objects as the builds that change them make them.
-fn find(here: &Rc<LocalRepo>, tree: &Rc<dyn Listing>) -> Result<(Survey, Targets), Failures> {
+fn find(here: &Rc<LocalRepo>, tree: &Rc<dyn Tree>) -> Result<(Survey, Targets), Failures> {
     let config = Config::of(&**tree, "")?;
     let found = targets::find(&**tree, &config, || Identity::of(here, &config))?;
     let survey = Survey::of(tree.clone())?;

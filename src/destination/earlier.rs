@@ -15,7 +15,7 @@ use crate::record::history::tip::TipState;
 use crate::record::history::trees::differences;
 use crate::record::{Digest, Lock, Trailers, Verified};
 use crate::tree::git::{GitTree, object_id};
-use crate::tree::{self, Listing, Resolved, path};
+use crate::tree::{self, Resolved, Tree, path};
 use crate::workspace::{Files, Workspace};
 
 impl OnBranch {

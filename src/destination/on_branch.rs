@@ -21,7 +21,7 @@ use crate::record::history::tip::{self, TipState};
 use crate::record::history::trees::differences;
 use crate::record::{Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, render_message, stored};
 use crate::tree::git::{GitTree, object_id};
-use crate::tree::{self, Listing, path};
+use crate::tree::{self, Tree, path};
 use crate::workspace::{Files, Workspace};
 
 /// The files that decide how the source is localized.

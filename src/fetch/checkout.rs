@@ -15,7 +15,7 @@ use crate::message::failure::{Failure, Result};
 use crate::os::process::Terminal;
 use crate::tree::checkout::{Conversion, FILE_NAME as ATTRIBUTES, Filters};
 use crate::tree::git::{GitTree, object_id, open_fetched, proven};
-use crate::tree::{Entry, Listing, Tree, path};
+use crate::tree::{Entry, Tree, path};
 
 /// One commit of a fetched repository. A file that did not come with it is fetched when it is read, and with it what
 /// is likely to be read next.

@@ -8,7 +8,7 @@ use crate::kustomization::{FILE_NAMES, FunctionRuntime, NoteKind};
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
 use crate::tree::recorded::RecordedTree;
-use crate::tree::{self, Entry, Listing, Resolved, Tree, path};
+use crate::tree::{self, Entry, Resolved, Tree, path};
 
 /// Something that a build reads.
 #[derive(Debug, Clone)]
@@ -152,7 +152,7 @@ impl<'a> Inputs<'a> {
 }
 
 /// Walks a tree for what its builds read, whoever builds: files outside of their root as well.
-pub(crate) fn explore(tree: Rc<dyn Listing>, directories: &[String]) -> Explored {
+pub(crate) fn explore(tree: Rc<dyn Tree>, directories: &[String]) -> Explored {
     let options = Options {
         load_restrictor: LoadRestrictor::None,
         contents: Contents::Configurations,

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use super::{LOCK_NAME, Lock, Remote, sha256_hex};
 use crate::message::failure::Result;
 use crate::reference::localized_path::LOCALIZED_FILES;
-use crate::tree::{Entry, Listing, path};
+use crate::tree::{Entry, Tree, path};
 
 /// How a file is not what a lock says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(crate) enum Difference {
 ///
 /// A lock with a target owns all of its directory; any other one the directories `localized-files` of the
 /// files that it lists.
-pub(crate) fn differences(tree: &dyn Listing, directory: &str, lock: &Lock) -> Result<Vec<(String, Difference)>> {
+pub(crate) fn differences(tree: &dyn Tree, directory: &str, lock: &Lock) -> Result<Vec<(String, Difference)>> {
     let mut differences = Vec::new();
     let mut listed = BTreeSet::new();
     let mut homes = BTreeSet::new();

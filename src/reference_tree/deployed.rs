@@ -13,14 +13,14 @@ use crate::record::LoadRestrictor;
 use crate::targets::built::{Builder, Output};
 use crate::targets::generated::Generated;
 use crate::targets::{Found, Place, Reached, Targets, is_url};
-use crate::tree::{Listing, path};
+use crate::tree::{Tree, path};
 
 /// How often objects that builds make may deploy others that are to be built.
 const DEEPEST: usize = 10;
 
 /// A walk over a tree without a network.
 pub(crate) struct Survey {
-    tree: Rc<dyn Listing>,
+    tree: Rc<dyn Tree>,
     /// All of the tree, once somebody asks.
     kustomizations: OnceCell<Vec<String>>,
     explored: Explored,
@@ -28,7 +28,7 @@ pub(crate) struct Survey {
 
 impl Survey {
     /// Walks a tree from every kustomization: any may change an object, also one that the configuration leaves out.
-    pub(crate) fn of(tree: Rc<dyn Listing>) -> Result<Survey> {
+    pub(crate) fn of(tree: Rc<dyn Tree>) -> Result<Survey> {
         let kustomizations = tree.kustomizations()?;
         let parents = kustomizations.iter().map(|place| path::parent(place));
         let directories: BTreeSet<String> = parents.map(str::to_owned).collect();
@@ -39,13 +39,13 @@ impl Survey {
     }
 
     /// Walks a tree from some directories.
-    pub(crate) fn from(tree: Rc<dyn Listing>, directories: &[String]) -> Survey {
+    pub(crate) fn from(tree: Rc<dyn Tree>, directories: &[String]) -> Survey {
         let explored = inputs::explore(tree.clone(), directories);
         Survey { tree, kustomizations: OnceCell::new(), explored }
     }
 
     /// Returns the tree.
-    pub(crate) fn tree(&self) -> &Rc<dyn Listing> {
+    pub(crate) fn tree(&self) -> &Rc<dyn Tree> {
         &self.tree
     }
 

@@ -13,7 +13,7 @@ use crate::kustomization::{Data, Value, read_object};
 use crate::message::failure::Result;
 use crate::message::redact;
 use crate::record::LoadRestrictor;
-use crate::tree::{self, Listing, Resolved, path};
+use crate::tree::{self, Resolved, Tree, path};
 
 pub(crate) use application_set::exclusion;
 pub(super) use pattern::Pattern;
@@ -32,13 +32,13 @@ const ANY_FILE: &str = "LoadRestrictionsNone";
 
 /// What Argo CD builds from.
 struct Argo<'a> {
-    tree: &'a dyn Listing,
+    tree: &'a dyn Tree,
     identity: &'a Identity,
     options: Option<Vec<String>>,
 }
 
 /// Adds what Argo CD deploys.
-pub(super) fn find(tree: &dyn Listing, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
+pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
     let argo = Argo { tree, identity, options: options(objects) };
     targets.argo_options.clone_from(&argo.options);
     let mut all = Vec::new();

@@ -12,7 +12,7 @@ use crate::graph::{Graph, RootId};
 use crate::kustomization::Kind;
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
-use crate::tree::{Listing, path};
+use crate::tree::{Tree, path};
 
 /// How many objects of engines are read in what one build makes.
 const MOST: usize = 100_000;
@@ -61,7 +61,7 @@ impl Targets {
     pub(crate) fn builders(
         &self,
         graph: &Graph,
-        tree: &dyn Listing,
+        tree: &dyn Tree,
         load_restrictor: LoadRestrictor,
     ) -> Result<Vec<Builder>> {
         let changed = || self.targets.iter().filter(|one| one.changed_by.is_some());
@@ -103,7 +103,7 @@ impl Targets {
     fn deploying(
         &self,
         graph: &Graph,
-        tree: &dyn Listing,
+        tree: &dyn Tree,
         above: &HashSet<RootId>,
         files: &BTreeSet<String>,
     ) -> Result<BTreeMap<String, Builder>> {
@@ -139,7 +139,7 @@ impl Targets {
 }
 
 /// Returns the build of a root as it is.
-fn plain(graph: &Graph, tree: &dyn Listing, root: RootId, load_restrictor: LoadRestrictor) -> Builder {
+fn plain(graph: &Graph, tree: &dyn Tree, root: RootId, load_restrictor: LoadRestrictor) -> Builder {
     let found = &graph.roots[root];
     let file = path::join(&found.directory, found.file_name);
     let arguments = match load_restrictor {
@@ -166,7 +166,7 @@ fn plain(graph: &Graph, tree: &dyn Listing, root: RootId, load_restrictor: LoadR
 /// Finds what is deployed, as [`find`](super::find) did `before`, with objects as builds made them. Where one of the builds
 /// that deploy an object failed, the object is looked at as its file has it, too.
 pub(crate) fn find_built(
-    tree: &dyn Listing,
+    tree: &dyn Tree,
     config: &Config,
     identity: impl FnOnce() -> Result<Identity>,
     before: &Targets,

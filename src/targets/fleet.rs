@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::kustomization::{Value, read_object};
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
-use crate::tree::{Entry, Listing, Tree, path};
+use crate::tree::{Entry, Tree, path};
 
 /// The kind of what such a file deploys, and the first of its names.
 pub(super) const FILE_NAME: &str = "fleet.yaml";
@@ -52,7 +52,7 @@ const KEYS: [&str; 30] = [
 ];
 
 /// Adds what Fleet deploys.
-pub(super) fn find(tree: &dyn Listing, config: &Config, targets: &mut Targets) -> Result<()> {
+pub(super) fn find(tree: &dyn Tree, config: &Config, targets: &mut Targets) -> Result<()> {
     for file in tree.files_named(&FILE_NAMES)? {
         let directory = path::parent(&file);
         if file_in(tree, directory)?.is_none_or(|first| first != file) {
@@ -103,7 +103,7 @@ fn is_fleet(value: &Value) -> bool {
 
 /// Adds the directories that a bundle is built from: its own, and those that it names for some clusters, in
 /// `targetCustomizations` or under its older name, `targets`.
-fn bundle(tree: &dyn Listing, file: &str, value: &Value, targets: &mut Targets) -> Result<()> {
+fn bundle(tree: &dyn Tree, file: &str, value: &Value, targets: &mut Targets) -> Result<()> {
     let directory = path::parent(file);
     let Targets { targets, unread, .. } = targets;
     let mut add = |line: usize, column: usize, name: String, place: Place| {

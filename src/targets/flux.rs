@@ -11,7 +11,7 @@ use crate::kustomization::Data;
 use crate::message::failure::Result;
 use crate::message::redact;
 use crate::record::LoadRestrictor;
-use crate::tree::Listing;
+use crate::tree::Tree;
 use source::{Bound, Sources};
 
 type Read<T> = std::result::Result<T, Stop>;
@@ -30,7 +30,7 @@ const OVERRIDES: [&str; 8] = [
 
 /// Adds what Flux deploys. What bootstrapping made, where no object says what that is, is this repository, unless none of
 /// the paths that are deployed from it is here.
-pub(super) fn find(tree: &dyn Listing, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
+pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
     let mut sources = Sources::of(objects, identity, false);
     let mut made = made(tree, identity, &sources, objects, &mut targets.unread)?;
     if !sources.has_bootstrapped() {
@@ -49,7 +49,7 @@ pub(super) fn find(tree: &dyn Listing, identity: &Identity, objects: &[Document]
 }
 
 fn made(
-    tree: &dyn Listing,
+    tree: &dyn Tree,
     identity: &Identity,
     sources: &Sources,
     objects: &[Document],
@@ -80,7 +80,7 @@ pub(super) fn unfilled(text: &str) -> String {
     format!("`{}` is filled in by a parent", redact::url(text))
 }
 
-fn kustomization(tree: &dyn Listing, sources: &Sources, found: &Document) -> Read<Option<Target>> {
+fn kustomization(tree: &dyn Tree, sources: &Sources, found: &Document) -> Read<Option<Target>> {
     // Without a source it is a patch for one.
     let Some(reference) = found.value.at(&["spec", "sourceRef"]) else {
         return Ok(None);
@@ -100,7 +100,7 @@ fn kustomization(tree: &dyn Listing, sources: &Sources, found: &Document) -> Rea
 }
 
 /// Returns where a path of a source is.
-fn from(tree: &dyn Listing, bound: Bound, written: &str) -> Result<Place> {
+fn from(tree: &dyn Tree, bound: Bound, written: &str) -> Result<Place> {
     let (base, revision, artifact) = match bound {
         Bound::Here { base, revision, artifact } => (base, revision, artifact),
         Bound::Elsewhere(why) => return Ok(Place::External(why)),
@@ -126,7 +126,7 @@ fn build(found: &Document) -> Read<Build> {
 }
 
 /// Returns what a `FluxInstance` bootstraps.
-fn instance(tree: &dyn Listing, identity: &Identity, found: &Document) -> Read<Option<Target>> {
+fn instance(tree: &dyn Tree, identity: &Identity, found: &Document) -> Read<Option<Target>> {
     let Some(sync) = found.value.at(&["spec", "sync"]) else {
         return Ok(None);
     };

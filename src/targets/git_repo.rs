@@ -10,10 +10,10 @@ use super::{Build, Engine, Found, Here, Identity, Place, Targets, Unread, fleet,
 use crate::message::failure::Result;
 use crate::message::redact;
 use crate::record::LoadRestrictor;
-use crate::tree::{Listing, path};
+use crate::tree::{Tree, path};
 
 /// Adds what Fleet deploys of the paths of each `GitRepo`, but for what a `fleet.yaml` in them says.
-pub(super) fn find(tree: &dyn Listing, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
+pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
     let mut listed = HashMap::new();
     for found in objects.iter().filter(|one| one.object.kind == "GitRepo") {
         let unread = &mut targets.unread;
@@ -65,7 +65,7 @@ pub(super) fn find(tree: &dyn Listing, identity: &Identity, objects: &[Document]
 /// Returns the directories that a path means: itself, or all that match where it is a pattern; none where that is broken.
 /// `listed` holds the directories below those that hold the repository, once somebody asks.
 fn meant(
-    tree: &dyn Listing,
+    tree: &dyn Tree,
     listed: &mut HashMap<String, Vec<String>>,
     base: &str,
     written: &str,
@@ -87,7 +87,7 @@ fn meant(
 }
 
 /// Returns all directories below one, as they are named from there, sorted.
-fn directories(tree: &dyn Listing, base: &str) -> Result<Vec<String>> {
+fn directories(tree: &dyn Tree, base: &str) -> Result<Vec<String>> {
     let files = tree.below(base)?;
     let inside = files.iter().filter_map(|file| path::below(file, base));
     let directories = path::directories(inside).into_iter();
@@ -95,7 +95,7 @@ fn directories(tree: &dyn Listing, base: &str) -> Result<Vec<String>> {
 }
 
 /// Returns whether a directory is a bundle by itself: it has no `fleet.yaml`, but YAML that no such file below it covers.
-fn is_bundle(tree: &dyn Listing, directory: &str) -> Result<bool> {
+fn is_bundle(tree: &dyn Tree, directory: &str) -> Result<bool> {
     for file in tree.below(directory)? {
         if !file.ends_with(".yaml") && !file.ends_with(".yml") {
             continue;

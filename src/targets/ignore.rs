@@ -9,7 +9,7 @@ use std::rc::Rc;
 use super::Artifact;
 use super::argo::Pattern as Glob;
 use crate::message::failure::Result;
-use crate::tree::{Entry, Listing, path};
+use crate::tree::{Entry, Tree, path};
 
 /// The name of the files with patterns.
 pub(crate) const FILE_NAME: &str = ".sourceignore";
@@ -101,7 +101,7 @@ pub(super) struct SourceIgnore {
 
 impl SourceIgnore {
     /// Reads the patterns.
-    pub(super) fn of(tree: &dyn Listing) -> Result<SourceIgnore> {
+    pub(super) fn of(tree: &dyn Tree) -> Result<SourceIgnore> {
         let mut given = patterns(&ALWAYS.join("\n"), "", |_| "what Flux always leaves out".to_owned());
         let mut files = tree.files_named(&[FILE_NAME])?;
         // Those of a directory stand before those of the directories in it, by name.

@@ -14,7 +14,7 @@ use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
 use crate::reference::{RepoSpec, is_remote_file};
 use crate::tree::git::GitTree;
-use crate::tree::{self, Entry, Listing, Resolved, Tree, path};
+use crate::tree::{self, Entry, Resolved, Tree, path};
 
 /// Returns what is at a path that is joined to `base` as Flux does it: nothing leads above the top of the artifact, in
 /// which there are no links.
@@ -121,7 +121,7 @@ pub(crate) fn is_url(text: &str) -> bool {
 }
 
 /// Looks at what targets hold besides: the components of their objects, what Flux leaves out and scans.
-pub(super) fn look_inside(tree: &dyn Listing, targets: &mut [Target]) -> Result<()> {
+pub(super) fn look_inside(tree: &dyn Tree, targets: &mut [Target]) -> Result<()> {
     let mut source_ignore = None;
     for target in targets {
         let engine = target.engine;
@@ -187,7 +187,7 @@ pub(super) fn on_localized(identity: &Identity, targets: &mut Targets) -> Result
 }
 
 /// Adds what the configuration declares.
-pub(super) fn declared(tree: &dyn Listing, config: &Config, targets: &mut Targets) -> Result<()> {
+pub(super) fn declared(tree: &dyn Tree, config: &Config, targets: &mut Targets) -> Result<()> {
     for declared in &config.targets {
         let there = match declared.engine {
             Engine::Flux => of_flux(tree, "", &declared.path)?,

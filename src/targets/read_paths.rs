@@ -9,13 +9,13 @@ use crate::graph::RootId;
 use crate::graph::inputs::{self, Input, Inputs};
 use crate::kustomization::{Value, read_object};
 use crate::message::failure::Result;
-use crate::tree::{self, Entry, Listing, Resolved, path};
+use crate::tree::{self, Entry, Resolved, Tree, path};
 
 /// The files that say what a chart depends on.
 const CHARTS: [&str; 2] = ["Chart.yaml", "requirements.yaml"];
 
 /// Returns what an engine reads for a target besides roots.
-pub(crate) fn inputs(tree: &dyn Listing, target: &Target, here: &Here) -> Result<Vec<Input>> {
+pub(crate) fn inputs(tree: &dyn Tree, target: &Target, here: &Here) -> Result<Vec<Input>> {
     let mut whole = target.build.values.clone();
     let beside = override_files(&here.path, &target.object.name);
     let scanned = here.scanned.iter().filter(|one| !one.is_root).map(|one| one.path.clone());
@@ -39,7 +39,7 @@ pub(crate) fn inputs(tree: &dyn Listing, target: &Target, here: &Here) -> Result
 }
 
 /// Returns the directories of a chart and of those in the repository that it depends on.
-fn charts(tree: &dyn Listing, directory: &str) -> Result<Vec<String>> {
+fn charts(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
     let mut charts = Vec::new();
     let mut todo = vec![directory.to_owned()];
     while let Some(chart) = todo.pop() {
@@ -66,7 +66,7 @@ fn charts(tree: &dyn Listing, directory: &str) -> Result<Vec<String>> {
 
 /// Returns the value for each application that lies in the repository: it covers every file of it that makes a
 /// difference. `.` is the path of the application itself, what begins with a slash is seen from the top.
-pub(crate) fn generate_paths(tree: &Rc<dyn Listing>, targets: &Targets) -> Result<BTreeMap<Object, String>> {
+pub(crate) fn generate_paths(tree: &Rc<dyn Tree>, targets: &Targets) -> Result<BTreeMap<Object, String>> {
     let applications: Vec<(&Target, &Here)> = targets
         .targets
         .iter()
@@ -117,7 +117,7 @@ pub(crate) fn generate_paths(tree: &Rc<dyn Listing>, targets: &Targets) -> Resul
 }
 
 /// Adds the directories and files that the build of a root reads.
-fn add_root(tree: &dyn Listing, inputs: &Inputs<'_>, root: RootId, read: &mut BTreeSet<String>) -> Result<()> {
+fn add_root(tree: &dyn Tree, inputs: &Inputs<'_>, root: RootId, read: &mut BTreeSet<String>) -> Result<()> {
     let mut seen = BTreeSet::new();
     let mut todo = vec![root];
     while let Some(root) = todo.pop() {
@@ -132,7 +132,7 @@ fn add_root(tree: &dyn Listing, inputs: &Inputs<'_>, root: RootId, read: &mut BT
 }
 
 /// Adds the directories and files that are inputs.
-fn add(tree: &dyn Listing, inputs: Vec<Input>, read: &mut BTreeSet<String>) -> Result<()> {
+fn add(tree: &dyn Tree, inputs: Vec<Input>, read: &mut BTreeSet<String>) -> Result<()> {
     for input in inputs {
         match input {
             // A directory is there as long as something is in it.

@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::kustomization::{Value, documents, read_object, unescaped};
 use crate::message::failure::Result;
 use crate::os::limits::{FILE, OBJECTS};
-use crate::tree::{Entry, Listing, Tree, path};
+use crate::tree::{Entry, Tree, path};
 
 use super::unread::{self, Why, is_of_chart};
 use super::{Build, Engine, Object, Place, Target, Text, Unread};
@@ -164,7 +164,7 @@ fn declares(text: &str) -> bool {
 }
 
 /// Reads every object that matters in these files.
-pub(super) fn scan(tree: &dyn Listing, config: &Config, candidates: &[String]) -> Result<Scan> {
+pub(super) fn scan(tree: &dyn Tree, config: &Config, candidates: &[String]) -> Result<Scan> {
     let mut scan = Scan::default();
     for file in candidates {
         if config.leaves_out(path::parent(file)) || tree.entry(file)? == Some(Entry::Link) {

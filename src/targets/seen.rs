@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::ignore::{Ignored, Ignores, SourceIgnore};
 use super::{Artifact, Engine, Here, Target};
 use crate::message::failure::Result;
-use crate::tree::{Entry, Listing, Tree};
+use crate::tree::{Entry, Tree};
 
 /// What an engine does not get to see.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -19,7 +19,7 @@ impl Hidden {
     /// Returns what is hidden from the engine of a target. `known` holds what every `.sourceignore` says, once somebody
     /// asks.
     pub(super) fn of(
-        tree: &dyn Listing,
+        tree: &dyn Tree,
         target: &Target,
         here: &Here,
         known: &mut Option<SourceIgnore>,

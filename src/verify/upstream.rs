@@ -11,7 +11,7 @@ use crate::graph::{self, Contents, Origin, Source, Target};
 use crate::message::failure::{Failure, Location, Result};
 use crate::record::upstream::{Answer, Verdict};
 use crate::record::{LOCK_NAME, LoadRestrictor, Lock, Remote};
-use crate::tree::{Listing, path};
+use crate::tree::{Tree, path};
 
 /// Asks for remotes: one answer for each, in their order.
 pub(crate) type Ask<'a> = dyn Fn(&[&Remote]) -> Vec<Answer> + 'a;
@@ -64,7 +64,7 @@ pub(super) fn with(listed: Listed, answer: Answer) -> Upstream {
 }
 
 /// Returns the remotes that a lock lists; with `paths`, those that what lies in or below them needs.
-pub(super) fn listed(tree: &Rc<dyn Listing>, directory: &str, lock: &Lock, paths: &[String]) -> Result<Vec<Listed>> {
+pub(super) fn listed(tree: &Rc<dyn Tree>, directory: &str, lock: &Lock, paths: &[String]) -> Result<Vec<Listed>> {
     let name = path::join(directory, LOCK_NAME);
     let is_whole = paths.is_empty() || paths.iter().any(|path| path::is_in(directory, path));
     let needed = if is_whole { None } else { Some(needed(tree, directory, lock, paths)?) };
@@ -82,7 +82,7 @@ pub(super) fn listed(tree: &Rc<dyn Listing>, directory: &str, lock: &Lock, paths
 
 /// Returns the labels of the remotes that were brought in below `paths`, or are named from there, and of those that
 /// these name in turn.
-fn needed(tree: &Rc<dyn Listing>, directory: &str, lock: &Lock, paths: &[String]) -> Result<BTreeSet<String>> {
+fn needed(tree: &Rc<dyn Tree>, directory: &str, lock: &Lock, paths: &[String]) -> Result<BTreeSet<String>> {
     let is_asked = |place: &str| paths.iter().any(|path| path::is_in(place, path));
     let mut starts: Vec<String> = tree.kustomizations()?;
     starts.retain(|place| is_asked(place));

@@ -11,12 +11,12 @@ use crate::reference_tree::Survey;
 use crate::targets::{self, Identity, Targets};
 use crate::tree::disk::DiskTree;
 use crate::tree::overlay::OverlayTree;
-use crate::tree::{Listing, path};
+use crate::tree::{Tree, path};
 use crate::workspace::{Files, Workspace};
 
 /// What is deployed from the repository that a workspace lies in.
 pub(in crate::commands) struct Deployed {
-    pub(super) tree: Rc<dyn Listing>,
+    pub(super) tree: Rc<dyn Tree>,
     /// With what may change their objects.
     targets: Targets,
     /// Where the workspace has the top of the repository.
@@ -27,7 +27,7 @@ impl Deployed {
     /// Reads the objects of the repository that is localized as the plan says, and notes what may change them; none
     /// where there is no repository.
     pub(in crate::commands) fn of(workspace: &Workspace, plan: &Plan) -> Result<Option<Deployed>> {
-        let (tree, top): (Rc<dyn Listing>, &str) = match &workspace.files {
+        let (tree, top): (Rc<dyn Tree>, &str) = match &workspace.files {
             Files::Commit { tree, .. } => (tree.clone(), ""),
             Files::WorkingTree { tree, .. } => (tree.clone(), ""),
             // A directory on disk may lie in a repository.
@@ -61,7 +61,7 @@ impl Deployed {
         }
         let config = &workspace.config;
         let identity = || Identity::of(repo, config);
-        let find = |tree: Rc<dyn Listing>| -> Result<Vec<Finding>> {
+        let find = |tree: Rc<dyn Tree>| -> Result<Vec<Finding>> {
             let checked = check::check(check::Input {
                 checking: check::Checking::WorkingTree,
                 tree,

@@ -11,7 +11,7 @@ use crate::reference_tree::Survey;
 use crate::targets::Hidden;
 use crate::targets::built::{Builder, Output};
 use crate::targets::generated::Generated;
-use crate::tree::Listing;
+use crate::tree::Tree;
 
 /// How many are run.
 const MOST: usize = 1000;
@@ -86,7 +86,7 @@ impl ObjectBuilds {
 }
 
 /// Writes the files of a tree that are not hidden below a directory.
-pub(super) fn export(tree: &dyn Listing, hidden: &Hidden, top: &Path) -> Result<()> {
+pub(super) fn export(tree: &dyn Tree, hidden: &Hidden, top: &Path) -> Result<()> {
     for place in tree.below("")? {
         let entry = tree.entry(&place)?;
         if !entry.is_some_and(|entry| hidden.hides(&place, entry)) {

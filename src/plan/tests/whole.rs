@@ -8,7 +8,7 @@ use crate::graph::{Remotes, Start};
 use crate::message::failure::Failures;
 use crate::plan::{Options, Original, Plan, copy, in_place};
 use crate::record::{LOCK_NAME, Lock};
-use crate::tree::Listing;
+use crate::tree::Tree;
 use crate::tree::overlay::OverlayTree;
 use crate::workspace::Workspace;
 
@@ -90,7 +90,7 @@ fn a_copy_holds_everything_and_leaves_the_source_alone() {
     let lock = &written[&format!("localized-app/{LOCK_NAME}")];
     assert_eq!(Lock::parse(lock.as_bytes(), LOCK_NAME).unwrap(), plan.lock);
     // Nothing in it is remote any more.
-    let tree: Rc<dyn Listing> = Rc::new(tree);
+    let tree: Rc<dyn Tree> = Rc::new(tree);
     let start = crate::graph::Source { tree, scope: "localized-app".to_owned(), repository: None };
     let start = Start { source: start, directory: "localized-app".to_owned() };
     crate::graph::walk(start, None, &crate::graph::Options::default()).unwrap();

@@ -8,14 +8,14 @@ use super::generator::{Listed, flat};
 use super::template::{self, Parameters, Style};
 use crate::kustomization::{Data, Value, read_object};
 use crate::message::failure::Result;
-use crate::tree::{Entry, Listing, path};
+use crate::tree::{Entry, Tree, path};
 
 /// How many files the generators of one set read, one that is read again counted again.
 const MOST: usize = 10_000;
 
 /// Returns the parameters of each application; as the error the reason why they are not known.
 pub(super) fn parameters(
-    tree: &dyn Listing,
+    tree: &dyn Tree,
     listed: &Listed,
     patterns: &[Value],
     style: Style<'_>,

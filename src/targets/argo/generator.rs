@@ -9,7 +9,7 @@ use super::files;
 use super::template::{self, Parameters, fill, fill_known};
 use crate::kustomization::{Data, Value};
 use crate::message::failure::Result;
-use crate::tree::{Listing, path};
+use crate::tree::{Tree, path};
 
 /// How many applications are made of one set.
 pub(super) const MOST: usize = 10_000;
@@ -57,7 +57,7 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    fn of(tree: &dyn Listing, base: &str) -> Result<Listed> {
+    fn of(tree: &dyn Tree, base: &str) -> Result<Listed> {
         let files = tree.below(base)?;
         let inside = files.iter().filter_map(|file| path::below(file, base));
         let directories = path::directories(inside);
@@ -73,7 +73,7 @@ impl Listed {
 }
 
 pub(super) struct Reader<'a> {
-    tree: &'a dyn Listing,
+    tree: &'a dyn Tree,
     identity: &'a Identity,
     set: &'a Document,
     is_go: bool,
@@ -88,7 +88,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(tree: &'a dyn Listing, identity: &'a Identity, set: &'a Document, is_go: bool) -> Self {
+    pub(super) fn new(tree: &'a dyn Tree, identity: &'a Identity, set: &'a Document, is_go: bool) -> Self {
         Reader {
             tree,
             identity,

@@ -135,7 +135,7 @@ fn the_annotation_covers_what_the_build_reads() {
         ("shared/values.yaml", "a: b"),
         ("plain/x.yaml", "a: b"),
     ];
-    let tree: Rc<dyn Listing> = Rc::new(tree(files));
+    let tree: Rc<dyn Tree> = Rc::new(tree(files));
     let paths = generate_paths(&tree, &find_in(files)).unwrap();
     let paths: Vec<(&str, &str)> = paths.iter().map(|(object, value)| (object.name.as_str(), value.as_str())).collect();
     assert_eq!(paths, [("prod", ".;/apps/base;/charts/web;/lib;/mixin;/shared/values.yaml"), ("plain", "."),]);
