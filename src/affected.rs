@@ -126,7 +126,9 @@ pub(crate) fn affected(
             });
         }
     }
-    affected.roots.extend(removed(changes, config, &gone)?);
+    if !gone.is_empty() {
+        affected.roots.extend(removed(&Walked::of(&changes.old, config, false)?, &gone));
+    }
     affected.roots.sort();
     let deployed =
         Deployed { changes, config, graph, causes: &causes, roots: graph.own_roots(), read: OnceCell::new() };
@@ -162,21 +164,17 @@ fn before(
     Ok(Survey::from(changes.old.clone(), &wanted))
 }
 
-/// Returns the roots in the directories that are `gone`.
-fn removed(changes: &Changes, config: &Config, gone: &BTreeSet<String>) -> Result<Vec<AffectedRoot>> {
-    if gone.is_empty() {
-        return Ok(Vec::new());
-    }
-    let walked = Walked::of(&changes.old, config, false)?;
-    let unnamed = walked.unnamed(&Targets::default());
-    let gone = walked.roots().filter(|(directory, _)| gone.contains(*directory));
+/// Returns the roots of what was in the directories that are `gone`.
+fn removed(was: &Walked, gone: &BTreeSet<String>) -> Vec<AffectedRoot> {
+    let unnamed = was.unnamed(&Targets::default());
+    let gone = was.roots().filter(|(directory, _)| gone.contains(*directory));
     let gone = gone.map(|(directory, root)| AffectedRoot {
         directory: directory.clone(),
         status: Status::Removed,
         is_named: root.is_some_and(|root| !unnamed.contains(&root)),
         cause: Cause::Path(directory.clone()),
     });
-    Ok(gone.collect())
+    gone.collect()
 }
 
 /// One of the trees, walked without a network.

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::super::scan::Document;
-use super::super::{Artifact, Identity, Revision};
+use super::super::{Artifact, Identity, Object, Revision};
 use super::{copied, is_variable, unfilled};
 use crate::kustomization::Value;
 use crate::message::failure::nearest;
@@ -41,14 +41,18 @@ impl Bound {
 }
 
 struct Source {
-    kind: String,
-    namespace: String,
-    name: String,
-    /// The directory from which it is deployed, and what built it.
+    /// What makes it, under its own kind and name.
+    object: Object,
+    /// The directory from which that is deployed.
     home: String,
-    built_by: Option<String>,
-    file: String,
     bound: Bound,
+}
+
+impl Source {
+    fn of(found: &Document, kind: &str, name: &str, bound: Bound) -> Source {
+        let object = Object { kind: kind.to_owned(), name: name.to_owned(), ..found.object.clone() };
+        Source { object, home: found.home.clone(), bound }
+    }
 }
 
 /// The sources of a tree.
@@ -68,49 +72,28 @@ impl Sources {
     pub(super) fn of(objects: &[Document], identity: &Identity, is_bootstrapped: bool) -> Self {
         let mut sources = Vec::new();
         for found in objects {
-            let object = &found.object;
-            let (kind, name, bound) = match object.kind.as_str() {
+            let Object { kind, name, .. } = &found.object;
+            sources.extend(match kind.as_str() {
+                // Without a URL it is a patch for one.
                 "GitRepository" | "OCIRepository" => {
-                    // Without a URL it is a patch for one.
-                    let Some(url) = found.value.at(&["spec", "url"]).and_then(Value::text) else {
-                        continue;
-                    };
-                    let bound = of_url(found, url, identity);
-                    (object.kind.clone(), object.name.clone(), bound)
+                    let url = found.value.at(&["spec", "url"]).and_then(Value::text);
+                    url.map(|url| Source::of(found, kind, name, of_url(found, url, identity)))
                 }
                 "Bucket" | "ExternalArtifact" => {
-                    let why = format!("its source is a {}", object.kind);
-                    (object.kind.clone(), object.name.clone(), Bound::Elsewhere(why))
+                    Some(Source::of(found, kind, name, Bound::Elsewhere(format!("its source is a {kind}"))))
                 }
                 "FluxInstance" => {
-                    let Some(made) = of_instance(found, identity) else {
-                        continue;
-                    };
-                    made
+                    let made = of_instance(found, identity);
+                    made.map(|(kind, name, bound)| Source::of(found, &kind, &name, bound))
                 }
-                _ => continue,
-            };
-            sources.push(Source {
-                kind,
-                name,
-                namespace: object.namespace.clone(),
-                home: found.home.clone(),
-                built_by: object.built_by.clone(),
-                file: object.file.clone(),
-                bound,
+                _ => None,
             });
         }
         if is_bootstrapped {
-            let (kind, name) = BOOTSTRAPPED;
-            sources.push(Source {
-                kind: kind.to_owned(),
-                name: name.to_owned(),
-                namespace: name.to_owned(),
-                home: String::new(),
-                built_by: None,
-                file: String::new(),
-                bound: Bound::Here { base: String::new(), revision: Revision::this(), artifact: Some(Rc::default()) },
-            });
+            let [kind, namespace, name] = [BOOTSTRAPPED.0, BOOTSTRAPPED.1, BOOTSTRAPPED.1].map(str::to_owned);
+            let object = Object { file: String::new(), line: 0, kind, namespace, name, built_by: None };
+            let bound = Bound::Here { base: String::new(), revision: Revision::this(), artifact: Some(Rc::default()) };
+            sources.push(Source { object, home: String::new(), bound });
         }
         let mut sources = Sources(sources);
         sources.add_copied(objects);
@@ -119,7 +102,7 @@ impl Sources {
 
     /// Returns whether an object says what bootstrapping made.
     pub(super) fn has_bootstrapped(&self) -> bool {
-        self.0.iter().any(|source| (&*source.kind, &*source.name) == BOOTSTRAPPED)
+        self.0.iter().any(|source| (&*source.object.kind, &*source.object.name) == BOOTSTRAPPED)
     }
 
     /// Adds what each `ArtifactGenerator` makes of these sources.
@@ -132,15 +115,7 @@ impl Sources {
                 let Some(name) = artifact.get("name").and_then(Value::text) else {
                     continue;
                 };
-                made.push(Source {
-                    kind: "ExternalArtifact".to_owned(),
-                    name: name.to_owned(),
-                    namespace: found.object.namespace.clone(),
-                    home: found.home.clone(),
-                    built_by: found.object.built_by.clone(),
-                    file: found.object.file.clone(),
-                    bound: copied::bound(self, found, artifact),
-                });
+                made.push(Source::of(found, "ExternalArtifact", name, copied::bound(self, found, artifact)));
             }
         }
         self.0.extend(made);
@@ -158,15 +133,14 @@ impl Sources {
             namespace => namespace,
         };
         let fits = |source: &&Source| {
-            source.kind == kind
-                && source.name == name
-                && (source.namespace == namespace || source.namespace.is_empty() || namespace.is_empty())
+            let is_in = |other: &str| other == namespace || other.is_empty() || namespace.is_empty();
+            source.object.kind == kind && source.object.name == name && is_in(&source.object.namespace)
         };
         let object = &found.object;
         let near = |source: &Source| {
-            let is_of_same = object.built_by.is_some() && source.built_by == object.built_by;
+            let is_of_same = object.built_by.is_some() && source.object.built_by == object.built_by;
             let distance = path::common(&source.home, &found.home).len();
-            (is_of_same, distance, source.file == object.file)
+            (is_of_same, distance, source.object.file == object.file)
         };
         let candidates: Vec<&Source> = self.0.iter().filter(fits).collect();
         let nearest = candidates.iter().map(|source| near(source)).max();
@@ -205,10 +179,10 @@ impl Sources {
 
     /// Returns a source that has the same name in another namespace, or nearly the same.
     fn like(&self, kind: &str, name: &str) -> Option<String> {
-        let of_kind = || self.0.iter().filter(|source| source.kind == kind);
-        match of_kind().find(|source| source.name == name) {
-            Some(source) => Some(format!("{}/{name}", source.namespace)),
-            None => nearest(name, of_kind().map(|source| source.name.as_str())).map(str::to_owned),
+        let of_kind = || self.0.iter().map(|source| &source.object).filter(|object| object.kind == kind);
+        match of_kind().find(|object| object.name == name) {
+            Some(object) => Some(format!("{}/{name}", object.namespace)),
+            None => nearest(name, of_kind().map(|object| object.name.as_str())).map(str::to_owned),
         }
     }
 }

@@ -117,7 +117,7 @@ spec:
     {
         let before = work.state();
         work.run(&[arguments, &["--no-verify"]].concat())
-            .fails(2)
+            .fails(1)
             .stderr_has("sets/apps.yaml:1: ")
             .stderr_has("ApplicationSet argocd/apps")
             .stderr_has("hint: ");
