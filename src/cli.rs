@@ -23,7 +23,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::message::failure::{Failure, nearest};
+use crate::commands::meant;
+use crate::message::failure::Failure;
 use crate::message::redact::{self, visible};
 
 /// Exit status when the work could not be done: usage, git, network, unreadable input.
@@ -117,13 +118,11 @@ fn misspelled(error: &clap::Error) -> Option<Failure> {
     let mut words = std::env::args_os().skip(1);
     let word = words.find(|word| word != "help")?;
     let word = word.to_str().filter(|word| !word.starts_with('-'))?;
-    let command = Cli::command();
-    let names = command.get_subcommands().map(clap::Command::get_name);
-    let meant = nearest(word, names).filter(|name| *name != word)?;
+    let meant = meant(word).filter(|name| *name != word)?;
     let here = std::path::Path::new(word).is_dir();
     (!here).then(|| {
         Failure::new(format!("there is no command `{word}`"))
-            .hint(format!("did you mean `{meant}`? git kustomize-localize {meant}"))
+            .hint(format!("did you mean `git kustomize-localize {meant}`?"))
     })
 }
 
@@ -138,6 +137,12 @@ fn point_elsewhere(error: &mut clap::Error) {
     }
     let option = unknown.split('=').next().unwrap_or_default();
     let Some(option) = option.strip_prefix("--") else {
+        if std::env::args_os().nth(1).is_some_and(|first| first == "branch") {
+            let tip = format!(
+                "`branch` localizes the repository; to copy one kustomization: git kustomize-localize {unknown}"
+            );
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        }
         return;
     };
     let command = documented();
@@ -152,7 +157,11 @@ fn point_elsewhere(error: &mut clap::Error) {
     }
     let tip = match (option, names.is_empty()) {
         ("in-place", _) => "`branch` commits the repository, localized; `vendor` localizes the working tree".to_owned(),
-        (_, true) => return,
+        (_, true) if error.get(ContextKind::SuggestedArg).is_some() => return,
+        (_, true) => match meant(option) {
+            Some(command) => format!("it is a command: git kustomize-localize {command}"),
+            None => return,
+        },
         (_, false) => format!("it is an option of {}", names.join(", ")),
     };
     // One of nearly that name is not meant, nor is its usage.

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::message::failure::nearest;
+
 mod add_allow;
 pub(crate) mod affected;
 mod builds;
@@ -40,6 +42,34 @@ pages! {
 /// Returns the commands, as users type them.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     PAGES.iter().map(|(name, _)| *name).filter(|name| *name != COPY)
+}
+
+/// The words of other programs for what a command does.
+const OTHER_WORDS: [(&str, &str); 18] = [
+    ("add", "lock"),
+    ("completion", "generate completion"),
+    ("diff", "affected"),
+    ("graph", "tree"),
+    ("init", "lock"),
+    ("install", "hook install"),
+    ("lint", "check"),
+    ("list", "tree"),
+    ("ls", "tree"),
+    ("outdated", "verify --upstream"),
+    ("pin", "lock"),
+    ("push", "branch --push"),
+    ("status", "check"),
+    ("sync", "branch"),
+    ("test", "check"),
+    ("upgrade", "update"),
+    ("validate", "check"),
+    ("version", "-V"),
+];
+
+/// Returns the command that a word may mean.
+pub(crate) fn meant(word: &str) -> Option<&'static str> {
+    let other = OTHER_WORDS.iter().find(|(other, _)| *other == word);
+    other.map(|(_, command)| *command).or_else(|| nearest(word, names()))
 }
 
 /// The subjects of the newest upstream commits in what moved, by the label of its entry.

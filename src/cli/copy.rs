@@ -8,6 +8,7 @@ use clap::{Args, ValueHint};
 use super::localize::{CommitArgs, HowArgs, text};
 use crate::commands::localize::{Request, What};
 use crate::destination::To;
+use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 
@@ -73,13 +74,21 @@ fn request(args: &CopyArgs) -> Result<Request> {
     Ok(request)
 }
 
-/// Refuses to guess what to do.
+/// Refuses to guess what to do, and says what there is to do here.
 fn nothing_named() -> Failure {
-    Failure::new("no command and no TARGET is given")
+    const ALL: &str = "see all commands and options: git kustomize-localize -h";
+    let failure = Failure::new("no command and no TARGET is given");
+    if matches!(LocalRepo::discover_offline(), Ok(None)) {
+        return failure
+            .hint("this is not a git repository: run it in one")
+            .hint("copy a kustomization with all it needs, here: git kustomize-localize TARGET --no-commit")
+            .hint(ALL);
+    }
+    failure
         .hint("list remote references, and change nothing: git kustomize-localize check")
         .hint("keep the URLs, and lock what they mean now: git kustomize-localize lock")
         .hint("commit the repository without URLs, on a branch: git kustomize-localize branch")
         .hint("vendor remote references in the working tree: git kustomize-localize vendor")
         .hint("copy one kustomization with all it needs, on a branch: git kustomize-localize TARGET")
-        .hint("see all commands and options: git kustomize-localize -h")
+        .hint(ALL)
 }

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use super::What;
-use crate::commands::names;
+use crate::commands::meant;
 use crate::destination::Destination;
 use crate::fetch::Fetcher;
 use crate::graph::{Source, Start, no_directory};
-use crate::message::failure::{Failure, Result, nearest};
+use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::plan::copy;
 use crate::reference::{self, RepoSpec, default_new_dir};
@@ -181,14 +181,14 @@ pub(super) fn unknown_word(text: &str) -> Option<Failure> {
 
 fn unknown(text: &str) -> Failure {
     let failure = Failure::new(format!("`{text}` is neither a command nor a directory"));
-    failure.hint(match nearest(text, names()) {
+    failure.hint(match meant(text) {
         _ if ["localize", "copy"].contains(&text) => {
             "to copy a kustomization, name it: git kustomize-localize TARGET".to_owned()
         }
         Some(name) if name == text => {
             format!("options of a command come after it: git kustomize-localize {name}")
         }
-        Some(name) => format!("if the command is meant: git kustomize-localize {name}"),
+        Some(name) => format!("did you mean `git kustomize-localize {name}`?"),
         None => {
             "for a copy, name the directory that holds the kustomization; for all commands: git kustomize-localize -h"
                 .to_owned()

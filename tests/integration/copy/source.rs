@@ -94,7 +94,7 @@ fn a_configuration_that_is_not_committed_is_named_before_anything_is_resolved() 
     let gone = format!("file://{}/gone", project.sandbox.path("").display());
     work.write("gone/kustomization.yaml", format!("resources: ['{gone}?ref=v1']\n"));
     work.commit("gone");
-    work.run_as_is(&["branch"]).fails(2).stderr_has("/gone");
+    work.run_as_is(&["branch"]).fails(1).stderr_has("/gone");
     work.write(".kustomize-localize", format!("allow:\n- {{url: '{gone}', refs: any, reason: it is ours}}\n"));
     let output = work.run_as_is(&["branch"]);
     output.fails(2).stderr_has("git add -f -- :/.kustomize-localize && git commit").lacks("/gone");
@@ -215,12 +215,14 @@ fn a_missing_target_is_reported() {
         ("empty", directory, commit),
         ("./nowhere", directory, look),
         (
-            "status",
+            "nowhere",
             word,
             "for a copy, name the directory that holds the kustomization; for all commands: git kustomize-localize -h",
         ),
-        // A misspelled command.
-        ("chek", word, "if the command is meant: git kustomize-localize check"),
+        // A misspelled command, and those of other programs.
+        ("chek", word, "did you mean `git kustomize-localize check`?"),
+        ("status", word, "did you mean `git kustomize-localize check`?"),
+        ("init", word, "did you mean `git kustomize-localize lock`?"),
     ] {
         refused(work, &[target], &[says, &format!("hint: {hint}\n")]);
     }
@@ -228,10 +230,13 @@ fn a_missing_target_is_reported() {
     let empty = project.sandbox.repo("empty");
     refused(&empty, &["diff"], &["`diff` is neither a command nor a directory"]);
     // No TARGET takes such an option.
-    for (args, what) in [(&["chek", "--staged"][..], "command"), (&["help", "chek"], "page")] {
-        let message = format!("there is no {what} `chek`");
-        refused(work, args, &[&message, "did you mean `check`?"]);
-    }
+    let meant = "did you mean `git kustomize-localize check`?";
+    refused(work, &["chek", "--staged"], &["there is no command `chek`", meant]);
+    refused(work, &["help", "chek"], &["there is no page `chek`", "did you mean `check`?"]);
+    // What a command does not take, and another one does.
+    let copy = "tip: `branch` localizes the repository; to copy one kustomization: git kustomize-localize app";
+    refused(work, &["branch", "app"], &[copy]);
+    refused(work, &["vendor", "--update"], &["tip: it is a command: git kustomize-localize update"]);
     // Another command has the option.
     let has = "tip: it is an option of `branch`, `vendor`, `lock`, a copy";
     refused(work, &["check", "--offline"], &[has]);
