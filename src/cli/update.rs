@@ -16,9 +16,12 @@ use crate::message::failure::Failures;
 pub(super) struct UpdateArgs {
     /// What to resolve again: a URL of the lock with or without its ref, or the beginning of one
     /// [default: all]
+    ///
+    /// With `--to` also paths: the ref is written in and below them.
     pub(super) url: Vec<String>,
 
-    /// Write this ref into the kustomizations that name the URL, and lock what it is
+    /// Write this ref into the kustomizations that name the URL (all, or those below a PATH that is named as well), and
+    /// lock what it is
     #[arg(long, value_name = "REF", requires = "url")]
     pub(super) to: Option<String>,
 

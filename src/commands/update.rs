@@ -15,13 +15,13 @@ use crate::plan::lock::{Relocked, relock};
 use crate::plan::{Changes, Options, Plan, update};
 use crate::record::{LOCK_NAME, Lock, Remote};
 use crate::tree::overlay::OverlayTree;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, from_top};
 
 /// What to resolve again.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Request {
     /// URLs of the lock with or without their refs, or the beginnings of some; all when empty. What is named here may have
-    /// moved although it is a version.
+    /// moved although it is a version. With a ref to write, also the paths below which it is written.
     pub urls: Vec<String>,
     /// The ref to write into the kustomizations.
     pub to: Option<String>,
@@ -44,27 +44,43 @@ pub(crate) enum Outcome {
 
 /// Resolves again.
 pub(crate) fn update(request: &Request) -> Result<Outcome, Failures> {
+    resolve_again(request).map_err(|mut failures| {
+        // A ref that is not there is not to stay.
+        for failure in failures.0.iter_mut().filter(|_| request.to.is_some()) {
+            failure.exception = None;
+        }
+        failures
+    })
+}
+
+fn resolve_again(request: &Request) -> Result<Outcome, Failures> {
     let mut workspace = Workspace::of_working_tree(false)?;
     let before = workspace.lock.clone().ok_or_else(|| {
         Failure::new("there is no lock at the top of this repository").hint("git kustomize-localize lock")
     })?;
-    let mut selected = update::select(&before, &request.urls)?;
+    let (paths, urls) = match &request.to {
+        Some(_) => split(&workspace, &request.urls)?,
+        None => (Vec::new(), request.urls.clone()),
+    };
+    let mut selected = update::select(&before, &urls)?;
     let on_disk = workspace.tree.clone();
     let mut turned = in_place::turned_back(&workspace, &before)?;
     let edits = match &request.to {
-        Some(to) => edit(&mut workspace, &mut turned, &request.urls, to)?,
+        Some(to) => edit(&mut workspace, &mut turned, &urls, &paths, to)?,
         None => Changes::new(),
     };
     let mut kept = Vec::new();
     loop {
+        // Where it is named as before, beside the paths, it stays what it is.
+        let again: &[Remote] = if paths.is_empty() { &selected } else { &[] };
         let mut fetcher = fetching::fetcher(
             workspace.repo(),
             fetch::Options { before: Some(before.clone()), ..request.fetch.options(&workspace.config) },
-            vec![Rc::new(update::without(&before, &selected))],
+            vec![Rc::new(update::without(&before, again))],
             Some(Tip {
                 tree: on_disk.clone(),
                 directory: String::new(),
-                lock: Rc::new(update::without_files(&before, &selected)),
+                lock: Rc::new(update::without_files(&before, again)),
                 has_licenses: true,
             }),
         )?;
@@ -86,6 +102,24 @@ pub(crate) fn update(request: &Request) -> Result<Outcome, Failures> {
         }
         return finish(&workspace, request, &before, result, edits, kept, &fetcher);
     }
+}
+
+/// Takes the words of the command line apart: what is there in the working tree is a path, everything else a URL.
+fn split(workspace: &Workspace, words: &[String]) -> Result<(Vec<String>, Vec<String>), Failures> {
+    let (mut paths, mut urls) = (Vec::new(), Vec::new());
+    for word in words {
+        let path = workspace.repo().and_then(|repo| from_top(repo, &*workspace.tree, word).ok());
+        match path {
+            Some(path) if !word.contains("://") && workspace.tree.entry(&path)?.is_some() => paths.push(path),
+            _ => urls.push(word.clone()),
+        }
+    }
+    if urls.is_empty() {
+        return Err(Failure::new("`--to` needs the URL of which another ref is written")
+            .hint("name it before the paths: git kustomize-localize update URL --to REF PATH")
+            .into());
+    }
+    Ok((paths, urls))
 }
 
 /// Resolves what is selected; what is stored of it is brought in again.
@@ -127,11 +161,18 @@ impl Resolved {
     }
 }
 
-/// Writes another ref into the references to what is selected, in the tree of the workspace.
-fn edit(workspace: &mut Workspace, turned: &mut TurnedBack, urls: &[String], to: &str) -> Result<Changes, Failures> {
+/// Writes another ref into the references to what is selected, below some paths or everywhere, in the tree of the
+/// workspace.
+fn edit(
+    workspace: &mut Workspace,
+    turned: &mut TurnedBack,
+    urls: &[String],
+    paths: &[String],
+    to: &str,
+) -> Result<Changes, Failures> {
     workspace.tree = turned.tree.clone();
     let names: Vec<update::Name> = urls.iter().map(|url| update::Name::of(url)).collect();
-    let mut changes = update::retargeted(workspace, &names, to)?;
+    let mut changes = update::retargeted(workspace, &names, paths, to)?;
     let mut overlay = OverlayTree::new(turned.tree.clone());
     for (path, file) in &changes {
         if let Some(file) = file {

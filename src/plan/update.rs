@@ -10,7 +10,7 @@ use crate::message::failure::{Failure, Failures, Result, command, listed, short}
 use crate::message::redact;
 use crate::record::{Change, GitRemote, Lock, Remote};
 use crate::reference::{self, Pin, RepoSpec, file_pin};
-use crate::tree::Entry;
+use crate::tree::{Entry, path};
 use crate::workspace::Workspace;
 
 /// Returns the entries that `urls` name; all when there are none.
@@ -210,8 +210,9 @@ pub(crate) fn moved_versions(
     moved
 }
 
-/// Returns the edits after which the references to what `names` mean name the ref `to`.
-pub(crate) fn retargeted(workspace: &Workspace, names: &[Name], to: &str) -> Result<Changes> {
+/// Returns the edits after which the references to what `names` mean name the ref `to`: those below `paths`; all without
+/// any.
+pub(crate) fn retargeted(workspace: &Workspace, names: &[Name], paths: &[String], to: &str) -> Result<Changes> {
     let starts = workspace.starts(&[])?;
     let explored = graph::explore(
         workspace.source(),
@@ -228,7 +229,8 @@ pub(crate) fn retargeted(workspace: &Workspace, names: &[Name], to: &str) -> Res
         };
         let text = &edge.reference.text;
         let is_meant = |name: &Name| name.is_of_reference(&redact::url(text));
-        if !names.iter().any(is_meant) {
+        let is_below = |path: &String| place == path || path::is_in(path::parent(place), path);
+        if !names.iter().any(is_meant) || !(paths.is_empty() || paths.iter().any(is_below)) {
             continue;
         }
         let new = with_ref(text, spec, to).ok_or_else(|| {
@@ -242,7 +244,8 @@ pub(crate) fn retargeted(workspace: &Workspace, names: &[Name], to: &str) -> Res
         }
     }
     if edits.is_empty() {
-        return Err(Failure::new("no kustomization names a git repository that this URL means")
+        let there = if paths.is_empty() { "" } else { " there" };
+        return Err(Failure::new(format!("no kustomization{there} names a git repository that this URL means"))
             .hint("to see what is named: git kustomize-localize tree"));
     }
     let mut changes = Changes::new();

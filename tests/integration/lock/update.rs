@@ -152,6 +152,36 @@ fn another_ref_is_written_where_the_url_is_named() {
 }
 
 #[test]
+fn another_ref_is_written_below_a_path() {
+    let world = world();
+    let text = "resources: ['https://github.com/acme/lib//web?ref=v1']\n";
+    for app in ["apps/one", "apps/two"] {
+        world.work.write(&format!("{app}/kustomization.yaml"), text);
+    }
+    world.work.commit("apps");
+    world.work.run(&["lock"]).success();
+    upstream(&world).git(&["tag", "v1.2.0"]);
+    let url = "https://github.com/acme/lib?ref=v1";
+    world.refused(&["update", "apps", "--to", "v1.2.0"]).stderr_has("`--to` needs the URL");
+    world.refused(&["update", url, "--to", "v1.2.0", "more"]).stderr_has("the lock holds nothing that `more` names");
+    world.refused(&["update", url, "--to", "v9", "apps"]).stderr_has("v9").lacks("add-allow");
+    for vendored in [false, true] {
+        if vendored {
+            world.work.commit("written");
+            world.work.run(&["vendor"]).success();
+            world.work.commit("vendored");
+        }
+        let [app, to] = if vendored { ["apps/one", "v1.3.0"] } else { ["apps/two", "v1.2.0"] };
+        upstream(&world).git(&["tag", "--force", to]);
+        update(&world, &[url, "--to", to, app]).success();
+        let named = |app: &str| world.work.read(&format!("{app}/kustomization.yaml"));
+        assert!(named(app).contains(to), "{}", named(app));
+        assert!(!named("apps/one").contains("v1.2.0") && !named("apps/two").contains("v1.3.0"));
+        world.work.run(&["check"]).success();
+    }
+}
+
+#[test]
 fn a_branch_that_was_rewritten_is_told_from_one_that_moved_on() {
     let world = world();
     let upstream = upstream(&world);
