@@ -356,11 +356,11 @@ impl Checked {
         sort(&mut self.findings);
     }
 
-    /// Returns an exception for each finding that can have one.
-    pub fn exceptions(&self) -> impl Iterator<Item = Exception> {
+    /// Returns an exception for each of some findings that can have one.
+    pub fn exceptions(&self, is_meant: impl Fn(&Finding) -> bool) -> Vec<Exception> {
         let counting = self.findings.iter();
-        let counting = counting.filter(|one| one.allowed.is_none() && !one.unread);
-        counting.filter_map(|one| Config::exception(one.rule, &one.subject, &one.path))
+        let counting = counting.filter(|one| one.allowed.is_none() && !one.unread && is_meant(one));
+        counting.filter_map(|one| Config::exception(one.rule, &one.subject, &one.path)).collect()
     }
 
     /// Returns how many findings of this severity count.

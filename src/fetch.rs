@@ -546,7 +546,7 @@ impl Fetcher {
             return failure;
         }
         // What cannot be reached today is there tomorrow.
-        if !trouble.is_outage() {
+        if !trouble.is_outage() && !self.options.offline {
             failure.exception = exception.map(Box::new);
         }
         failure

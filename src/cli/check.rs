@@ -35,9 +35,9 @@ pub(super) struct CheckArgs {
     #[arg(long, value_name = "REV")]
     base: Option<String>,
 
-    /// Write an entry of `allow` for each finding that can have one, into the configuration of the working tree
+    /// Write an entry of `allow` for each error that can have one, into the configuration of the working tree
     ///
-    /// Each with `reason: TODO`, which is a warning until somebody says why.
+    /// With `--strict` for each warning, too. Each with `reason: TODO`, which is a warning until somebody says why.
     #[arg(long, conflicts_with_all = ["rev", "base"])]
     add_allow: bool,
 
@@ -115,7 +115,7 @@ fn checked(args: &CheckArgs) -> Result<Checked, Failures> {
     if !args.add_allow || !checked.failures.is_empty() {
         return Ok(checked);
     }
-    match add_allow(&checked.exceptions().collect::<Vec<_>>())? {
+    match add_allow(&checked.exceptions(|one| args.strict || one.fails()))? {
         0 => Ok(checked),
         count => {
             output::say(&added(count));

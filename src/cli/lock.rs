@@ -9,8 +9,7 @@ use super::check::added;
 use super::output::say;
 use super::tell::tell;
 use crate::commands::Fetching;
-use crate::commands::add_allow;
-use crate::commands::lock::{Request, lock};
+use crate::commands::lock::{Request, lock, lock_and_allow};
 
 /// Arguments of `lock`.
 #[derive(Debug, Clone, Args)]
@@ -24,10 +23,11 @@ pub(super) struct LockArgs {
     #[command(flatten)]
     pub(super) fetch: FetchArgs,
 
-    /// Write an entry of `allow` for each reference that cannot be resolved, and lock the rest
+    /// Lock what can be, and write an entry of `allow` for all else that `check` finds
     ///
-    /// Each with `reason: TODO`, which is a warning of `check` until somebody says why.
-    #[arg(long)]
+    /// Each with `reason: TODO`, which is a warning of `check` until somebody says why. None for what does not answer
+    /// today.
+    #[arg(long, conflicts_with = "dry_run")]
     pub(super) add_allow: bool,
 
     /// Use only what lock and cache hold
@@ -45,17 +45,15 @@ pub(super) fn run(args: &LockArgs) -> ExitCode {
         fetch: Fetching { offline: args.offline, quiet: args.output.quiet },
         dry_run: args.fetch.dry_run,
     };
-    let outcome = lock(&request).and_then(|outcome| {
-        let failures = outcome.unresolved.failures.iter();
-        let exceptions = failures.filter_map(|one| one.exception.as_deref().cloned());
-        let exceptions = exceptions.filter(|_| args.add_allow);
-        match add_allow(&exceptions.collect::<Vec<_>>())? {
-            0 => Ok(outcome),
-            count => {
+    let outcome = if args.add_allow {
+        lock_and_allow(&request).map(|(outcome, count)| {
+            if count > 0 {
                 say(&added(count));
-                lock(&request)
             }
-        }
-    });
+            outcome
+        })
+    } else {
+        lock(&request)
+    };
     tell(&args.output, outcome)
 }

@@ -2,15 +2,17 @@
 
 use std::rc::Rc;
 
+use super::check::{self, Base, What};
 use super::fetching::{self, Fetching};
-use super::{News, Status};
+use super::{News, Status, add_allow};
 use crate::destination::working;
 use crate::graph::Warning;
-use crate::message::failure::{self, Failure, Failures};
+use crate::message::failure::{self, Exception, Failure, Failures};
+use crate::message::finding::Rule;
 use crate::plan::lock::{Relocked, Unresolved, relock, up_to_date, without_charts};
 use crate::plan::{Changes, File};
 use crate::record::{self, LOCK_NAME, Left, Lock, Remote};
-use crate::workspace::{Workspace, from_top};
+use crate::workspace::{Workspace, from_top, repository_offline};
 
 /// What to lock.
 #[derive(Debug, Clone, Default)]
@@ -71,6 +73,25 @@ pub(crate) fn lock(request: &Request) -> Result<Outcome, Failures> {
         }
     };
     finish(&workspace, request.dry_run, Vec::new(), &before, relocked, Changes::new())
+}
+
+/// Does that, and adds an exception for each error that can have one, and that no lock mends; returns how many.
+pub(crate) fn lock_and_allow(request: &Request) -> Result<(Outcome, usize), Failures> {
+    let outcome = lock(request)?;
+    let failures = outcome.unresolved.failures.iter();
+    let exceptions: Vec<Exception> = failures.filter_map(|one| one.exception.as_deref().cloned()).collect();
+    let of_lock = add_allow(&exceptions)?;
+    let request_of_check = check::Request { what: What::WorkingTree, paths: request.paths.clone(), base: Base::Own };
+    let checked = check::check(&repository_offline()?, &request_of_check)?;
+    let exceptions = match checked.failures.as_slice() {
+        // What is not locked by now does not answer today.
+        [] => checked.exceptions(|one| one.fails() && one.rule != Rule::RemoteReference),
+        _ => Vec::new(),
+    };
+    match of_lock + add_allow(&exceptions)? {
+        0 => Ok((outcome, 0)),
+        count => Ok((lock(request)?, count)),
+    }
 }
 
 /// Writes a lock if it is another one.

@@ -450,7 +450,8 @@ fn offline_takes_what_the_cache_holds() {
         .fails(1)
         .stderr_has("https://files.example.com/v1/app.yaml is not in the cache")
         .stderr_has("https://github.com/acme/lib: `v1` cannot be resolved offline")
-        .stderr_has("hint: run once without `--offline`");
+        .stderr_has("hint: run once without `--offline`")
+        .lacks("add-allow");
     run(&world, &[]).success();
     root(&world, "overlays/prod", "resources:\n- https://github.com/acme/lib//other?ref=v1\n");
     run(&world, &["--offline"]).success();
@@ -588,4 +589,34 @@ fn the_printed_entries_let_all_that_cannot_be_resolved_stay() {
     world.work.commit("lock");
     world.work.run(&["check"]).success();
     world.work.run(&["branch", "--no-verify"]).success();
+}
+
+#[test]
+fn all_else_that_stands_against_a_branch_is_allowed_at_once() {
+    let world = world();
+    world.upstream_of("acme/odd", &[("x.yaml", "x")]);
+    let text = "resources:\n- https://github.com/acme/odd?ref=v1\n- https://127.0.0.1:1/down.yaml\n- gone.yaml\n\
+                helmCharts:\n- {name: web, repo: 'https://charts.example.com', version: 1.2.3}\n";
+    world.commit(&[("overlays/odd/kustomization.yaml", text), (".kustomize-localize", "# ours\nhelm: false\n")]);
+    let config = || world.work.read(".kustomize-localize");
+    run(&world, &["--add-allow", "--dry-run"]).fails(2).stderr_has("cannot be used with");
+    // What does not answer today is no exception.
+    run(&world, &["--add-allow"])
+        .fails(1)
+        .stderr_has("added 3 entries to `allow` in .kustomize-localize: write the reason in place of `TODO`")
+        .stderr_has("1 of 4 remote references could not be resolved");
+    let allow = "allow:\n- {chart: charts.example.com/web, reason: TODO}\n\
+                 - {path: overlays/odd/gone.yaml, reason: TODO}\n- {url: github.com/acme/odd, reason: TODO}\n";
+    assert_eq!(config(), format!("# ours\nhelm: false\n{allow}"));
+    world.work.write("overlays/odd/kustomization.yaml", text.replace("- https://127.0.0.1:1/down.yaml\n", ""));
+    run(&world, &["--add-allow"]).success();
+    assert_eq!(config(), format!("# ours\nhelm: false\n{allow}"));
+    world.work.commit("lock");
+    world.work.run(&["check"]).success().stdout_has("warning[stale-allow]: `TODO` is a placeholder");
+    world.work.run(&["branch", "--no-verify"]).success();
+    world.work.run(&["verify", "localized/main"]).success();
+    // `check` adds for errors alone, or for all that would fail.
+    world.work.write("overlays/odd/kustomization.yaml", text.replace("gone.yaml", "other.yaml"));
+    world.work.run(&["check", "--add-allow"]).stderr_has("added 2 entries");
+    assert!(config().contains("- {path: overlays/odd/other.yaml, reason: TODO}\n"), "{}", config());
 }
