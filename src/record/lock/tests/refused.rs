@@ -194,6 +194,8 @@ fn failures_name_the_field() {
     );
     let failure = parse("version: 2\n").unwrap_err();
     assert!(failure.hints[0].contains("newer"), "{failure:?}");
+    let failure = parse("version: 1\noptions: {helm: true}\n").unwrap_err();
+    assert!(failure.hints[0].contains(".kustomize-localize"), "{failure:?}");
 }
 
 #[test]
