@@ -24,8 +24,7 @@ pub(super) fn tell<T: Tell>(args: &OutputArgs, outcome: Result<T, Failures>) -> 
             print(&report.human(args.verbose));
         }
         if !args.quiet || refused {
-            let verbose = args.verbose || refused;
-            say(&messages::warnings(report.warnings(), verbose));
+            say(&messages::warnings(report.warnings(), args.verbose));
         }
     }
     failures(&report.failures(args.verbose));

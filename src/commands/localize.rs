@@ -218,9 +218,12 @@ impl<'a> Run<'a> {
             Files::Commit { .. } | Files::Disk { .. } | Files::Tree(_) => false,
         };
         let brings_back = self.options.overwrite || is_left;
+        // For a branch the lock decides.
+        let resolves = self.destination.branch().is_none();
         let is_mended = |finding: &Finding| match finding.rule {
-            Rule::RemoteReference | Rule::LockedReference | Rule::StaleLock | Rule::DeployedRemote => true,
-            Rule::RemoteChart => self.workspace.config.helm,
+            Rule::LockedReference | Rule::StaleLock | Rule::DeployedRemote => true,
+            Rule::RemoteReference => resolves,
+            Rule::RemoteChart => resolves && self.workspace.config.helm,
             Rule::EditedCopy => brings_back,
             // What was brought in, and is brought in again.
             Rule::MissingPath => {

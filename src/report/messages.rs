@@ -10,6 +10,7 @@ use crate::config::{Config, FILE_NAME};
 use crate::graph::Warning;
 use crate::message::failure::{Exception, Failure, Failures};
 use crate::message::finding::Rule;
+use crate::tree::LOCK_COMMAND;
 
 /// How many places of one failure, or warnings of one id, are named before the rest is only counted.
 const NAMED: usize = 5;
@@ -106,16 +107,26 @@ pub(crate) fn refused(warnings: &[Warning]) -> Failure {
     let failure =
         Failure::new(format!("nothing was written: {} ({})", counted(refused.len(), "error"), each.join(", ")));
     let ids: Vec<&str> = counts.into_keys().collect();
-    failure.hint(format!("what that is, and what to do: git kustomize-localize explain {}", ids.join(" ")))
+    let mut failure =
+        failure.hint(format!("what that is, and what to do: git kustomize-localize explain {}", ids.join(" ")));
+    let (remote, other): (Vec<Rule>, Vec<Rule>) =
+        refused.iter().map(|warning| warning.rule).partition(|rule| *rule == Rule::RemoteReference);
+    if !remote.is_empty() {
+        failure = failure.hint(format!("lock what is remote: {LOCK_COMMAND} && git commit"));
+    }
+    if other.iter().any(|rule| rule.can_be_allowed()) {
+        failure = failure.hint("to let it stay, with a reason: git kustomize-localize check --add-allow");
+    }
+    failure
 }
 
-/// Returns the warnings that are shown: without `verbose` a few of each id.
+/// Returns the warnings that are shown: without `verbose` a few of each id, and all that are errors.
 pub(super) fn shown(warnings: &[Warning], verbose: bool) -> Vec<&Warning> {
     let mut counts: BTreeMap<Rule, usize> = BTreeMap::new();
     let mut is_shown = |warning: &&Warning| {
         let count = counts.entry(warning.rule).or_default();
         *count += 1;
-        verbose || *count <= NAMED
+        verbose || warning.fails() || *count <= NAMED
     };
     warnings.iter().filter(|warning| is_shown(warning)).collect()
 }

@@ -103,7 +103,7 @@ pub(crate) fn examine(
 }
 
 fn holds_copies(branch: &str, made: TargetTrailer) -> Failure {
-    Failure::new(format!("branch `{branch}` holds copies, as `{}`", made.into.unwrap_or(made.target)))
+    Failure::new(format!("branch `{branch}` holds copies, for example `{}`", made.into.unwrap_or(made.target)))
         .hint("commit the repository to another branch: `--branch NAME`")
         .hint(format!("or begin this one again, if the copies are not in use: {}", command("git branch -D", [branch])))
 }

@@ -166,6 +166,26 @@ fn the_lock_of_main_decides() {
         .stderr_has("git kustomize-localize lock");
 }
 
+#[test]
+fn what_the_lock_lacks_is_what_check_finds() {
+    let world = World::acme();
+    let work = &world.work;
+    world.commit(&[("app/kustomization.yaml", "resources: ['https://github.com/acme/lib//web?ref=v1']\n")]);
+    work.run(&["check"]).fails(1).stdout_has("error[remote-reference]: ");
+    let branch = ["branch", "--no-verify"];
+    work.run_as_is(&branch)
+        .fails(1)
+        .stderr_has("error[remote-reference]: app/kustomization.yaml:1:13: resources[0]: ")
+        .stderr_has("hint: lock what is remote: git kustomize-localize lock && ");
+    // One severity, here as there.
+    world.commit(&[(".kustomize-localize", "rules: {remote-reference: warning}\n")]);
+    let strict = [&branch[..], &["--strict"]].concat();
+    work.run(&["check", "--strict"]).fails(1);
+    work.run_as_is(&strict).fails(1);
+    work.run(&["check"]).success();
+    work.run_as_is(&branch).success().stderr_has("warning[remote-reference]: ");
+}
+
 /// Whatever became of the refs upstream, what the lock holds is what is brought in, and nobody is asked what a ref is.
 #[test]
 fn no_answer_about_a_ref_counts() {
@@ -374,7 +394,7 @@ fn copies_and_the_repository_do_not_share_a_branch() {
     project.overlay(&[]).success();
     work.run_unchanged(&IN_PLACE)
         .fails(2)
-        .stderr_has("branch `localized/main` holds copies, as `localized-overlay`")
+        .stderr_has("branch `localized/main` holds copies, for example `localized-overlay`")
         .stderr_has("git branch -D localized/main\n");
     let other = ["--branch", "hermetic/main"];
     work.run(&[&IN_PLACE, &other[..]].concat()).success();
@@ -387,25 +407,22 @@ fn copies_and_the_repository_do_not_share_a_branch() {
 fn a_failed_run_changes_nothing() {
     let project = Project::new();
     let work = &project.work;
-    let refused = |args: &[&str], said: &str| {
+    let ends = |status: i32, args: &[&str], said: &str| {
         let before = work.state();
-        work.run_as_is(&[&IN_PLACE, args].concat()).fails(2).stderr_has(said);
+        work.run_as_is(&[&IN_PLACE, args].concat()).fails(status).stderr_has(said);
         before.assert_same(&work.state());
     };
+    let refused = |args: &[&str], said: &str| ends(2, args, said);
     refused(&["example/overlay"], "unexpected argument");
     refused(&["--rev", "nothing"], "unknown revision `nothing`");
     let unlocked = "remote.git?ref=v1` is a git repository at `v1`, neither localized nor locked";
-    refused(&[], unlocked);
-    refused(
-        &[],
-        "hint: lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock && git commit\n",
-    );
+    ends(1, &[], unlocked);
     work.lock();
     work.write(BASE, base_of("v9"));
     let dirty = "files in use have uncommitted changes: `example/base/kustomization.yaml`";
     refused(&[], dirty);
     work.commit("missing");
-    refused(&[], "v9");
+    ends(1, &[], "v9");
     work.write(BASE, base_of("v1"));
     // Files of the user in the place of those that are brought in.
     let in_the_way = |path: &str, said: &str, hint: &str| {

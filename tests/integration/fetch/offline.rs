@@ -185,14 +185,14 @@ fn branch_and_offline_report_what_they_lack() {
     let pinned = format!("{inner}//base?ref={fixed}");
     let repo = naming(&world.sandbox, &[&format!("{inner}//base?ref=main"), &pinned, &file]);
     repo.run_unchanged(&["branch"])
-        .fails(2)
+        .fails(1)
         .stderr_has(&format!(
             "app/kustomization.yaml:2:3: resources[0]: `{inner}//base?ref=main` is a git repository at `main`, neither \
              localized nor locked"
         ))
         .stderr_has(&format!("at `{fixed}`, neither localized nor locked"))
         .stderr_has(&format!("`{file}` is a remote file, neither localized nor locked"))
-        .stderr_has("hint: lock it: git kustomize-localize lock && git add -f -- ");
+        .stderr_has("hint: lock what is remote: git kustomize-localize lock && git add -f -- ");
     repo.run_unchanged(&["app", "--offline"])
         .fails(2)
         .stderr_has(&format!("{inner}: `main` cannot be resolved offline"))
