@@ -361,6 +361,22 @@ impl Targets {
         targets.filter_map(|target| Some((target, target.here()?)))
     }
 
+    /// Says how many targets are deployed from what is called `name`, and names one that is not; none where nothing is
+    /// deployed from here.
+    pub(crate) fn deployed_from(&self, name: &str, is_it: impl Fn(&Revision) -> bool) -> Option<String> {
+        let (from, other): (Vec<_>, Vec<_>) = self.here().partition(|(_, here)| is_it(&here.revision));
+        let all = from.len() + other.len();
+        let other = other.first().map(|(target, here)| {
+            let object = &target.object;
+            let (name, revision) = (object.full_name(), here.revision.shown());
+            format!("; {name} ({}:{}) reads {revision}", object.file, object.line)
+        });
+        let other = other.unwrap_or_default();
+        let targets = if all == 1 { "target" } else { "targets" };
+        let from = from.len();
+        (all > 0).then(|| format!("deployed from {name}: {from} of {all} {targets}{other}"))
+    }
+
     /// Returns the kustomization roots that are deployed, by their real paths.
     pub(crate) fn roots(&self) -> BTreeSet<String> {
         self.here().flat_map(|(target, here)| target.roots(here)).map(str::to_owned).collect()

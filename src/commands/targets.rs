@@ -2,7 +2,7 @@
 
 mod object_builds;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
 use super::check::{self, What};
@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::git::LocalRepo;
 use crate::message::failure::{Failures, Result};
 use crate::reference_tree::Survey;
-use crate::targets::{self, Identity, Object, Targets};
+use crate::targets::{self, Identity, Object, Revision, Targets};
 use crate::tree::Tree;
 use crate::workspace::repository_offline;
 use {
@@ -35,7 +35,19 @@ pub(crate) fn targets(request: &Request) -> Result<Targets, Failures> {
     let here = repository_offline()?;
     let opened = check::open(&here, &request.what)?;
     let (survey, mut found) = find(&here, &opened.tree)?;
-    survey.reaches(&mut found)?;
+    survey.reaches(&mut found, |_| true)?;
+    // What is deployed from a localized branch is what that holds, where it is here.
+    let identity = Identity::of(&here, &Config::of(&*opened.tree, "")?)?;
+    let places = found.targets.iter().filter_map(|target| match &target.place {
+        Place::Here(there) => Some(there.revision.clone()),
+        Place::External(_) | Place::Templated(_) => None,
+    });
+    let revisions: HashSet<Revision> = places.collect();
+    for revision in revisions.iter().filter(|revision| revision.is_localized()) {
+        if let Some(tip) = identity.tip(revision)? {
+            Survey::of(Rc::new(tip))?.reaches(&mut found, |other| other == revision)?;
+        }
+    }
     Ok(found)
 }
 

@@ -12,7 +12,7 @@ use crate::message::redact;
 use crate::record::LoadRestrictor;
 use crate::targets::built::{Builder, Output};
 use crate::targets::generated::Generated;
-use crate::targets::{Found, Place, Reached, Targets, is_url};
+use crate::targets::{Found, Place, Reached, Revision, Targets, is_url};
 use crate::tree::{Tree, path};
 
 /// How often objects that builds make may deploy others that are to be built.
@@ -131,8 +131,10 @@ impl Survey {
         Ok(all)
     }
 
-    /// Notes for each target what its build reaches that the tree does not hold.
-    pub(crate) fn reaches(&self, targets: &mut Targets) -> Result<()> {
+    /// Notes for each target that is deployed from such a revision, and that the tree holds, what its build reaches that
+    /// the tree does not hold.
+    pub(crate) fn reaches(&self, targets: &mut Targets, is_it: impl Fn(&Revision) -> bool) -> Result<()> {
+        let all = self.directories()?;
         let reference_tree = self.reference_tree()?;
         let reach = Reach::new(&reference_tree);
         for target in &mut targets.targets {
@@ -143,6 +145,9 @@ impl Survey {
             let (Found::Kustomization(_) | Found::Directory(_), true) = (&here.found, here.revision.is_this) else {
                 continue;
             };
+            if !is_it(&here.revision) || !target.roots(here).all(|root| all.contains(root)) {
+                continue;
+            }
             let mut reached = reach.from(target.roots(here));
             for component in &target.build.components {
                 let state = match &component.found {
@@ -268,7 +273,7 @@ remotes:
     /// Returns the targets of a tree, with what they reach.
     fn surveyed(files: &[(&str, &str)]) -> Targets {
         let (survey, mut targets) = settled(&tree(files));
-        survey.reaches(&mut targets).unwrap();
+        survey.reaches(&mut targets, |_| true).unwrap();
         targets
     }
 
@@ -326,7 +331,7 @@ remotes:
         let files = Rc::get_mut(&mut all).unwrap();
         files.file("source.yaml", tagged.as_bytes(), false);
         let (survey, mut targets) = settled(&all);
-        survey.reaches(&mut targets).unwrap();
+        survey.reaches(&mut targets, |_| true).unwrap();
         assert_eq!(reached(&targets, "web"), None);
     }
 
@@ -406,7 +411,7 @@ spec:
             links.link("loop", "loop");
             links.link("away", "../../part");
             let (survey, mut targets) = settled(&tree);
-            survey.reaches(&mut targets).unwrap();
+            survey.reaches(&mut targets, |_| true).unwrap();
             let file = "../file: component of the object, `file` is a file";
             let mut expected = vec![file, rest[0], rest[1]];
             if object == flux {

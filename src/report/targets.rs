@@ -51,7 +51,24 @@ pub(crate) fn text(targets: &Targets) -> String {
     }
     out.push_str(&summary(targets));
     out.push('\n');
+    if let Some(line) = deployed(targets) {
+        out.push_str(&visible(&line));
+        out.push('\n');
+    }
     out
+}
+
+/// Returns what is deployed from a localized branch; none where nothing is localized, and nothing has to be.
+fn deployed(targets: &Targets) -> Option<String> {
+    let mut localized = targets.here().filter(|(_, here)| here.revision.is_localized());
+    let first = localized.next().map(|(_, here)| &here.revision);
+    let is_remote = |target: &Target| target.reaches.as_ref().is_some_and(|reached| !reached.is_empty());
+    if first.is_none() && !targets.targets.iter().any(is_remote) {
+        return None;
+    }
+    let is_one = first.is_some() && localized.all(|(_, here)| Some(&here.revision) == first);
+    let name = first.and_then(|first| first.name.as_deref()).filter(|_| is_one);
+    targets.deployed_from(name.unwrap_or("a localized branch"), Revision::is_localized)
 }
 
 /// Returns the annotation of each application.

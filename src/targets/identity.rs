@@ -43,7 +43,7 @@ impl Identity {
     }
 
     /// Returns the files at the tip of a branch, here or at a remote; none where it is not here.
-    pub(super) fn tip(&self, branch: &Revision) -> Result<Option<GitTree>> {
+    pub(crate) fn tip(&self, branch: &Revision) -> Result<Option<GitTree>> {
         let (Some(repo), Some(name)) = (&self.repo, &branch.name) else {
             return Ok(None);
         };

@@ -88,19 +88,8 @@ impl Deployed {
         Ok(found.into_iter().map(Warning::from).collect())
     }
 
-    /// Says how many targets are deployed from a branch, and names one that is not; none where nothing is deployed.
+    /// Says how many targets are deployed from a branch; none where nothing is deployed.
     pub(super) fn count_from(&self, branch: &str) -> Option<String> {
-        let (from, other): (Vec<_>, Vec<_>) =
-            self.targets.here().partition(|(_, here)| here.revision.name.as_deref() == Some(branch));
-        let all = from.len() + other.len();
-        let other = other.first().map(|(target, here)| {
-            let object = &target.object;
-            let (name, revision) = (object.full_name(), here.revision.shown());
-            format!("; {name} ({}:{}) reads {revision}", object.file, object.line)
-        });
-        let other = other.unwrap_or_default();
-        let targets = if all == 1 { "target" } else { "targets" };
-        let from = from.len();
-        (all > 0).then(|| format!("deployed from {branch}: {from} of {all} {targets}{other}"))
+        self.targets.deployed_from(branch, |revision| revision.name.as_deref() == Some(branch))
     }
 }

@@ -86,6 +86,32 @@ fn what_only_a_localized_branch_has_is_looked_for_there() {
 }
 
 #[test]
+fn what_is_deployed_from_a_localized_branch_is_what_that_holds() {
+    let world = World::acme();
+    let work = &world.work;
+    work.git(&["remote", "add", "origin", "https://github.com/acme/fleet"]);
+    work.write("clusters/apps.yaml", OBJECTS);
+    let localized = OBJECTS.replace("main", "localized/main").replace("name: apps", "name: other");
+    work.write("clusters/other.yaml", localized.replace("name: fleet", "name: localized"));
+    work.write("apps/web/kustomization.yaml", "resources: ['https://github.com/acme/lib//other?ref=v1']\n");
+    work.commit("Begin");
+    work.lock();
+    let reads = "flux-system/apps (clusters/apps.yaml:6) reads `main`\n";
+    let reaches = "  apps/web at main: a kustomization\n    reaches https://github.com/acme/lib//other?ref=v1: ";
+    // It is not there yet.
+    let before = work.run(&["targets"]);
+    before.success().stdout_has(reaches).stdout_has(&reaches.replace("main", "localized/main"));
+    work.run(&["branch", "--no-verify"])
+        .success()
+        .stdout_has(&format!("deployed from localized/main: 1 of 2 targets; {reads}"));
+    let after = work.run(&["targets"]);
+    after.success().stdout_has(reaches).stdout_has("  apps/web at localized/main: a kustomization, hermetic\n");
+    after.stdout_has(&format!("deployed from localized/main: 1 of 2 targets; {reads}"));
+    work.remove("clusters/other.yaml");
+    work.run(&["targets"]).stdout_has(&format!("deployed from a localized branch: 0 of 1 target; {reads}"));
+}
+
+#[test]
 fn a_result_that_changes_what_is_deployed_is_refused() {
     let world = World::acme();
     let work = &world.work;
