@@ -55,7 +55,8 @@ pub(super) struct UninstallArgs {
 /// Arguments of `hook run`.
 #[derive(Debug, Clone, Args)]
 pub(super) struct RunArgs {
-    /// What runs us
+    /// What runs us: `framework` checks, never reaches the network and is for everywhere; `lock` runs `lock`, fails when
+    /// that changed the lock, and is for where people edit URLs; the others are hooks of git
     #[arg(value_enum, value_name = "HOOK")]
     hook: Running,
 
