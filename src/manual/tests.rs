@@ -109,6 +109,14 @@ fn every_command_and_option_is_described() {
     }
 }
 
+/// What stands twice makes this fail.
+#[test]
+fn the_manual_is_short() {
+    let pages = commands::PAGES.iter().chain(GUIDES);
+    let lines: usize = pages.map(|(_, text)| text.lines().count()).sum();
+    assert!(lines <= 1200, "{lines} lines");
+}
+
 /// Returns the words of the commands of this program in a line of a shell.
 fn calls(line: &str) -> Vec<Vec<String>> {
     let line = line.split(" #").next().unwrap_or_default();

@@ -85,7 +85,7 @@ fn help_shows_the_pages() {
     assert_eq!(listed(names)[1..], commands(&sandbox, &[]));
     for name in listed(names) {
         let (usage, text) = match name.as_str() {
-            "TARGET" => ("[OPTIONS] <TARGET> [NEW_DIR]\n".to_owned(), "## Example\n"),
+            "TARGET" => ("[OPTIONS] <TARGET> [NEW_DIR]\n".to_owned(), "The target may also be remote"),
             "branch" => ("branch [OPTIONS]\n".to_owned(), "## Again, after a change\n"),
             name => (format!("{name} "), "\n"),
         };
