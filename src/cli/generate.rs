@@ -24,7 +24,7 @@ pub(super) enum GenerateCommand {
 /// Arguments of `generate man`.
 #[derive(Debug, Clone, Args)]
 pub(super) struct ManArgs {
-    /// The directory of manuals, as ~/.local/share/man: the pages go to man1 in it
+    /// The directory of manuals, for example ~/.local/share/man: the pages go to man1 in it
     #[arg(value_hint = ValueHint::DirPath)]
     directory: PathBuf,
 }

@@ -13,7 +13,7 @@ use crate::message::redact;
 /// Arguments of `help`.
 #[derive(Debug, Clone, Args)]
 pub(super) struct HelpArgs {
-    /// A command, as `check` or `hook install`, or a guide, as `recipes` [default: list them]
+    /// A command, for example `check` or `hook install`, or a guide, for example `recipes` [default: list them]
     #[arg(value_name = "PAGE")]
     page: Vec<String>,
 }

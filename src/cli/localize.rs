@@ -73,7 +73,7 @@ struct VerifyArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "no_verify", hide_short_help = true)]
     kustomize: Option<PathBuf>,
 
-    /// Another argument for both builds, as `--build-arg=--enable-helm`; may be given several times
+    /// Pass an extra argument to both builds, for example `--build-arg=--enable-helm`; may be given several times
     #[arg(long, value_name = "ARG", allow_hyphen_values = true, conflicts_with = "no_verify", hide_short_help = true)]
     build_arg: Vec<String>,
 }

@@ -195,7 +195,7 @@ impl UrlGlob {
         }
         let (written, written_host, path) = split(text);
         let known = SCHEMES.map(|(scheme, _)| scheme).join(", ");
-        let is_unknown = |written: &str| format!("has the scheme `{written}`, which is none of {known}");
+        let is_unknown = |written: &str| format!("has the scheme `{written}`, expected one of {known}");
         let scheme = written.map(|written| scheme(written).ok_or_else(|| is_unknown(written))).transpose()?;
         let port = scheme.map_or(":443", |(_, port)| port);
         let scheme = scheme.map(|(scheme, _)| scheme);

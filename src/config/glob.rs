@@ -79,7 +79,7 @@ impl TryFrom<String> for Glob {
     fn try_from(text: String) -> Result<Glob, String> {
         Glob::parse(&text).map_err(|why| {
             let shown = shown(&text);
-            format!("the glob `{shown}` {why}\nwrite directories from the top of the repository, as `apps/*`")
+            format!("the glob `{shown}` {why}\nwrite directories from the top of the repository, for example `apps/*`")
         })
     }
 }

@@ -133,7 +133,7 @@ pub(super) fn directory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<St
     let is_same = |path: &String| *path == written || path.is_empty() && written == ".";
     resolved.filter(is_same).ok_or_else(|| {
         D::Error::custom(format!(
-            "`{}` is not a directory of the repository\nwrite directories from the top of the repository, as `clusters/edge`; `.` for the top",
+            "`{}` is not a directory of the repository\nwrite directories from the top of the repository, for example `clusters/edge`; `.` for the top",
             shown(&written)
         ))
     })

@@ -198,7 +198,7 @@ impl Reach {
             }
             Some(Host::Ipv4(_) | Host::Ipv6(_)) => Ok(None),
             _ => Err(Failure::new(format!(
-                "{} is refused: an upstream names it, and where it lies cannot be told",
+                "{} is refused: an upstream names it, and its address is unknown",
                 redact::url(url)
             ))
             .hint(ALLOW)),

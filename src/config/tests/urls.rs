@@ -158,7 +158,7 @@ fn globs_of_urls_that_say_more_than_they_seem_to_are_refused() {
         ("git*.com/acme", "has the host"),
         ("*github.com", "has the host"),
         ("*.*.com", "has the host"),
-        ("gopher://github.com", "has the scheme `gopher`, which is none of https, ssh"),
+        ("gopher://github.com", "has the scheme `gopher`, expected one of https, ssh"),
         ("htps://github.com", "has the scheme `htps`"),
         ("git::https://github.com", "has the scheme"),
         ("*://github.com", "has the scheme"),

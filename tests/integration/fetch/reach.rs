@@ -289,7 +289,7 @@ fn a_name_that_only_a_proxy_may_know_leads_nowhere_else() {
     assert!(seen.contains("=no.such.invalid:80:255.255.255.255\n"), "{seen}");
     let unknown = |_: &Server| "ssh://git@no.such.invalid/acme/inside?ref=main".to_owned();
     let (seen, _, output) = pinned(unknown, "");
-    output.fails(1).stderr_has("where it lies cannot be told");
+    output.fails(1).stderr_has("its address is unknown");
     assert!(!seen.contains("bin/ssh"), "{seen}");
 }
 
