@@ -15,7 +15,7 @@ use std::time::Duration;
 use super::budget::Budget;
 use super::git::{FetchFailure, RELOCK, Trouble};
 use super::reach::Reach;
-use super::{COMMIT_LOCK, Cache, Progress, Tip};
+use super::{Cache, Progress, Tip};
 use crate::config::{Config, is_one_version};
 use crate::graph::{Archive, ChartRef, NamedBy, Pulled};
 use crate::message::failure::{Failure, Result, command};
@@ -109,11 +109,9 @@ impl Charts<'_> {
             if let Some(bytes) = self.cache.file(&entry.sha256) {
                 return Some(unpacked(chart, &bytes));
             }
-        } else if !self.helm {
+        } else if !self.helm || self.locked {
+            // `remote-chart` says what comes of it.
             return Some(Ok(Pulled::Left));
-        } else if self.locked {
-            let failure = Failure::new(format!("{shown} is neither localized nor locked"));
-            return Some(Err(failure.hint(COMMIT_LOCK)));
         }
         if self.offline {
             return Some(

@@ -11,7 +11,7 @@ use git_kustomize_localize::seams::{processors, side_by_side};
 use crate::support::{Random, World, config_map, full};
 
 /// What a kustomization may name: the field, what stands in it, and what an entry of `allow` says about it.
-const NAMED: [(&str, &str, &str); 15] = [
+const NAMED: [(&str, &str, &str); 17] = [
     ("resources", "map.yaml", ""),
     ("resources", "../../base", ""),
     ("resources", "https://github.com/acme/lib//other?ref=v1", "url: github.com/acme/lib"),
@@ -27,10 +27,20 @@ const NAMED: [(&str, &str, &str); 15] = [
     ("resources", "../../../outside", "path: 'apps/**', rules: [out-of-scope]"),
     ("components", "https://github.com/acme/lib//part?ref=v1", "url: github.com/acme/lib"),
     ("transformers", "function.yaml", "image: docker.io/library/busybox, rules: [function]"),
+    ("transformers", "program.yaml", "program: sed, rules: [function]"),
+    ("helmCharts", "{name: web, repo: 'https://charts.example.com', version: 1.2.3}", "chart: charts.example.com"),
 ];
 
-const RULES: [&str; 6] =
-    ["remote-reference", "floating-ref", "missing-path", "untracked-path", "out-of-scope", "function"];
+const RULES: [&str; 8] = [
+    "remote-reference",
+    "floating-ref",
+    "missing-path",
+    "untracked-path",
+    "out-of-scope",
+    "function",
+    "remote-chart",
+    "stale-allow",
+];
 
 const FUNCTION: &str = "apiVersion: example.com/v1
 kind: Change
@@ -74,12 +84,14 @@ fn written(world: &World, choices: &mut Random) -> String {
         work.write(&format!("{directory}/kustomization.yaml"), text);
         work.write(&format!("{directory}/map.yaml"), config_map("map"));
         work.write(&format!("{directory}/function.yaml"), FUNCTION);
+        let program = FUNCTION.replace("container: {image: docker.io/library/busybox}", "exec: {path: sed}");
+        work.write(&format!("{directory}/program.yaml"), program);
         work.write(&format!("{directory}/ignored.yaml"), config_map("ignored"));
     }
     work.write(".gitignore", "ignored.yaml\n");
     work.write("base/kustomization.yaml", "resources: [map.yaml]\n");
     work.write("base/map.yaml", config_map("base"));
-    let rules: Vec<String> = (0..choices.below(3))
+    let rules: Vec<String> = (0..choices.below(4))
         .map(|index| {
             let severity = choices.one_of(&["error", "warning", "off"]);
             format!("{}: {severity}", RULES[index * 2 + choices.below(2)])

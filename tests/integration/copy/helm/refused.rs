@@ -50,7 +50,11 @@ fn helm_that_is_asked_for_must_be_there() {
     // Nothing claims that charts are brought in from now on, nor why it stays remote.
     assert!(!work.path().join("kustomize-localize.lock").exists());
     work.run(&ARGS).fails(2).stderr_has(missing);
-    work.run(&["branch"]).fails(2).stderr_has("neither localized nor locked");
+    work.run(&["branch"]).fails(1).stderr_has("error[remote-chart]: ");
+    // The gate and the job agree.
+    work.decide("helm: true\nrules: {remote-chart: warning}\n");
+    work.run(&["check"]).success();
+    work.run(&["branch"]).success().stderr_has("warning[remote-chart]: ");
     // It can be turned off again, and then the charts are remote again.
     work.write("kustomize-localize.lock", &locked);
     work.decide("helm: false\n");
