@@ -72,7 +72,8 @@ pub(crate) fn check(here: &Rc<LocalRepo>, request: &Request) -> Result<Checked, 
         request.paths.iter().map(|text| from_top(here, &*opened.tree, text)).collect::<Result<Vec<String>>>()?;
     let looks = Looks { here, config: base.as_ref().unwrap_or(&own), own: base.is_some().then_some(&own) };
     let unseen = || match opened.checking {
-        Checking::Index | Checking::WorkingTree => unseen(here, &paths),
+        Checking::Index => unseen(here, &paths, false),
+        Checking::WorkingTree => unseen(here, &paths, true),
         Checking::Commit { .. } => 0,
     };
     let mut checked = looks.at(&opened, &paths).map_err(|failure| match unseen() {
@@ -99,11 +100,12 @@ fn policy(here: &Rc<LocalRepo>, rev: &str) -> Result<Config, Failures> {
     Ok(Config::of(&*opened.tree, "")?)
 }
 
-/// Returns how many kustomizations in or below `paths` are on disk and not known to git.
-fn unseen(here: &LocalRepo, paths: &[String]) -> usize {
+/// Returns how many kustomizations in or below `paths` are on disk and not looked at: those that git ignores, or that it
+/// does not track.
+fn unseen(here: &LocalRepo, paths: &[String], is_ignored: bool) -> usize {
     let is_asked =
         |place: &&String| paths.is_empty() || paths.iter().any(|path| path::is_in(path::parent(place), path));
-    let untracked = here.untracked(&FILE_NAMES).unwrap_or_default();
+    let untracked = here.untracked(&FILE_NAMES, is_ignored).unwrap_or_default();
     untracked.iter().filter(is_asked).count()
 }
 

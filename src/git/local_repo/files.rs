@@ -201,10 +201,14 @@ impl LocalRepo {
         ])
     }
 
-    /// Returns the files of the working tree with one of these names that git does not track, ignored ones too, from the
-    /// top.
-    pub fn untracked(&self, names: &[&str]) -> Result<Vec<String>> {
-        let mut args: Vec<String> = ["ls-files", "-z", "--full-name", "--others", "--"].map(str::to_owned).into();
+    /// Returns the files of the working tree with one of these names that git ignores, or does not track for whatever
+    /// reason, from the top.
+    pub fn untracked(&self, names: &[&str], is_ignored: bool) -> Result<Vec<String>> {
+        let mut args: Vec<String> = ["ls-files", "-z", "--full-name", "--others"].map(str::to_owned).into();
+        if is_ignored {
+            args.extend(["--ignored", "--exclude-standard"].map(str::to_owned));
+        }
+        args.push("--".to_owned());
         args.extend(names.iter().map(|name| format!(":(top,glob)**/{name}")));
         let output = self.files(&Vec::from_iter(args.iter().map(String::as_str)))?;
         let paths = output.split(|byte| *byte == 0).filter(|path| !path.is_empty());
