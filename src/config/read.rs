@@ -14,6 +14,16 @@ use crate::message::finding::{Rule, Span};
 use crate::os::limits::CONFIGURATION;
 use crate::tree::path;
 
+/// Keys that were, and what says the same now.
+const FORMER: [(&str, &str); 6] = [
+    ("comments", "remove it; to accept exceptions in the change that adds them: `rules: {new-exception: warning}`"),
+    ("leave", "write an exception: `allow: [{url: URL, reason: WHY}]`"),
+    ("leave-missing", "write an exception: `allow: [{path: GLOB, reason: WHY}]`"),
+    ("locked", "write `rules: {locked-reference: error}`"),
+    ("new-only", "remove it; what is new since a revision: git kustomize-localize check --base REV"),
+    ("strict", "write `rules: {ID: error}`, or pass `--strict`"),
+];
+
 impl Config {
     /// Reads a configuration; `file` is how messages name it.
     ///
@@ -32,7 +42,11 @@ impl Config {
         let is_blank = |line: &&str| matches!(line.trim(), "" | "---") || line.trim().starts_with('#');
         let (mut config, mut root) = (Config::default(), Value::new((1, 1), Data::Null));
         if !lines.iter().all(is_blank) {
-            (config, root) = format::parse(text, file)?;
+            (config, root) = format::parse(text, file).map_err(|failure: Failure| {
+                let is_it = |(key, _): &&(&str, &str)| failure.message.starts_with(&format!("unknown field `{key}`"));
+                let former = FORMER.iter().find(is_it);
+                former.into_iter().fold(failure.clone(), |failure, (_, now)| failure.hint(*now))
+            })?;
         }
         config.file = file.to_owned();
         let span = |(line, column): (usize, usize)| {

@@ -91,6 +91,16 @@ fn whatever_is_wrong_is_refused_with_its_place() {
 }
 
 #[test]
+fn a_former_key_is_answered_with_what_says_the_same_now() {
+    for (text, now) in
+        [("leave: [a]", "allow: [{url: URL"), ("locked: error", "locked-reference"), ("strict: true", "ID")]
+    {
+        let failure = Config::parse(text.as_bytes(), "").unwrap_err();
+        assert!(failure.hints.iter().any(|hint| hint.contains(now)), "{failure:?}");
+    }
+}
+
+#[test]
 fn an_entry_of_allow_says_which_and_why() {
     for (entry, part) in [
         ("url: a.example", "2:3: allow[0]: missing field `reason`"),
