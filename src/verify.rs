@@ -20,6 +20,7 @@ use crate::record::history;
 use crate::record::stored::{self, Difference as Stored};
 use crate::record::{LOCK_NAME, Left, LeftWhat, LoadRestrictor, Lock};
 use crate::targets::Identity;
+use crate::tree::absence::Absences;
 use crate::tree::disk::DiskTree;
 use crate::tree::git::{GitTree, object_id};
 use crate::tree::{Entry, Tree, path};
@@ -301,9 +302,10 @@ impl<'a> Verifier<'a> {
         locks: &[(String, Lock)],
         checking: &Checking,
         tree: &Rc<dyn Tree>,
-        here: Option<&LocalRepo>,
+        here: Option<&Rc<LocalRepo>>,
     ) -> Result<()> {
         let kustomizations = self.tree.kustomizations()?;
+        let absences = here.map(|here| Absences::new(here.clone(), tree.clone(), false));
         for (directory, lock) in locks {
             // If none is left, nothing is remote: that they are gone is reported.
             if !kustomizations.iter().any(|place| path::is_in(place, directory)) {
@@ -333,7 +335,7 @@ impl<'a> Verifier<'a> {
                 paths: if directory.is_empty() { &[] } else { &inside },
                 config: &config,
                 own: None,
-                absences: None,
+                absences: absences.as_ref(),
                 identity: identity.as_ref().map(|identity| identity as &dyn Fn() -> _),
             })?;
             self.failures.extend(checked.failures);
