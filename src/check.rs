@@ -38,7 +38,7 @@ use std::iter;
 use std::rc::Rc;
 
 use crate::config::{Comments, Config};
-use crate::graph::{self, Contents, Explored, FileId, Graph, Target, TroubleKind};
+use crate::graph::{self, Explored, FileId, Graph, Target, TroubleKind};
 use crate::kustomization::{self, ProblemKind};
 use crate::message::failure::{Exception, Failure, Result};
 use crate::message::finding::{Finding, Rule, Severity};
@@ -51,9 +51,6 @@ use crate::tree::{Entry, Tree, path};
 use context::Context;
 pub(crate) use known::Renames;
 use suppression::Apply;
-
-/// How what is found stays as it is.
-const ADD_ALLOW: &str = "or let it stay as it is: git kustomize-localize check --add-allow";
 
 /// What to check.
 pub struct Input<'a> {
@@ -82,14 +79,13 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         load_restrictor: input.config.load_restrictor,
         leave: Some(input.config),
         ignores_comments: input.own.is_some(),
-        contents: Contents::Configurations,
-        drops_bytes: true,
+        absences: input.absences,
         ..graph::Options::default()
     };
     let (targets, mut explored) = deployed::walk(&input, &kustomizations, &options, &mut failures)?;
     let flux = flux_objects(&explored);
-    explored.troubles.retain(|trouble| trouble.file.is_none_or(|file| !flux.contains(&file)));
-    explain_absences(&input, &mut explored);
+    let graph = &explored.graph;
+    explored.troubles.retain(|trouble| graph.file_at(trouble.at).is_none_or(|file| !flux.contains(&file)));
     let locks = locks(&input, &lock_places, &mut failures);
     let failed = explored.troubles.iter();
     let failed = failed.filter(|trouble| trouble.kind == TroubleKind::Failed);
@@ -248,18 +244,6 @@ fn references(graph: &Graph) -> usize {
     own + shared.len()
 }
 
-/// Adds to every missing path why it is missing.
-fn explain_absences(input: &Input<'_>, explored: &mut Explored) {
-    let Some(absences) = input.absences else {
-        return;
-    };
-    for trouble in &mut explored.troubles {
-        if let TroubleKind::Missing { path, absence } = &mut trouble.kind {
-            *absence = absences.of(path);
-        }
-    }
-}
-
 /// Returns the roots that are none: objects of Flux, which are named like kustomizations. One that a
 /// reference leads to is meant as a root, and `kustomize build` refuses it.
 pub(crate) fn flux_objects(explored: &Explored) -> HashSet<FileId> {
@@ -267,7 +251,7 @@ pub(crate) fn flux_objects(explored: &Explored) -> HashSet<FileId> {
         .troubles
         .iter()
         .filter(|trouble| trouble.kind == TroubleKind::Problem(ProblemKind::WrongKind))
-        .filter_map(|trouble| trouble.file)
+        .filter_map(|trouble| explored.graph.file_at(trouble.at))
         .filter(|file| kustomization::is_flux_object(&explored.graph.bytes(*file)))
         .collect();
     if candidates.is_empty() {

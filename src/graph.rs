@@ -3,30 +3,28 @@
 //! The walk itself knows no network. Remote references are handed, level by level, to a
 //! [`Remotes`]; a walk without one leaves them unresolved.
 
-mod ahead;
-mod bundle;
 mod chain;
 mod chart;
 mod cycle;
 pub(crate) mod inputs;
 mod local;
 mod nodes;
-mod places;
 mod plugin;
+mod reach;
 mod remote;
 mod remote_ref;
 #[cfg(test)]
 pub(crate) mod testing;
 mod trouble;
 
-pub(crate) use chart::{Archive, CHART_HOME, Chart, ChartHomes, ChartRef, Place, Pulled};
+pub(crate) use chart::{Archive, CHART_HOME, Chart, ChartRef, Place, Pulled};
 pub(crate) use nodes::{
-    CarriedId, Edge, File, FileId, Graph, Noted, Origin, RemoteFile, Repository, Root, RootId, Source, SourceId,
-    Target, Warning,
+    Edge, File, FileId, Graph, Noted, Origin, RemoteFile, Repository, Root, RootId, Source, SourceId, Target, Warning,
 };
+pub(crate) use reach::reach;
 pub(crate) use remote::no_directory;
 pub(crate) use remote_ref::{Found, NamedBy, RemoteRef, Remotes, Wants, accepted, rules, subject};
-pub(crate) use trouble::{Beyond, Trouble, TroubleKind};
+pub(crate) use trouble::{At, Trouble, TroubleKind};
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -37,18 +35,26 @@ use crate::message::failure::{Failure, Failures, Location, Result};
 use crate::message::finding::Rule;
 use crate::message::redact::SafeUrl;
 use crate::os::limits::{FILE, FINDINGS, RUN};
+use crate::os::parallel::{processors, side_by_side};
 use crate::record::{LoadRestrictor, stored};
-pub(crate) use crate::tree::absence::Absence;
+use crate::tree::absence::{Absence, Absences};
 use crate::tree::{self, Resolved, path};
-use places::Places;
 use plugin::PluginRoot;
 use trouble::{WalkError, WalkResult};
 
 /// How many bytes of kustomizations are read at once, before what they say is kept: that takes less memory.
 const AT_ONCE: usize = 1 << 20;
 
+/// How many kustomizations are worth a thread, and how many threads there are at most: what they wait for is memory.
+const SHARE: usize = 250;
+const THREADS: usize = 8;
+
+/// What to do about what git or another program could take for something else.
+const ANEW: &str =
+    "write it again, and check where it came from: what git could take for something else is never passed on";
+
 /// What changes how a walk goes.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Options<'a> {
     /// Where files may lie. In a remote root always in or below the root.
     pub load_restrictor: LoadRestrictor,
@@ -58,15 +64,10 @@ pub(crate) struct Options<'a> {
     /// Returns whether a local path (from the top of the tree) may be missing, besides those at which a comment says so: a
     /// reference to it does not change.
     pub leave_missing: Option<&'a dyn Fn(&str) -> bool>,
-    /// Explains why a local file is missing.
-    pub absence: Option<&'a dyn Fn(&str) -> Absence>,
-    /// A directory of the tree that no reference may reach: where the result is going to be.
+    /// Explains why what the user names is missing.
+    pub absences: Option<&'a Absences>,
+    /// A directory of the tree that no reference may reach: where the copy is going to be, if that is what is made.
     pub forbidden: Option<String>,
-    /// What is read.
-    pub contents: Contents,
-    /// Whether the bytes of the kustomizations at which the walk starts are dropped; they can be [read
-    /// again](Graph::bytes).
-    pub drops_bytes: bool,
     /// Says what stays remote, besides comments.
     pub leave: Option<&'a Config>,
     /// Returns whether something remote stays so although no exception covers it.
@@ -75,19 +76,6 @@ pub(crate) struct Options<'a> {
     pub ignores_comments: bool,
     /// Whether what stays remote is requested all the same, and followed as far as there is an answer.
     pub asks_for_left: bool,
-}
-
-/// Which files a walk reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Contents {
-    /// Every file that it reaches.
-    #[default]
-    All,
-    /// Those that lead further: kustomizations and plugin configurations. The bytes of all others
-    /// stay empty.
-    Configurations,
-    /// The same in the tree that is walked, and every file of what is fetched.
-    Fetched,
 }
 
 /// What a walk over many roots came to.
@@ -133,28 +121,7 @@ pub(crate) fn explore(
     remotes: Option<&mut dyn Remotes>,
     options: &Options<'_>,
 ) -> Explored {
-    let mut walker = Walker {
-        graph: Graph::default(),
-        options,
-        offline: remotes.is_none(),
-        roots: Places::default(),
-        files: Places::default(),
-        references: HashSet::new(),
-        no_bytes: Rc::new([]),
-        downloads: HashMap::new(),
-        repositories: HashMap::new(),
-        queue: Vec::new(),
-        pending: Vec::new(),
-        plugin_roots: Vec::new(),
-        listed: HashSet::new(),
-        plugins: HashSet::new(),
-        read_plugins: HashMap::new(),
-        references_read: 0,
-        remotes: 0,
-        is_full: false,
-        carried: HashMap::new(),
-        troubles: Vec::new(),
-    };
+    let mut walker = Walker { options: options.clone(), offline: remotes.is_none(), ..Walker::default() };
     walker.graph.sources.push(source);
     let starts = walker.start(directories);
     let mut remotes = remotes;
@@ -192,27 +159,22 @@ fn explored(mut graph: Graph, mut troubles: Vec<Trouble>, starts: Vec<Option<Roo
     Explored { graph, troubles, starts }
 }
 
-/// A remote reference that waits for its level to be complete.
-struct Pending {
-    root: RootId,
-    edge: usize,
-    wanted: Rc<RemoteRef>,
-    is_plugin: bool,
-}
-
+#[derive(Default)]
 struct Walker<'a> {
     graph: Graph,
-    options: &'a Options<'a>,
+    options: Options<'a>,
     offline: bool,
-    roots: Places,
-    files: Places,
+    /// The roots and files of each source, by their paths.
+    roots: HashMap<SourceId, HashMap<String, RootId>>,
+    files: HashMap<SourceId, HashMap<String, FileId>>,
     /// Every reference that was found: kustomizations are alike.
     references: HashSet<Rc<Reference>>,
-    no_bytes: Rc<[u8]>,
     downloads: HashMap<SafeUrl, FileId>,
-    repositories: HashMap<*const Repository, SourceId>,
     queue: Vec<RootId>,
-    pending: Vec<Pending>,
+    /// How many references of each root were followed.
+    followed: Vec<usize>,
+    /// The remote references that wait for their level to be complete: a root and the index of its edge.
+    pending: Vec<(RootId, usize)>,
     /// The roots that others list for the plugin configurations in them.
     plugin_roots: Vec<PluginRoot>,
     /// The lister and the root of each of them.
@@ -227,8 +189,6 @@ struct Walker<'a> {
     remotes: usize,
     /// Whether there were more than there is room for.
     is_full: bool,
-    /// What is carried, by source, path and bound.
-    carried: HashMap<(SourceId, String, String), CarriedId>,
     troubles: Vec<Trouble>,
 }
 
@@ -241,7 +201,7 @@ impl Walker<'_> {
         if let Some((limit, _)) = full.filter(|_| !self.is_full) {
             self.is_full = true;
             let all = self.graph.sources[0].tree.label("");
-            self.trouble(limit.exceeded(&all).into(), None, None);
+            self.trouble(limit.exceeded(&all).into(), At::Nothing);
             self.queue.clear();
             self.pending.clear();
             self.plugin_roots.clear();
@@ -256,13 +216,13 @@ impl Walker<'_> {
         for directory in directories {
             starts.push(match self.place(0, directory) {
                 _ if self.is_full => None,
-                Ok((root, file)) => {
-                    unread.extend(file.map(|file| (root, file)));
-                    bytes += file.map_or(0, |file| self.graph.files[file].bytes.len());
+                Ok((root, text)) => {
+                    bytes += text.as_ref().map_or(0, |text| text.len());
+                    unread.extend(text.map(|text| (root, text)));
                     Some(root)
                 }
                 Err(stop) => {
-                    self.trouble(stop, None, None);
+                    self.trouble(stop, At::Nothing);
                     None
                 }
             });
@@ -276,34 +236,30 @@ impl Walker<'_> {
     }
 
     /// Reads kustomizations side by side.
-    fn read(&mut self, unread: Vec<(RootId, FileId)>) {
-        let texts: Vec<&[u8]> = unread.iter().map(|(_, file)| &*self.graph.files[*file].bytes).collect();
-        for ((root, file), read) in unread.into_iter().zip(ahead::read(&texts)) {
-            self.fill(root, file, read);
-            if self.options.drops_bytes {
-                self.graph.files[file].bytes = self.no_bytes.clone();
-            }
+    fn read(&mut self, unread: Vec<(RootId, Rc<[u8]>)>) {
+        let texts: Vec<&[u8]> = unread.iter().map(|(_, text)| &**text).collect();
+        let threads = processors().min(THREADS).min(texts.len() / SHARE);
+        let read = side_by_side(&texts, threads, |_, text| kustomization::read(text));
+        for (root, read) in unread.iter().map(|(root, _)| *root).zip(read) {
+            self.fill(root, read);
         }
     }
 
     /// Makes the directory (a real path) a root of the graph, whose references are followed later.
     fn enter(&mut self, source: SourceId, directory: &str) -> WalkResult<RootId> {
         let (id, unread) = self.place(source, directory)?;
-        if let Some(file) = unread {
+        if let Some(text) = unread {
             // Which kind it is decides whether the reference that led here is a legal one.
-            let read = kustomization::read(&self.graph.files[file].bytes);
-            self.fill(id, file, read);
+            self.fill(id, kustomization::read(&text));
         }
         Ok(id)
     }
 
-    /// Finds the kustomization of a directory. Returns the file too when the root is a new one, which
-    /// waits for what is read in it.
-    fn place(&mut self, source: SourceId, directory: &str) -> WalkResult<(RootId, Option<FileId>)> {
-        let number = match self.roots.find(&self.graph.roots, source, directory) {
-            Ok(known) => return Ok((known, None)),
-            Err(number) => number,
-        };
+    /// Finds the kustomization of a directory. Returns its text too when the root is a new one.
+    fn place(&mut self, source: SourceId, directory: &str) -> WalkResult<(RootId, Option<Rc<[u8]>>)> {
+        if let Some(known) = self.roots.get(&source).and_then(|roots| roots.get(directory)) {
+            return Ok((*known, None));
+        }
         let (file_name, file) = self.kustomization_file(source, directory)?;
         if !self.has_room() {
             return Err(RUN.exceeded(&self.graph.sources[source].tree.label(directory)).into());
@@ -316,16 +272,16 @@ impl Walker<'_> {
             file,
             kind: None,
             edges: Vec::new(),
-            carries: Vec::new(),
         });
-        self.roots.add(number, id);
+        self.roots.entry(source).or_default().insert(directory.to_owned(), id);
+        self.followed.push(0);
         self.queue.push(id);
-        self.bytes(file)?;
-        Ok((id, Some(file)))
+        Ok((id, Some(self.configuration(file)?)))
     }
 
     /// Gives a root what was read in its kustomization.
-    fn fill(&mut self, id: RootId, file: FileId, read: ahead::Read) {
+    fn fill(&mut self, id: RootId, read: Result<Kustomization, Refused>) {
+        let file = self.graph.roots[id].file;
         let read = match read {
             Ok(read) => {
                 self.graph.roots[id].kind = Some(read.kind);
@@ -370,100 +326,43 @@ impl Walker<'_> {
                 found.push((name, path, executable));
             }
         }
-        let shown = tree.label(directory);
         match found.as_slice() {
             [(name, path, executable)] => {
                 // What is read comes later: a root that cannot be is there all the same.
-                let (file, _) = self.unloaded(source, path, *executable);
-                Ok((*name, file))
+                Ok((*name, self.file(source, path, *executable)))
             }
-            [] => Err(WalkError::new(
-                TroubleKind::NoKustomization { directory: directory.to_owned() },
-                format!("no kustomization file in `{shown}`"),
-            )
-            .hint(format!(
-                "a kustomization root holds one of {}",
-                kustomization::FILE_NAMES.map(|name| format!("`{name}`")).join(", ")
-            ))),
-            several => Err(WalkError::new(
-                TroubleKind::SeveralKustomizations {
-                    directory: directory.to_owned(),
-                    names: several.iter().map(|(name, ..)| *name).collect(),
-                },
-                format!(
-                    "several kustomization files in `{shown}`: {}",
-                    several.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ")
-                ),
-            )
-            .hint("keep one of them: `kustomize build` refuses more")),
+            [] => Err(self.no_kustomization(source, directory)?),
+            [(first, ..), ..] => {
+                let names: Vec<String> = found.iter().map(|(name, ..)| format!("`{name}`")).collect();
+                let message = format!("`{}` holds several kustomizations: {}", tree.label(directory), names.join(", "));
+                let kind = TroubleKind::BadKustomization { path: path::join(directory, first) };
+                Err(WalkError::new(kind, message).hint("keep one of them: `kustomize build` refuses more"))
+            }
         }
     }
 
-    /// Returns a file of the graph, and whether it is new, of which nothing is read.
-    fn unloaded(&mut self, source: SourceId, path: &str, executable: bool) -> (FileId, bool) {
-        let number = match self.files.find(&self.graph.files, source, path) {
-            Ok(known) => return (known, false),
-            Err(number) => number,
-        };
+    fn file(&mut self, source: SourceId, path: &str, executable: bool) -> FileId {
+        if let Some(known) = self.files.get(&source).and_then(|files| files.get(path)) {
+            return *known;
+        }
         let id = self.graph.files.len();
-        self.graph.files.push(File {
-            origin: Origin::Tree { source, path: path.to_owned() },
-            bytes: self.no_bytes.clone(),
-            executable,
-            comments: None,
-        });
-        self.files.add(number, id);
-        (id, true)
+        let origin = Origin::Tree { source, path: path.to_owned() };
+        self.graph.files.push(File { origin, executable, comments: None });
+        self.files.entry(source).or_default().insert(path.to_owned(), id);
+        id
     }
 
-    fn file(&mut self, source: SourceId, path: &str, executable: bool) -> Result<FileId> {
-        let (id, is_new) = self.unloaded(source, path, executable);
-        let load = match self.options.contents {
-            Contents::All => true,
-            Contents::Configurations => false,
-            Contents::Fetched => self.graph.sources[source].repository.is_some(),
-        };
-        if is_new && load {
-            self.load(id)?;
-        }
-        Ok(id)
-    }
-
-    /// Returns the bytes of a kustomization or plugin configuration.
-    fn bytes(&mut self, file: FileId) -> Result<Rc<[u8]>> {
-        if self.graph.files[file].bytes.is_empty() {
-            self.load(file)?;
-        }
-        let bytes = self.graph.files[file].bytes.clone();
-        if bytes.len() > FILE.most {
-            // Nothing else looks at it, either.
-            self.graph.files[file].bytes = self.no_bytes.clone();
-            return Err(FILE.exceeded(&self.graph.label(file)));
+    /// Reads a kustomization or plugin configuration, with the exceptions in it.
+    fn configuration(&mut self, file: FileId) -> Result<Rc<[u8]>> {
+        let bytes = self.graph.read(file)?;
+        FILE.check(bytes.len(), || self.graph.label(file))?;
+        // What was brought in is not the user's word.
+        let is_own = |path: &str| self.graph.sources[0].repository.is_none() && stored::home(path).is_none();
+        if !self.options.ignores_comments && self.graph.own_path(file).is_some_and(is_own) {
+            let comments = Comments::of(&bytes);
+            self.graph.files[file].comments = Some(Rc::new(comments)).filter(|one| !one.comments.is_empty());
         }
         Ok(bytes)
-    }
-
-    fn load(&mut self, file: FileId) -> Result<()> {
-        let Origin::Tree { source, path } = &self.graph.files[file].origin else {
-            return Ok(());
-        };
-        let tree = &self.graph.sources[*source].tree;
-        let bytes = tree.read(path)?;
-        if bytes.starts_with(b"version https://git-lfs.github.com/spec/") {
-            return Err(
-                Failure::new(format!("`{}` is a Git LFS pointer, not the file itself", tree.label(path))).hint(
-                    "keep files that a build reads out of Git LFS (`git lfs migrate export`): what stands in for them differs from clone to clone",
-                ),
-            );
-        }
-        // What was brought in is not the user's word.
-        let is_own = *source == 0 && self.graph.sources[0].repository.is_none();
-        let counts = is_own && !self.options.ignores_comments && stored::home(path).is_none();
-        let comments = counts.then(|| Comments::of(&bytes));
-        let file = &mut self.graph.files[file];
-        file.comments = comments.filter(|one| !one.comments.is_empty()).map(Rc::new);
-        file.bytes = bytes.into();
-        Ok(())
     }
 
     fn downloaded(&mut self, remote: &Rc<RemoteFile>) -> FileId {
@@ -471,22 +370,16 @@ impl Walker<'_> {
             return *known;
         }
         let id = self.graph.files.len();
-        self.graph.files.push(File {
-            origin: Origin::Remote(remote.clone()),
-            bytes: remote.bytes.clone(),
-            executable: false,
-            comments: None,
-        });
+        self.graph.files.push(File { origin: Origin::Remote(remote.clone()), executable: false, comments: None });
         self.downloads.insert(remote.url.clone(), id);
         id
     }
 
     fn read_root(&mut self, root: RootId) {
-        // Plugin files add edges while the loop runs.
-        let mut index = 0;
-        while index < self.graph.roots[root].edges.len() && self.has_room() {
-            self.follow(root, index);
-            index += 1;
+        // Plugin files add edges, also while the loop runs.
+        while self.followed[root] < self.graph.roots[root].edges.len() && self.has_room() {
+            self.followed[root] += 1;
+            self.follow(root, self.followed[root] - 1);
         }
     }
 
@@ -501,7 +394,7 @@ impl Walker<'_> {
         let target = match self.target(root, edge, &reference) {
             Ok(target) => target,
             Err(stop) => {
-                self.trouble(stop, Some((root, edge)), Some(from));
+                self.trouble(stop, At::Edge(root, edge));
                 Target::Broken
             }
         };
@@ -509,16 +402,8 @@ impl Walker<'_> {
     }
 
     /// Notes what could not be followed; the rest goes on.
-    fn trouble(&mut self, stop: WalkError, edge: Option<(RootId, usize)>, file: Option<FileId>) {
-        let failure = match edge {
-            Some((root, edge)) => {
-                let edge = &self.graph.roots[root].edges[edge];
-                let location = self.graph.location(edge.from, &edge.reference);
-                stop.failure.at(location)
-            }
-            None => stop.failure,
-        };
-        self.troubles.push(Trouble { kind: *stop.kind, edge, root: edge.map(|(root, _)| root), file, failure });
+    fn trouble(&mut self, stop: WalkError, at: At) {
+        self.troubles.push(stop.at(&self.graph, at));
     }
 
     fn target(&mut self, root: RootId, edge: usize, reference: &Reference) -> WalkResult<Target> {
@@ -528,36 +413,20 @@ impl Walker<'_> {
             return Ok(Target::Kept);
         }
         if text.chars().any(char::is_control) {
-            return Err(WalkError::new(TroubleKind::Unsafe, "the reference holds control characters"));
+            return Err(WalkError::new(TroubleKind::Unsafe, "the reference holds control characters").hint(ANEW));
         }
-        let accepts = reference.accepts;
-        let wanted = self.graph.roots[root].edges[edge].remote.clone();
-        match accepts {
-            Accepts::File => match wanted {
-                Some(wanted) => self.wait(root, edge, wanted, accepts),
-                None => self.local_file(root, edge, text),
-            },
-            Accepts::Program => match wanted {
-                Some(wanted) => self.wait(root, edge, wanted, accepts),
-                None => self.program(root, edge, text),
-            },
-            Accepts::Component | Accepts::Either | Accepts::Plugin => {
-                if let Some(wanted) = wanted {
-                    self.refuse_shadowed(root, &wanted)?;
-                    return self.wait(root, edge, wanted, accepts);
-                }
-                if accepts != Accepts::Component && self.is_local_file(root, text)? {
-                    let target = self.local_file(root, edge, text)?;
-                    if let (Accepts::Plugin, Target::File(file)) = (accepts, target) {
-                        self.read_plugin(root, file, &reference.field)?;
-                    }
-                    return Ok(target);
-                }
-                let target = self.local_root(root, edge, text, accepts)?;
-                self.list_plugins(root, reference, target);
-                Ok(target)
+        if let Some(wanted) = self.graph.roots[root].edges[edge].remote.clone() {
+            if !matches!(reference.accepts, Accepts::File | Accepts::Program) {
+                self.refuse_shadowed(root, &wanted)?;
             }
+            return self.wait(root, edge, &wanted);
         }
+        let target = self.local(root, edge, reference)?;
+        if let (Accepts::Plugin, Target::File(file)) = (reference.accepts, target) {
+            self.read_plugin(root, file, &reference.field)?;
+        }
+        self.list_plugins(root, reference, target);
+        Ok(target)
     }
 
     /// Remembers a root that is listed for the plugin configurations in it.
@@ -577,16 +446,8 @@ impl Walker<'_> {
         let location =
             Location { line: note.line, column: note.column, field: note.field.clone(), ..self.graph.place(file) };
         if let NoteKind::Misleading { .. } = &note.kind {
-            let failure = Failure::new(note.message.clone())
-                .hint("write it again, and check where it came from")
-                .at(location.clone());
-            self.troubles.push(Trouble {
-                kind: TroubleKind::Unsafe,
-                edge: None,
-                root: None,
-                file: Some(file),
-                failure,
-            });
+            let failure = Failure::new(note.message.clone()).hint(ANEW).at(location.clone());
+            self.troubles.push(Trouble { kind: TroubleKind::Unsafe, at: At::Note(self.graph.notes.len()), failure });
         }
         let lines = (file, note.line, note.line);
         let is_allowed = |subject| self.is_allowed(Rule::Function, &subject, lines);
@@ -617,9 +478,7 @@ impl Walker<'_> {
                     ProblemKind::TooLarge => TroubleKind::Failed,
                     kind => TroubleKind::Problem(kind),
                 },
-                edge: None,
-                root: None,
-                file: Some(file),
+                at: At::File(file),
                 failure,
             });
         }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::check;
 use crate::config::Config;
 use crate::graph::{
-    self, CarriedId, Contents, Edge, Explored, FileId, Graph, Origin, Place, RootId, Source, Target, TroubleKind,
+    self, At, Edge, Explored, FileId, Graph, Origin, Place, RootId, Source, Target, TroubleKind, reach,
 };
 use crate::kustomization::Kind;
 use crate::message::failure::{Result, short};
@@ -27,11 +27,7 @@ use crate::tree::{Tree, path};
 pub(crate) fn survey(tree: Rc<dyn Tree>, config: &Config, paths: &[String], indirect: bool) -> Result<ReferenceTree> {
     let directories = config.starting_points(&*tree, paths, &tree.kustomizations()?)?;
     let locks = locks(&*tree)?;
-    let options = graph::Options {
-        load_restrictor: config.load_restrictor,
-        contents: Contents::Configurations,
-        ..graph::Options::default()
-    };
+    let options = graph::Options { load_restrictor: config.load_restrictor, ..graph::Options::default() };
     let source = Source { tree, scope: String::new(), repository: None };
     let explored = graph::explore(source, &directories, None, &options);
     let flux = check::flux_objects(&explored);
@@ -77,12 +73,7 @@ pub(crate) fn unnamed(graph: &Graph, roots: Vec<RootId>, others: impl IntoIterat
             continue;
         }
         starts.push(root);
-        let mut todo = vec![root];
-        while let Some(id) = todo.pop() {
-            if reached.insert(id) {
-                todo.extend(named(id));
-            }
-        }
+        reached.extend(graph.reach([root], |_, _, _| true));
     }
     starts.sort_unstable();
     starts
@@ -230,7 +221,7 @@ impl ReferenceTree {
             reference_tree: ReferenceTree::default(),
         };
         for trouble in &explored.troubles {
-            if let (None, Some(file)) = (trouble.edge, trouble.file) {
+            if let At::File(file) = trouble.at {
                 let why = why(Some(&trouble.kind));
                 maker.broken.entry(file).or_insert(why);
             }
@@ -238,7 +229,8 @@ impl ReferenceTree {
         let mut troubles: HashMap<(RootId, usize), &TroubleKind> = HashMap::new();
         let mut cycles = BTreeSet::new();
         for trouble in &explored.troubles {
-            if let Some(edge) = trouble.edge {
+            if let At::Edge(root, edge) = trouble.at {
+                let edge = (root, edge);
                 if trouble.kind == TroubleKind::Cycle {
                     cycles.insert(edge);
                 }
@@ -256,7 +248,6 @@ impl ReferenceTree {
                     }
                     Target::Root { id, .. } => ids[id],
                     Target::File(file) => maker.file(file),
-                    Target::Carried(id) => maker.carried(id),
                     Target::Remote | Target::Kept | Target::Broken => {
                         let trouble = troubles.get(&(root, index)).copied();
                         maker.leaf(root, edge, trouble)
@@ -337,16 +328,7 @@ impl ReferenceTree {
         for link in &self.links {
             above.entry(link.to).or_default().push(link.from);
         }
-        let mut found: BTreeSet<usize> = nodes.iter().copied().collect();
-        let mut todo = nodes.to_vec();
-        while let Some(node) = todo.pop() {
-            for from in above.get(&node).into_iter().flatten() {
-                if found.insert(*from) {
-                    todo.push(*from);
-                }
-            }
-        }
-        found
+        reach(nodes.iter().copied(), |node| above.get(node).into_iter().flatten().copied().collect::<Vec<_>>())
     }
 }
 
@@ -404,11 +386,6 @@ impl Maker<'_> {
         self.node(self.graph.label(id), "file", NodeKind::File { localized })
     }
 
-    fn carried(&mut self, id: CarriedId) -> usize {
-        let carried = &self.graph.carried[id];
-        self.directory(carried.source, &carried.path)
-    }
-
     /// A directory that is of use as a whole is one thing, like a file.
     fn directory(&mut self, source: usize, place: &str) -> usize {
         let name = self.graph.sources[source].tree.label(place);
@@ -421,9 +398,9 @@ impl Maker<'_> {
     /// Adds the charts that roots name. They are no references of kustomize, which leaves them to helm.
     fn charts(&mut self, ids: &[usize]) {
         let graph = self.graph;
-        for chart in graph.named_charts() {
-            let root = chart.noted.root;
-            let to = match (&chart.place, chart.wanted()) {
+        for chart in &graph.charts {
+            let root = chart.root;
+            let to = match (&chart.place, &chart.wanted) {
                 (Place::There(path), _) => self.directory(graph.roots[root].source, path),
                 (_, Some(wanted)) => {
                     let locked = self.lock.and_then(|lock| wanted.locked(lock));
@@ -438,19 +415,20 @@ impl Maker<'_> {
                     self.node(path.clone(), "broken", NodeKind::Broken { why: "in a submodule" })
                 }
                 (Place::Outside, None) => {
-                    let name = redact::url(chart.name);
+                    let name = redact::url(&chart.name);
                     self.node(name, "broken", NodeKind::Broken { why: "out of scope" })
                 }
             };
-            let note = &chart.noted.note;
+            let noted = &graph.notes[chart.note];
+            let note = &noted.note;
             self.reference_tree.links.push(Link {
                 from: ids[root],
                 to,
-                file: graph.label(chart.noted.file),
+                file: graph.label(noted.file),
                 line: note.line,
                 column: note.column,
                 field: note.field.clone(),
-                reference: redact::url(chart.repo.unwrap_or(chart.name)),
+                reference: redact::url(chart.wanted.as_ref().map_or(&chart.name, |wanted| wanted.repo.exposed())),
             });
         }
     }
@@ -563,14 +541,14 @@ fn why(trouble: Option<&TroubleKind>) -> &'static str {
     match trouble {
         Some(TroubleKind::Missing { .. }) => "missing",
         Some(TroubleKind::NoKustomization { .. }) => "no kustomization",
-        Some(TroubleKind::SeveralKustomizations { .. }) => "several kustomizations",
-        Some(TroubleKind::OutOfScope(_)) => "out of scope",
+        Some(TroubleKind::BadKustomization { .. }) => "invalid kustomization",
+        Some(TroubleKind::OutOfScope | TroubleKind::Restricted) => "out of scope",
         Some(TroubleKind::Submodule { .. }) => "in a submodule",
         Some(TroubleKind::Cycle) => "cycle",
         Some(TroubleKind::Unsafe) => "unsafe",
         Some(TroubleKind::Shadowed) => "ambiguous",
         Some(TroubleKind::Unsupported) => "unsupported",
         Some(TroubleKind::Failed | TroubleKind::Chart) => "unreadable",
-        Some(TroubleKind::Problem(_) | TroubleKind::Refused | TroubleKind::Reshaped(_)) | None => "invalid",
+        Some(TroubleKind::Problem(_) | TroubleKind::Refused | TroubleKind::Reshaped) | None => "invalid",
     }
 }

@@ -416,12 +416,11 @@ fn fingerprint(tree: &Rc<dyn Tree>, directory: &str) -> Vec<String> {
             read(path);
         }
     }
-    let mut whole: Vec<String> = graph.carried.iter().map(|carried| carried.path.clone()).collect();
-    for chart in graph.named_charts() {
-        if let crate::graph::Place::There(path) = chart.place {
-            whole.push(path);
-        }
-    }
+    let places = graph.charts.iter().filter_map(|chart| match &chart.place {
+        crate::graph::Place::There(path) => Some(path.clone()),
+        _ => None,
+    });
+    let mut whole: Vec<String> = places.collect();
     while let Some(directory) = whole.pop() {
         read(&directory);
         for place in tree.below(&directory).unwrap() {

@@ -85,12 +85,11 @@ impl<'a> Stale<'a> {
         let is_new = |remote: RemoteTrailer| !self.remotes.contains(&remote);
         let is_new_file =
             |label: String, sha256: &str| is_new(RemoteTrailer { label, digest: Digest::Sha256(sha256.to_owned()) });
-        let brought = graph.charts.iter().filter(|chart| chart.root == id).filter_map(|chart| chart.brought.as_ref());
-        let mut archives = brought.map(|(archive, _)| archive);
+        let mut archives = graph.charts_of(id).iter().filter_map(|chart| chart.archive.as_ref());
         if archives.any(|archive| is_new_file(archive.chart.label(), &archive.sha256)) {
             return Ok(true);
         }
-        let mut files = graph.read_by(id).0.into_iter();
+        let mut files = graph.read_by(id).into_iter();
         let is_new_origin = |origin: &Origin| match origin {
             Origin::Remote(file) => is_new_file(file.url.shown(), &file.sha256),
             Origin::Tree { .. } | Origin::Archive { .. } => false,

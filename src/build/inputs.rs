@@ -198,7 +198,7 @@ impl<'a> Writer<'a> {
                     self.named_by_url(graph.roots[id].source, &edge.reference.text)?;
                 }
             }
-            files.extend(graph.read_by(*id).0);
+            files.extend(graph.read_by(*id));
         }
         for id in files {
             let file = &graph.files[id];
@@ -206,7 +206,7 @@ impl<'a> Writer<'a> {
                 && graph.sources[*source].repository.is_some()
             {
                 let executable = file.executable && self.trusted.contains(&id);
-                disk::write(&(self.place)(*source).join(path), &file.bytes, executable)?;
+                disk::write(&(self.place)(*source).join(path), &graph.read(id)?, executable)?;
             }
         }
         self.charts(&roots)
@@ -224,11 +224,9 @@ impl<'a> Writer<'a> {
     /// Puts the charts that were pulled where kustomize looks for them, so that it pulls none itself.
     fn charts(&self, roots: &BTreeSet<RootId>) -> Result<()> {
         let graph = self.graph;
-        let archives = graph.charts.iter().filter_map(|chart| Some((chart.note, &chart.brought.as_ref()?.0)));
-        let archives: BTreeMap<usize, _> = archives.collect();
-        for chart in graph.named_charts().iter().filter(|chart| roots.contains(&chart.noted.root)) {
-            let source = graph.roots[chart.noted.root].source;
-            if let (Some(archive), Place::Missing(directory)) = (archives.get(&chart.note), &chart.place)
+        for chart in graph.charts.iter().filter(|chart| roots.contains(&chart.root)) {
+            let source = graph.roots[chart.root].source;
+            if let (Some(archive), Place::Missing(directory)) = (&chart.archive, &chart.place)
                 && path::is_in(directory, &graph.sources[source].scope)
             {
                 let to = (self.place)(source).join(directory);
@@ -274,7 +272,7 @@ impl<'a> Writer<'a> {
                 let inside = graph.local_path(id, text).filter(|_| path::is_absolute(text));
                 inside.map(|inside| path::join(&top, &inside))
             };
-            for edge in root.edges.iter().filter(|edge| matches!(edge.target, Target::File(_) | Target::Carried(_))) {
+            for edge in root.edges.iter().filter(|edge| matches!(edge.target, Target::File(_))) {
                 if let Some(text) = moved(&edge.reference.text) {
                     let value = edge.reference.with_path(&text);
                     edits.entry(edge.from).or_default().push(Edit { spot: &edge.reference.spot, value });

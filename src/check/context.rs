@@ -8,9 +8,10 @@ use std::sync::Arc;
 use super::deployed::Deployed;
 use super::lines::Lines;
 use super::remotes::{self, RemoteUse};
-use super::{Checking, Input};
+use super::{Input, missing_path};
 use crate::config::Config;
-use crate::graph::{Edge, Explored, FileId, Graph, Noted, Origin, Root, RootId, Trouble};
+use crate::graph::{At, Edge, Explored, FileId, Graph, Noted, Origin, Root, RootId, Trouble, TroubleKind};
+use crate::kustomization::{FILE_NAMES, ProblemKind};
 use crate::message::failure::Failure;
 use crate::message::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::message::redact;
@@ -36,7 +37,6 @@ pub(super) struct Context<'a> {
     pub(super) own: Option<&'a Config>,
     /// Whether everything is looked at, not only what some paths lead to.
     pub(super) complete: bool,
-    pub(super) checking: &'a Checking,
     /// Explains why paths are missing.
     pub(super) absences: Option<&'a Absences>,
     /// Every lock of the tree that can be read, with its directory.
@@ -88,7 +88,6 @@ impl<'a> Context<'a> {
             config: input.config,
             own: input.own,
             complete: input.paths.is_empty(),
-            checking: &input.checking,
             absences: input.absences,
             locks,
             broken_lock,
@@ -118,11 +117,43 @@ impl<'a> Context<'a> {
         !self.homes.is_empty() && directories.any(|directory| self.homes.contains(directory))
     }
 
-    /// Returns the reference that a trouble is about, with the root that it is relative to.
-    pub(super) fn edge_of(&self, trouble: &Trouble) -> Option<(&'a Root, &'a Edge)> {
-        let (root, edge) = trouble.edge?;
-        let root = self.graph.roots.get(root)?;
-        Some((root, root.edges.get(edge)?))
+    /// Makes findings of what the walk could not follow, and is of this sort, with its text.
+    pub(super) fn troubles(&self, rule: Rule, is_meant: impl Fn(&TroubleKind) -> bool) -> Vec<Finding> {
+        let meant = self.troubles.iter().filter(|trouble| is_meant(&trouble.kind));
+        meant.filter_map(|trouble| self.trouble(rule, trouble)).collect()
+    }
+
+    fn trouble(&self, rule: Rule, trouble: &Trouble) -> Option<Finding> {
+        let Failure { message, mut hints, location, .. } = trouble.failure.clone();
+        if let Some(hint) = missing_path::hint(self, trouble) {
+            hints.retain(|hint| hint.starts_with("bring it back"));
+            hints.insert(0, hint);
+        }
+        if let TroubleKind::BadKustomization { path } = &trouble.kind {
+            return Some(self.at_path(rule, path, message, hints));
+        }
+        if hints.is_empty() {
+            hints.push("fix it: `kustomize build` refuses it".to_owned());
+        }
+        let finding = match trouble.at {
+            At::Edge(root, edge) => self.at_reference(rule, &self.graph.roots[root].edges[edge], message, hints),
+            At::Note(note) => self.at_note(rule, &self.graph.notes[note], message, hints),
+            At::File(file) if trouble.kind == TroubleKind::Problem(ProblemKind::Empty) => {
+                self.at_span(rule, file, None, message, hints)
+            }
+            At::File(file) => {
+                let location = location?;
+                let place = (location.line, location.column);
+                Finding { field: location.field, ..self.at_place(rule, file, place, message, hints) }
+            }
+            At::Nothing => return None,
+        };
+        let path = match &trouble.kind {
+            TroubleKind::Missing { path, .. } | TroubleKind::Submodule { path } => path.clone(),
+            TroubleKind::NoKustomization { directory, .. } => path::join(directory, FILE_NAMES[0]),
+            _ => return Some(finding),
+        };
+        Some(Finding { subject: Subject::Path { path }, ..finding })
     }
 
     /// Makes a finding about a place of a file: from there to the end of what stands on that line.

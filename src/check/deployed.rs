@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::Input;
 use super::lines::Lines;
-use crate::graph::{self, Beyond, Explored, FileId, Graph, RootId, Source, TroubleKind};
+use crate::graph::{self, Explored, FileId, Graph, RootId, Source, TroubleKind};
 use crate::kustomization::Accepts;
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::Finding;
@@ -106,8 +106,9 @@ fn unrestricted(
     let mut known: HashSet<String> = HashSet::new();
     loop {
         let is_bound = |trouble: &graph::Trouble| {
-            trouble.kind == TroubleKind::OutOfScope(Beyond::Root)
-                && trouble.root.is_some_and(|root| !known.contains(&explored.graph.roots[root].directory))
+            let graph = &explored.graph;
+            trouble.kind == TroubleKind::Restricted
+                && graph.root_at(trouble.at).is_some_and(|root| !known.contains(&graph.roots[root].directory))
         };
         if !explored.troubles.iter().any(is_bound) {
             return explored;
@@ -118,14 +119,7 @@ fn unrestricted(
             return explored;
         }
         known.extend(more);
-        let options = graph::Options {
-            unrestricted: Some(&known),
-            load_restrictor: options.load_restrictor,
-            leave: options.leave,
-            contents: options.contents,
-            drops_bytes: options.drops_bytes,
-            ..graph::Options::default()
-        };
+        let options = graph::Options { unrestricted: Some(&known), ..options.clone() };
         explored = explore(input, starts, &options);
     }
 }

@@ -6,25 +6,17 @@
 //! not run is a warning, not reported below `localized-files`: one named by a URL, which only a localized copy has. A
 //! program that is missing is a path like any other.
 
-use super::{ADD_ALLOW, Context};
+use super::Context;
+use crate::config::ADD_ALLOW;
 use crate::graph::{Noted, TroubleKind};
 use crate::kustomization::{FunctionRuntime, NoteKind, home_path, is_pinned};
 use crate::message::finding::{Finding, Rule, Subject};
 use crate::message::redact;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let mut found = Vec::new();
-    for trouble in context.troubles {
-        if let (TroubleKind::Reshaped(reshaping), Some(file)) = (&trouble.kind, trouble.file) {
-            let finding = context.at_place(
-                Rule::Function,
-                file,
-                (reshaping.line, reshaping.column),
-                trouble.failure.message.clone(),
-                trouble.failure.hints.clone(),
-            );
-            found.push(Finding { field: reshaping.field.clone(), unread: true, ..finding });
-        }
+    let mut found = context.troubles(Rule::Function, |kind| *kind == TroubleKind::Reshaped);
+    for finding in &mut found {
+        finding.unread = true;
     }
     for noted in &context.graph.notes {
         let before = found.len();

@@ -3,132 +3,22 @@
 //!
 //! A problem is reported once, in the file itself, however many references lead to it.
 
-mod cycle;
-
-use std::collections::HashSet;
-
 use super::Context;
-use crate::graph::{Noted, Trouble, TroubleKind};
-use crate::kustomization::{FILE_NAMES, NoteKind, ProblemKind};
-use crate::message::failure::{command, pathspec};
+use crate::graph::{Noted, TroubleKind};
+use crate::kustomization::NoteKind;
 use crate::message::finding::{Finding, Rule};
-use crate::tree::{self, Entry, Resolved, path};
 
 const RULE: Rule = Rule::InvalidKustomization;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let mut told = HashSet::new();
-    for trouble in context.troubles {
-        match &trouble.kind {
-            TroubleKind::Problem(kind) => findings.extend(problem(context, trouble, *kind)),
-            TroubleKind::SeveralKustomizations { directory, names } if told.insert(directory.as_str()) => {
-                findings.extend(several(context, directory, names));
-            }
-            TroubleKind::NoKustomization { directory } if told.insert(directory.as_str()) => {
-                findings.extend(no_files(context, directory));
-            }
-            _ => {}
-        }
-    }
+    use TroubleKind::{BadKustomization, Cycle, Problem, Refused};
+    let mut findings = context.troubles(RULE, |kind| matches!(kind, Problem(_) | BadKustomization { .. }));
     for finding in &mut findings {
         finding.unread = true;
     }
-    let troubles = context.troubles.iter();
-    let refusals = troubles.filter(|trouble| trouble.kind == TroubleKind::Refused);
-    findings.extend(refusals.filter_map(|trouble| refused(context, trouble)));
-    findings.extend(cycle::find(context));
+    findings.extend(context.troubles(RULE, |kind| matches!(kind, Refused | Cycle)));
     let notes = context.graph.notes.iter();
     findings.extend(notes.filter_map(|noted| note(context, noted)));
-    findings
-}
-
-fn problem(context: &Context<'_>, trouble: &Trouble, kind: ProblemKind) -> Option<Finding> {
-    let failure = &trouble.failure;
-    let location = failure.location.as_ref()?;
-    let file = trouble.file?;
-    let help = if failure.hints.is_empty() {
-        vec!["fix it: `kustomize build` refuses the file".to_owned()]
-    } else {
-        failure.hints.clone()
-    };
-    let finding = match kind {
-        ProblemKind::Empty => {
-            let message = "the kustomization is empty".to_owned();
-            context.at_span(RULE, file, None, message, help)
-        }
-        _ => {
-            let place = (location.line, location.column);
-            context.at_place(RULE, file, place, failure.message.clone(), help)
-        }
-    };
-    Some(Finding { field: location.field.clone(), ..finding })
-}
-
-fn refused(context: &Context<'_>, trouble: &Trouble) -> Option<Finding> {
-    let (_, edge) = context.edge_of(trouble)?;
-    let failure = &trouble.failure;
-    let help = if failure.hints.is_empty() {
-        vec!["let the reference name something else".to_owned()]
-    } else {
-        failure.hints.clone()
-    };
-    Some(context.at_reference(RULE, edge, failure.message.clone(), help))
-}
-
-fn several(context: &Context<'_>, directory: &str, names: &[&str]) -> Option<Finding> {
-    let (first, rest) = names.split_first()?;
-    let shown = |names: &[&str]| {
-        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-        names.join(" and ")
-    };
-    let specs = rest.iter().map(|name| pathspec(&path::join(directory, name)));
-    Some(context.at_path(
-        RULE,
-        &path::join(directory, first),
-        format!(
-            "`{}` holds several kustomizations: {}",
-            if directory.is_empty() { "." } else { directory },
-            shown(names)
-        ),
-        vec![format!("keep one of them, as `{first}`: {}", command("git rm --cached --", specs))],
-    ))
-}
-
-/// Reports what is named like a kustomization but is not one, in a directory without one: links, and directories.
-fn no_files(context: &Context<'_>, directory: &str) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for name in FILE_NAMES {
-        let place = path::join(directory, name);
-        match context.tree.entry(&place) {
-            Ok(Some(Entry::Link)) => {}
-            Ok(Some(Entry::Directory | Entry::Submodule)) => {
-                findings.push(context.at_path(
-                    RULE,
-                    &place,
-                    format!("`{place}` is a directory: kustomize sees no kustomization"),
-                    vec!["put a kustomization there, as a file".to_owned()],
-                ));
-                continue;
-            }
-            _ => continue,
-        }
-        let target = context.tree.read(&place).unwrap_or_default();
-        let target = String::from_utf8_lossy(&target).into_owned();
-        let what = match tree::resolve(context.tree, &place) {
-            Ok(Resolved::File { .. } | Resolved::Leaves { .. }) => "out of its directory",
-            Ok(Resolved::Directory { .. }) => "which is a directory",
-            Ok(Resolved::Submodule { .. }) => "in a submodule",
-            _ => "which is not there",
-        };
-        let shown = if target.is_empty() { "nothing".to_owned() } else { format!("`{target}`") };
-        findings.push(context.at_path(
-            RULE,
-            &place,
-            format!("`{place}` is a link to {shown}, {what}: kustomize sees no kustomization"),
-            vec!["put the kustomization itself there".to_owned()],
-        ));
-    }
     findings
 }
 
@@ -189,7 +79,7 @@ mod tests {
         let broken = one(Scene::of("resources:\n- a\n b: [\n"));
         assert!(broken.message.starts_with("not valid YAML: "), "{broken:?}");
         assert!(broken.span.is_some());
-        assert_eq!(broken.help, ["fix it: `kustomize build` refuses the file"]);
+        assert_eq!(broken.help, ["fix it: `kustomize build` refuses it"]);
         let template = one(Scene::of("resources:\n{{- range .all }}\n- {{ . }}\n{{- end }}\n"));
         assert_eq!(template.help, ["if it is a template, add its directory to `exclude` in `.kustomize-localize`"]);
     }
@@ -198,7 +88,7 @@ mod tests {
     fn an_empty_file_is_meant_as_a_whole() {
         for text in ["", "# nothing\n", "kind: Kustomization\n", "{}\n"] {
             let finding = one(Scene::of(text));
-            assert_eq!(finding.message, "the kustomization is empty", "{text}");
+            assert_eq!(finding.message, "kustomization.yaml is empty", "{text}");
             assert_eq!(finding.span, None);
         }
         assert_eq!(told(Scene::of("resources: []\n")), []);
@@ -220,7 +110,7 @@ mod tests {
                 (
                     "two/kustomization.yaml".into(),
                     0,
-                    "`two` holds several kustomizations: `kustomization.yaml` and `Kustomization`".into()
+                    "`two` holds several kustomizations: `kustomization.yaml`, `Kustomization`".into()
                 ),
             ]
         );
@@ -236,7 +126,7 @@ mod tests {
             [(
                 "base/kustomization.yaml".into(),
                 0,
-                "`base/kustomization.yaml` is a directory: kustomize sees no kustomization".into()
+                "`base/kustomization.yaml` is not a file of its directory: kustomize sees no kustomization".into()
             )]
         );
     }
@@ -246,10 +136,7 @@ mod tests {
         let scene = Scene::of("namePrefix: a-\n")
             .file("kustomization.yml", "namePrefix: a-\n")
             .file("Kustomization", "namePrefix: a-\n");
-        assert_eq!(
-            one(scene).help,
-            ["keep one of them, as `kustomization.yaml`: git rm --cached -- :/kustomization.yml :/Kustomization"]
-        );
+        assert_eq!(one(scene).help, ["keep one of them: `kustomize build` refuses more"]);
         // Only reached by a reference.
         let mut part = Scene::default()
             .file("a/kustomization.yaml", "resources: [../b]\n")
@@ -289,12 +176,7 @@ mod tests {
 
     #[test]
     fn a_link_that_kustomize_does_not_follow() {
-        for (target, what) in [
-            ("gone.yaml", "which is not there"),
-            ("../other/k.yaml", "out of its directory"),
-            ("/etc/k.yaml", "out of its directory"),
-            ("dir", "which is a directory"),
-        ] {
+        for target in ["gone.yaml", "../other/k.yaml", "/etc/k.yaml", "dir"] {
             let mut scene = Scene::default()
                 .file("a/kustomization.yaml", "resources: [../b]\n")
                 .file("b/dir/x", "")
@@ -302,10 +184,8 @@ mod tests {
             scene.tree.link("b/kustomization.yaml", target);
             let finding = one(scene);
             assert_eq!(finding.path, "b/kustomization.yaml");
-            assert_eq!(
-                finding.message,
-                format!("`b/kustomization.yaml` is a link to `{target}`, {what}: kustomize sees no kustomization")
-            );
+            let message = "`b/kustomization.yaml` is not a file of its directory: kustomize sees no kustomization";
+            assert_eq!(finding.message, message, "{target}");
         }
         let mut inside = Scene::default().file("b/k.yaml", "namePrefix: a-\n");
         inside.tree.link("b/kustomization.yaml", "k.yaml");

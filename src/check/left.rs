@@ -6,11 +6,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::Context;
 use super::remote_chart;
 use super::remote_reference::is_fulfilled;
 use super::remotes::RemoteUse;
-use super::{ADD_ALLOW, Context};
-use crate::config::Config;
+use crate::config::{ADD_ALLOW, Config};
 use crate::graph;
 use crate::message::finding::{Finding, Rule};
 use crate::plan;

@@ -3,82 +3,35 @@
 //!
 //! Most often the file is on disk, but was never added: the build works here and nowhere else.
 
-use super::{Checking, Context, remote_chart};
-use crate::graph::{Edge, Root, TroubleKind};
-use crate::kustomization::{Accepts, FILE_NAMES};
-use crate::message::failure::{command, nearest, pathspec, stage};
-use crate::message::finding::{Finding, Rule, Subject};
+use super::{Context, remote_chart};
+use crate::graph::{At, Root, Trouble, TroubleKind};
+use crate::kustomization::{Accepts, FILE_NAMES, Reference};
+use crate::message::failure::nearest;
+use crate::message::finding::{Finding, Rule};
 use crate::tree::absence::Absence;
 use crate::tree::{self, Resolved, path};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = absent(context)
-        .iter()
-        .filter(|absent| !matches!(absent.why, Absence::Ignored(..)))
-        .map(|absent| {
-            let (message, help) = words(context, absent);
-            Finding {
-                subject: Subject::Path { path: absent.place.clone() },
-                ..context.at_reference(Rule::MissingPath, absent.edge, message, help)
-            }
-        })
-        .collect();
-    findings.extend(remote_chart::find_missing(context));
-    findings.extend(remote_chart::find_refused(context, Rule::MissingPath));
+    let mut findings = context.troubles(Rule::MissingPath, |kind| match kind {
+        TroubleKind::Missing { absence, .. } | TroubleKind::NoKustomization { absence, .. } => {
+            !matches!(absence, Absence::Ignored(..))
+        }
+        TroubleKind::Chart => true,
+        _ => false,
+    });
+    findings.extend(remote_chart::find_values(context, Rule::MissingPath));
     findings
 }
 
-/// A reference to what is not there.
-pub(super) struct Absent<'a> {
-    pub(super) root: &'a Root,
-    pub(super) edge: &'a Edge,
-    /// What is not there, from the top. Of a directory that is there, its kustomization.
-    pub(super) place: String,
-    /// The directory that is there, but no root.
-    pub(super) directory: Option<&'a str>,
-    pub(super) why: Absence,
-    /// Whether it is on disk, and may end up in what is checked.
-    pub(super) on_disk: bool,
-}
-
-/// Returns the references to what is not there.
-pub(super) fn absent<'a>(context: &Context<'a>) -> Vec<Absent<'a>> {
-    let mut absent = Vec::new();
-    for trouble in context.troubles {
-        let Some((root, edge)) = context.edge_of(trouble) else {
-            continue;
-        };
-        let (place, directory, why) = match &trouble.kind {
-            TroubleKind::Missing { path, absence } => (path.clone(), None, absence.clone()),
-            TroubleKind::NoKustomization { directory } => {
-                // A link that kustomize does not follow, or a directory of that name, is a matter of
-                // `invalid-kustomization`.
-                if names(directory).any(|name| matches!(context.tree.entry(&name), Ok(Some(_)))) {
-                    continue;
-                }
-                let on_disk = names(directory).find(|name| is_on_disk(context, name));
-                let name = on_disk.or_else(|| names(directory).next());
-                let Some(name) = name else { continue };
-                let why = context.absences.map_or(Absence::Nowhere, |absences| absences.of(&name));
-                (name, Some(directory.as_str()), why)
-            }
-            _ => continue,
-        };
-        absent.push(Absent { root, edge, on_disk: is_on_disk(context, &place), place, directory, why });
-    }
-    let is_root = |absent: &&mut Absent<'_>| {
-        absent.why == Absence::Nowhere && absent.directory.is_none() && may_be_root(absent.edge.reference.accepts)
+/// Returns what a reference to nothing was probably meant to be.
+pub(super) fn hint(context: &Context<'_>, trouble: &Trouble) -> Option<String> {
+    let (At::Edge(root, edge), TroubleKind::Missing { absence, .. }) = (trouble.at, &trouble.kind) else {
+        return None;
     };
-    // A rule for directories (`build/`) does not match the missing path itself, but would match its contents.
-    if let Some(absences) = context.absences {
-        let inside = |place: &str| path::join(place, FILE_NAMES[0]);
-        for absent in absent.iter_mut().filter(is_root) {
-            if let ignored @ Absence::Ignored(..) = absences.of(&inside(&absent.place)) {
-                absent.why = ignored;
-            }
-        }
-    }
-    absent
+    let root = &context.graph.roots[root];
+    let is_lost = matches!(absence, Absence::Nowhere | Absence::Deleted);
+    let text = near(context, root, &root.edges[edge].reference).filter(|_| is_lost)?;
+    Some(format!("did you mean `{text}`?"))
 }
 
 fn may_be_root(accepts: Accepts) -> bool {
@@ -89,50 +42,9 @@ fn names(directory: &str) -> impl Iterator<Item = String> {
     FILE_NAMES.into_iter().map(move |name| path::join(directory, name))
 }
 
-fn is_on_disk(context: &Context<'_>, place: &str) -> bool {
-    context.absences.is_some_and(|absences| absences.is_on_disk(place))
-}
-
-fn words(context: &Context<'_>, absent: &Absent<'_>) -> (String, Vec<String>) {
-    let place = &absent.place;
-    if absent.why == Absence::Untracked {
-        // A directory may hold what is ignored for good reason: only a file is added by force.
-        let is_file = matches!(absent.edge.reference.accepts, Accepts::File | Accepts::Program);
-        let add = if is_file || absent.directory.is_some() || path::name(place).contains('.') {
-            stage([place])
-        } else {
-            command("git add --", [pathspec(place)])
-        };
-        return (format!("`{place}` is on disk, but not staged"), vec![add]);
-    }
-    if let Some(directory) = absent.directory {
-        let shown = if directory.is_empty() { "." } else { directory };
-        let help = vec![
-            "make it a root, for example by `kustomize create --autodetect` there".to_owned(),
-            "or name its files one by one".to_owned(),
-        ];
-        return (format!("`{shown}` holds no kustomization"), help);
-    }
-    let message = format!("there is no `{place}`");
-    let mut help: Vec<String> =
-        near(context, absent).map(|text| format!("did you mean `{text}`?")).into_iter().collect();
-    // In a commit there is nothing to restore.
-    let is_deleted = !matches!(context.checking, Checking::Commit { .. })
-        && context.absences.is_some_and(|absences| absences.is_in_head(place));
-    if is_deleted {
-        let or = if help.is_empty() { "" } else { "or " };
-        help.push(format!("{or}bring it back: {}", command("git restore --staged --worktree --", [pathspec(place)])));
-    }
-    if help.is_empty() {
-        help.push("add it, or take the reference out".to_owned());
-    }
-    (message, help)
-}
-
 /// Returns what a path was probably meant to be: another ending, one `../` more or less, a name with a typing error.
-fn near(context: &Context<'_>, absent: &Absent<'_>) -> Option<String> {
-    let text = absent.edge.reference.text.as_str();
-    let accepts = absent.edge.reference.accepts;
+fn near(context: &Context<'_>, root: &Root, reference: &Reference) -> Option<String> {
+    let (text, accepts) = (reference.text.as_str(), reference.accepts);
     let mut candidates = Vec::new();
     match text.rsplit_once('.') {
         Some((stem, "yaml")) => candidates.extend([format!("{stem}.yml"), stem.to_owned()]),
@@ -144,8 +56,8 @@ fn near(context: &Context<'_>, absent: &Absent<'_>) -> Option<String> {
     }
     candidates.extend(text.strip_prefix("../").map(str::to_owned));
     candidates.push(format!("../{}", text.trim_start_matches("./")));
-    candidates.extend(mistyped(context, absent));
-    let directory = &absent.root.directory;
+    let directory = &root.directory;
+    candidates.extend(mistyped(context, directory, text.trim_end_matches('/')));
     candidates.into_iter().find(|text| {
         let Some(place) = path::resolve(directory, text) else {
             return false;
@@ -163,15 +75,14 @@ fn near(context: &Context<'_>, absent: &Absent<'_>) -> Option<String> {
 }
 
 /// Returns the path of what is beside the missing file and has nearly its name, with the same ending.
-fn mistyped(context: &Context<'_>, absent: &Absent<'_>) -> Option<String> {
+fn mistyped(context: &Context<'_>, root: &str, text: &str) -> Option<String> {
     /// In a larger directory the comparing takes longer than it is worth.
     const MOST: usize = 500;
-    let text = absent.edge.reference.text.trim_end_matches('/');
     let (beside, name) = match text.rsplit_once('/') {
         Some((_, name)) => text.split_at(text.len() - name.len()),
         None => ("", text),
     };
-    let directory = path::resolve(&absent.root.directory, &format!("./{beside}"))?;
+    let directory = path::resolve(root, &format!("./{beside}"))?;
     let Ok(Resolved::Directory { path }) = tree::resolve(context.tree, &directory) else {
         return None;
     };
@@ -308,10 +219,7 @@ mod tests {
     fn a_directory_without_a_kustomization() {
         let finding = one(scene("resources: [../files]\n"));
         assert_eq!(finding.message, "`files` holds no kustomization");
-        assert_eq!(
-            finding.help,
-            ["make it a root, for example by `kustomize create --autodetect` there", "or name its files one by one"]
-        );
+        assert_eq!(finding.help, ["add a `kustomization.yaml` to it, or name its files one by one"]);
         assert_eq!(one(scene("components: [..]\n")).message, "`.` holds no kustomization");
     }
 

@@ -4,43 +4,20 @@
 
 use super::{Context, remote_chart};
 use crate::config::{FILE_NAME, PLACEHOLDER};
-use crate::graph::{Beyond, Edge, Origin, Root, Target, TroubleKind};
-use crate::kustomization::{Accepts, FILE_NAMES};
+use crate::graph::{Edge, RootId, Target, TroubleKind};
 use crate::message::failure::Result;
 use crate::message::finding::{Finding, Rule};
 use crate::tree::{self, Resolved, Tree, path};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for trouble in context.troubles {
-        let TroubleKind::OutOfScope(beyond) = &trouble.kind else {
-            continue;
-        };
-        let Some((root, edge)) = context.edge_of(trouble) else {
-            continue;
-        };
-        let one = One { context, root, edge };
-        let (message, help) = match beyond {
-            _ if path::is_absolute(one.text()) => one.absolute(),
-            Beyond::Absolute => one.absolute(),
-            Beyond::Root => one.beyond_root(),
-            Beyond::Scope => one.beyond_repository(),
-            Beyond::Link { link, target } => one.link(link, target),
-        };
-        findings.push(one.finding(message, help));
-    }
-    for (root, edge) in context.edges() {
-        let one = One { context, root, edge };
-        if matches!(edge.target, Target::File(_) | Target::Carried(_)) && path::is_absolute(one.text()) {
-            let (message, help) = one.absolute();
-            findings.push(one.finding(message, help));
-        } else if let Some((message, help)) = one.absolute_link() {
-            findings.push(one.finding(message, help));
-        } else if let Some((message, help)) = one.beyond_scope() {
-            findings.push(one.finding(message, help));
+    let is_meant = |kind: &TroubleKind| matches!(kind, TroubleKind::OutOfScope | TroubleKind::Restricted);
+    let mut findings = context.troubles(Rule::OutOfScope, is_meant);
+    for (id, root) in context.graph.roots.iter().enumerate() {
+        for edge in &root.edges {
+            findings.extend(elsewhere(context, id, edge).or_else(|| beyond_scope(context, id, edge)));
         }
     }
-    findings.extend(remote_chart::find_refused(context, Rule::OutOfScope));
+    findings.extend(remote_chart::find_values(context, Rule::OutOfScope));
     findings
 }
 
@@ -59,172 +36,50 @@ impl Tree for Elsewhere<'_> {
     fn read(&self, path: &str) -> Result<Vec<u8>> {
         self.0.read(path)
     }
+}
 
-    fn label(&self, path: &str) -> String {
-        self.0.label(path)
+/// Returns the real path of what a local reference leads to.
+fn real<'a>(context: &Context<'a>, edge: &Edge) -> Option<&'a str> {
+    match edge.target {
+        Target::File(_) => context.graph.own_file(edge),
+        Target::Root { id, remote: false } => Some(&context.graph.roots[id].directory),
+        _ => None,
     }
 }
 
-/// One reference.
-struct One<'a> {
-    context: &'a Context<'a>,
-    root: &'a Root,
-    edge: &'a Edge,
-}
-
-impl One<'_> {
-    fn text(&self) -> &str {
-        &self.edge.reference.text
-    }
-
-    fn finding(&self, message: String, help: Vec<String>) -> Finding {
-        let rule = Rule::OutOfScope;
-        self.context.at_reference(rule, self.edge, message, help)
-    }
-
-    /// Returns the path from the top that the text means; none when that is not in the repository.
-    fn local(&self) -> Option<String> {
-        if path::is_absolute(self.text()) {
-            self.context.tree.absolute(self.text())
-        } else {
-            path::resolve(&self.root.directory, self.text())
-        }
-    }
-
-    fn beyond_root(&self) -> (String, Vec<String>) {
-        let text = self.text();
-        let Some(local) = self.local() else {
-            return self.beyond_repository();
-        };
-        let root = shown(&self.root.directory);
-        let real = match tree::resolve(self.context.tree, &local) {
-            Ok(Resolved::File { path, .. }) => Some(path),
-            _ => None,
-        };
-        let message = match &real {
-            Some(real) if path::is_in(&local, &self.root.directory) => {
-                format!("`{text}` is a link to `{real}`, outside of its kustomization root `{root}`")
-            }
-            _ => {
-                format!("`{text}` is a file outside of its kustomization root `{root}`, which kustomize does not read")
-            }
-        };
-        let mut help = Vec::new();
-        if let Some(real) = &real {
-            help.push(if path::is_in(&local, &self.root.directory) {
-                format!("put a copy of `{real}` where the link is")
-            } else {
-                format!("copy `{real}` below `{root}`, and name the copy")
-            });
-            let directory = path::parent(real);
-            let up = path::relative(&self.root.directory, directory);
-            let contains = path::is_in(&self.root.directory, directory);
-            if self.edge.reference.accepts == Accepts::Either && !contains {
-                help.push(if is_root(self.context.tree, directory) {
-                    format!("or name the root that it lies in: `{up}`")
-                } else {
-                    format!("or make `{directory}` a root of its own, and name that: `{up}`")
-                });
-            }
-        } else {
-            help.push(format!("put what it names below `{root}`"));
-        }
-        help.push(format!(
-            "if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: write `load-restrictor: none` \
-             into {}",
-            self.configuration()
-        ));
-        (message, help)
-    }
-
-    fn configuration(&self) -> &str {
-        let file = &self.context.config.file;
-        if file.is_empty() { FILE_NAME } else { file }
-    }
-
-    fn beyond_repository(&self) -> (String, Vec<String>) {
-        let what = match self.edge.reference.accepts {
-            Accepts::File => ", or name it by its https URL",
-            Accepts::Program => "",
-            _ => ", or name it by its URL, with `?ref=TAG-OR-COMMIT`",
-        };
-        (
-            format!("`{}` leads out of the repository", self.text()),
-            vec![format!("bring what it names into this repository{what}")],
-        )
-    }
-
-    fn absolute(&self) -> (String, Vec<String>) {
-        let message = format!("`{}` is an absolute path, which names nothing in another checkout", self.text());
-        let help = match self.local() {
-            Some(local) => format!("write `{}`", path::relative(&self.root.directory, &local)),
-            None => "bring what it names into this repository, and write a relative path".to_owned(),
-        };
-        (message, vec![help])
-    }
-
-    fn link(&self, link: &str, target: &str) -> (String, Vec<String>) {
-        let message = format!(
-            "`{}` follows the link `{link}` to `{target}`, {}",
-            self.text(),
-            match self.context.tree.absolute(target) {
-                Some(_) if path::is_absolute(target) => {
-                    "an absolute path, which names nothing in another checkout"
-                }
-                _ => "out of the repository",
-            }
-        );
-        let help = "replace the link by what it names".to_owned();
-        (message, vec![help])
-    }
-
-    /// Looks whether the reference follows a link to an absolute path, which leads into this checkout only.
-    fn absolute_link(&self) -> Option<(String, Vec<String>)> {
-        let real = match self.edge.target {
-            Target::File(id) => self.context.path(id),
-            Target::Root { id, remote: false } => &self.context.graph.roots[id].directory,
-            _ => return None,
-        };
+/// Looks whether a reference names an absolute path, itself or by a link: it leads into this checkout only.
+fn elsewhere(context: &Context<'_>, root: RootId, edge: &Edge) -> Option<Finding> {
+    let (graph, text) = (context.graph, edge.reference.text.as_str());
+    let real = real(context, edge)?;
+    let failure = if path::is_absolute(text) {
+        graph.absolute(root, text)
+    } else {
         // Where no link was followed, the path is the one that is written.
-        let local = self.local().filter(|local| local != real)?;
-        match tree::resolve(&Elsewhere(self.context.tree), &local) {
-            Ok(Resolved::Leaves { link, target }) => Some(self.link(&link, &target)),
-            _ => None,
-        }
-    }
-
-    /// Checks whether the reference leaves the scope that the configuration sets for its root.
-    fn beyond_scope(&self) -> Option<(String, Vec<String>)> {
-        let context = self.context;
-        let scope = context.config.scope_of(&self.root.directory)?;
-        let real = match self.edge.target {
-            Target::Root { id, remote: false } => context.graph.roots[id].directory.clone(),
-            Target::File(id) => match &context.graph.files[id].origin {
-                Origin::Tree { path, .. } => path.clone(),
-                Origin::Remote(_) | Origin::Archive { .. } => return None,
-            },
-            Target::Carried(id) => match tree::resolve(context.tree, &context.graph.carried[id].path) {
-                Ok(Resolved::File { path, .. } | Resolved::Directory { path }) => path,
-                _ => return None,
-            },
-            _ => return None,
-        };
-        if path::is_in(&real, &scope) {
+        let local = graph.local_path(root, text).filter(|local| local != real)?;
+        let Ok(Resolved::Leaves { link, target }) = tree::resolve(&Elsewhere(context.tree), &local) else {
             return None;
-        }
-        let message = format!(
-            "`{}` names `{}`, outside of the scope `{}` that {} sets",
-            self.text(),
-            shown(&real),
-            shown(&scope),
-            self.configuration()
-        );
-        let help = vec![
-            format!("bring what it names below `{}`", shown(&scope)),
-            format!("or say why it may: # kustomize-localize: allow[{}] {PLACEHOLDER}", Rule::OutOfScope),
-        ];
-        Some((message, help))
-    }
+        };
+        graph.leaves(graph.roots[root].source, text, &link, &target)
+    };
+    Some(context.at_reference(Rule::OutOfScope, edge, failure.message, failure.hints))
+}
+
+/// Looks whether a reference leaves the scope that the configuration sets for its root.
+fn beyond_scope(context: &Context<'_>, root: RootId, edge: &Edge) -> Option<Finding> {
+    let scope = context.config.scope_of(&context.graph.roots[root].directory)?;
+    let real = real(context, edge).filter(|real| !path::is_in(real, &scope))?;
+    let file = if context.config.file.is_empty() { FILE_NAME } else { &context.config.file };
+    let message = format!(
+        "`{}` names `{}`, outside of the scope `{}` that {file} sets",
+        edge.reference.text,
+        shown(real),
+        shown(&scope)
+    );
+    let help = vec![
+        format!("bring what it names below `{}`", shown(&scope)),
+        format!("or say why it may: # kustomize-localize: allow[{}] {PLACEHOLDER}", Rule::OutOfScope),
+    ];
+    Some(context.at_reference(Rule::OutOfScope, edge, message, help))
 }
 
 fn shown(directory: &str) -> &str {
@@ -234,16 +89,10 @@ fn shown(directory: &str) -> &str {
     }
 }
 
-fn is_root(tree: &dyn Tree, directory: &str) -> bool {
-    FILE_NAMES.iter().any(|name| matches!(tree.entry(&path::join(directory, name)), Ok(Some(_))))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::testing::{Scene, under_caret};
     use super::*;
-
-    const RESTRICTOR: &str = "if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: write `load-restrictor: none` into .kustomize-localize";
 
     fn scene(text: &str) -> Scene {
         Scene::default()
@@ -266,44 +115,13 @@ mod tests {
     #[test]
     fn a_file_outside_of_its_root() {
         let finding = one(scene("resources:\n- ../shared/x.yaml # ours\n"));
-        assert_eq!(
-            finding.message,
-            "`../shared/x.yaml` is a file outside of its kustomization root `app`, which kustomize does not read"
-        );
-        assert_eq!(
-            finding.help,
-            [
-                "copy `shared/x.yaml` below `app`, and name the copy",
-                "or make `shared` a root of its own, and name that: `../shared`",
-                RESTRICTOR,
-            ]
-        );
+        assert_eq!(finding.message, "`../shared/x.yaml` lies outside its kustomization root `app`");
+        assert!(finding.help[1].ends_with("write `load-restrictor: none` into .kustomize-localize"));
         assert_eq!(under_caret(&finding), "../shared/x.yaml");
         assert_eq!((finding.field.as_str(), finding.span.unwrap().line), ("resources[0]", 2));
         assert!(finding.fails());
-        let rooted = one(scene("resources: [../base/y.yaml]\n"));
-        assert_eq!(rooted.help[1], "or name the root that it lies in: `../base`");
-        // Only a field that takes roots.
-        let patch = one(scene("patches: [{path: ../base/y.yaml}]\n"));
-        assert_eq!(patch.help.len(), 2);
         // Whether it is there does not matter.
-        let gone = one(scene("patches: [{path: ../base/gone.yaml}]\n"));
-        assert_eq!(gone.help[0], "put what it names below `app`");
-    }
-
-    #[test]
-    fn the_way_that_concerns_one_file_comes_first() {
-        let taken = one(scene("resources: [../shared/x.yaml]\n").file("app/x.yaml", ""));
-        assert_eq!(
-            taken.help,
-            [
-                "copy `shared/x.yaml` below `app`, and name the copy",
-                "or make `shared` a root of its own, and name that: `../shared`",
-                RESTRICTOR,
-            ]
-        );
-        let patch = one(scene("patches: [{path: ../shared/x.yaml}]\n").file("app/x.yaml", ""));
-        assert_eq!(patch.help[1..], [RESTRICTOR]);
+        one(scene("patches: [{path: ../base/gone.yaml}]\n"));
     }
 
     #[test]
@@ -340,10 +158,7 @@ mod tests {
         for text in ["../../other", "../../app"] {
             let finding = one(scene(&format!("resources: [{text}]\n")));
             assert_eq!(finding.message, format!("`{text}` leads out of the repository"));
-            assert_eq!(
-                finding.help,
-                ["bring what it names into this repository, or name it by its URL, with `?ref=TAG-OR-COMMIT`"]
-            );
+            assert_eq!(finding.help, ["bring what it names into this repository, or name it by its URL"]);
         }
         one(scene("components: [../../other]\n"));
         for inside in ["../base", "../app/../base/"] {
@@ -365,8 +180,7 @@ mod tests {
         let mut link = scene("resources: [x.yaml]\n");
         link.tree.link("app/x.yaml", "../shared/x.yaml");
         let finding = one(link);
-        assert_eq!(finding.message, "`x.yaml` is a link to `shared/x.yaml`, outside of its kustomization root `app`");
-        assert_eq!(finding.help[0], "put a copy of `shared/x.yaml` where the link is");
+        assert_eq!(finding.message, "`x.yaml` lies outside its kustomization root `app`");
         let mut out = scene("resources: [x.yaml]\n");
         out.tree.link("app/x.yaml", "/etc/x.yaml");
         let finding = one(out);

@@ -2,7 +2,7 @@
 //!
 //! kustomize calls `helm pull` unless the directory of the chart is there: `{chartHome}/{name}-{version}/{name}` with a
 //! repository and a version, else `{chartHome}/{name}` (`HelmChartInflationGenerator.go`). Its contents do not matter
-//! ([`crate::graph::Named`]). So only the tree decides; a chart that is on disk but not staged does not count. An entry
+//! ([`crate::graph::Chart`]). So only the tree decides; a chart that is on disk but not staged does not count. An entry
 //! of the lock at the top satisfies the rule. The rule applies below
 //! `localized-files` too: a build would fetch what is left there.
 //!
@@ -10,278 +10,120 @@
 //! `values.yaml` of a chart that is there, which kustomize reads like a file of the root; one beyond the root
 //! is `out-of-scope`.
 
-use super::{ADD_ALLOW, Context};
-use crate::config::{Config, FILE_NAME};
-use crate::graph::{self, Noted};
+use super::Context;
+use crate::config::{ADD_ALLOW, Config, FILE_NAME};
+use crate::graph::{Chart, Place};
 use crate::kustomization::NoteKind;
 use crate::message::failure::stage;
-use crate::message::finding::{Finding, Rule, Subject};
-use crate::message::redact;
+use crate::message::finding::{Finding, Rule};
 use crate::record::{LOCK_NAME, LoadRestrictor};
-use crate::tree::absence::Absence;
 use crate::tree::{self, Resolved, path};
 
 /// Returns the charts that would be downloaded.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    found(context, Rule::RemoteChart)
+    found(context, false)
 }
 
 /// Returns the charts that would be downloaded, but are locked: findings of `locked-reference`.
 pub(super) fn find_locked(context: &Context<'_>) -> Vec<Finding> {
-    found(context, Rule::LockedReference)
+    found(context, true)
 }
 
-fn found(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
-    let mut charts = charts(context);
-    charts.retain(|chart| chart.is_locked == (rule == Rule::LockedReference));
-    charts
-        .into_iter()
-        .filter_map(|chart| {
-            let from = chart.repo?;
-            let shown = redact::url(from);
-            let version = match chart.version {
-                "" => "in its newest version".to_owned(),
-                version => version.to_owned(),
-            };
-            let message = match &chart.place {
-                Place::Outside(home) => format!(
-                    "the chart `{}` {version} of {shown} is looked for in `{home}`, out of the repository, and downloaded there",
-                    chart.name
-                ),
-                Place::Submodule(submodule) => format!(
-                    "the chart `{}` lies in the submodule `{submodule}`, whose files this repository does not hold",
-                    chart.name
-                ),
-                Place::Missing(directory) => format!(
-                    "the chart `{}` {version} of {shown} is not in the tree: helm downloads it to `{directory}`",
-                    chart.name
-                ),
-                Place::NoValues(_) | Place::ValuesBeyond(_) => return None,
-            };
-            let finding = context.at_note(
-                rule,
-                chart.noted,
-                message,
-                chart.help(context),
-            );
-            let finding = Finding {
-                reference: [&shown, chart.name, chart.version]
-                    .map(str::trim)
-                    .join(" ")
-                    .trim_end()
-                    .to_owned(),
-                subject: Subject::Helm {
-                    url: shown,
-                    chart: chart.name.to_owned(),
-                    version: chart.version.to_owned(),
-                },
-                ..finding
-            };
-            Some(match chart.place {
-                Place::Submodule(_) => Context::warning(finding),
-                _ => finding,
-            })
-        })
-        .collect()
-}
-
-/// Returns the charts that must be there, and are not: findings of `missing-path`.
-pub(super) fn find_missing(context: &Context<'_>) -> Vec<Finding> {
-    charts(context)
-        .into_iter()
-        .filter(|chart| chart.repo.is_none())
-        .filter_map(|chart| {
-            let Place::Missing(directory) = &chart.place else {
-                return None;
-            };
-            let message = format!(
-                "there is no `{directory}`, and the chart `{}` names no repository to download it from",
-                chart.name
-            );
-            Some(Finding {
-                subject: Subject::Path { path: directory.clone() },
-                ..chart.local(context, Rule::MissingPath, message, chart.help(context))
-            })
-        })
-        .collect()
-}
-
-/// Returns the errors of kustomize about charts that need no download: findings of this rule, `missing-path` or
-/// `out-of-scope`.
-pub(super) fn find_refused(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
-    let own = "or name a `valuesFile` below the kustomization root".to_owned();
-    all(context)
-        .into_iter()
-        .filter_map(|chart| {
-            let (wrong, message, help) = match &chart.place {
-                Place::NoValues(path) => (
-                    Rule::MissingPath,
-                    format!("there is no `{path}`, which kustomize reads for the chart `{}`", chart.name),
-                    vec!["add it, be it empty".to_owned(), own.clone()],
-                ),
-                Place::ValuesBeyond(path) => (
-                    Rule::OutOfScope,
-                    format!(
-                        "`{path}`, the values of the chart `{}`, lies outside of its kustomization root",
-                        chart.name
-                    ),
-                    vec![
-                        "name a copy of it below the kustomization root as `valuesFile`".to_owned(),
-                        "or put the chart home below the kustomization root".to_owned(),
-                    ],
-                ),
-                Place::Outside(home) if chart.repo.is_none() => (
-                    Rule::OutOfScope,
-                    format!("the chart `{}` is looked for in `{home}`, out of the repository", chart.name),
-                    chart.help(context),
-                ),
-                _ => return None,
-            };
-            (wrong == rule).then(|| chart.local(context, rule, message, help))
-        })
-        .collect()
-}
-
-/// A chart that helm or kustomize does not find.
-struct Chart<'a> {
-    noted: &'a Noted,
-    repo: Option<&'a str>,
-    name: &'a str,
-    version: &'a str,
-    place: Place,
-    /// Whether the lock holds it, and no exception lets it stay remote.
-    is_locked: bool,
-}
-
-/// Where a chart is looked for.
-enum Place {
-    /// At this path, from the top, and there is none.
-    Missing(String),
-    /// In this submodule.
-    Submodule(String),
-    /// Below this chart home, which lies out of the repository.
-    Outside(String),
-    /// There is one, but not its values, at this path.
-    NoValues(String),
-    /// There is one, but its values, at this path, lie beyond the root.
-    ValuesBeyond(String),
-}
-
-impl Place {
-    fn is_chart(&self) -> bool {
-        matches!(self, Place::NoValues(_) | Place::ValuesBeyond(_))
-    }
-}
-
-/// Returns the charts that are not in the tree.
-fn charts<'a>(context: &Context<'a>) -> Vec<Chart<'a>> {
-    let mut charts = all(context);
-    charts.retain(|chart| !chart.place.is_chart());
-    charts
-}
-
-/// Returns the charts with which something is wrong.
-fn all<'a>(context: &Context<'a>) -> Vec<Chart<'a>> {
-    let named = context.graph.named_charts();
-    let has_target = context.lock().is_some_and(|lock| lock.target.is_some());
-    let lock = context.lock().filter(|_| !has_target);
-    named
-        .into_iter()
-        .filter_map(|chart| {
-            let wanted = chart.wanted();
-            let is_locked =
-                wanted.filter(|wanted| lock.is_some_and(|lock| wanted.locked(lock).is_some())).is_some_and(|wanted| {
-                    let (subject, lines) = (wanted.subject(), context.graph.lines_of(chart.note));
-                    let graph = context.graph;
-                    let left = graph.exception(context.config, Rule::RemoteChart, &subject, lines);
-                    left.is_none()
-                });
-            let place = match chart.place {
-                graph::Place::There(path) => match tree::resolve(context.tree, &path) {
-                    Ok(Resolved::Directory { .. }) => values(context, chart.noted, &path)?,
-                    // helm is called for what is not a directory, too.
-                    _ => Place::Missing(path),
-                },
-                graph::Place::Outside => Place::Outside(chart.home.0.to_owned()),
-                graph::Place::Submodule(path) => Place::Submodule(path),
-                graph::Place::Missing(path) => Place::Missing(path),
-            };
-            Some(Chart {
-                noted: chart.noted,
-                repo: chart.repo,
-                name: chart.name,
-                version: chart.version,
-                place,
-                is_locked,
-            })
-        })
-        .collect()
-}
-
-/// Returns what is wrong with the values of a chart that is there.
-fn values(context: &Context<'_>, noted: &Noted, chart: &str) -> Option<Place> {
-    if let NoteKind::RemoteChart { values_file: true, .. } | NoteKind::LocalChart { values_file: true, .. } =
-        &noted.note.kind
-    {
-        return None;
-    }
-    let place = path::join(chart, "values.yaml");
-    let real = match tree::resolve(context.tree, &place) {
-        Ok(Resolved::File { path, .. }) => path,
-        Ok(Resolved::Leaves { .. }) => return Some(Place::ValuesBeyond(place)),
-        Ok(_) => return Some(Place::NoValues(place)),
-        Err(_) => return None,
-    };
-    let bound = match context.config.load_restrictor {
-        LoadRestrictor::None => "",
-        LoadRestrictor::RootOnly => &context.graph.roots[noted.root].directory,
-    };
-    (!path::is_in(path::parent(&real), bound)).then_some(Place::ValuesBeyond(place))
-}
-
-impl Chart<'_> {
-    /// Returns whether it is named in a localized file, which is not edited here.
-    fn is_owned(&self, context: &Context<'_>) -> bool {
-        context.is_owned(context.path(self.noted.file))
-    }
-
-    /// Makes a finding about a chart in the tree.
-    fn local(&self, context: &Context<'_>, rule: Rule, message: String, help: Vec<String>) -> Finding {
-        Finding { reference: self.name.to_owned(), ..context.at_note(rule, self.noted, message, help) }
-    }
-
-    fn help(&self, context: &Context<'_>) -> Vec<String> {
-        if self.is_owned(context) {
-            let bring = format!("localize again, with `helm: true` in {FILE_NAME}");
-            return vec![bring, ADD_ALLOW.to_owned()];
+fn found(context: &Context<'_>, locked: bool) -> Vec<Finding> {
+    let graph = context.graph;
+    let lock = context.lock().filter(|lock| lock.target.is_none());
+    let charts = graph.charts.iter().filter_map(|chart| {
+        let wanted = chart.wanted.as_ref()?;
+        let is_locked = lock.is_some_and(|lock| wanted.locked(lock).is_some())
+            && graph
+                .exception(context.config, Rule::RemoteChart, &wanted.subject(), graph.lines_of(chart.note))
+                .is_none();
+        if is_locked != locked {
+            return None;
         }
-        let directory = match &self.place {
-            Place::Missing(directory) | Place::NoValues(directory) | Place::ValuesBeyond(directory) => directory,
-            Place::Submodule(_) => {
-                return vec!["copy the chart into this repository".to_owned()];
-            }
-            Place::Outside(_) => {
-                return vec!["name a directory of this repository in `chartHome`, and put the chart there".to_owned()];
+        let (name, repo) = (&chart.name, wanted.repo.shown());
+        let version = if wanted.version.is_empty() { "in its newest version" } else { &wanted.version };
+        let message = match &chart.place {
+            Place::There(_) => return None,
+            Place::Outside => format!(
+                "the chart `{name}` {version} of {repo} is looked for in `{}`, out of the repository, and downloaded there",
+                chart.home
+            ),
+            Place::Submodule(submodule) => format!(
+                "the chart `{name}` lies in the submodule `{submodule}`, whose files this repository does not hold"
+            ),
+            Place::Missing(directory) => {
+                format!("the chart `{name}` {version} of {repo} is not in the tree: helm downloads it to `{directory}`")
             }
         };
-        let add = stage([directory]);
-        let absence = context.absences.map(|absences| {
-            let inside = path::join(directory, "Chart.yaml");
-            (absences.is_on_disk(directory), absences.of(&inside))
-        });
-        if let Some((true, absence)) = absence {
-            return vec![match absence {
-                Absence::Ignored(place, pattern) => {
-                    format!("it is there, but kept out of git by `{pattern}` ({place}): {add}")
-                }
-                _ => format!("it is there, but not added: {add}"),
-            }];
-        }
-        if self.repo.is_none() {
-            return vec!["put the chart there, or name its `repo`".to_owned()];
-        }
-        vec![lock_charts(context.config), ADD_ALLOW.to_owned()]
+        let rule = if locked { Rule::LockedReference } else { Rule::RemoteChart };
+        let finding = context.at_note(rule, &graph.notes[chart.note], message, help(context, chart));
+        let finding = Finding {
+            reference: [&repo, name, &wanted.version].map(|part| part.trim()).join(" ").trim_end().to_owned(),
+            subject: wanted.subject(),
+            ..finding
+        };
+        Some(match chart.place {
+            Place::Submodule(_) => Context::warning(finding),
+            _ => finding,
+        })
+    });
+    charts.collect()
+}
+
+fn help(context: &Context<'_>, chart: &Chart) -> Vec<String> {
+    // Localized files are not edited here.
+    if context.is_owned(context.path(context.graph.notes[chart.note].file)) {
+        return vec![format!("localize again, with `helm: true` in {FILE_NAME}"), ADD_ALLOW.to_owned()];
     }
+    match &chart.place {
+        Place::Submodule(_) => vec!["copy the chart into this repository".to_owned()],
+        Place::Outside => {
+            vec!["name a directory of this repository in `chartHome`, and put the chart there".to_owned()]
+        }
+        Place::Missing(directory) if context.absences.is_some_and(|absences| absences.is_on_disk(directory)) => {
+            vec![format!("it is there, but not added: {}", stage([directory]))]
+        }
+        _ => vec![lock_charts(context.config), ADD_ALLOW.to_owned()],
+    }
+}
+
+/// Returns what is wrong with the values of charts that are there, which kustomize reads like a file of the root: findings
+/// of `missing-path` or `out-of-scope`.
+pub(super) fn find_values(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
+    let charts = context.graph.charts.iter().filter_map(|chart| {
+        let noted = &context.graph.notes[chart.note];
+        let (Place::There(directory), name) = (&chart.place, &chart.name) else {
+            return None;
+        };
+        if let NoteKind::RemoteChart { values_file: true, .. } | NoteKind::LocalChart { values_file: true, .. } =
+            &noted.note.kind
+        {
+            return None;
+        }
+        let path = path::join(directory, "values.yaml");
+        let bound = match context.config.load_restrictor {
+            LoadRestrictor::None => "",
+            LoadRestrictor::RootOnly => &context.graph.roots[chart.root].directory,
+        };
+        let own = "name a `valuesFile` below the kustomization root".to_owned();
+        let (wrong, message, help) = match tree::resolve(context.tree, &path).ok()? {
+            Resolved::File { path: real, .. } if path::is_in(path::parent(&real), bound) => return None,
+            Resolved::File { .. } | Resolved::Leaves { .. } => (
+                Rule::OutOfScope,
+                format!("`{path}`, the values of the chart `{name}`, lies outside of its kustomization root"),
+                vec![own],
+            ),
+            _ => (
+                Rule::MissingPath,
+                format!("there is no `{path}`, which kustomize reads for the chart `{name}`"),
+                vec!["add it, be it empty".to_owned(), format!("or {own}")],
+            ),
+        };
+        let finding = (wrong == rule).then(|| context.at_note(rule, noted, message, help))?;
+        Some(Finding { reference: name.clone(), ..finding })
+    });
+    charts.collect()
 }
 
 /// Returns how the charts of the repository are locked.
@@ -300,6 +142,7 @@ fn configure(config: &Config) -> Option<&'static str> {
 mod tests {
     use super::super::testing::{Scene, under_caret};
     use super::*;
+    use crate::message::finding::Subject;
 
     fn find(scene: Scene) -> Vec<Finding> {
         scene.find(Rule::RemoteChart)
@@ -431,7 +274,7 @@ mod tests {
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(
             found[0].message,
-            "there is no `charts/nginx`, and the chart `nginx` names no repository to download it from"
+            "there is no `charts/nginx`, and the chart `nginx` names no repository to get it from"
         );
         let there = Scene::of(text).file("charts/nginx/values.yaml", "");
         assert_eq!(there.check().findings, []);
@@ -441,9 +284,9 @@ mod tests {
 
     #[test]
     fn a_file_is_not_a_chart() {
-        let found = find(Scene::of(CHART).file("charts/nginx-1.2.3/nginx", ""));
+        let found = Scene::of(CHART).file("charts/nginx-1.2.3/nginx", "").check().findings;
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].message.contains("is not in the tree"), "{found:?}");
+        assert_eq!(found[0].message, "`charts/nginx-1.2.3/nginx` is not a directory, so it is not a chart");
     }
 
     #[test]

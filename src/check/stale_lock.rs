@@ -24,7 +24,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let named: HashSet<*const Remote> =
         context.remotes.iter().filter_map(|one| one.locked).map(std::ptr::from_ref).collect();
     let charts: HashSet<String> =
-        context.graph.named_charts().iter().filter_map(|chart| Some(chart.wanted()?.label())).collect();
+        context.graph.charts.iter().filter_map(|chart| Some(chart.wanted.as_ref()?.label())).collect();
     let is_chart = |remote: &Remote| matches!(remote, Remote::Chart(_)) && charts.contains(&remote.label());
     let stale: HashSet<*const Remote> = lock
         .stale(|remote| named.contains(&std::ptr::from_ref(remote)) || is_chart(remote))

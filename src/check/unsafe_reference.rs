@@ -15,18 +15,9 @@ use crate::reference;
 pub(super) use ambiguous_path::Ambiguity;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for trouble in context.troubles {
-        let (Some((root, edge)), TroubleKind::Unsafe | TroubleKind::Unsupported) = (trouble.edge, &trouble.kind) else {
-            continue;
-        };
-        let edge = &context.graph.roots[root].edges[edge];
-        let help = match trouble.kind {
-            TroubleKind::Unsafe => anew(),
-            _ => trouble.failure.hints.clone(),
-        };
-        findings.push(context.at_reference(Rule::UnsafeReference, edge, trouble.failure.message.clone(), help));
-    }
+    let is_meant =
+        |kind: &TroubleKind| matches!(kind, TroubleKind::Unsafe | TroubleKind::Unsupported | TroubleKind::Shadowed);
+    let mut findings = context.troubles(Rule::UnsafeReference, is_meant);
     for (_, edge) in context.edges() {
         // A reference to something in the tree is a path, and its name is not a secret.
         if !matches!(edge.target, Target::Remote | Target::Kept | Target::Broken) {
@@ -40,13 +31,6 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         }
     }
     for noted in &context.graph.notes {
-        if let NoteKind::Misleading { text } = &noted.note.kind {
-            let message = noted.note.message.clone();
-            findings.push(Finding {
-                reference: redact::url(text),
-                ..context.at_note(Rule::UnsafeReference, noted, message, anew())
-            });
-        }
         let NoteKind::RemoteChart { repo: url, .. } = &noted.note.kind else {
             continue;
         };

@@ -101,7 +101,7 @@ impl Charts<'_> {
         if let Err(failure) = chart.refuse_unsafe() {
             return Some(Err(failure));
         }
-        let shown = chart.shown();
+        let shown = chart.label();
         if let Some(entry) = self.entry(chart) {
             if let Some(held) = self.tip.and_then(|tip| held_by_tip(tip, chart, entry)).map(Rc::new) {
                 return Some(Ok(Pulled::Archive(held)));
@@ -126,7 +126,7 @@ impl Charts<'_> {
         let (progress, timeout, budget) = (self.progress, self.timeout, self.budget);
         progress.expect(jobs.len());
         let got = side_by_side(jobs, SIDE_BY_SIDE, |_, job| {
-            let shown = job.chart.shown();
+            let shown = job.chart.label();
             progress.begin(&shown);
             let got = pull(job.chart, job.named, timeout, budget);
             progress.end(&shown);
@@ -144,7 +144,7 @@ impl Charts<'_> {
     }
 
     fn received(&self, chart: &ChartRef, got: Result<Got>) -> Result<Pulled> {
-        let shown = chart.shown();
+        let shown = chart.label();
         let bytes = match got? {
             Got::Bytes(bytes) => bytes,
             Got::NoHelm if self.entry(chart).is_some() => {
@@ -217,9 +217,9 @@ pub(super) fn pull(chart: &ChartRef, named: bool, timeout: Duration, budget: &Bu
         Ok(output) => output,
         Err(process::Error::NotFound(_)) => return Ok(Got::NoHelm),
         Err(error @ process::Error::Deadline(..)) => {
-            return Err(Failure::new(format!("{}: {error}", chart.shown())).because(Trouble::NoAnswer));
+            return Err(Failure::new(format!("{}: {error}", chart.label())).because(Trouble::NoAnswer));
         }
-        Err(error) => return Err(Failure::new(format!("{}: {error}", chart.shown())).into()),
+        Err(error) => return Err(Failure::new(format!("{}: {error}", chart.label())).into()),
     };
     if !output.status.success() {
         let said = said(&output.stderr);
@@ -230,7 +230,7 @@ pub(super) fn pull(chart: &ChartRef, named: bool, timeout: Duration, budget: &Bu
         } else {
             Trouble::Other
         };
-        return Err(Failure::new(format!("{}: helm could not pull it: {said}", chart.shown()))
+        return Err(Failure::new(format!("{}: helm could not pull it: {said}", chart.label()))
             .hint(format!("to see what helm does: {}", by_hand(chart)))
             .because(trouble));
     }
@@ -299,18 +299,18 @@ fn the_archive(chart: &ChartRef, directory: &Path, budget: &Budget) -> Result<Ve
     let [path] = archives.as_slice() else {
         return Err(Failure::new(format!(
             "{}: expected one archive from helm pull, found {}",
-            chart.shown(),
+            chart.label(),
             archives.len()
         )));
     };
     let size = path.metadata().map_err(unreadable)?.len();
-    budget.take(size, || format!("the archive of {}", chart.shown()))?;
+    budget.take(size, || format!("the archive of {}", chart.label()))?;
     std::fs::read(path).map_err(unreadable)
 }
 
 /// Unpacks an archive, and compares its metadata with the request.
 pub(super) fn unpacked(chart: &ChartRef, bytes: &[u8]) -> Result<Pulled> {
-    let shown = chart.shown();
+    let shown = chart.label();
     let files = archive::unpack(bytes)
         .map_err(|reason| Failure::new(format!("the archive of {shown} is refused: {reason}")))?;
     let (name, version) = archive::metadata(&files)

@@ -218,7 +218,7 @@ impl Upstream {
                 Ok(Reply::Chart(sha256_hex(&bytes), version))
             }
             helm::Got::NoHelm => {
-                Err(Failure::new(format!("{}: there is no helm on PATH to ask for it", chart.shown()))
+                Err(Failure::new(format!("{}: there is no helm on PATH to ask for it", chart.label()))
                     .hint("helm must be on PATH")
                     .into())
             }

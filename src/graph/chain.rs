@@ -1,27 +1,30 @@
 //! How the user's files lead to a trouble in an upstream: every reference on the way.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
-use super::{Edge, FileId, Graph, Target, Trouble, TroubleKind};
+use super::reach::{way, ways};
+use super::{At, Edge, FileId, Graph, Target, Trouble, TroubleKind};
 use crate::config::Config;
 use crate::message::finding::Rule;
 
 /// Adds to each trouble in an upstream the references that lead to it, and to each that a reference to something remote
 /// leads to how that reference can stay. What was not fetched has its own answer.
 pub(super) fn tell(graph: &Graph, troubles: &mut [Trouble]) {
-    let ways = if troubles.iter().any(|trouble| is_upstream(graph, trouble)) { ways(graph) } else { HashMap::new() };
+    let is_upstream = |trouble: &Trouble| graph.file_at(trouble.at).filter(|file| !graph.is_start(*file));
+    let ways =
+        if troubles.iter().any(|trouble| is_upstream(trouble).is_some()) { edges(graph) } else { HashMap::new() };
     for trouble in troubles {
-        let mut way = Vec::new();
-        if let Some(file) = trouble.file.filter(|_| is_upstream(graph, trouble)) {
-            way = self::way(&ways, file);
-            let locations = way.iter().map(|edge| graph.location(edge.from, &edge.reference));
-            trouble.failure.chain = locations.collect();
-        }
+        let way = is_upstream(trouble).and_then(|file| way(&ways, file, |file| graph.is_start(file)));
+        let way = way.unwrap_or_default();
+        trouble.failure.chain = way.iter().map(|edge| graph.location(edge.from, &edge.reference)).collect();
         let can_stay = !matches!(
             trouble.kind,
             TroubleKind::Failed | TroubleKind::Chart | TroubleKind::Unsafe | TroubleKind::Unsupported
         );
-        let named = trouble.edge.map(|(root, edge)| &graph.roots[root].edges[edge]);
+        let named = match trouble.at {
+            At::Edge(root, edge) => Some(&graph.roots[root].edges[edge]),
+            _ => None,
+        };
         let mut remote = named.into_iter().chain(way);
         let remote = remote.find_map(|edge| edge.remote.as_ref());
         if let Some(wanted) = remote.filter(|_| can_stay) {
@@ -31,44 +34,21 @@ pub(super) fn tell(graph: &Graph, troubles: &mut [Trouble]) {
     }
 }
 
-fn is_upstream(graph: &Graph, trouble: &Trouble) -> bool {
-    trouble.file.is_some_and(|file| !graph.is_start(file))
-}
-
 /// Returns a reference that leads to each file of an upstream, on a shortest way from the tree where the walk starts.
-fn ways(graph: &Graph) -> HashMap<FileId, &Edge> {
-    let mut from: HashMap<FileId, Vec<&Edge>> = HashMap::new();
+fn edges(graph: &Graph) -> HashMap<FileId, (FileId, &Edge)> {
+    let mut from: HashMap<FileId, Vec<(&Edge, FileId)>> = HashMap::new();
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {
-        from.entry(edge.from).or_default().push(edge);
-    }
-    let mut ways = HashMap::new();
-    let mut todo: VecDeque<FileId> = (0..graph.files.len()).filter(|file| graph.is_start(*file)).collect();
-    while let Some(file) = todo.pop_front() {
-        for edge in from.get(&file).into_iter().flatten().copied() {
-            let to = match edge.target {
-                Target::Root { id, .. } => graph.roots[id].file,
-                Target::File(file) => file,
-                Target::Carried(_) | Target::Remote | Target::Kept | Target::Broken => continue,
-            };
-            if !graph.is_start(to) && !ways.contains_key(&to) {
-                ways.insert(to, edge);
-                todo.push_back(to);
-            }
+        let to = match edge.target {
+            Target::Root { id, .. } => graph.roots[id].file,
+            Target::File(file) => file,
+            Target::Remote | Target::Kept | Target::Broken => continue,
+        };
+        if !graph.is_start(to) {
+            from.entry(edge.from).or_default().push((edge, to));
         }
     }
-    ways
-}
-
-/// Returns the references that lead to a file.
-fn way<'a>(ways: &HashMap<FileId, &'a Edge>, file: FileId) -> Vec<&'a Edge> {
-    let mut way = Vec::new();
-    let mut at = file;
-    while let Some(edge) = ways.get(&at) {
-        way.push(*edge);
-        at = edge.from;
-    }
-    way.reverse();
-    way
+    let starts = (0..graph.files.len()).filter(|file| graph.is_start(*file));
+    ways(starts, |file| from.get(&file).into_iter().flatten().copied().collect::<Vec<_>>())
 }
 
 #[cfg(test)]

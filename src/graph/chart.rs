@@ -4,23 +4,24 @@
 //! with a repository and a version, else `{chartHome}/{name}` (`HelmChartInflationGenerator.go`). What is in it is
 //! not looked at.
 
-mod homes;
+mod files;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use super::local::wider;
-use super::trouble::{Beyond, Trouble, TroubleKind, WalkError, WalkResult};
-use super::{File, FileId, Graph, NamedBy, Noted, Origin, Remotes, RootId, Walker, Warning};
+use super::local::absent;
+use super::trouble::{At, TroubleKind, WalkError, WalkResult};
+use super::{File, FileId, Graph, NamedBy, Origin, Remotes, RootId, Walker, Warning};
 use crate::config::FILE_NAME;
-use crate::kustomization::{NoteKind, Spot};
+use crate::kustomization::NoteKind;
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::{Rule, Subject};
 use crate::message::redact::SafeUrl;
 use crate::record::{ChartRemote, Lock, chart_label};
 use crate::tree::{self, Resolved, path};
 
-pub(crate) use homes::{CHART_HOME, ChartHomes};
+/// The default of `chartHome`.
+pub(crate) const CHART_HOME: &str = "charts";
 
 /// A chart of a repository.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -53,32 +54,47 @@ pub(crate) struct Archive {
 pub(crate) enum Pulled {
     /// It is here.
     Archive(Rc<Archive>),
-    /// It is left remote; the rest of a sentence explains why, or what to do.
+    /// It is left remote.
     Left,
 }
 
-/// A chart of a repository that is not in the tree, and what happened to it.
+/// A chart that a kustomization or plugin configuration names.
 pub(crate) struct Chart {
-    /// The root whose kustomization or plugin configuration names it.
+    /// The root that names it, itself or in a plugin configuration.
     pub root: RootId,
     /// Where it is named: index into [`Graph::notes`].
     pub note: usize,
     pub name: String,
-    /// What names it in a record; empty for one that should be in the tree, and may be missing.
-    pub label: String,
-    /// The archive, and its files by their path in the directory of the chart; none where it is left remote.
-    pub brought: Option<(Rc<Archive>, BTreeMap<String, FileId>)>,
+    /// The chart to request; none if it must be in the tree.
+    pub wanted: Option<ChartRef>,
+    /// Where charts are looked for, as written.
+    pub home: String,
+    /// Where it is looked for.
+    pub place: Place,
+    /// What was pulled, where it is not in the tree.
+    pub archive: Option<Rc<Archive>>,
+    /// Its files by their path in the directory of the chart; a link is what it leads to. None of one that stays remote,
+    /// and none in a walk without a network.
+    pub files: BTreeMap<String, FileId>,
+}
+
+/// Where a chart is looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// At this path, from the top, and something is there. There may be links on the way.
+    There(String),
+    /// At this path, links on the way followed, and there is nothing.
+    Missing(String),
+    /// In this submodule.
+    Submodule(String),
+    /// Out of the tree.
+    Outside,
 }
 
 impl ChartRef {
-    /// Returns what names it in a record.
+    /// Returns what names it in a record, and what may be shown of it.
     pub(crate) fn label(&self) -> String {
         chart_label(&self.repo.shown(), &self.name, self.version())
-    }
-
-    /// Returns it as it may be shown.
-    pub(crate) fn shown(&self) -> String {
-        self.label()
     }
 
     /// Returns what it is for a policy.
@@ -102,349 +118,226 @@ impl ChartRef {
 
     /// Refuses what helm, or a path, could take for something else.
     pub(crate) fn refuse_unsafe(&self) -> Result<()> {
-        let refuse = |what: &str| {
-            Err(Failure::new(format!("the chart {} is refused: {what}", self.shown()))
-                .hint("what helm or a path could take for something else is never passed on"))
-        };
         let texts = [self.repo.exposed(), &self.name, &self.version];
-        if texts.iter().any(|text| text.contains(char::is_control)) {
-            return refuse("it holds control characters");
-        }
-        if texts.iter().any(|text| text.starts_with('-')) {
-            return refuse("a part of it begins with `-`");
-        }
-        if matches!(self.name.as_str(), "." | "..") || self.name.contains(['/', '\\', ':']) {
-            return refuse("its name is not a directory name");
-        }
-        if self.version.contains(['/', '\\']) {
-            return refuse("its version holds a slash");
-        }
         let scheme = self.repo.exposed().split_once("://").map(|(scheme, _)| scheme);
-        if !matches!(scheme, Some("https" | "http" | "oci")) {
-            return refuse("its repository has no https, http or oci URL");
+        let reasons = [
+            (texts.iter().any(|text| text.contains(char::is_control)), "it holds control characters"),
+            (texts.iter().any(|text| text.starts_with('-')), "a part of it begins with `-`"),
+            (
+                matches!(self.name.as_str(), "." | "..") || self.name.contains(['/', '\\', ':']),
+                "its name is not a directory name",
+            ),
+            (self.version.contains(['/', '\\']), "its version holds a slash"),
+            (!matches!(scheme, Some("https" | "http" | "oci")), "its repository has no https, http or oci URL"),
+        ];
+        match reasons.into_iter().find(|(is_unsafe, _)| *is_unsafe) {
+            None => Ok(()),
+            Some((_, why)) => Err(Failure::new(format!("the chart {} is refused: {why}", self.label()))
+                .hint("what helm or a path could take for something else is never passed on")),
         }
-        Ok(())
     }
 }
 
-/// A chart that a kustomization or plugin configuration names.
-pub(crate) struct Named<'a> {
-    /// Where, as an index into [`Graph::notes`].
-    pub note: usize,
-    /// Where.
-    pub noted: &'a Noted,
-    /// The repository as written; none for one that must be in the tree.
-    pub repo: Option<&'a str>,
-    pub name: &'a str,
-    /// The version as written; empty when none is.
-    pub version: &'a str,
-    /// Where charts are looked for, as written, and where that is written.
-    pub home: (&'a str, Option<&'a Spot>),
-    /// Where it is looked for.
-    pub place: Place,
-}
-
-impl Named<'_> {
-    /// Returns the chart to request; none if it must be in the tree.
-    pub(crate) fn wanted(&self) -> Option<ChartRef> {
-        let devel = matches!(self.noted.note.kind, NoteKind::RemoteChart { devel: true, .. });
-        Some(ChartRef {
-            repo: self.repo?.into(),
-            name: self.name.to_owned(),
-            version: self.version.to_owned(),
-            devel: devel && self.version.is_empty(),
-        })
+impl Chart {
+    pub(crate) fn is_there(&self) -> bool {
+        matches!(self.place, Place::There(_))
     }
-}
 
-/// Where a chart is looked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// At this path, from the top, and something is there.
-    There(String),
-    /// At this path, links on the way followed, and there is nothing.
-    Missing(String),
-    /// In this submodule.
-    Submodule(String),
-    /// Out of the tree.
-    Outside,
+    /// Returns what names it in a record; empty for one that must be in the tree.
+    pub(crate) fn label(&self) -> String {
+        self.wanted.as_ref().map(ChartRef::label).unwrap_or_default()
+    }
 }
 
 impl Graph {
-    /// Returns the charts that roots name, in the order of the notes.
-    pub(crate) fn named_charts(&self) -> Vec<Named<'_>> {
-        let homes = self.chart_homes();
-        let notes = self.notes.iter().enumerate();
-        let charts = notes.filter_map(|(note, noted)| {
-            let (repo, name, version) = named(noted)?;
-            Some(Named {
-                note,
-                noted,
-                repo,
-                name,
-                version,
-                home: homes.find(noted),
-                place: self.places.get(&note)?.clone(),
-            })
-        });
-        charts.collect()
+    /// Returns the charts that a root names.
+    pub(crate) fn charts_of(&self, root: RootId) -> &[Chart] {
+        let from = self.charts.partition_point(|chart| chart.root < root);
+        let to = self.charts.partition_point(|chart| chart.root <= root);
+        &self.charts[from..to]
     }
 
-    /// Returns where each chart is looked for, by its note, or why the tree cannot tell.
-    fn chart_places(&self) -> Vec<(usize, Result<Place>)> {
-        let homes = self.chart_homes();
-        let notes = self.notes.iter().enumerate();
-        let places = notes.filter_map(|(note, noted)| {
-            let (repo, name, version) = named(noted)?;
-            let below = match (repo, version) {
-                (Some(_), version) if !version.is_empty() => format!("{name}-{version}/{name}"),
-                _ => name.to_owned(),
-            };
-            let (home, _) = homes.find(noted);
-            let tree = &*self.sources[self.roots[noted.root].source].tree;
-            let place = self.local_path(noted.root, home).and_then(|home| path::resolve(&home, &below));
-            let place = match place.map(|place| Ok((tree::resolve(tree, &place)?, place))) {
-                None => Ok(Place::Outside),
-                Some(resolved) => resolved.map(|(resolved, place)| match resolved {
-                    Resolved::Missing { path } => Place::Missing(path),
-                    Resolved::Submodule { path } => Place::Submodule(path),
-                    Resolved::Leaves { .. } => Place::Outside,
-                    _ => Place::There(place),
-                }),
-            };
-            Some((note, place))
-        });
-        places.collect()
+    /// Returns what shares one home of charts with a field: all of a kustomization, where that is `helmGlobals`, or the
+    /// last one of the old generator (`SplitHelmParameters`; both is refused). A plugin configuration has its own.
+    fn home_of<'a>(&self, root: RootId, file: FileId, field: &'a str) -> (RootId, FileId, &'a str) {
+        let shared = ["helmGlobals", "helmCharts[", "helmChartInflationGenerator["];
+        let is_shared = shared.iter().any(|prefix| field.starts_with(prefix));
+        (root, file, if file == self.roots[root].file && is_shared { "" } else { field })
     }
-}
-
-/// Returns the repository, the name and the version of a chart as a note has them.
-fn named(noted: &Noted) -> Option<(Option<&str>, &str, &str)> {
-    let (repo, name, version) = match &noted.note.kind {
-        NoteKind::RemoteChart { repo, name, version, .. } => (Some(repo.as_str()), name, version),
-        NoteKind::LocalChart { name, version, .. } => (None, name, version),
-        _ => return None,
-    };
-    (!name.is_empty()).then_some((repo, name, version))
-}
-
-/// A chart of the tree at hand, by its place and what names it.
-struct Local {
-    note: usize,
-    path: String,
-}
-
-/// A chart to be brought in.
-struct Missing {
-    note: usize,
-    wanted: ChartRef,
 }
 
 impl Walker<'_> {
     /// Looks where charts are.
     pub(super) fn find_charts(&mut self) {
-        for (note, place) in self.graph.chart_places() {
-            match place {
-                Ok(place) => {
-                    self.graph.places.insert(note, place);
-                }
-                Err(failure) => self.chart_trouble(note, failure.into()),
+        let graph = &self.graph;
+        let mut homes = HashMap::new();
+        for noted in &graph.notes {
+            if let NoteKind::ChartHome { path, .. } = &noted.note.kind {
+                let field = noted.note.field.trim_end_matches(".chartHome");
+                homes.insert(graph.home_of(noted.root, noted.file, field), path);
             }
+        }
+        let (mut charts, mut stops) = (Vec::new(), Vec::new());
+        for (note, noted) in graph.notes.iter().enumerate() {
+            let (name, wanted) = match &noted.note.kind {
+                NoteKind::RemoteChart { repo, name, version, devel, .. } => {
+                    let (repo, devel) = (repo.as_str().into(), *devel && version.is_empty());
+                    (name, Some(ChartRef { repo, name: name.clone(), version: version.clone(), devel }))
+                }
+                NoteKind::LocalChart { name, .. } => (name, None),
+                _ => continue,
+            };
+            if name.is_empty() {
+                continue;
+            }
+            let below = match wanted.as_ref().and_then(ChartRef::version) {
+                Some(version) => format!("{name}-{version}/{name}"),
+                None => name.clone(),
+            };
+            let home = homes.get(&graph.home_of(noted.root, noted.file, &noted.note.field));
+            let home = home.map_or(CHART_HOME, |path| path.as_str());
+            match self.chart_place(noted.root, home, &below) {
+                Ok(place) => charts.push(Chart {
+                    root: noted.root,
+                    note,
+                    name: name.clone(),
+                    wanted,
+                    home: home.to_owned(),
+                    place,
+                    archive: None,
+                    files: BTreeMap::new(),
+                }),
+                Err(stop) => stops.push((note, stop)),
+            }
+        }
+        charts.sort_by_key(|chart| chart.root);
+        self.graph.charts = charts;
+        for chart in 0..self.graph.charts.len() {
+            stops.extend(self.misplaced(chart).map(|stop| (self.graph.charts[chart].note, stop)));
+        }
+        for (note, stop) in stops {
+            self.trouble(stop, At::Note(note));
         }
     }
 
     /// Brings along the charts that are in the tree, and brings in those that are not.
     pub(super) fn bring_charts(&mut self, remotes: &mut dyn Remotes) {
-        let (mut locals, mut missing, mut absent) = (Vec::new(), Vec::new(), Vec::new());
-        let mut stops = Vec::new();
-        for chart in self.graph.named_charts() {
-            let note = chart.note;
-            match (&chart.place, chart.wanted()) {
-                (Place::There(path), _) => {
-                    let path = path.clone();
-                    locals.push(Local { note, path });
+        let mut asked = Vec::new();
+        for chart in 0..self.graph.charts.len() {
+            match self.bring_along(chart) {
+                Ok(None) => {}
+                Ok(Some(wanted)) => {
+                    let by = self.named_by(self.graph.notes[self.graph.charts[chart].note].file);
+                    asked.push((chart, (wanted, by)));
                 }
-                (_, Some(wanted)) => match wanted.refuse_unsafe() {
-                    Ok(()) => missing.push(Missing { note, wanted }),
-                    // That concerns the text, not what it leads to.
-                    Err(failure) => {
-                        let kind = Box::new(TroubleKind::Refused);
-                        stops.push((note, WalkError { kind, failure }));
-                    }
-                },
-                (Place::Missing(path), None) => {
-                    let source = self.graph.roots[chart.noted.root].source;
-                    if self.may_be_missing(source, path, self.graph.lines_of(note)) {
-                        absent.push((note, chart.name.to_owned(), path.clone()));
-                    } else {
-                        stops.push((note, no_chart(&self.graph, note, chart.name, path)));
-                    }
-                }
-                (Place::Submodule(path), None) => {
-                    let shown = &chart.name;
-                    let stop = WalkError::new(
-                        TroubleKind::Submodule { path: path.clone() },
-                        format!(
-                            "the chart `{shown}` lies in the submodule `{path}`, whose files this repository does not hold"
-                        ),
-                    );
-                    stops.push((note, stop.hint("copy the chart into this repository")));
-                }
-                (Place::Outside, None) => {
-                    stops.push((note, outside(chart.name, chart.home.0)));
-                }
+                Err(stop) => self.trouble(stop, At::Note(self.graph.charts[chart].note)),
             }
         }
-        for (note, stop) in stops {
-            self.chart_trouble(note, stop);
-        }
-        for (note, name, path) in absent {
-            self.keep_missing(self.graph.notes[note].root, &path);
-            self.graph.charts.push(Chart {
-                root: self.graph.notes[note].root,
-                note,
-                name,
-                label: String::new(),
-                brought: None,
-            });
-        }
-        for Local { note, path } in locals {
-            if let Err(stop) = self.carry_chart(note, &path) {
-                self.chart_trouble(note, stop);
-            }
-        }
-        if missing.is_empty() {
+        if asked.is_empty() {
             return;
         }
-        let (accepted, missing): (Vec<Missing>, Vec<Missing>) = missing
-            .into_iter()
-            .partition(|one| !self.options.asks_for_left && self.accepts_chart(one.note, &one.wanted));
-        for Missing { note, wanted } in accepted {
-            self.unbrought_chart(note, &wanted);
-        }
-        let by = |one: &Missing| self.named_by(self.graph.notes[one.note].file);
-        let wanted: Vec<(ChartRef, NamedBy)> = missing.iter().map(|one| (one.wanted.clone(), by(one))).collect();
+        let (charts, wanted): (Vec<usize>, Vec<(ChartRef, NamedBy)>) = asked.into_iter().unzip();
         let answers = remotes.charts(&wanted);
-        for (Missing { note, wanted }, answer) in missing.into_iter().zip(answers) {
+        for ((chart, (wanted, _)), answer) in charts.into_iter().zip(wanted).zip(answers) {
+            let note = self.graph.charts[chart].note;
             match answer {
-                Ok(Pulled::Archive(archive)) => self.brought_chart(note, &wanted, archive),
-                Ok(Pulled::Left) | Err(_) if self.accepts_chart(note, &wanted) => {
-                    self.unbrought_chart(note, &wanted);
-                }
+                Ok(Pulled::Archive(archive)) => self.pulled(chart, archive),
+                Ok(Pulled::Left) | Err(_) if self.accepts_chart(note, &wanted) => {}
                 Ok(Pulled::Left) => {
-                    let message = format!("{} is not brought in: write `helm: true` into {FILE_NAME}", wanted.shown());
+                    let message = format!("{} is not brought in: write `helm: true` into {FILE_NAME}", wanted.label());
                     let location = self.graph.note_location(note);
-                    let warning = Warning::new(Rule::RemoteChart, location, message);
-                    self.graph.warnings.push(warning);
-                    self.unbrought_chart(note, &wanted);
+                    self.graph.warnings.push(Warning::new(Rule::RemoteChart, location, message));
                 }
-                Err(failure) => {
-                    let kind = Box::new(TroubleKind::Chart);
-                    self.chart_trouble(note, WalkError { kind, failure });
-                }
+                Err(failure) => self.trouble(WalkError::of(TroubleKind::Chart, failure), At::Note(note)),
             }
         }
     }
 
-    /// Brings along the directory of a chart that is in the tree.
-    fn carry_chart(&mut self, note: usize, place: &str) -> WalkResult<()> {
-        let root = self.graph.notes[note].root;
-        let source = self.graph.roots[root].source;
-        let scope = self.graph.sources[source].scope.clone();
-        let tree = self.graph.sources[source].tree.clone();
-        let real = match tree::resolve(&*tree, place)? {
-            Resolved::Directory { path } => path,
-            _ => {
-                return Err(WalkError::new(
-                    TroubleKind::Chart,
-                    format!("`{}` is not a directory, so it is not a chart", tree.label(place)),
-                )
-                .hint("unpack the chart there"));
-            }
+    /// Returns where a chart is looked for, which is `below` this home.
+    fn chart_place(&self, root: RootId, home: &str, below: &str) -> WalkResult<Place> {
+        let Some(place) = self.graph.local_path(root, home).and_then(|home| path::resolve(&home, below)) else {
+            return Ok(Place::Outside);
         };
-        if !path::is_in(place, &scope) || !path::is_in(&real, &scope) {
-            let message = format!("the chart `{}` lies outside the scope `{}`", tree.label(&real), tree.label(&scope));
-            return Err(WalkError::new(TroubleKind::OutOfScope(Beyond::Scope), message).hint(wider(
-                &*tree,
-                &scope,
-                Some(&real),
-            )));
-        }
-        let id = self.bring(source, place, &scope)?;
-        let carries = &mut self.graph.roots[root].carries;
-        if !carries.contains(&id) {
-            carries.push(id);
-        }
-        Ok(())
+        let tree = &self.graph.sources[self.graph.roots[root].source].tree;
+        Ok(match tree::resolve(&**tree, &place)? {
+            Resolved::Directory { .. } => Place::There(place),
+            Resolved::Missing { path } => Place::Missing(path),
+            Resolved::Submodule { path } => Place::Submodule(path),
+            Resolved::Leaves { .. } => Place::Outside,
+            Resolved::File { .. } | Resolved::Loop { .. } => {
+                let message = format!("`{}` is not a directory, so it is not a chart", tree.label(&place));
+                return Err(WalkError::new(TroubleKind::Chart, message).hint("unpack the chart there"));
+            }
+        })
     }
 
-    fn brought_chart(&mut self, note: usize, wanted: &ChartRef, archive: Rc<Archive>) {
-        let files = archive
-            .files
-            .iter()
-            .map(|(path, bytes)| {
-                let id = self.graph.files.len();
-                self.graph.files.push(File {
-                    origin: Origin::Archive { archive: archive.clone(), path: path.clone() },
-                    bytes: bytes.clone(),
-                    executable: false,
-                    comments: None,
-                });
-                (path.clone(), id)
-            })
-            .collect();
-        self.graph.charts.push(Chart {
-            root: self.graph.notes[note].root,
-            note,
-            name: wanted.name.clone(),
-            label: wanted.label(),
-            brought: Some((archive, files)),
-        });
+    /// Returns what is wrong with a chart that must be in the tree, and may not be missing.
+    fn misplaced(&mut self, chart: usize) -> Option<WalkError> {
+        let Chart { root, note, name, wanted: None, home, place, .. } = &self.graph.charts[chart] else {
+            return None;
+        };
+        let source = self.graph.roots[*root].source;
+        match place {
+            Place::There(_) => None,
+            Place::Missing(path) if self.may_be_missing(source, path, self.graph.lines_of(*note)) => {
+                let (root, path) = (*root, path.clone());
+                self.keep_missing(root, &path);
+                None
+            }
+            Place::Missing(path) => {
+                let shown = self.graph.sources[source].tree.label(path);
+                let message =
+                    format!("there is no `{shown}`, and the chart `{name}` names no repository to get it from");
+                let absence = self.absence(source, path);
+                let (message, hints) = absent(&absence, path, true, message, "put the chart there, or name its `repo`");
+                let stop = WalkError::new(TroubleKind::Missing { path: path.clone(), absence }, message);
+                Some(hints.into_iter().fold(stop, WalkError::hint))
+            }
+            Place::Submodule(path) => {
+                let resolved = Resolved::Submodule { path: path.clone() };
+                Some(self.unresolved(source, name, resolved))
+            }
+            Place::Outside => {
+                let message = format!("the chart `{name}` is looked for in `{home}`, out of the repository");
+                Some(
+                    WalkError::new(TroubleKind::OutOfScope, message)
+                        .hint("name a directory of this repository in `chartHome`, and put the chart there"),
+                )
+            }
+        }
+    }
+
+    /// Brings along a chart that is in the tree. Returns what to request for one that is not.
+    fn bring_along(&mut self, chart: usize) -> WalkResult<Option<ChartRef>> {
+        let Chart { root, note, wanted, place, .. } = &self.graph.charts[chart];
+        if let Place::There(place) = place {
+            let (source, place) = (self.graph.roots[*root].source, place.clone());
+            self.graph.charts[chart].files = self.files_of_chart(source, &place)?;
+            return Ok(None);
+        }
+        let Some(wanted) = wanted else { return Ok(None) };
+        // That concerns the text, not what it leads to.
+        wanted.refuse_unsafe().map_err(|failure| WalkError::of(TroubleKind::Refused, failure))?;
+        let is_left = !self.options.asks_for_left && self.accepts_chart(*note, wanted);
+        Ok(Some(wanted.clone()).filter(|_| !is_left))
+    }
+
+    fn pulled(&mut self, chart: usize, archive: Rc<Archive>) {
+        let mut files = BTreeMap::new();
+        for path in archive.files.keys() {
+            files.insert(path.clone(), self.graph.files.len());
+            self.graph.files.push(File {
+                origin: Origin::Archive { archive: archive.clone(), path: path.clone() },
+                executable: false,
+                comments: None,
+            });
+        }
+        let chart = &mut self.graph.charts[chart];
+        (chart.archive, chart.files) = (Some(archive), files);
     }
 
     /// Returns whether it is accepted that a chart stays remote.
     fn accepts_chart(&self, note: usize, wanted: &ChartRef) -> bool {
-        let lines = self.graph.lines_of(note);
-        self.is_allowed(Rule::RemoteChart, &wanted.subject(), lines)
+        self.is_allowed(Rule::RemoteChart, &wanted.subject(), self.graph.lines_of(note))
     }
-
-    fn unbrought_chart(&mut self, note: usize, wanted: &ChartRef) {
-        self.graph.charts.push(Chart {
-            root: self.graph.notes[note].root,
-            note,
-            name: wanted.name.clone(),
-            label: wanted.label(),
-            brought: None,
-        });
-    }
-
-    fn chart_trouble(&mut self, note: usize, stop: WalkError) {
-        let failure = stop.failure.at(self.graph.note_location(note));
-        let noted = &self.graph.notes[note];
-        self.troubles.push(Trouble {
-            kind: *stop.kind,
-            edge: None,
-            root: Some(noted.root),
-            file: Some(noted.file),
-            failure,
-        });
-    }
-}
-
-fn no_chart(graph: &Graph, note: usize, name: &str, path: &str) -> WalkError {
-    let root = &graph.roots[graph.notes[note].root];
-    let shown = graph.sources[root.source].tree.label(path);
-    WalkError::new(
-        TroubleKind::Refused,
-        format!("there is no `{shown}`, and the chart `{name}` names no repository to get it from"),
-    )
-    .hint("put the chart there, or name its `repo`")
-}
-
-fn outside(name: &str, home: &str) -> WalkError {
-    WalkError::new(
-        TroubleKind::OutOfScope(Beyond::Scope),
-        format!("the chart `{name}` is looked for in `{home}`, out of the repository"),
-    )
-    .hint("name a directory of this repository in `chartHome`, and put the chart there")
 }

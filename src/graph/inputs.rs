@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::{ChartRef, Contents, Explored, Graph, Options, Origin, Place, RemoteRef, RootId, Source, SourceId, Target};
+use super::{ChartRef, Explored, Graph, Options, Origin, Place, RemoteRef, RootId, Source, SourceId, Target};
 use crate::kustomization::{FILE_NAMES, FunctionRuntime, NoteKind};
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
@@ -40,13 +40,6 @@ pub(crate) struct Inputs<'a> {
     directories: HashMap<(SourceId, &'a str), RootId>,
     /// The notes of each root, as indices.
     notes: HashMap<RootId, Vec<usize>>,
-    charts: HashMap<RootId, Vec<Chart>>,
-}
-
-struct Chart {
-    home: Option<String>,
-    place: Place,
-    wanted: Option<ChartRef>,
 }
 
 impl<'a> Inputs<'a> {
@@ -56,18 +49,9 @@ impl<'a> Inputs<'a> {
         for (index, noted) in graph.notes.iter().enumerate() {
             notes.entry(noted.root).or_default().push(index);
         }
-        let mut charts: HashMap<RootId, Vec<Chart>> = HashMap::new();
-        for named in graph.named_charts() {
-            let root = named.noted.root;
-            charts.entry(root).or_default().push(Chart {
-                home: graph.local_path(root, named.home.0),
-                wanted: named.wanted(),
-                place: named.place,
-            });
-        }
         let roots = graph.roots.iter().enumerate();
         let directories = roots.map(|(id, root)| ((root.source, root.directory.as_str()), id)).collect();
-        Inputs { graph, directories, notes, charts }
+        Inputs { graph, directories, notes }
     }
 
     /// Returns the directory of a root.
@@ -94,7 +78,6 @@ impl<'a> Inputs<'a> {
             let is_found = match edge.target {
                 Target::Root { remote, .. } => !remote,
                 Target::File(file) => matches!(self.graph.files[file].origin, Origin::Tree { .. }),
-                Target::Carried(_) => true,
                 Target::Remote | Target::Kept | Target::Broken => false,
             };
             if is_fetched && !is_found {
@@ -114,9 +97,9 @@ impl<'a> Inputs<'a> {
                 }
             }
         }
-        for chart in self.charts.get(&id).into_iter().flatten() {
-            if let Some(home) = &chart.home {
-                reader.resolve(home)?;
+        for chart in self.graph.charts_of(id) {
+            if let Some(home) = self.graph.local_path(id, &chart.home) {
+                reader.resolve(&home)?;
             }
             match &chart.place {
                 Place::There(path) if !is_fetched => reader.named(path)?,
@@ -153,12 +136,7 @@ impl<'a> Inputs<'a> {
 
 /// Walks a tree for what its builds read, whoever builds: files outside of their root as well.
 pub(crate) fn explore(tree: Rc<dyn Tree>, directories: &[String]) -> Explored {
-    let options = Options {
-        load_restrictor: LoadRestrictor::None,
-        contents: Contents::Configurations,
-        drops_bytes: true,
-        ..Options::default()
-    };
+    let options = Options { load_restrictor: LoadRestrictor::None, ..Options::default() };
     let source = Source { tree, scope: String::new(), repository: None };
     super::explore(source, directories, None, &options)
 }

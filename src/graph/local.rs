@@ -1,12 +1,10 @@
 //! References to what lies in the same tree.
 
-use std::collections::HashSet;
-
-use super::trouble::{Beyond, TroubleKind, WalkError, WalkResult};
-use super::{Absence, FileId, LoadRestrictor, RootId, SourceId, Target, Walker};
-use crate::config::{Config, FILE_NAME, PLACEHOLDER};
-use crate::kustomization::{Accepts, Kind};
-use crate::message::failure::{Result, command, stage};
+use super::trouble::{At, TroubleKind, WalkError, WalkResult};
+use super::{Absence, FileId, Graph, LoadRestrictor, Root, RootId, Source, SourceId, Target, Walker};
+use crate::config::{ADD_ALLOW, Config, FILE_NAME};
+use crate::kustomization::{Accepts, FILE_NAMES, Kind, Reference};
+use crate::message::failure::{Failure, Result, command, pathspec, stage};
 use crate::message::finding::{Rule, Subject};
 use crate::message::redact;
 use crate::reference::{self, RepoSpec};
@@ -15,7 +13,7 @@ use crate::tree::{self, Resolved, path};
 /// Returns a hint which scope would hold `path` as well; `None` lies out of the tree.
 pub(super) fn wider(tree: &dyn tree::Tree, scope: &str, path: Option<&str>) -> String {
     let Some(path) = path else {
-        return "it lies out of the repository, where no scope leads: copy it in, or name it by its URL".to_owned();
+        return "bring what it names into this repository, or name it by its URL".to_owned();
     };
     match path::common(scope, path) {
         // A link leads on from there.
@@ -24,152 +22,127 @@ pub(super) fn wider(tree: &dyn tree::Tree, scope: &str, path: Option<&str>) -> S
     }
 }
 
-impl Walker<'_> {
-    pub(super) fn is_local_file(&self, root: RootId, text: &str) -> Result<bool> {
-        let Some(path) = self.graph.local_path(root, text) else {
-            return Ok(false);
-        };
-        let root = &self.graph.roots[root];
-        let tree = &self.graph.sources[root.source].tree;
-        Ok(match tree::resolve(&**tree, &path)? {
-            Resolved::File { .. } => true,
-            // A link that leaves may be a file: `local_file` reports what is wrong with it.
-            Resolved::Leaves { .. } | Resolved::Loop { .. } => true,
-            _ => false,
+impl Graph {
+    /// Returns what to say of an absolute path.
+    pub(crate) fn absolute(&self, root: RootId, text: &str) -> Failure {
+        let failure = Failure::new(format!("`{text}` is an absolute path, which names nothing in another checkout"));
+        failure.hint(match self.local_path(root, text) {
+            Some(path) => format!("write `{}`", path::relative(&self.roots[root].directory, &path)),
+            None => "bring what it names into this repository, and write a relative path".to_owned(),
         })
     }
 
-    pub(super) fn local_file(&mut self, root: RootId, edge: usize, text: &str) -> WalkResult<Target> {
-        let directory = self.graph.roots[root].directory.clone();
-        let source_id = self.graph.roots[root].source;
-        let source = &self.graph.sources[source_id];
-        let remote = source.repository.is_some();
-        let tree = source.tree.clone();
-        let is_unrestricted = |known: &HashSet<String>| known.contains(&directory);
-        let none = !remote
-            && (self.options.load_restrictor == LoadRestrictor::None
-                || self.options.unrestricted.is_some_and(is_unrestricted));
-        let bound = if none { source.scope.clone() } else { directory };
-        let lexical = self.graph.local_path(root, text);
-        let outside = |what: &str| {
-            let stop = if none {
-                WalkError::new(
-                    TroubleKind::OutOfScope(Beyond::Scope),
-                    format!("`{text}` {what} the scope `{}`", tree.label(&bound)),
-                )
-            } else {
-                WalkError::new(
-                    TroubleKind::OutOfScope(Beyond::Root),
-                    format!("`{text}` {what} its kustomization root `{}`", tree.label(&bound)),
-                )
+    /// Returns what to say of a path that follows a link to what no other checkout has.
+    pub(crate) fn leaves(&self, source: SourceId, text: &str, link: &str, target: &str) -> Failure {
+        let tree = &self.sources[source].tree;
+        let link = tree.label(link);
+        let to = match tree.absolute(target) {
+            Some(_) if path::is_absolute(target) => "an absolute path, which names nothing in another checkout",
+            _ => "out of the repository",
+        };
+        Failure::new(format!("`{text}` follows the link `{link}` to `{target}`, {to}"))
+            .hint("replace the link by what it names")
+    }
+}
+
+impl Walker<'_> {
+    /// Follows a local reference.
+    pub(super) fn local(&mut self, root: RootId, edge: usize, reference: &Reference) -> WalkResult<Target> {
+        let (text, accepts) = (reference.text.as_str(), reference.accepts);
+        let Root { source: id, directory, .. } = &self.graph.roots[root];
+        let (id, directory) = (*id, directory.clone());
+        let Source { tree, scope, repository } = &self.graph.sources[id];
+        let (tree, scope, is_remote) = (tree.clone(), scope.clone(), repository.is_some());
+        let place = self.graph.local_path(root, text);
+        let resolved = place.as_deref().map(|place| tree::resolve(&*tree, place)).transpose()?;
+        let is_file = match accepts {
+            Accepts::File | Accepts::Program => true,
+            Accepts::Component => false,
+            // A link that leaves may lead to a file.
+            Accepts::Either | Accepts::Plugin => {
+                matches!(resolved, Some(Resolved::File { .. } | Resolved::Leaves { .. } | Resolved::Loop { .. }))
+            }
+        };
+        let is_restricted = is_file && accepts != Accepts::Program && (is_remote || !self.is_unrestricted(&directory));
+        let bound = if is_restricted { directory } else { scope };
+        let outside = |place: Option<&str>| {
+            let shown = tree.label(&bound);
+            if is_restricted {
+                let message = format!("`{text}` lies outside its kustomization root `{shown}`");
+                let stop = WalkError::new(TroubleKind::Restricted, message);
+                return if is_remote {
+                    stop.hint("`kustomize build` refuses files outside their root in a remote root")
+                } else {
+                    stop.hint(format!("copy it below `{shown}`, or make its directory a root, and name that"))
+                        .hint(format!("if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: write `load-restrictor: none` into {FILE_NAME}"))
+                };
+            }
+            let message = match place {
+                None => format!("`{text}` leads out of the repository"),
+                Some(_) => format!("`{text}` lies outside the scope `{shown}`"),
             };
-            match (none, remote) {
-                (true, _) => stop.hint(wider(&*tree, &bound, lexical.as_deref())),
-                (false, true) => stop.hint("`kustomize build` refuses files outside their root in a remote root"),
-                (false, false) => {
-                    stop.hint("kustomize builds this with `--load-restrictor LoadRestrictionsNone` only: write `load-restrictor: none` in .kustomize-localize")
-                }
-            }
+            WalkError::new(TroubleKind::OutOfScope, message).hint(if is_remote {
+                "a remote root cannot reach out of its repository".to_owned()
+            } else {
+                wider(&*tree, &bound, place)
+            })
         };
-        if remote && path::is_absolute(text) {
-            return Err(WalkError::new(
-                TroubleKind::OutOfScope(Beyond::Absolute),
-                format!("`{text}` is an absolute path in a remote root"),
-            )
-            .hint("no checkout of its repository has such a file: `kustomize build` refuses it too"));
-        }
-        let Some(path) = lexical.clone() else {
-            return Err(if path::is_absolute(text) { nowhere(text) } else { outside("lies outside") });
-        };
-        self.not_forbidden(source_id, &path, text)?;
-        let lines = self.graph.roots[root].edges[edge].lines();
-        match tree::resolve(&*tree, &path)? {
-            Resolved::File { path, executable } => {
-                self.not_forbidden(source_id, &path, text)?;
-                if !path::is_in(path::parent(&path), &bound) {
-                    let stop = outside(if path::is_in(&path, &bound) { "leaves" } else { "lies outside" });
-                    // Who builds it all the same builds what it names, too.
-                    let from = self.graph.roots[root].edges[edge].from;
-                    self.trouble(stop, Some((root, edge)), Some(from));
-                }
-                Ok(Target::File(self.file(source_id, &path, executable)?))
-            }
-            Resolved::Directory { .. } => {
-                Err(WalkError::new(TroubleKind::Refused, format!("`{text}` is a directory, not a file")))
-            }
-            Resolved::Missing { path } if self.may_be_missing(source_id, &path, lines) => {
-                Ok(self.keep_missing(root, &path))
-            }
-            other => Err(self.unresolved(source_id, text, other, &|| outside("lies outside"), &bound)),
-        }
-    }
-
-    pub(super) fn local_root(&mut self, root: RootId, edge: usize, text: &str, accepts: Accepts) -> WalkResult<Target> {
-        let Some((source, directory)) = self.local_directory(root, edge, text)? else {
-            return Ok(Target::Kept);
-        };
-        let id = self.enter(source, &directory)?;
-        self.check_kind(id, text, accepts)?;
-        Ok(Target::Root { id, remote: false })
-    }
-
-    /// Returns the real path of the directory that a local reference names; `None` if it is missing
-    /// and may be.
-    pub(super) fn local_directory(
-        &mut self,
-        root: RootId,
-        edge: usize,
-        text: &str,
-    ) -> WalkResult<Option<(SourceId, String)>> {
-        if let Some(stop) = unsupported(text) {
+        if !is_file && let Some(stop) = unsupported(text) {
             return Err(stop);
         }
-        if path::is_absolute(text) {
-            return Err(WalkError::new(
-                TroubleKind::OutOfScope(Beyond::Absolute),
-                format!("`{text}` is an absolute path, which leads to no file here"),
-            )
-            .hint("`kustomize build` takes those for files only, in or below the root that names them: write a relative path"));
+        if path::is_absolute(text) && (!is_file || is_remote || place.is_none()) {
+            return Err(WalkError::of(TroubleKind::OutOfScope, self.graph.absolute(root, text)));
         }
-        let source_id = self.graph.roots[root].source;
-        let source = &self.graph.sources[source_id];
-        let tree = source.tree.clone();
-        let scope = source.scope.clone();
-        let remote = source.repository.is_some();
-        let lexical = path::resolve(&self.graph.roots[root].directory, text);
-        let beyond = |path: Option<&str>| {
-            let stop = WalkError::new(
-                TroubleKind::OutOfScope(Beyond::Scope),
-                format!("`{text}` lies outside the scope `{}`", tree.label(&scope)),
-            );
-            if remote {
-                stop.hint("a remote root cannot reach out of its repository")
-            } else {
-                stop.hint(wider(&*tree, &scope, path))
-            }
+        let (Some(place), Some(resolved)) = (place, resolved) else {
+            return Err(outside(None));
         };
-        let outside = || beyond(lexical.as_deref());
-        let Some(path) = lexical.clone() else {
-            return Err(outside());
-        };
+        if accepts == Accepts::Program && !path::is_in(&place, &bound) {
+            return Err(outside(Some(&place)));
+        }
+        if accepts == Accepts::Program && climbs(text) {
+            let message = format!("`{text}` climbs with `..` after a name, which may be a link");
+            return Err(WalkError::new(TroubleKind::Refused, message)
+                .hint("name the program by a path with `..` at its beginning alone"));
+        }
+        self.not_forbidden(id, &place, text)?;
         let lines = self.graph.roots[root].edges[edge].lines();
-        match tree::resolve(&*tree, &path)? {
-            Resolved::Directory { path } => {
-                if !path::is_in(&path, &scope) {
-                    return Err(beyond(Some(&path)));
+        match resolved {
+            Resolved::File { path, executable } if is_file => {
+                self.not_forbidden(id, &path, text)?;
+                if !path::is_in(path::parent(&path), &bound) {
+                    // Who builds it all the same builds what it names, too.
+                    self.trouble(outside(Some(&place)), At::Edge(root, edge));
                 }
-                self.not_forbidden(source_id, &path, text)?;
-                Ok(Some((source_id, path)))
+                Ok(Target::File(self.file(id, &path, executable)))
             }
-            Resolved::File { .. } => {
-                Err(WalkError::new(TroubleKind::Refused, format!("`{text}` is a file, not a directory")))
+            Resolved::Directory { path } if !is_file => {
+                if !path::is_in(&path, &bound) {
+                    return Err(outside(Some(&path)));
+                }
+                self.not_forbidden(id, &path, text)?;
+                let root = self.enter(id, &path)?;
+                self.check_kind(root, text, accepts)?;
+                Ok(Target::Root { id: root, remote: false })
             }
-            Resolved::Missing { path } if self.may_be_missing(source_id, &path, lines) => {
-                self.keep_missing(root, &path);
-                Ok(None)
+            Resolved::Missing { path } if self.may_be_missing(id, &path, lines) => Ok(self.keep_missing(root, &path)),
+            Resolved::Missing { path } if !path::is_in(&path, &bound) => Err(outside(Some(&place))),
+            Resolved::File { .. } | Resolved::Directory { .. } => {
+                let (is, wanted) = match accepts {
+                    Accepts::Program => ("directory", "program"),
+                    _ if is_file => ("directory", "file"),
+                    _ => ("file", "directory"),
+                };
+                Err(WalkError::new(TroubleKind::Refused, format!("`{text}` is a {is}, not a {wanted}")))
             }
-            other => Err(self.unresolved(source_id, text, other, &outside, &scope)),
+            Resolved::Missing { path } => Err(self.missing(id, text, path, accepts)),
+            other => Err(self.unresolved(id, text, other)),
         }
+    }
+
+    /// Returns whether a root of the user may load any file in its scope.
+    fn is_unrestricted(&self, directory: &str) -> bool {
+        self.options.load_restrictor == LoadRestrictor::None
+            || self.options.unrestricted.is_some_and(|known| known.contains(directory))
     }
 
     pub(super) fn not_forbidden(&self, source: SourceId, path: &str, text: &str) -> WalkResult<()> {
@@ -186,75 +159,84 @@ impl Walker<'_> {
         }
     }
 
-    /// Explains why a local path leads nowhere.
-    pub(super) fn unresolved(
-        &self,
-        source: SourceId,
-        text: &str,
-        resolved: Resolved,
-        outside: &dyn Fn() -> WalkError,
-        bound: &str,
-    ) -> WalkError {
+    /// Explains why a path cannot be followed.
+    pub(super) fn unresolved(&self, source: SourceId, text: &str, resolved: Resolved) -> WalkError {
         let tree = &self.graph.sources[source].tree;
         match resolved {
             Resolved::Leaves { link, target } => {
-                let message =
-                    format!("`{text}` follows the link `{}` to `{target}`, out of the tree", tree.label(&link));
-                WalkError::new(TroubleKind::OutOfScope(Beyond::Link { link, target }), message)
-                    .hint("replace the link by what it points to")
+                WalkError::of(TroubleKind::OutOfScope, self.graph.leaves(source, text, &link, &target))
             }
-            Resolved::Loop { link } => WalkError::new(
-                TroubleKind::Refused,
-                format!("`{text}`: the links at `{}` lead to each other", tree.label(&link)),
-            ),
             Resolved::Submodule { path } => {
                 let message = format!(
                     "`{text}` lies in the submodule `{}`, whose files this repository does not hold",
                     tree.label(&path)
                 );
                 WalkError::new(TroubleKind::Submodule { path }, message)
-                    .hint("name the submodule's repository by URL, or copy the files into this one")
+                    .hint("copy the files into this repository, or name the submodule's repository by URL, with its commit")
+                    .hint(ADD_ALLOW)
             }
-            Resolved::Missing { path } if !path::is_in(&path, bound) => outside(),
-            Resolved::Missing { path } => {
-                let local = self.graph.sources[source].repository.is_none();
-                self.missing(text, &path, local, &**tree)
-            }
-            Resolved::File { .. } | Resolved::Directory { .. } => {
-                WalkError::new(TroubleKind::Refused, format!("`{text}` cannot be used here"))
-            }
+            Resolved::Loop { link: path }
+            | Resolved::Missing { path }
+            | Resolved::File { path, .. }
+            | Resolved::Directory { path } => WalkError::new(
+                TroubleKind::Refused,
+                format!("`{text}`: the links at `{}` lead to each other", tree.label(&path)),
+            ),
         }
     }
 
-    pub(super) fn missing(&self, text: &str, path: &str, local: bool, tree: &dyn tree::Tree) -> WalkError {
+    /// Explains why there is nothing at the path that a text means.
+    fn missing(&self, source: SourceId, text: &str, path: String, accepts: Accepts) -> WalkError {
         if let Some(stop) = unsupported(text) {
             return stop;
         }
         if RepoSpec::parse(text).is_ok() {
-            return WalkError::new(
-                TroubleKind::Unsupported,
-                format!("`{}` names a git repository, but this field takes a file", redact::url(text)),
-            )
-            .hint("name the file by its raw https URL");
+            let message = format!("`{}` names a git repository, but this field takes a file", redact::url(text));
+            return WalkError::new(TroubleKind::Unsupported, message).hint("name the file by its raw https URL");
         }
-        let shown = tree.label(path);
-        let absence = match self.options.absence {
-            Some(absence) if local => absence(path),
-            _ => Absence::Nowhere,
-        };
-        let kind = TroubleKind::Missing { path: path.to_owned(), absence: absence.clone() };
-        match absence {
-            Absence::Nowhere => WalkError::new(kind, format!("`{text}` does not exist: there is no `{shown}`")),
-            Absence::Untracked => WalkError::new(kind, format!("`{text}` is not committed: `{shown}` is on disk only"))
-                .hint(format!("{} && git commit", stage([&shown]))),
-            Absence::Ignored(place, pattern) => WalkError::new(
-                kind,
-                format!("`{text}` is kept out of git: `{shown}` matches `{pattern}` ({place})"),
-            )
-            .hint(format!(
-                "to let it be missing, add to `allow` in `{FILE_NAME}`: - {{path: {shown}, reason: {PLACEHOLDER}}}"
-            )),
+        let message = format!("there is no `{}`", self.graph.sources[source].tree.label(&path));
+        let mut absence = self.absence(source, &path);
+        let is_file = matches!(accepts, Accepts::File | Accepts::Program);
+        // A rule for directories (`build/`) does not match the missing path itself, but would match its contents.
+        if absence == Absence::Nowhere
+            && !is_file
+            && let ignored @ Absence::Ignored(..) = self.absence(source, &path::join(&path, FILE_NAMES[0]))
+        {
+            absence = ignored;
         }
+        let (message, hints) = absent(&absence, &path, is_file, message, "add it, or take the reference out");
+        let stop = WalkError::new(TroubleKind::Missing { path, absence }, message);
+        hints.into_iter().fold(stop, WalkError::hint)
+    }
+
+    /// Explains why there is no kustomization in a directory.
+    pub(super) fn no_kustomization(&self, source: SourceId, directory: &str) -> Result<WalkError> {
+        let tree = &self.graph.sources[source].tree;
+        let names = || FILE_NAMES.iter().map(|name| path::join(directory, name));
+        for path in names() {
+            if tree.entry(&path)?.is_some() {
+                let shown = tree.label(&path);
+                let message = format!("`{shown}` is not a file of its directory: kustomize sees no kustomization");
+                let stop = WalkError::new(TroubleKind::BadKustomization { path }, message);
+                return Ok(stop.hint("put the kustomization itself there"));
+            }
+        }
+        let there = names().map(|path| (self.absence(source, &path), path));
+        let there = there.min_by_key(|(absence, _)| *absence == Absence::Nowhere);
+        let (absence, path) = there.unwrap_or((Absence::Nowhere, String::new()));
+        let message = format!("`{}` holds no kustomization", tree.label(directory));
+        let (message, hints) =
+            absent(&absence, &path, true, message, "add a `kustomization.yaml` to it, or name its files one by one");
+        let directory = directory.to_owned();
+        let stop = WalkError::new(TroubleKind::NoKustomization { directory, absence }, message);
+        Ok(hints.into_iter().fold(stop, WalkError::hint))
+    }
+
+    /// Returns why there is nothing at a path of a source.
+    pub(super) fn absence(&self, source: SourceId, path: &str) -> Absence {
+        let is_own = self.graph.sources[source].repository.is_none();
+        let absences = self.options.absences.filter(|_| is_own);
+        absences.map_or(Absence::Nowhere, |absences| absences.of(path))
     }
 
     pub(super) fn check_kind(&self, id: RootId, text: &str, accepts: Accepts) -> WalkResult<()> {
@@ -301,13 +283,38 @@ impl Walker<'_> {
     }
 }
 
-/// Returns the error for an absolute path that leads to nothing in the tree.
-pub(super) fn nowhere(text: &str) -> WalkError {
-    WalkError::new(
-        TroubleKind::OutOfScope(Beyond::Absolute),
-        format!("`{text}` is an absolute path, which leads to nothing in this repository"),
-    )
-    .hint("it holds on one machine, in one checkout only: write it relative to the kustomization")
+/// Returns what to say of what is missing, and what to do; `message` and `hint` where it is nowhere.
+pub(super) fn absent(
+    absence: &Absence,
+    path: &str,
+    is_file: bool,
+    message: String,
+    hint: &str,
+) -> (String, Vec<String>) {
+    match absence {
+        Absence::Nowhere => (message, vec![hint.to_owned()]),
+        Absence::Deleted => {
+            let restore = command("git restore --staged --worktree --", [pathspec(path)]);
+            (message, vec![format!("bring it back: {restore}")])
+        }
+        // A directory may hold what is ignored for good reason: only a file is added by force.
+        Absence::Untracked if is_file || path::name(path).contains('.') => {
+            (format!("`{path}` is on disk, but not committed"), vec![stage([path])])
+        }
+        Absence::Untracked => {
+            (format!("`{path}` is on disk, but not committed"), vec![command("git add --", [pathspec(path)])])
+        }
+        Absence::Ignored(rule, pattern) => (
+            format!("git ignores `{path}`: by `{pattern}` in {rule}"),
+            vec![format!("if it holds no secret, commit it: {}", stage([path])), ADD_ALLOW.to_owned()],
+        ),
+    }
+}
+
+/// Returns whether a path climbs after a name: the system follows a link before it climbs, and everything else here joins
+/// paths as text.
+fn climbs(text: &str) -> bool {
+    path::components(text).skip_while(|name| [".", ".."].contains(name)).any(|name| name == "..")
 }
 
 /// Returns the error for a reference that was surely meant to be remote, but that kustomize does not support.

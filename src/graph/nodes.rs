@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-use super::chart::{Archive, Chart, Place};
+use super::chart::{Archive, Chart};
 use super::remote_ref::RemoteRef;
 use crate::config::{Comments, Config};
 use crate::kustomization::{Accepts, Kind, Note, Reference};
-use crate::message::failure::Location;
+use crate::message::failure::{Failure, Location, Result};
 use crate::message::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::message::redact::SafeUrl;
-use crate::os::limits::FILE;
 use crate::reference::RepoRef;
 use crate::tree::{SharedTree, path};
 
@@ -20,8 +19,6 @@ pub(crate) type SourceId = usize;
 pub(crate) type RootId = usize;
 /// A file: index into [`Graph::files`].
 pub(crate) type FileId = usize;
-/// What is carried: index into [`Graph::carried`].
-pub(crate) type CarriedId = usize;
 
 /// The references of a kustomization and everything they lead to.
 #[derive(Default)]
@@ -32,9 +29,7 @@ pub(crate) struct Graph {
     pub roots: Vec<Root>,
     /// The files, each once.
     pub files: Vec<File>,
-    /// What is needed as a whole, each once.
-    pub carried: Vec<Carried>,
-    /// The charts of repositories that are not in the tree.
+    /// The charts, by the roots that name them. One for which the tree could not tell is among the troubles.
     pub charts: Vec<Chart>,
     /// The references that stay remote by decision: root and index of the edge. If they are [asked
     /// for](super::Options::asks_for_left) all the same, they may lead somewhere.
@@ -45,9 +40,6 @@ pub(crate) struct Graph {
     pub warnings: Vec<Warning>,
     /// What kustomize accepts although it deserves a note, with the data that rules need.
     pub notes: Vec<Noted>,
-    /// Where the charts that notes name are looked for, by the index of the note; none where the tree could not tell,
-    /// which is among the troubles.
-    pub(super) places: HashMap<usize, Place>,
 }
 
 /// A note and where it stands.
@@ -102,29 +94,12 @@ pub(crate) struct Root {
     pub kind: Option<Kind>,
     /// Every reference of the kustomization and of the plugin configurations that it lists.
     pub edges: Vec<Edge>,
-    /// What it needs besides, although nothing names it.
-    pub carries: Vec<CarriedId>,
-}
-
-/// A directory that a build needs as a whole, or a single file, which holds no references for us: a chart, or the program
-/// of a function.
-pub(crate) struct Carried {
-    /// The tree it lies in.
-    pub source: SourceId,
-    /// Its path in that tree. There may be links on the way: the copy has it at this very place.
-    pub path: String,
-    /// Every file by its path below that, which is empty if it is a file itself. A link is what it leads to. Nothing
-    /// of a directory that [`super::Contents`] leaves out.
-    pub files: BTreeMap<String, FileId>,
 }
 
 /// A file that is in use.
 pub(crate) struct File {
     /// Where it comes from.
     pub origin: Origin,
-    /// Its bytes, as kustomize reads them; empty where [`super::Contents`] leaves them out, or they are not
-    /// [kept](super::Options::keeps).
-    pub bytes: Rc<[u8]>,
     /// Whether its mode is 100755.
     pub executable: bool,
     /// The exceptions that the user wrote in it.
@@ -182,8 +157,6 @@ pub(crate) enum Target {
         remote: bool,
     },
     File(FileId),
-    /// A file or directory that is brought along as a whole.
-    Carried(CarriedId),
     /// A remote file or root that was not resolved, because the walk has no network.
     Remote,
     /// Unchanged, with a warning.
@@ -244,18 +217,26 @@ impl Edge {
 }
 
 impl Graph {
-    /// Returns the bytes of a kustomization or plugin configuration. Those that were not kept are read again; empty if
-    /// that fails.
-    pub(crate) fn bytes(&self, file: FileId) -> Rc<[u8]> {
-        let file = &self.files[file];
-        match &file.origin {
-            Origin::Tree { source, path } if file.bytes.is_empty() => {
-                let bytes = self.sources[*source].tree.read(path);
-                let bytes = bytes.ok().filter(|bytes| bytes.len() <= FILE.most);
-                bytes.unwrap_or_default().into()
-            }
-            _ => file.bytes.clone(),
+    /// Reads a file, as kustomize does.
+    pub(crate) fn read(&self, file: FileId) -> Result<Rc<[u8]>> {
+        let (tree, path) = match &self.files[file].origin {
+            Origin::Tree { source, path } => (&self.sources[*source].tree, path),
+            Origin::Remote(remote) => return Ok(remote.bytes.clone()),
+            Origin::Archive { archive, path } => return Ok(archive.files.get(path).cloned().unwrap_or_default()),
+        };
+        let bytes = tree.read(path)?;
+        if bytes.starts_with(b"version https://git-lfs.github.com/spec/") {
+            let message = format!("`{}` is a Git LFS pointer, not the file itself", tree.label(path));
+            return Err(Failure::new(message).hint(
+                "keep files that a build reads out of Git LFS (`git lfs migrate export`): what stands in for them differs from clone to clone",
+            ));
         }
+        Ok(bytes.into())
+    }
+
+    /// Returns the bytes of a file that was read before; none where that fails now.
+    pub(crate) fn bytes(&self, file: FileId) -> Rc<[u8]> {
+        self.read(file).unwrap_or_default()
     }
 
     /// Returns why something that a rule is about stays as it is: because of a comment at the lines of a file where it is
@@ -285,7 +266,7 @@ impl Graph {
         match &self.files[file].origin {
             Origin::Tree { source, path } => self.sources[*source].tree.label(path),
             Origin::Remote(remote) => remote.url.shown(),
-            Origin::Archive { archive, path } => format!("{}: {path}", archive.chart.shown()),
+            Origin::Archive { archive, path } => format!("{}: {path}", archive.chart.label()),
         }
     }
 
@@ -329,44 +310,16 @@ impl Graph {
         Location { line: reference.line, column: reference.column, field: reference.field.clone(), ..self.place(file) }
     }
 
-    /// Returns these roots and all that they lead to, over the references that `follows` takes.
-    pub(crate) fn reach(
-        &self,
-        starts: impl IntoIterator<Item = RootId>,
-        follows: impl Fn(RootId, usize, &Edge) -> bool,
-    ) -> BTreeSet<RootId> {
-        let mut reached = BTreeSet::new();
-        let mut todo: Vec<RootId> = starts.into_iter().collect();
-        while let Some(root) = todo.pop() {
-            if !reached.insert(root) {
-                continue;
-            }
-            for (index, edge) in self.roots[root].edges.iter().enumerate() {
-                if let Target::Root { id, .. } = edge.target
-                    && follows(root, index, edge)
-                {
-                    todo.push(id);
-                }
-            }
-        }
-        reached
-    }
-
-    /// Returns the files, and what is needed as a whole, that a build of a root reads for itself.
-    pub(crate) fn read_by(&self, id: RootId) -> (BTreeSet<FileId>, BTreeSet<CarriedId>) {
+    /// Returns the files that a build of a root reads for itself.
+    pub(crate) fn read_by(&self, id: RootId) -> BTreeSet<FileId> {
         let root = &self.roots[id];
-        let mut files = BTreeSet::from([root.file]);
-        let mut carried: BTreeSet<CarriedId> = root.carries.iter().copied().collect();
-        for edge in &root.edges {
-            files.insert(edge.from);
-            match edge.target {
-                Target::File(file) => files.extend([file]),
-                Target::Carried(id) => carried.extend([id]),
-                Target::Root { .. } | Target::Remote | Target::Kept | Target::Broken => {}
-            }
-        }
-        files.extend(carried.iter().flat_map(|id| self.carried[*id].files.values()));
-        (files, carried)
+        let of_edge = |edge: &Edge| match edge.target {
+            Target::File(file) => [Some(edge.from), Some(file)],
+            _ => [Some(edge.from), None],
+        };
+        let of_edges = root.edges.iter().flat_map(of_edge).flatten();
+        let of_charts = self.charts_of(id).iter().flat_map(|chart| chart.files.values().copied());
+        of_edges.chain(of_charts).chain([root.file]).collect()
     }
 
     /// Returns the roots whose resources are read as plugin configurations.
@@ -406,11 +359,6 @@ impl Graph {
             Target::File(file) => self.own_path(file),
             _ => None,
         }
-    }
-
-    /// Returns the roots that some of `starts` leads to, over nothing that stays remote.
-    pub(crate) fn insisted(&self, starts: impl IntoIterator<Item = RootId>) -> BTreeSet<RootId> {
-        self.reach(starts, |root, index, _| !self.left.contains(&(root, index)))
     }
 
     /// Returns the path in the tree that a text means to a root, as a path; none out of the tree.

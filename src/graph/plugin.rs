@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
-use super::trouble::{Trouble, TroubleKind, WalkResult};
+use super::trouble::{At, Trouble, TroubleKind, WalkResult};
 use super::{Edge, FileId, RootId, Target, Walker};
 use crate::kustomization::{self, Accepts, Kustomization, Reference};
 use crate::message::failure::{Failure, Location};
@@ -34,6 +34,7 @@ impl Walker<'_> {
             let field = format!("{field} > {}", reference.field);
             self.add_edge(root, file, Reference { field, ..reference.clone() });
         }
+        self.queue.push(root);
         Ok(())
     }
 
@@ -44,7 +45,7 @@ impl Walker<'_> {
         }
         // A file that cannot be read fails once, too.
         self.read_plugins.insert(file, Rc::default());
-        let plugin = kustomization::read_plugin(&self.bytes(file)?);
+        let plugin = kustomization::read_plugin(&self.configuration(file)?);
         let plugin = Rc::new(plugin.unwrap_or_else(|refused| self.problems(file, refused)));
         self.read_plugins.insert(file, plugin.clone());
         Ok(plugin)
@@ -64,12 +65,8 @@ impl Walker<'_> {
                     continue;
                 }
                 any = true;
-                let added = self.graph.roots[lister].edges.len();
                 if let Err(stop) = self.read_plugin(lister, file, &field) {
-                    self.trouble(stop, None, Some(file));
-                }
-                for edge in added..self.graph.roots[lister].edges.len() {
-                    self.follow(lister, edge);
+                    self.trouble(stop, At::File(file));
                 }
             }
         }
@@ -123,13 +120,7 @@ impl Walker<'_> {
                 ))
                 .hint("build it once, and list what comes out as a file: kustomize build DIRECTORY > plugins.yaml")
                 .at(location);
-                self.troubles.push(Trouble {
-                    kind: TroubleKind::Reshaped(found),
-                    edge: None,
-                    root: None,
-                    file: Some(file),
-                    failure,
-                });
+                self.troubles.push(Trouble { kind: TroubleKind::Reshaped, at: At::File(file), failure });
             }
         }
     }

@@ -3,28 +3,22 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::trouble::{TroubleKind, WalkError, WalkResult};
+use super::trouble::{At, TroubleKind, WalkError, WalkResult};
 use super::{
-    FileId, Found, NamedBy, Origin, Pending, RemoteRef, Remotes, Repository, RootId, Source, SourceId, Target, Walker,
+    ANEW, FileId, Found, NamedBy, Origin, RemoteRef, Remotes, Repository, RootId, Source, SourceId, Target, Walker,
     Wants,
 };
 use crate::kustomization::{Accepts, Reference};
 use crate::message::failure::{Failure, Result, listed, nearest};
 use crate::message::finding::Rule;
-use crate::message::redact::{self, SafeUrl};
+use crate::message::redact::SafeUrl;
 use crate::reference::{self, RepoSpec};
-use crate::tree::{self, Entry, Resolved, SharedTree, Tree, path};
+use crate::tree::{self, Entry, Resolved, Tree, path};
 
 impl Walker<'_> {
     /// Leaves a remote reference for the end of this level.
-    pub(super) fn wait(
-        &mut self,
-        root: RootId,
-        edge: usize,
-        wanted: Rc<RemoteRef>,
-        accepts: Accepts,
-    ) -> WalkResult<Target> {
-        refuse_unsafe(&wanted)?;
+    pub(super) fn wait(&mut self, root: RootId, edge: usize, wanted: &RemoteRef) -> WalkResult<Target> {
+        refuse_unsafe(wanted)?;
         let is_from_here = match &wanted.by {
             NamedBy::User => true,
             NamedBy::Upstream(urls) => urls.iter().all(|url| url.starts_with("file://")),
@@ -41,12 +35,12 @@ impl Walker<'_> {
         }
         let lines = self.graph.roots[root].edges[edge].lines();
         let is_left = self.is_allowed(Rule::RemoteReference, &wanted.subject(), lines)
-            || self.options.keeps.is_some_and(|keeps| keeps(&wanted));
+            || self.options.keeps.is_some_and(|keeps| keeps(wanted));
         if is_left {
             self.graph.left.insert((root, edge));
         }
         if !self.offline && (!is_left || self.options.asks_for_left) {
-            self.pending.push(Pending { root, edge, wanted, is_plugin: accepts == Accepts::Plugin });
+            self.pending.push((root, edge));
         }
         Ok(Target::Remote)
     }
@@ -65,42 +59,37 @@ impl Walker<'_> {
     }
 
     pub(super) fn resolve_pending(&mut self, remotes: &mut dyn Remotes) {
-        let pending = std::mem::take(&mut self.pending);
         let mut wanted: Vec<RemoteRef> = Vec::new();
         let mut index: HashMap<(SafeUrl, Wants), usize> = HashMap::new();
-        let places: Vec<usize> = pending
-            .iter()
-            .map(|one| {
-                let place = *index.entry((one.wanted.text.clone(), one.wanted.wants)).or_insert_with(|| {
-                    wanted.push((*one.wanted).clone());
-                    wanted.len() - 1
-                });
-                wanted[place].by.extend(&one.wanted.by);
-                place
-            })
-            .collect();
+        let mut pending = Vec::new();
+        for (root, edge) in std::mem::take(&mut self.pending) {
+            let Some(one) = self.graph.roots[root].edges[edge].remote.clone() else {
+                continue;
+            };
+            let place = *index.entry((one.text.clone(), one.wants)).or_insert_with(|| {
+                wanted.push((*one).clone());
+                wanted.len() - 1
+            });
+            wanted[place].by.extend(&one.by);
+            pending.push((root, edge, one, place));
+        }
         let found = remotes.resolve(&wanted);
-        for (one, place) in pending.into_iter().zip(places) {
+        for (root, edge, one, place) in pending {
             let answer = match found.get(place) {
                 Some(answer) => answer.clone(),
                 None => Err(Failure::new("the reference was not resolved")),
             };
-            let (from, reference) = {
-                let edge = &self.graph.roots[one.root].edges[one.edge];
-                (edge.from, edge.reference.clone())
-            };
-            let target = match self.arrive(&one, &reference, answer) {
-                Ok(target) => target,
-                Err(mut stop) => {
-                    // Other fixes for a page do not make it a file or a root.
-                    if let Some(hint) = reference::web_page_hint(&reference.text) {
-                        stop.failure.hints.insert(0, hint);
-                    }
-                    self.trouble(stop, Some((one.root, one.edge)), Some(from));
-                    Target::Broken
-                }
-            };
-            self.graph.roots[one.root].edges[one.edge].target = target;
+            let reference = self.graph.roots[root].edges[edge].reference.clone();
+            let target = self.arrive(root, &one, &reference, answer).unwrap_or_else(|stop| {
+                // Other fixes for a page do not make it a file or a root.
+                let stop = match reference::web_page_hint(&reference.text) {
+                    Some(hint) => stop.hint_first(hint),
+                    None => stop,
+                };
+                self.trouble(stop, At::Edge(root, edge));
+                Target::Broken
+            });
+            self.graph.roots[root].edges[edge].target = target;
         }
     }
 
@@ -122,76 +111,68 @@ impl Walker<'_> {
         }
         let shown = wanted.text.shown();
         let message = format!("kustomize takes `{shown}` for a URL, although `{}` is there", tree.label(&path));
-        let stop = WalkError::new(TroubleKind::Shadowed, message).hint(format!("write `./{shown}` for what lies here"));
-        let explicit = wanted.spec.as_ref().map(|spec| explicit(spec, text));
-        Err(match explicit.filter(|url| url.contains(':') && *url != shown) {
-            Some(url) => stop.hint(format!("or write `{url}` for what lies there")),
-            None => stop.hint("or rename what lies here"),
-        })
+        Err(WalkError::new(TroubleKind::Shadowed, message)
+            .hint(format!("write `./{shown}` for what lies here"))
+            .hint("or rename what lies here"))
     }
 
-    pub(super) fn arrive(&mut self, one: &Pending, reference: &Reference, answer: Result<Found>) -> WalkResult<Target> {
+    fn arrive(
+        &mut self,
+        root: RootId,
+        wanted: &RemoteRef,
+        reference: &Reference,
+        answer: Result<Found>,
+    ) -> WalkResult<Target> {
+        let refused = |message| WalkError::new(TroubleKind::Refused, message);
         match answer? {
             Found::File(remote) => {
                 let file = self.downloaded(&remote);
-                if one.is_plugin {
-                    let added = self.graph.roots[one.root].edges.len();
-                    self.read_plugin(one.root, file, &reference.field)?;
-                    for edge in added..self.graph.roots[one.root].edges.len() {
-                        self.follow(one.root, edge);
-                    }
+                if reference.accepts == Accepts::Plugin {
+                    self.read_plugin(root, file, &reference.field)?;
                 }
                 Ok(Target::File(file))
             }
             Found::Root(repository) => {
-                let spec = one.wanted.spec.as_ref().ok_or_else(|| Failure::new("the reference is not a git URL"))?;
+                let spec = wanted.spec.as_ref().ok_or_else(|| Failure::new("the reference is not a git URL"))?;
                 let source = self.source(&repository);
-                let tree: SharedTree = self.graph.sources[source].tree.clone();
-                let shown = one.wanted.text.shown();
-                let directory = match tree::resolve(&*tree, &spec.directory())? {
+                let shown = wanted.text.shown();
+                let directory = match tree::resolve(&*repository.tree, &spec.directory())? {
                     Resolved::Directory { path } => path,
                     Resolved::File { .. } => {
-                        return Err(WalkError::new(
-                            TroubleKind::Refused,
-                            format!("`{shown}` names a file of a repository, not a directory"),
-                        )
-                        .hint("name the file by its raw https URL"));
+                        return Err(refused(format!("`{shown}` names a file of a repository, not a directory"))
+                            .hint("name the file by its raw https URL"));
                     }
                     Resolved::Leaves { link, target } => {
-                        return Err(WalkError::new(
-                            TroubleKind::Refused,
-                            format!("`{shown}` follows the link `{link}` to `{target}`, out of its repository"),
-                        ));
+                        return Err(refused(format!(
+                            "`{shown}` follows the link `{link}` to `{target}`, out of its repository"
+                        )));
                     }
                     _ => {
-                        let directory = spec.directory();
-                        let failure = no_directory(&repository, &directory);
+                        let failure = no_directory(&repository, &spec.directory());
                         let failure = failure.context(format_args!("`{shown}`"));
-                        return Err(WalkError { kind: Box::new(TroubleKind::Refused), failure });
+                        return Err(WalkError::of(TroubleKind::Refused, failure));
                     }
                 };
                 let id = self.enter(source, &directory)?;
-                self.check_kind(id, one.wanted.text.exposed(), reference.accepts)?;
+                self.check_kind(id, wanted.text.exposed(), reference.accepts)?;
                 let target = Target::Root { id, remote: true };
-                self.list_plugins(one.root, reference, target);
+                self.list_plugins(root, reference, target);
                 Ok(target)
             }
         }
     }
 
-    pub(super) fn source(&mut self, repository: &Rc<Repository>) -> SourceId {
-        let key = Rc::as_ptr(repository);
-        if let Some(known) = self.repositories.get(&key) {
-            return *known;
+    fn source(&mut self, repository: &Rc<Repository>) -> SourceId {
+        let is_it = |source: &Source| source.repository.as_ref().is_some_and(|known| Rc::ptr_eq(known, repository));
+        if let Some(known) = self.graph.sources.iter().position(is_it) {
+            return known;
         }
-        let id = self.graph.sources.len();
         self.graph.sources.push(Source {
             tree: repository.tree.clone(),
             scope: String::new(),
             repository: Some(repository.clone()),
         });
-        self.repositories.insert(key, id);
-        id
+        self.graph.sources.len() - 1
     }
 }
 
@@ -237,21 +218,12 @@ fn instead_of(tree: &dyn Tree, directory: &str) -> Option<String> {
     (!names.is_empty()).then(|| format!("the directories {place}: {}", listed(&names)))
 }
 
-/// Returns a text without a scheme as the URL that kustomize makes of it.
-fn explicit(spec: &RepoSpec, text: &str) -> String {
-    let query = text.find('?').map_or("", |at| &text[at..]);
-    let directory = spec.directory();
-    let separator = if directory.is_empty() { "" } else { "//" };
-    redact::url(&format!("{}{separator}{directory}{query}", spec.clone_spec().exposed()))
-}
-
 /// Refuses what git could take for something else.
 pub(super) fn refuse_unsafe(wanted: &RemoteRef) -> WalkResult<()> {
     let spec = wanted.spec.as_ref();
     reference::refuse_unsafe(wanted.text.exposed(), spec).map_err(|reason| {
         let shown = wanted.text.shown();
-        WalkError::new(TroubleKind::Unsafe, format!("`{shown}` is refused: {reason}"))
-            .hint("a URL, host, path or ref that git could take for something else is never passed on")
+        WalkError::new(TroubleKind::Unsafe, format!("`{shown}` is refused: {reason}")).hint(ANEW)
     })
 }
 

@@ -1,24 +1,28 @@
 //! What a walk could not follow, with what rules need to know of it.
 
-use super::Absence;
-use super::nodes::{FileId, RootId};
-use crate::kustomization::{ProblemKind, Reshaping};
-use crate::message::failure::Failure;
+use super::{Absence, FileId, Graph, RootId};
+use crate::kustomization::ProblemKind;
+use crate::message::failure::{Failure, Location};
 
 /// Something that the walk could not follow, or that kustomize refuses.
 #[derive(Debug, Clone)]
 pub(crate) struct Trouble {
-    /// What sort of thing it is.
     pub kind: TroubleKind,
-    /// The reference that it is about: a root and the index of its edge.
-    pub edge: Option<(RootId, usize)>,
-    /// The root that it keeps from being built, and that paths in it are relative to; none where it is about a file
-    /// alone.
-    pub root: Option<RootId>,
-    /// The file that it is about; none if there is no such file.
-    pub file: Option<FileId>,
-    /// The same for a person who localizes.
+    pub at: At,
+    /// What it is, where, and what to do about it.
     pub failure: Failure,
+}
+
+/// What a [`Trouble`] is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum At {
+    /// A reference: a root and the index of its edge.
+    Edge(RootId, usize),
+    /// Something that was noted: index into [`Graph::notes`].
+    Note(usize),
+    File(FileId),
+    /// A place where there is no file.
+    Nothing,
 }
 
 /// The sorts of [`Trouble`].
@@ -26,7 +30,7 @@ pub(crate) struct Trouble {
 pub(crate) enum TroubleKind {
     /// Something could not be read or fetched, so the answer is unknown.
     Failed,
-    /// A chart of a repository could not be brought in.
+    /// A chart could not be brought in, or is none.
     Chart,
     /// The reference holds what git or kustomize could take for something else.
     Unsafe,
@@ -34,26 +38,26 @@ pub(crate) enum TroubleKind {
     Shadowed,
     /// The reference was surely meant to be remote, but kustomize cannot read it.
     Unsupported,
-    /// The path leaves what bounds it.
-    OutOfScope(Beyond),
+    /// The path leaves its scope or the tree, or is absolute.
+    OutOfScope,
+    /// The path leaves its root, which may read files in or below it only.
+    Restricted,
     /// There is nothing at the path.
     Missing {
         /// The path from the top of the tree, links followed.
         path: String,
-        /// Why not.
         absence: Absence,
     },
-    /// The directory holds no kustomization file.
+    /// The directory holds no kustomization.
     NoKustomization {
         /// Its path from the top of the tree.
         directory: String,
+        absence: Absence,
     },
-    /// The directory holds more than one kustomization file.
-    SeveralKustomizations {
-        /// Its path from the top of the tree.
-        directory: String,
-        /// The names of the files, in kustomize's order.
-        names: Vec<&'static str>,
+    /// The directory holds several kustomizations, or something of that name that is none.
+    BadKustomization {
+        /// The path of that.
+        path: String,
     },
     /// The path lies in a submodule.
     Submodule {
@@ -63,7 +67,7 @@ pub(crate) enum TroubleKind {
     /// Roots lead back to themselves.
     Cycle,
     /// Plugin configurations are not simply what stands in their files.
-    Reshaped(Reshaping),
+    Reshaped,
     /// What kustomize refuses in a file.
     Problem(ProblemKind),
     /// What else `kustomize build` refuses: a file for a directory, a component among resources.
@@ -73,57 +77,82 @@ pub(crate) enum TroubleKind {
 impl TroubleKind {
     /// Returns whether something was not read as a whole, so that it may name more than is known.
     pub(crate) fn hides_references(&self) -> bool {
-        matches!(
-            self,
-            TroubleKind::Failed
-                | TroubleKind::Problem(_)
-                | TroubleKind::Reshaped(_)
-                | TroubleKind::SeveralKustomizations { .. }
-        )
+        use TroubleKind::{BadKustomization, Failed, Problem, Reshaped};
+        matches!(self, Failed | Problem(_) | Reshaped | BadKustomization { .. })
     }
 }
 
-/// What a path leaves.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Beyond {
-    /// The root that may read files in or below it only.
-    Root,
-    /// The scope, or the tree.
-    Scope,
-    Absolute,
-    /// A link leads out of the tree.
-    Link {
-        /// The path of that link.
-        link: String,
-        /// Its message.
-        target: String,
-    },
+impl Graph {
+    /// Returns the root that paths at a place are relative to.
+    pub(crate) fn root_at(&self, at: At) -> Option<RootId> {
+        match at {
+            At::Edge(root, _) => Some(root),
+            At::Note(note) => Some(self.notes[note].root),
+            At::File(_) | At::Nothing => None,
+        }
+    }
+
+    /// Returns the file of a place.
+    pub(crate) fn file_at(&self, at: At) -> Option<FileId> {
+        match at {
+            At::Edge(root, edge) => Some(self.roots[root].edges[edge].from),
+            At::Note(note) => Some(self.notes[note].file),
+            At::File(file) => Some(file),
+            At::Nothing => None,
+        }
+    }
+
+    fn location_at(&self, at: At) -> Option<Location> {
+        match at {
+            At::Edge(root, edge) => {
+                let edge = &self.roots[root].edges[edge];
+                Some(self.location(edge.from, &edge.reference))
+            }
+            At::Note(note) => Some(self.note_location(note)),
+            At::File(_) | At::Nothing => None,
+        }
+    }
 }
 
-/// What stops one step of the walk.
+/// What stops one step of the walk. Boxed, because it is large and rare.
 #[derive(Debug, Clone)]
-pub(super) struct WalkError {
-    /// Boxed, because it is large and rare.
-    pub(super) kind: Box<TroubleKind>,
-    pub(super) failure: Failure,
-}
+pub(super) struct WalkError(Box<(TroubleKind, Failure)>);
 
 /// The result of one step of the walk.
 pub(super) type WalkResult<T> = Result<T, WalkError>;
 
 impl WalkError {
     pub(super) fn new(kind: TroubleKind, message: impl Into<String>) -> Self {
-        WalkError { kind: Box::new(kind), failure: Failure::new(message) }
+        WalkError::of(kind, Failure::new(message))
+    }
+
+    pub(super) fn of(kind: TroubleKind, failure: Failure) -> Self {
+        WalkError(Box::new((kind, failure)))
     }
 
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.failure = self.failure.hint(hint);
+        self.0.1 = self.0.1.hint(hint);
         self
+    }
+
+    pub(super) fn hint_first(mut self, hint: String) -> Self {
+        self.0.1.hints.insert(0, hint);
+        self
+    }
+
+    /// Returns what it means for what it happened at.
+    pub(super) fn at(self, graph: &Graph, at: At) -> Trouble {
+        let (kind, failure) = *self.0;
+        let failure = match graph.location_at(at) {
+            Some(location) => failure.at(location),
+            None => failure,
+        };
+        Trouble { kind, at, failure }
     }
 }
 
 impl From<Failure> for WalkError {
     fn from(failure: Failure) -> Self {
-        WalkError { kind: Box::new(TroubleKind::Failed), failure }
+        WalkError::of(TroubleKind::Failed, failure)
     }
 }

@@ -37,9 +37,7 @@ pub(crate) const FINDING_BYTES: Limit = limit(50_000_000, "bytes of findings", P
 const PART: &str = "look at a part of it: name a PATH";
 
 /// Of a directory that a build needs as a whole.
-pub(crate) const CARRIED_FILES: Limit = limit(20_000, "files", CARRIED);
-pub(crate) const CARRIED_BYTES: Limit = limit(256 << 20, "bytes", CARRIED);
-const CARRIED: &str = "name a directory with only the files that are needed";
+pub(crate) const CARRIED_FILES: Limit = limit(20_000, "files", "name a directory with only the files that are needed");
 /// Of all files of a chart: helm's own limit is the same.
 pub(crate) const CHART_BYTES: Limit = limit(100 << 20, "bytes", "");
 pub(crate) const CHART_FILES: Limit = limit(20_000, "files", "");

@@ -4,6 +4,9 @@ use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+/// As much as the main thread has.
+const STACK: usize = 8 << 20;
+
 /// Returns how many threads can run at once here.
 pub fn processors() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
@@ -25,7 +28,8 @@ pub fn side_by_side<J: Sync, D: Send>(jobs: &[J], most: usize, one: impl Fn(usiz
     };
     let mut done = thread::scope(|scope| {
         // The first one is this one. Where no more threads are to be had, fewer do it.
-        let others = (1..jobs.len().min(most)).map_while(|_| thread::Builder::new().spawn_scoped(scope, worker).ok());
+        let thread = || thread::Builder::new().stack_size(STACK).spawn_scoped(scope, worker).ok();
+        let others = (1..jobs.len().min(most)).map_while(|_| thread());
         let others: Vec<_> = others.collect();
         let mut done: Vec<(usize, D)> = worker();
         for thread in others {

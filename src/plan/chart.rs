@@ -21,22 +21,21 @@ impl Builder<'_> {
                 self.chart_home(instance, root, path).map_err(|failure| failure.at(graph.note_location(note)))?;
             }
         }
-        for chart in graph.charts.iter().filter(|chart| chart.root == root) {
-            let (home, _) = self.chart_homes.find(&graph.notes[chart.note]);
-            let Some((archive, files)) = &chart.brought else {
-                if chart.label.is_empty() {
-                    let home = graph.local_path(root, home).unwrap_or_default();
+        for chart in graph.charts_of(root) {
+            let Some(archive) = &chart.archive else {
+                if chart.wanted.is_none() && !chart.is_there() {
+                    let home = graph.local_path(root, &chart.home).unwrap_or_default();
                     self.kept.insert(path::join(&self.destination(instance, &home), &chart.name));
                 }
                 continue;
             };
             let location = || -> Location { graph.note_location(chart.note) };
-            let home = self.chart_home(instance, root, home).map_err(|failure| failure.at(location()))?;
+            let home = self.chart_home(instance, root, &chart.home).map_err(|failure| failure.at(location()))?;
             let place = match archive.chart.version.as_str() {
                 "" => path::join(&home, &chart.name),
                 version => path::join(&home, &format!("{}-{version}/{}", chart.name, chart.name)),
             };
-            for (name, file) in files {
+            for (name, file) in &chart.files {
                 self.place_file(&path::join(&place, name), *file).map_err(|failure| failure.at(location()))?;
             }
             // Among localized files it is one of them.

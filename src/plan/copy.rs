@@ -6,7 +6,7 @@ use super::files::{File, Localized};
 use super::result::{Rules, localize};
 use super::{Affected, Options, Original, Plan, left, proof};
 use crate::config::Config;
-use crate::graph::{self, Absence, Explored, Graph, Remotes, Source, Start};
+use crate::graph::{self, Explored, Graph, Remotes, Source, Start};
 use crate::message::failure::{Failure, Failures, Result};
 use crate::record::{LOCK_NAME, LoadRestrictor, Lock};
 use crate::tree::overlay::OverlayTree;
@@ -38,12 +38,11 @@ pub(crate) fn plan(
     let config = &workspace.config;
     let leave_missing = |path: &str| path::below(path, base).is_some_and(|path| config.may_be_missing(path));
     let absences = workspace.absences();
-    let absence = |path: &str| absences.as_ref().map_or(Absence::Nowhere, |absences| absences.of(path));
     let walking = graph::Options {
         load_restrictor: config.load_restrictor,
         leave: Some(config),
         leave_missing: Some(&leave_missing),
-        absence: Some(&absence),
+        absences: absences.as_ref(),
         forbidden: Some(into.clone()),
         ..graph::Options::default()
     };
@@ -122,7 +121,7 @@ pub(super) fn localized(
         ..graph::Options::default()
     };
     let after = graph::explore(source, std::slice::from_ref(&localized.target), None, &options);
-    proof::assert_complete(&after, &localized)?;
+    proof::assert_complete(&after)?;
     proof::assert_whole(&Graph::default(), &after, &localized)?;
     Ok((localized, after))
 }

@@ -8,7 +8,7 @@
 mod there;
 mod turned_back;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -16,9 +16,7 @@ use super::files::{File, Localized};
 use super::result::{Rules, Stays, attributes, localize, localized_directories};
 use super::troubles::Troubles;
 use super::{Affected, Changes, GITATTRIBUTES, Options, Original, Plan, hydrator, lock, proof};
-use crate::graph::{
-    self, Contents, Explored, FileId, Graph, Place, RemoteRef, Remotes, RootId, Source, Target, TroubleKind,
-};
+use crate::graph::{self, Explored, FileId, Graph, Place, RemoteRef, Remotes, RootId, Source, TroubleKind, reach};
 use crate::message::failure::{Failure, Failures, Result, listed};
 use crate::message::finding::{Rule, Severity};
 use crate::record::stored::home;
@@ -90,7 +88,7 @@ fn planned(
         (None, _) => TurnedBack { tree: workspace.tree.clone(), roots: BTreeSet::new(), files: BTreeSet::new() },
     };
     let starts = with(starts, only.iter().flatten().cloned());
-    let explored = walk(workspace, turned.tree.clone(), &starts, Some(remotes), Contents::Fetched);
+    let explored = walk(workspace, turned.tree.clone(), &starts, Some(remotes));
     let troubles = Troubles::of(workspace, &explored)?;
     refuse(&troubles, !targets.is_empty())?;
     let graph = &explored.graph;
@@ -142,13 +140,7 @@ fn with(starts: Vec<String>, more: impl Iterator<Item = String>) -> Vec<String> 
     starts.into_iter().chain(more).collect::<BTreeSet<String>>().into_iter().collect()
 }
 
-fn walk(
-    workspace: &Workspace,
-    tree: SharedTree,
-    starts: &[String],
-    remotes: Option<&mut dyn Remotes>,
-    contents: Contents,
-) -> Explored {
+fn walk(workspace: &Workspace, tree: SharedTree, starts: &[String], remotes: Option<&mut dyn Remotes>) -> Explored {
     let config = &workspace.config;
     let missing = |path: &str| config.may_be_missing(path);
     // What is not locked is no error where the configuration says so, and a commit resolves nothing.
@@ -164,7 +156,6 @@ fn walk(
         load_restrictor: config.load_restrictor,
         leave_missing: Some(&missing),
         leave: Some(config),
-        contents,
         ..graph::Options::default()
     };
     graph::explore(Source { tree, ..workspace.source() }, starts, remotes, &options)
@@ -182,7 +173,7 @@ fn walk_after(workspace: &Workspace, tree: &SharedTree, starts: &[String], local
         all => all?,
     };
     let starts = with(all, starts.iter().cloned());
-    Ok(walk(workspace, Rc::new(after), &starts, None, Contents::Configurations))
+    Ok(walk(workspace, Rc::new(after), &starts, None))
 }
 
 /// Refuses what could not be followed: anything remote, and where targets are named, anything.
@@ -235,17 +226,16 @@ fn kept<'a>(
 ) -> Result<Vec<&'a StoredFile>> {
     let graph = &after.graph;
     let used: BTreeSet<&str> = graph.own_paths().collect();
-    let carried = graph.carried.iter().filter(|carried| carried.source == 0).map(|carried| carried.path.clone());
-    let charts = graph.named_charts().into_iter().filter_map(|chart| match chart.place {
-        Place::There(path) => Some(path),
+    let charts = graph.charts.iter().filter_map(|chart| match &chart.place {
+        Place::There(path) => Some(path.clone()),
         _ => None,
     });
     let missing = after.troubles.iter().filter_map(|trouble| match &trouble.kind {
         TroubleKind::Missing { path, .. } => Some(path.clone()),
-        TroubleKind::NoKustomization { directory } => Some(directory.clone()),
+        TroubleKind::NoKustomization { directory, .. } => Some(directory.clone()),
         _ => None,
     });
-    let whole: Vec<String> = carried.chain(charts).chain(missing).collect();
+    let whole: Vec<String> = charts.chain(missing).collect();
     let is_refused = after.troubles.iter().any(|trouble| trouble.kind == TroubleKind::Refused);
     let is_unread = is_refused || !Troubles::of(workspace, after)?.unread.is_empty();
     let roots = workspace.kustomizations()?.roots();
@@ -324,33 +314,16 @@ fn relocked(
 fn affected(graph: &Graph, changes: &Changes) -> Vec<Affected> {
     let beside: BTreeSet<&str> = changes.keys().filter_map(|path| home(path)).map(path::parent).collect();
     let is_touched = |file: FileId| graph.own_path(file).is_some_and(|path| changes.contains_key(path));
-    let mut named_by: HashMap<RootId, Vec<RootId>> = HashMap::new();
-    let mut todo = Vec::new();
-    for (id, root) in graph.roots.iter().enumerate().filter(|(_, root)| root.source == 0) {
-        let mut hit = is_touched(root.file)
-            || beside.contains(root.directory.as_str())
-            || graph.charts.iter().any(|chart| chart.root == id && chart.brought.is_some());
-        for edge in &root.edges {
-            hit |= is_touched(edge.from);
-            match edge.target {
-                Target::File(file) => hit |= is_touched(file),
-                Target::Root { id: named, remote } if !remote && named != id => {
-                    named_by.entry(named).or_default().push(id);
-                }
-                _ => {}
-            }
-        }
-        if hit {
-            todo.push(id);
-        }
-    }
-    let mut reached = BTreeSet::new();
-    while let Some(root) = todo.pop() {
-        if reached.insert(root) {
-            todo.extend(named_by.get(&root).into_iter().flatten());
-        }
-    }
-    let roots = reached.into_iter().filter(|root| !named_by.contains_key(root));
+    let is_hit = |id: &RootId| {
+        let root = &graph.roots[*id];
+        root.source == 0
+            && (beside.contains(root.directory.as_str())
+                || graph.read_by(*id).into_iter().any(is_touched)
+                || graph.charts_of(*id).iter().any(|chart| chart.archive.is_some()))
+    };
+    let users = graph.users();
+    let reached = reach((0..graph.roots.len()).filter(is_hit), |root| users[*root].iter().copied());
+    let roots = reached.into_iter().filter(|root| users[*root].is_empty());
     let affected: BTreeMap<&str, RootId> = roots.map(|root| (graph.roots[root].directory.as_str(), root)).collect();
     let affected = affected.into_iter().map(|(directory, root)| Affected {
         name: if directory.is_empty() { ".".to_owned() } else { directory.to_owned() },

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::graph::{Edge, FileId, Graph, Origin, RootId, SourceId, Target};
+use crate::graph::{Edge, FileId, Graph, Origin, Place, RootId, SourceId, Target};
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::record::sha256_hex;
@@ -141,9 +141,10 @@ impl SafePaths {
                 see(*source, path);
             }
         }
-        for carried in &graph.carried {
-            if graph.sources[carried.source].repository.is_some() {
-                see(carried.source, &carried.path);
+        for chart in &graph.charts {
+            let source = graph.roots[chart.root].source;
+            if let (Some(_), Place::There(path)) = (&graph.sources[source].repository, &chart.place) {
+                see(source, path);
             }
         }
         for root in &graph.roots {
@@ -177,7 +178,7 @@ impl SafePaths {
     }
 }
 
-/// Returns the files that are not only part of what is carried, where no name changes.
+/// Returns the files that are not only part of a chart, where no name changes.
 fn plain_files(graph: &Graph) -> BTreeSet<FileId> {
     let mut plain = BTreeSet::new();
     for root in &graph.roots {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use super::remotes;
 use crate::config::Config;
-use crate::graph::{Chart, Edge, FileId, Graph, Origin, Place, RootId, Target};
+use crate::graph::{Edge, FileId, Graph, Origin, RootId, Target};
 use crate::kustomization::{FunctionRuntime, NoteKind, is_pinned};
 use crate::message::finding::{Rule, Subject};
 use crate::message::redact;
@@ -52,13 +52,13 @@ pub(crate) fn reached(graph: &Graph, root: RootId, left: &[Left]) -> Option<Stri
         if let Some(path) = graph.missing.get(&root) {
             return Some(format!("{path} is missing (allowed)"));
         }
-        let of_root = |chart: &&Chart| chart.root == root && chart.brought.is_none();
-        for chart in graph.charts.iter().filter(of_root) {
-            match left.get(&chart.label) {
-                Some(true) => return Some(format!("{} stays remote (allowed)", chart.label)),
+        for chart in graph.charts_of(root) {
+            let is_remote = !chart.is_there() && chart.archive.is_none();
+            let label = chart.label();
+            match left.get(&label).filter(|_| is_remote) {
+                Some(true) => return Some(format!("{label} stays remote (allowed)")),
                 // The original could pull it, and the result could not: it is read-only, and without a network.
                 Some(false) => {
-                    let label = &chart.label;
                     return Some(format!("{label} stays remote (`helm: true` brings it in)"));
                 }
                 None => {}
@@ -157,18 +157,14 @@ impl All<'_> {
 
     fn charts(&mut self) {
         let graph = self.graph;
-        for chart in graph.named_charts() {
-            let Some(wanted) = chart.wanted() else {
+        for chart in &graph.charts {
+            let Some(wanted) = &chart.wanted else {
                 continue;
             };
             let subject = wanted.subject();
             let lines = graph.lines_of(chart.note);
             let accepts = |leave: &Config| graph.exception(leave, Rule::RemoteChart, &subject, lines);
-            let is_brought = || {
-                let mut charts = graph.charts.iter();
-                charts.any(|other| other.note == chart.note && other.brought.is_some())
-            };
-            if matches!(chart.place, Place::There(_)) || (is_brought() && self.leave.and_then(accepts).is_none()) {
+            if chart.is_there() || (chart.archive.is_some() && self.leave.and_then(accepts).is_none()) {
                 continue;
             }
             let what = LeftWhat::Chart {
@@ -181,7 +177,7 @@ impl All<'_> {
                 continue;
             }
             let reason = "charts are brought in with `helm: true` only";
-            let place = (chart.noted.root, lines);
+            let place = (chart.root, lines);
             self.add(what, Rule::RemoteChart, &subject, place, reason);
         }
     }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::troubles::Troubles;
 use crate::config::Config;
-use crate::graph::{self, ChartRef, Contents, Edge, Explored, Graph, Place, Remotes, RootId, Target, Trouble};
+use crate::graph::{self, At, Edge, Explored, Graph, Remotes, RootId, Target, Trouble};
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::Rule;
 use crate::plan;
@@ -116,30 +116,21 @@ fn direct_remotes(graph: &Graph, lock: &Lock, config: &Config) -> Option<BTreeMa
             }
         }
     }
-    for (note, wanted, is_there) in charts(graph) {
-        let (subject, lines) = (wanted.subject(), graph.lines_of(note));
+    for chart in &graph.charts {
+        let Some(wanted) = &chart.wanted else {
+            continue;
+        };
+        let (subject, lines) = (wanted.subject(), graph.lines_of(chart.note));
         match wanted.locked(lock) {
             Some(_) => {
                 named.entry(wanted.label()).or_default();
             }
             None if graph.exception(config, Rule::RemoteChart, &subject, lines).is_some() => {}
-            None if config.helm && !is_there => return None,
+            None if config.helm && !chart.is_there() => return None,
             None => {}
         }
     }
     Some(named)
-}
-
-/// Returns the charts of repositories that the tree itself names, and whether each is in the tree.
-fn charts(graph: &Graph) -> Vec<(usize, ChartRef, bool)> {
-    let charts = graph.named_charts();
-    charts
-        .iter()
-        .filter_map(|chart| {
-            let is_there = matches!(chart.place, Place::There(_));
-            Some((chart.note, chart.wanted()?, is_there))
-        })
-        .collect()
 }
 
 /// Returns the label of the entry that a reference has in the lock, and the directory that it names
@@ -162,7 +153,6 @@ fn explore(workspace: &Workspace, paths: &[String], remotes: Option<&mut dyn Rem
         leave_missing: Some(&missing),
         leave: Some(config),
         asks_for_left: true,
-        contents: Contents::Configurations,
         ..graph::Options::default()
     };
     let starts = workspace.starts(paths)?;
@@ -225,10 +215,10 @@ pub(crate) fn relock(
 
 /// Returns whether something has to be mended, and is not behind what stays remote.
 fn is_insisted(graph: &Graph, insisted: &BTreeSet<RootId>, trouble: &Trouble) -> bool {
-    if let Some(edge) = trouble.edge {
-        return insisted.contains(&edge.0) && !graph.left.contains(&edge);
+    if let At::Edge(root, edge) = trouble.at {
+        return insisted.contains(&root) && !graph.left.contains(&(root, edge));
     }
-    let Some(file) = trouble.file else {
+    let Some(file) = graph.file_at(trouble.at) else {
         return true;
     };
     // A file that no root is known to hold is nothing to pass over.
@@ -262,8 +252,7 @@ pub(crate) fn without_charts(lock: &Lock, helm: bool) -> Lock {
 
 /// Returns the labels of the charts whose entries stay.
 fn charts_needed(graph: &Graph) -> impl Iterator<Item = String> {
-    let needed = charts(graph).into_iter();
-    needed.map(|(_, chart, _)| chart.label())
+    graph.charts.iter().filter_map(|chart| Some(chart.wanted.as_ref()?.label()))
 }
 
 /// Returns a lock of what was found and of what else is needed (`named` labels among it), and, with `keep`, of

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::layout::{self, SafePaths};
 use super::result::Rules;
 use super::spelling::{is_remote, new_text, text_to, whole};
-use crate::graph::{CarriedId, ChartHomes, FileId, Graph, Origin, RootId, SourceId, Target};
+use crate::graph::{FileId, Graph, Origin, Place, RootId, SourceId, Target};
 use crate::kustomization::Accepts;
 use crate::message::failure::{Failure, Location, Result, command};
 use crate::reference::localized_path::LOCALIZED_FILES;
@@ -59,7 +59,6 @@ pub(super) struct Builder<'a> {
     pub(super) visited: HashSet<(Instance, RootId)>,
     pub(super) placed: BTreeMap<String, Placed>,
     pub(super) kept: HashSet<String>,
-    pub(super) chart_homes: ChartHomes<'a>,
     /// The directories of charts that were brought in.
     pub(super) vendored: BTreeSet<String>,
     pub(super) failures: Vec<Failure>,
@@ -70,7 +69,6 @@ enum Lead {
     /// A root of a tree that lies there.
     Root(Instance, RootId),
     File(FileId, String),
-    Carried(CarriedId, String),
     /// Nothing that has a place.
     None,
 }
@@ -88,7 +86,6 @@ impl<'a> Builder<'a> {
             visited: HashSet::new(),
             placed: BTreeMap::new(),
             kept: HashSet::new(),
-            chart_homes: graph.chart_homes(),
             vendored: BTreeSet::new(),
             failures: Vec::new(),
         }
@@ -174,10 +171,15 @@ impl Builder<'_> {
                 Lead::Root(Instance { source: graph.roots[id].source, base: brought()? }, id)
             }
             Target::File(file) => match &graph.files[file].origin {
-                Origin::Tree { path, .. } => Lead::File(file, self.destination(instance, path)),
+                Origin::Tree { path, .. } => {
+                    let reference = &node.edges[index].reference;
+                    // A program may do what it is called by, so that it goes where the link is.
+                    let called = Some(reference).filter(|one| one.accepts == Accepts::Program);
+                    let called = called.and_then(|one| graph.local_path(root, &one.text));
+                    Lead::File(file, self.destination(instance, called.as_ref().unwrap_or(path)))
+                }
                 Origin::Remote(_) | Origin::Archive { .. } => Lead::File(file, brought()?),
             },
-            Target::Carried(id) => Lead::Carried(id, self.destination(instance, &graph.carried[id].path)),
             Target::Kept | Target::Remote | Target::Broken => Lead::None,
         })
     }
@@ -221,9 +223,13 @@ impl Builder<'_> {
         if !stays {
             let kustomization = self.kustomization(instance, root);
             self.place_file(&kustomization, node.file)?;
-            for id in &node.carries {
-                let place = self.destination(instance, &graph.carried[*id].path);
-                self.place_carried(*id, &place, None)?;
+            for chart in graph.charts_of(root) {
+                if let Place::There(path) = &chart.place {
+                    let place = self.destination(instance, path);
+                    for (inside, file) in &chart.files {
+                        self.place_file(&path::join(&place, inside), *file)?;
+                    }
+                }
             }
         }
         let holders = self.holders(instance, root)?;
@@ -292,14 +298,6 @@ impl Builder<'_> {
                 }
                 Some(destination)
             }
-            Lead::Carried(..) if stays => None,
-            Lead::Carried(id, destination) => match self.place_carried(id, &destination, Some((root, index))) {
-                Ok(()) => Some(destination),
-                Err(failure) => {
-                    self.failures.push(failure.at(location()));
-                    None
-                }
-            },
             Lead::None if edge.target == Target::Kept => {
                 let directory = self.destination(instance, &node.directory);
                 self.kept.extend(path::resolve(&directory, &edge.reference.text));
@@ -322,7 +320,6 @@ impl Builder<'_> {
         match edge.target {
             _ if is_remote(&edge.reference) => Some(whole(&edge.reference)),
             Target::Root { id, .. } => Some(to(&graph.roots[id].directory)),
-            Target::Carried(id) => Some(to(&graph.carried[id].path)),
             Target::File(file) => match &graph.files[file].origin {
                 Origin::Tree { path, .. } => Some(edge.reference.with_path(&to(path))),
                 Origin::Remote(_) | Origin::Archive { .. } => None,
@@ -364,24 +361,6 @@ impl Builder<'_> {
         }
     }
 
-    /// Places what is carried, for a reference if one names it.
-    fn place_carried(&mut self, id: CarriedId, destination: &str, edge: Option<(RootId, usize)>) -> Result<()> {
-        let graph = self.graph;
-        for (inside, file) in &graph.carried[id].files {
-            let place = path::join(destination, inside);
-            self.place_file(&place, *file)?;
-            if let Some((root, edge)) = edge {
-                let edge = &graph.roots[root].edges[edge];
-                let needed = Needed {
-                    location: graph.location(edge.from, &edge.reference),
-                    is_program: edge.reference.accepts == Accepts::Program,
-                };
-                self.need(&place, needed);
-            }
-        }
-        Ok(())
-    }
-
     /// Notes that a placed file may have to be executable.
     fn need(&mut self, place: &str, needed: Needed) {
         if let Some(placed) = self.placed.get_mut(place) {
@@ -416,7 +395,8 @@ impl Builder<'_> {
                 self.placed.insert(destination.to_owned(), Placed { file, edits: Vec::new(), needed: None });
                 Ok(())
             }
-            Some(there) if there.file == file || *self.graph.files[there.file].bytes == *from.bytes => Ok(()),
+            Some(there) if there.file == file => Ok(()),
+            Some(there) if self.graph.read(there.file)? == self.graph.read(file)? => Ok(()),
             Some(there) => Err(Failure::new(format!(
                 "`{}` and `{}` would both become `{destination}`",
                 self.graph.label(there.file),

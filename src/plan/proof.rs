@@ -1,7 +1,7 @@
 //! The proof that a result holds together, before anything of it is written.
 
 use super::files::Localized;
-use crate::graph::{Edge, Explored, Graph, Place, Target};
+use crate::graph::{Edge, Explored, Graph, Target};
 use crate::kustomization::Accepts;
 use crate::message::failure::{Failure, Failures};
 use crate::message::redact;
@@ -37,21 +37,9 @@ pub(super) fn assert_whole(before: &Graph, after: &Explored, localized: &Localiz
 }
 
 /// Asserts that a copy lacks nothing, which the walk before found complete.
-pub(super) fn assert_complete(after: &Explored, localized: &Localized) -> Result<(), Failures> {
-    let mut failures: Vec<Failure> = after.troubles.iter().map(|trouble| trouble.failure.clone()).collect();
-    // Charts of repositories that are not there stay remote, and are reported.
-    for chart in after.graph.named_charts() {
-        let is_kept = match (&chart.place, chart.repo) {
-            (Place::There(_), _) | (_, Some(_)) => true,
-            (Place::Missing(path), None) => localized.kept.contains(path),
-            (Place::Submodule(_) | Place::Outside, None) => false,
-        };
-        if !is_kept {
-            let failure = Failure::new(format!("the chart `{}` is missing", chart.name));
-            failures.push(failure.at(after.graph.note_location(chart.note)));
-        }
-    }
-    let told = failures.into_iter().map(|one| one.context("the result does not hold together").hint(DEFECT));
+pub(super) fn assert_complete(after: &Explored) -> Result<(), Failures> {
+    let told = after.troubles.iter().map(|trouble| trouble.failure.clone());
+    let told = told.map(|one| one.context("the result does not hold together").hint(DEFECT));
     let told: Vec<Failure> = told.collect();
     if told.is_empty() { Ok(()) } else { Err(Failures(told)) }
 }

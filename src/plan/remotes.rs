@@ -35,7 +35,7 @@ pub(crate) fn remotes(graph: &Graph) -> Result<Vec<Remote>> {
         add(&mut by_label, remote).map_err(|failure| failure.at(graph.location(edge.from, &edge.reference)))?;
     }
     for chart in &graph.charts {
-        let Some((archive, _)) = &chart.brought else {
+        let Some(archive) = &chart.archive else {
             continue;
         };
         let mut remote = self::chart(archive);

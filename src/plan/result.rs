@@ -1,6 +1,7 @@
 //! The files of the result: every node placed, every reference edited, nothing else touched.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::rc::Rc;
 
 use super::files::{File, Localized, Rewritten, stripped};
 use super::placing::{Builder, Instance, Needed, Placed, PlacedEdit};
@@ -181,7 +182,7 @@ impl Builder<'_> {
         let may_run = self.may_run(placed);
         let is_trusted = may_run.is_some() && (self.rules.trusted)(place);
         let mut file =
-            File { bytes: from.bytes.clone(), executable: (from.executable && is_local) || is_trusted, blob };
+            File { bytes: self.bytes(placed)?, executable: (from.executable && is_local) || is_trusted, blob };
         let mut stored = StoredFile { remote, source, ..entry(place, &file) };
         if is_trusted {
             localized.trusted.insert(placed.file);
@@ -243,7 +244,7 @@ impl Builder<'_> {
                     .hint("write the value out where it is used, plainly quoted")
             })
         };
-        let bytes = &graph.files[placed.file].bytes;
+        let bytes = &*self.bytes(placed)?;
         let turned = self.rules.stays.as_ref().filter(|stays| stays.turned.contains(place));
         let Some(stays) = turned.filter(|_| graph.is_start(placed.file)) else {
             placed.edits.iter().for_each(tell);
@@ -272,6 +273,10 @@ impl Builder<'_> {
         edit(&there, &edits).map(Some)
     }
 
+    fn bytes(&self, placed: &Placed) -> Result<Rc<[u8]>> {
+        self.graph.read(placed.file).map_err(|failure| failure.at(self.graph.place(placed.file)))
+    }
+
     /// Warns of files that are rewritten for what they reference, and are also read as data.
     fn rewritten_data(&self) -> Vec<Warning> {
         let graph = self.graph;
@@ -282,7 +287,6 @@ impl Builder<'_> {
         let edges = roots.flat_map(|(_, root)| &root.edges);
         let is_edited = |target: Target| match target {
             Target::File(file) => edited.contains(&file),
-            Target::Carried(id) => graph.carried[id].files.values().any(|file| edited.contains(file)),
             _ => false,
         };
         edges

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::graph::{Explored, Graph, Trouble, TroubleKind};
+use crate::graph::{At, Explored, Graph, Trouble, TroubleKind};
 use crate::message::failure::{Failure, Result};
 use crate::workspace::Workspace;
 
@@ -31,15 +31,9 @@ impl Troubles {
                 troubles.remote.push(trouble.failure.clone());
                 continue;
             }
-            let hides = match trouble.kind {
-                TroubleKind::Problem(_) | TroubleKind::Failed | TroubleKind::Reshaped(_) => true,
-                TroubleKind::SeveralKustomizations { .. } => trouble.edge.is_none(),
-                _ => false,
-            };
-            if let Some(file) = trouble.file.filter(|_| hides) {
-                troubles.unread.push(graph.label(file));
-            } else if hides {
-                troubles.unread.push(trouble.failure.message.clone());
+            if trouble.kind.hides_references() {
+                let file = graph.file_at(trouble.at).map(|file| graph.label(file));
+                troubles.unread.push(file.unwrap_or_else(|| trouble.failure.message.clone()));
             }
             troubles.local.push(trouble.failure.clone());
         }
@@ -56,14 +50,12 @@ pub(super) fn is_remote(graph: &Graph, trouble: &Trouble) -> bool {
     if trouble.kind == TroubleKind::Unsafe {
         return true;
     }
-    let Some(root) = trouble.root else {
-        return trouble.file.is_some_and(|file| graph.is_fetched(file));
+    let Some(root) = graph.root_at(trouble.at) else {
+        return graph.file_at(trouble.at).is_some_and(|file| graph.is_fetched(file));
     };
-    let names_remote = |edge: usize| {
-        let edge = graph.roots[root].edges.get(edge);
-        edge.is_some_and(|edge| super::is_remote(&edge.reference))
+    let names_remote = match trouble.at {
+        At::Edge(root, edge) => super::is_remote(&graph.roots[root].edges[edge].reference),
+        _ => false,
     };
-    graph.sources[graph.roots[root].source].repository.is_some()
-        || trouble.kind == TroubleKind::Chart
-        || trouble.edge.is_some_and(|(_, edge)| names_remote(edge))
+    graph.sources[graph.roots[root].source].repository.is_some() || trouble.kind == TroubleKind::Chart || names_remote
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Changes, File};
 use crate::config::is_one_version;
-use crate::graph::{self, Contents, Edge, NamedBy, RemoteRef, Wants};
+use crate::graph::{self, Edge, NamedBy, RemoteRef, Wants};
 use crate::kustomization::{self, Edit};
 use crate::message::failure::{Failure, Failures, Result, command, listed, short};
 use crate::message::redact;
@@ -214,12 +214,7 @@ pub(crate) fn moved_versions(
 /// any.
 pub(crate) fn retargeted(workspace: &Workspace, names: &[Name], paths: &[String], to: &str) -> Result<Changes> {
     let starts = workspace.starts(&[])?;
-    let explored = graph::explore(
-        workspace.source(),
-        &starts,
-        None,
-        &graph::Options { contents: Contents::Configurations, ..graph::Options::default() },
-    );
+    let explored = graph::explore(workspace.source(), &starts, None, &graph::Options::default());
     let graph = &explored.graph;
     let mut edits: BTreeMap<&str, Vec<(&Edge, String)>> = BTreeMap::new();
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {

@@ -1,12 +1,12 @@
 //! What the builds of targets reach that the tree does not hold.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use super::{NodeKind, ReferenceTree, locks};
 use crate::graph::inputs::{self, Input, Inputs};
-use crate::graph::{Explored, RootId};
+use crate::graph::{Explored, RootId, reach};
 use crate::message::failure::Result;
 use crate::message::redact;
 use crate::record::LoadRestrictor;
@@ -207,14 +207,10 @@ impl<'a> Reach<'a> {
     /// Returns what is not in the tree among what the directories lead to, sorted.
     fn from<'d>(&self, directories: impl Iterator<Item = &'d str>) -> Vec<Reached> {
         let names = directories.map(|directory| if directory.is_empty() { "." } else { directory });
-        let mut todo: Vec<usize> = names.filter_map(|name| self.roots.get(name).copied()).collect();
-        let mut seen = HashSet::new();
+        let starts = names.filter_map(|name| self.roots.get(name).copied());
+        let named = |index: &usize| self.named[*index].clone();
         let mut reached = BTreeSet::new();
-        while let Some(index) = todo.pop() {
-            if !seen.insert(index) {
-                continue;
-            }
-            todo.extend(&self.named[index]);
+        for index in reach(starts, named) {
             let node = &self.tree.nodes[index];
             let is_away = match &node.kind {
                 NodeKind::Git { .. } | NodeKind::Http { .. } | NodeKind::Chart { .. } | NodeKind::Broken { .. } => true,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::generated::{Generated, generated};
 use super::scan::{self, Document, Scan};
-use super::settle::{files_of, readers, users};
+use super::settle::{files_of, readers};
 use super::{Identity, Object, Reached, Target, Targets, Why};
 use crate::config::Config;
 use crate::graph::{Graph, RootId};
@@ -68,14 +68,14 @@ impl Targets {
         let files = changed().flat_map(Target::object_files);
         let mut wanted: BTreeSet<String> = files.map(str::to_owned).collect();
         wanted.extend(self.builds.files.iter().cloned());
-        let users = users(graph);
+        let users = graph.users();
         loop {
             let above = readers(graph, &|file| wanted.contains(file));
             let mut builders = self.deploying(graph, tree, &above, &wanted)?;
             let deployed = builders.values().flat_map(|one| one.roots.clone());
             let deployed: HashSet<String> = deployed.collect();
             for root in above {
-                let is_top = !users.contains_key(&root);
+                let is_top = users[root].is_empty();
                 let found = &graph.roots[root];
                 if is_top && found.kind != Some(Kind::Component) && !deployed.contains(&found.directory) {
                     let builder = plain(graph, tree, root, load_restrictor);
@@ -104,7 +104,7 @@ impl Targets {
         &self,
         graph: &Graph,
         tree: &dyn Tree,
-        above: &HashSet<RootId>,
+        above: &BTreeSet<RootId>,
         files: &BTreeSet<String>,
     ) -> Result<BTreeMap<String, Builder>> {
         let known = graph.own_roots();

@@ -1,7 +1,7 @@
 //! Which objects a build may change before they are deployed: a kustomization above reads the file of the object, as a
 //! parent of Flux or Argo CD does, and has transformers, or a patch or replacement that is not for another kind.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::Value as Json;
 
@@ -78,25 +78,14 @@ impl Target {
 /// Returns the files that roots read which may change one of `objects`, each with the first such kustomization.
 fn changed_files(graph: &Graph, tree: &dyn Tree, objects: &HashSet<&str>) -> HashMap<String, String> {
     let mut changed = HashMap::new();
-    let mut readers: Vec<RootId> = readers(graph, &|file| objects.contains(file)).into_iter().collect();
-    readers.sort_unstable();
-    for reader in readers {
+    for reader in readers(graph, &|file| objects.contains(file)) {
         // A component changes what its users have accumulated.
-        let mut all = vec![reader];
-        let mut seen = HashSet::new();
-        let by = loop {
-            let Some(root) = all.pop() else { break None };
-            if !seen.insert(root) {
-                continue;
-            }
-            if graph.roots[root].source == 0 && root_may_change(graph, root, tree) {
-                break Some(root);
-            }
-            all.extend(graph.roots[root].edges.iter().filter_map(|edge| match edge.target {
-                Leads::Root { id, .. } if graph.roots[id].kind == Some(Kind::Component) => Some(id),
-                _ => None,
-            }));
-        };
+        let components = graph.reach(
+            [reader],
+            |_, _, edge| matches!(edge.target, Leads::Root { id, .. } if graph.roots[id].kind == Some(Kind::Component)),
+        );
+        let may_change = |root: &RootId| graph.roots[*root].source == 0 && root_may_change(graph, *root, tree);
+        let by = [reader].into_iter().chain(components).find(may_change);
         if let Some(by) = by {
             let by = tree.label(&path::join(&graph.roots[by].directory, graph.roots[by].file_name));
             for file in files_of(graph, [reader]) {
@@ -159,19 +148,6 @@ fn is_engines(kind: &str) -> bool {
     !is_plain || kind == "List" || is_known(kind)
 }
 
-/// Returns the roots that lead to each root.
-pub(super) fn users(graph: &Graph) -> HashMap<RootId, Vec<RootId>> {
-    let mut users: HashMap<RootId, Vec<RootId>> = HashMap::new();
-    for (id, root) in graph.roots.iter().enumerate() {
-        for edge in &root.edges {
-            if let Leads::Root { id: to, .. } = edge.target {
-                users.entry(to).or_default().push(id);
-            }
-        }
-    }
-    users
-}
-
 /// Returns the files of the tree that roots, and those that they lead to, read.
 pub(super) fn files_of(graph: &Graph, roots: impl IntoIterator<Item = RootId>) -> Vec<&str> {
     let mut files = Vec::new();
@@ -184,18 +160,9 @@ pub(super) fn files_of(graph: &Graph, roots: impl IntoIterator<Item = RootId>) -
 }
 
 /// Returns the roots of a graph whose builds read one of some files of the tree.
-pub(crate) fn readers(graph: &Graph, is_wanted: &dyn Fn(&str) -> bool) -> HashSet<RootId> {
-    let users = users(graph);
+pub(crate) fn readers(graph: &Graph, is_wanted: &dyn Fn(&str) -> bool) -> BTreeSet<RootId> {
     let reads = |edge: &Edge| graph.own_file(edge).is_some_and(is_wanted);
-    let ids = 0..graph.roots.len();
-    let mut todo: Vec<RootId> = ids.filter(|id| graph.roots[*id].edges.iter().any(reads)).collect();
-    let mut found = HashSet::new();
-    while let Some(root) = todo.pop() {
-        if found.insert(root) {
-            todo.extend(users.get(&root).into_iter().flatten());
-        }
-    }
-    found
+    graph.leading_to((0..graph.roots.len()).filter(|id| graph.roots[*id].edges.iter().any(reads)))
 }
 
 #[cfg(test)]

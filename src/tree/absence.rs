@@ -12,6 +12,8 @@ use crate::os::limits::PATH;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Absence {
     Nowhere,
+    /// It was deleted: HEAD holds it.
+    Deleted,
     /// It is on disk, but not in the tree: git does not track it, or it is not staged (not
     /// committed, where the tree is a commit).
     Untracked,
@@ -42,7 +44,7 @@ impl Absences {
     }
 
     /// Returns whether `git restore` can bring back `path` (from the top): whether HEAD holds it.
-    pub fn is_in_head(&self, path: &str) -> bool {
+    fn is_in_head(&self, path: &str) -> bool {
         let entry = || {
             let commit = self.here.commit("HEAD").ok()??;
             GitTree::of_here(self.here.clone(), object_id(&commit.tree).ok()?).ok()?.entry(path).ok()?
@@ -58,6 +60,7 @@ impl Absences {
         match self.ignored(path) {
             Some((place, pattern)) => Absence::Ignored(place, pattern),
             None if self.is_on_disk(path) => Absence::Untracked,
+            None if self.is_in_head(path) => Absence::Deleted,
             None => Absence::Nowhere,
         }
     }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use serde::Serialize;
 
 use super::{Difference, Kind};
-use crate::graph::{self, Contents, Origin, Source, Target};
+use crate::graph::{self, Origin, Source, Target};
 use crate::message::failure::{Failure, Location, Result};
 use crate::record::upstream::{Answer, Verdict};
 use crate::record::{LOCK_NAME, LoadRestrictor, Lock, Remote};
@@ -90,11 +90,7 @@ fn needed(tree: &Rc<dyn Tree>, directory: &str, lock: &Lock, paths: &[String]) -
         *place = path::parent(place).to_owned();
     }
     let source = Source { tree: tree.clone(), scope: String::new(), repository: None };
-    let options = graph::Options {
-        load_restrictor: LoadRestrictor::None,
-        contents: Contents::Configurations,
-        ..graph::Options::default()
-    };
+    let options = graph::Options { load_restrictor: LoadRestrictor::None, ..graph::Options::default() };
     let graph = graph::explore(source, &starts, None, &options).graph;
     let mut reached: BTreeSet<&str> = BTreeSet::new();
     for file in &graph.files {
@@ -116,8 +112,7 @@ fn needed(tree: &Rc<dyn Tree>, directory: &str, lock: &Lock, paths: &[String]) -
         let wanted = remote.filter_map(|edge| edge.remote.as_ref());
         needed.extend(wanted.filter_map(|wanted| Some(wanted.locked(lock)?.label())));
     }
-    let charts = graph.named_charts();
-    needed.extend(charts.iter().filter_map(|chart| Some(chart.wanted()?.label())));
+    needed.extend(graph.charts.iter().filter_map(|chart| Some(chart.wanted.as_ref()?.label())));
     loop {
         let before = needed.len();
         for remote in &lock.remotes {

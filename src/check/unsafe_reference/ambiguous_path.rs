@@ -7,8 +7,7 @@
 //! An ambiguous path is not reported as a remote reference as well: locking it is not the fix.
 
 use crate::check::Context;
-use crate::graph::{RemoteRef, TroubleKind, Wants};
-use crate::message::failure::Failure;
+use crate::graph::{RemoteRef, Wants};
 use crate::message::finding::{Finding, Rule};
 use crate::message::redact;
 use crate::reference::{self, RepoSpec};
@@ -31,15 +30,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         };
         Some((one.edge, message, help))
     });
-    let shadowed = context.troubles.iter().filter_map(|trouble| {
-        let (_, edge) = context.edge_of(trouble)?;
-        let Failure { message, hints, .. } = trouble.failure.clone();
-        (trouble.kind == TroubleKind::Shadowed).then_some((edge, message, hints))
-    });
-    remotes
-        .chain(shadowed)
-        .map(|(edge, message, help)| context.at_reference(Rule::UnsafeReference, edge, message, help))
-        .collect()
+    remotes.map(|(edge, message, help)| context.at_reference(Rule::UnsafeReference, edge, message, help)).collect()
 }
 
 /// Why a text that kustomize takes for a git URL was probably meant as something else.
@@ -135,13 +126,7 @@ mod tests {
             finding.message,
             "kustomize takes `github.com/o/r/dir` for a URL, although `a/github.com/o/r/dir` is there"
         );
-        assert_eq!(
-            finding.help,
-            [
-                "write `./github.com/o/r/dir` for what lies here",
-                "or write `https://github.com/o/r//dir` for what lies there"
-            ]
-        );
+        assert_eq!(finding.help, ["write `./github.com/o/r/dir` for what lies here", "or rename what lies here"]);
         assert_eq!(under_caret(&finding), "github.com/o/r/dir");
         for field in ["resources", "components", "bases", "generators", "transformers", "validators"] {
             for text in [

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use crate::graph::{self, Contents, Source};
+use crate::graph::{self, Source};
 use crate::kustomization::{self, Edit, FILE_NAMES, Reference};
 use crate::message::failure::{Failure, Result};
 use crate::plan::is_remote;
@@ -37,9 +37,8 @@ pub(super) fn turn_back(workspace: &Workspace, held: &Lock, edited: &[&StoredFil
     }
     let roots: Vec<String> = workspace.kustomizations()?.roots().into_iter().map(str::to_owned).collect();
     let source = Source { tree: turned.tree.clone(), ..workspace.source() };
-    let options = graph::Options { contents: Contents::Configurations, ..graph::Options::default() };
-    let graph = graph::explore(source, &roots, None, &options).graph;
-    let mut edits: BTreeMap<&str, (&[u8], Vec<Edit<'_>>)> = BTreeMap::new();
+    let graph = graph::explore(source, &roots, None, &graph::Options::default()).graph;
+    let mut edits: BTreeMap<&str, Vec<Edit<'_>>> = BTreeMap::new();
     for root in &graph.roots {
         for edge in &root.edges {
             let Some(from) = graph.own_path(edge.from).filter(|from| !owned.contains_key(from)) else {
@@ -49,7 +48,7 @@ pub(super) fn turn_back(workspace: &Workspace, held: &Lock, edited: &[&StoredFil
                 continue;
             };
             let edit = Edit { spot: &edge.reference.spot, value: edge.reference.with_path(&url) };
-            let (_, edits) = edits.entry(from).or_insert_with(|| (&graph.files[edge.from].bytes, Vec::new()));
+            let edits = edits.entry(from).or_default();
             if !edits.iter().any(|other| other.spot == edit.spot) {
                 edits.push(edit);
             }
@@ -57,8 +56,8 @@ pub(super) fn turn_back(workspace: &Workspace, held: &Lock, edited: &[&StoredFil
         }
     }
     let mut overlay = OverlayTree::new(turned.tree.clone());
-    for (place, (bytes, edits)) in edits {
-        let bytes = kustomization::edit(bytes, &edits)
+    for (place, edits) in edits {
+        let bytes = kustomization::edit(&turned.tree.read(place)?, &edits)
             .map_err(|error| Failure::new(format!("`{place}` cannot be rewritten: {}", error.message)))?;
         let executable = turned.tree.entry(place)? == Some(Entry::File { executable: true });
         overlay.file(place, &bytes, executable);

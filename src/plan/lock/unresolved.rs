@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::super::troubles::is_remote;
-use crate::graph::{Edge, Explored, FileId, Graph, Origin, RootId, Target, Trouble, TroubleKind};
+use crate::graph::{At, Edge, Explored, FileId, Graph, Origin, RootId, Target, Trouble, TroubleKind};
 use crate::message::failure::Location;
 use crate::plan;
 use crate::record::{GitRemote, Lock, Remote};
@@ -31,7 +31,7 @@ pub(super) fn take_out(explored: &mut Explored, held: &Lock) -> Asked {
     let graph = &explored.graph;
     let mut unresolved: BTreeSet<Location> = failed.iter().map(|reference| location(graph, *reference)).collect();
     let is_own = |trouble: &&Trouble| {
-        let is_start = trouble.file.is_none_or(|file| graph.is_start(file));
+        let is_start = graph.file_at(trouble.at).is_none_or(|file| graph.is_start(file));
         trouble.kind == TroubleKind::Chart || (is_start && remote_reference(graph, trouble).is_none())
     };
     let own = explored.troubles.iter().filter(|trouble| is_remote(graph, trouble));
@@ -79,7 +79,10 @@ fn location(graph: &Graph, (root, edge): Reference) -> Location {
 
 /// Returns the remote reference that a trouble is about.
 fn remote_reference(graph: &Graph, trouble: &Trouble) -> Option<Reference> {
-    trouble.edge.filter(|(root, edge)| plan::is_remote(&graph.roots[*root].edges[*edge].reference))
+    match trouble.at {
+        At::Edge(root, edge) if plan::is_remote(&graph.roots[root].edges[edge].reference) => Some((root, edge)),
+        _ => None,
+    }
 }
 
 /// Returns whether a failed reference can be reported: it is the user's, or the lock can name it as left. Otherwise the
@@ -102,7 +105,7 @@ fn failed(explored: &Explored) -> BTreeSet<Reference> {
             Some(reference) if can_be_told(graph, reference) => {
                 failed.insert(reference);
             }
-            _ => broken.extend(trouble.file),
+            _ => broken.extend(graph.file_at(trouble.at)),
         }
     }
     let mut above: HashMap<FileId, Vec<Reference>> = HashMap::new();
@@ -131,7 +134,7 @@ fn led_to(graph: &Graph, target: Target) -> Option<FileId> {
     match target {
         Target::Root { id, .. } => Some(graph.roots[id].file),
         Target::File(file) => Some(file),
-        Target::Carried(_) | Target::Remote | Target::Kept | Target::Broken => None,
+        Target::Remote | Target::Kept | Target::Broken => None,
     }
 }
 
@@ -140,7 +143,7 @@ fn is_to_remote(graph: &Graph, target: Target) -> bool {
     match target {
         Target::Root { remote, .. } => remote,
         Target::File(file) => matches!(graph.files[file].origin, Origin::Remote(_)),
-        Target::Carried(_) | Target::Remote | Target::Kept | Target::Broken => false,
+        Target::Remote | Target::Kept | Target::Broken => false,
     }
 }
 
@@ -160,7 +163,7 @@ fn resolved(graph: &Graph) -> BTreeSet<Location> {
     let edges = graph.roots.iter().flat_map(|root| &root.edges);
     let references =
         edges.filter(|edge| is_to_remote(graph, edge.target)).map(|edge| graph.location(edge.from, &edge.reference));
-    let charts = graph.charts.iter().filter(|chart| chart.brought.is_some());
+    let charts = graph.charts.iter().filter(|chart| chart.archive.is_some());
     references.chain(charts.map(|chart| graph.note_location(chart.note))).collect()
 }
 

@@ -426,9 +426,9 @@ fn a_path_that_is_on_disk_only() {
         told.chain(ignored.clone()).collect()
     };
     let unstaged = missing([
-        "a/map.yaml is on disk, but not staged",
-        "base is on disk, but not staged",
-        "part/kustomization.yaml is on disk, but not staged",
+        "a/map.yaml is on disk, but not committed",
+        "base is on disk, but not committed",
+        "part/kustomization.yaml is on disk, but not committed",
     ]);
     assert_eq!(told(&["--staged"]), unstaged);
     // In the working tree, an ignored file is as good as any.

@@ -114,71 +114,7 @@ fn of_a_missing_path() {
     let staged = [&local, &remote].map(|text| [("kustomization.yaml", &**text)]);
     rows.push((&staged[0], &beside[0], 1));
     rows.push((&staged[1], &beside[1], 1));
-    let without = [("a b/kustomization.yaml", &*local), ("a b/charts/nginx/Chart.yaml", "name: nginx\n")];
-    rows.push((&without, &[], 1));
     ways_out(&rows, nothing_more);
-}
-
-#[test]
-fn of_a_directory_that_is_no_root() {
-    if Kustomize::find().is_none() {
-        return;
-    }
-    let files = [("a/kustomization.yaml", BASE), ("base/map.yaml", MAP)];
-    ways_out(&[(&files, &[], 1)], |repo, _| {
-        let made = repo.git(&["show", ":base/kustomization.yaml"]);
-        assert!(made.contains("map.yaml"), "{made}");
-    });
-}
-
-#[test]
-fn of_a_file_outside_of_its_root() {
-    let policy = ".kustomize-localize";
-    let outside = ("a/kustomization.yaml", "resources: [../files/map.yaml]\n");
-    let file = ("files/map.yaml", MAP);
-    ways_out(
-        &[
-            (&[outside, file], &[], 2),
-            (&[outside, file, (policy, "helm: false")], &[], 2),
-            (&[outside, file, (policy, "helm: false\n")], &[], 2),
-        ],
-        |repo, command| {
-            // The copy must be named.
-            if command.contains(" cp ") {
-                repo.write("a/kustomization.yaml", ROOT);
-                repo.git(&["add", "a"]);
-            }
-        },
-    );
-    let link = ("a/map.yaml", "-> ../files/map.yaml");
-    let linked: Files = &[("a/kustomization.yaml", ROOT), file, link];
-    ways_out(&[(linked, &[], 2)], |repo, command| {
-        let mode = repo.git(&["ls-files", "-s", "a/map.yaml"]);
-        assert_eq!(mode.starts_with("100644"), command.contains(" cp "), "{mode}");
-    });
-}
-
-#[test]
-fn of_a_link_that_leaves() {
-    let outside = tempfile::TempDir::new().unwrap();
-    fs::write(outside.path().join("kustomization.yaml"), ROOT).unwrap();
-    fs::write(outside.path().join("map.yaml"), MAP).unwrap();
-    let to_directory = format!("-> {}", outside.path().display());
-    let to_file = format!("{to_directory}/map.yaml");
-    let root = ("a/kustomization.yaml", "resources: [x.yaml]\n");
-    ways_out(
-        &[(&[root, ("a/x.yaml", &to_directory)], &[], 1), (&[root, ("a/x.yaml", &to_file)], &[], 1)],
-        nothing_more,
-    );
-}
-
-#[test]
-fn of_two_kustomizations() {
-    let two = [("a/kustomization.yaml", "resources: []\n"), ("a/Kustomization", "resources: []\n")];
-    // Nothing is lost.
-    ways_out(&[(&two, &[], 1)], |repo, _| {
-        assert!(repo.path().join("a/Kustomization").is_file());
-    });
 }
 
 #[test]

@@ -84,14 +84,14 @@ fn absolute_paths_are_those_of_the_working_tree() {
     work.git(&["branch", "side"]);
     work.git(&["worktree", "add", "-q", &other_text, "side"]);
     let message = format!(
-        "app/kustomization.yaml:3:11: configMapGenerator[0].files[0]: `{other_text}/app/data.txt` is an absolute path, which leads to nothing in this repository"
+        "app/kustomization.yaml:3:11: configMapGenerator[0].files[0]: `{other_text}/app/data.txt` is an absolute path, which names nothing in another checkout"
     );
     // The main working tree is another place, whatever the branch.
     for args in [&["app"][..], &["app", "--rev", "side"]] {
         world
             .refused(args)
             .stderr_has(&message)
-            .stderr_has("hint: it holds on one machine, in one checkout only: write it relative to the kustomization");
+            .stderr_has("hint: bring what it names into this repository, and write a relative path");
     }
     let linked = Repo::new(&world.sandbox, other);
     linked.run(&["app"]).success();
@@ -119,7 +119,7 @@ fn every_field_outside_of_its_root() {
         every_field_at(&world, "shared/files", &place);
         world
             .refused(&["app", "--scope", "."])
-            .stderr_has("write `load-restrictor: none` in .kustomize-localize")
+            .stderr_has("write `load-restrictor: none` into .kustomize-localize")
             .stderr_has("openapi.path: ")
             .stderr_has("replacements[0].path");
         world.work.decide("load-restrictor: none\n");

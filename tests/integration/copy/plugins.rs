@@ -196,9 +196,9 @@ fn configurations_that_cannot_be_followed_are_refused() {
     let mut all = Refused::new(&world.work);
     for (name, said) in [
         ("changed", "v1: kustomization.yaml:2:1: patches: "),
-        ("absolute", "/x.txt` is an absolute path, which leads to no"),
+        ("absolute", "/x.txt` is an absolute path"),
         ("up", "lies outside its kustomization root"),
-        ("gone", "`gone.txt` does not exist"),
+        ("gone", "there is no "),
         ("file", "may not name a path of this machine"),
         ("cycle", "leads back to itself"),
     ] {

@@ -10,9 +10,9 @@ fn add_absolute_paths(all: &mut Refused<'_>) {
     let (gone, base) = (format!("{top}/in/abs/gone/x"), format!("{top}/in/good/base"));
     let component = format!("{top}/in/good/component");
     for (name, field, path, said) in [
-        ("etc", "crds", "/etc/hostname", "leads to nothing in this"),
+        ("etc", "crds", "/etc/hostname", "is an absolute path"),
         ("out", "crds", &format!("{top}/x.json"), "lies outside its"),
-        ("gone", "crds", &gone, "does not exist"),
+        ("gone", "crds", &gone, "there is no "),
         ("root", "resources", &base, ":1:13: "),
         ("part", "components", &component, ":1:14: "),
     ] {
@@ -29,7 +29,7 @@ fn add_links(all: &mut Refused<'_>) {
         ("out", out, "to `../../../../secret.yaml`, out of"),
         ("up", "../out/map.yaml", "lies outside its kustom"),
         ("loop", "x", "lead to each other"),
-        ("etc", "/etc", "to `/etc`, out of the tree"),
+        ("etc", "/etc", "to `/etc`, out of the repository"),
         ("dangling", "gone.yaml", "no `in/link/dangling/gone.yaml`"),
     ] {
         all.work.symlink(&format!("in/link/{name}/x"), link);
@@ -38,7 +38,7 @@ fn add_links(all: &mut Refused<'_>) {
     // A kustomization file that is a link out of its root is none.
     let kustomization = "in/link/root/x/kustomization.yaml";
     all.work.symlink(kustomization, "../../out/map.yaml");
-    all.add("link/root", "resources: [x]\n", "in `in/link/root/x`");
+    all.add("link/root", "resources: [x]\n", "`in/link/root/x/kustomization.yaml` is not a file");
 }
 
 fn add_cycles(all: &mut Refused<'_>) {
@@ -85,7 +85,7 @@ fn local_roots_that_kustomize_refuses_too() {
         ("components: [../good/base]\n", "is a Kustomization"),
         ("components: [map.yaml]\n", ":1:14: components[0]: `map"),
         ("patches:\n- path: ../good/base\n", "is a directory"),
-        ("resources: [nowhere]\n", "`nowhere` does not exist"),
+        ("resources: [nowhere]\n", "there is no "),
         ("resources: [/nowhere]\n", "is an absolute path"),
         ("crds: [../../other.json]\n", ":1:8: crds[0]: `../.."),
     ]
@@ -94,9 +94,9 @@ fn local_roots_that_kustomize_refuses_too() {
     {
         all.add(&format!("row-{number}"), text, said);
     }
-    all.add("none", "resources: [x]\n", "file in `in/none/x`");
+    all.add("none", "resources: [x]\n", "`in/none/x` holds no kustomization");
     write("none/x/kustomization.YAML", "namePrefix: a-\n");
-    all.add("two", "resources: [x]\n", "files in `in/two/x`");
+    all.add("two", "resources: [x]\n", "`in/two/x` holds several");
     write("two/x/kustomization.yaml", "namePrefix: a-\n");
     write("two/x/Kustomization", "namePrefix: a-\n");
     all.add("broken", "components: [x]\n", "/x/kustomization.yaml:3:1");
@@ -132,8 +132,8 @@ fn targets_and_scopes_that_do_not_fit() {
     ]);
     let before = work.state();
     for (args, said) in [
-        (&["none"][..], "no kustomization file in `none`"),
-        (&["two"], "several kustomization files in `two`"),
+        (&["none"][..], "`none` holds no kustomization"),
+        (&["two"], "`two` holds several kustomizations"),
         (&["app/map.yaml"], "the target `app/map.yaml` is a file"),
         (&[""], "the target is empty"),
         (&["app", "--scope", ""], "the scope is empty"),
@@ -215,7 +215,7 @@ fn add_references(all: &mut Refused<'_>) {
         &[
             (&base("//nowhere"), "no directory `nowhere` in"),
             (&base("//dir/map.yaml"), "a file of a repository"),
-            (&base("//dir"), "no kustomization file in"),
+            (&base("//dir"), "holds no kustomization"),
             (&base("//out"), "the link `out` to `../../secret`"),
             ("https://github.com/acme/base/blob/v1/dir/map.yaml", ""),
             ("https://github.com/acme/base/tree/v1/dir", ""),
@@ -253,10 +253,9 @@ fn add_upstreams(all: &mut Refused<'_>) {
     for (directory, said) in [
         ("one", "the link `"),
         ("app", "lies outside its kustomization root"),
-        ("up", "`../../other` lies outside the scope"),
+        ("up", "`../../other` leads out of the repository"),
         ("etc", "`/etc/hostname` is an absolute path"),
-        ("gone", "`gone.yaml` does not exist"),
-        ("big", "big/big.bin` is a Git LFS pointer"),
+        ("gone", "there is no "),
         ("painted", "nonsense"),
     ] {
         let text = format!("resources: ['{}']\n", base(&format!("//{directory}")));
@@ -285,14 +284,23 @@ fn add_local_files(world: &World, all: &mut Refused<'_>) {
     let allow = ["-c", "protocol.file.allow=always"];
     all.work.git(&[&allow, &add[..]].concat());
     all.add("sub", "resources: [x]\n", "in the submodule `in/sub/x`");
-    all.work.write("in/lfs/big.bin", POINTER);
-    all.add("lfs", "crds: [big.bin]\n", "is a Git LFS pointer");
 
     all.add(
         "key",
         "configMapGenerator: [{files: ['https://files.example.com/data.txt?a=b']}]\n",
         ":1:31: configMapGenerator[0].files[0]: kustomize takes the text before `=`",
     );
+}
+
+/// What a file holds is looked at where all of them are known.
+#[test]
+fn a_pointer_of_git_lfs_is_not_a_file() {
+    let world = World::new();
+    hostile_upstreams(&world);
+    world.commit(&[("app/kustomization.yaml", "crds: [big.bin]\n"), ("app/big.bin", POINTER)]);
+    world.refused(&["app"]).stderr_has("`app/big.bin` is a Git LFS pointer");
+    world.commit(&[("app/kustomization.yaml", &format!("resources: ['{}']\n", base("//big")))]);
+    world.refused(&["app"]).stderr_has("big/big.bin` is a Git LFS pointer");
 }
 
 /// Everything is reported in one run, and without the load restrictor, which is not lifted for what is fetched.

@@ -403,7 +403,7 @@ fn trouble_in_the_tree_keeps_nothing_else_from_being_locked() {
     output
         .success()
         .stdout_has("1 reference not followed, which `git kustomize-localize check` explains")
-        .stdout_has("overlays/prod/kustomization.yaml:3:3: resources[1]: `missing.yaml` does not exist");
+        .stdout_has("overlays/prod/kustomization.yaml:3:3: resources[1]: there is no `overlays/prod/missing.yaml`");
     let lock = read(&world);
     assert!(lock.contains("paths: [other, web]"), "{lock}");
 

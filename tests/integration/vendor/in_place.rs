@@ -276,7 +276,7 @@ fn options_that_make_no_sense_are_refused() {
         (&["base/own.yaml"], "the target `base/own.yaml` is a file"),
         (&["../elsewhere"], "lies outside of the repository"),
         (&["nowhere"], "there is no directory `nowhere` for the target"),
-        (&["overlays"], "no kustomization file in `overlays`"),
+        (&["overlays"], "`overlays` holds no kustomization"),
         (&[&inside], "it lies in localized files"),
     ] {
         refused(&world, more).stderr_has(says);

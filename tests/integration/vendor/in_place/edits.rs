@@ -181,7 +181,7 @@ fn targets_are_named_from_the_top_too() {
         (":/base", "localized base: "),
         (":/overlays/../base/.", "localized base: "),
         ("../../base", "localized base: "),
-        (":/", "no kustomization file in `.`"),
+        (":/", "`.` holds no kustomization"),
         (":/../base", "lies outside of the repository"),
         (":/nowhere", "there is no directory `:/nowhere` for the target"),
     ] {

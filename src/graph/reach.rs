@@ -1,0 +1,121 @@
+//! What leads where: the one way in which work lists are followed.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::hash::Hash;
+
+use super::{Edge, Graph, Root, RootId, Target};
+
+/// Returns these and all that they lead to, step by step.
+pub(crate) fn reach<T: Ord + Clone, N: IntoIterator<Item = T>>(
+    starts: impl IntoIterator<Item = T>,
+    mut next: impl FnMut(&T) -> N,
+) -> BTreeSet<T> {
+    let mut reached = BTreeSet::new();
+    let mut todo: Vec<T> = starts.into_iter().collect();
+    while let Some(one) = todo.pop() {
+        if reached.insert(one.clone()) {
+            todo.extend(next(&one));
+        }
+    }
+    reached
+}
+
+/// Returns for everything that these lead to the last step of a shortest way, and where that begins.
+pub(super) fn ways<T: Copy + Eq + Hash, S, N: IntoIterator<Item = (S, T)>>(
+    starts: impl IntoIterator<Item = T>,
+    mut next: impl FnMut(T) -> N,
+) -> HashMap<T, (T, S)> {
+    let mut ways = HashMap::new();
+    let mut todo: VecDeque<T> = starts.into_iter().collect();
+    while let Some(from) = todo.pop_front() {
+        for (step, to) in next(from) {
+            ways.entry(to).or_insert_with(|| {
+                todo.push_back(to);
+                (from, step)
+            });
+        }
+    }
+    ways
+}
+
+/// Returns the steps that lead to one of these, from where `is_start`; none where nothing leads there.
+pub(super) fn way<T: Copy + Eq + Hash, S: Copy>(
+    ways: &HashMap<T, (T, S)>,
+    to: T,
+    is_start: impl Fn(T) -> bool,
+) -> Option<Vec<S>> {
+    let mut way = Vec::new();
+    let mut at = to;
+    loop {
+        let (from, step) = *ways.get(&at)?;
+        way.push(step);
+        at = from;
+        if is_start(at) {
+            way.reverse();
+            return Some(way);
+        }
+    }
+}
+
+impl Root {
+    /// Returns the roots that it names, with the indices of the edges.
+    pub(crate) fn named(&self) -> impl Iterator<Item = (usize, &Edge, RootId)> {
+        let edges = self.edges.iter().enumerate();
+        edges.filter_map(|(index, edge)| match edge.target {
+            Target::Root { id, .. } => Some((index, edge, id)),
+            _ => None,
+        })
+    }
+}
+
+impl Graph {
+    /// Returns these roots and all that they lead to, over the references that `follows` takes.
+    pub(crate) fn reach(
+        &self,
+        starts: impl IntoIterator<Item = RootId>,
+        follows: impl Fn(RootId, usize, &Edge) -> bool,
+    ) -> BTreeSet<RootId> {
+        let named = |root: &RootId| -> Vec<RootId> {
+            let named = self.roots[*root].named();
+            named.filter(|(index, edge, _)| follows(*root, *index, edge)).map(|(.., id)| id).collect()
+        };
+        reach(starts, named)
+    }
+
+    /// Returns the roots that some of `starts` leads to, over nothing that stays remote.
+    pub(crate) fn insisted(&self, starts: impl IntoIterator<Item = RootId>) -> BTreeSet<RootId> {
+        self.reach(starts, |root, index, _| !self.left.contains(&(root, index)))
+    }
+
+    /// Returns the roots that name each root.
+    pub(crate) fn users(&self) -> Vec<Vec<RootId>> {
+        let mut users = vec![Vec::new(); self.roots.len()];
+        for (id, root) in self.roots.iter().enumerate() {
+            for (.., named) in root.named() {
+                users[named].push(id);
+            }
+        }
+        users
+    }
+
+    /// Returns these roots and all that lead to them.
+    pub(crate) fn leading_to(&self, roots: impl IntoIterator<Item = RootId>) -> BTreeSet<RootId> {
+        let users = self.users();
+        reach(roots, |root| users[*root].iter().copied())
+    }
+
+    /// Returns a shortest chain of references from a root to another one, or back to itself: each with the root that holds
+    /// it, and its index there.
+    pub(crate) fn way(
+        &self,
+        from: RootId,
+        to: RootId,
+        follows: impl Fn(Target) -> bool,
+    ) -> Option<Vec<(RootId, usize)>> {
+        let ways = ways([from], |root| {
+            let named = self.roots[root].named().filter(|(_, edge, _)| follows(edge.target));
+            named.map(move |(index, _, id)| ((root, index), id)).collect::<Vec<_>>()
+        });
+        way(&ways, to, |root| root == from)
+    }
+}
