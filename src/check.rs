@@ -44,7 +44,7 @@ use crate::message::failure::{Exception, Failure, Result};
 use crate::message::finding::{Finding, Rule, Severity};
 use crate::message::redact;
 use crate::record::{Added, LOCK_NAME, Lock, stored};
-use crate::targets::Identity;
+use crate::targets::{Identity, Targets};
 use crate::tree::absence::Absences;
 use crate::tree::{Entry, Tree, path};
 
@@ -134,6 +134,22 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     explored.graph.sources.clear();
     std::mem::forget(explored);
     Ok(checked)
+}
+
+/// Finds what engines would do to a tree of which graph and targets are known.
+pub(crate) fn engine(input: &Input<'_>, explored: &Explored, targets: &Targets) -> Result<Vec<Finding>> {
+    let locks = locks(input, &input.tree.locks()?, &mut Vec::new());
+    let context = Context::new(explored, input, targets, &locks, false);
+    let mut findings = engine::find(&context);
+    for finding in &mut findings {
+        finding.message = redact::message(&finding.message).into_owned();
+    }
+    let comments = others(&context, &findings);
+    let comments = comments.iter().map(|(path, one)| (&**path, one.clone()));
+    let how = Apply { complete: false, own: None, needed: left::entries(&context, input.config) };
+    suppression::apply(&mut findings, comments, input.config, how);
+    findings.retain(|one| one.rule == Rule::Engine && one.allowed.is_none());
+    Ok(findings)
 }
 
 fn sort(findings: &mut [Finding]) {

@@ -280,7 +280,8 @@ impl<'a> Run<'a> {
         }
         self.deployed = Deployed::of(workspace, &plan)?;
         if let Some(deployed) = &self.deployed {
-            plan.warnings.extend(deployed.harm(workspace, &plan)?);
+            let harm = deployed.harm(workspace, &mut plan)?;
+            plan.warnings.extend(harm);
         }
         Ok(plan)
     }

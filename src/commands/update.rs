@@ -230,7 +230,8 @@ fn finish(
             edits.append(&mut plan.changes);
             plan.changes = edits;
             if let Some(deployed) = Deployed::of(workspace, &plan)? {
-                plan.warnings.extend(deployed.harm(workspace, &plan)?);
+                let harm = deployed.harm(workspace, &mut plan)?;
+                plan.warnings.extend(harm);
             }
             Warning::judge(&mut plan.warnings, &workspace.config, request.strict);
             let status = match withheld(&plan, request.dry_run) {

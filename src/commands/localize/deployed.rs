@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use crate::check;
-use crate::graph::Warning;
+use crate::graph::{Explored, Graph, Warning};
 use crate::message::failure::Result;
-use crate::message::finding::{Finding, Rule};
+use crate::message::finding::Finding;
 use crate::plan::Plan;
 use crate::reference_tree::Survey;
 use crate::targets::{self, Identity, Targets};
@@ -54,35 +54,39 @@ impl Deployed {
     }
 
     /// Returns what `check` finds in the result that an engine would do to files of ours, and does not do now.
-    pub(in crate::commands) fn harm(&self, workspace: &Workspace, plan: &Plan) -> Result<Vec<Warning>> {
-        let Some(repo) = workspace.repo() else { return Ok(Vec::new()) };
+    pub(in crate::commands) fn harm(&self, workspace: &Workspace, plan: &mut Plan) -> Result<Vec<Warning>> {
         if self.targets.targets.is_empty() && self.targets.sets.is_empty() {
             return Ok(Vec::new());
         }
-        let config = &workspace.config;
-        let identity = || Identity::of(repo, config);
-        let find = |tree: Rc<dyn Tree>| -> Result<Vec<Finding>> {
-            let checked = check::check(check::Input {
-                checking: check::Checking::WorkingTree,
-                tree,
-                paths: &[],
-                config,
-                own: None,
-                absences: None,
-                identity: Some(&identity),
-            })?;
-            let findings = checked.findings.into_iter();
-            Ok(findings.filter(|one| one.rule == Rule::Engine && one.allowed.is_none()).collect())
-        };
         let mut after = OverlayTree::new(self.tree.clone());
         for (place, file) in &plan.changes {
             if let (Some(file), Some(place)) = (file, path::below(place, &self.top)) {
                 after.file(place, &file.bytes, file.executable);
             }
         }
-        let mut found = find(Rc::new(after))?;
+        let is_copy = plan.new_dir.is_some();
+        let find = |tree: Rc<dyn Tree>, graph: &mut Graph| -> Result<Vec<Finding>> {
+            let input = check::Input {
+                checking: check::Checking::WorkingTree,
+                tree,
+                paths: &[],
+                config: &workspace.config,
+                own: None,
+                absences: None,
+                identity: None,
+            };
+            // That of a copy is not one of the repository.
+            let walked = if is_copy { Graph::default() } else { std::mem::take(graph) };
+            let explored = Explored { graph: walked, troubles: Vec::new(), starts: Vec::new() };
+            let found = check::engine(&input, &explored, &self.targets);
+            if !is_copy {
+                *graph = explored.graph;
+            }
+            found
+        };
+        let mut found = find(Rc::new(after), &mut plan.after)?;
         if !found.is_empty() {
-            let before = find(self.tree.clone())?;
+            let before = find(self.tree.clone(), &mut plan.before)?;
             found.retain(|one| !before.iter().any(|other| other.message == one.message));
         }
         Ok(found.into_iter().map(Warning::from).collect())
