@@ -112,13 +112,7 @@ pub(crate) fn run(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let own_group = terminal == Terminal::Detached;
-    if own_group {
-        detach(command);
-    }
-    let (mut child, _group) = interrupt::spawn(command, own_group).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => Error::NotFound(name.clone()),
-        _ => Error::Io(name.clone(), error),
-    })?;
+    let (mut child, _group) = spawn(command, own_group)?;
     if let (Some(mut pipe), Some(bytes)) = (child.stdin.take(), input.map(<[u8]>::to_vec)) {
         std::thread::spawn(move || {
             // A child that reads only part of its input closes the pipe: its status shows whether that was an error.
@@ -139,6 +133,18 @@ pub(crate) fn run(
     })
 }
 
+/// Starts a child, with `own_group` in a session and a group of its own.
+fn spawn(command: &mut Command, own_group: bool) -> Result<(Child, Option<interrupt::Group>), Error> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    if own_group {
+        detach(command);
+    }
+    interrupt::spawn(command, own_group).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Error::NotFound(name),
+        _ => Error::Io(name, error),
+    })
+}
+
 /// A child that answers one question after the other. It is ended when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Conversation {
@@ -153,11 +159,7 @@ impl Conversation {
     pub(crate) fn start(command: &mut Command) -> Result<Self, Error> {
         let name = command.get_program().to_string_lossy().into_owned();
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        detach(command);
-        let (mut child, group) = interrupt::spawn(command, true).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Error::NotFound(name.clone()),
-            _ => Error::Io(name.clone(), error),
-        })?;
+        let (mut child, group) = spawn(command, true)?;
         match (child.stdin.take(), child.stdout.take()) {
             (Some(questions), Some(answers)) => {
                 Ok(Conversation { child, _group: group, questions, answers: BufReader::new(answers) })
