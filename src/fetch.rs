@@ -402,9 +402,9 @@ impl Fetcher {
 
     fn received(&self, url: &str, answer: Result<Vec<u8>, http::HttpError>) -> Result<Rc<RemoteFile>, FetchFailure> {
         let bytes = answer.map_err(|error| {
-            let trouble = match error {
-                http::HttpError::Deadline { .. } => Trouble::NoAnswer,
-                http::HttpError::Dns { .. } => Trouble::NoConnection,
+            let trouble = match error.kind {
+                http::Kind::Deadline => Trouble::NoAnswer,
+                http::Kind::Dns => Trouble::NoConnection,
                 _ if error.is_transient() => Trouble::NoConnection,
                 _ => Trouble::Other,
             };

@@ -126,7 +126,6 @@ pub mod seams {
     }
     pub mod fetch {
         pub use crate::fetch::helm::archive;
-        pub use crate::fetch::http::retry_after;
     }
     pub mod reference {
         pub use crate::reference::localized_path::{file_place, root_place};

@@ -27,7 +27,7 @@ use crate::tree::{Entry, Tree, path};
 
 use message::History;
 pub(crate) use outcome::{Difference, Kind, Record, Verified};
-use upstream::{Ask, Listed, Upstream};
+use upstream::{Ask, Upstream};
 
 /// What to verify.
 pub(crate) struct Request<'a> {
@@ -101,15 +101,10 @@ pub(crate) fn verify_directory(
     upstream: Option<&Ask<'_>>,
 ) -> Result<Verified, Failures> {
     let tree = DiskTree::of_directory(std::path::Path::new(directory), is_checkout)?;
-    let shown = shown(directory);
-    if !matches!(tree.entry(LOCK_NAME)?, Some(Entry::File { .. })) {
-        return Err(Failure::new(format!("`{shown}` holds no `{LOCK_NAME}`"))
-            .hint("name a directory that `--no-commit` wrote")
-            .hint(format!("what a commit holds there: {}", command("git kustomize-localize verify --", [directory])))
-            .into());
-    }
+    let is_there = matches!(tree.entry(LOCK_NAME)?, Some(Entry::File { .. }));
     let mut verifier = Verifier::new(Rc::new(tree), &[], upstream.is_some());
-    let locks = verifier.locks(&[LOCK_NAME.to_owned()], false)?;
+    let places = if is_there { vec![LOCK_NAME.to_owned()] } else { Vec::new() };
+    let locks = verifier.locks(&places, false)?;
     let mut records = Vec::new();
     for (directory, lock) in &locks {
         verifier.files(directory, lock)?;
@@ -120,9 +115,11 @@ pub(crate) fn verify_directory(
             ..Record::default()
         });
     }
-    if records.is_empty() && upstream.is_none() {
-        return Err(Failure::new(format!("`{LOCK_NAME}` of `{shown}` lists no localized files"))
+    if records.is_empty() && !(is_there && upstream.is_some()) {
+        let message = format!("`{}` holds no `{LOCK_NAME}` that lists localized files", shown(directory));
+        return Err(Failure::new(message)
             .hint("name a directory that `--no-commit` wrote")
+            .hint(format!("what a commit holds there: {}", command("git kustomize-localize verify --", [directory])))
             .into());
     }
     let tree = verifier.tree.clone();
@@ -154,24 +151,15 @@ fn at_remotes(here: &LocalRepo, rev: &str) -> Vec<String> {
     names.collect()
 }
 
-fn asked(ask: &Ask<'_>, listed: Vec<Listed>) -> Vec<Upstream> {
-    let answers = ask(&Vec::from_iter(listed.iter().map(|listed| &listed.remote)));
-    let answered = listed.into_iter().zip(answers);
-    answered.map(|(listed, answer)| upstream::with(listed, answer)).collect()
-}
-
 fn no_record(request: &Request<'_>) -> Failure {
-    let rev = request.rev;
-    match request.paths {
-        [] if request.upstream.is_some() => Failure::new(format!(
-            "`{rev}` holds no record: no `{LOCK_NAME}` at its top, and none that lists localized files"
-        ))
-        .hint("lock what it references: git kustomize-localize lock"),
-        [] => Failure::new(format!("`{rev}` holds no record: no `{LOCK_NAME}` in it lists localized files")).hint(
+    let (rev, which) = (request.rev, request.paths.first());
+    let which = which.map_or_else(String::new, |path| format!(" of `{}`", shown(path)));
+    let failure = Failure::new(format!("`{rev}` holds no record{which}: no `{LOCK_NAME}` in it lists localized files"));
+    match request.upstream {
+        Some(_) => failure.hint("lock what it references: git kustomize-localize lock"),
+        None => failure.hint(
             "name the branch with the localized files, for example: git kustomize-localize verify localized/main",
         ),
-        [path, ..] => Failure::new(format!("`{rev}` holds no record of `{path}`"))
-            .hint("see what it holds: git kustomize-localize verify, without PATH"),
     }
 }
 
@@ -181,7 +169,7 @@ struct Verifier<'a> {
     differences: Vec<Difference>,
     failures: Vec<Failure>,
     /// The remotes to ask; none if upstream is not asked.
-    listed: Option<Vec<Listed>>,
+    listed: Option<Vec<Upstream>>,
     /// What stays remote and was accepted.
     left: Vec<(String, Left)>,
     /// Whether there is a lock at the top.
@@ -204,7 +192,11 @@ impl<'a> Verifier<'a> {
     /// Returns the result, with the state of the remotes upstream.
     fn verified(self, records: Vec<Record>, ask: Option<&Ask<'_>>) -> Verified {
         let (mut differences, mut failures) = (self.differences, self.failures);
-        let upstream = ask.zip(self.listed).map(|(ask, listed)| asked(ask, listed));
+        let mut upstream = self.listed;
+        if let (Some(ask), Some(listed)) = (ask, &mut upstream) {
+            let answers = ask(&Vec::from_iter(listed.iter().map(|listed| &listed.remote)));
+            listed.iter_mut().zip(answers).for_each(|(listed, answer)| listed.answer = answer);
+        }
         for one in upstream.iter().flatten() {
             differences.extend(one.difference());
             failures.extend(one.failure());

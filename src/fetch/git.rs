@@ -19,7 +19,7 @@ pub(super) use failure::CHECK_URL;
 
 use super::budget::Budget;
 use super::cache::Cache;
-use super::http::{self, RedirectError};
+use super::http;
 use super::reach::{Access, Reach};
 use crate::git::{Asked, RemoteGit, Wanted};
 use crate::graph::NamedBy;
@@ -380,17 +380,14 @@ impl GitRemotes {
         }
         let from = self.remote_git.rewritten(url);
         let asked = format!("{}{ASKED}?service=git-upload-pack", from.trim_end_matches('/'));
-        let never = AtomicBool::new(false);
-        let refused = |error: http::HttpError| error.into_failure(url);
-        let mut to = match self.client.get(&asked, access, &never) {
-            Ok(body) => body.url,
-            Err(error) => return Err(refused(error).into()),
-        };
+        let mut to = self.client.get(&asked, access).map_err(|error| error.into_failure(url))?.url;
         to.set_query(None);
         let (Some(to), Ok(from)) = (to.as_str().strip_suffix(ASKED), Url::parse(&from)) else {
             return Ok(None);
         };
-        let target = Url::parse(to).map_err(|_| refused(RedirectError::Target.into()))?;
+        let Ok(target) = Url::parse(to) else {
+            return Ok(None);
+        };
         let access = self.reach.redirected(&from, None, &target);
         Ok(Some((to.to_owned(), access)))
     }

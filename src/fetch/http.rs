@@ -13,7 +13,6 @@ mod tests;
 mod transport;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use url::Url;
@@ -23,9 +22,8 @@ use crate::message::failure::{Failure, Result};
 
 pub(crate) use self::credentials::is_loopback;
 use self::credentials::{Credentials, Target, forget_userinfo};
-pub(crate) use self::error::{HttpError, RedirectError};
+pub(crate) use self::error::{HttpError, Kind};
 use self::retry::Clock;
-pub use self::retry::retry_after;
 use self::transport::{Answer, Roots, Transport, host};
 
 /// How many redirects are followed, as many as Go's client follows.
@@ -67,8 +65,6 @@ impl Default for Options {
 pub(crate) struct Body {
     /// The decoded bytes, at least one.
     pub bytes: Vec<u8>,
-    /// The `Content-Type` as the server wrote it.
-    pub content_type: Option<String>,
     /// The URL that it was read from, after redirects.
     pub url: Url,
 }
@@ -117,9 +113,9 @@ impl Client {
     ///
     /// Any 2xx status is a success, as in kustomize, but an empty body is not. Whether the body is
     /// what was wanted (and not a login page) is for the caller to find out.
-    pub(crate) fn get(&self, url: &str, access: Access, cancel: &AtomicBool) -> Result<Body, HttpError> {
+    pub(crate) fn get(&self, url: &str, access: Access) -> Result<Body, HttpError> {
         let target = Target::parse(url)?;
-        let clock = Clock::start(self.options.deadline, cancel);
+        let clock = Clock::start(self.options.deadline);
         let mut credentials = target.credentials();
         let mut asked = false;
         let mut tried = 0;
@@ -128,9 +124,9 @@ impl Client {
                 Ok(body) => return Ok(body),
                 Err(error) => error,
             };
-            let mut retry_after = None;
-            if let HttpError::Status { code, redirected, retry_after: wait, .. } = error {
-                retry_after = wait;
+            let mut wait = None;
+            if let Kind::Status { code, redirected, retry_after } = error.kind {
+                wait = retry_after;
                 if code == 401 && !redirected && !asked && access.named {
                     asked = true;
                     if let Some(found) = target.ask(&*self.ask, credentials.as_ref()) {
@@ -139,15 +135,13 @@ impl Client {
                     }
                 }
             }
-            if !error.is_transient() || tried >= self.options.retries {
+            let delay = retry::delay(self.options.first_delay, tried, wait);
+            // Waiting any longer than the deadline would only hide the cause behind it.
+            let is_last = tried >= self.options.retries || delay >= clock.remaining().unwrap_or_default();
+            if !error.is_transient() || is_last {
                 return Err(error);
             }
-            let delay = retry::delay(self.options.first_delay, tried, retry_after);
-            // Waiting any longer would only hide the cause behind a deadline.
-            if delay >= clock.remaining() {
-                return Err(error);
-            }
-            clock.sleep(delay)?;
+            std::thread::sleep(delay);
             tried += 1;
         }
     }
@@ -159,23 +153,16 @@ impl Client {
         start: &Url,
         mut access: Access,
         mut credentials: Option<&Credentials>,
-        clock: &Clock<'_>,
+        clock: &Clock,
     ) -> Result<Body, HttpError> {
         let mut url = start.clone();
         let mut redirected = false;
         for _ in 0..=MAX_REDIRECTS {
             match self.transport.send(&url, access.most, credentials, clock)? {
-                Answer::Body(bytes, content_type) => {
-                    return Ok(Body { bytes, content_type, url });
-                }
-                Answer::Status { code, retry_after } => {
-                    return Err(HttpError::Status {
-                        code,
-                        host: host(&url),
-                        redirected,
-                        sent: credentials.map(|credentials| credentials.source),
-                        retry_after,
-                    });
+                Answer::Body(bytes) => return Ok(Body { bytes, url }),
+                Answer::Status(code, retry_after) => {
+                    let sent = credentials.map(|credentials| credentials.source);
+                    return Err(HttpError::status(code, &host(&url), redirected, sent, retry_after));
                 }
                 Answer::Redirect { location, at } => {
                     let to = redirect(&url, &location)?;
@@ -188,18 +175,20 @@ impl Client {
                 }
             }
         }
-        Err(RedirectError::TooMany { limit: MAX_REDIRECTS }.into())
+        Err(HttpError::redirect(&format!("more than {MAX_REDIRECTS} times")))
     }
 }
 
 /// Returns where a redirect leads. A login in it is the server's, not the user's, and is dropped.
-fn redirect(from: &Url, location: &[u8]) -> Result<Url, RedirectError> {
-    let location = std::str::from_utf8(location).map_err(|_| RedirectError::Target)?;
-    let mut url = from.join(location).map_err(|_| RedirectError::Target)?;
+fn redirect(from: &Url, location: &[u8]) -> Result<Url, HttpError> {
+    let url = std::str::from_utf8(location).ok().and_then(|location| from.join(location).ok());
+    let mut url = url.ok_or_else(|| HttpError::redirect("to something that is not a URL"))?;
     match (from.scheme(), url.scheme()) {
-        ("https", "http") => return Err(RedirectError::Downgrade { host: host(&url) }),
+        ("https", "http") => {
+            return Err(HttpError::redirect(&format!("from https to http, to host {}", host(&url))));
+        }
         (_, "http" | "https") => {}
-        _ => return Err(RedirectError::Scheme),
+        _ => return Err(HttpError::redirect("to something other than http or https")),
     }
     forget_userinfo(&mut url);
     Ok(url)

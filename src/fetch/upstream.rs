@@ -7,11 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use super::budget::{Budget, MAX_FILE_SIZE};
 use super::git::{Clock, FetchFailure, GitRemotes, GitRequest, Listing, Trouble};
-use super::history::{Course, History};
+use super::history::Course;
 use super::reach::{Access, Reach};
 use super::work::SIDE_BY_SIDE;
 use super::{Cache, DEFAULT_TIMEOUT, Options, Progress, helm, http};
@@ -35,36 +34,8 @@ pub(crate) struct Upstream {
     progress: Progress,
 }
 
-/// What to ask upstream.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Question {
-    /// A repository, what its refs are: all those that some entry names.
-    Refs { url: String },
-    /// A repository, for a commit or a tag object by its id.
-    Object { url: String, id: String },
-    /// A repository, what lies between two commits.
-    History { url: String, reference: Option<String>, old: String, new: String },
-    /// A server, for a file.
-    File { url: String },
-    /// helm, for a chart.
-    Chart { url: String, chart: String, version: Option<String>, devel: bool },
-}
-
-/// What was answered.
-enum Reply {
-    Refs(Listing),
-    /// The commit.
-    Object(String),
-    History(History),
-    /// The digest of the bytes, and whether they are a page for people.
-    File(String, bool),
-    /// There is a file that cannot be used: why.
-    BadFile(String),
-    /// There is no such file: why.
-    NoFile(String),
-    /// The digest of the archive, and the version that it is, or why it is refused.
-    Chart(String, Result<String, String>),
-}
+/// What became of one remote, or why that is not known.
+type Asked = Result<Answer, FetchFailure>;
 
 impl Upstream {
     /// Sets up asking. No request is sent yet.
@@ -90,156 +61,197 @@ impl Upstream {
 
     /// Returns the state of each of these, in their order.
     pub(crate) fn ask(&self, remotes: &[&Remote]) -> Vec<Answer> {
-        let mut references: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-        for remote in remotes {
-            if let Remote::Git(git) = remote {
-                let reference = git.reference.as_deref().unwrap_or("HEAD");
-                references.entry(&git.url).or_default().insert(reference);
+        let mut answers: Vec<Option<Answer>> = Vec::new();
+        let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (index, remote) in remotes.iter().enumerate() {
+            let refused = refuse(remote).err().map(Answer::unreachable);
+            if refused.is_none() {
+                groups.entry(shown(remote)).or_default().push(index);
             }
+            answers.push(refused);
         }
-        let first: Vec<Result<Question>> = remotes.iter().map(|remote| question(remote)).collect();
-        let asked = self.replies(first.iter().flatten(), &references);
-        let judged: Vec<Judged> = remotes
-            .iter()
-            .zip(&first)
-            .map(|(remote, question)| match question {
-                Ok(question) => judge(remote, &asked[question]),
-                Err(failure) => Judged::Done(Answer::unreachable(failure.clone())),
-            })
-            .collect();
-        let further = judged.iter().filter_map(|judged| match judged {
-            Judged::Open { question, .. } => Some(question),
-            Judged::Done(_) => None,
-        });
-        let known = self.replies(further, &references);
-        self.progress.clear();
-        let answers = judged.iter().map(|judged| match judged {
-            Judged::Done(answer) => answer.clone(),
-            Judged::Open { question, name, now } => concluded(&known[question], name, now),
-        });
-        answers.collect()
-    }
-
-    /// Asks each question once.
-    fn replies<'q>(
-        &self,
-        questions: impl Iterator<Item = &'q Question>,
-        references: &BTreeMap<&str, BTreeSet<&str>>,
-    ) -> BTreeMap<&'q Question, Result<Reply, FetchFailure>> {
-        let questions: Vec<&Question> = BTreeSet::from_iter(questions).into_iter().collect();
-        self.progress.expect(questions.len());
-        let replies = side_by_side(&questions, SIDE_BY_SIDE, |_, question| {
-            let shown = question.shown();
-            self.progress.begin(&shown);
-            let reply = self.reply(question, references, Terminal::Detached);
-            self.progress.end(&shown);
-            reply
+        let groups: Vec<(String, Vec<usize>)> = groups.into_iter().collect();
+        let of_group = |indices: &[usize], terminal| {
+            let group: Vec<&Remote> = indices.iter().map(|index| remotes[*index]).collect();
+            self.group(&group, terminal)
+        };
+        self.progress.expect(groups.len());
+        let asked = side_by_side(&groups, SIDE_BY_SIDE, |_, (what, indices)| {
+            self.progress.begin(what);
+            let asked = of_group(indices, Terminal::Detached);
+            self.progress.end(what);
+            asked
         });
         let may_ask = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-        let replies = questions.into_iter().zip(replies).map(|(question, reply)| {
-            let reply = match reply {
+        for ((_, indices), mut asked) in groups.iter().zip(asked) {
+            let wants_login = |one: &Asked| one.as_ref().is_err_and(|failure| failure.trouble == Trouble::Login);
+            if may_ask && asked.iter().any(wants_login) {
                 // Alone, so that git can ask for a password.
-                Err(failure) if failure.trouble == Trouble::Login && may_ask => {
-                    self.progress.suspend(|| self.reply(question, references, Terminal::Shared))
-                }
-                reply => reply,
-            };
-            (question, reply)
-        });
-        replies.collect()
+                asked = self.progress.suspend(|| of_group(indices, Terminal::Shared));
+            }
+            for (index, asked) in indices.iter().zip(asked) {
+                answers[*index] = Some(asked.unwrap_or_else(failed));
+            }
+        }
+        self.progress.clear();
+        let not_asked = || Answer::unreachable(Failure::new("it was not asked"));
+        answers.into_iter().map(|answer| answer.unwrap_or_else(not_asked)).collect()
     }
 
-    fn reply(
-        &self,
-        question: &Question,
-        references: &BTreeMap<&str, BTreeSet<&str>>,
-        terminal: Terminal,
-    ) -> Result<Reply, FetchFailure> {
-        let request = |url: &str, reference: Option<&str>, commit: Option<&str>| GitRequest {
-            url: url.into(),
-            reference: reference.map(str::to_owned),
-            commit: commit.map(str::to_owned),
-            by: NamedBy::User,
-            is_submodule: false,
+    /// Asks for what one request tells of: entries of one repository, one file or one chart.
+    fn group(&self, group: &[&Remote], terminal: Terminal) -> Vec<Asked> {
+        let gits: Vec<&GitRemote> = group.iter().filter_map(|remote| git_of(remote)).collect();
+        let names = gits.iter().map(|git| git.reference.as_deref().unwrap_or("HEAD"));
+        let names: BTreeSet<&str> = names.filter(|name| Pin::of(Some(name)) != Pin::Commit).collect();
+        let listing = names.first().map(|_| {
+            let clock = Clock::start(DEFAULT_TIMEOUT, None);
+            let names: Vec<&str> = names.iter().copied().collect();
+            self.git.list(&request(&gits[0].url, None, None), &names, &clock, terminal)
+        });
+        let same_for_all = match group[0] {
+            Remote::Git(_) => None,
+            Remote::File(file) => Some(self.file(file)),
+            Remote::Chart(chart) => Some(self.chart(chart)),
         };
-        match question {
-            Question::Refs { url } => {
-                let references: Vec<&str> = references.get(url.as_str()).into_iter().flatten().copied().collect();
-                let clock = Clock::start(DEFAULT_TIMEOUT, None);
-                let request = request(url, None, None);
-                let listing = self.git.list(&request, &references, &clock, terminal)?;
-                Ok(Reply::Refs(listing))
-            }
-            Question::Object { url, id } => {
-                let request = request(url, Some(id), None);
-                let commit = self.git.given(&request, id, DEFAULT_TIMEOUT, terminal)?;
-                Ok(Reply::Object(commit))
-            }
-            Question::History { url, reference, old, new } => {
-                let request = request(url, reference.as_deref(), Some(new));
-                let history = self.git.history_now(&request, old, DEFAULT_TIMEOUT, terminal)?;
-                Ok(Reply::History(history))
-            }
-            Question::File { url } => self.file(url),
-            Question::Chart { url, chart, version, devel } => self.chart(&ChartRef {
-                repo: url.clone().into(),
-                name: chart.clone(),
-                version: version.clone().unwrap_or_default(),
-                devel: *devel,
-            }),
+        let answer = |remote: &&Remote| match (remote, &listing, &same_for_all) {
+            (Remote::Git(git), _, _) if Pin::of(git.reference.as_deref()) == Pin::Commit => self.given(git, terminal),
+            (Remote::Git(git), Some(Ok(listing)), _) => self.of_ref(git, listing, terminal),
+            (_, Some(Err(failure)), _) | (_, _, Some(Err(failure))) => Err(failure.clone()),
+            (_, _, Some(Ok(answer))) if answer.now == Some(remote.digest()) => Ok(Answer::ok(remote.digest())),
+            (_, _, Some(Ok(answer))) => Ok(answer.clone()),
+            (_, _, None) => Err(Failure::new("it was not asked").into()),
+        };
+        group.iter().map(answer).collect()
+    }
+
+    /// Asks for an object by its id.
+    fn given(&self, git: &GitRemote, terminal: Terminal) -> Asked {
+        let id = git.reference.as_deref().unwrap_or_default().to_ascii_lowercase();
+        let now = self.git.given(&request(&git.url, Some(&id), None), &id, DEFAULT_TIMEOUT, terminal)?;
+        let is_same = now == git.commit;
+        let now = Digest::GitCommit(now);
+        if is_same {
+            Ok(Answer::ok(now))
+        } else {
+            Ok(Answer::moved(Some(now), format!("that is what `{id}` stands for")))
         }
     }
 
-    fn file(&self, url: &str) -> Result<Reply, FetchFailure> {
-        match self.client.get(url, Access::FREE, &AtomicBool::new(false)) {
+    /// Returns what it means what a ref of a repository is now.
+    fn of_ref(&self, git: &GitRemote, listing: &Listing, terminal: Terminal) -> Asked {
+        let reference = git.reference.as_deref().unwrap_or("HEAD");
+        let Some((name, id)) = listing.find(reference) else {
+            return Ok(Answer::gone(match reference {
+                "HEAD" => "the repository has no HEAD: it is empty".to_owned(),
+                reference => format!("the repository has no ref `{reference}` any more"),
+            }));
+        };
+        let now = Some(Digest::GitCommit(id.clone()));
+        if id == git.commit {
+            return Ok(Answer::ok(Digest::GitCommit(id)));
+        }
+        if let Some(tag) = name.strip_prefix("refs/tags/") {
+            let hides = match listing.id(&format!("refs/heads/{tag}")) {
+                Some(_) if tag == reference => ", and hides the branch of that name",
+                _ => "",
+            };
+            return Ok(Answer::moved(now, format!("the tag `{tag}` names another commit{hides}")));
+        }
+        let name = match name.strip_prefix("refs/heads/") {
+            Some(branch) => format!("the branch `{branch}`"),
+            None => format!("`{name}`"),
+        };
+        let request = request(&git.url, git.reference.as_deref(), Some(&id));
+        Ok(match self.git.history_now(&request, &git.commit, DEFAULT_TIMEOUT, terminal) {
+            Ok(history) => match history.course {
+                Course::Forward => Answer {
+                    verdict: Verdict::Updated,
+                    commits: Some(history.commits),
+                    newest: history.newest,
+                    ..Answer::moved(now, format!("{name} moved forward"))
+                },
+                Course::Back => Answer::moved(now, format!("{name} was set back to an older commit")),
+                Course::Apart => Answer::moved(now, format!("{name} was rewritten: it does not contain what it was")),
+            },
+            // It may be asked again.
+            Err(failure) if failure.trouble == Trouble::Login && terminal == Terminal::Detached => return Err(failure),
+            Err(failure) => {
+                let failure = failure.failure.context(format_args!("{name} has moved, it is not known how"));
+                Answer { now, ..Answer::unreachable(failure) }
+            }
+        })
+    }
+
+    /// Returns what a file would be if it were not what the lock says.
+    fn file(&self, file: &FileRemote) -> Asked {
+        let url = &file.url;
+        match self.client.get(url, Access::FREE) {
             Ok(body) => {
                 let is_page = kustomization::looks_like_html(&body.bytes);
-                Ok(Reply::File(sha256_hex(&body.bytes), is_page))
+                Ok(Answer::moved(Some(Digest::Sha256(sha256_hex(&body.bytes))), other_bytes(url, is_page)))
             }
-            Err(error @ (http::HttpError::Empty | http::HttpError::TooLarge { .. })) => {
-                Ok(Reply::BadFile(error.to_string()))
-            }
-            Err(error) => match error.is_status() {
-                Some(404 | 410) => Ok(Reply::NoFile(error.to_string())),
-                _ => Err(error.into_failure(url).because(Trouble::NoAnswer)),
-            },
+            Err(error) if error.kind == http::Kind::Unusable => Ok(Answer::moved(None, error.to_string())),
+            Err(error) if matches!(error.is_status(), Some(404 | 410)) => Ok(Answer::gone(error.to_string())),
+            Err(error) => Err(error.into_failure(url).because(Trouble::NoAnswer)),
         }
     }
 
-    fn chart(&self, chart: &ChartRef) -> Result<Reply, FetchFailure> {
+    /// The same for the archive of a chart.
+    fn chart(&self, remote: &ChartRemote) -> Asked {
+        let chart = ChartRef {
+            repo: remote.url.clone().into(),
+            name: remote.chart.clone(),
+            version: remote.version.clone().unwrap_or_default(),
+            // Without a version helm takes no pre-release unless it gets `--devel`, which the lock does not record.
+            devel: remote.version.is_none() && remote.resolved.as_ref().is_some_and(|version| version.contains('-')),
+        };
         chart.refuse_unsafe()?;
-        match helm::pull(chart, Access::FREE.named, DEFAULT_TIMEOUT, &self.budget)? {
+        match helm::pull(&chart, Access::FREE.named, DEFAULT_TIMEOUT, &self.budget)? {
             helm::Got::Bytes(bytes) => {
-                let version = match helm::unpacked(chart, &bytes) {
+                let version = match helm::unpacked(&chart, &bytes) {
                     Ok(Pulled::Archive(archive)) => Ok(archive.resolved.clone()),
                     Ok(Pulled::Left) => Err("charts are not brought in".to_owned()),
                     Err(failure) => Err(failure.message),
                 };
-                Ok(Reply::Chart(sha256_hex(&bytes), version))
+                Ok(of_chart(remote, Some(Digest::Sha256(sha256_hex(&bytes))), &version))
             }
             helm::Got::NoHelm => {
-                Err(Failure::new(format!("{}: there is no helm on PATH to ask for it", chart.label()))
-                    .hint("helm must be on PATH")
-                    .into())
+                let message = format!("{}: there is no helm on PATH to ask for it", chart.label());
+                Err(Failure::new(message).hint("helm must be on PATH").into())
             }
         }
     }
 }
 
-impl Question {
-    fn shown(&self) -> String {
-        match self {
-            Question::Refs { url }
-            | Question::Object { url, .. }
-            | Question::History { url, .. }
-            | Question::File { url } => redact::url(url),
-            Question::Chart { url, chart, version, .. } => chart_label(&redact::url(url), chart, version.as_deref()),
-        }
+/// Returns a request about a repository that the user's lock names.
+fn request(url: &str, reference: Option<&str>, commit: Option<&str>) -> GitRequest {
+    GitRequest {
+        url: url.into(),
+        reference: reference.map(str::to_owned),
+        commit: commit.map(str::to_owned),
+        by: NamedBy::User,
+        is_submodule: false,
     }
 }
 
-/// Returns what has to be asked about a remote.
-fn question(remote: &Remote) -> Result<Question> {
+fn git_of(remote: &Remote) -> Option<&GitRemote> {
+    match remote {
+        Remote::Git(git) => Some(git),
+        Remote::File(_) | Remote::Chart(_) => None,
+    }
+}
+
+/// Returns what one request tells of, as it may be shown.
+fn shown(remote: &Remote) -> String {
+    match remote {
+        Remote::Git(git) => redact::url(&git.url),
+        Remote::File(file) => redact::url(&file.url),
+        Remote::Chart(chart) => chart_label(&redact::url(&chart.url), &chart.chart, chart.version.as_deref()),
+    }
+}
+
+/// Refuses what cannot be asked for, and what a walk would refuse as well: a lock comes with a pull request.
+fn refuse(remote: &Remote) -> Result<()> {
     let (Remote::Git(GitRemote { url, .. })
     | Remote::File(FileRemote { url, .. })
     | Remote::Chart(ChartRemote { url, .. })) = remote;
@@ -247,78 +259,18 @@ fn question(remote: &Remote) -> Result<Question> {
         return Err(Failure::new(format!("{url} cannot be asked for: the lock does not hold the secret in it"))
             .hint("leave secrets out of URLs: git's credential helpers are asked for them"));
     }
-    Ok(match remote {
-        Remote::Git(git) => {
-            refuse(git)?;
-            match git.reference.as_deref() {
-                Some(reference) if Pin::of(Some(reference)) == Pin::Commit => {
-                    Question::Object { url: url.clone(), id: reference.to_ascii_lowercase() }
-                }
-                _ => Question::Refs { url: url.clone() },
-            }
-        }
-        Remote::File(_) => Question::File { url: url.clone() },
-        Remote::Chart(chart) => Question::Chart {
-            url: url.clone(),
-            chart: chart.chart.clone(),
-            version: chart.version.clone(),
-            // Without a version helm takes no pre-release unless it gets `--devel`, which the lock does not record.
-            devel: chart.version.is_none() && chart.resolved.as_ref().is_some_and(|version| version.contains('-')),
-        },
-    })
-}
-
-/// Refuses what a walk would refuse as well: a lock comes with a pull request.
-fn refuse(git: &GitRemote) -> Result<()> {
+    let Some(git) = git_of(remote) else {
+        return Ok(());
+    };
     let refused =
-        |why: &str| Failure::new(format!("{} is refused: {why}", git.url)).hint("find out how it came into the lock");
-    let text = format!("{}//.", git.url);
+        |why: &str| Failure::new(format!("{url} is refused: {why}")).hint("find out how it came into the lock");
+    let text = format!("{url}//.");
     let mut spec = RepoSpec::parse(&text)
         .ok()
-        .filter(|spec| spec.clone_spec().shown() == git.url)
+        .filter(|spec| spec.clone_spec().shown() == *url)
         .ok_or_else(|| refused("no kustomization can name such a repository"))?;
     spec.reference.clone_from(&git.reference);
     refuse_unsafe(&text, Some(&spec)).map_err(|reason| refused(&reason.to_string()))
-}
-
-/// What can be said after the first question.
-enum Judged {
-    Done(Answer),
-    /// A ref that is not a tag names something else now.
-    Open {
-        question: Question,
-        /// What it is: ``the branch `main` ``.
-        name: String,
-        now: String,
-    },
-}
-
-fn judge(remote: &Remote, reply: &Result<Reply, FetchFailure>) -> Judged {
-    let reply = match reply {
-        Ok(reply) => reply,
-        Err(failure) => return Judged::Done(failed(failure)),
-    };
-    Judged::Done(match (remote, reply) {
-        (Remote::Git(git), Reply::Refs(listing)) => return of_ref(git, listing),
-        (Remote::Git(git), Reply::Object(now)) => same_or(remote, Digest::GitCommit(now.clone()), |now| {
-            let reference = git.reference.as_deref().unwrap_or_default();
-            Answer::moved(now, format!("that is what `{reference}` stands for"))
-        }),
-        (Remote::File(file), Reply::File(now, is_page)) => {
-            same_or(remote, Digest::Sha256(now.clone()), |now| Answer::moved(now, other_bytes(&file.url, *is_page)))
-        }
-        (Remote::File(_), Reply::BadFile(why)) => Answer::moved(None, why),
-        (Remote::File(_), Reply::NoFile(why)) => Answer::gone(why),
-        (Remote::Chart(chart), Reply::Chart(now, version)) => {
-            same_or(remote, Digest::Sha256(now.clone()), |now| of_chart(chart, now, version))
-        }
-        // Every question has its own sort of reply.
-        _ => Answer::unreachable(Failure::new(format!("{} was not asked", remote.label()))),
-    })
-}
-
-fn same_or(remote: &Remote, now: Digest, otherwise: impl FnOnce(Option<Digest>) -> Answer) -> Answer {
-    if now == remote.digest() { Answer::ok(now) } else { otherwise(Some(now)) }
 }
 
 /// Explains why a URL may give other bytes.
@@ -333,73 +285,12 @@ fn other_bytes(url: &str, is_page: bool) -> String {
 }
 
 /// Returns what a failure to answer means.
-fn failed(failure: &FetchFailure) -> Answer {
+fn failed(failure: FetchFailure) -> Answer {
     match failure.trouble {
-        Trouble::NotInRepository | Trouble::NoRepository => Answer::gone(failure.failure.message.clone()),
+        Trouble::NotInRepository | Trouble::NoRepository => Answer::gone(failure.failure.message),
         Trouble::Login | Trouble::NoAnswer | Trouble::NoConnection | Trouble::Other => {
-            Answer::unreachable(failure.failure.clone())
+            Answer::unreachable(failure.failure)
         }
-    }
-}
-
-fn of_ref(git: &GitRemote, listing: &Listing) -> Judged {
-    let reference = git.reference.as_deref().unwrap_or("HEAD");
-    let Some((name, now)) = listing.find(reference) else {
-        return Judged::Done(Answer::gone(match reference {
-            "HEAD" => "the repository has no HEAD: it is empty".to_owned(),
-            reference => format!("the repository has no ref `{reference}` any more"),
-        }));
-    };
-    let digest = Digest::GitCommit(now.clone());
-    if now == git.commit {
-        return Judged::Done(Answer::ok(digest));
-    }
-    if let Some(tag) = name.strip_prefix("refs/tags/") {
-        let hides = match listing.id(&format!("refs/heads/{tag}")) {
-            Some(_) if tag == reference => ", and hides the branch of that name",
-            _ => "",
-        };
-        let why = format!("the tag `{tag}` names another commit{hides}");
-        return Judged::Done(Answer::moved(Some(digest), why));
-    }
-    Judged::Open {
-        question: Question::History {
-            url: git.url.clone(),
-            reference: git.reference.clone(),
-            old: git.commit.clone(),
-            new: now.clone(),
-        },
-        name: match name.strip_prefix("refs/heads/") {
-            Some(branch) => format!("the branch `{branch}`"),
-            None => format!("`{name}`"),
-        },
-        now,
-    }
-}
-
-/// Returns what it means that a ref which is not a tag names another commit.
-fn concluded(reply: &Result<Reply, FetchFailure>, name: &str, now: &str) -> Answer {
-    let now = Some(Digest::GitCommit(now.to_owned()));
-    let history = match reply {
-        Ok(Reply::History(history)) => history,
-        Ok(_) => return Answer::moved(now, format!("{name} names another commit")),
-        Err(failure) => {
-            let failure = failure.failure.clone();
-            return Answer {
-                now,
-                ..Answer::unreachable(failure.context(format_args!("{name} has moved, it is not known how")))
-            };
-        }
-    };
-    match history.course {
-        Course::Forward => Answer {
-            verdict: Verdict::Updated,
-            commits: Some(history.commits),
-            newest: history.newest.clone(),
-            ..Answer::moved(now, format!("{name} moved forward"))
-        },
-        Course::Back => Answer::moved(now, format!("{name} was set back to an older commit")),
-        Course::Apart => Answer::moved(now, format!("{name} was rewritten: it does not contain what it was")),
     }
 }
 
@@ -478,7 +369,7 @@ mod tests {
             "https://git-codecommit.eu-west-1.amazonaws.com/v1/repos/lib",
         ] {
             for reference in [None, Some("v1"), Some("feature/a+b"), Some("größe")] {
-                refuse(&git(url, reference)).unwrap();
+                refuse(&Remote::Git(git(url, reference))).unwrap();
             }
         }
         for (url, reference) in [
@@ -491,7 +382,7 @@ mod tests {
             ("https://github.com/acme/lib", Some("a..b")),
             ("https://github.com/acme/lib", Some("--upload-pack=id")),
         ] {
-            refuse(&git(url, reference)).unwrap_err();
+            refuse(&Remote::Git(git(url, reference))).unwrap_err();
         }
     }
 }

@@ -40,7 +40,6 @@ pub(super) enum Done {
 /// Runs the jobs on a few threads; `None` for one that was given up.
 pub(super) fn work(jobs: &[Job], git: &GitRemotes, client: &http::Client, progress: &Progress) -> Vec<Option<Done>> {
     let given_up: Vec<AtomicBool> = jobs.iter().map(|_| AtomicBool::new(false)).collect();
-    let never = AtomicBool::new(false);
     progress.expect(jobs.len());
     let one = |index: usize| {
         let job = &jobs[index];
@@ -50,7 +49,7 @@ pub(super) fn work(jobs: &[Job], git: &GitRemotes, client: &http::Client, progre
             Job::Git { request, timeout, .. } => {
                 Done::Git(git.fetch(request, *timeout, Some(&given_up[index]), Terminal::Detached))
             }
-            Job::Http { url, access } => Done::Http(client.get(url.exposed(), *access, &never).map(|body| body.bytes)),
+            Job::Http { url, access } => Done::Http(client.get(url.exposed(), *access).map(|body| body.bytes)),
         };
         if let (Job::Http { url, .. }, Done::Http(Ok(bytes))) = (job, &done)
             && kustomization::looks_like_resources(bytes).is_ok()

@@ -51,20 +51,8 @@ impl Upstream {
     }
 }
 
-/// A remote of a lock, and where it stands.
-pub(super) struct Listed {
-    pub(super) lock: String,
-    pub(super) line: usize,
-    pub(super) remote: Remote,
-}
-
-/// Returns the state of a remote.
-pub(super) fn with(listed: Listed, answer: Answer) -> Upstream {
-    Upstream { lock: listed.lock, line: listed.line, remote: listed.remote, answer }
-}
-
-/// Returns the remotes that a lock lists; with `paths`, those that what lies in or below them needs.
-pub(super) fn listed(tree: &Rc<dyn Tree>, directory: &str, lock: &Lock, paths: &[String]) -> Result<Vec<Listed>> {
+/// Returns the remotes that a lock lists, not asked yet; with `paths`, those that what lies in or below them needs.
+pub(super) fn listed(tree: &Rc<dyn Tree>, directory: &str, lock: &Lock, paths: &[String]) -> Result<Vec<Upstream>> {
     let name = path::join(directory, LOCK_NAME);
     let is_whole = paths.is_empty() || paths.iter().any(|path| path::is_in(directory, path));
     let needed = if is_whole { None } else { Some(needed(tree, directory, lock, paths)?) };
@@ -72,10 +60,11 @@ pub(super) fn listed(tree: &Rc<dyn Tree>, directory: &str, lock: &Lock, paths: &
     let remotes = lock.remotes.iter().enumerate();
     let remotes = remotes.filter(|(_, remote)| needed.as_ref().is_none_or(|needed| needed.contains(&remote.label())));
     Ok(remotes
-        .map(|(index, remote)| Listed {
+        .map(|(index, remote)| Upstream {
             lock: name.clone(),
             line: lines.get(index).copied().unwrap_or(1),
             remote: remote.clone(),
+            answer: Answer::ok(remote.digest()),
         })
         .collect())
 }

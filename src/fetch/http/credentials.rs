@@ -39,15 +39,15 @@ pub(super) struct Target {
 impl Target {
     /// Takes a URL apart.
     ///
-    /// [`HttpError::BadUrl`] when it is not an `http` or `https` URL with a host, or holds control
+    /// An error when it is not an `http` or `https` URL with a host, or holds control
     /// characters (which the URL standard would silently drop, and Go refuses).
     pub(super) fn parse(text: &str) -> Result<Self, HttpError> {
         if text.chars().any(char::is_control) {
-            return Err(HttpError::BadUrl);
+            return Err(HttpError::bad_url());
         }
-        let mut url = Url::parse(text).map_err(|_| HttpError::BadUrl)?;
+        let mut url = Url::parse(text).map_err(|_| HttpError::bad_url())?;
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-            return Err(HttpError::BadUrl);
+            return Err(HttpError::bad_url());
         }
         let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
         let user = decode(url.username());

@@ -6,8 +6,6 @@ mod tls;
 
 use std::net::TcpListener;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::thread;
 use std::time::Instant;
 
 use super::*;
@@ -32,7 +30,7 @@ fn client(options: Options) -> Client {
 }
 
 fn get(url: &str) -> Result<Body, HttpError> {
-    client(options()).get(url, Access::FREE, &AtomicBool::new(false))
+    client(options()).get(url, Access::FREE)
 }
 
 fn text(result: Result<Body, HttpError>) -> String {
@@ -48,11 +46,10 @@ fn guarded(_: usize, request: &server::Request) -> Reply {
 }
 
 #[test]
-fn a_file_is_fetched_with_its_type() {
+fn a_file_is_fetched() {
     let server = Server::http(|_, _| ok("a: 1\n"));
     let body = get(&server.url("/a.yaml?x=1#fragment")).unwrap();
     assert_eq!(body.bytes, b"a: 1\n");
-    assert_eq!(body.content_type.as_deref(), Some("text/plain"));
     let requests = server.requests();
     assert_eq!(requests.len(), 1);
     assert_eq!(requests[0].path, "/a.yaml?x=1");
@@ -66,8 +63,7 @@ fn the_helper_is_asked_where_a_login_is_wanted() {
     let server = Server::http(guarded);
     let ask = Box::new(|_: &Url| Some(("u".to_owned(), "p".to_owned())));
     let client = Client::with(options(), ask, Arc::default(), Surroundings::default());
-    let cancel = AtomicBool::new(false);
-    assert_eq!(text(client.get(&server.url("/f"), Access::FREE, &cancel)), "secret\n");
+    assert_eq!(text(client.get(&server.url("/f"), Access::FREE)), "secret\n");
     assert_eq!(server.requests().len(), 2);
 }
 
@@ -93,12 +89,9 @@ fn retry_after_is_respected() {
 fn a_wait_beyond_the_deadline_is_not_begun() {
     let server = Server::http(|_, _| reply("429 Too Many Requests", &["Retry-After: 3600"], "slow down"));
     let start = Instant::now();
-    match get(&server.url("/f")).unwrap_err() {
-        HttpError::Status { code, retry_after, .. } => {
-            assert_eq!((code, retry_after), (429, Some(Duration::from_secs(3600))));
-        }
-        other => panic!("{other:?}"),
-    }
+    let retry_after = Some(Duration::from_secs(3600));
+    let kind = get(&server.url("/f")).unwrap_err().kind;
+    assert_eq!(kind, Kind::Status { code: 429, redirected: false, retry_after });
     assert!(start.elapsed() < SOON);
     assert_eq!(server.requests().len(), 1);
 }
@@ -112,7 +105,8 @@ fn a_truncated_body_is_tried_again_and_never_taken() {
     for broken in [length, chunked] {
         let server = Server::http(move |_, _| Reply::Raw(broken.clone()));
         let error = get(&server.url("/f")).unwrap_err();
-        assert!(matches!(error, HttpError::Truncated { received: 4, .. }), "{error:?}");
+        assert_eq!(error.kind, Kind::Connection);
+        assert!(error.to_string().contains("ended early or is damaged after 4 bytes"), "{error:?}");
         assert_eq!(server.requests().len(), 3);
     }
     let server = Server::http(|number, _| match number {
@@ -131,33 +125,11 @@ fn a_server_that_drips_is_cut_at_the_deadline() {
         let deadline = Duration::from_millis(300);
         let client = client(Options { deadline, ..options() });
         let start = Instant::now();
-        let error = client.get(&server.url("/f"), Access::FREE, &AtomicBool::new(false));
-        assert_eq!(error, Err(HttpError::Deadline { after: deadline }));
+        let error = client.get(&server.url("/f"), Access::FREE);
+        assert_eq!(error, Err(HttpError::deadline(deadline)));
         assert!(start.elapsed() >= deadline);
         assert!(start.elapsed() < Duration::from_secs(10));
     }
-}
-
-#[test]
-fn a_silent_server_is_dropped_when_the_caller_is_gone() {
-    let server = Server::http(|_, _| Reply::Silence);
-    let client = client(options());
-    let cancel = AtomicBool::new(false);
-    let start = Instant::now();
-    let result = thread::scope(|scope| {
-        scope.spawn(|| {
-            while server.requests().is_empty() {
-                thread::sleep(Duration::from_millis(5));
-            }
-            cancel.store(true, Ordering::Relaxed);
-        });
-        client.get(&server.url("/f"), Access::FREE, &cancel)
-    });
-    assert_eq!(result, Err(HttpError::Cancelled));
-    assert!(start.elapsed() < SOON);
-    // Nothing starts for a caller that has gone already.
-    assert_eq!(client.get(&server.url("/g"), Access::FREE, &cancel), Err(HttpError::Cancelled));
-    assert_eq!(server.requests().len(), 1);
 }
 
 #[test]
@@ -173,14 +145,14 @@ fn the_size_is_counted_after_decompression() {
         reply("200 OK", &["Content-Encoding: gzip"], zeros())
     });
     for server in [&announced, &endless, &bomb] {
-        assert_eq!(get(&server.url("/f")), Err(HttpError::TooLarge { limit: 1000 }));
+        assert_eq!(get(&server.url("/f")), Err(HttpError::too_large(1000)));
         assert_eq!(server.requests().len(), 1);
     }
     let exact = Server::http(|_, _| ok(&"x".repeat(1000)));
     assert_eq!(text(get(&exact.url("/f"))).len(), 1000);
 
     let large = client(Options { max_bytes: 40_000, ..options() });
-    let body = large.get(&bomb.url("/f"), Access::FREE, &AtomicBool::new(false));
+    let body = large.get(&bomb.url("/f"), Access::FREE);
     assert_eq!(body.unwrap().bytes, vec![0; 40_000]);
 }
 
@@ -199,8 +171,8 @@ fn damaged_compression_is_an_error() {
     damaged.truncate(60);
     let server = Server::http(move |_, _| reply("200 OK", &["Content-Encoding: gzip"], &damaged));
     let client = client(Options { max_bytes: 100_000, ..options() });
-    let error = client.get(&server.url("/f"), Access::FREE, &AtomicBool::new(false)).unwrap_err();
-    assert!(matches!(error, HttpError::Truncated { .. }), "{error:?}");
+    let error = client.get(&server.url("/f"), Access::FREE).unwrap_err();
+    assert_eq!(error.kind, Kind::Connection);
 }
 
 #[test]
@@ -211,10 +183,7 @@ fn a_refused_connection_is_tried_again_and_named() {
     };
     let url = format!("http://u:hunter2@127.0.0.1:{port}/f?token=hunter3");
     let error = get(&url).unwrap_err();
-    match &error {
-        HttpError::Connect { host, .. } => assert_eq!(*host, format!("127.0.0.1:{port}")),
-        other => panic!("{other:?}"),
-    }
+    assert!(error.to_string().starts_with(&format!("cannot connect to 127.0.0.1:{port}: ")), "{error:?}");
     let shown = format!("{error:?} {:?}", error.clone().into_failure(&url));
     assert!(!shown.contains("hunter"), "{shown}");
 }
@@ -224,10 +193,8 @@ fn an_unknown_host_is_named() {
     // A label of more than 63 characters: resolvers refuse it without asking anybody.
     let host = format!("{}.localhost", "x".repeat(64));
     let error = get(&format!("http://{host}/f")).unwrap_err();
-    match &error {
-        HttpError::Dns { host: named, .. } => assert_eq!(*named, host),
-        other => panic!("{other:?}"),
-    }
+    assert_eq!(error.kind, Kind::Dns);
+    assert!(error.to_string().contains(&host), "{error:?}");
 }
 
 #[test]
@@ -238,6 +205,6 @@ fn options_must_leave_room() {
 
     let server = Server::http(|_, _| ok("a\n"));
     let endless = client(Options { deadline: Duration::MAX, ..options() });
-    let body = endless.get(&server.url("/f"), Access::FREE, &AtomicBool::new(false));
+    let body = endless.get(&server.url("/f"), Access::FREE);
     assert_eq!(text(body), "a\n");
 }

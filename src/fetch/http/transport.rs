@@ -4,15 +4,12 @@ use std::error::Error as StdError;
 use std::io::{self, Read};
 use std::net::{IpAddr, ToSocketAddrs};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, OnceLock};
-use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use reqwest::blocking::{Client, ClientBuilder, RequestBuilder};
+use reqwest::blocking::{Client, ClientBuilder, Response};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
+use reqwest::header::{LOCATION, RETRY_AFTER};
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -21,8 +18,8 @@ use url::{Host, Url};
 use super::super::reach::{Zone, innermost};
 use super::Options;
 use super::credentials::{Credentials, is_loopback};
-use super::error::HttpError;
-use super::retry::{self, Clock};
+use super::error::{HttpError, Kind};
+use super::retry::Clock;
 
 /// The longest wait for a connection (look-up, TCP and TLS), so that an address that swallows
 /// packets leaves time for another try.
@@ -32,16 +29,16 @@ const USER_AGENT: &str = concat!("git-kustomize-localize/", env!("CARGO_PKG_VERS
 
 /// What came back.
 pub(super) enum Answer {
-    /// A success, read to its end, and its `Content-Type`.
-    Body(Vec<u8>, Option<String>),
+    /// A success, read to its end.
+    Body(Vec<u8>),
     Redirect {
         /// What its `Location` says.
         location: Vec<u8>,
         /// The address that answered, which may be that of a proxy.
         at: Option<IpAddr>,
     },
-    /// Any other status.
-    Status { code: u16, retry_after: Option<Duration> },
+    /// Any other status, and how long to wait before the next try.
+    Status(u16, Option<Duration>),
 }
 
 /// The connections of one run, built at the first request.
@@ -79,19 +76,17 @@ impl Transport {
             .and_then(innermost)
             .filter(|zone| *zone > most)
         {
-            return Err(inwards(url, zone));
+            return Err(HttpError::inwards(&self::host(url), zone));
         }
         let name = url.host_str().unwrap_or_default().to_owned();
         let resolver = Arc::new(Bounded { name, most });
-        self.build(!self.proxies || is_loopback(url), Some(resolver)).map_err(|reason| HttpError::Setup { reason })
+        self.build(!self.proxies || is_loopback(url), Some(resolver)).map_err(|reason| HttpError::setup(&reason))
     }
 
     fn client(&self, url: &Url) -> Result<&Client, HttpError> {
         let (cell, direct) =
             if !self.proxies || is_loopback(url) { (&self.direct, true) } else { (&self.proxied, false) };
-        cell.get_or_init(|| self.build(direct, None))
-            .as_ref()
-            .map_err(|reason| HttpError::Setup { reason: reason.clone() })
+        cell.get_or_init(|| self.build(direct, None)).as_ref().map_err(|reason| HttpError::setup(reason))
     }
 
     fn build(&self, direct: bool, resolver: Option<Arc<Bounded>>) -> Result<Client, String> {
@@ -119,81 +114,27 @@ impl Transport {
     }
 
     /// Sends one GET and reads the answer. With `most` it leads no further inwards.
-    ///
-    /// The work is done on a thread of its own, which is left behind when the time is up or the caller no longer wants
-    /// the answer: neither a name server nor a server that sends one byte a second can block the caller. It ends by
-    /// itself, at the latest shortly after the deadline.
     pub(super) fn send(
         &self,
         url: &Url,
         most: Option<Zone>,
         credentials: Option<&Credentials>,
-        clock: &Clock<'_>,
+        clock: &Clock,
     ) -> Result<Answer, HttpError> {
-        clock.tick()?;
+        let remaining = clock.remaining()?;
         let client = match most {
             Some(most) => self.bounded(url, most)?,
             None => self.client(url)?.clone(),
         };
-        let mut request = client.get(url.clone()).timeout(clock.remaining());
+        let mut request = client.get(url.clone()).timeout(remaining);
         if let Some(credentials) = credentials {
             request = request.basic_auth(&credentials.user, credentials.password.as_ref());
         }
-        let abandoned = Abandoned::default();
-        let exchange = Exchange {
-            host: host(url),
-            max_bytes: self.max_bytes,
-            deadline: clock.total(),
-            abandoned: Arc::clone(&abandoned.0),
-        };
-        let (sender, receiver) = mpsc::channel();
-        thread::Builder::new()
-            .name("http".into())
-            .spawn(move || {
-                // The receiver is gone if the request was abandoned.
-                let _ = sender.send(exchange.run(request));
-            })
-            .map_err(|error| HttpError::Setup { reason: error.to_string() })?;
-        loop {
-            match receiver.recv_timeout(clock.tick()?) {
-                Ok(answer) => return answer,
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(HttpError::Lost {
-                        host: host(url),
-                        reason: "the request ended without an answer".into(),
-                    });
-                }
-            }
-        }
-    }
-}
-
-/// Tells the thread, when dropped, that its answer is no longer wanted.
-#[derive(Default)]
-struct Abandoned(Arc<AtomicBool>);
-
-impl Drop for Abandoned {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-/// What the thread of one request knows.
-struct Exchange {
-    host: String,
-    max_bytes: u64,
-    deadline: Duration,
-    abandoned: Arc<AtomicBool>,
-}
-
-impl Exchange {
-    fn run(&self, request: RequestBuilder) -> Result<Answer, HttpError> {
-        let response = request.send().map_err(|error| self.classify(error))?;
+        let response = request.send().map_err(|error| classify(&host(url), error, clock))?;
         let status = response.status();
         let header = |name| response.headers().get(name);
         if status.is_success() {
-            return self.read(response);
+            return self.read(response, clock);
         }
         if matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
             && let Some(location) = header(LOCATION)
@@ -203,70 +144,50 @@ impl Exchange {
                 at: response.remote_addr().map(|address| address.ip()),
             });
         }
-        Ok(Answer::Status {
-            code: status.as_u16(),
-            retry_after: header(RETRY_AFTER)
-                .and_then(|value| value.to_str().ok())
-                .and_then(|value| retry::retry_after(value, SystemTime::now())),
-        })
+        // A date is not respected: then the wait is ours.
+        let seconds = header(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+        Ok(Answer::Status(status.as_u16(), seconds.map(Duration::from_secs)))
     }
 
-    fn read(&self, mut response: reqwest::blocking::Response) -> Result<Answer, HttpError> {
-        let too_large = || HttpError::TooLarge { limit: self.max_bytes };
+    fn read(&self, response: Response, clock: &Clock) -> Result<Answer, HttpError> {
         // Known only for a body that is not compressed.
-        if response.content_length().is_some_and(|length| length > self.max_bytes) {
-            return Err(too_large());
-        }
-        let content_type =
-            response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let is_announced = response.content_length().is_some_and(|length| length > self.max_bytes);
         let mut bytes = Vec::new();
-        let mut buffer = vec![0; 64 * 1024];
-        loop {
-            if self.abandoned.load(Ordering::Relaxed) {
-                return Err(HttpError::Cancelled);
-            }
-            let read = match response.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(read) => read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) if is_timeout(&error) => {
-                    return Err(HttpError::Deadline { after: self.deadline });
-                }
-                Err(error) => {
-                    return Err(HttpError::Truncated { received: bytes.len() as u64, reason: root_cause(&error) });
-                }
-            };
-            bytes.extend_from_slice(buffer.get(..read).unwrap_or_default());
-            if bytes.len() as u64 > self.max_bytes {
-                return Err(too_large());
-            }
+        let read = if is_announced { Ok(0) } else { response.take(self.max_bytes + 1).read_to_end(&mut bytes) };
+        match read {
+            Err(error) if is_timeout(&error) => Err(HttpError::deadline(clock.total)),
+            Err(error) => Err(HttpError::broken(format!(
+                "the answer ended early or is damaged after {} bytes: {}",
+                bytes.len(),
+                root_cause(&error)
+            ))),
+            Ok(_) if is_announced || bytes.len() as u64 > self.max_bytes => Err(HttpError::too_large(self.max_bytes)),
+            Ok(0) => Err(HttpError::empty()),
+            Ok(_) => Ok(Answer::Body(bytes)),
         }
-        if bytes.is_empty() {
-            return Err(HttpError::Empty);
-        }
-        Ok(Answer::Body(bytes, content_type))
     }
+}
 
-    fn classify(&self, error: reqwest::Error) -> HttpError {
-        let error = error.without_url();
-        let host = self.host.clone();
-        let reason = root_cause(&error);
-        let refused = chain(&error).find_map(|cause| cause.downcast_ref::<TooFarInwards>());
-        if let Some(TooFarInwards(zone)) = refused {
-            HttpError::Inwards { host, zone: *zone }
-        } else if error.is_dns() {
-            HttpError::Dns { host, reason }
-        } else if chain(&error).any(|cause| cause.is::<rustls::Error>()) {
-            HttpError::Tls { host, reason }
-        } else if error.is_connect() {
-            HttpError::Connect { host, reason }
-        } else if error.is_timeout() {
-            HttpError::Deadline { after: self.deadline }
-        } else if error.is_builder() {
-            HttpError::Setup { reason }
-        } else {
-            HttpError::Lost { host, reason }
-        }
+fn classify(host: &str, error: reqwest::Error, clock: &Clock) -> HttpError {
+    let error = error.without_url();
+    let reason = root_cause(&error);
+    let refused = chain(&error).find_map(|cause| cause.downcast_ref::<TooFarInwards>());
+    if let Some(TooFarInwards(zone)) = refused {
+        HttpError::inwards(host, *zone)
+    } else if error.is_dns() {
+        let message = format!("host {host} was not found: {reason}");
+        HttpError::unreached(Kind::Dns, message, "check the spelling of the host and the network")
+    } else if chain(&error).any(|cause| cause.is::<rustls::Error>()) {
+        HttpError::tls(host, &reason)
+    } else if error.is_connect() {
+        let message = format!("cannot connect to {host}: {reason}");
+        HttpError::unreached(Kind::Connection, message, "check that the host can be reached from here")
+    } else if error.is_timeout() {
+        HttpError::deadline(clock.total)
+    } else if error.is_builder() {
+        HttpError::setup(&reason)
+    } else {
+        HttpError::broken(format!("the connection to {host} failed: {reason}"))
     }
 }
 
@@ -298,10 +219,6 @@ impl Resolve for Bounded {
             },
         )))
     }
-}
-
-fn inwards(url: &Url, zone: Zone) -> HttpError {
-    HttpError::Inwards { host: host(url), zone }
 }
 
 /// CA certificates that are trusted beside those of the system.

@@ -11,8 +11,6 @@ mod configuration;
 mod kustomization;
 #[path = "../../fuzz/targets/lock.rs"]
 mod lock;
-#[path = "../../fuzz/targets/retry_after.rs"]
-mod retry_after;
 #[path = "../../fuzz/targets/trailers.rs"]
 mod trailers;
 #[path = "../../fuzz/targets/url.rs"]
@@ -42,12 +40,11 @@ pub(crate) use fuzz_target;
 
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 7] = [
+const TARGETS: [Target; 6] = [
     ("archive", archive::run),
     ("configuration", configuration::run),
     ("kustomization", kustomization::run),
     ("lock", lock::run),
-    ("retry_after", retry_after::run),
     ("trailers", trailers::run),
     ("url", url::run),
 ];

@@ -33,8 +33,6 @@ pub(super) enum Reply {
     Raw(Vec<u8>),
     /// These bytes, then one `x` every 20 ms for as long as the client listens.
     Drip(Vec<u8>),
-    /// Nothing, for as long as the server runs.
-    Silence,
 }
 
 /// A whole answer: a status line's code and phrase, further header lines, a body with its length.
@@ -161,11 +159,6 @@ fn serve(mut stream: impl Read + Write, handler: &Handler, requests: &Mutex<Vec<
             while alive && !stop.load(Ordering::Relaxed) {
                 thread::sleep(Duration::from_millis(20));
                 alive = stream.write_all(b"x").and_then(|()| stream.flush()).is_ok();
-            }
-        }
-        Reply::Silence => {
-            while !stop.load(Ordering::Relaxed) {
-                thread::sleep(Duration::from_millis(10));
             }
         }
     }

@@ -98,7 +98,7 @@ fn there_must_be_a_lock() {
     let work = &project.work;
     ask(work, &[])
         .fails(2)
-        .stderr_has("`HEAD` holds no record: no `kustomize-localize.lock` at its top")
+        .stderr_has("`HEAD` holds no record: no `kustomize-localize.lock` in it lists")
         .stderr_has("hint: lock what it references: git kustomize-localize lock");
     let output = ask(work, &["--format", "json"]);
     assert_eq!(parsed(output.fails(2))["outcome"], "failed");
