@@ -24,7 +24,7 @@ mod work;
 
 pub(crate) use budget::MAX_FILE_SIZE;
 pub(crate) use cache::Cache;
-pub(crate) use git::{FetchFailure, Fetched, GitRemotes, GitRequest, Trouble};
+pub(crate) use git::{Fetched, GitRemotes, GitRequest};
 pub(crate) use history::{Course, History, Move};
 pub(crate) use progress::Progress;
 pub(crate) use published::Published;
@@ -41,7 +41,7 @@ use crate::config::Config;
 use crate::git::RemoteGit;
 use crate::graph::{ChartRef, Found, NamedBy, Pulled, RemoteFile, RemoteRef, Remotes, Repository, Wants};
 use crate::kustomization;
-use crate::message::failure::{Failure, Result, command};
+use crate::message::failure::{Failure, FailureKind, Result, command};
 use crate::message::finding::Rule;
 use crate::message::redact::{self, SafeUrl};
 use crate::os::process::Terminal;
@@ -94,8 +94,8 @@ pub(crate) struct Fetcher {
     /// In the order in which they decide: that of the repository, then that of NEW_DIR.
     locks: Vec<Rc<Lock>>,
     tip: Option<Tip>,
-    files: HashMap<SafeUrl, Result<Rc<RemoteFile>, FetchFailure>>,
-    repositories: HashMap<RepoRef, Result<Rc<Repository>, FetchFailure>>,
+    files: HashMap<SafeUrl, Result<Rc<RemoteFile>>>,
+    repositories: HashMap<RepoRef, Result<Rc<Repository>>>,
     /// Those of them whose files are taken from the cache.
     checkouts: HashMap<RepoRef, Rc<CheckoutTree>>,
     charts: HashMap<ChartRef, Result<Pulled>>,
@@ -167,7 +167,7 @@ impl Fetcher {
             RemoteRef { text: spec.clone_spec(), wants: Wants::Root, spec: Some(spec.clone()), by: NamedBy::User };
         match self.bring(&[wanted]).pop() {
             Some(Ok(Found::Root(repository))) => Ok(repository),
-            Some(Err(failure)) => Err(failure.failure),
+            Some(Err(failure)) => Err(failure),
             _ => Err(Failure::new("the target was not resolved")),
         }
     }
@@ -245,7 +245,7 @@ impl Fetcher {
         let what = if beside { Git::Unless(wanted.text.clone()) } else { Git::Fetch };
         let locked = self.locked_commit(&key);
         if let Err(failure) = self.refuse(&key) {
-            self.repositories.insert(key, Err(failure.into()));
+            self.repositories.insert(key, Err(failure));
             return None;
         }
         let fixed = key
@@ -282,7 +282,7 @@ impl Fetcher {
                 let opened = match self.git.cached(request, *timeout) {
                     Ok(None) => return Some(job),
                     Ok(Some(fetched)) => self.open(key, fetched),
-                    Err(failure) => Err(failure.into()),
+                    Err(failure) => Err(failure),
                 };
                 self.repositories.insert(key.clone(), opened);
                 None
@@ -307,7 +307,7 @@ impl Fetcher {
                 if self.options.offline {
                     let failure = Failure::new(format!("{} is not in the cache", url.shown()))
                         .hint("run once without `--offline`");
-                    self.files.insert(url.clone(), Err(failure.into()));
+                    self.files.insert(url.clone(), Err(failure));
                     return None;
                 }
                 Some(job)
@@ -328,7 +328,7 @@ impl Fetcher {
         let (git, again, shown) = (self.git.clone(), request.clone(), label.clone());
         let submodules = key.submodules;
         let fallback = Box::new(move || -> Result<SharedTree> {
-            let fetched = git.fetch(&again, timeout, None, Terminal::Detached).map_err(|failure| failure.failure)?;
+            let fetched = git.fetch(&again, timeout, None, Terminal::Detached)?;
             let tree = CheckoutTree::open(&git, fetched, shown.clone(), submodules)?;
             Ok(Rc::new(tree))
         });
@@ -339,7 +339,7 @@ impl Fetcher {
         }))
     }
 
-    fn open(&mut self, key: &RepoRef, fetched: Fetched) -> Result<Rc<Repository>, FetchFailure> {
+    fn open(&mut self, key: &RepoRef, fetched: Fetched) -> Result<Rc<Repository>> {
         let commit = fetched.commit.clone();
         let tree = CheckoutTree::open(&self.git, fetched, label(key), key.submodules)?;
         let tree = Rc::new(tree);
@@ -366,7 +366,7 @@ impl Fetcher {
             match (job, answer) {
                 (Job::Git { key, request, timeout, .. }, Some(Done::Git(answer))) => {
                     let answer = match answer {
-                        Err(failure) if failure.trouble == Trouble::Login => self.ask(&request, timeout, failure),
+                        Err(failure) if failure.kind == FailureKind::Login => self.ask(&request, timeout, failure),
                         answer => answer,
                     };
                     let opened = answer.and_then(|fetched| self.open(&key, fetched));
@@ -383,12 +383,7 @@ impl Fetcher {
     }
 
     /// Fetches again, alone and with the terminal, so that git can ask for a password.
-    fn ask(
-        &self,
-        request: &GitRequest,
-        timeout: Option<Duration>,
-        failure: FetchFailure,
-    ) -> Result<Fetched, FetchFailure> {
+    fn ask(&self, request: &GitRequest, timeout: Option<Duration>, failure: Failure) -> Result<Fetched> {
         if !self.may_ask(request) {
             return Err(failure);
         }
@@ -400,13 +395,13 @@ impl Fetcher {
         is_terminal && self.reach.access(&request.by, request.url.exposed()).named
     }
 
-    fn received(&self, url: &str, answer: Result<Vec<u8>, http::HttpError>) -> Result<Rc<RemoteFile>, FetchFailure> {
+    fn received(&self, url: &str, answer: Result<Vec<u8>, http::HttpError>) -> Result<Rc<RemoteFile>> {
         let bytes = answer.map_err(|error| {
             let trouble = match error.kind {
-                http::Kind::Deadline => Trouble::NoAnswer,
-                http::Kind::Dns => Trouble::NoConnection,
-                _ if error.is_transient() => Trouble::NoConnection,
-                _ => Trouble::Other,
+                http::Kind::Deadline => FailureKind::NoAnswer,
+                http::Kind::Dns => FailureKind::NoConnection,
+                _ if error.is_transient() => FailureKind::NoConnection,
+                _ => FailureKind::Other,
             };
             error.into_failure(url).because(trouble)
         })?;
@@ -415,8 +410,7 @@ impl Fetcher {
                 "{} is an HTML page, not a file that a build can read",
                 redact::url(url)
             ))
-            .hint("use the URL of the raw file; a page may also be a login that wants credentials")
-            .into());
+            .hint("use the URL of the raw file; a page may also be a login that wants credentials"));
         }
         self.budget.take(bytes.len() as u64, || redact::url(url))?;
         let file = remote_file(url.into(), bytes);
@@ -428,22 +422,21 @@ impl Fetcher {
                 redact::url(url),
                 file.sha256
             ))
-            .hint(git::RELOCK)
-            .into());
+            .hint(git::RELOCK));
         }
         self.cache.keep_file(&file.bytes, &file.sha256)?;
         Ok(file)
     }
 
     /// Returns the result of one way; `None` if it was not tried.
-    fn outcome(&self, wanted: &RemoteRef, way: Way) -> Option<Result<Found, FetchFailure>> {
+    fn outcome(&self, wanted: &RemoteRef, way: Way) -> Option<Result<Found>> {
         match way {
             Way::Root => {
                 let spec = wanted.spec.as_ref()?;
                 if spec.query_dropped {
                     let shown = wanted.text.shown();
                     let message = format!("{shown}: the query cannot be parsed, so kustomize builds HEAD");
-                    return Some(Err(Failure::new(message).hint(reference::PLAIN_QUERY).into()));
+                    return Some(Err(Failure::new(message).hint(reference::PLAIN_QUERY)));
                 }
                 let root = self.repositories.get(&spec.repo_ref())?;
                 Some(root.clone().map(Found::Root))
@@ -454,7 +447,7 @@ impl Fetcher {
                     && let Err(what) = kustomization::looks_like_resources(&file.bytes)
                 {
                     let shown = wanted.text.shown();
-                    return Err(Failure::new(format!("{shown} does not hold resources: {what}")).into());
+                    return Err(Failure::new(format!("{shown} does not hold resources: {what}")));
                 }
                 Ok(Found::File(file))
             })),
@@ -463,7 +456,7 @@ impl Fetcher {
 
     /// Returns whether the result of one way makes the other ways needless: it is what is wanted, or
     /// they would fare no better.
-    fn settles(&self, wanted: &RemoteRef, outcome: &Result<Found, FetchFailure>) -> bool {
+    fn settles(&self, wanted: &RemoteRef, outcome: &Result<Found>) -> bool {
         match outcome {
             Ok(Found::File(_)) => true,
             // kustomize would take a file for which its server answers to git as well.
@@ -471,11 +464,11 @@ impl Fetcher {
                 let directory = tree::resolve(&*repository.tree, &spec.directory());
                 !matches!(directory, Ok(Resolved::Missing { .. } | Resolved::File { .. }))
             }),
-            Err(failure) => failure.trouble == Trouble::NoAnswer,
+            Err(failure) => failure.kind == FailureKind::NoAnswer,
         }
     }
 
-    fn answer(&self, wanted: &RemoteRef, ways: &[Way]) -> Result<Found, FetchFailure> {
+    fn answer(&self, wanted: &RemoteRef, ways: &[Way]) -> Result<Found> {
         let outcomes: Vec<_> = ways.iter().filter_map(|way| Some((*way, self.outcome(wanted, *way)?))).collect();
         let settled = outcomes.iter().find(|(_, outcome)| outcome.is_ok() && self.settles(wanted, outcome));
         if let Some((_, outcome)) = settled {
@@ -487,7 +480,7 @@ impl Fetcher {
                 && match outcome {
                     Ok(_) => true,
                     // And so does what is wrong where a repository was meant.
-                    Err(failure) => *index == 0 || failure.trouble == Trouble::NotInRepository,
+                    Err(failure) => *index == 0 || failure.kind == FailureKind::NotInRepository,
                 }
         });
         if let Some((_, (_, outcome))) = known {
@@ -496,10 +489,10 @@ impl Fetcher {
         let mut failures = outcomes.into_iter().filter_map(|(way, outcome)| Some((way, outcome.err()?)));
         let Some((_, first)) = failures.next() else {
             let shown = wanted.text.shown();
-            return Err(Failure::new(format!("{shown} was not fetched")).into());
+            return Err(Failure::new(format!("{shown} was not fetched")));
         };
-        let FetchFailure { mut failure, trouble } = first;
-        for (way, FetchFailure { failure: other, .. }) in failures {
+        let mut failure = first;
+        for (way, other) in failures {
             let as_what = match way {
                 Way::File => "a file",
                 Way::Root => "a git repository",
@@ -511,7 +504,7 @@ impl Fetcher {
                 }
             }
         }
-        Err(failure.because(trouble))
+        Err(failure)
     }
 
     /// Refuses what no lock holds, as `check` does.
@@ -527,13 +520,12 @@ impl Fetcher {
     }
 
     /// Returns a failure with what else can be done about it.
-    fn advised(&self, wanted: &RemoteRef, failed: FetchFailure) -> Failure {
-        let FetchFailure { mut failure, trouble } = failed;
+    fn advised(&self, wanted: &RemoteRef, mut failure: Failure) -> Failure {
         let exception = Config::exception(Rule::RemoteReference, &wanted.subject(), "");
         let host = || reach::place(wanted.text.exposed());
         failure.upstream = match &exception {
-            Some(exception) if !trouble.is_outage() => exception.repository.clone(),
-            _ => host().unwrap_or_default(),
+            Some(exception) if !failure.kind.is_outage() => exception.repository.as_str().into(),
+            _ => host().unwrap_or_default().into(),
         };
         let mut locks = self.locks.iter().chain(&self.options.before);
         if locks.any(|lock| wanted.locked(lock).is_some()) {
@@ -546,14 +538,14 @@ impl Fetcher {
             return failure;
         }
         // What cannot be reached today is there tomorrow.
-        if !trouble.is_outage() && !self.options.offline {
+        if !failure.kind.is_outage() && !self.options.offline {
             failure.exception = exception.map(Box::new);
         }
         failure
     }
 
     /// Brings in what references name: one answer for each, in their order.
-    fn bring(&mut self, wanted: &[RemoteRef]) -> Vec<Result<Found, FetchFailure>> {
+    fn bring(&mut self, wanted: &[RemoteRef]) -> Vec<Result<Found>> {
         for one in wanted {
             let mut urls = vec![one.text.clone()];
             urls.extend(one.spec.as_ref().map(RepoSpec::clone_spec));

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use super::checkout::{CheckoutTree, Stop};
-use super::git::{Batch, FetchFailure, Trouble};
+use super::git::Batch;
 use super::{Fetcher, survey, work};
+use crate::message::failure::{Failure, FailureKind};
 use crate::os::process::Terminal;
 use crate::reference::RepoRef;
 
@@ -36,7 +37,7 @@ impl Fetcher {
             let answers = work::files(&batches, &self.git, &self.progress);
             for ((answer, batch), stops) in answers.into_iter().zip(&batches).zip(stops) {
                 let asks =
-                    |failure: &FetchFailure| failure.trouble == Trouble::Login && self.may_ask(&batch.fetched.request);
+                    |failure: &Failure| failure.kind == FailureKind::Login && self.may_ask(&batch.fetched.request);
                 let answer = match answer {
                     Err(failure) if asks(&failure) => {
                         self.progress.suspend(|| self.git.fetch_files(batch, Terminal::Shared))
@@ -46,7 +47,7 @@ impl Fetcher {
                 if let Err(failure) = answer {
                     // Reading one of the files will say so.
                     for stop in stops {
-                        let _ = stop.set(failure.failure.clone());
+                        let _ = stop.set(failure.clone());
                     }
                 }
             }

@@ -7,6 +7,7 @@
 
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::budget::MAX_FILE_SIZE;
 use crate::git;
@@ -161,8 +162,12 @@ impl Cache {
         write().map_err(|error| self.failure(&error))
     }
 
-    /// Removes what interrupted runs left of other repositories; a run that fetches has time for that.
+    /// Removes what interrupted runs left of other repositories, once; a run that fetches has time for that.
     fn sweep(&self) {
+        static SWEPT: AtomicBool = AtomicBool::new(false);
+        if SWEPT.swap(true, Ordering::Relaxed) {
+            return;
+        }
         let repositories = self.directory().map(|directory| directory.join("git"));
         let entries = repositories.map(|repositories| repositories.read_dir());
         for entry in entries.into_iter().flatten().flatten().flatten() {

@@ -168,8 +168,7 @@ impl CheckoutTree {
             by: NamedBy::Upstream([parent.shown()].into()),
             is_submodule: true,
         };
-        let fetched =
-            self.remotes.fetch(&request, None, None, Terminal::Detached).map_err(|failure| failure.failure)?;
+        let fetched = self.remotes.fetch(&request, None, None, Terminal::Detached)?;
         CheckoutTree::open(&self.remotes, fetched, label.to_owned(), true)
     }
 
@@ -217,7 +216,7 @@ impl CheckoutTree {
             }
             for (batch, stop) in batches {
                 if let Err(failure) = self.remotes.fetch_files(&batch, Terminal::Detached) {
-                    let _ = stop.set(failure.failure);
+                    let _ = stop.set(failure);
                 }
             }
         }

@@ -23,7 +23,7 @@ use super::http;
 use super::reach::{Access, Reach};
 use crate::git::{Asked, RemoteGit, Wanted};
 use crate::graph::NamedBy;
-use crate::message::failure::{Failure, Result};
+use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::redact::{self, SafeUrl};
 use crate::os::interrupt::Scratch;
 use crate::os::process::{self, Limits, Output, Terminal};
@@ -62,52 +62,6 @@ pub(crate) struct Fetched {
     pub request: GitRequest,
     /// How long one fetch for it may take, where the request says.
     pub timeout: Option<Duration>,
-}
-
-/// A fetch that failed.
-#[derive(Debug, Clone)]
-pub(crate) struct FetchFailure {
-    /// What to tell.
-    pub failure: Failure,
-    /// What that means for what could be tried next.
-    pub trouble: Trouble,
-}
-
-/// What a failed fetch means for what could be tried next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Trouble {
-    /// The user could help at a terminal: with a password, or by trusting a host's key.
-    Login,
-    /// The repository is there, but not what was wished of it.
-    NotInRepository,
-    /// The server says that there is no such repository, or none that we may read.
-    NoRepository,
-    /// No answer, or not in time.
-    NoAnswer,
-    /// No connection for a file, or none that held; git may have a proxy of its own.
-    NoConnection,
-    /// Anything else.
-    Other,
-}
-
-impl Trouble {
-    /// Returns whether the same may be answered another time.
-    pub(in crate::fetch) fn is_outage(self) -> bool {
-        matches!(self, Trouble::NoAnswer | Trouble::NoConnection)
-    }
-}
-
-impl From<Failure> for FetchFailure {
-    fn from(failure: Failure) -> Self {
-        failure.because(Trouble::Other)
-    }
-}
-
-impl Failure {
-    /// Creates the failure, with what the trouble means for other attempts.
-    pub(super) fn because(self, trouble: Trouble) -> FetchFailure {
-        FetchFailure { failure: self, trouble }
-    }
 }
 
 /// The answer of a server to a request for its refs: lines `ID<tab>REF`.
@@ -240,7 +194,7 @@ impl GitRemotes {
         timeout: Option<Duration>,
         cancel: Option<&AtomicBool>,
         terminal: Terminal,
-    ) -> Result<Fetched, FetchFailure> {
+    ) -> Result<Fetched> {
         if let Some(fetched) = self.cached(request, timeout)? {
             return Ok(fetched);
         }
@@ -286,13 +240,13 @@ impl GitRemotes {
         extent: Extent,
         clock: &Clock<'_>,
         terminal: Terminal,
-    ) -> Result<(Scratch, String), FetchFailure> {
+    ) -> Result<(Scratch, String)> {
         let reference = request.reference.as_deref().unwrap_or("HEAD");
         let Some(commit) = &request.commit else {
             return self.fetch_reference(request, reference, extent, clock, terminal);
         };
         let failure = match self.fetch_reference(request, commit, extent, clock, terminal) {
-            Err(failure) if failure.trouble == Trouble::NotInRepository => failure,
+            Err(failure) if failure.kind == FailureKind::NotInRepository => failure,
             done => return done,
         };
         if reference.eq_ignore_ascii_case(commit) || request.is_submodule {
@@ -306,12 +260,12 @@ impl GitRemotes {
                 request.url.shown()
             ))
             .hint(RELOCK)
-            .because(Trouble::NotInRepository)),
+            .because(FailureKind::NotInRepository)),
             Err(_) => Err(failure),
         }
     }
 
-    fn resolve_by(&self, request: &GitRequest, clock: &Clock<'_>, terminal: Terminal) -> Result<String, FetchFailure> {
+    fn resolve_by(&self, request: &GitRequest, clock: &Clock<'_>, terminal: Terminal) -> Result<String> {
         let reference = request.reference.as_deref().unwrap_or("HEAD");
         let listing = self.list(request, &[reference], clock, terminal)?;
         let found = listing.find(reference);
@@ -329,7 +283,7 @@ impl GitRemotes {
         references: &[&str],
         clock: &Clock<'_>,
         terminal: Terminal,
-    ) -> Result<Listing, FetchFailure> {
+    ) -> Result<Listing> {
         let output =
             self.talk(request, clock, |remote_git, url| remote_git.list(url, references, clock.limits(), terminal))?;
         if output.status.success() {
@@ -346,7 +300,7 @@ impl GitRemotes {
         request: &GitRequest,
         clock: &Clock<'_>,
         say: impl Fn(&RemoteGit, &str) -> Result<Output, process::Error>,
-    ) -> Result<Output, FetchFailure> {
+    ) -> Result<Output> {
         let mut access = self.reach.access(&request.by, request.url.exposed());
         let mut url = request.url.clone();
         let mut redirects = 0;
@@ -371,7 +325,7 @@ impl GitRemotes {
 
     /// Returns where a server sends a request of git, which follows no redirect itself; none where git failed for
     /// another reason.
-    fn redirect(&self, url: &str, access: Access, output: &Output) -> Result<Option<(String, Access)>, FetchFailure> {
+    fn redirect(&self, url: &str, access: Access, output: &Output) -> Result<Option<(String, Access)>> {
         const ASKED: &str = "/info/refs";
         let codes = [301, 302, 303, 307, 308];
         let is_redirect = |code| output.says(&[&format!("requested url returned error: {code}") as &str]);
@@ -419,7 +373,7 @@ impl GitRemotes {
         extent: Extent,
         clock: &Clock<'_>,
         terminal: Terminal,
-    ) -> Result<(Scratch, String), FetchFailure> {
+    ) -> Result<(Scratch, String)> {
         let references = [reference];
         let scratch = self.fetch_references(request, &references, extent, clock, terminal)?;
         let (commit, is_tag) = fetched_commit(scratch.path(), 0, reference, &self.budget)?;
@@ -436,7 +390,7 @@ impl GitRemotes {
         extent: Extent,
         clock: &Clock<'_>,
         terminal: Terminal,
-    ) -> Result<Scratch, FetchFailure> {
+    ) -> Result<Scratch> {
         let first = references.first().copied().unwrap_or("HEAD");
         // The other format applies if the server says so; a request by id does not ask.
         let formats = if first.len() == 64 && is_object_id(first) { ["sha256", "sha1"] } else { ["sha1", "sha256"] };
@@ -454,7 +408,7 @@ impl GitRemotes {
                 return Err(self.explain(request, first, &output));
             }
         }
-        Err(Failure::new(format!("{} uses an object format that this git does not know", request.url.shown())).into())
+        Err(Failure::new(format!("{} uses an object format that this git does not know", request.url.shown())))
     }
 
     /// Fetches into a temporary repository beside those of the same URL.
@@ -465,7 +419,7 @@ impl GitRemotes {
         format: &str,
         clock: &Clock<'_>,
         terminal: Terminal,
-    ) -> Result<(Scratch, Output), FetchFailure> {
+    ) -> Result<(Scratch, Output)> {
         let asked = if request.is_submodule { Asked::ByRepository } else { Asked::ByUser };
         let scratch = self.cache.scratch(&request.url.shown(), format)?;
         let output = self.talk(request, clock, |remote_git, url| {

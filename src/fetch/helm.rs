@@ -13,12 +13,12 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::budget::Budget;
-use super::git::{FetchFailure, RELOCK, Trouble};
+use super::git::RELOCK;
 use super::reach::Reach;
 use super::{Cache, Progress, Tip};
 use crate::config::{Config, is_one_version};
 use crate::graph::{Archive, ChartRef, NamedBy, Pulled};
-use crate::message::failure::{Failure, Result, command};
+use crate::message::failure::{Failure, FailureKind, Result, command};
 use crate::message::finding::Rule;
 use crate::message::redact;
 use crate::os::interrupt::{Scratch, unusable};
@@ -133,9 +133,9 @@ impl Charts<'_> {
             got.map_err(|failed| {
                 let exception = Config::exception(Rule::RemoteChart, &job.chart.subject(), "");
                 Failure {
-                    upstream: job.chart.repo.shown(),
-                    exception: exception.filter(|_| !failed.trouble.is_outage()).map(Box::new),
-                    ..failed.failure
+                    upstream: job.chart.repo.shown().into(),
+                    exception: exception.filter(|_| !failed.kind.is_outage()).map(Box::new),
+                    ..failed
                 }
             })
         });
@@ -174,7 +174,7 @@ impl Charts<'_> {
 
 /// Runs `helm pull` as kustomize does, except that nothing is unpacked. helm gets the user's logins only for a `named`
 /// host, one that the user's files name.
-pub(super) fn pull(chart: &ChartRef, named: bool, timeout: Duration, budget: &Budget) -> Result<Got, FetchFailure> {
+pub(super) fn pull(chart: &ChartRef, named: bool, timeout: Duration, budget: &Budget) -> Result<Got> {
     let no_room = |error: std::io::Error| unusable(&error);
     let scratch = Scratch::new().map_err(no_room)?;
     let directory = |name: &str| scratch.path().join(name);
@@ -217,18 +217,18 @@ pub(super) fn pull(chart: &ChartRef, named: bool, timeout: Duration, budget: &Bu
         Ok(output) => output,
         Err(process::Error::NotFound(_)) => return Ok(Got::NoHelm),
         Err(error @ process::Error::Deadline(..)) => {
-            return Err(Failure::new(format!("{}: {error}", chart.label())).because(Trouble::NoAnswer));
+            return Err(Failure::new(format!("{}: {error}", chart.label())).because(FailureKind::NoAnswer));
         }
-        Err(error) => return Err(Failure::new(format!("{}: {error}", chart.label())).into()),
+        Err(error) => return Err(Failure::new(format!("{}: {error}", chart.label()))),
     };
     if !output.status.success() {
         let said = said(&output.stderr);
         let trouble = if says_that_it_is_gone(&output) {
-            Trouble::NotInRepository
+            FailureKind::NotInRepository
         } else if output.says(NOT_ANSWERED) {
-            Trouble::NoConnection
+            FailureKind::NoConnection
         } else {
-            Trouble::Other
+            FailureKind::Other
         };
         return Err(Failure::new(format!("{}: helm could not pull it: {said}", chart.label()))
             .hint(format!("to see what helm does: {}", by_hand(chart)))

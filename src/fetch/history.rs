@@ -6,10 +6,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::Fetcher;
-use super::git::{Clock, FetchFailure, GitRemotes, GitRequest, Trouble};
+use super::git::{Clock, GitRemotes, GitRequest};
 use super::work::SIDE_BY_SIDE;
 use crate::git::{Depth, RefSpec};
-use crate::message::failure::Result;
+use crate::message::failure::{FailureKind, Result};
 use crate::os::interrupt::Scratch;
 use crate::os::parallel::side_by_side;
 use crate::os::process::Terminal;
@@ -49,7 +49,7 @@ pub(crate) enum Course {
 
 impl GitRemotes {
     /// Returns what lies between the commit `old` and the requested one, which must be known.
-    pub(crate) fn history(&self, request: &GitRequest, old: &str, timeout: Duration) -> Result<History, FetchFailure> {
+    pub(crate) fn history(&self, request: &GitRequest, old: &str, timeout: Duration) -> Result<History> {
         let Some(new) = request.commit.as_deref() else {
             return Err(self.not_cached(request));
         };
@@ -77,7 +77,7 @@ impl GitRemotes {
         old: &str,
         timeout: Duration,
         terminal: Terminal,
-    ) -> Result<History, FetchFailure> {
+    ) -> Result<History> {
         let Some(new) = request.commit.as_deref().filter(|_| !self.is_offline()) else {
             return Err(self.not_cached(request));
         };
@@ -91,7 +91,7 @@ impl GitRemotes {
         id: &str,
         timeout: Duration,
         terminal: Terminal,
-    ) -> Result<String, FetchFailure> {
+    ) -> Result<String> {
         let asking = self.asking(request, id, timeout, terminal)?;
         asking.fetch(&[RefSpec { id, name: "new" }], Depth::One)?;
         let commit = asking.ask(&["rev-parse", "--verify", "refs/kl/new^{commit}"])?;
@@ -169,12 +169,12 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    fn history(&self, old: &str, new: &str) -> Result<History, FetchFailure> {
+    fn history(&self, old: &str, new: &str) -> Result<History> {
         let old_wanted = RefSpec { id: old, name: "old" };
         let has_old = match self.fetch(&[old_wanted], Depth::One) {
             Ok(()) => true,
             // Servers may refuse to give a commit by its id. The new one may contain it all the same.
-            Err(failure) if failure.trouble == Trouble::NotInRepository => false,
+            Err(failure) if failure.kind == FailureKind::NotInRepository => false,
             Err(failure) => return Err(failure),
         };
         // Most of the time this is all: what came since then.
@@ -197,13 +197,13 @@ impl Asking<'_> {
     }
 
     /// Fetches the new commit by its id, or else by its ref.
-    fn fetch_new(&self, new: &str, beside: Option<RefSpec<'_>>, depth: Depth) -> Result<(), FetchFailure> {
+    fn fetch_new(&self, new: &str, beside: Option<RefSpec<'_>>, depth: Depth) -> Result<()> {
         let fetch = |id| {
             let wanted = RefSpec { id, name: "new" };
             self.fetch(&Vec::from_iter(beside.into_iter().chain([wanted])), depth)
         };
         match fetch(new) {
-            Err(failure) if failure.trouble == Trouble::NotInRepository => {
+            Err(failure) if failure.kind == FailureKind::NotInRepository => {
                 fetch(self.request.reference.as_deref().unwrap_or("HEAD")).map_err(|_| failure)?;
             }
             done => done?,
@@ -211,7 +211,7 @@ impl Asking<'_> {
         if self.has(new)? { Ok(()) } else { Err(self.remotes.no_such_ref(self.request, new)) }
     }
 
-    fn fetch(&self, wanted: &[RefSpec<'_>], depth: Depth) -> Result<(), FetchFailure> {
+    fn fetch(&self, wanted: &[RefSpec<'_>], depth: Depth) -> Result<()> {
         let output = self.remotes.talk(self.request, &self.clock, |remote_git, url| {
             let limits = self.clock.limits();
             remote_git.fetch_commits(self.scratch.path(), url, wanted, depth, limits, self.terminal)
@@ -224,30 +224,30 @@ impl Asking<'_> {
         }
     }
 
-    fn ask(&self, arguments: &[&str]) -> Result<Option<String>, FetchFailure> {
+    fn ask(&self, arguments: &[&str]) -> Result<Option<String>> {
         let limits = self.clock.limits();
         let answer = self.remotes.remote_git().commits(self.scratch.path(), arguments, limits);
         answer.map_err(|error| self.remotes.not_run(self.request, error, &self.clock))
     }
 
-    fn has(&self, commit: &str) -> Result<bool, FetchFailure> {
+    fn has(&self, commit: &str) -> Result<bool> {
         let answer = self.ask(&["cat-file", "-e", &format!("{commit}^{{commit}}")])?;
         Ok(answer.is_some())
     }
 
-    fn is_ancestor(&self, older: &str, newer: &str) -> Result<bool, FetchFailure> {
+    fn is_ancestor(&self, older: &str, newer: &str) -> Result<bool> {
         let answer = self.ask(&["merge-base", "--is-ancestor", older, newer])?;
         Ok(answer.is_some())
     }
 
     /// Returns when a commit was made, in seconds since the epoch.
-    fn date(&self, commit: &str) -> Result<Option<u64>, FetchFailure> {
+    fn date(&self, commit: &str) -> Result<Option<u64>> {
         let told = self.ask(&["rev-list", "--max-count=1", "--format=%ct", commit])?;
         let line = told.and_then(|told| Some(told.lines().nth(1)?.trim().to_owned()));
         Ok(line.and_then(|line| line.parse().ok()))
     }
 
-    fn between(&self, course: Course, old: &str, new: &str) -> Result<History, FetchFailure> {
+    fn between(&self, course: Course, old: &str, new: &str) -> Result<History> {
         let range = format!("{old}..{new}");
         let commits = self
             .ask(&["rev-list", "--count", "--no-merges", &range])?

@@ -4,12 +4,12 @@
 //! bytes. Everything is asked side by side, and each question has the whole time limit to itself. Only of a branch
 //! that is something else now is there a second question: what lies in between.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::IsTerminal;
 use std::sync::Arc;
 
 use super::budget::{Budget, MAX_FILE_SIZE};
-use super::git::{Clock, FetchFailure, GitRemotes, GitRequest, Listing, Trouble};
+use super::git::{Clock, GitRemotes, GitRequest, Listing};
 use super::history::Course;
 use super::reach::{Access, Reach};
 use super::work::SIDE_BY_SIDE;
@@ -18,7 +18,7 @@ use crate::config::is_one_version;
 use crate::git::RemoteGit;
 use crate::graph::{ChartRef, NamedBy, Pulled};
 use crate::kustomization;
-use crate::message::failure::{Failure, Result};
+use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::redact;
 use crate::os::parallel::side_by_side;
 use crate::os::process::Terminal;
@@ -35,7 +35,7 @@ pub(crate) struct Upstream {
 }
 
 /// What became of one remote, or why that is not known.
-type Asked = Result<Answer, FetchFailure>;
+type Asked = Result<Answer>;
 
 impl Upstream {
     /// Sets up asking. No request is sent yet.
@@ -84,7 +84,7 @@ impl Upstream {
         });
         let may_ask = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
         for ((_, indices), mut asked) in groups.iter().zip(asked) {
-            let wants_login = |one: &Asked| one.as_ref().is_err_and(|failure| failure.trouble == Trouble::Login);
+            let wants_login = |one: &Asked| one.as_ref().is_err_and(|failure| failure.kind == FailureKind::Login);
             if may_ask && asked.iter().any(wants_login) {
                 // Alone, so that git can ask for a password.
                 asked = self.progress.suspend(|| of_group(indices, Terminal::Shared));
@@ -99,8 +99,8 @@ impl Upstream {
     }
 
     /// Asks for what one request tells of: entries of one repository, one file or one chart.
-    fn group(&self, group: &[&Remote], terminal: Terminal) -> Vec<Asked> {
-        let gits: Vec<&GitRemote> = group.iter().filter_map(|remote| git_of(remote)).collect();
+    fn group<'a>(&self, group: &[&'a Remote], terminal: Terminal) -> Vec<Asked> {
+        let gits: Vec<&'a GitRemote> = group.iter().filter_map(|remote| git_of(remote)).collect();
         let names = gits.iter().map(|git| git.reference.as_deref().unwrap_or("HEAD"));
         let names: BTreeSet<&str> = names.filter(|name| Pin::of(Some(name)) != Pin::Commit).collect();
         let listing = names.first().map(|_| {
@@ -113,13 +113,20 @@ impl Upstream {
             Remote::File(file) => Some(self.file(file)),
             Remote::Chart(chart) => Some(self.chart(chart)),
         };
-        let answer = |remote: &&Remote| match (remote, &listing, &same_for_all) {
-            (Remote::Git(git), _, _) if Pin::of(git.reference.as_deref()) == Pin::Commit => self.given(git, terminal),
-            (Remote::Git(git), Some(Ok(listing)), _) => self.of_ref(git, listing, terminal),
+        // Two entries may differ in their submodules alone.
+        let mut known: HashMap<(Option<&str>, &str), Asked> = HashMap::new();
+        let mut of_git = |git: &'a GitRemote, asked: &dyn Fn() -> Asked| {
+            known.entry((git.reference.as_deref(), &git.commit)).or_insert_with(asked).clone()
+        };
+        let answer = |remote: &&'a Remote| match (remote, &listing, &same_for_all) {
+            (Remote::Git(git), _, _) if Pin::of(git.reference.as_deref()) == Pin::Commit => {
+                of_git(git, &|| self.given(git, terminal))
+            }
+            (Remote::Git(git), Some(Ok(listing)), _) => of_git(git, &|| self.of_ref(git, listing, terminal)),
             (_, Some(Err(failure)), _) | (_, _, Some(Err(failure))) => Err(failure.clone()),
             (_, _, Some(Ok(answer))) if answer.now == Some(remote.digest()) => Ok(Answer::ok(remote.digest())),
             (_, _, Some(Ok(answer))) => Ok(answer.clone()),
-            (_, _, None) => Err(Failure::new("it was not asked").into()),
+            (_, _, None) => Err(Failure::new("it was not asked")),
         };
         group.iter().map(answer).collect()
     }
@@ -174,9 +181,11 @@ impl Upstream {
                 Course::Apart => Answer::moved(now, format!("{name} was rewritten: it does not contain what it was")),
             },
             // It may be asked again.
-            Err(failure) if failure.trouble == Trouble::Login && terminal == Terminal::Detached => return Err(failure),
+            Err(failure) if failure.kind == FailureKind::Login && terminal == Terminal::Detached => {
+                return Err(failure);
+            }
             Err(failure) => {
-                let failure = failure.failure.context(format_args!("{name} has moved, it is not known how"));
+                let failure = failure.context(format_args!("{name} has moved, it is not known how"));
                 Answer { now, ..Answer::unreachable(failure) }
             }
         })
@@ -192,7 +201,7 @@ impl Upstream {
             }
             Err(error) if error.kind == http::Kind::Unusable => Ok(Answer::moved(None, error.to_string())),
             Err(error) if matches!(error.is_status(), Some(404 | 410)) => Ok(Answer::gone(error.to_string())),
-            Err(error) => Err(error.into_failure(url).because(Trouble::NoAnswer)),
+            Err(error) => Err(error.into_failure(url).because(FailureKind::NoAnswer)),
         }
     }
 
@@ -217,7 +226,7 @@ impl Upstream {
             }
             helm::Got::NoHelm => {
                 let message = format!("{}: there is no helm on PATH to ask for it", chart.label());
-                Err(Failure::new(message).hint("helm must be on PATH").into())
+                Err(Failure::new(message).hint("helm must be on PATH"))
             }
         }
     }
@@ -285,11 +294,11 @@ fn other_bytes(url: &str, is_page: bool) -> String {
 }
 
 /// Returns what a failure to answer means.
-fn failed(failure: FetchFailure) -> Answer {
-    match failure.trouble {
-        Trouble::NotInRepository | Trouble::NoRepository => Answer::gone(failure.failure.message),
-        Trouble::Login | Trouble::NoAnswer | Trouble::NoConnection | Trouble::Other => {
-            Answer::unreachable(failure.failure)
+fn failed(failure: Failure) -> Answer {
+    match failure.kind {
+        FailureKind::NotInRepository | FailureKind::NoRepository => Answer::gone(failure.message),
+        FailureKind::Login | FailureKind::NoAnswer | FailureKind::NoConnection | FailureKind::Other => {
+            Answer::unreachable(failure)
         }
     }
 }

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::git::{Batch, FetchFailure, Fetched, GitRemotes, GitRequest, Trouble};
+use super::git::{Batch, Fetched, GitRemotes, GitRequest};
 use super::reach::Access;
 use super::{Progress, http};
 use crate::graph::NamedBy;
 use crate::kustomization;
-use crate::message::failure::Result;
+use crate::message::failure::{FailureKind, Result};
 use crate::message::redact::SafeUrl;
 use crate::os::parallel::side_by_side;
 use crate::os::process::Terminal;
@@ -33,7 +33,7 @@ pub(super) enum Git {
 
 /// The result.
 pub(super) enum Done {
-    Git(Result<Fetched, FetchFailure>),
+    Git(Result<Fetched>),
     Http(Result<Vec<u8>, http::HttpError>),
 }
 
@@ -132,7 +132,7 @@ fn several(jobs: &[Job], indices: &[usize], git: &GitRemotes) -> Vec<Option<Done
     match git.fetch_together(&requests, timeout) {
         Ok(done) => done.into_iter().map(|one| one.map(|fetched| Done::Git(Ok(fetched)))).collect(),
         // A server that does not answer is asked once.
-        Err(failure) if failure.trouble == Trouble::NoAnswer => {
+        Err(failure) if failure.kind == FailureKind::NoAnswer => {
             indices.iter().map(|_| Some(Done::Git(Err(failure.clone())))).collect()
         }
         Err(_) => indices.iter().map(|_| None).collect(),
@@ -140,7 +140,7 @@ fn several(jobs: &[Job], indices: &[usize], git: &GitRemotes) -> Vec<Option<Done
 }
 
 /// Fetches batches of files on a few threads.
-pub(super) fn files(batches: &[Batch], git: &GitRemotes, progress: &Progress) -> Vec<Result<(), FetchFailure>> {
+pub(super) fn files(batches: &[Batch], git: &GitRemotes, progress: &Progress) -> Vec<Result<()>> {
     progress.expect(batches.len());
     side_by_side(batches, SIDE_BY_SIDE, |_, batch| {
         let what = batch.fetched.request.url.shown();

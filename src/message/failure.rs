@@ -64,7 +64,34 @@ pub struct Failure {
     /// What else can be done where something remote cannot be resolved: leave it. Boxed as the place is.
     pub exception: Option<Box<Exception>>,
     /// The repository that could not be resolved, or the host that did not answer; empty where it is about something else.
-    pub upstream: String,
+    pub upstream: Box<str>,
+    /// What it means for what could be tried next.
+    pub kind: FailureKind,
+}
+
+/// What a failure means for what could be tried next: of a fetch more than nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FailureKind {
+    /// The user could help at a terminal: with a password, or by trusting a host's key.
+    Login,
+    /// The repository is there, but not what was wished of it.
+    NotInRepository,
+    /// The server says that there is no such repository, or none that we may read.
+    NoRepository,
+    /// No answer, or not in time.
+    NoAnswer,
+    /// No connection for a file, or none that held; git may have a proxy of its own.
+    NoConnection,
+    /// Anything else.
+    #[default]
+    Other,
+}
+
+impl FailureKind {
+    /// Returns whether the same may be answered another time.
+    pub fn is_outage(self) -> bool {
+        matches!(self, FailureKind::NoAnswer | FailureKind::NoConnection)
+    }
 }
 
 /// An entry of `allow` that leaves something as it is.
@@ -91,8 +118,15 @@ impl Failure {
             message: redact::message(&message.into()).into_owned(),
             hints: Vec::new(),
             exception: None,
-            upstream: String::new(),
+            upstream: Box::default(),
+            kind: FailureKind::Other,
         }
+    }
+
+    /// Says what it means for what could be tried next.
+    pub fn because(mut self, kind: FailureKind) -> Self {
+        self.kind = kind;
+        self
     }
 
     /// Adds what to do.

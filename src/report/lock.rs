@@ -159,9 +159,9 @@ fn by_upstream(failures: &[Failure]) -> (Vec<Failure>, usize) {
     for failure in failures {
         let is_same = |group: &&mut Vec<&Failure>| {
             let first = group[0];
-            match failure.upstream.as_str() {
+            match &*failure.upstream {
                 "" => (&first.message, &first.hints) == (&failure.message, &failure.hints),
-                upstream => first.upstream == upstream,
+                upstream => *first.upstream == *upstream,
             }
         };
         match groups.iter_mut().find(is_same) {

@@ -1,8 +1,8 @@
 //! Why a fetch failed, and what to do about it.
 
-use super::{Clock, FetchFailure, GitRemotes, GitRequest, Trouble};
+use super::{Clock, GitRemotes, GitRequest};
 use crate::git;
-use crate::message::failure::{Failure, command};
+use crate::message::failure::{Failure, FailureKind, command};
 use crate::os::process::{self, Output};
 use crate::reference::Pin;
 
@@ -11,10 +11,8 @@ pub(in crate::fetch) const CHECK_URL: &str =
     "check the URL: kustomize splits it after two segments, at `.git`, or where `//` stands";
 
 impl GitRemotes {
-    pub(in crate::fetch) fn not_cached(&self, request: &GitRequest) -> FetchFailure {
-        Failure::new(format!("{} is not in the cache", self.describe(request)))
-            .hint("run once without `--offline`")
-            .into()
+    pub(in crate::fetch) fn not_cached(&self, request: &GitRequest) -> Failure {
+        Failure::new(format!("{} is not in the cache", self.describe(request))).hint("run once without `--offline`")
     }
 
     fn describe(&self, request: &GitRequest) -> String {
@@ -26,24 +24,19 @@ impl GitRemotes {
         }
     }
 
-    pub(in crate::fetch) fn not_run(
-        &self,
-        request: &GitRequest,
-        error: process::Error,
-        clock: &Clock<'_>,
-    ) -> FetchFailure {
+    pub(in crate::fetch) fn not_run(&self, request: &GitRequest, error: process::Error, clock: &Clock<'_>) -> Failure {
         let shown = request.url.shown();
         match error {
             process::Error::Deadline(..) => {
                 Failure::new(format!("{shown} did not answer within {} s", clock.timeout.as_secs()))
                     .hint("give it more time: write `timeout=SECONDS` into the query of its URL")
-                    .because(Trouble::NoAnswer)
+                    .because(FailureKind::NoAnswer)
             }
-            error => git::not_run(error).into(),
+            error => git::not_run(error),
         }
     }
 
-    pub(in crate::fetch) fn no_such_ref(&self, request: &GitRequest, reference: &str) -> FetchFailure {
+    pub(in crate::fetch) fn no_such_ref(&self, request: &GitRequest, reference: &str) -> Failure {
         let shown = request.url.shown();
         let failure = match Pin::of(Some(reference)) {
             Pin::ShortCommit => {
@@ -55,10 +48,10 @@ impl GitRemotes {
             _ => Failure::new(format!("{shown} has no ref `{reference}`"))
                 .hint(format!("list what there is: {}", command("git ls-remote", [&shown]))),
         };
-        failure.because(Trouble::NotInRepository)
+        failure.because(FailureKind::NotInRepository)
     }
 
-    pub(in crate::fetch) fn explain(&self, request: &GitRequest, reference: &str, output: &Output) -> FetchFailure {
+    pub(in crate::fetch) fn explain(&self, request: &GitRequest, reference: &str, output: &Output) -> Failure {
         let shown = request.url.shown();
         let said = git::said(output);
         if output.says(&["couldn't find remote ref", "could not find remote ref", "not our ref", "unadvertised object"])
@@ -79,12 +72,12 @@ impl GitRemotes {
                 .hint(
                     "make `git ls-remote` of that URL work: a credential helper, an ssh key, or `url.<base>.insteadOf`",
                 )
-                .because(Trouble::Login);
+                .because(FailureKind::Login);
         }
         if output.says(&["host key verification failed"]) {
             return Failure::new(format!("could not fetch {shown}: {said}"))
                 .hint("connect once with ssh to accept the host's key")
-                .because(Trouble::Login);
+                .because(FailureKind::Login);
         }
         let failure = Failure::new(format!("could not fetch {shown}: {said}"));
         if output.says(&[
@@ -97,10 +90,10 @@ impl GitRemotes {
             "no route to host",
             "network is unreachable",
         ]) {
-            return failure.hint("check the host's name, the network and the proxy").because(Trouble::NoAnswer);
+            return failure.hint("check the host's name, the network and the proxy").because(FailureKind::NoAnswer);
         }
         if output.says(&["the requested url returned error: 5"]) {
-            return failure.hint("try again later: the server could not answer").because(Trouble::NoConnection);
+            return failure.hint("try again later: the server could not answer").because(FailureKind::NoConnection);
         }
         if output.says(&[
             "certificate problem",
@@ -109,9 +102,7 @@ impl GitRemotes {
             "certificate subject",
             "peer certificate",
         ]) {
-            return failure
-                .hint("if the host uses a private CA, name its certificate in git's `http.sslCAInfo`")
-                .into();
+            return failure.hint("if the host uses a private CA, name its certificate in git's `http.sslCAInfo`");
         }
         if output.says(&[
             "not found",
@@ -122,9 +113,10 @@ impl GitRemotes {
             "returned error: 410",
         ]) {
             // A program that is missing at the other end gives the same message.
-            let trouble = if output.says(&["command not found"]) { Trouble::Other } else { Trouble::NoRepository };
+            let trouble =
+                if output.says(&["command not found"]) { FailureKind::Other } else { FailureKind::NoRepository };
             return failure.hint(CHECK_URL).because(trouble);
         }
-        if output.says(&["no space left"]) { failure.hint(self.cache.room()) } else { failure }.into()
+        if output.says(&["no space left"]) { failure.hint(self.cache.room()) } else { failure }
     }
 }

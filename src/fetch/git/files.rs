@@ -5,9 +5,9 @@ use std::path::Path;
 
 use gix::ObjectId;
 
-use super::{Clock, Extent, FetchFailure, Fetched, GitRemotes, Trouble};
+use super::{Clock, Extent, Fetched, GitRemotes};
 use crate::git::Wanted;
-use crate::message::failure::Result;
+use crate::message::failure::{FailureKind, Result};
 use crate::os::process::Terminal;
 
 /// Files of one repository, to be fetched together.
@@ -43,7 +43,7 @@ impl Batch {
 impl GitRemotes {
     /// Adds files to what the cache holds of commits, or all of them, where the server does not give single ones or
     /// git may ask for a password.
-    pub(in crate::fetch) fn fetch_files(&self, batch: &Batch, terminal: Terminal) -> Result<(), FetchFailure> {
+    pub(in crate::fetch) fn fetch_files(&self, batch: &Batch, terminal: Terminal) -> Result<()> {
         let Fetched { commit, request, timeout, .. } = &batch.fetched;
         let clock = || Clock::start(timeout.unwrap_or(self.timeout), None);
         if terminal == Terminal::Detached {
@@ -56,14 +56,14 @@ impl GitRemotes {
             let (scratch, output) = self.fetch_into(request, wanted, format, &clock(), terminal)?;
             if output.status.success() {
                 let places: Vec<&Path> = batch.commits().map(|one| &*one.directory).collect();
-                return Ok(self.cache.add(&scratch, &places)?);
+                return self.cache.add(&scratch, &places);
             }
             let failure = self.explain(request, commit, &output);
-            match failure.trouble {
-                Trouble::Login | Trouble::NoAnswer | Trouble::NoConnection | Trouble::NoRepository => {
+            match failure.kind {
+                FailureKind::Login | FailureKind::NoAnswer | FailureKind::NoConnection | FailureKind::NoRepository => {
                     return Err(failure);
                 }
-                Trouble::NotInRepository | Trouble::Other => {}
+                FailureKind::NotInRepository | FailureKind::Other => {}
             }
         }
         for one in batch.commits() {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Clock, Extent, FetchFailure, Fetched, GitRemotes, GitRequest, fetched_commit};
+use super::{Clock, Extent, Fetched, GitRemotes, GitRequest, fetched_commit};
 use crate::message::failure::Result;
 use crate::os::interrupt::Scratch;
 use crate::os::process::Terminal;
@@ -14,7 +14,7 @@ impl GitRemotes {
         &self,
         requests: &[&GitRequest],
         timeout: Option<Duration>,
-    ) -> Result<Vec<Option<Fetched>>, FetchFailure> {
+    ) -> Result<Vec<Option<Fetched>>> {
         let clock = Clock::start(timeout.unwrap_or(self.timeout), None);
         let mut done = Vec::new();
         for request in self.with_commits(requests, &clock)? {
@@ -40,7 +40,7 @@ impl GitRemotes {
     }
 
     /// Adds the commits to the requests for refs, if the cache may hold some.
-    fn with_commits(&self, requests: &[&GitRequest], clock: &Clock<'_>) -> Result<Vec<GitRequest>, FetchFailure> {
+    fn with_commits(&self, requests: &[&GitRequest], clock: &Clock<'_>) -> Result<Vec<GitRequest>> {
         let mut all: Vec<GitRequest> = requests.iter().map(|one| (*one).clone()).collect();
         let floating = all.iter_mut().filter(|request| request.commit.is_none());
         let mut floating: Vec<&mut GitRequest> = floating.collect();
