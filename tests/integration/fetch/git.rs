@@ -19,7 +19,8 @@ fn count_git(sandbox: &Sandbox) -> PathBuf {
     let log = sandbox.path("git.log");
     let real = crate::support::tool("git").unwrap();
     let (to, real) = (log.display(), real.display());
-    let script = format!("printf '%s\\n' \"$*\" >>'{to}'\nexec {real} \"$@\"");
+    // Arguments may hold any byte.
+    let script = format!("printf '%s\\n' \"$*\" | LC_ALL=C tr -cd '\\11\\12\\40-\\176' >>'{to}'\nexec {real} \"$@\"");
     sandbox.script("git", &script);
     log
 }
