@@ -13,6 +13,8 @@ use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
+use serde::Serialize;
+
 use crate::check;
 use crate::config::Config;
 use crate::graph::inputs::{self, Inputs, RootInputs};
@@ -26,7 +28,7 @@ use changes::Changes;
 use deployed::Deployed;
 
 /// What can be built to something else.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Affected {
     /// The roots, sorted by their directory.
     pub roots: Vec<AffectedRoot>,
@@ -43,31 +45,36 @@ pub(crate) struct Affected {
 }
 
 /// A target whose build can differ.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct AffectedTarget {
     /// The target; of one that is gone as it was.
     pub target: Target,
     /// How it differs.
     pub status: Status,
     /// One of the things that differ.
+    #[serde(flatten)]
     pub cause: Cause,
 }
 
 /// A root whose build can differ.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct AffectedRoot {
     /// Its directory from the top of the repository.
+    #[serde(serialize_with = "crate::tree::path::serialize")]
     pub directory: String,
     /// How it differs.
     pub status: Status,
     /// Whether another root names it.
+    #[serde(skip)]
     pub is_named: bool,
     /// One of the things that differ; of a root that is gone its directory.
+    #[serde(flatten)]
     pub cause: Cause,
 }
 
 /// How a root or a target differs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Status {
     /// It is new.
     Added,
@@ -78,7 +85,8 @@ pub(crate) enum Status {
 }
 
 /// What differs.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Cause {
     /// What is at this path, from the top of the repository.
     Path(String),

@@ -37,6 +37,8 @@ use std::collections::{BTreeSet, HashSet};
 use std::iter;
 use std::rc::Rc;
 
+use serde::Serialize;
+
 use crate::config::{Comments, Config};
 use crate::graph::{self, Explored, FileId, Graph, Target, TroubleKind};
 use crate::kustomization::{self, ProblemKind};
@@ -285,7 +287,8 @@ pub(crate) fn flux_objects(explored: &Explored) -> HashSet<FileId> {
     candidates.difference(&meant).copied().collect()
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "source", rename_all = "kebab-case")]
 pub enum Checking {
     /// The index: what would be committed.
     Index,
@@ -299,9 +302,18 @@ pub enum Checking {
     },
 }
 
+/// The findings that are left out because the base has them too.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Known {
+    /// The base.
+    pub rev: String,
+    pub left_out: usize,
+}
+
 /// The result of a check.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Checked {
+    #[serde(flatten)]
     pub source: Checking,
     /// The number of kustomizations that were read.
     pub kustomizations: usize,
@@ -311,14 +323,17 @@ pub struct Checked {
     /// the index.
     pub differing: usize,
     /// The number of kustomizations on disk that git does not track or ignores, where there is no other.
+    #[serde(skip)]
     pub unseen: usize,
     /// The targets of which it is not known what is built, each with why: a build may change the objects that name them,
     /// or something that is not here fills them in.
+    #[serde(rename = "unbuilt_targets")]
     pub untold: Vec<String>,
     /// What was found, by path and place; what is allowed too.
     pub findings: Vec<Finding>,
-    /// The number of findings that are left out because the base has them too, and the base.
-    pub known: Option<(usize, String)>,
+    /// What is left out.
+    #[serde(rename = "base")]
+    pub known: Option<Known>,
     /// The lines of the configuration that a change adds (`+`) or removes (`-`), where it is judged against its base: they
     /// count from the next change on.
     pub new_config: Vec<String>,

@@ -1,33 +1,193 @@
-//! What the program does, one file per command: a request in, an outcome out. Nothing here reads arguments or prints.
+//! What the program does, one file per command: its arguments are the request, its outcome is printed as text or as JSON.
 
+mod affected;
+mod allow;
+mod branch;
+pub(crate) mod check;
+mod completion;
+mod copy;
+mod explain;
+mod generate;
+mod help;
+mod hook;
+mod json;
+mod localize;
+mod lock;
+mod manual;
+mod messages;
+mod output;
+mod targets;
+mod tree;
+mod update;
+mod usage;
+mod vendor;
+mod verify;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::rc::Rc;
+
+use clap::{CommandFactory, Parser, Subcommand};
 use serde::Serialize;
 
-use crate::message::failure::nearest;
+use crate::config::Config;
+use crate::fetch::{self, Fetcher, Tip};
+use crate::git::{LocalRepo, RemoteGit};
+use crate::message::failure::{Failure, Result, nearest};
+use crate::message::redact;
+use crate::record::Lock;
+use output::{FAILED, Format, OutputArgs, ended, failed, finish, lost, say};
 
-mod add_allow;
-pub(crate) mod affected;
-mod builds;
-pub(crate) mod check;
-mod fetching;
-pub(crate) mod hook;
-pub(crate) mod localize;
-pub(crate) mod lock;
-pub(crate) mod targets;
-pub(crate) mod tree;
-pub(crate) mod update;
-pub(crate) mod verify;
+/// Vendor the remote bases of kustomizations, and prove that the build is the same
+#[derive(Debug, Parser)]
+#[command(
+    name = "git-kustomize-localize",
+    bin_name = "git kustomize-localize",
+    version,
+    args_conflicts_with_subcommands = true,
+    disable_help_flag = true,
+    disable_help_subcommand = true,
+    subcommand_negates_reqs = true,
+    override_usage = "git kustomize-localize [OPTIONS] <TARGET> [NEW_DIR]\n       git kustomize-localize <COMMAND>",
+    after_help = format!("{EXIT_STATUS}\nThe whole page: git kustomize-localize help TARGET")
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    copy: copy::CopyArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    /// Print help; `help COMMAND` is the whole page
+    #[arg(short, long, global = true, action = clap::ArgAction::HelpShort)]
+    help: Option<bool>,
+}
 
-pub(crate) use add_allow::add_allow;
-pub(crate) use builds::Builds;
-pub(crate) use fetching::Fetching;
+const EXIT_STATUS: &str =
+    "Exit status: 0 done; 1 findings that are errors, or the builds differ; 2 could not do the work.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Commit the repository, localized, to a branch
+    #[command(after_help = EXIT_STATUS)]
+    Branch(Box<branch::BranchArgs>),
+
+    /// Vendor remote references in the working tree
+    #[command(after_help = EXIT_STATUS)]
+    Vendor(Box<vendor::VendorArgs>),
+
+    /// Bring kustomize-localize.lock up to date with what the working tree references
+    Lock(lock::LockArgs),
+
+    /// Resolve again what kustomize-localize.lock holds
+    Update(update::UpdateArgs),
+
+    /// Find what a build without a network could not resolve
+    #[command(
+        after_help = "Formats (--format): human, json, sarif, github, gitlab\nExit status: 0 nothing that fails; 1 findings that are errors; 2 something could not be looked at."
+    )]
+    Check(check::CheckArgs),
+
+    /// Verify a localized commit against its lock and trailers
+    #[command(
+        after_help = "Exit status: 0 as recorded; 1 something differs; 2 something could not be read, or a server did not answer."
+    )]
+    Verify(verify::VerifyArgs),
+
+    /// Show the reference tree
+    Tree(tree::TreeArgs),
+
+    /// Show what Flux, Argo CD and Fleet deploy from here
+    Targets(targets::TargetsArgs),
+
+    /// Name the kustomizations whose build a change can touch
+    Affected(affected::AffectedArgs),
+
+    /// Manage git hooks that run `check`
+    #[command(subcommand)]
+    Hook(hook::HookCommand),
+
+    /// Explain rules
+    Explain(explain::ExplainArgs),
+
+    /// Write manual pages and shell completions
+    #[command(subcommand, hide = true)]
+    Generate(generate::GenerateCommand),
+
+    /// Show the page of a command, or a guide
+    Help(help::HelpArgs),
+}
+
+/// Reads the arguments of the process and does what they say.
+pub(crate) fn run() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return not_parsed(error),
+    };
+    let output = cli.output;
+    output.apply();
+    if !matches!(output.format, Format::Human | Format::Json) && !matches!(cli.command, Some(Command::Check(_))) {
+        let failure = Failure::new("this format is for `check`").hint("leave `--format` out, or write `--format json`");
+        return failed(&output, &failure.into());
+    }
+    let done = match cli.command {
+        None => cli.copy.run(&output),
+        Some(Command::Branch(args)) => args.run(&output),
+        Some(Command::Vendor(args)) => args.run(&output),
+        Some(Command::Lock(args)) => args.run(&output),
+        Some(Command::Update(args)) => args.run(&output),
+        Some(Command::Check(args)) => args.run(&output),
+        Some(Command::Verify(args)) => args.run(&output),
+        Some(Command::Tree(args)) => args.run(),
+        Some(Command::Targets(args)) => args.run(),
+        Some(Command::Affected(args)) => args.run(),
+        Some(Command::Hook(command)) => command.run(&output),
+        Some(Command::Explain(args)) => args.run(),
+        Some(Command::Generate(command)) => command.run(),
+        Some(Command::Help(args)) => args.run(),
+    };
+    finish(&output, done)
+}
+
+/// Prints what clap says instead of a command: help and version are results, everything else is a usage error.
+fn not_parsed(error: clap::Error) -> ExitCode {
+    if error.use_stderr() {
+        // What it quotes may come from outside, and hold a secret.
+        let clean = |argument: OsString| redact::text(&redact::visible(&argument.to_string_lossy()));
+        let mut error = Cli::try_parse_from(std::env::args_os().map(clean)).err().unwrap_or(error);
+        if let Some(failure) = usage::misspelled(&error) {
+            say(&messages::failures(&failure.into()));
+            return ended(FAILED);
+        }
+        usage::point_elsewhere(&mut error);
+        let text = error.render();
+        let text = if console::colors_enabled_stderr() { text.ansi().to_string() } else { text.to_string() };
+        // git takes `--help` for itself, and looks for a manual page.
+        let (before, after) = text.rsplit_once("For more information").unwrap_or((&text, ""));
+        say(&format!("{before}For more information{}", after.replace("--help", "-h")));
+        return ended(FAILED);
+    }
+    if let Err(error) = error.print() {
+        lost(&error);
+    }
+    ended(0)
+}
+
+/// Returns the command line, as it is documented.
+fn documented() -> clap::Command {
+    let mut command = manual::described(Cli::command());
+    command.build();
+    command
+}
 
 /// What stands for a copy, which has no command, where commands are listed.
-pub(crate) const COPY: &str = "TARGET";
+const COPY: &str = "TARGET";
 
 macro_rules! pages {
     ($($name:literal)*) => {
         /// The commands, as users type them, and [`COPY`], each with the text of its page.
-        pub(crate) const PAGES: &[(&str, &str)] = &[
+        const PAGES: &[(&str, &str)] = &[
             (COPY, include_str!("commands/copy.md")),
             $(($name, include_str!(concat!("commands/", $name, ".md"))),)*
         ];
@@ -37,11 +197,6 @@ macro_rules! pages {
 pages! {
     "branch" "vendor" "lock" "update" "check" "verify" "tree" "targets" "affected" "hook" "explain"
     "generate" "help"
-}
-
-/// Returns the commands, as users type them.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    PAGES.iter().map(|(name, _)| *name).filter(|name| *name != COPY)
 }
 
 /// The words of other programs for what a command does.
@@ -67,18 +222,21 @@ const OTHER_WORDS: [(&str, &str); 18] = [
 ];
 
 /// Returns the command that a word may mean.
-pub(crate) fn meant(word: &str) -> Option<&'static str> {
+fn meant(word: &str) -> Option<&'static str> {
     let other = OTHER_WORDS.iter().find(|(other, _)| *other == word);
-    other.map(|(_, command)| *command).or_else(|| nearest(word, names()))
+    other
+        .map(|(_, command)| *command)
+        .or_else(|| nearest(word, PAGES.iter().map(|(name, _)| *name).filter(|name| *name != COPY)))
 }
 
 /// The subjects of the newest upstream commits in what moved, by the label of its entry.
-pub(crate) type News = std::collections::BTreeMap<String, Vec<String>>;
+type News = BTreeMap<String, Vec<String>>;
 
 /// What happened to the files that a command was to write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Status {
+enum Status {
+    #[default]
     Written,
     /// It was as it must be.
     Unchanged,
@@ -88,4 +246,63 @@ pub(crate) enum Status {
     Warned,
     /// It was left as it was: the result does not build to what the original builds to.
     Differs,
+}
+
+/// Returns how remote references are brought in.
+fn fetching(config: &Config, offline: bool, quiet: bool) -> fetch::Options {
+    fetch::Options {
+        helm: config.helm,
+        max_file_size: config.max_file_size,
+        offline,
+        allow_private: config.allow_private,
+        quiet,
+        ..fetch::Options::default()
+    }
+}
+
+/// Sets up fetching with the connection settings of the repository, if there is one. `locks` decide in their order.
+fn fetcher(
+    repo: Option<&Rc<LocalRepo>>,
+    options: fetch::Options,
+    locks: Vec<Rc<Lock>>,
+    held: Option<Tip>,
+) -> Result<Fetcher> {
+    let settings = repo.map(|repo| repo.connection_config()).transpose()?;
+    let git = RemoteGit::new(settings.unwrap_or_default());
+    Fetcher::new(git, fetch::Cache::of_user(), options, locks, held)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_has_a_page() {
+        let command = Cli::command();
+        let names = command.get_subcommands().map(clap::Command::get_name);
+        let mut names: Vec<&str> = names.chain([COPY]).collect();
+        let mut known: Vec<&str> = PAGES.iter().map(|(name, _)| *name).collect();
+        names.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(names, known);
+    }
+
+    /// Checks a document against a JSON Schema.
+    #[track_caller]
+    pub(super) fn assert_valid(schema: &str, document: &str) {
+        assert_eq!(problem(schema, document), None);
+    }
+
+    /// Returns what a JSON Schema has against a document.
+    pub(super) fn problem(schema: &str, document: &str) -> Option<String> {
+        let schema: serde_json::Value = serde_json::from_str(schema).unwrap();
+        let document: serde_json::Value = serde_json::from_str(document).unwrap();
+        let mut schemas = boon::Schemas::new();
+        let mut compiler = boon::Compiler::new();
+        compiler.enable_format_assertions();
+        compiler.add_resource("schema.json", schema).unwrap();
+        let index = compiler.compile("schema.json", &mut schemas).unwrap();
+        let error = schemas.validate(&document, index).err()?;
+        Some(format!("{error:#}"))
+    }
 }

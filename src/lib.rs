@@ -4,8 +4,7 @@
 //!
 //! # The main job
 //!
-//! `git kustomize-localize TARGET` becomes a request ([`cli`]), and [`commands::localize`](commands) does it in five
-//! steps:
+//! [`commands::localize`](commands) does what `git kustomize-localize TARGET` asks for in five steps:
 //!
 //! 1. It opens a [`workspace`]: the files of a commit or on disk ([`tree`]), with the lock and the configuration.
 //! 2. It makes a [`plan`]: each kustomization is parsed into references with their exact places ([`kustomization`]),
@@ -16,7 +15,7 @@
 //! 4. It writes the result and its record ([`record`]) to their [`destination`]: one commit on a branch, a directory,
 //!    or the working tree. Nothing is written before the whole result is known. A branch and a directory change in one
 //!    step; in a working tree each file does, and running it again finishes.
-//! 5. It reports the outcome ([`report`]).
+//! 5. It reports the outcome.
 //!
 //! A copy or in place, on a branch or on disk: these differ in what the plan writes and where it goes, and in nothing
 //! else.
@@ -29,10 +28,7 @@
 //!
 //! | room | job |
 //! |---|---|
-//! | [`cli`] | arguments to requests, outcomes to reports and exit statuses; one file per command |
-//! | [`report`] | the output: for people, as JSON, SARIF and GitHub annotations |
-//! | [`manual`] | the pages about commands, rules and what concerns several of them |
-//! | [`commands`] | what the program does, one file per command: a request in, an outcome out; nothing is printed |
+//! | [`commands`] | what the program does, one file per command, and what it prints; hooks; the manual |
 //! | [`destination`] | where a plan goes: a branch and its worktree, a directory, the working tree |
 //! | [`verify`](mod@verify) | compares a localized commit with its lock and trailers, and with upstream |
 //! | [`affected`] | the roots whose build a change can touch |
@@ -67,23 +63,19 @@
 mod affected;
 mod build;
 mod check;
-mod cli;
 mod commands;
 mod config;
 mod destination;
 mod fetch;
 mod git;
 mod graph;
-mod hook;
 mod kustomization;
-mod manual;
 mod message;
 mod os;
 mod plan;
 mod record;
 mod reference;
 mod reference_tree;
-mod report;
 mod targets;
 mod tree;
 mod verify;
@@ -97,7 +89,7 @@ pub fn main() -> ExitCode {
         return status;
     }
     os::interrupt::install();
-    cli::run()
+    commands::run()
 }
 
 /// Runs the stand-in for git where a build calls this executable by that name.
@@ -110,7 +102,7 @@ pub fn as_git() -> Option<ExitCode> {
 pub mod seams {
     pub mod check {
         pub use crate::check::{Checked, Checking, Input, check};
-        pub use crate::report::check as report;
+        pub use crate::commands::check::formats as report;
     }
     pub mod record {
         pub use crate::record::{Lock, StoredFile, Trailers, sha256_hex};

@@ -44,6 +44,7 @@ use std::fmt;
 use std::hash::Hash;
 use std::rc::Rc;
 
+use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use crate::config::Config;
@@ -64,7 +65,7 @@ pub(crate) use settle::readers;
 pub(crate) use unread::{Unread, Why};
 
 /// What names a target: an object of an engine, a file of Fleet, or an entry of the configuration.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub(crate) struct Object {
     /// The file, from the top of the repository.
     pub file: String,
@@ -80,17 +81,21 @@ pub(crate) struct Object {
 }
 
 /// Something that is deployed.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub(crate) struct Target {
     /// Who builds it.
     pub engine: Engine,
     /// What names it.
+    #[serde(flatten)]
     pub object: Object,
     /// The sha256 of all that the object and its source say, in hex.
+    #[serde(skip)]
     pub digest: String,
     /// Where the object names its path, or the object itself: 1-based line and column.
+    #[serde(skip)]
     pub spot: (usize, usize),
     /// Where that is.
+    #[serde(flatten)]
     pub place: Place,
     /// How it is built.
     pub build: Build,
@@ -103,7 +108,7 @@ pub(crate) struct Target {
 }
 
 /// What may change an object.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub(crate) struct Changer {
     /// Its name: a kustomization, or what deploys one.
     pub name: String,
@@ -112,7 +117,7 @@ pub(crate) struct Changer {
 }
 
 /// Something that a build reaches, and that the tree does not hold.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub(crate) struct Reached {
     /// The URL without secrets, or the path from the top.
     pub name: String,
@@ -121,7 +126,8 @@ pub(crate) struct Reached {
 }
 
 /// Where what is deployed lies.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Place {
     /// In this repository.
     Here(Here),
@@ -132,21 +138,26 @@ pub(crate) enum Place {
 }
 
 /// A directory of this repository that is deployed.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub(crate) struct Here {
     /// The directory as written.
+    #[serde(skip)]
     pub written: String,
     /// The directory from the top, without `.` and `..`; empty for the top.
+    #[serde(serialize_with = "path::serialize")]
     pub path: String,
     /// Which revision is deployed.
     pub revision: Revision,
     /// What is there.
     pub found: Found,
     /// What of the repository the engine gets to see; none where it is the whole repository.
+    #[serde(skip)]
     pub artifact: Option<Rc<Artifact>>,
     /// What the engine does not get to see.
+    #[serde(skip)]
     pub hidden: Rc<Hidden>,
     /// What Flux takes for resources where it makes the kustomization.
+    #[serde(skip)]
     pub scanned: Vec<Resource>,
 }
 
@@ -175,7 +186,7 @@ impl Here {
 }
 
 /// Which revision of this repository is deployed.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Revision {
     /// As it is written: a branch, a tag, a commit; none for what the engine takes by default.
     pub name: Option<String>,
@@ -209,7 +220,8 @@ impl Revision {
 }
 
 /// What is at the path of a target.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Found {
     /// A kustomization root, at its real path.
     Kustomization(String),
@@ -255,7 +267,7 @@ pub(crate) struct Artifact {
 }
 
 /// How an engine builds a target.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize)]
 pub(crate) struct Build {
     /// Which files a root may load, where the engine decides that; none where it is not known.
     pub load_restrictor: Option<LoadRestrictor>,
@@ -271,8 +283,10 @@ pub(crate) struct Build {
     /// `nameSuffix`, `patches`, `images`, `commonLabels` and so on. Without `components`.
     pub overrides: Map<String, Json>,
     /// The files from which a chart takes values, from the top; of a pattern the directory that it begins with.
+    #[serde(skip)]
     pub values: Vec<String>,
     /// How Argo CD reads a directory without a kustomization; none for others.
+    #[serde(skip)]
     pub directory: Option<Directory>,
 }
 
@@ -288,11 +302,13 @@ pub(crate) struct Directory {
 }
 
 /// A component that an object adds.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub(crate) struct Component {
     /// As it is written.
+    #[serde(flatten)]
     pub text: Text,
     /// What there is; none for a URL, and where only the engine knows what is meant: a pattern, a variable.
+    #[serde(skip)]
     pub found: Option<Found>,
 }
 
@@ -303,7 +319,7 @@ impl From<Text> for Component {
 }
 
 /// A text with its place.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub(crate) struct Text {
     /// The text.
     pub text: String,
@@ -329,22 +345,27 @@ pub(crate) struct DirectorySet {
 }
 
 /// What is deployed from a tree.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Targets {
     /// Every target, by file, line, name and path.
     pub targets: Vec<Target>,
     /// The directory generators that read this repository.
+    #[serde(skip)]
     pub sets: Vec<DirectorySet>,
     /// What could not be read, and was passed over.
     pub unread: Vec<Unread>,
     /// The files of objects that nothing deploys, each with the topmost directory of which nothing is deployed: known after
     /// [`Targets::settle`].
+    #[serde(skip)]
     pub undeployed: BTreeMap<String, String>,
     /// The options of `kustomize build` that the tree gives Argo CD; none where nothing in it says them.
+    #[serde(skip)]
     argo_options: Option<Vec<String>>,
     /// The files of the tree that hold objects of engines.
+    #[serde(skip)]
     files: BTreeSet<String>,
     /// Which builds the objects are taken from.
+    #[serde(skip)]
     builds: built::Builds,
 }
 

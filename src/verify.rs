@@ -26,6 +26,7 @@ use crate::tree::git::{GitTree, object_id};
 use crate::tree::{Entry, Tree, path};
 
 use message::History;
+use outcome::LeftOf;
 pub(crate) use outcome::{Difference, Kind, Record, Verified};
 use upstream::{Ask, Upstream};
 
@@ -171,7 +172,7 @@ struct Verifier<'a> {
     /// The remotes to ask; none if upstream is not asked.
     listed: Option<Vec<Upstream>>,
     /// What stays remote and was accepted.
-    left: Vec<(String, Left)>,
+    left: Vec<LeftOf>,
     /// Whether there is a lock at the top.
     is_locked: bool,
 }
@@ -351,12 +352,7 @@ impl<'a> Verifier<'a> {
                         let message = format!("{} ({})", finding.message, finding.rule);
                         (Kind::Finding, message)
                     };
-                    self.differences.push(Difference {
-                        kind,
-                        path: finding.path,
-                        place: finding.span.map(|span| (span.line, span.column)),
-                        message,
-                    });
+                    self.differences.push(Difference { kind, path: finding.path, place: finding.span, message });
                 }
             }
         }
@@ -369,7 +365,7 @@ impl<'a> Verifier<'a> {
         for left in &lock.left {
             let is_found = || findings.iter().any(|finding| is_about_left(finding, left));
             if left.accepted {
-                self.left.push((directory.to_owned(), left.clone()));
+                self.left.push(LeftOf { directory: directory.to_owned(), left: left.clone() });
             } else if self.is_asked(&name) && !is_found() {
                 let message = format!("`{}` is left remote: {}", left.what.label(), left.reason);
                 self.add(Kind::Remote, &name, message);

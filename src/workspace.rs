@@ -303,10 +303,10 @@ impl Workspace {
 
     /// Returns what explains why a path of a commit is missing.
     pub(crate) fn absences(&self) -> Option<Absences> {
-        match &self.files {
-            Files::Commit { repo, tree, is_head, .. } => Some(Absences::new(repo.clone(), tree.clone(), *is_head)),
-            Files::WorkingTree { .. } | Files::Disk { .. } | Files::Tree(_) => None,
-        }
+        let Files::Commit { repo, tree, is_head, .. } = &self.files else {
+            return None;
+        };
+        Some(Absences::new(repo.clone(), tree.clone(), *is_head))
     }
 
     /// Returns whether the lock is in conflict on disk.

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::Checked;
+use super::{Checked, Known};
 use crate::message::finding::{Finding, Rule, Severity, Subject};
 use crate::reference::file_pin;
 use crate::tree::path;
@@ -112,7 +112,7 @@ impl Checked {
             let allowed = finding.allowed.as_mut();
             allowed.map(|allowed| allowed.is_new = false).is_some()
         });
-        self.known = Some((before - self.findings.len(), base.to_owned()));
+        self.known = Some(Known { rev: base.to_owned(), left_out: before - self.findings.len() });
     }
 }
 

@@ -1,56 +1,119 @@
-//! `affected`: what a change touches.
+//! `affected`: what a change touches. `schema.json` describes each field of the JSON.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use clap::Args;
+use serde::Serialize;
+
+use super::messages::counted;
+use super::output::{Done, Outcome, OutputArgs, Shown};
 use super::targets::as_built;
 use crate::affected::changes::Changes;
-use crate::affected::{self, Affected};
+use crate::affected::{self, Affected, Cause, Status};
 use crate::config::Config;
-use crate::message::failure::{Failures, Result};
+use crate::message::failure::short;
+use crate::message::redact::visible;
 use crate::record::history::trees;
 use crate::reference_tree::Survey;
 use crate::targets::Identity;
-use crate::tree::Tree;
 use crate::tree::git::{GitTree, object_id};
+use crate::tree::{Tree, path};
 use crate::workspace::{commit, merge_base, repository_offline};
 
-/// What to compare.
-#[derive(Debug, Clone)]
-pub(crate) struct Request {
-    /// The revision whose merge base with `rev` is compared with.
-    pub base: String,
-    /// The revision that is looked at.
-    pub rev: String,
+/// Arguments of `affected`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct AffectedArgs {
+    /// The commit to compare with: its merge base with what is looked at
+    #[arg(value_name = "BASE")]
+    base: String,
+
+    /// The commit to look at; uncommitted changes are ignored
+    #[arg(long, value_name = "REV", default_value = "HEAD")]
+    rev: String,
 }
 
 /// What a change touches.
-#[derive(Debug, Clone)]
-pub(crate) struct Outcome {
+#[derive(Debug, Clone, Serialize)]
+struct Touched {
     /// The commit that was compared with.
-    pub since: String,
+    since: String,
     /// The commit that was looked at.
-    pub commit: String,
+    commit: String,
     /// What can be built to something else.
-    pub affected: Affected,
+    #[serde(flatten)]
+    affected: Affected,
 }
 
-/// Finds what can be built to something else.
-pub(crate) fn affected(request: &Request) -> Result<Outcome, Failures> {
-    let here = repository_offline()?;
-    let new = commit(&here, &request.rev)?;
-    let old = merge_base(&here, &request.base, Some(&new.commit))?;
-    let (was, is) = (object_id(&old.tree)?, object_id(&new.tree)?);
-    let new_tree = GitTree::of_here(here.clone(), is)?;
-    let differences = trees::differences(new_tree.repository(), was, is, &BTreeSet::new())?;
-    let old_tree = new_tree.beside(was);
-    // A build sees the files as git checks them out.
-    let [old_tree, new_tree] = [old_tree, new_tree].map(|tree| -> Rc<dyn Tree> { Rc::new(tree.checked_out()) });
-    let config = Config::of(&*new_tree, "")?;
-    let changes = Changes::of(old_tree, new_tree, differences.into_iter().collect())?;
-    let (was, is) = changes.targets(&config, || Identity::of(&here, &config))?;
-    let build = |survey: &Survey, found| as_built(&here, survey, &config, found);
-    let mut affected = affected::affected(&changes, &config, was, is, &build)?;
-    affected.roots.retain(|root| !root.is_named);
-    Ok(Outcome { since: old.commit, commit: new.commit, affected })
+impl AffectedArgs {
+    /// Finds what can be built to something else.
+    pub(super) fn run(&self) -> Done {
+        let here = repository_offline()?;
+        let new = commit(&here, &self.rev)?;
+        let old = merge_base(&here, &self.base, Some(&new.commit))?;
+        let (was, is) = (object_id(&old.tree)?, object_id(&new.tree)?);
+        let new_tree = GitTree::of_here(here.clone(), is)?;
+        let differences = trees::differences(new_tree.repository(), was, is, &BTreeSet::new())?;
+        let old_tree = new_tree.beside(was);
+        // A build sees the files as git checks them out.
+        let [old_tree, new_tree] = [old_tree, new_tree].map(|tree| -> Rc<dyn Tree> { Rc::new(tree.checked_out()) });
+        let config = Config::of(&*new_tree, "")?;
+        let changes = Changes::of(old_tree, new_tree, differences.into_iter().collect())?;
+        let (was, is) = changes.targets(&config, || Identity::of(&here, &config))?;
+        let build = |survey: &Survey, found| as_built(&here, survey, &config, found);
+        let mut affected = affected::affected(&changes, &config, was, is, &build)?;
+        affected.roots.retain(|root| !root.is_named);
+        Ok(Box::new(Touched { since: old.commit, commit: new.commit, affected }))
+    }
+}
+
+impl Outcome for Touched {
+    /// Returns a line for each root, and one for each target.
+    fn text(&self, _shown: Shown) -> String {
+        let roots = self.affected.roots.iter().map(|root| {
+            let directory = path::shown(&root.directory).to_owned();
+            (directory, root.status, &root.cause)
+        });
+        let targets = self.affected.targets.iter().map(|one| (one.target.by(), one.status, &one.cause));
+        let line = |(what, status, cause): (String, Status, &Cause)| {
+            let why = match (status, cause) {
+                (Status::Added, _) => "added",
+                (Status::Removed, _) => "removed",
+                (Status::Changed, Cause::Path(place)) => path::shown(place),
+                (Status::Changed, Cause::Remote(label)) => label,
+            };
+            format!("{}: {}\n", visible(&what), visible(why))
+        };
+        roots.chain(targets).map(line).collect()
+    }
+
+    /// Returns how many there are, and what could not be read.
+    fn said(&self, _output: &OutputArgs) -> String {
+        let affected = &self.affected;
+        let mut text = String::new();
+        for target in &affected.unbuilt {
+            let Some(changer) = &target.changed_by else { continue };
+            let by = visible(&target.by());
+            text += &format!("{by}: compared as written: {} may change it\n", visible(&changer.name));
+            if let Some(why) = &changer.not_built {
+                text += &format!("  not built: {}\n", visible(why));
+            }
+        }
+        for unread in &affected.unread {
+            text += &format!("{}: not read: {}\n", visible(&unread.place()), visible(&unread.message));
+        }
+        text += &numbers(affected.roots.iter().map(|root| root.status), affected.total, "kustomization");
+        if affected.targets_total > 0 || !affected.targets.is_empty() {
+            let targets = affected.targets.iter().map(|target| target.status);
+            text += &format!(" and {}", numbers(targets, affected.targets_total, "target"));
+        }
+        text + &format!(" since {}\n", short(&self.since))
+    }
+}
+
+/// Returns how many of all are affected, and how many are gone.
+fn numbers(affected: impl Iterator<Item = Status>, total: usize, noun: &str) -> String {
+    let (removed, there): (Vec<Status>, Vec<Status>) = affected.partition(|one| *one == Status::Removed);
+    let removed = if removed.is_empty() { String::new() } else { format!(" ({} removed)", removed.len()) };
+    format!("{} of {}{removed}", there.len(), counted(total, noun))
 }

@@ -1,79 +1,163 @@
 //! `hook`: puts hooks in and takes them out, and does what one that runs does.
 
-use super::check::{self, What};
-use super::lock;
+mod install;
+mod judged;
+
+use std::io::{IsTerminal, Read};
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
+
+use super::check::{What, check, formats::human};
+use super::lock::{LockArgs, Locked};
+use super::messages;
+use super::output::{Done, FAILED, Outcome, OutputArgs, Shown};
 use crate::check::Checked;
 use crate::git::LocalRepo;
-use crate::hook::{self, Change, Directory, Framework, Hook, Judged, Running};
-use crate::message::failure::{Failures, Result};
+use crate::message::failure::{Failure, Failures, Result};
+use crate::message::redact::visible;
 use crate::workspace::repository_offline;
+use install::Changed;
+pub(super) use judged::Base;
+use judged::Judged;
 
-/// The result of installing hooks.
-#[derive(Debug)]
-pub(crate) struct Installed {
-    /// What was done to each.
-    pub changes: Vec<Change>,
-    /// Whether their directory lies in the working tree.
-    pub in_tree: bool,
-    /// Whether other working trees have them, too.
-    pub is_shared: bool,
-    /// Whether the configuration switches them off.
-    pub is_off: bool,
+/// Commands about hooks.
+#[derive(Debug, Clone, Subcommand)]
+pub(super) enum HookCommand {
+    /// Install git hooks that run `check`
+    Install(InstallArgs),
+
+    /// Remove what `install` added, and nothing else
+    Uninstall(UninstallArgs),
+
+    /// Do what a hook does; for hooks that are written by hand or by other programs
+    Run(RunArgs),
+}
+
+#[derive(Debug, Clone, Args)]
+pub(super) struct InstallArgs {
+    /// The hooks to install
+    #[arg(value_enum, value_name = "HOOK", default_values_t = [Hook::PreCommit, Hook::PreMergeCommit])]
+    hooks: Vec<Hook>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(super) struct UninstallArgs {
+    /// The hooks to remove [default: all]
+    #[arg(value_enum, value_name = "HOOK", hide_default_value = true, default_values_t = Hook::ALL)]
+    hooks: Vec<Hook>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(super) struct RunArgs {
+    /// What runs us: `framework` checks, never reaches the network and is for everywhere; `lock` runs `lock`, fails when
+    /// that changed the lock, and is for where people edit URLs; the others are hooks of git
+    #[arg(value_enum, value_name = "HOOK")]
+    hook: Running,
+
+    /// What git gives to that hook
+    #[arg(value_name = "ARG", trailing_var_arg = true, allow_hyphen_values = true)]
+    args: Vec<String>,
+}
+
+/// The hooks that we have something to say in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+#[allow(clippy::enum_variant_names)]
+enum Hook {
+    /// Before a commit
+    PreCommit,
+    /// Before a merge without conflicts, where git runs no `pre-commit`
+    PreMergeCommit,
+    /// Before a push: also of what rebase, cherry-pick and revert made, which run no other hook
+    PrePush,
+}
+
+impl Hook {
+    const ALL: [Hook; 3] = [Hook::PreCommit, Hook::PreMergeCommit, Hook::PrePush];
+
+    /// Returns the name that git has for it, and its file.
+    fn file(self) -> (&'static str, &'static str) {
+        match self {
+            Hook::PreCommit => ("pre-commit", include_str!("../../hooks/pre-commit")),
+            Hook::PreMergeCommit => ("pre-merge-commit", include_str!("../../hooks/pre-merge-commit")),
+            Hook::PrePush => ("pre-push", include_str!("../../hooks/pre-push")),
+        }
+    }
+}
+
+/// What can run us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Running {
+    /// Check what is staged
+    PreCommit,
+    /// Check what a merge makes
+    PreMergeCommit,
+    /// Check the commits that are pushed; reads their refs
+    PrePush,
+    /// On a server: check the commits that were pushed, by the configuration that it has already;
+    /// reads their refs
+    PreReceive,
+    /// Check what the pre-commit framework runs for
+    Framework,
+    /// Lock what the files name; fails when that changed the lock
+    Lock,
+}
+
+/// What a hook found.
+#[derive(Debug, Serialize)]
+struct Judgements {
+    checks: Vec<Judgement>,
 }
 
 /// What a hook found about one thing that it was asked about.
-#[derive(Debug)]
-pub(crate) struct Judgement {
+#[derive(Debug, Serialize)]
+struct Judgement {
     /// The refs that it is about; none where no ref is.
-    pub refs: Vec<String>,
-    /// What was found.
-    pub checked: Result<Checked, Failures>,
+    refs: Vec<String>,
+    /// What was found, or why nothing could be.
+    #[serde(flatten)]
+    checked: Checked,
+    /// Whether it is said that nothing was found. The framework hides what it does not want.
+    #[serde(skip)]
+    is_told: bool,
 }
 
-pub(crate) fn install(hooks: &[Hook]) -> Result<Installed, Failures> {
-    let here = repository_offline()?;
-    let changes = hook::install(&here, hooks)?;
-    let directory = Directory::find(&here)?;
-    Ok(Installed { changes, in_tree: directory.in_tree, is_shared: directory.is_shared(&here), is_off: is_off(&here)? })
-}
-
-/// Uninstalls our hooks, and returns what was done.
-pub(crate) fn uninstall(hooks: &[Hook]) -> Result<Vec<Change>, Failures> {
-    let here = repository_offline()?;
-    hook::uninstall(&here, hooks)
-}
-
-/// Does what a hook does. `refs` reads the refs that git names on standard input, `framework` is what that of pre-commit
-/// says.
-pub(crate) fn run(
-    running: Running,
-    framework: &Framework,
-    refs: impl FnOnce() -> Result<String>,
-) -> Result<Vec<Judgement>, Failures> {
-    let here = repository_offline()?;
-    // Not on a server, where the hook is a gate: only its owner decides what is checked there.
-    if running != Running::PreReceive && is_off(&here)? {
-        return Ok(Vec::new());
+impl HookCommand {
+    pub(super) fn run(&self, output: &OutputArgs) -> Done {
+        let here = repository_offline()?;
+        Ok(match self {
+            HookCommand::Install(args) => {
+                let changed = install::install(&here, &args.hooks)?;
+                Box::new(Changed { is_off: is_off(&here)?, ..changed })
+            }
+            HookCommand::Uninstall(args) => Box::new(install::uninstall(&here, &args.hooks)?),
+            HookCommand::Run(args) => return args.run(&here, output),
+        })
     }
-    let all = match running {
-        Running::PreCommit | Running::PreMergeCommit => vec![hook::committed()],
-        Running::PrePush => hook::pushed(&here, &refs()?)?,
-        Running::PreReceive => hook::received(&here, &refs()?)?,
-        Running::Framework => vec![hook::framework(&here, framework)?],
-        Running::Lock => Vec::new(),
-    };
-    let judged =
-        all.into_iter().map(|judged| Judgement { checked: check::check(&here, &request(&judged)), refs: judged.refs });
-    Ok(judged.collect())
 }
 
-/// Brings the lock up to date, unless the hooks are switched off.
-pub(crate) fn relock() -> Result<Option<lock::Outcome>, Failures> {
-    let here = repository_offline()?;
-    if is_off(&here)? {
-        return Ok(None);
+impl RunArgs {
+    fn run(&self, here: &std::rc::Rc<LocalRepo>, output: &OutputArgs) -> Done {
+        // Not on a server, where the hook is a gate: only its owner decides what is checked there.
+        let all = match self.hook {
+            hook if hook != Running::PreReceive && is_off(here)? => Vec::new(),
+            Running::Lock => {
+                let locked = LockArgs::default().locked(output)?;
+                return Ok(Box::new(Locked { must_be_unchanged: true, ..locked }));
+            }
+            Running::PreCommit | Running::PreMergeCommit => vec![Judged::index()],
+            Running::PrePush => judged::pushed(here, &refs()?)?,
+            Running::PreReceive => judged::received(here, &refs()?)?,
+            Running::Framework => vec![judged::framework(here)?],
+        };
+        let judge = |judged: Judged| {
+            let what = judged.commit.map_or(What::Index, What::Commit);
+            let checked = check(here, &what, &[], &judged.base);
+            let checked = checked.unwrap_or_else(|failures| Checked::failed(what.checking(), failures.0));
+            Judgement { refs: judged.refs, checked, is_told: self.hook == Running::Framework }
+        };
+        Ok(Box::new(Judgements { checks: all.into_iter().map(judge).collect() }))
     }
-    lock::lock(&lock::Request::default()).map(Some)
 }
 
 /// Returns whether the hooks are switched off. What is not set is on.
@@ -82,13 +166,54 @@ fn is_off(here: &LocalRepo) -> Result<bool> {
     Ok(here.config(KEY)?.is_some() && !here.config_bool(KEY)?)
 }
 
-fn request(judged: &Judged) -> check::Request {
-    check::Request {
-        what: match &judged.commit {
-            Some(commit) => What::Commit(commit.clone()),
-            None => What::Index,
-        },
-        paths: Vec::new(),
-        base: judged.base.clone(),
+/// Reads the refs that git names on standard input.
+fn refs() -> Result<String> {
+    let mut stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        return Err(
+            Failure::new("this hook reads from standard input which refs it is about").hint("git runs it: git push")
+        );
+    }
+    let mut text = String::new();
+    stdin.read_to_string(&mut text).map_err(|error| Failure::new(format!("could not read standard input: {error}")))?;
+    Ok(text)
+}
+
+impl Outcome for Judgements {
+    /// Returns nothing: standard output of `git push` is for its own report.
+    fn text(&self, _shown: Shown) -> String {
+        String::new()
+    }
+
+    fn said(&self, _output: &OutputArgs) -> String {
+        self.checks.iter().map(Judgement::told).collect()
+    }
+
+    fn status(&self) -> u8 {
+        self.checks.iter().map(|one| one.checked.status()).max().unwrap_or_default()
+    }
+}
+
+impl Judgement {
+    /// Returns what is said among what git and other hooks say; nothing where there is nothing to say.
+    fn told(&self) -> String {
+        let Judgement { refs, checked, is_told } = self;
+        let mut findings = checked.findings.iter();
+        let speaks = findings.any(|finding| finding.allowed.is_none())
+            || !checked.new_config.is_empty()
+            || !checked.new_locked.is_empty()
+            || checked.status() == FAILED;
+        if !speaks && !is_told {
+            return String::new();
+        }
+        let refs = if refs.is_empty() { String::new() } else { format!(": {}", visible(&refs.join(", "))) };
+        let terminal = console::Term::stderr();
+        let width = terminal.size_checked().map(|(_, columns)| columns.into());
+        let shown = Shown { color: console::colors_enabled_stderr(), width, ..Shown::default() };
+        let failures = messages::failures(&Failures(checked.failures.clone()));
+        // What could not begin has found nothing.
+        let is_begun = checked.failures.is_empty() || checked.kustomizations > 0;
+        let found = if is_begun { human(checked, shown) } else { String::new() };
+        format!("git kustomize-localize check{refs}:\n{found}{failures}")
     }
 }

@@ -1,56 +1,125 @@
 //! Localizing: a kustomization without remote references, as a copy or where it stands, on a branch or on disk.
 
+mod builds;
 mod deployed;
+mod report;
 pub(super) mod target;
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use clap::{Args, ValueHint};
 use serde::Serialize;
 
-use super::check;
-use super::fetching::{self, Fetching};
-use super::{Builds, News, Status};
+use super::output::{self, Outcome, OutputArgs, Shown};
+use super::{News, Status, check, fetching, messages};
 use crate::build::{self, BuildCheck, Job};
-use crate::destination::{Delivered, Destination, Held, To};
-use crate::fetch::{self, Fetcher, Published};
+use crate::destination::{BranchOptions, Delivered, Destination, Held, To};
+use crate::fetch::{self, Fetcher};
 use crate::git::LocalRepo;
 use crate::graph::Warning;
-use crate::message::failure::{Failure, Failures, Result};
+use crate::message::failure::{Failure, Failures, Location, Result};
 use crate::message::finding::{self, Finding, Rule, Severity};
 use crate::os::interrupt;
 use crate::plan::{self, HYDRATOR_METADATA, Options, Plan, Rewritten};
-use crate::record::{Change, LOCK_NAME, Left, Lock, Remote, stored};
+use crate::record::{Change, LOCK_NAME, Left, Lock, Remote, sha256_hex, stored};
 use crate::tree::path;
 use crate::workspace::{Files, Workspace};
 
 pub(super) use deployed::Deployed;
 use target::Subject;
 
+/// How to localize, wherever the result goes.
+#[derive(Debug, Clone, Args)]
+pub(super) struct HowArgs {
+    /// Discard manual edits to generated files
+    #[arg(long, hide_short_help = true)]
+    overwrite: bool,
+
+    /// Use only what lock, branch and cache hold
+    #[arg(long)]
+    offline: bool,
+
+    /// Do not build original and result to compare them
+    #[arg(long, hide_short_help = true)]
+    no_verify: bool,
+
+    /// The kustomize that builds [default: the environment variable KUSTOMIZE, else `kustomize` on
+    /// PATH, else `kubectl`]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_verify", hide_short_help = true)]
+    kustomize: Option<PathBuf>,
+
+    /// Pass an extra argument to both builds, for example `--build-arg=--enable-helm`; may be given several times
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true, conflicts_with = "no_verify", hide_short_help = true)]
+    build_arg: Vec<String>,
+
+    /// Say what would be done; may fetch into the cache, writes nothing else
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Treat warnings as errors: nothing is written, exit status 1
+    #[arg(long, hide_short_help = true)]
+    strict: bool,
+}
+
+/// What is committed, and where.
+#[derive(Debug, Clone, Args)]
+pub(super) struct CommitArgs {
+    /// The branch to commit to [default: localized/SOURCE-BRANCH]
+    ///
+    /// It must be given when there is no source branch: a detached HEAD, `--rev` with an id.
+    #[arg(long, value_name = "NAME")]
+    branch: Option<String>,
+
+    /// Also have the branch checked out in a linked worktree at DIR
+    ///
+    /// It is a new one, or the one that is there, if it has no changes.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, hide_short_help = true)]
+    worktree: Option<PathBuf>,
+
+    /// The commit to localize [default: HEAD]
+    ///
+    /// Works in a bare repository.
+    #[arg(long, value_name = "REV", hide_short_help = true)]
+    rev: Option<String>,
+
+    /// Subject and body of the commit, as in `git commit`; each further one is a paragraph
+    ///
+    /// The trailers come below.
+    #[arg(short, long, value_name = "TEXT", hide_short_help = true)]
+    message: Vec<String>,
+}
+
+impl CommitArgs {
+    /// Returns where the result goes.
+    pub(super) fn to(&self, push: Option<Option<String>>) -> To {
+        To::Branch(BranchOptions {
+            name: self.branch.clone(),
+            worktree: self.worktree.clone(),
+            message: self.message.clone(),
+            push,
+        })
+    }
+
+    /// Returns the commit that is named.
+    pub(super) fn rev(&self) -> Option<&str> {
+        self.rev.as_deref()
+    }
+}
+
 /// What to localize, how, and where to.
-#[derive(Debug, Clone)]
-pub(crate) struct Request {
-    /// What is localized.
+pub(super) struct Request<'a> {
     pub what: What,
-    /// Where the result goes.
     pub to: To,
     /// The commit to start from; none: HEAD. Without a branch, the files on disk.
-    pub rev: Option<String>,
-    /// Discard edits by hand.
-    pub overwrite: bool,
-    /// Write nothing.
-    pub dry_run: bool,
-    /// How remote references are brought in.
-    pub fetch: Fetching,
-    /// How the result is compared with the original.
-    pub builds: Builds,
-    /// Whether warnings are errors.
-    pub strict: bool,
+    pub rev: Option<&'a str>,
+    pub how: &'a HowArgs,
+    pub quiet: bool,
 }
 
 /// What is localized.
-#[derive(Debug, Clone)]
-pub(crate) enum What {
+pub(super) enum What {
     /// A copy of one target.
     Copy {
         /// A directory, or a URL.
@@ -60,21 +129,32 @@ pub(crate) enum What {
         /// What bounds a local target; none: the target itself.
         scope: Option<String>,
     },
-    /// The repository where it stands.
-    InPlace {
-        /// The roots to localize; all when empty.
-        targets: Vec<String>,
-    },
+    /// The repository where it stands: these roots, or all when there are none.
+    InPlace(Vec<String>),
 }
 
 /// The result of localizing.
-#[derive(Debug, Clone)]
-pub(crate) struct Outcome {
+#[derive(Debug, Clone, Default, Serialize)]
+pub(super) struct Localized {
     /// What happened to the result.
+    #[serde(rename = "outcome")]
     pub status: Status,
-    pub result: Localized,
+    /// What was copied; none of the repository where it stands.
+    #[serde(flatten)]
+    pub copy: Option<Copy>,
+    /// The roots that were named; all when there are none.
+    pub targets: Vec<String>,
+    /// Whether what was localized was brought in again, and nothing else.
+    pub updated: bool,
+    /// The files of a copy, or those that were written, with the number of their bytes.
+    pub files: BTreeMap<String, u64>,
+    /// The files that were removed.
+    pub removed: Vec<String>,
+    /// What `git add` has to be given, from the top.
+    pub stage: Vec<String>,
     /// The branch that it is on; none on disk.
-    pub branch: Option<BranchOutcome>,
+    #[serde(flatten)]
+    pub branch: Option<Branch>,
     /// What was brought in.
     pub remotes: Vec<Remote>,
     /// What stays remote.
@@ -82,79 +162,79 @@ pub(crate) struct Outcome {
     /// The remotes that were added, removed, or moved to another commit.
     pub changes: Vec<Change>,
     /// What the authors of what moved wrote, where that is asked for.
+    #[serde(skip)]
     pub news: News,
     /// The references that were changed.
     pub rewritten: Vec<Rewritten>,
     /// What works but should be known.
     pub warnings: Vec<Warning>,
     /// The result of building; none where no build is affected.
+    #[serde(rename = "verified")]
     pub builds: Option<BuildCheck>,
-}
-
-/// What was localized, and the files that were written for it.
-#[derive(Debug, Clone, Serialize)]
-#[serde(untagged)]
-pub(crate) enum Localized {
-    Copy(CopyOutcome),
-    /// The repository where it stands.
-    InPlace(InPlaceOutcome),
+    /// What was not brought in again, and why.
+    pub kept: Vec<Failure>,
 }
 
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct CopyOutcome {
+pub(super) struct Copy {
     /// What was localized: a path from the top of the repository, or a URL without secrets.
     pub target: String,
     /// Where the copy is: a path from the top of the repository, or as the user named it.
-    #[serde(rename = "new_directory")]
-    pub new_dir: String,
-    /// Its files by path, with the number of their bytes.
-    pub files: BTreeMap<String, u64>,
-}
-
-/// The repository, localized where it stands.
-#[derive(Debug, Clone, Default, Serialize)]
-pub(crate) struct InPlaceOutcome {
-    /// The roots that were named; all when there are none.
-    pub targets: Vec<String>,
-    /// Whether what was localized was brought in again, and nothing else.
-    pub updated: bool,
-    /// The files that were written, with the number of their bytes.
-    #[serde(rename = "files")]
-    pub written: BTreeMap<String, u64>,
-    /// The files that were removed.
-    pub removed: Vec<String>,
-    /// What `git add` has to be given, from the top.
-    pub stage: Vec<String>,
+    pub new_directory: String,
 }
 
 /// The branch of a result.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct BranchOutcome {
+pub(super) struct Branch {
     /// Its short name.
     #[serde(rename = "branch")]
-    pub name: String,
+    name: String,
     /// Its tip, unless nothing was or is committed.
-    pub commit: Option<String>,
+    commit: Option<String>,
     /// The tree of NEW_DIR there.
-    pub tree: Option<String>,
+    tree: Option<String>,
     /// The source commit.
-    pub source: String,
+    source: String,
     /// The linked worktree that holds it as well, as it was named.
-    pub worktree: Option<String>,
+    worktree: Option<String>,
     /// What is deployed from it, in one line; none of a copy, and where nothing is deployed from here.
-    pub deployed: Option<String>,
+    deployed: Option<String>,
     /// The remote that has it as well, by now.
-    pub pushed: Option<String>,
+    pushed: Option<String>,
+}
+
+impl Outcome for Localized {
+    fn text(&self, shown: Shown) -> String {
+        let mut out = String::new();
+        // Writing to a string cannot fail.
+        let is_quiet = shown.quiet && self.status != Status::Differs;
+        let _ = if is_quiet { Ok(()) } else { self.write(&mut out, shown.verbose) };
+        out
+    }
+
+    fn said(&self, output: &OutputArgs) -> String {
+        let differs = self.builds.as_ref().and_then(builds::refusal);
+        let failures = self.kept.iter().cloned().chain(differs).collect();
+        messages::warnings(&self.warnings, output.verbose) + &messages::failures(&Failures(failures))
+    }
+
+    fn status(&self) -> u8 {
+        u8::from(matches!(self.status, Status::Differs | Status::Warned) || !self.kept.is_empty())
+    }
 }
 
 /// How often to begin again when the branch at the remote has moved meanwhile.
 const PUSHES: usize = 3;
 
-pub(crate) fn localize(request: &Request) -> Result<Outcome, Failures> {
+pub(super) fn localize(request: &Request<'_>) -> output::Done {
+    Ok(Box::new(localized(request)?))
+}
+
+fn localized(request: &Request<'_>) -> Result<Localized, Failures> {
     for _ in 0..PUSHES {
         let mut run = Run::open(request)?;
         let mut found = run.findings()?;
-        for warning in found.iter_mut().filter(|_| request.strict) {
+        for warning in found.iter_mut().filter(|_| request.how.strict) {
             warning.severity = Severity::Error;
         }
         if found.iter().any(Warning::fails) {
@@ -180,7 +260,7 @@ pub(crate) fn localize(request: &Request) -> Result<Outcome, Failures> {
 
 /// One run: where it starts and where it ends.
 struct Run<'a> {
-    request: &'a Request,
+    request: &'a Request<'a>,
     workspace: Workspace,
     subject: Subject,
     destination: Destination,
@@ -192,14 +272,14 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn open(request: &'a Request) -> Result<Run<'a>, Failures> {
+    fn open(request: &'a Request<'a>) -> Result<Run<'a>, Failures> {
         let workspace = workspace(request)?;
         let subject = Subject::find(&request.what, &workspace)?;
-        let (new_dir, overwrite) = (subject.new_dir(), request.overwrite);
+        let (new_dir, overwrite) = (subject.new_dir(), request.how.overwrite);
         let destination = Destination::open(&workspace, &request.to, new_dir, overwrite)?;
         let held = destination.held(&workspace)?;
         let options = Options {
-            overwrite: request.overwrite && destination.branch().is_none(),
+            overwrite: request.how.overwrite && destination.branch().is_none(),
             trailers: destination.branch().is_some(),
         };
         let fetcher = fetcher(request, &workspace, &destination, &held)?;
@@ -242,22 +322,8 @@ impl<'a> Run<'a> {
     }
 
     /// Returns that nothing was done because of what was found.
-    fn refused(self, warnings: Vec<Warning>) -> Outcome {
-        Outcome {
-            status: Status::Warned,
-            result: Localized::InPlace(InPlaceOutcome {
-                targets: self.subject.targets().to_vec(),
-                ..InPlaceOutcome::default()
-            }),
-            branch: None,
-            remotes: Vec::new(),
-            left: Vec::new(),
-            changes: Vec::new(),
-            rewritten: Vec::new(),
-            news: News::new(),
-            warnings,
-            builds: None,
-        }
+    fn refused(self, warnings: Vec<Warning>) -> Localized {
+        Localized { status: Status::Warned, targets: self.subject.targets().to_vec(), warnings, ..Localized::default() }
     }
 
     fn plan(&mut self) -> Result<Plan, Failures> {
@@ -266,7 +332,7 @@ impl<'a> Run<'a> {
         let mut plan = match &self.subject {
             Subject::Copy(copied) => {
                 let target = copied.target(workspace, destination, fetcher)?;
-                destination.claim(&target.name, self.request.overwrite)?;
+                destination.claim(&target.name, self.request.how.overwrite)?;
                 let into = destination.place().to_owned();
                 plan::copy::plan(workspace, target, into, options, fetcher)?
             }
@@ -291,8 +357,8 @@ impl<'a> Run<'a> {
         if plan.affected.is_empty() {
             return Ok(None);
         }
-        let builds = &self.request.builds;
-        if builds.skip {
+        let how = self.request.how;
+        if how.no_verify {
             return Ok(Some(BuildCheck::without("--no-verify")));
         }
         let held = self.held.lock.as_deref();
@@ -303,21 +369,30 @@ impl<'a> Run<'a> {
         let is_commit = matches!(self.workspace.files, Files::Commit { .. });
         let checkout = is_commit.then(|| self.workspace.tree.clone());
         let job = Job { plan, checkout, earlier };
-        let repo = self.workspace.repo().map(|repo| &**repo);
-        let options = builds.options(&self.request.fetch, repo);
+        let options = build::Options {
+            program: how.kustomize.clone(),
+            arguments: how.build_arg.clone(),
+            offline: how.offline,
+            quiet: self.request.quiet,
+            outputs: outputs(self.workspace.repo().map(|repo| &**repo)),
+        };
         build::check_builds(&job, &options).map(Some)
     }
 
     /// Writes the result, unless something stands against it. None where the branch at the remote has moved meanwhile.
-    fn deliver(self, mut plan: Plan, builds: Option<BuildCheck>) -> Result<Option<Outcome>, Failures> {
+    fn deliver(self, mut plan: Plan, builds: Option<BuildCheck>) -> Result<Option<Localized>, Failures> {
         let Run { request, workspace, destination, .. } = &self;
-        if let Some(builds) = &builds {
-            plan.warnings.extend(request.builds.warnings(request.strict, builds));
-        }
+        // Only if warnings are errors: the report mentions it anyway.
+        let without = builds.iter().filter_map(|builds| builds.without.as_ref());
+        plan.warnings.extend(
+            without
+                .filter(|_| request.how.strict && !request.how.no_verify)
+                .map(|reason| Warning::new(Rule::NotBuilt, Location::default(), format!("not verified: {reason}"))),
+        );
         if let Some(branch) = destination.branch() {
             plan.warnings.extend(branch.warning(workspace.lock.as_deref())?);
         }
-        Warning::judge(&mut plan.warnings, &workspace.config, request.strict);
+        Warning::judge(&mut plan.warnings, &workspace.config, request.how.strict);
         plan.warnings.sort();
         let before = self.before(&plan);
         let delivered = match self.withheld(&plan, builds.as_ref()) {
@@ -338,13 +413,9 @@ impl<'a> Run<'a> {
                 }
             }
         };
-        let branch = destination.branch().map(|branch| BranchOutcome {
+        let branch = destination.branch().map(|branch| Branch {
             name: branch.branch.name.clone(),
-            pushed: branch
-                .pushed
-                .as_ref()
-                .filter(|_| commit.is_some())
-                .map(|remote| Published::remote(remote).to_owned()),
+            pushed: branch.pushed.as_ref().filter(|_| commit.is_some()).map(|remote| remote.remote().to_owned()),
             commit,
             tree,
             source: branch.source.commit.clone(),
@@ -355,8 +426,12 @@ impl<'a> Run<'a> {
             },
         });
         let changes = Lock::changes(&before, &plan.lock);
-        let result = Localized::of(&plan, destination.shown(), self.subject.targets(), false);
-        Ok(Some(Outcome { branch, builds, ..outcome(status, result, plan, changes) }))
+        let mut localized =
+            Localized { branch, builds, targets: self.subject.targets().to_vec(), ..on_disk(status, plan, changes) };
+        if let Some(copy) = &mut localized.copy {
+            copy.new_directory = destination.shown().to_owned();
+        }
+        Ok(Some(localized))
     }
 
     /// Returns why a result is not written; none if it is.
@@ -364,7 +439,7 @@ impl<'a> Run<'a> {
         if builds.is_some_and(BuildCheck::differs) {
             return Some(Status::Differs);
         }
-        match withheld(plan, self.request.dry_run) {
+        match withheld(plan, self.request.how.dry_run) {
             Some(Status::Unchanged) if self.destination.branch().is_some() => Some(Status::DryRun),
             status => status,
         }
@@ -387,45 +462,45 @@ impl<'a> Run<'a> {
 }
 
 /// Opens what the run starts from. A word that may be meant as a command is answered first.
-fn workspace(request: &Request) -> Result<Workspace, Failures> {
+fn workspace(request: &Request<'_>) -> Result<Workspace, Failures> {
     opened(request).map_err(|failures| match &request.what {
         What::Copy { target, .. } => target::unknown_word(target).map_or(failures, Into::into),
-        What::InPlace { .. } => failures,
+        What::InPlace(_) => failures,
     })
 }
 
-fn opened(request: &Request) -> Result<Workspace, Failures> {
+fn opened(request: &Request<'_>) -> Result<Workspace, Failures> {
     match (&request.to, &request.what) {
         (To::Branch(_), what) => {
-            let repo = if request.fetch.offline { LocalRepo::discover_offline()? } else { LocalRepo::discover()? };
+            let repo = if request.how.offline { LocalRepo::discover_offline()? } else { LocalRepo::discover()? };
             let Some(repo) = repo else {
                 return Err(Failure::new("this is not a git repository, so there is nowhere to commit to")
                     .hint(match what {
                         What::Copy { .. } => "run it in a repository, or write plain files: `--no-commit`",
-                        What::InPlace { .. } => "run it in a repository",
+                        What::InPlace(_) => "run it in a repository",
                     })
                     .into());
             };
-            Workspace::of_rev(Rc::new(repo), request.rev.as_deref())
+            Workspace::of_rev(Rc::new(repo), request.rev)
         }
-        (To::Disk, What::InPlace { .. }) => Workspace::of_working_tree(false),
+        (To::Disk, What::InPlace(_)) => Workspace::of_working_tree(false),
         (To::Disk, What::Copy { .. }) => Workspace::of_disk(),
     }
 }
 
 /// Sets up fetching. The lock of the source decides; on disk and in a copy the rest is resolved, where the lock of what
 /// was localized before does not hold it.
-fn fetcher(request: &Request, workspace: &Workspace, destination: &Destination, held: &Held) -> Result<Fetcher> {
+fn fetcher(request: &Request<'_>, workspace: &Workspace, destination: &Destination, held: &Held) -> Result<Fetcher> {
     let files = held.files.clone();
-    let is_in_place = matches!(request.what, What::InPlace { .. });
+    let is_in_place = matches!(request.what, What::InPlace(_));
     let own = files.as_ref().filter(|_| !is_in_place);
     let locks = workspace.lock.iter().chain(own.map(|files| &files.lock));
     let locks = locks.cloned();
-    fetching::fetcher(
+    super::fetcher(
         workspace.repo(),
         fetch::Options {
             locked: is_in_place && destination.branch().is_some(),
-            ..request.fetch.options(&workspace.config)
+            ..fetching(&workspace.config, request.how.offline, request.quiet)
         },
         locks.collect(),
         files,
@@ -445,24 +520,36 @@ pub(super) fn withheld(plan: &Plan, dry_run: bool) -> Option<Status> {
 }
 
 /// Returns the result of a plan on disk, without builds. `changes` are those of the lock.
-pub(super) fn outcome(status: Status, result: Localized, plan: Plan, changes: Vec<Change>) -> Outcome {
+pub(super) fn on_disk(status: Status, plan: Plan, changes: Vec<Change>) -> Localized {
+    let mut localized = Localized {
+        status,
+        remotes: plan.lock.remotes,
+        left: plan.lock.left,
+        changes,
+        rewritten: plan.rewritten,
+        warnings: plan.warnings,
+        ..Localized::default()
+    };
+    let top = plan.new_dir.as_deref().unwrap_or_default();
+    for (path, file) in &plan.changes {
+        match (path::below(path, top), file) {
+            (Some(path), Some(file)) => drop(localized.files.insert(path.to_owned(), file.bytes.len() as u64)),
+            (Some(path), None) => localized.removed.push(path.to_owned()),
+            (None, _) => {}
+        }
+    }
+    match plan.new_dir {
+        Some(new_directory) => {
+            localized.copy = Some(Copy { target: plan.lock.target.unwrap_or_default(), new_directory });
+        }
+        None => localized.stage = plan.stage,
+    }
     for mut graph in [plan.before, plan.after] {
         // As after a check: the program ends next, and to free many small pieces takes a while.
         graph.sources.clear();
         std::mem::forget(graph);
     }
-    Outcome {
-        status,
-        result,
-        branch: None,
-        remotes: plan.lock.remotes,
-        left: plan.lock.left,
-        changes,
-        news: News::new(),
-        rewritten: plan.rewritten,
-        warnings: plan.warnings,
-        builds: None,
-    }
+    localized
 }
 
 impl Status {
@@ -476,29 +563,19 @@ impl Status {
     }
 }
 
-impl Localized {
-    /// Returns what a plan writes. `new_dir` is how messages name that of a copy; `targets` are the roots that were named,
-    /// and `updated` is whether something was brought in again, of a repository where it stands.
-    pub(super) fn of(plan: &Plan, new_dir: &str, targets: &[String], updated: bool) -> Localized {
-        let top = plan.new_dir.as_deref().unwrap_or_default();
-        let written = plan
-            .changes
-            .iter()
-            .filter_map(|(path, file)| Some((path::below(path, top)?.to_owned(), file.as_ref()?.bytes.len() as u64)));
-        if plan.new_dir.is_some() {
-            return Localized::Copy(CopyOutcome {
-                target: plan.lock.target.clone().unwrap_or_default(),
-                new_dir: new_dir.to_owned(),
-                files: written.collect(),
-            });
-        }
-        let removed = plan.changes.iter().filter(|(_, file)| file.is_none());
-        Localized::InPlace(InPlaceOutcome {
-            targets: targets.to_vec(),
-            updated,
-            written: written.collect(),
-            removed: removed.map(|(path, _)| path.clone()).collect(),
-            stage: plan.stage.clone(),
-        })
-    }
+/// Returns what outputs of a repository that differ are kept under; outside of one, those of the directory at hand.
+fn outputs(repo: Option<&LocalRepo>) -> String {
+    let place = match repo {
+        Some(repo) => repo.git_dir.clone(),
+        None => std::env::current_dir().unwrap_or_default(),
+    };
+    let mut name = sha256_hex(place.as_os_str().as_encoded_bytes());
+    name.truncate(12);
+    name
+}
+
+/// Returns a path of the command line as text.
+pub(super) fn text(given: &Path, what: &str) -> Result<String> {
+    let text = given.to_str().map(str::to_owned);
+    text.ok_or_else(|| Failure::new(format!("{what} is not UTF-8, so no reference could name it")))
 }

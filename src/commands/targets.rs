@@ -1,54 +1,184 @@
-//! `targets`: what Flux, Argo CD and Fleet deploy from the repository.
+//! `targets`: what Flux, Argo CD and Fleet deploy from the repository. `schema.json` describes the JSON.
 
 mod object_builds;
+#[cfg(test)]
+mod tests;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::rc::Rc;
 
-use super::check::{self, What};
-use crate::config::Config;
-use crate::git::LocalRepo;
-use crate::message::failure::{Failures, Result};
-use crate::reference_tree::Survey;
-use crate::targets::{self, Identity, Object, Revision, Targets};
-use crate::tree::Tree;
-use crate::workspace::repository_offline;
-use {
-    crate::build,
-    crate::message::failure::{Failure, nearest, shown},
-    crate::os::interrupt::{Scratch, unusable},
-    crate::targets::built::{Builder, find_built},
-    crate::targets::generated::generated,
-    crate::targets::{Found, Place, SeenTree, Target},
-    object_builds::{ObjectBuilds, export},
-};
+use clap::Args;
 
-/// What to show.
-#[derive(Debug, Clone)]
-pub(crate) struct Request {
-    /// The files to look at.
-    pub what: What,
+use super::check::{self, What};
+use super::messages::counted;
+use super::output::{Done, Outcome, Page, Shown};
+use crate::build;
+use crate::config::{Config, FILE_NAME};
+use crate::git::LocalRepo;
+use crate::message::failure::{Failure, Failures, Result, nearest, shown};
+use crate::message::redact::visible;
+use crate::os::interrupt::{Scratch, unusable};
+use crate::reference_tree::Survey;
+use crate::targets::built::{Builder, find_built};
+use crate::targets::generated::generated;
+use crate::targets::{self, Found, Here, Identity, Place, Revision, SeenTree, Target, Targets};
+use crate::tree::{Tree, path};
+use crate::workspace::repository_offline;
+use object_builds::{ObjectBuilds, export};
+
+/// Arguments of `targets`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct TargetsArgs {
+    /// Look at a commit [default: the working tree]
+    #[arg(long, value_name = "REV")]
+    rev: Option<String>,
+
+    /// Print the annotation that Argo CD needs for each application to notice every change
+    #[arg(long)]
+    manifest_generate_paths: bool,
+
+    /// Build the target of this name as its engine does, and print the result
+    #[arg(long, value_name = "NAME", conflicts_with = "manifest_generate_paths")]
+    build: Option<String>,
 }
 
-/// Finds what is deployed, and what the builds of it reach that the tree does not hold.
-pub(crate) fn targets(request: &Request) -> Result<Targets, Failures> {
-    let here = repository_offline()?;
-    let opened = check::open(&here, &request.what)?;
-    let (survey, mut found) = find(&here, &opened.tree)?;
-    survey.reaches(&mut found, |_| true)?;
-    // What is deployed from a localized branch is what that holds, where it is here.
-    let identity = Identity::of(&here, &Config::of(&*opened.tree, "")?)?;
-    let places = found.targets.iter().filter_map(|target| match &target.place {
-        Place::Here(there) => Some(there.revision.clone()),
-        Place::External(_) | Place::Templated(_) => None,
-    });
-    let revisions: HashSet<Revision> = places.collect();
-    for revision in revisions.iter().filter(|revision| revision.is_localized()) {
-        if let Some(tip) = identity.tip(revision)? {
-            Survey::of(Rc::new(tip))?.reaches(&mut found, |other| other == revision)?;
+impl TargetsArgs {
+    pub(super) fn run(&self) -> Done {
+        let here = repository_offline()?;
+        let opened = check::open(&here, &What::of(self.rev.as_deref()))?;
+        let (survey, mut found) = find(&here, &opened.tree)?;
+        if self.manifest_generate_paths {
+            let lines = targets::generate_paths(&opened.tree, &found)?.into_iter().map(|(object, value)| {
+                let by = object.built_by.as_ref().map(|by| format!(", built by {by}")).unwrap_or_default();
+                let name = format!("{}:{}: {} {}{by}", object.file, object.line, object.kind, object.full_name());
+                format!("{}\n  argocd.argoproj.io/manifest-generate-paths: {}\n", visible(&name), visible(&value))
+            });
+            return Page::of(lines.collect());
         }
+        if let Some(name) = &self.build {
+            let built = build(&*opened.tree, &found, name)?;
+            return Page::of(String::from_utf8_lossy(&built).into_owned());
+        }
+        survey.reaches(&mut found, |_| true)?;
+        // What is deployed from a localized branch is what that holds, where it is here.
+        let identity = Identity::of(&here, &Config::of(&*opened.tree, "")?)?;
+        let places = found.targets.iter().filter_map(|target| match &target.place {
+            Place::Here(there) => Some(there.revision.clone()),
+            Place::External(_) | Place::Templated(_) => None,
+        });
+        let revisions: HashSet<Revision> = places.collect();
+        for revision in revisions.iter().filter(|revision| revision.is_localized()) {
+            if let Some(tip) = identity.tip(revision)? {
+                Survey::of(Rc::new(tip))?.reaches(&mut found, |other| other == revision)?;
+            }
+        }
+        Ok(Box::new(found))
     }
-    Ok(found)
+}
+
+impl Outcome for Targets {
+    /// Returns what names each, and below it where it is. The last line counts them.
+    fn text(&self, _shown: Shown) -> String {
+        let mut out = String::new();
+        for target in &self.targets {
+            let Target { object, engine, place, .. } = target;
+            let name = match object.kind.as_str() {
+                // The file says it.
+                "fleet.yaml" | "target" => engine.name().to_owned(),
+                kind => format!("{} {kind} {}", engine.name(), object.full_name()),
+            };
+            out += &format!("{}:{}: {name}\n  {}", object.file, object.line, described(place));
+            match target.reaches.as_deref() {
+                Some([]) => out += ", hermetic",
+                reached => {
+                    for one in reached.unwrap_or_default() {
+                        out += &format!("\n    reaches {}: {}", one.name, one.state);
+                    }
+                }
+            }
+            if let Some(by) = &object.built_by {
+                out += &format!("\n  built by {by}");
+            }
+            if let Some(by) = &target.changed_by {
+                out += &format!("\n  may be changed by {}", by.name);
+                if let Some(why) = &by.not_built {
+                    out += &format!("\n    not built: {why}");
+                }
+            }
+            out.push('\n');
+        }
+        for unread in &self.unread {
+            out += &format!("{}\n  not read: {}\n", unread.place(), unread.message);
+        }
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        let mut out: String = out.lines().map(|line| visible(line) + "\n").collect();
+        let mut places = self.targets.iter().map(|target| &target.place);
+        if !self.targets.is_empty() && places.all(|place| matches!(place, Place::External(_))) {
+            out += &format!(
+                "note: nothing is deployed from here: if the cluster knows this repository by another URL, add that to `repository` in {FILE_NAME}; or list under `targets` there what is deployed\n"
+            );
+        }
+        out + &summary(self) + &deployed(self).map_or(String::new(), |line| visible(&line) + "\n")
+    }
+}
+
+fn described(place: &Place) -> String {
+    let here = match place {
+        Place::Here(here) => here,
+        Place::External(why) => return format!("external: {why}"),
+        Place::Templated(why) => return format!("templated: {why}"),
+    };
+    let Here { revision, path, .. } = here;
+    let named = match revision {
+        Revision { name: None, is_this: true } => String::new(),
+        Revision { name: None, is_this: false } => " at one of several revisions".to_owned(),
+        Revision { name: Some(name), .. } => format!(" at {name}"),
+    };
+    let found = match &here.found {
+        _ if !revision.is_this && revision.name.is_some() => "another revision, not looked at".to_owned(),
+        Found::Kustomization(_) => "a kustomization".to_owned(),
+        Found::Directory(_) => "a directory without a kustomization".to_owned(),
+        Found::Chart(_) => "a chart".to_owned(),
+        Found::Plugin(_) => "for a plugin".to_owned(),
+        Found::Submodule(path) => format!("in the submodule {path}"),
+        Found::Nothing(why) => format!("nothing: {why}"),
+    };
+    format!("{}{named}: {found}", path::shown(path))
+}
+
+/// Returns what is deployed from a localized branch; none where nothing is localized, and nothing has to be.
+fn deployed(targets: &Targets) -> Option<String> {
+    let mut localized = targets.here().filter(|(_, here)| here.revision.is_localized());
+    let first = localized.next().map(|(_, here)| &here.revision);
+    let is_remote = |target: &Target| target.reaches.as_ref().is_some_and(|reached| !reached.is_empty());
+    if first.is_none() && !targets.targets.iter().any(is_remote) {
+        return None;
+    }
+    let is_one = first.is_some() && localized.all(|(_, here)| Some(&here.revision) == first);
+    let name = first.and_then(|first| first.name.as_deref()).filter(|_| is_one);
+    targets.deployed_from(name.unwrap_or("a localized branch"), Revision::is_localized)
+}
+
+/// Returns the counts: nothing that was found is missing in them.
+fn summary(targets: &Targets) -> String {
+    let (mut here, mut external, mut templated) = (0, 0, 0);
+    for target in &targets.targets {
+        *match target.place {
+            Place::Here(_) => &mut here,
+            Place::External(_) => &mut external,
+            Place::Templated(_) => &mut templated,
+        } += 1;
+    }
+    let mut line = counted(targets.targets.len(), "target");
+    if !targets.targets.is_empty() {
+        line += &format!(": {here} here, {external} external, {templated} templated");
+    }
+    if !targets.unread.is_empty() {
+        line += &format!("; {} not read", targets.unread.len());
+    }
+    line + "\n"
 }
 
 /// Finds what is deployed, with objects as the builds that change them make them.
@@ -71,25 +201,13 @@ pub(super) fn as_built(here: &Rc<LocalRepo>, survey: &Survey, config: &Config, m
     survey.built(found, config.load_restrictor, run, find)
 }
 
-/// Returns the value of `argocd.argoproj.io/manifest-generate-paths` for each application of Argo CD, by its object.
-pub(crate) fn generate_paths(request: &Request) -> Result<BTreeMap<Object, String>, Failures> {
-    let here = repository_offline()?;
-    let opened = check::open(&here, &request.what)?;
-    let (_, found) = find(&here, &opened.tree)?;
-    Ok(targets::generate_paths(&opened.tree, &found)?)
-}
-
 /// Builds a target as its engine does, but for what it does with the output: substitutes variables, decrypts, applies.
-pub(crate) fn build(request: &Request, name: &str) -> Result<Vec<u8>, Failures> {
-    let here = repository_offline()?;
-    let opened = check::open(&here, &request.what)?;
-    let tree = &*opened.tree;
-    let (_, found) = find(&here, &opened.tree)?;
-    let target = named(&found, name)?;
+fn build(tree: &dyn Tree, found: &Targets, name: &str) -> Result<Vec<u8>> {
+    let target = named(found, name)?;
     let not_built = |why: &str| Failure::new(format!("{} cannot be built here: {why}", target.by()));
     let there = match &target.place {
         Place::Here(there) => there,
-        Place::External(why) | Place::Templated(why) => return Err(not_built(why).into()),
+        Place::External(why) | Place::Templated(why) => return Err(not_built(why)),
     };
     let seen = SeenTree::new(tree, &there.hidden);
     let generated = generated(&seen, target, there)?.ok_or_else(|| match &there.found {
@@ -102,7 +220,7 @@ pub(crate) fn build(request: &Request, name: &str) -> Result<Vec<u8>, Failures> 
     let directory = scratch.path().join(&generated.directory);
     std::fs::create_dir_all(&directory).map_err(put)?;
     std::fs::write(directory.join(generated.file_name), &generated.text).map_err(put)?;
-    Ok(build::build_one(scratch.path(), &directory, &generated.arguments)?)
+    build::build_one(scratch.path(), &directory, &generated.arguments)
 }
 
 /// Returns the target that a name means: that of its object, with or without its namespace, else its directory, which
@@ -149,8 +267,7 @@ fn named<'a>(found: &'a Targets, name: &str) -> Result<&'a Target> {
 /// Returns the name of the directory that a target deploys, where it is here.
 fn directory(target: &Target) -> Option<&str> {
     match &target.place {
-        Place::Here(here) if here.path.is_empty() => Some("."),
-        Place::Here(here) => Some(&here.path),
+        Place::Here(here) => Some(path::shown(&here.path)),
         Place::External(_) | Place::Templated(_) => None,
     }
 }

@@ -1,66 +1,71 @@
-//! `tree`: the reference graph.
+//! `tree`: the reference graph, as `cargo tree` prints dependencies. `schema.json` describes the JSON.
 
-use std::rc::Rc;
+use std::collections::HashSet;
+
+use clap::{Args, ValueHint};
+use console::Style;
 
 use super::check::{self, What};
+use super::output::{Done, Outcome, OutputArgs, Shown};
 use crate::config::Config;
-use crate::git::LocalRepo;
-use crate::message::failure::{Failure, Failures, Result};
-use crate::message::redact;
+use crate::message::failure::{Failure, Result};
+use crate::message::redact::{self, visible};
 use crate::plan::update;
 use crate::reference::RepoSpec;
 use crate::reference_tree::{self, Node, NodeKind, ReferenceTree};
 use crate::tree::path;
 use crate::workspace::{from_top, repository_offline};
 
-/// What to show.
-#[derive(Debug, Clone)]
-pub(crate) struct Request {
-    /// The files to look at.
-    pub what: What,
-    /// The roots to begin with, from the directory that we were started in; none: all that no other names.
-    pub targets: Vec<String>,
-    /// Only what is remote or was brought in, and what leads to it.
-    pub remote: bool,
-    /// Only what references this URL, with or without its ref.
-    pub invert: Option<String>,
+/// Arguments of `tree`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct TreeArgs {
+    /// The directories to begin at [default: all roots that no other names]
+    #[arg(value_name = "TARGET", value_hint = ValueHint::DirPath)]
+    targets: Vec<String>,
+
+    /// Show a commit [default: the working tree]
+    #[arg(long, value_name = "REV")]
+    rev: Option<String>,
+
+    /// Show only remote and localized nodes, and the paths to them
+    #[arg(long)]
+    remote: bool,
+
+    /// Show who names this: a URL with or without its ref, or the beginning of one
+    ///
+    /// Also through other remotes, as far as the lock tells.
+    #[arg(long, value_name = "URL", conflicts_with = "remote")]
+    invert: Option<String>,
 }
 
-/// Returns the graph.
-pub(crate) fn tree(request: &Request) -> Result<ReferenceTree, Failures> {
-    let here = repository_offline()?;
-    let mut reference_tree = of(&here, &request.what, request)?;
-    if let Some(url) = &request.invert {
-        let name = update::Name::of(url);
-        if !reference_tree.invert(|node| is_named(&name, node) && is_there(url, node)) {
-            return Err(Failure::new(format!("nothing names `{}`", redact::url(url)))
-                .hint("list the remote references: git kustomize-localize tree --remote")
-                .into());
-        }
-    }
-    Ok(reference_tree)
-}
-
-fn of(here: &Rc<LocalRepo>, what: &What, request: &Request) -> Result<ReferenceTree, Failures> {
-    let opened = check::open(here, what)?;
-    let config = Config::of(&*opened.tree, "")?;
-    let targets = request
-        .targets
-        .iter()
-        .map(|text| {
+impl TreeArgs {
+    /// Returns the graph.
+    pub(super) fn run(&self) -> Done {
+        let here = repository_offline()?;
+        let opened = check::open(&here, &What::of(self.rev.as_deref()))?;
+        let config = Config::of(&*opened.tree, "")?;
+        let targets = self.targets.iter().map(|text| {
             if text.contains("://") {
-                Err(Failure::new(format!("`{}` is not a directory of this repository", redact::url(text)))
-                    .hint("to see what references it: --invert URL"))
-            } else {
-                from_top(here, &*opened.tree, text)
+                return Err(Failure::new(format!("`{}` is not a directory of this repository", redact::url(text)))
+                    .hint("to see what references it: --invert URL"));
             }
-        })
-        .collect::<Result<Vec<String>>>()?;
-    let mut reference_tree = reference_tree::survey(opened.tree, &config, &targets, request.invert.is_some())?;
-    if request.remote {
-        reference_tree.only_remote();
+            from_top(&here, &*opened.tree, text)
+        });
+        let targets = targets.collect::<Result<Vec<String>>>()?;
+        let mut tree = reference_tree::survey(opened.tree, &config, &targets, self.invert.is_some())?;
+        if self.remote {
+            tree.only_remote();
+        }
+        if let Some(url) = &self.invert {
+            let name = update::Name::of(url);
+            if !tree.invert(|node| is_named(&name, node) && is_there(url, node)) {
+                return Err(Failure::new(format!("nothing names `{}`", redact::url(url)))
+                    .hint("list the remote references: git kustomize-localize tree --remote")
+                    .into());
+            }
+        }
+        Ok(Box::new(tree))
     }
-    Ok(reference_tree)
 }
 
 /// Returns whether a node lies where the URL says, which may name a directory of a repository.
@@ -81,3 +86,65 @@ fn is_named(name: &update::Name, node: &Node) -> bool {
         NodeKind::Broken { .. } => false,
     }
 }
+
+impl Outcome for ReferenceTree {
+    /// Returns a tree below each start. What was shown before is marked with `(*)`.
+    fn text(&self, shown: Shown) -> String {
+        let below = self.below();
+        let mut known = HashSet::new();
+        let mut out = String::new();
+        for start in &self.starts {
+            if !out.is_empty() {
+                out.push('\n');
+            }
+            // A work list, not recursion: how deep roots are nested is up to whoever wrote them.
+            let mut todo = vec![(*start, String::new(), "", "")];
+            while let Some((node, prefix, branch, indent)) = todo.pop() {
+                let children = &below[node];
+                let again = !children.is_empty() && !known.insert(node);
+                let mark = if again { " (*)" } else { "" };
+                let frame = Style::new().force_styling(shown.color).dim().apply_to(format!("{prefix}{branch}"));
+                let line = format!("{frame}{}{mark}", styled(&self.nodes[node], shown.color));
+                // What is read on is not cut.
+                out += &shown.width.map_or(line.clone(), |width| console::truncate_str(&line, width, "…").into_owned());
+                out.push('\n');
+                for (index, child) in children.iter().enumerate().rev().filter(|_| !again) {
+                    let is_last = index + 1 == children.len();
+                    let (branch, below) = if is_last { ("└── ", "    ") } else { ("├── ", "│   ") };
+                    todo.push((*child, format!("{prefix}{indent}"), branch, below));
+                }
+            }
+        }
+        out
+    }
+
+    fn said(&self, _output: &OutputArgs) -> String {
+        let nothing = "there is no kustomization, or nothing remote in any\n";
+        if self.nodes.is_empty() { nothing.to_owned() } else { String::new() }
+    }
+}
+
+/// Returns what a node is called, in the colour of its state: red is what a build would fetch or cannot read, green what
+/// is locked.
+fn styled(node: &Node, color: bool) -> String {
+    let plain = Style::new().force_styling(color);
+    let (dim, state) = (plain.clone().dim(), node.state());
+    let style = match &node.kind {
+        NodeKind::Git { locked: Some(_), .. }
+        | NodeKind::Http { locked: Some(_) }
+        | NodeKind::Chart { locked: Some(_) } => plain.green(),
+        NodeKind::Git { .. } | NodeKind::Http { .. } | NodeKind::Chart { .. } => plain.red(),
+        NodeKind::Broken { .. } | NodeKind::Root { broken: Some(_), .. } => plain.red(),
+        NodeKind::Root { .. } => plain.bold(),
+        NodeKind::File { .. } => plain,
+    };
+    let name = style.apply_to(visible(&node.name));
+    if state.is_empty() {
+        name.to_string()
+    } else {
+        format!("{name} {}", dim.apply_to(format!("({})", visible(&state))))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,9 +2,12 @@
 
 use std::rc::Rc;
 
-use super::fetching::{self, Fetching};
+use clap::Args;
+
 use super::localize::{self, Deployed, Localized, withheld};
-use super::{News, Status, lock};
+use super::lock::{self, Locked};
+use super::output::{Done, OutputArgs};
+use super::{News, Status, fetcher, fetching};
 use crate::destination::{Destination, message};
 use crate::fetch::{self, Course, Fetcher, Move, Tip};
 use crate::graph::{RemoteRef, Remotes as _, Warning};
@@ -17,90 +20,130 @@ use crate::record::{LOCK_NAME, Lock, Remote};
 use crate::tree::overlay::OverlayTree;
 use crate::workspace::{Workspace, from_top};
 
-/// What to resolve again.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Request {
-    /// URLs of the lock with or without their refs, or the beginnings of some; all when empty. What is named here may have
-    /// moved although it is a version. With a ref to write, also the paths below which it is written.
-    pub urls: Vec<String>,
-    /// The ref to write into the kustomizations.
-    pub to: Option<String>,
-    /// How remote references are resolved.
-    pub fetch: Fetching,
-    /// Write nothing.
-    pub dry_run: bool,
-    /// Whether warnings are errors.
-    pub strict: bool,
+/// Arguments of `update`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct UpdateArgs {
+    /// What to resolve again: a URL of the lock with or without its ref, or the beginning of one
+    /// [default: all]
+    ///
+    /// With `--to` also paths: the ref is written in and below them.
+    // What is named here may have moved although it is a version.
+    url: Vec<String>,
+
+    /// Write this ref into the kustomizations that name the URL (all, or those below a PATH that is named as well), and
+    /// lock what it is
+    #[arg(long, value_name = "REF", requires = "url")]
+    to: Option<String>,
+
+    /// Say what would be done; may fetch into the cache, writes nothing else
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Treat warnings as errors: nothing is written, exit status 1
+    #[arg(long, hide_short_help = true)]
+    strict: bool,
 }
 
-/// The result.
-#[derive(Debug, Clone)]
-pub(crate) enum Outcome {
-    /// The lock alone was brought up to date.
-    Locked(Box<lock::Outcome>),
-    /// What is localized was brought in again as well; with what stays as it was, and why.
-    Localized(Box<localize::Outcome>, Vec<Failure>),
-}
+impl UpdateArgs {
+    pub(super) fn run(&self, output: &OutputArgs) -> Done {
+        self.resolve(output).map_err(|mut failures| {
+            // A ref that is not there is not to stay.
+            for failure in failures.0.iter_mut().filter(|_| self.to.is_some()) {
+                failure.exception = None;
+            }
+            failures
+        })
+    }
 
-/// Resolves again.
-pub(crate) fn update(request: &Request) -> Result<Outcome, Failures> {
-    resolve_again(request).map_err(|mut failures| {
-        // A ref that is not there is not to stay.
-        for failure in failures.0.iter_mut().filter(|_| request.to.is_some()) {
-            failure.exception = None;
+    /// Resolves again.
+    fn resolve(&self, output: &OutputArgs) -> Done {
+        let mut workspace = Workspace::of_working_tree(false)?;
+        let before = workspace.lock.clone().ok_or_else(|| {
+            Failure::new("there is no lock at the top of this repository").hint("git kustomize-localize lock")
+        })?;
+        let (paths, urls) = match &self.to {
+            Some(_) => split(&workspace, &self.url)?,
+            None => (Vec::new(), self.url.clone()),
+        };
+        let mut selected = update::select(&before, &urls)?;
+        let on_disk = workspace.tree.clone();
+        let mut turned = in_place::turned_back(&workspace, &before)?;
+        let edits = match &self.to {
+            Some(to) => edit(&mut workspace, &mut turned, &urls, &paths, to)?,
+            None => Changes::new(),
+        };
+        let mut kept = Vec::new();
+        loop {
+            // Where it is named as before, beside the paths, it stays what it is.
+            let again: &[Remote] = if paths.is_empty() { &selected } else { &[] };
+            let mut fetcher = fetcher(
+                workspace.repo(),
+                fetch::Options { before: Some(before.clone()), ..fetching(&workspace.config, false, output.quiet) },
+                vec![Rc::new(update::without(&before, again))],
+                Some(Tip {
+                    tree: on_disk.clone(),
+                    directory: String::new(),
+                    lock: Rc::new(update::without_files(&before, again)),
+                    has_licenses: true,
+                }),
+            )?;
+            if self.to.is_none() && !update::stored(&before, &selected).is_empty() {
+                // What is stored stays as it is where its upstream does not answer.
+                let unanswered = unanswered(&mut fetcher, &selected);
+                if leave_out(&mut selected, unanswered, &mut kept) {
+                    continue;
+                }
+            }
+            let result = resolved(&workspace, &before, &selected, &turned, self.to.is_some(), &mut fetcher)?;
+            if self.url.is_empty() {
+                let changes = Lock::changes(&before, result.lock());
+                let is_tag = |url: &str, reference: &str| fetcher.is_tag(url, reference);
+                let moved = update::moved_versions(&before, &changes, &is_tag);
+                if leave_out(&mut selected, moved, &mut kept) {
+                    continue;
+                }
+            }
+            return self.finish(&workspace, &before, result, edits, kept, &fetcher);
         }
-        failures
-    })
-}
+    }
 
-fn resolve_again(request: &Request) -> Result<Outcome, Failures> {
-    let mut workspace = Workspace::of_working_tree(false)?;
-    let before = workspace.lock.clone().ok_or_else(|| {
-        Failure::new("there is no lock at the top of this repository").hint("git kustomize-localize lock")
-    })?;
-    let (paths, urls) = match &request.to {
-        Some(_) => split(&workspace, &request.urls)?,
-        None => (Vec::new(), request.urls.clone()),
-    };
-    let mut selected = update::select(&before, &urls)?;
-    let on_disk = workspace.tree.clone();
-    let mut turned = in_place::turned_back(&workspace, &before)?;
-    let edits = match &request.to {
-        Some(to) => edit(&mut workspace, &mut turned, &urls, &paths, to)?,
-        None => Changes::new(),
-    };
-    let mut kept = Vec::new();
-    loop {
-        // Where it is named as before, beside the paths, it stays what it is.
-        let again: &[Remote] = if paths.is_empty() { &selected } else { &[] };
-        let mut fetcher = fetching::fetcher(
-            workspace.repo(),
-            fetch::Options { before: Some(before.clone()), ..request.fetch.options(&workspace.config) },
-            vec![Rc::new(update::without(&before, again))],
-            Some(Tip {
-                tree: on_disk.clone(),
-                directory: String::new(),
-                lock: Rc::new(update::without_files(&before, again)),
-                has_licenses: true,
-            }),
-        )?;
-        if request.to.is_none() && !update::stored(&before, &selected).is_empty() {
-            // What is stored stays as it is where its upstream does not answer.
-            let unanswered = unanswered(&mut fetcher, &selected);
-            if leave_out(&mut selected, unanswered, &mut kept) {
-                continue;
+    /// Writes what was resolved.
+    fn finish(
+        &self,
+        workspace: &Workspace,
+        before: &Rc<Lock>,
+        result: Resolved,
+        mut edits: Changes,
+        kept: Vec<Failure>,
+        fetcher: &Fetcher,
+    ) -> Done {
+        let (mut rewritten, news) = histories(fetcher, before, result.lock());
+        Warning::judge(&mut rewritten, &workspace.config, self.strict);
+        match result {
+            Resolved::Lock(relocked) => {
+                let outcome = lock::finish(workspace, self.dry_run, rewritten, before, *relocked, edits)?;
+                Ok(Box::new(Locked { kept, news, ..outcome }))
+            }
+            Resolved::Files(mut plan) => {
+                plan.warnings.extend(rewritten);
+                edits.append(&mut plan.changes);
+                plan.changes = edits;
+                if let Some(deployed) = Deployed::of(workspace, &plan)? {
+                    let harm = deployed.harm(workspace, &mut plan)?;
+                    plan.warnings.extend(harm);
+                }
+                Warning::judge(&mut plan.warnings, &workspace.config, self.strict);
+                let status = match withheld(&plan, self.dry_run) {
+                    Some(status) => status,
+                    None => {
+                        let nothing = |_: &[Move]| Vec::new();
+                        Status::of(&Destination::WorkingTree.deliver(workspace, &plan, None, before, &nothing)?)
+                    }
+                };
+                let changes = Lock::changes(before, &plan.lock);
+                Ok(Box::new(Localized { news, kept, updated: true, ..localize::on_disk(status, *plan, changes) }))
             }
         }
-        let result = resolved(&workspace, &before, &selected, &turned, request.to.is_some(), &mut fetcher)?;
-        if request.urls.is_empty() {
-            let changes = Lock::changes(&before, result.lock());
-            let is_tag = |url: &str, reference: &str| fetcher.is_tag(url, reference);
-            let moved = update::moved_versions(&before, &changes, &is_tag);
-            if leave_out(&mut selected, moved, &mut kept) {
-                continue;
-            }
-        }
-        return finish(&workspace, request, &before, result, edits, kept, &fetcher);
     }
 }
 
@@ -205,45 +248,6 @@ fn unanswered(fetcher: &mut Fetcher, selected: &[Remote]) -> Vec<(String, Failur
     let references: Vec<RemoteRef> = wanted.iter().map(|(_, wanted)| wanted.clone()).collect();
     let answers = fetcher.resolve(&references).into_iter().zip(wanted);
     answers.filter_map(|(answer, (label, _))| Some((label, answer.err()?))).collect()
-}
-
-/// Writes what was resolved.
-fn finish(
-    workspace: &Workspace,
-    request: &Request,
-    before: &Rc<Lock>,
-    result: Resolved,
-    mut edits: Changes,
-    kept: Vec<Failure>,
-    fetcher: &Fetcher,
-) -> Result<Outcome, Failures> {
-    let (mut rewritten, news) = histories(fetcher, before, result.lock());
-    Warning::judge(&mut rewritten, &workspace.config, request.strict);
-    match result {
-        Resolved::Lock(relocked) => {
-            let dry_run = request.dry_run;
-            let outcome = lock::finish(workspace, dry_run, rewritten, before, *relocked, edits)?;
-            Ok(Outcome::Locked(Box::new(lock::Outcome { both: kept, news, ..outcome })))
-        }
-        Resolved::Files(mut plan) => {
-            plan.warnings.extend(rewritten);
-            edits.append(&mut plan.changes);
-            plan.changes = edits;
-            if let Some(deployed) = Deployed::of(workspace, &plan)? {
-                let harm = deployed.harm(workspace, &mut plan)?;
-                plan.warnings.extend(harm);
-            }
-            Warning::judge(&mut plan.warnings, &workspace.config, request.strict);
-            let status = match withheld(&plan, request.dry_run) {
-                Some(status) => status,
-                None => Status::of(&Destination::WorkingTree.deliver(workspace, &plan, None, before, &|_| Vec::new())?),
-            };
-            let changes = Lock::changes(before, &plan.lock);
-            let result = Localized::of(&plan, "", &[], true);
-            let outcome = localize::Outcome { news, ..localize::outcome(status, result, *plan, changes) };
-            Ok(Outcome::Localized(Box::new(outcome), kept))
-        }
-    }
 }
 
 /// Returns the branches that do not contain what was locked, and what the authors of each repository that moved wrote, as

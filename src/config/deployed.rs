@@ -1,11 +1,11 @@
 //! What the configuration says about what is deployed: where no object in the tree says it.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::read::{directory, words};
 
 /// Who builds what is deployed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Engine {
     /// Flux's kustomize-controller.

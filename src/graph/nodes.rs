@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
+use serde::Serialize;
+
 use super::chart::{Archive, Chart};
 use super::remote_ref::RemoteRef;
 use crate::config::{Comments, Config};
@@ -166,13 +168,14 @@ pub(crate) enum Target {
 }
 
 /// Something that works but should be known.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub(crate) struct Warning {
     /// What sort of thing it is.
     pub rule: Rule,
     /// How much it matters here.
     pub severity: Severity,
     /// Where it is.
+    #[serde(flatten)]
     pub location: Location,
     /// What it is.
     pub message: String,

@@ -51,21 +51,27 @@ impl fmt::Display for Location {
 ///
 /// Messages are lower-case phrases without a final stop, name the file or URL, and hold no secret
 /// (see [`crate::message::redact`]).
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Failure {
     /// Where in the user's files, if there is a place. Boxed, as every result holds room for a failure.
+    #[serde(flatten)]
     pub location: Option<Box<Location>>,
     /// Where that place is in an upstream: the references that lead there, starting in the user's files.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub chain: Vec<Location>,
     /// What is wrong.
     pub message: String,
     /// What to do, each an imperative phrase or an exact command.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<String>,
     /// What else can be done where something remote cannot be resolved: leave it. Boxed as the place is.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub exception: Option<Box<Exception>>,
     /// The repository that could not be resolved, or the host that did not answer; empty where it is about something else.
+    #[serde(skip)]
     pub upstream: Box<str>,
     /// What it means for what could be tried next.
+    #[serde(skip)]
     pub kind: FailureKind,
 }
 
@@ -95,7 +101,7 @@ impl FailureKind {
 }
 
 /// An entry of `allow` that leaves something as it is.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Exception {
     /// Which key names it, as `url`.
     pub key: &'static str,
@@ -104,6 +110,7 @@ pub struct Exception {
     /// The rule that it has to name; empty for none.
     pub rule: &'static str,
     /// The repository, or the directory, that holds it: entries about one are told as one.
+    #[serde(skip)]
     pub repository: String,
     /// The glob that matches it.
     pub glob: String,

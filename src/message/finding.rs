@@ -4,10 +4,13 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+
 pub use super::rule::Rule;
 
 /// How much a finding matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Fails the check.
     Error,
@@ -26,7 +29,7 @@ impl Severity {
 }
 
 /// A range of a file. 1-based; columns in characters; the end is after the last character.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 pub struct Span {
     /// The first line.
     pub line: usize,
@@ -39,7 +42,8 @@ pub struct Span {
 }
 
 /// What a reference names.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Subject {
     /// No reference, or one to something in the tree that is there.
     Local,
@@ -60,6 +64,7 @@ pub enum Subject {
         /// The directory in it; empty for the top.
         path: String,
         /// The ref as written.
+        #[serde(rename = "ref")]
         reference: Option<String>,
         /// What the ref is by its text ([`crate::reference::Pin::name`]).
         pin: &'static str,
@@ -86,17 +91,20 @@ pub enum Subject {
 }
 
 /// The exception that covers a finding: a comment or an entry of `allow`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Allowed {
     /// The file that it stands in, from the top of the repository.
     pub path: String,
     /// Where it stands there.
+    #[serde(flatten)]
     pub span: Span,
     /// The line on which that begins, without secrets.
+    #[serde(skip)]
     pub line_text: String,
     /// The reason that it gives.
     pub reason: String,
     /// Whether the change that is judged adds it.
+    #[serde(skip)]
     pub is_new: bool,
 }
 
@@ -108,7 +116,7 @@ impl Allowed {
 }
 
 /// Something wrong with the user's files.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// Which rule found it.
     pub rule: Rule,
@@ -117,9 +125,11 @@ pub struct Finding {
     /// The file, from the top of the repository.
     pub path: String,
     /// Where in the file; none when the whole file (or its absence) is meant.
+    #[serde(flatten)]
     pub span: Option<Span>,
     /// The line of the file on which the span begins, without its end; empty without a span. May hold
     /// a secret: what shows it takes that out.
+    #[serde(skip)]
     pub line_text: Arc<str>,
     /// The field, as `resources[2]`; empty when no field is meant.
     pub field: String,
@@ -133,14 +143,24 @@ pub struct Finding {
     /// keeps what the user wrote comes first.
     pub help: Vec<String>,
     /// Whether something was not read as a whole: it may name more than is known, so nothing leaves this out.
+    #[serde(skip)]
     pub unread: bool,
     /// Whether and where it is allowed.
     pub allowed: Option<Allowed>,
     /// What deploys the build that it is in, as `Flux Kustomization apps (clusters/prod/apps.yaml:3)`.
+    #[serde(rename = "deployed_by")]
     pub deployed: Vec<String>,
 }
 
 impl Finding {
+    /// Returns where it is.
+    pub fn place(&self) -> String {
+        match self.span {
+            Some(span) => format!("{}:{}:{}", self.path, span.line, span.column),
+            None => self.path.clone(),
+        }
+    }
+
     /// Returns whether it makes the check fail.
     pub fn fails(&self) -> bool {
         self.severity == Severity::Error && self.allowed.is_none()

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use super::finding::Severity;
 
 /// What is a fact about a rule. What finds it is a file of `check`, or localizing.
@@ -35,7 +37,8 @@ enum Allow {
 macro_rules! rules {
     ($($rule:ident $id:literal $default:ident $allow:ident;)+) => {
         /// A rule, with a page in `check/ID.md`.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        #[serde(rename_all = "kebab-case")]
         pub enum Rule {
             $($rule,)+
         }

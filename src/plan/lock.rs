@@ -8,6 +8,8 @@ mod unresolved;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
+
 use super::troubles::Troubles;
 use crate::config::Config;
 use crate::graph::{self, At, Edge, Explored, Graph, Remotes, RootId, Target, Trouble};
@@ -28,7 +30,7 @@ pub(crate) struct Relocked {
 }
 
 /// What could not be resolved of the remote references of a tree.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Unresolved {
     /// Why, by place.
     pub failures: Vec<Failure>,

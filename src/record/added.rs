@@ -1,11 +1,13 @@
 //! What a lock lists that it did not list before.
 
+use serde::Serialize;
+
 use super::{Digest, Lock, Remote};
 use crate::message::failure::Result;
 use crate::tree::{Entry, Tree};
 
 /// An entry, or a directory of one, that is new in a lock.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Added {
     /// The lock, from the top of the repository.
     pub lock: String,

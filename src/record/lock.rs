@@ -118,7 +118,7 @@ impl From<Version> for u64 {
 }
 
 /// Which files a kustomization root may load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LoadRestrictor {
     /// Files at or below the root: the default of kustomize.

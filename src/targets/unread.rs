@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
+
 use super::Targets;
 use crate::graph::Graph;
 use crate::kustomization::Accepts;
@@ -12,7 +14,7 @@ use crate::tree::{Tree, path};
 const ACTIONS: [&str; 3] = ["{{", "{%", "<%"];
 
 /// Something that could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct Unread {
     /// The file, from the top of the repository.
     pub file: String,
@@ -21,7 +23,18 @@ pub(crate) struct Unread {
     /// Why: a lower-case phrase.
     pub message: String,
     /// What sort of reason that is.
+    #[serde(skip)]
     pub why: Why,
+}
+
+impl Unread {
+    /// Returns where that is.
+    pub(crate) fn place(&self) -> String {
+        match self.line {
+            0 => self.file.clone(),
+            line => format!("{}:{line}", self.file),
+        }
+    }
 }
 
 /// Why something could not be read.

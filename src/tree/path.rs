@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::message::failure::{Failure, shown};
+use crate::message::failure::{self, Failure};
 
 /// Returns the non-empty components of `path`.
 pub(crate) fn components(path: &str) -> impl DoubleEndedIterator<Item = &str> {
@@ -13,6 +13,16 @@ pub(crate) fn components(path: &str) -> impl DoubleEndedIterator<Item = &str> {
 /// Returns whether the text is an absolute path on any platform we run on.
 pub(crate) fn is_absolute(text: &str) -> bool {
     text.starts_with('/') || Path::new(text).is_absolute()
+}
+
+/// Returns a directory as people name it: the top is `.`.
+pub(crate) fn shown(directory: &str) -> &str {
+    if directory.is_empty() { "." } else { directory }
+}
+
+/// Serializes a directory as it is [`shown`].
+pub(crate) fn serialize<S: serde::Serializer>(directory: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(shown(directory))
 }
 
 /// Returns the directory that holds `path`; of the top the top.
@@ -74,7 +84,8 @@ pub(crate) fn of_components(path: &Path) -> Option<String> {
 
 /// Returns the failure for a file whose path no reference can name.
 pub(crate) fn not_utf8(path: &str) -> Failure {
-    Failure::new(format!("`{}` cannot be read: its path is not UTF-8", shown(path))).hint("rename its directory")
+    Failure::new(format!("`{}` cannot be read: its path is not UTF-8", failure::shown(path)))
+        .hint("rename its directory")
 }
 
 /// Returns whether `text`, walked from the real directory `directory`, ever climbs above the top.

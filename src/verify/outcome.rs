@@ -1,13 +1,15 @@
 //! What comes of a run of `verify`.
 
 use super::upstream::Upstream;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::message::failure::Failure;
-use crate::record::{GitRemote, Left};
+use crate::message::finding::Span;
+use crate::record::Left;
+use crate::tree::path;
 
 /// The result.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Verified {
     /// The commit or the directory as it was named.
     pub rev: String,
@@ -18,19 +20,29 @@ pub(crate) struct Verified {
     /// What is not as it must be, by path.
     pub differences: Vec<Difference>,
     /// What stays remote and was accepted, by the directories of the locks that say so.
-    pub left: Vec<(String, Left)>,
+    pub left: Vec<LeftOf>,
     /// The state of the remotes of the locks, in their order; none if upstream was not asked.
     pub upstream: Option<Vec<Upstream>>,
     /// What could not be checked. Everything else was.
     pub failures: Vec<Failure>,
     /// Which other requested checks passed: short phrases.
+    #[serde(skip)]
     pub also: Vec<&'static str>,
+}
+
+/// What stays remote, and the directory of the lock that says so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct LeftOf {
+    #[serde(serialize_with = "path::serialize")]
+    pub directory: String,
+    #[serde(flatten)]
+    pub left: Left,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub(crate) struct Record {
     /// The directory of its lock from the top of the repository; empty for the top.
-    #[serde(serialize_with = "shown")]
+    #[serde(serialize_with = "path::serialize")]
     pub directory: String,
     /// What was localized there; none for what was localized where it stands.
     pub target: Option<String>,
@@ -48,20 +60,16 @@ pub(crate) struct Record {
     pub tree: Option<String>,
 }
 
-/// Shows a directory as `.` where it is the top.
-fn shown<S: Serializer>(directory: &str, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&GitRemote::path(directory))
-}
-
 /// Something that is not as the record says.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Difference {
     /// What sort of thing it is.
     pub kind: Kind,
     /// The file or directory from the top of the repository; empty where the commit is meant.
     pub path: String,
-    /// Line and column, from 1, where a reference is meant.
-    pub place: Option<(usize, usize)>,
+    /// The span, where a reference is meant.
+    #[serde(flatten)]
+    pub place: Option<Span>,
     /// What is wrong: a lower-case phrase.
     pub message: String,
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::{Difference, Kind};
 use crate::graph::{self, Origin, Source, Target};
 use crate::message::failure::{Failure, Location, Result};
+use crate::message::finding::Span;
 use crate::record::upstream::{Answer, Verdict};
 use crate::record::{LOCK_NAME, LoadRestrictor, Lock, Remote};
 use crate::tree::{Tree, path};
@@ -37,7 +38,7 @@ impl Upstream {
         answer.verdict.differs().then(|| Difference {
             kind: Kind::Upstream,
             path: lock.clone(),
-            place: Some((*line, 1)),
+            place: Some(Span { line: *line, column: 1, end_line: *line, end_column: 1 }),
             message: format!("{} is {} upstream: {}", self.remote.label(), answer.verdict.name(), answer.why),
         })
     }

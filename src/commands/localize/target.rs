@@ -57,7 +57,7 @@ impl Subject {
                     place,
                 }))
             }
-            What::InPlace { targets } => {
+            What::InPlace(targets) => {
                 let targets = targets.iter().map(|text| root(text, workspace));
                 let mut targets = targets.collect::<Result<Vec<String>>>()?;
                 targets.sort();
@@ -160,9 +160,6 @@ pub(crate) fn remote(target: &str, has_scope: bool) -> Result<Option<RepoSpec>> 
 
 /// Finds a local target and its scope.
 fn local(target: &str, scope: Option<&str>, workspace: &Workspace) -> Result<Place> {
-    if scope == Some("") {
-        return Err(Failure::new("the scope is empty").hint("name a directory, or leave `--scope` out"));
-    }
     let directory = self::directory("target", target, workspace)?;
     let found = scope.map(|scope| self::directory("scope", scope, workspace)).transpose()?;
     if let (Some(scope), Some(found)) = (scope, &found)
@@ -198,10 +195,13 @@ fn unknown(text: &str) -> Failure {
 
 /// Finds a directory that was named: `what` is its part.
 fn directory(what: &str, text: &str, workspace: &Workspace) -> Result<String> {
+    if text.is_empty() {
+        return Err(Failure::new(format!("the {what} is empty")).hint("name a directory"));
+    }
     let (tree, top) = (&*workspace.tree, workspace.top.as_deref());
     let Some(lexical) = tree::argument_path(tree, top, &workspace.prefix, text) else {
         return Err(Failure::new(format!("the {what} `{text}` lies outside of the repository"))
-            .hint("to localize it without a repository: `--no-commit`"));
+            .hint("name a directory in it, or copy it without a repository: `--no-commit`"));
     };
     match tree::resolve(tree, &lexical)? {
         Resolved::Directory { path } => Ok(path),
@@ -262,35 +262,13 @@ fn new_dir(given: Option<&str>, target: &str, place: &Place) -> Result<String> {
 
 /// Finds a root that is localized where it stands.
 fn root(text: &str, workspace: &Workspace) -> Result<String> {
-    if text.is_empty() {
-        return Err(Failure::new("the target is empty").hint("name a directory"));
-    }
-    let tree = &*workspace.tree;
-    let Some(lexical) = tree::argument_path(tree, Some(""), &workspace.prefix, text) else {
-        return Err(Failure::new(format!("the target `{text}` lies outside of the repository"))
-            .hint("run it in the repository that holds it"));
-    };
-    let found = match tree::resolve(tree, &lexical)? {
-        Resolved::Directory { path } => path,
-        Resolved::File { .. } => {
-            return Err(Failure::new(format!("the target `{text}` is a file"))
-                .hint("name the directory that holds the kustomization"));
-        }
-        Resolved::Submodule { path } => {
-            return Err(Failure::new(format!("the target `{text}` lies in the submodule `{path}`"))
-                .hint("run it in the submodule"));
-        }
-        _ if RepoSpec::parse(text).is_ok() => {
-            return Err(Failure::new("only a directory of this repository can be localized where it stands")
-                .hint("to copy it: git kustomize-localize URL"));
-        }
-        _ => {
-            return Err(Failure::new(format!("there is no directory `{text}` for the target"))
-                .hint("name directories that hold kustomizations, as seen from here"));
-        }
-    };
+    let found = directory("root", text, workspace).map_err(|failure| match RepoSpec::parse(text) {
+        Ok(_) => Failure::new("only a directory of this repository can be localized where it stands")
+            .hint("to copy it: git kustomize-localize URL"),
+        Err(_) => failure,
+    })?;
     if workspace.is_owned(&path::join(&found, "kustomization.yaml")) {
-        return Err(Failure::new(format!("the target `{text}` was localized itself: it lies in localized files"))
+        return Err(Failure::new(format!("the root `{text}` was localized itself: it lies in localized files"))
             .hint("name the root that references it"));
     }
     Ok(found)

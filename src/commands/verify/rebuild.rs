@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use crate::commands::fetching::fetcher;
+use crate::commands::fetcher;
 use crate::commands::localize::target::{local_target, remote, remote_target};
 use crate::destination::objects;
 use crate::fetch;

@@ -36,10 +36,7 @@ pub(super) fn compare(verified: &mut Verified) -> Result<(), Failures> {
 }
 
 fn of(here: &Rc<LocalRepo>, verified: &Verified, record: &Record) -> Result<Vec<Difference>, Failures> {
-    let shown = match record.directory.as_str() {
-        "" => ".",
-        directory => directory,
-    };
+    let shown = path::shown(&record.directory);
     let source = record.source.as_deref().ok_or_else(|| {
         Failure::new(format!("`{shown}` cannot be localized again: no commit message names the source commit"))
             .hint("verify the branch itself, for example: git kustomize-localize verify localized/main")

@@ -38,7 +38,7 @@ fn the_branch_is_named_after_the_source_and_nothing_else_changes() {
     output
         .success()
         .stdout_has("localized example/overlay into localized-overlay on branch localized/main")
-        .stdout_has("example.com (1)");
+        .stdout_has("\n  added https://");
     assert_eq!(output.stderr, "");
     before.assert_same(&work.state().without_ref(BRANCH));
 

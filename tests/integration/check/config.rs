@@ -1,5 +1,7 @@
 //! What a team decides about a check: the configuration, and comments in the files.
 
+use serde_json::json;
+
 use super::{found, marked};
 use crate::support::{Memory, Repo, Sandbox};
 
@@ -85,7 +87,7 @@ fn urls_are_allowed_by_host_path_and_ref() {
         let allowed =
             findings.iter().filter(|finding| finding["rule"] == "remote-reference" && !finding["allowed"].is_null());
         for finding in allowed.clone() {
-            assert_eq!(finding["allowed"]["by"], format!("{FILE}:2"));
+            assert_eq!((&finding["allowed"]["path"], &finding["allowed"]["line"]), (&json!(FILE), &json!(2)));
             assert_eq!(finding["allowed"]["reason"], "ours");
         }
         allowed.map(|finding| finding["line"].as_u64().unwrap()).collect()

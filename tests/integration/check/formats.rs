@@ -73,7 +73,7 @@ fn json_says_what_was_checked() {
         let (output, value) = report(&repo, args);
         assert_eq!((output.status, &value["source"]), (status, &json!(source)));
         if status < 2 {
-            assert_eq!(value["checked"]["kustomizations"], 2);
+            assert_eq!(value["kustomizations"], 2);
         } else {
             output.stderr_has("error: ");
             let message = value["failures"][0]["message"].as_str().unwrap();
@@ -121,17 +121,17 @@ fn github_gets_annotations_and_a_summary() {
     check(&repo, "github", &[]).fails(1).stdout_has("\n::error file=apps/web/kustomization.yaml,line=3,");
     let written = fs::read_to_string(&summary).unwrap();
     assert!(written.starts_with("of another step\n\n### "), "{written}");
-    assert!(written.contains("<code>apps/web/kustomization.yaml:3:3</code>"));
+    assert!(written.contains("--&gt; apps/web/kustomization.yaml:3:3"), "{written}");
 
     // Nothing could be checked: the step says why in its summary, too.
     let output = check(&repo, "github", &["no/such/path"]);
     output.fails(2).stdout_has("\n::error title=could not be looked at::");
     assert_eq!(output.stderr, "");
     let written = fs::read_to_string(&summary).unwrap();
-    assert!(written.contains("<td>failure</td>"), "{written}");
+    assert!(written.contains("error: "), "{written}");
 
     sandbox.set("GITHUB_STEP_SUMMARY", sandbox.path("no/such/file"));
-    check(&repo, "github", &[]).fails(2).stdout_has("::error file=apps/web").stderr_has("could not write the summary");
+    check(&repo, "github", &[]).fails(2).stdout_has("::error file=apps/web").stdout_has("could not write the summary");
 }
 
 #[test]
@@ -208,7 +208,6 @@ fn names_of_files_are_no_commands_in_any_output() {
         formats("github").to_vec(),
         vec!["tree"],
         vec!["tree", "--format", "json"],
-        vec!["tree", "--format", "mermaid"],
         vec!["lock", "--offline"],
         vec!["lock", "--offline", "--format", "json"],
         vec!["vendor", "--offline"],

@@ -203,7 +203,7 @@ fn a_dry_run_writes_nothing() {
     let before = project.work.state();
     run(&project, &["--dry-run"])
         .success()
-        .stdout_has("would localize example/overlay into localized-overlay\n")
+        .stdout_has("would localize example/overlay into localized-overlay: ")
         .stdout_has("overlay/kustomization.yaml");
     before.assert_same(&project.work.state());
 }

@@ -225,10 +225,10 @@ fn a_missing_target_is_reported() {
     // Also where there is nothing to copy from.
     let empty = project.sandbox.repo("empty");
     refused(&empty, &["diff"], &["`diff` is neither a command nor a directory"]);
+    refused(work, &["help", "chek"], &["there is no page `chek`"]);
     // No TARGET takes such an option.
     let meant = "did you mean `git kustomize-localize check`?";
     refused(work, &["chek", "--staged"], &["there is no command `chek`", meant]);
-    refused(work, &["help", "chek"], &["there is no page `chek`", "did you mean `check`?"]);
     // What a command does not take, and another one does.
     let copy = "tip: `branch` localizes the repository; to copy one kustomization: git kustomize-localize app";
     refused(work, &["branch", "app"], &[copy]);

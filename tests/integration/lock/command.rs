@@ -164,8 +164,8 @@ fn an_unresolvable_reference_does_not_block_the_others() {
     let json = run(&world, &["--format", "json"]);
     let json: serde_yaml::Value = serde_yaml::from_str(&json.fails(1).stdout).unwrap();
     assert_eq!(json["outcome"], "unchanged");
-    assert_eq!(json["unresolved"], 3);
-    let errors = json["errors"].as_sequence().unwrap();
+    assert_eq!(json["unresolved"]["count"], 3);
+    let errors = json["unresolved"]["failures"].as_sequence().unwrap();
     assert_eq!(errors.len(), 3);
     assert_eq!(errors[1]["file"], "overlays/prod/kustomization.yaml");
     let again = run(&world, &["-q"]);
@@ -223,7 +223,7 @@ fn an_unresolvable_reference_of_an_upstream_has_its_chain() {
     assert!(lock.contains("acme/bad\n") && !lock.contains("broken"), "{lock}");
     let json = run(&world, &["--format", "json"]);
     let json: serde_yaml::Value = serde_yaml::from_str(&json.fails(1).stdout).unwrap();
-    let errors = json["errors"].as_sequence().unwrap();
+    let errors = json["unresolved"]["failures"].as_sequence().unwrap();
     let of_upstream = |error: &serde_yaml::Value| {
         error["url"] == "https://github.com/acme/bad?ref=v1"
             && ["base/kustomization.yaml", "broken/kustomization.yaml"].contains(&error["file"].as_str().unwrap())

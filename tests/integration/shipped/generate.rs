@@ -102,7 +102,7 @@ fn help_shows_the_pages() {
         .run(&sandbox.path(""), &["help", "recipe"])
         .fails(2)
         .stderr_has("error: there is no page `recipe`")
-        .stderr_has("did you mean `recipes`? git kustomize-localize help recipes");
+        .stderr_has("to list them: git kustomize-localize help");
 }
 
 /// Asks bash what it would offer, with git's own completion where `line` begins with `git `.

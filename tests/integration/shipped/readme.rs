@@ -207,9 +207,8 @@ fn every_rule_and_warning_is_explained() {
     sandbox
         .run(&sandbox.path(""), &["explain", "enigne", "nothing-like-it"])
         .fails(2)
-        .stderr_has("error: there is no rule `enigne`")
-        .stderr_has("did you mean `engine`? git kustomize-localize explain engine")
-        .stderr_has("to list them: git kustomize-localize explain");
+        .stderr_has("error: invalid value 'enigne' for '[ID]...'")
+        .stderr_has("tip: a similar value exists: 'engine'");
 }
 
 #[test]

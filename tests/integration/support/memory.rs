@@ -104,5 +104,5 @@ impl Memory {
 
 /// The output without options.
 pub(crate) fn shown() -> report::Shown {
-    report::Shown { verbose: false, quiet: false, color: false, overview: false }
+    report::Shown::default()
 }

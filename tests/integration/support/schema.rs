@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::Value;
 
-const LOCALIZING: &str = include_str!("../../../src/report/localize/schema.json");
+const LOCALIZING: &str = include_str!("../../../src/commands/localize/schema.json");
 
 /// Asserts that the schema of a command allows what it printed, if it was asked for JSON.
 #[track_caller]
@@ -15,11 +15,11 @@ pub(super) fn assert_valid(args: &[&str], stdout: &str) {
     let is_json = args.contains(&"--format=json") || pairs.any(|two| two == ["--format", "json"]);
     if is_json && !stdout.is_empty() {
         let schema = match args[0] {
-            "affected" => include_str!("../../../src/report/affected/schema.json"),
-            "check" => include_str!("../../../src/report/check/schema.json"),
-            "targets" => include_str!("../../../src/report/targets/schema.json"),
-            "tree" => include_str!("../../../src/report/reference_tree/schema.json"),
-            "verify" => include_str!("../../../src/report/verify/schema.json"),
+            "affected" => include_str!("../../../src/commands/affected/schema.json"),
+            "check" => include_str!("../../../src/commands/check/schema.json"),
+            "targets" => include_str!("../../../src/commands/targets/schema.json"),
+            "tree" => include_str!("../../../src/commands/tree/schema.json"),
+            "verify" => include_str!("../../../src/commands/verify/schema.json"),
             _ => LOCALIZING,
         };
         validate(schema, stdout);

@@ -155,10 +155,10 @@ fn an_empty_tree_is_reported() {
         assert_eq!(output.success().stdout, "");
         assert_eq!(output.stderr, said);
     };
-    nothing(&[], "there is no kustomization\n");
-    nothing(&["--format", "mermaid"], "");
+    let said = "there is no kustomization, or nothing remote in any\n";
+    nothing(&[], said);
     repo.write("app/kustomization.yaml", "namePrefix: a-\n");
-    nothing(&["--remote"], "nothing remote is referenced, and nothing was brought in\n");
+    nothing(&["--remote"], said);
 }
 
 #[test]
@@ -257,15 +257,11 @@ fn every_shape_is_drawn() {
     for (what, files, args, drawn) in rows {
         assert_eq!(tree(&with(&sandbox, what, files), args), *drawn, "{what}");
     }
-    // Every reference is listed, also the repeated ones; the picture has each arrow once.
+    // Every reference is listed, also the repeated ones.
     let repo = with(&sandbox, "repeated references", &[]);
     assert_eq!(list(&graph(&repo, &[]), "references").len(), 7);
-    let picture = tree(&repo, &["--format", "mermaid"]);
-    assert_eq!(picture.matches("-->").count(), 4, "{picture}");
     let repo = with(&sandbox, "unreadable", &[]);
     assert_eq!(node(&graph(&repo, &[]), "base").unwrap()["why"], "invalid");
-    let picture = tree(&repo, &["--format", "mermaid"]);
-    assert!(picture.contains("[\"base<br>invalid\"]:::broken"), "{picture}");
 }
 
 #[test]
@@ -362,52 +358,6 @@ transformers:
     let reference = references.find(|one| one["field"] == "helmCharts[0]");
     let url = "https://charts.example.com/stable";
     assert_eq!(reference.unwrap()["reference"], url);
-    let picture = tree(&repo, &["--format", "mermaid"]);
-    assert!(
-        picture.contains("([\"oci://registry.example.com/charts#35;any<br>chart, not locked\"]):::open"),
-        "{picture}"
-    );
-}
-
-#[test]
-fn no_name_is_more_than_a_name_in_a_picture() {
-    let sandbox = Sandbox::new();
-    let repo = sandbox.repo("work");
-    let hostile = [
-        "a\"] --> evil[\"b.yaml",
-        "``` </code></pre><img src=x>.yaml",
-        "%%{init: {}}%%.yaml",
-        "#quot;&lt;script&gt;.yaml",
-        "x\ny\u{2028}z\u{202e}.yaml",
-        "click n0 call() \\.yaml",
-        "end;\tsubgraph.yaml",
-        "https://example.com/\"]--><script>.yaml",
-        "a\u{1b}[31m.yaml",
-    ];
-    let quoted = serde_json::to_string(&hostile).unwrap();
-    repo.write("kustomization.yaml", format!("resources: {quoted}\n"));
-    assert!(!tree(&repo, &[]).contains('\u{1b}'));
-    let picture = tree(&repo, &["--format", "mermaid"]);
-    let mut lines = picture.lines();
-    assert_eq!(lines.next(), Some("flowchart LR"));
-    for line in lines {
-        let line = line.strip_prefix("  ").unwrap();
-        let is_node = line.starts_with('n') && line.matches('"').count() == 2;
-        let is_arrow = line
-            .split(" --> ")
-            .all(|end| end.strip_prefix('n').is_some_and(|id| id.bytes().all(|byte| byte.is_ascii_digit())));
-        assert!(is_node || is_arrow || line.starts_with("classDef "), "{line:?}");
-        if is_node {
-            let label = line.split('"').nth(1).unwrap().replace("<br>", "");
-            for character in ['<', '>', '`', '\\', '%', '&'] {
-                assert!(!label.contains(character), "{label:?}");
-            }
-            let plain = |character: char| !character.is_control() && character != '\u{202e}';
-            assert!(label.chars().all(plain), "{label:?}");
-        }
-    }
-    // JSON is JSON whatever the names are.
-    assert_eq!(list(&graph(&repo, &[]), "references").len(), hostile.len());
 }
 
 #[test]

@@ -273,9 +273,9 @@ fn options_that_make_no_sense_are_refused() {
         (&["-m", "x"], "unexpected argument"),
         (&["--update"], "unexpected argument"),
         (&["https://github.com/acme/lib//web?ref=v1"], no_place),
-        (&["base/own.yaml"], "the target `base/own.yaml` is a file"),
+        (&["base/own.yaml"], "the root `base/own.yaml` is a file"),
         (&["../elsewhere"], "lies outside of the repository"),
-        (&["nowhere"], "there is no directory `nowhere` for the target"),
+        (&["nowhere"], "there is no directory `nowhere` for the root"),
         (&["overlays"], "`overlays` holds no kustomization"),
         (&[&inside], "it lies in localized files"),
     ] {

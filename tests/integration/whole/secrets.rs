@@ -347,7 +347,6 @@ fn no_path_that_leads_to_a_secret_shows_it() {
         run(&["verify", "localized/main"]);
         run(&["lock"]);
     }
-    run(&["tree", "--format=mermaid"]);
     let kept = repo.git(&["log", "--format=%B", "localized/main"]);
     assert!(!kept.contains(SECRET), "{kept}");
     assert!(said > 1000, "{said}");

@@ -65,7 +65,7 @@ fn installed_hooks_can_be_uninstalled() {
         assert_eq!((mode & 0o777, bytes), (0o755, script(&name)));
     }
     let after = hooks(&work);
-    does(&work, &["install"], "pre-commit runs the check already");
+    does(&work, &["install"], "installed .git/hooks/pre-commit\n");
     assert_eq!(hooks(&work), after);
     does(&work, &["uninstall"], "removed .git/hooks/pre-commit\n");
     assert_eq!(hooks(&work), before);

@@ -1,0 +1,35 @@
+//! `branch`: the repository, localized, on a branch.
+
+use clap::Args;
+
+use super::localize::{CommitArgs, HowArgs, Request, What, localize};
+use super::output::{Done, OutputArgs};
+
+/// Arguments of `branch`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct BranchArgs {
+    #[command(flatten)]
+    commit: CommitArgs,
+
+    /// Fetch the branch, commit, and push it; begin again where somebody else was faster [default: the remote of the
+    /// branch, else `origin`]
+    ///
+    /// Never forces. Works in a shallow clone, too.
+    #[arg(long, value_name = "REMOTE", num_args = 0..=1, conflicts_with_all = ["offline", "dry_run"])]
+    push: Option<Option<String>>,
+
+    #[command(flatten)]
+    how: HowArgs,
+}
+
+impl BranchArgs {
+    pub(super) fn run(&self, output: &OutputArgs) -> Done {
+        localize(&Request {
+            what: What::InPlace(Vec::new()),
+            to: self.commit.to(self.push.clone()),
+            rev: self.commit.rev(),
+            how: &self.how,
+            quiet: output.quiet,
+        })
+    }
+}

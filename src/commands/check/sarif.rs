@@ -1,0 +1,142 @@
+//! The findings for code scanning, as SARIF 2.1.0 (OASIS standard, 27 March 2020).
+
+use serde_json::{Map, Value, json};
+
+use super::fingerprint;
+use crate::check::{Checked, Checking};
+use crate::commands::json::render;
+use crate::commands::manual;
+use crate::message::failure::{Failure, Location};
+use crate::message::finding::{Finding, Rule, Severity};
+use crate::message::redact::visible;
+
+/// Paths are relative to the top of the repository, which viewers know by this name.
+const TOP: &str = "%SRCROOT%";
+
+/// Returns what was found as SARIF, with a final newline.
+///
+/// What is allowed is a result with a suppression; what could not be checked is a notification, and
+/// the invocation then was not successful.
+pub fn sarif(checked: &Checked) -> String {
+    let mut run = json!({
+        "tool": { "driver": {
+            "name": env!("CARGO_PKG_NAME"),
+            "version": env!("CARGO_PKG_VERSION"),
+            "semanticVersion": env!("CARGO_PKG_VERSION"),
+            "rules": Rule::ALL.iter().map(|rule| descriptor(*rule)).collect::<Vec<_>>(),
+        }},
+        "invocations": [{
+            "executionSuccessful": checked.failures.is_empty(),
+            "toolExecutionNotifications":
+                checked.failures.iter().map(notification).collect::<Vec<_>>(),
+        }],
+        "columnKind": "unicodeCodePoints",
+        "originalUriBaseIds": {
+            TOP: { "description": { "text": "The top of the repository." } },
+        },
+        "results": checked.findings.iter().map(result).collect::<Vec<_>>(),
+    });
+    if let Checking::Commit { rev, commit } = &checked.source {
+        let commit = if commit.is_empty() { rev } else { commit };
+        run["automationDetails"] = json!({ "description": { "text": plain(&format!("commit {commit}")) } });
+    }
+    render(&json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [run],
+    }))
+}
+
+fn descriptor(rule: Rule) -> Value {
+    let help = manual::unlinked(&manual::rule(rule));
+    json!({
+        "id": rule.id(),
+        "shortDescription": { "text": rule.summary() },
+        "fullDescription": { "text": rule.summary() },
+        "help": { "text": help, "markdown": help },
+        "defaultConfiguration": {
+            "enabled": !rule.is_off_by_default(),
+            "level": rule.default_severity().name(),
+        },
+    })
+}
+
+fn result(finding: &Finding) -> Value {
+    let deployed = finding.deployed.iter().map(|by| plain(&format!("deployed by {by}")));
+    let help = finding.help.iter().flat_map(|help| help.lines().map(plain));
+    let text: Vec<String> = std::iter::once(plain(&finding.message)).chain(deployed).chain(help).collect();
+    let mut physical = Map::new();
+    physical.insert("artifactLocation".to_owned(), artifact(&finding.path));
+    if let Some(span) = finding.span {
+        let region = json!({
+            "startLine": span.line,
+            "startColumn": span.column,
+            "endLine": span.end_line,
+            "endColumn": span.end_column,
+        });
+        physical.insert("region".to_owned(), region);
+    }
+    let mut location = json!({ "physicalLocation": physical });
+    if !finding.field.is_empty() {
+        location["logicalLocations"] = json!([{ "fullyQualifiedName": visible(&finding.field) }]);
+    }
+    let mut result = json!({
+        "ruleId": finding.rule.id(),
+        "ruleIndex": Rule::ALL.iter().position(|rule| *rule == finding.rule),
+        "level": finding.severity.name(),
+        "message": { "text": text.join("\n") },
+        "locations": [location],
+        "partialFingerprints": { "ruleAndReference/v1": fingerprint(finding) },
+    });
+    if let Some(allowed) = &finding.allowed {
+        result["suppressions"] = json!([{
+            "kind": match allowed.by().rsplit_once(':') {
+                Some((file, _)) if file == finding.path => "inSource",
+                _ => "external",
+            },
+            "status": "accepted",
+            "justification": visible(&format!("{} ({})", allowed.reason, allowed.by())),
+        }]);
+    }
+    result
+}
+
+/// Returns a line of a message, in which nothing is a link: a plain text may hold `[text](destination)`
+/// (SARIF 3.11.6), and viewers do not agree on how to escape it.
+fn plain(line: &str) -> String {
+    visible(line).replace("](", "] (")
+}
+
+fn artifact(path: &str) -> Value {
+    json!({ "uri": uri(path), "uriBaseId": TOP })
+}
+
+/// Returns a path as a relative URI.
+fn uri(path: &str) -> String {
+    use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+    /// What RFC 3986 allows in a segment; a colon only where it cannot end a scheme.
+    const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+        .remove(b'/')
+        .remove(b'-')
+        .remove(b'.')
+        .remove(b'_')
+        .remove(b'~')
+        .remove(b'+')
+        .remove(b'=')
+        .remove(b'@');
+    utf8_percent_encode(path, ESCAPED).to_string()
+}
+
+fn notification(failure: &Failure) -> Value {
+    let hints = failure.hints.iter().map(|hint| format!("\nhint: {}", plain(hint)));
+    let text = plain(&failure.message) + &hints.collect::<String>();
+    let mut notification = json!({ "level": Severity::Error.name(), "message": { "text": text } });
+    if let Some(Location { file, line, column, .. }) = failure.location.as_deref() {
+        let mut physical = json!({ "artifactLocation": artifact(file) });
+        if *line > 0 {
+            physical["region"] = json!({ "startLine": line, "startColumn": (*column).max(1) });
+        }
+        notification["locations"] = json!([{ "physicalLocation": physical }]);
+    }
+    notification
+}

@@ -1,0 +1,86 @@
+//! A copy of one kustomization with everything that it reaches.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::localize::{CommitArgs, HowArgs, Request, What, localize, text};
+use super::output::{Done, OutputArgs};
+use crate::destination::To;
+use crate::git::LocalRepo;
+use crate::message::failure::Failure;
+use crate::message::redact;
+
+/// Arguments of a copy.
+#[derive(Debug, Clone, Args)]
+pub(super) struct CopyArgs {
+    /// The kustomization root to copy: a directory, or the URL of one in a git repository
+    ///
+    /// A directory is seen from here or, as `:/apps/web`, from the top of the repository. One that is called as a command
+    /// is written `./vendor`.
+    #[arg(value_hint = ValueHint::DirPath)]
+    target: Option<String>,
+
+    /// Where the copy goes [default: localized-TARGET]
+    ///
+    /// For a URL the default is localized-NAME-REF.
+    /// As `:/out` it is seen from the top of the repository. What is not safe in every path is replaced in the default,
+    /// with a digest at the end. It must be given for the top of the repository and for a URL without a ref.
+    #[arg(value_hint = ValueHint::DirPath)]
+    new_dir: Option<PathBuf>,
+
+    /// What is too much: clap would take it for a command.
+    #[arg(hide = true)]
+    more: Vec<String>,
+
+    /// What a local target may reach: a directory [default: the target]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    scope: Option<String>,
+
+    /// Write to disk, from the files on disk, and commit nothing
+    ///
+    /// As `kustomize localize` does; needs no repository.
+    #[arg(long, conflicts_with_all = ["branch", "worktree", "rev", "message"])]
+    no_commit: bool,
+
+    #[command(flatten)]
+    commit: CommitArgs,
+
+    #[command(flatten)]
+    how: HowArgs,
+}
+
+impl CopyArgs {
+    pub(super) fn run(&self, output: &OutputArgs) -> Done {
+        if let Some(more) = self.more.first() {
+            let more = format!("`{}` is one argument too many", redact::text(more));
+            return Err(Failure::new(more).hint("name one TARGET and one NEW_DIR").into());
+        }
+        let what = What::Copy {
+            target: self.target.clone().ok_or_else(nothing_named)?,
+            new_dir: self.new_dir.as_deref().map(|given| text(given, "NEW_DIR")).transpose()?,
+            scope: self.scope.clone(),
+        };
+        let to = if self.no_commit { To::Disk } else { self.commit.to(None) };
+        localize(&Request { what, to, rev: self.commit.rev(), how: &self.how, quiet: output.quiet })
+    }
+}
+
+/// Refuses to guess what to do, and says what there is to do here.
+fn nothing_named() -> Failure {
+    const ALL: &str = "see all commands and options: git kustomize-localize -h";
+    let failure = Failure::new("no command and no TARGET is given");
+    if matches!(LocalRepo::discover_offline(), Ok(None)) {
+        return failure
+            .hint("this is not a git repository: run it in one")
+            .hint("copy a kustomization with all it needs, here: git kustomize-localize TARGET --no-commit")
+            .hint(ALL);
+    }
+    failure
+        .hint("list remote references, and change nothing: git kustomize-localize check")
+        .hint("keep the URLs, and lock what they mean now: git kustomize-localize lock")
+        .hint("commit the repository without URLs, on a branch: git kustomize-localize branch")
+        .hint("vendor remote references in the working tree: git kustomize-localize vendor")
+        .hint("copy one kustomization with all it needs, on a branch: git kustomize-localize TARGET")
+        .hint(ALL)
+}

@@ -1,0 +1,54 @@
+//! `help`: the pages of the manual.
+
+use clap::Args;
+
+use super::output::{Done, Page};
+use super::{COPY, documented, manual};
+use crate::message::failure::Failure;
+use crate::message::redact;
+
+#[derive(Debug, Clone, Args)]
+pub(super) struct HelpArgs {
+    /// A command, for example `check` or `hook install`, or a guide, for example `recipes` [default: list them]
+    #[arg(value_name = "PAGE")]
+    page: Vec<String>,
+}
+
+impl HelpArgs {
+    /// Shows the page that the arguments name.
+    pub(super) fn run(&self) -> Done {
+        let name = self.page.join(" ");
+        if name.is_empty() {
+            return Page::of(list());
+        }
+        let text = page(&name).or_else(|| manual::guide(&name)).ok_or_else(|| {
+            Failure::new(format!("there is no page `{}`", redact::text(&name)))
+                .hint("to list them: git kustomize-localize help")
+        })?;
+        Page::of(text)
+    }
+}
+
+/// Returns the page of the command that the words lead to.
+fn page(name: &str) -> Option<String> {
+    let command = documented();
+    let name = if name == "copy" { COPY } else { name };
+    let mut words = name.split_whitespace().filter(|_| name != COPY);
+    let command = words.try_fold(&command, |command, word| command.find_subcommand(word))?;
+    let help = command.clone().render_long_help();
+    let help = if console::colors_enabled() { help.ansi().to_string() } else { help.to_string() };
+    let text = manual::page(name).map(|text| format!("\n{text}"));
+    Some(help + &text.unwrap_or_default())
+}
+
+/// Returns the commands and the guides.
+fn list() -> String {
+    let command = documented();
+    let commands = command.get_subcommands().filter(|one| !one.is_hide_set());
+    let commands = commands.map(|one| (one.get_name(), one.get_about().map(ToString::to_string).unwrap_or_default()));
+    let copy = (COPY, "Copy a kustomization with all it references".to_owned());
+    let row = |(name, about)| format!("  {name:<16}{about}\n");
+    let commands: String = std::iter::once(copy).chain(commands).map(row).collect();
+    let guides: String = manual::guides().map(|(name, about)| row((name, about.to_owned()))).collect();
+    format!("Commands:\n{commands}\nGuides:\n{guides}\nTo read one: git kustomize-localize help NAME\n")
+}

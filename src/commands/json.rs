@@ -1,0 +1,79 @@
+//! Results for machines. Fields are only ever added; `version` changes if one goes away.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::message::failure::{Failure, Failures};
+use crate::message::redact::{self, is_hidden};
+
+#[derive(Serialize)]
+struct Report<'a, T: ?Sized> {
+    version: u32,
+    tool: Tool,
+    #[serde(flatten)]
+    content: &'a T,
+}
+
+#[derive(Serialize)]
+struct Tool {
+    name: &'static str,
+    version: &'static str,
+}
+
+#[derive(Serialize)]
+struct Failed<'a> {
+    outcome: &'static str,
+    errors: &'a [Failure],
+}
+
+/// Returns what stopped the work as one JSON object, with a final newline.
+pub(super) fn failures(failures: &Failures) -> String {
+    report(&Failed { outcome: "failed", errors: &failures.0 })
+}
+
+/// Returns what a command prints with `--format json`: which tool says it in which version, and the content.
+pub(super) fn report(content: &(impl Serialize + ?Sized)) -> String {
+    let tool = Tool { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") };
+    render(&Report { version: 1, tool, content })
+}
+
+/// Returns the value as indented JSON with a final newline, and without secrets. What could hide or fake a line of a
+/// terminal or a command of GitHub Actions is written as `\uXXXX`, which means the same.
+pub(super) fn render(value: &impl Serialize) -> String {
+    // Only strings, numbers and lists: serializing these cannot fail.
+    let text = serde_json::to_string_pretty(value).unwrap_or_default();
+    let text = without_secrets(&text);
+    let mut out = String::with_capacity(text.len() + 1);
+    // All of these stand in strings: elsewhere JSON has none.
+    for character in text.replace("##[", "#\\u0023[").chars() {
+        if character != '\n' && is_hidden(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                out.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            out.push(character)
+        }
+    }
+    out.push('\n');
+    out
+}
+
+fn without_secrets(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some((before, _)) = rest.split_once('"') {
+        out.push_str(before);
+        rest = &rest[before.len()..];
+        let mut strings = serde_json::Deserializer::from_str(rest).into_iter::<String>();
+        let text = strings.next().and_then(|text| text.ok());
+        let (string, after) = rest.split_at(strings.byte_offset().max(1));
+        match text.as_deref().map(redact::message) {
+            Some(Cow::Owned(shown)) => out.push_str(&json!(shown).to_string()),
+            _ => out.push_str(string),
+        }
+        rest = after;
+    }
+    out + rest
+}

@@ -1,0 +1,118 @@
+//! The manual: a page for each command, rule and guide, printed by the program.
+//!
+//! Text is written once, as Markdown: of a command in `commands/COMMAND.md`, of a rule in its file in `check`, of a guide
+//! in `manual/GUIDE.md`. The page of a command is what clap prints as its long help, with that text below; the list
+//! of rules is made from what the program knows. A link is the path from its source to another source, and is printed as
+//! its text.
+
+use crate::commands;
+use crate::message::finding::Rule;
+
+macro_rules! guides {
+    ($($name:literal)*) => {
+        /// The guides, by name, in the order in which to read them.
+        const GUIDES: &[(&str, &str)] = &[$(($name, include_str!(concat!("../manual/", $name, ".md"))),)*];
+    };
+}
+
+guides! {
+    "troubleshooting"
+    "recipes"
+    "ci"
+    "configuration"
+    "rules"
+    "remotes"
+    "verification"
+    "formats"
+    "comparison"
+}
+
+/// Returns the text of the page of a command, or of [`commands::COPY`], if there is one.
+pub(crate) fn page(name: &str) -> Option<String> {
+    let (_, text) = commands::PAGES.iter().find(|(known, _)| *known == name)?;
+    // The heading is for those who look at the sources.
+    let (_, text) = text.split_once('\n')?;
+    Some(printed(text.trim_start()))
+}
+
+/// Lets pages show also what the short help leaves out.
+pub(crate) fn described(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|argument| match (argument.get_help().cloned(), argument.get_long_help()) {
+        (Some(help), None) => argument.long_help(help),
+        _ => argument,
+    });
+    command.mut_subcommands(described)
+}
+
+/// Returns the text of a guide, if there is one of that name.
+pub(crate) fn guide(name: &str) -> Option<String> {
+    let (_, text) = GUIDES.iter().find(|(known, _)| *known == name)?;
+    Some(printed(text))
+}
+
+/// Returns the guides: the name of each, and what it is about.
+pub(crate) fn guides() -> impl Iterator<Item = (&'static str, &'static str)> {
+    GUIDES.iter().map(|(name, text)| {
+        let about = text.lines().next().unwrap_or_default();
+        (*name, about.trim_start_matches("# "))
+    })
+}
+
+/// Returns what to know about a rule, and how to change what it does, as Markdown.
+pub(crate) fn rule(rule: Rule) -> String {
+    let (id, about, severity) = (rule.id(), rule.summary(), rule.default_level());
+    let allow = if rule.can_be_allowed() {
+        ", and an [exception](../manual/configuration.md#exceptions) lets one finding stay"
+    } else {
+        ""
+    };
+    format!(
+        "# {id}: {about}\n\n{}\n\nSeverity: `{severity}`. `rules: {{{id}: …}}` in the \
+         [configuration](../manual/configuration.md) changes that{allow}.\n\n",
+        rule.explanation().trim()
+    )
+}
+
+/// Returns the list of rules, as Markdown.
+pub(crate) fn ids() -> String {
+    format!("# Rules\n\n{}", rules())
+}
+
+/// Returns a text as it is printed: with the parts that are marked, without what only the sources can follow.
+fn printed(text: &str) -> String {
+    let filled = text.replace("<!-- rules -->\n", &rules());
+    let line = |line: &str| match line.strip_prefix("```console ") {
+        Some(_) => "```console\n".to_owned(),
+        None => format!("{line}\n"),
+    };
+    unlinked(&filled.lines().map(line).collect::<String>())
+}
+
+fn rules() -> String {
+    let row = |rule: &Rule| {
+        let (id, severity, summary) = (rule.id(), rule.default_level(), rule.summary());
+        format!("- `{id}` ({severity}): {summary}\n")
+    };
+    Rule::ALL.iter().map(row).collect()
+}
+
+/// Returns Markdown with the text of its links alone: for those who show it where their targets are not.
+pub(crate) fn unlinked(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("](") {
+        let (Some(at), Some((target, after))) = (before.rfind('['), after.split_once(')')) else {
+            break;
+        };
+        out.push_str(&before[..at]);
+        out.push_str(&before[at + 1..]);
+        if target.contains("://") {
+            out.push_str(&format!(" ({target})"));
+        }
+        rest = after;
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+//! What comes of a command: results on standard output, everything else on standard error, and the exit status.
+
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::{Args, ColorChoice, ValueEnum};
+use serde::Serialize;
+
+use super::{json, messages};
+use crate::message::failure::{Failure, Failures};
+use crate::message::redact::inert;
+
+/// Exit status when the work could not be done: usage, git, network, unreadable input.
+pub(super) const FAILED: u8 = 2;
+
+/// How results are shown, by every command.
+#[derive(Debug, Clone, Args)]
+pub(super) struct OutputArgs {
+    /// How the result is written to standard output
+    #[arg(long, global = true, value_enum, value_name = "FORMAT", default_value_t = Format::Human, hide_short_help = true)]
+    pub format: Format,
+
+    /// Say nothing but errors
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+
+    /// Say more: everything that is only counted otherwise
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+
+    /// When to use colour
+    #[arg(long, global = true, value_name = "WHEN", default_value_t = ColorChoice::Auto, hide_short_help = true)]
+    pub color: ColorChoice,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// For people
+    Human,
+    /// For machines: one JSON object
+    Json,
+    /// Of `check`, for code scanning: SARIF 2.1.0
+    Sarif,
+    /// Of `check`, for the log of GitHub Actions: annotations, and a summary
+    Github,
+    /// Of `check`, for merge requests of GitLab: a report of code quality
+    Gitlab,
+}
+
+/// How a result is shown to people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Shown {
+    pub verbose: bool,
+    pub quiet: bool,
+    pub color: bool,
+    /// The width of the terminal, where it is one.
+    pub width: Option<usize>,
+}
+
+impl OutputArgs {
+    /// Makes the choice of colour hold for the whole process.
+    pub(super) fn apply(&self) {
+        let wanted = |terminal: bool| match self.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        };
+        console::set_colors_enabled(wanted(std::io::stdout().is_terminal()));
+        console::set_colors_enabled_stderr(wanted(std::io::stderr().is_terminal()));
+    }
+
+    pub(super) fn shown(&self) -> Shown {
+        let terminal = console::Term::stdout();
+        Shown {
+            verbose: self.verbose,
+            quiet: self.quiet,
+            color: console::colors_enabled(),
+            width: terminal.size_checked().map(|(_, columns)| columns.into()),
+        }
+    }
+}
+
+/// What is one JSON object for machines: everything that can be serialized.
+pub(super) trait Json {
+    fn json(&self) -> String;
+}
+
+impl<T: Serialize> Json for T {
+    fn json(&self) -> String {
+        json::report(self)
+    }
+}
+
+/// The result of a command.
+pub(super) trait Outcome: Json {
+    /// Returns what people read on standard output.
+    fn text(&self, shown: Shown) -> String;
+
+    /// Returns what goes to standard output, in which no line is a command for GitHub Actions.
+    fn report(&self, output: &OutputArgs) -> String {
+        inert(&match output.format {
+            Format::Json => self.json(),
+            _ => self.text(output.shown()),
+        })
+        .into_owned()
+    }
+
+    /// Returns what goes to standard error.
+    fn said(&self, _output: &OutputArgs) -> String {
+        String::new()
+    }
+
+    fn status(&self) -> u8 {
+        0
+    }
+}
+
+/// A page, or anything else that is only printed.
+#[derive(Debug, Serialize)]
+pub(super) struct Page {
+    pub text: String,
+    /// Whether it is printed as it is, also where a line may be a command for GitHub Actions.
+    #[serde(skip)]
+    pub is_script: bool,
+}
+
+impl Page {
+    /// Returns a page as the result of a command.
+    pub(super) fn of(text: String) -> Done {
+        Ok(Box::new(Page { text, is_script: false }))
+    }
+}
+
+impl Outcome for Page {
+    fn text(&self, _shown: Shown) -> String {
+        self.text.clone()
+    }
+
+    fn report(&self, output: &OutputArgs) -> String {
+        match output.format {
+            Format::Json => self.json(),
+            _ if self.is_script => self.text.clone(),
+            _ => inert(&self.text).into_owned(),
+        }
+    }
+}
+
+/// What comes of a command.
+pub(super) type Done = Result<Box<dyn Outcome>, Failures>;
+
+/// Prints the result of a command, and returns the exit status. Where all went well, only people who did not ask for
+/// less are told more than the result.
+pub(super) fn finish(output: &OutputArgs, outcome: Done) -> ExitCode {
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(failures) => return failed(output, &failures),
+    };
+    let (status, is_json) = (outcome.status(), output.format == Format::Json);
+    if is_json || status > 0 || !output.quiet {
+        print(&outcome.report(output));
+    }
+    if status > 0 || !(is_json || output.quiet) {
+        say(&outcome.said(output));
+    }
+    ended(status)
+}
+
+/// Prints what stopped the work, for machines on standard output as well.
+pub(super) fn failed(output: &OutputArgs, failures: &Failures) -> ExitCode {
+    if output.format == Format::Json {
+        print(&inert(&json::failures(failures)));
+    }
+    say(&messages::failures(failures));
+    ended(FAILED)
+}
+
+/// Whether a result could not be written: then the work was not done, whatever else came of it.
+static IS_LOST: AtomicBool = AtomicBool::new(false);
+
+/// Writes to standard output. A reader that has gone away is not an error.
+fn print(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    if let Err(error) = written {
+        lost(&error);
+    }
+}
+
+/// Records and reports that a result could not be written.
+pub(super) fn lost(error: &std::io::Error) {
+    if error.kind() == std::io::ErrorKind::BrokenPipe || IS_LOST.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let failure = Failure::new(format!("could not write to standard output: {error}"));
+    say(&messages::failures(&failure.into()));
+}
+
+/// Returns the exit status of a command that came to `status`, now that its result was written or not.
+pub(super) fn ended(status: u8) -> ExitCode {
+    ExitCode::from(if IS_LOST.load(Ordering::Relaxed) { FAILED } else { status })
+}
+
+/// Writes text to standard error, in which no line is a command for GitHub Actions.
+pub(super) fn say(text: &str) {
+    let _ = std::io::stderr().lock().write_all(inert(text).as_bytes());
+}

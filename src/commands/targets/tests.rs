@@ -1,0 +1,108 @@
+//! The reports, of targets in a tree in memory.
+
+use super::*;
+use crate::commands::json::{self, report};
+use crate::commands::tests::assert_valid;
+use crate::config::Config;
+use crate::targets::{self, Identity};
+use crate::tree::overlay::OverlayTree;
+
+const SCHEMA: &str = include_str!("schema.json");
+
+fn found() -> Targets {
+    let config = "targets: [{path: edge, engine: kustomize}]\n";
+    let config = Config::parse(config.as_bytes(), ".kustomize-localize").unwrap();
+    let app = |path: &str, repository: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {{name: web, namespace: argocd}}
+spec:
+  source:
+    repoURL: https://user:secret@github.com/acme/{repository}
+    path: {path}
+    targetRevision: HEAD
+    kustomize: {{namePrefix: a-, components: [../c]}}
+"
+        )
+    };
+    let mut tree = OverlayTree::default();
+    tree.file("apps/web/kustomization.yaml", b"", false);
+    tree.file("apps/plain/x.yaml", b"", false);
+    for (file, text) in [
+        ("1.yaml", app("apps/web", "fleet")),
+        ("2.yaml", app("apps/plain", "fleet")),
+        ("3.yaml", app("apps/none", "fleet")),
+        ("4.yaml", app("x", "other")),
+        ("5.yaml", app("'{{x}}'", "fleet")),
+        ("6.yaml", app("[x]", "fleet")),
+        ("7.yaml", app("\"a\\e[31m\"", "fleet")),
+    ] {
+        tree.file(file, text.as_bytes(), false);
+    }
+    tree.file("cm.yaml", b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm}\ndata: {kustomize.buildOptions: --enable-helm}\n", false);
+    let remotes = ["https://github.com/acme/fleet".to_owned()];
+    let identity = || Ok(Identity::new(remotes, &config, []));
+    targets::find(&tree, &config, identity).unwrap()
+}
+
+#[test]
+fn where_all_are_elsewhere_it_says_how_this_repository_is_known() {
+    let mut found = found();
+    let note = "\nnote: nothing is deployed from here: if the cluster knows this repository by another URL, add that to `repository` in .kustomize-localize; or list under `targets` there what is deployed\n";
+    assert!(!found.text(Shown::default()).contains(note));
+    let is_external = |target: &Target| matches!(target.place, Place::External(_));
+    found.targets.retain(is_external);
+    assert!(found.text(Shown::default()).contains(note));
+    found.targets.clear();
+    assert!(!found.text(Shown::default()).contains(note));
+}
+
+#[test]
+fn of_another_revision_nothing_is_said() {
+    let mut found = found();
+    for target in &mut found.targets {
+        if let Place::Here(here) = &mut target.place {
+            here.revision.is_this = false;
+        }
+    }
+    let text = found.text(Shown::default());
+    assert!(text.contains("  apps/web at HEAD: another revision, not looked at\n"));
+    assert!(text.contains("  apps/none at HEAD: another revision, not looked at\n"));
+}
+
+#[test]
+fn each_target_is_named_and_counted() {
+    assert_eq!(
+        found().text(Shown::default()),
+        r".kustomize-localize:1: kustomize
+  edge: nothing: there is no `edge`
+1.yaml:1: Argo CD Application argocd/web
+  apps/web at HEAD: a kustomization
+2.yaml:1: Argo CD Application argocd/web
+  apps/plain at HEAD: a directory without a kustomization
+3.yaml:1: Argo CD Application argocd/web
+  apps/none at HEAD: nothing: there is no `apps/none`
+4.yaml:1: Argo CD Application argocd/web
+  external: it is in https://github.com/acme/other
+5.yaml:1: Argo CD Application argocd/web
+  templated: `{{x}}` is filled in elsewhere
+7.yaml:1: Argo CD Application argocd/web
+  a\u{1b}[31m at HEAD: nothing: there is no `a\u{1b}[31m`
+6.yaml:7
+  not read: Application argocd/web: `path` is a list where a text should be
+
+7 targets: 5 here, 1 external, 1 templated; 1 not read
+"
+    );
+    assert_eq!(Targets::default().text(Shown::default()), "0 targets\n");
+}
+
+#[test]
+fn the_json_is_what_its_schema_says() {
+    let failures = crate::message::failure::Failure::new("x").into();
+    for json in [report(&found()), report(&Targets::default()), json::failures(&failures)] {
+        assert_valid(SCHEMA, &json);
+        assert!(!json.contains("secret"));
+    }
+}

@@ -1,0 +1,54 @@
+use super::*;
+use crate::reference_tree::Link;
+
+fn node(name: &str, kind: NodeKind) -> Node {
+    Node { name: name.to_owned(), kind }
+}
+
+fn tree() -> ReferenceTree {
+    let link = |to| Link {
+        from: 0,
+        to,
+        file: "a/kustomization.yaml".to_owned(),
+        line: 2,
+        column: 3,
+        field: "resources[0]".to_owned(),
+        reference: String::new(),
+    };
+    let root = NodeKind::Root { component: false, localized: None, broken: None };
+    ReferenceTree {
+        nodes: vec![
+            node("a", root),
+            node("a/config.yaml", NodeKind::File { localized: None }),
+            node("https://example.com/a.yaml", NodeKind::Http { locked: None }),
+            node("missing", NodeKind::Broken { why: "not there" }),
+        ],
+        starts: vec![0],
+        links: (1..4).map(link).collect(),
+    }
+}
+
+#[test]
+fn a_line_is_cut_where_the_terminal_ends_and_colour_says_what_is_open() {
+    let shown = |width, color| tree().text(Shown { color, width, ..Shown::default() });
+    let plain = "\
+a
+├── a/config.yaml
+├── https://example.com/a.yaml (not locked)
+└── missing (not there)
+";
+    let narrow = "\
+a
+├── a/config.yaml
+├── https://example…
+└── missing (not th…
+";
+    for (width, expected) in [(None, plain), (Some(20), narrow)] {
+        assert_eq!(shown(width, false), expected);
+        let colored = shown(width, true);
+        assert_eq!(console::strip_ansi_codes(&colored), expected);
+        for part in ["\u{1b}[1ma\u{1b}[0m", "\u{1b}[31mhttps://example", "\u{1b}[31mmissing"] {
+            assert!(colored.contains(part), "{part:?}: {colored:?}");
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! `vendor`: the working tree, localized where it stands.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::localize::{HowArgs, Request, What, localize, text};
+use super::output::{Done, OutputArgs};
+use crate::destination::To;
+use crate::message::failure::Result;
+
+/// Arguments of `vendor`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct VendorArgs {
+    /// Kustomization roots to begin at [default: all]
+    ///
+    /// Seen from here or, as `:/apps/web`, from the top of the repository.
+    #[arg(value_name = "PATH", value_hint = ValueHint::DirPath)]
+    paths: Vec<PathBuf>,
+
+    #[command(flatten)]
+    how: HowArgs,
+}
+
+impl VendorArgs {
+    pub(super) fn run(&self, output: &OutputArgs) -> Done {
+        let paths = self.paths.iter().map(|given| text(given, "a path"));
+        let what = What::InPlace(paths.collect::<Result<Vec<String>>>()?);
+        localize(&Request { what, to: To::Disk, rev: None, how: &self.how, quiet: output.quiet })
+    }
+}
