@@ -8,11 +8,11 @@ use crate::plan::{Changes, File};
 use crate::tree::Entry;
 use crate::workspace::Workspace;
 
-/// Writes entries for these into the configuration of the working tree, and returns whether there were any.
-pub(super) fn add_allow(exceptions: &[Exception]) -> Result<bool, Failures> {
+/// Writes entries for these into the configuration of the working tree, and returns how many.
+pub(super) fn add_allow(exceptions: &[Exception]) -> Result<usize, Failures> {
     let entries = Config::entries(&exceptions.iter().collect::<Vec<_>>());
     if entries.is_empty() {
-        return Ok(false);
+        return Ok(0);
     }
     let workspace = Workspace::of_working_tree(false)?;
     let refused = |why: &str| {
@@ -31,10 +31,17 @@ pub(super) fn add_allow(exceptions: &[Exception]) -> Result<bool, Failures> {
         .ok_or_else(|| refused("its list `allow` is not written as one entry a line"))?;
     let changes = Changes::from([(FILE_NAME.to_owned(), Some(File::plain(new.into_bytes())))]);
     working::write(&workspace, &changes)?;
-    let count = if entries.len() == 1 { "1 entry".to_owned() } else { format!("{} entries", entries.len()) };
-    say(&format!(
-        "added {count} to `allow` in {FILE_NAME}: write the reason in place of `TODO`, then: {}\n",
-        stage([FILE_NAME])
-    ));
-    Ok(true)
+    Ok(entries.len())
+}
+
+/// Says that entries were written, and returns whether there were any.
+pub(super) fn say_added(count: usize) -> bool {
+    let what = if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") };
+    if count > 0 {
+        say(&format!(
+            "added {what} to `allow` in {FILE_NAME}: write the reason in place of `TODO`, then: {}\n",
+            stage([FILE_NAME])
+        ));
+    }
+    count > 0
 }

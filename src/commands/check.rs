@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use clap::{ArgGroup, Args, ValueHint};
 
-use super::allow::add_allow;
+use super::allow::{add_allow, say_added};
 use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
 use super::{json, messages};
 use crate::check::{self, Checked, Checking, Input, Renames};
@@ -101,7 +101,8 @@ impl CheckArgs {
         if !self.add_allow || !checked.failures.is_empty() {
             return Ok(checked);
         }
-        if add_allow(&checked.exceptions(|one| self.strict || one.fails()))? { check() } else { Ok(checked) }
+        let count = add_allow(&checked.exceptions(|one| self.strict || one.fails()))?;
+        if say_added(count) { check() } else { Ok(checked) }
     }
 }
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use clap::{Args, ValueHint};
 use serde::Serialize;
 
-use super::allow::add_allow;
+use super::allow::{add_allow, say_added};
 use super::check::{Base, What, check};
 use super::messages::{self, counted, write_accepted, write_changes, write_warnings};
 use super::output::{Done, Outcome, OutputArgs, Shown};
@@ -106,7 +106,7 @@ impl LockArgs {
             [] => checked.exceptions(|one| one.fails() && one.rule != Rule::RemoteReference),
             _ => Vec::new(),
         };
-        if add_allow(&exceptions)? || of_lock { self.lock(output.quiet) } else { Ok(locked) }
+        if say_added(of_lock + add_allow(&exceptions)?) { self.lock(output.quiet) } else { Ok(locked) }
     }
 
     fn lock(&self, quiet: bool) -> Result<Locked, Failures> {
