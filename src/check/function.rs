@@ -232,33 +232,15 @@ mod tests {
         for (kind, more, count) in [
             // A patch makes of what is built in what is not.
             ("PrefixTransformer", patch, 1),
-            ("PrefixTransformer", "patches: []\n", 0),
             ("PrefixTransformer", "crds: [g.yaml]\n", 1),
-            ("PrefixTransformer", "commonAnnotations: {a: b}\n", 0),
-            ("ConfigMapGenerator", "CommonAnnotations: {a: b}\n", 0),
-            ("ConfigMapGenerator", "labels: [{pairs: {a: b}}]\n", 0),
-            ("ConfigMapGenerator", "labels: [{pairs: {a: b}, Fields: [{path: c}]}]\n", 1),
+            ("ConfigMapGenerator", "CommonAnnotations: {a: b}\n", 1),
+            ("ConfigMapGenerator", "Kind: Kustomization\n", 0),
             ("PrefixTransformer", "Generators: [g.yaml]\n", 1),
-            ("ConfigMapGenerator", "namePrefix: a-\nlabels: []\n", 0),
+            ("ConfigMapGenerator", "namePrefix: a-\n", 1),
             ("ConfigMapGenerator", "replacements: [{path: g.yaml}]\n", 1),
         ] {
             let found = scene(kind, more).find(Rule::Function);
             assert_eq!(found.len(), count, "{kind} {more} {found:?}");
-        }
-    }
-
-    /// Annotations say what a configuration runs that is not built in.
-    #[test]
-    fn annotations_that_a_directory_adds() {
-        for (field, count) in [
-            ("commonAnnotations: {config.kubernetes.io/function: x}\n", 1),
-            ("commonLabels: {a: b}\nnamePrefix: a-\n", 0),
-        ] {
-            let scene = function("exec: {path: ./run.sh}")
-                .file("b/kustomization.yaml", "transformers: [../c]\n")
-                .file("c/kustomization.yaml", &format!("resources: [fn.yaml]\n{field}"))
-                .file("c/fn.yaml", "apiVersion: a/v1\nkind: A\nmetadata: {name: a, annotations: {config.k8s.io/function: 'exec: {path: ./run.sh}'}}\n");
-            assert_eq!(find(scene).len(), count, "{field}");
         }
     }
 

@@ -39,7 +39,7 @@ fn unknown_syntax_is_refused() {
         [
             ("version: 1", 1, "there twice"),
             ("foo: 1", 1, "unknown field"),
-            ("---\nversion: 1", 1, "a second document"),
+            ("---\nversion: 1", 2, "a second document"),
             ("options:\n  helm: true", 1, "unknown field `options`"),
             ("scope: ..", 1, "`..`"),
             ("target: ../a", 1, "target holds `..`"),
@@ -110,7 +110,7 @@ fn unknown_syntax_is_refused() {
             ("rewritten: {\"\": x}", 3, "is empty"),
             ("rewritten: {x: }", 6, "nothing stands here"),
             ("rewritten: {x: y, x: z}", 6, "there twice"),
-            ("rewritten: {[x]: y}", 6, "expected a string"),
+            ("rewritten: {[x]: y}", 6, "not a plain or quoted string"),
             ("mode: \"100644\"", 6, "there twice"),
             ("<<: {}", 6, "unknown field"),
         ]
@@ -129,7 +129,7 @@ fn unknown_syntax_is_refused() {
         ("path: a", "path: \"a\\tb\"", 3, "control character"),
         ("path: a", "path: C:/b", 3, "like a drive"),
         ("path: a", "path: &x a", 3, "anchors, aliases and tags"),
-        ("path: a", "path: *x", 3, "anchors, aliases and tags"),
+        ("path: a", "path: *x", 3, "unknown anchor"),
         ("path: a", "path: !!str a", 3, "tags are not allowed"),
     ] {
         cases.push((with_file("").replace(old, new), line, message));
