@@ -236,7 +236,7 @@ mod tests {
             ("ConfigMapGenerator", "CommonAnnotations: {a: b}\n", 1),
             ("ConfigMapGenerator", "Kind: Kustomization\n", 0),
             ("PrefixTransformer", "Generators: [g.yaml]\n", 1),
-            ("ConfigMapGenerator", "namePrefix: a-\n", 1),
+            ("ConfigMapGenerator", "namePrefix: a-\nnameSuffix: -b\n", 0),
             ("ConfigMapGenerator", "replacements: [{path: g.yaml}]\n", 1),
         ] {
             let found = scene(kind, more).find(Rule::Function);

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::reach::{way, ways};
 use super::{At, Edge, FileId, Graph, Target, Trouble, TroubleKind};
 use crate::config::Config;
+use crate::message::failure::Failure;
 use crate::message::finding::Rule;
 
 /// Adds to each trouble in an upstream the references that lead to it, and to each that a reference to something remote
@@ -31,6 +32,15 @@ pub(super) fn tell(graph: &Graph, troubles: &mut [Trouble]) {
             let exception = Config::exception(Rule::RemoteReference, &wanted.subject(), "");
             trouble.failure.exception = exception.map(Box::new);
         }
+    }
+}
+
+impl Graph {
+    /// Returns why a file cannot be read, with its place and how the user's files lead to it.
+    pub(crate) fn unreadable(&self, file: FileId, failure: Failure) -> Failure {
+        let way = way(&edges(self), file, |file| self.is_start(file)).unwrap_or_default();
+        let chain = way.iter().map(|edge| self.location(edge.from, &edge.reference)).collect();
+        Failure { chain, ..failure.at(self.place(file)) }
     }
 }
 

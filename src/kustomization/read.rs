@@ -46,10 +46,11 @@ pub fn read_plugin(bytes: &[u8]) -> Result<Kustomization, Refused> {
     reader.finish()
 }
 
-/// Returns the first field of a kustomization besides those that only list resources: with it, what is built may be another
-/// thing than what stands in the files that are named.
+/// Returns the first field of a kustomization besides those that only list resources and name them: with it, what is built
+/// may be another thing than what stands in the files that are named.
 pub fn reshaping(bytes: &[u8]) -> Option<Reshaping> {
-    const LISTING: [&str; 6] = ["apiVersion", "kind", "metadata", "buildMetadata", "resources", "bases"];
+    const LISTING: [&str; 8] =
+        ["apiVersion", "kind", "metadata", "buildMetadata", "resources", "bases", "namePrefix", "nameSuffix"];
     let stream = parse(bytes, 1).ok()?;
     let mut pairs = stream.documents.first()?.mapping()?.iter();
     let (key, value) = pairs.find(|(key, value)| {

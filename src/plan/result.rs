@@ -274,7 +274,7 @@ impl Builder<'_> {
     }
 
     fn bytes(&self, placed: &Placed) -> Result<Rc<[u8]>> {
-        self.graph.read(placed.file).map_err(|failure| failure.at(self.graph.place(placed.file)))
+        self.graph.read(placed.file).map_err(|failure| self.graph.unreadable(placed.file, failure))
     }
 
     /// Warns of files that are rewritten for what they reference, and are also read as data.

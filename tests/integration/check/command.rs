@@ -172,8 +172,8 @@ fn moved_and_improved_findings_are_not_new() {
     }
     repo.commit("moved");
     check(&repo, &["--rev", "HEAD", "--base=HEAD~"]).success();
-    // Less firmly.
-    repo.write("teams/b/kustomization.yaml", text("?ref=main"));
+    // Something else.
+    repo.write("teams/b/kustomization.yaml", text("?ref=v1.0.0").replace("//", "//x/"));
     repo.git(&["add", "--all"]);
     check(&repo, &["--base=HEAD"]).fails(1).stdout_has("teams/b/kustomization.yaml:3:3").lacks("teams/a/");
 }

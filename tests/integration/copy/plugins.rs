@@ -225,7 +225,7 @@ fn configurations_that_cannot_be_followed_are_refused() {
     world.commit(&[
         ("app/kustomization.yaml", "resources: [map.yaml]\ntransformers: [names]\n"),
         ("app/map.yaml", &config_map("map")),
-        ("app/names/kustomization.yaml", "resources: [prefix.yaml]\nnamePrefix: b-\ncommonAnnotations: {a: b}\n"),
+        ("app/names/kustomization.yaml", "resources: [prefix.yaml]\nnamePrefix: b-\nnameSuffix: -c\n"),
         ("app/names/prefix.yaml", prefix),
     ]);
     let copy = world.localized(&["app"]);

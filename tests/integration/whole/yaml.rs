@@ -83,6 +83,16 @@ impl From<&Value> for Yaml {
     }
 }
 
+impl Yaml {
+    pub(super) fn has_lines(&self) -> bool {
+        match self {
+            Yaml::Text(text) => text.contains('\n'),
+            Yaml::List(items) => items.iter().any(Yaml::has_lines),
+            Yaml::Map(pairs) => pairs.iter().any(|(_, value)| value.has_lines()),
+        }
+    }
+}
+
 /// Writes values; without choices, each in the plainest way.
 pub(super) struct Writer<'a> {
     random: Option<&'a mut Random>,
@@ -108,7 +118,7 @@ impl<'a> Writer<'a> {
 
     /// Returns a document.
     pub(super) fn write(mut self, value: &Yaml) -> String {
-        let is_flow = self.rarely(8);
+        let is_flow = self.rarely(8) && !self.keeps_lines(value);
         let mut written = self.value(value, 0, is_flow);
         if !written.ends_with('\n') {
             written.push('\n');
@@ -145,7 +155,7 @@ impl<'a> Writer<'a> {
             let at = self.below(self.anchors.len());
             return format!(" *{} ", self.anchors[at]);
         }
-        let is_flow = is_flow || self.rarely(6);
+        let is_flow = is_flow || self.rarely(6) && !self.keeps_lines(value);
         let written = match value {
             Yaml::Text(text) => {
                 let written = self.text(text, indent, is_flow);
@@ -169,6 +179,11 @@ impl<'a> Writer<'a> {
             Yaml::Map(pairs) => self.map(pairs, indent, is_flow),
         };
         before + &written
+    }
+
+    /// Whether a value holds lines that are a literal block as people write them: a configuration elsewhere is not edited.
+    fn keeps_lines(&self, value: &Yaml) -> bool {
+        self.rarity == 0 && value.has_lines()
     }
 
     fn text(&mut self, text: &str, indent: usize, is_flow: bool) -> String {

@@ -273,10 +273,11 @@ impl Writer<'_> {
     }
 
     fn yaml(&mut self, value: &Value) -> String {
-        if self.random.below(11) == 10 {
+        let yaml = Yaml::from(value);
+        if self.random.below(11) == 10 && !yaml.has_lines() {
             return serde_json::to_string_pretty(value).unwrap() + "\n";
         }
-        let text = YamlWriter::usual(self.random).write(&Yaml::from(value));
+        let text = YamlWriter::usual(self.random).write(&yaml);
         match self.random.below(20) {
             18 => text.replace('\n', "\r\n"),
             14..18 => format!("# A comment.\n{text}"),
@@ -449,7 +450,7 @@ impl Writer<'_> {
         }
         let text = documents.join("---\n");
         let (entry, how) = match self.random.below(3) {
-            0 => (text, "inline"),
+            0 if !text.contains('\r') => (text, "inline"),
             1 => {
                 let (entry, how) = self.put(root, &text);
                 (no_yaml(entry), how)
