@@ -259,6 +259,8 @@ impl Tree for GitTree {
             Some(_) => Within::Index,
             None => Within::Tree(self.root.to_string()),
         };
+        // git would go through any number of paths.
+        self.walk("", &mut |_, _, _, _| Ok(()))?;
         let found = match &self.objects.here {
             Some(here) => here.grep(&within, places, endings, marks)?,
             None => None,

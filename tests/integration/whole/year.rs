@@ -58,7 +58,7 @@ fn year(mode: Mode) {
 /// January. Main has URLs.
 fn main_gets_a_lock(team: &mut Team) {
     if !team.is_copy() {
-        team.work().run_unchanged(IN_PLACE).fails(2).stderr_has("neither localized nor locked");
+        team.work().run_unchanged(IN_PLACE).fails(1).stderr_has("neither localized nor locked");
     }
     team.pull_request("Lock what is remote", |team| {
         team.work().run(&["lock"]).success();
