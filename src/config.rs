@@ -65,6 +65,7 @@ use serde::Deserialize;
 use crate::kustomization::is_pinned;
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::{Finding, Rule, Severity, Subject};
+pub(crate) use crate::message::rule::Level;
 use crate::record::LoadRestrictor;
 use crate::reference;
 use crate::tree::{Entry, Tree, path};
@@ -125,18 +126,6 @@ pub struct Config {
     pub repository: Vec<Repository>,
     /// What is deployed although no object in the tree says so.
     pub targets: Vec<Declared>,
-}
-
-/// What is made of the findings of a rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Level {
-    /// They fail the check.
-    Error,
-    /// They are shown.
-    Warning,
-    /// They are left out.
-    Off,
 }
 
 /// How firmly a reference must be pinned, as far as its text shows; each includes those after it.
@@ -259,14 +248,17 @@ impl Config {
         self.level(finding.rule, finding.severity)
     }
 
+    /// Returns the path of its file, or where that would be.
+    pub fn place(&self) -> &str {
+        if self.file.is_empty() { FILE_NAME } else { &self.file }
+    }
+
     /// Returns the severity of what a rule finds here, which has this one by itself; `None` when the rule is off.
     pub fn level(&self, rule: Rule, own: Severity) -> Option<Severity> {
         match self.rules.get(&rule) {
+            Some(level) => level.severity(),
             None if rule.is_off_by_default() => None,
             None => Some(own),
-            Some(Level::Error) => Some(Severity::Error),
-            Some(Level::Warning) => Some(Severity::Warning),
-            Some(Level::Off) => None,
         }
     }
 

@@ -3,7 +3,7 @@
 //! something of one machine.
 
 use super::{Context, remote_chart};
-use crate::config::{FILE_NAME, PLACEHOLDER};
+use crate::config::PLACEHOLDER;
 use crate::graph::{Edge, RootId, Target, TroubleKind};
 use crate::message::failure::Result;
 use crate::message::finding::{Finding, Rule};
@@ -68,25 +68,18 @@ fn elsewhere(context: &Context<'_>, root: RootId, edge: &Edge) -> Option<Finding
 fn beyond_scope(context: &Context<'_>, root: RootId, edge: &Edge) -> Option<Finding> {
     let scope = context.config.scope_of(&context.graph.roots[root].directory)?;
     let real = real(context, edge).filter(|real| !path::is_in(real, &scope))?;
-    let file = if context.config.file.is_empty() { FILE_NAME } else { &context.config.file };
     let message = format!(
-        "`{}` names `{}`, outside of the scope `{}` that {file} sets",
+        "`{}` names `{}`, outside of the scope `{}` that {} sets",
         edge.reference.text,
-        shown(real),
-        shown(&scope)
+        path::shown(real),
+        path::shown(&scope),
+        context.config.place()
     );
     let help = vec![
-        format!("bring what it names below `{}`", shown(&scope)),
+        format!("bring what it names below `{}`", path::shown(&scope)),
         format!("or say why it may: # kustomize-localize: allow[{}] {PLACEHOLDER}", Rule::OutOfScope),
     ];
     Some(context.at_reference(Rule::OutOfScope, edge, message, help))
-}
-
-fn shown(directory: &str) -> &str {
-    match directory {
-        "" => ".",
-        directory => directory,
-    }
 }
 
 #[cfg(test)]

@@ -2,26 +2,41 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::finding::Severity;
 
 /// What is a fact about a rule. What finds it is a file of `check`, or localizing.
 struct Definition {
     id: &'static str,
-    default: Default,
+    /// What applies unless the configuration says otherwise.
+    level: Level,
     allow: Allow,
     /// Its summary as a heading, then what it finds, why that matters, and how to fix it.
     page: &'static str,
 }
 
-/// What applies unless the configuration says otherwise.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Default {
+/// What is made of the findings of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// They fail the check.
     Error,
+    /// They are shown.
     Warning,
-    /// Nothing; an error where the configuration does not say which.
+    /// They are left out.
     Off,
+}
+
+impl Level {
+    /// Returns the severity of the findings; none where they are left out.
+    pub fn severity(self) -> Option<Severity> {
+        match self {
+            Level::Error => Some(Severity::Error),
+            Level::Warning => Some(Severity::Warning),
+            Level::Off => None,
+        }
+    }
 }
 
 /// Whether an entry of `allow` in the configuration can be about a rule.
@@ -35,7 +50,7 @@ enum Allow {
 }
 
 macro_rules! rules {
-    ($($rule:ident $id:literal $default:ident $allow:ident;)+) => {
+    ($($rule:ident $id:literal $level:ident $allow:ident;)+) => {
         /// A rule, with a page in `check/ID.md`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         #[serde(rename_all = "kebab-case")]
@@ -51,7 +66,7 @@ macro_rules! rules {
                 match self {
                     $(Rule::$rule => &Definition {
                         id: $id,
-                        default: Default::$default,
+                        level: Level::$level,
                         allow: Allow::$allow,
                         page: include_str!(concat!("../check/", $id, ".md")),
                     },)+
@@ -102,17 +117,17 @@ impl Rule {
 
     /// Returns the severity where it is not off.
     pub fn default_severity(self) -> Severity {
-        if self.definition().default == Default::Warning { Severity::Warning } else { Severity::Error }
+        self.definition().level.severity().unwrap_or(Severity::Error)
     }
 
     /// Returns whether it finds nothing unless the configuration gives it a severity.
     pub fn is_off_by_default(self) -> bool {
-        self.definition().default == Default::Off
+        self.definition().level == Level::Off
     }
 
     /// Returns what applies unless the configuration says otherwise, in its words.
     pub fn default_level(self) -> &'static str {
-        if self.is_off_by_default() { "off" } else { self.default_severity().name() }
+        self.definition().level.severity().map_or("off", Severity::name)
     }
 
     /// Returns what it finds, in one phrase.

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::{
     Build, Engine, Found, Here, Hidden, Identity, Object, Place, Resource, Revision, SeenTree, Target, Targets,
 };
-use crate::config::{Config, FILE_NAME};
+use crate::config::Config;
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
@@ -193,9 +193,8 @@ pub(super) fn declared(tree: &dyn Tree, config: &Config, targets: &mut Targets) 
             Engine::Flux => of_flux(tree, "", &declared.path)?,
             engine => of_path(tree, "", &declared.path, engine)?,
         };
-        let file = if config.file.is_empty() { FILE_NAME } else { &config.file };
         let object = Object {
-            file: file.to_owned(),
+            file: config.place().to_owned(),
             line: declared.line,
             kind: "target".to_owned(),
             namespace: String::new(),
