@@ -72,7 +72,7 @@ pub trait Tree {
 
     /// Returns `path` as the user would name it.
     fn label(&self, path: &str) -> String {
-        if path.is_empty() { ".".to_owned() } else { path.to_owned() }
+        path::shown(path).to_owned()
     }
 
     /// Returns `path` as one of our commands takes it, wherever that is run in the repository.
@@ -217,7 +217,6 @@ pub(crate) enum Resolved {
     },
 }
 
-/// The longest chain of links that is followed, as on Linux.
 /// Returns the kustomization of a directory, if it has one: its name and its real path. Of several the first.
 pub(crate) fn kustomization_in(tree: &dyn Tree, directory: &str) -> Result<Option<(&'static str, String)>> {
     for name in FILE_NAMES {
@@ -228,6 +227,7 @@ pub(crate) fn kustomization_in(tree: &dyn Tree, directory: &str) -> Result<Optio
     Ok(None)
 }
 
+/// The longest chain of links that is followed, as on Linux.
 const LINKS: usize = 40;
 
 /// Follows every link on the way to `path`, inside the tree.

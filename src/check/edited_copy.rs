@@ -92,8 +92,7 @@ fn finding(
 fn again_in_place(context: &Context<'_>, home: &str) -> String {
     let start = path::parent(home);
     let Some(root) = context.root_in(start) else {
-        let start = if start.is_empty() { "." } else { start };
-        return format!("bring back the kustomization in `{start}`, which these files belong to");
+        return format!("bring back the kustomization in `{}`, which these files belong to", path::shown(start));
     };
     let command = command("git kustomize-localize vendor --overwrite", [format!(":/{start}")]);
     match remotes::stage_in_place(context, root, &[home]) {

@@ -275,6 +275,6 @@ impl Tree for CheckoutTree {
     }
 
     fn label(&self, path: &str) -> String {
-        format!("{}: {}", self.label, if path.is_empty() { "." } else { path })
+        format!("{}: {}", self.label, path::shown(path))
     }
 }

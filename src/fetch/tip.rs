@@ -195,6 +195,6 @@ impl Tree for TipTree {
     }
 
     fn label(&self, path: &str) -> String {
-        format!("{}: {}", self.label, if path.is_empty() { "." } else { path })
+        format!("{}: {}", self.label, path::shown(path))
     }
 }

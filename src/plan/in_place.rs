@@ -326,7 +326,7 @@ fn affected(graph: &Graph, changes: &Changes) -> Vec<Affected> {
     let roots = reached.into_iter().filter(|root| users[*root].is_empty());
     let affected: BTreeMap<&str, RootId> = roots.map(|root| (graph.roots[root].directory.as_str(), root)).collect();
     let affected = affected.into_iter().map(|(directory, root)| Affected {
-        name: if directory.is_empty() { ".".to_owned() } else { directory.to_owned() },
+        name: path::shown(directory).to_owned(),
         root,
         original: Original::Directory(directory.to_owned()),
         localized: directory.to_owned(),

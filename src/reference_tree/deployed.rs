@@ -206,7 +206,7 @@ impl<'a> Reach<'a> {
 
     /// Returns what is not in the tree among what the directories lead to, sorted.
     fn from<'d>(&self, directories: impl Iterator<Item = &'d str>) -> Vec<Reached> {
-        let names = directories.map(|directory| if directory.is_empty() { "." } else { directory });
+        let names = directories.map(path::shown);
         let starts = names.filter_map(|name| self.roots.get(name).copied());
         let named = |index: &usize| self.named[*index].clone();
         let mut reached = BTreeSet::new();

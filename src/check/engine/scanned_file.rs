@@ -38,7 +38,7 @@ fn scan(context: &Context<'_>, one: &One<'_>, directory: &str) -> crate::message
         if root.kind == Some(Kind::Component) && path::is_in(&root.directory, directory) {
             let message = format!(
                 "{by} makes the kustomization of `{}`, and takes this Component for a resource",
-                shown(directory)
+                path::shown(directory)
             );
             let file = context.path(root.file);
             findings.push(context.at_path(Rule::Engine, file, message, help()));
@@ -55,18 +55,11 @@ fn scan(context: &Context<'_>, one: &One<'_>, directory: &str) -> crate::message
         }
         let message = format!(
             "{by} makes the kustomization of `{}`, and takes this file for an object, but it is {why}",
-            shown(directory)
+            path::shown(directory)
         );
         findings.push(context.at_path(Rule::Engine, &file.path, message, help()));
     }
     Ok(findings)
-}
-
-fn shown(directory: &str) -> &str {
-    match directory {
-        "" => ".",
-        directory => directory,
-    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use gix::objs::tree::EntryKind;
 
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Result, command, shown};
-use crate::tree::Entry;
+use crate::tree::{Entry, path};
 
 /// One entry of a directory.
 #[derive(Debug, Clone, Copy)]
@@ -159,7 +159,7 @@ impl Objects {
         if let Ok(mut object) = self.repository.find_object(id) {
             return Ok(std::mem::take(&mut object.data));
         }
-        let path = if path.is_empty() { "." } else { path };
+        let path = path::shown(path);
         match here.object(kind, &id.to_string())? {
             Some(bytes) => Ok(bytes),
             None if here.is_partial()? => Err(Failure::new(format!(
