@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::reach::{way, ways};
 use super::{At, Edge, FileId, Graph, Target, Trouble, TroubleKind};
 use crate::config::Config;
-use crate::message::failure::Failure;
+use crate::message::failure::{Failure, Location};
 use crate::message::finding::Rule;
 
 /// Adds to each trouble in an upstream the references that lead to it, and to each that a reference to something remote
@@ -15,9 +15,8 @@ pub(super) fn tell(graph: &Graph, troubles: &mut [Trouble]) {
     let ways =
         if troubles.iter().any(|trouble| is_upstream(trouble).is_some()) { edges(graph) } else { HashMap::new() };
     for trouble in troubles {
-        let way = is_upstream(trouble).and_then(|file| way(&ways, file, |file| graph.is_start(file)));
-        let way = way.unwrap_or_default();
-        trouble.failure.chain = way.iter().map(|edge| graph.location(edge.from, &edge.reference)).collect();
+        let way = is_upstream(trouble).map(|file| way_to(graph, &ways, file)).unwrap_or_default();
+        trouble.failure.chain = locations(graph, &way);
         let can_stay = !matches!(
             trouble.kind,
             TroubleKind::Failed | TroubleKind::Chart | TroubleKind::Unsafe | TroubleKind::Unsupported
@@ -38,10 +37,18 @@ pub(super) fn tell(graph: &Graph, troubles: &mut [Trouble]) {
 impl Graph {
     /// Returns why a file cannot be read, with its place and how the user's files lead to it.
     pub(crate) fn unreadable(&self, file: FileId, failure: Failure) -> Failure {
-        let way = way(&edges(self), file, |file| self.is_start(file)).unwrap_or_default();
-        let chain = way.iter().map(|edge| self.location(edge.from, &edge.reference)).collect();
+        let chain = locations(self, &way_to(self, &edges(self), file));
         Failure { chain, ..failure.at(self.place(file)) }
     }
+}
+
+/// Returns the references that lead from the tree where the walk starts to a file.
+fn way_to<'g>(graph: &Graph, ways: &HashMap<FileId, (FileId, &'g Edge)>, file: FileId) -> Vec<&'g Edge> {
+    way(ways, file, |file| graph.is_start(file)).unwrap_or_default()
+}
+
+fn locations(graph: &Graph, way: &[&Edge]) -> Vec<Location> {
+    way.iter().map(|edge| graph.location(edge.from, &edge.reference)).collect()
 }
 
 /// Returns a reference that leads to each file of an upstream, on a shortest way from the tree where the walk starts.
