@@ -3,7 +3,7 @@
 
 mod objects;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -28,6 +28,8 @@ pub struct GitTree {
     /// The directory that was looked into last: most of the time it is the next one, too.
     last: RefCell<Option<(String, Rc<Directory>)>>,
     followed: RefCell<BTreeSet<String>>,
+    /// Whether everything in it was gone through: then it is not more than there is room for.
+    is_bounded: Cell<bool>,
     /// The files as they are stored, where these are as a checkout gives them.
     stored: Option<(Rc<GitTree>, Conversion)>,
 }
@@ -66,8 +68,8 @@ impl GitTree {
     }
 
     fn at(objects: Rc<Objects>, root: ObjectId) -> Self {
-        let (last, followed) = Default::default();
-        GitTree { objects, root, unmerged: None, last, followed, stored: None }
+        let (last, followed, is_bounded) = Default::default();
+        GitTree { objects, root, unmerged: None, last, followed, is_bounded, stored: None }
     }
 
     /// Returns the tree object `root` of the same repository. What the two have in common is held once.
@@ -144,6 +146,7 @@ impl GitTree {
             PATHS.check(paths, all)?;
             PATH_BYTES.check(bytes, all)?;
         }
+        self.is_bounded.set(self.is_bounded.get() || top.is_empty());
         Ok(())
     }
 
@@ -260,7 +263,9 @@ impl Tree for GitTree {
             None => Within::Tree(self.root.to_string()),
         };
         // git would go through any number of paths.
-        self.walk("", &mut |_, _, _, _| Ok(()))?;
+        if !self.is_bounded.get() {
+            self.walk("", &mut |_, _, _, _| Ok(()))?;
+        }
         let found = match &self.objects.here {
             Some(here) => here.grep(&within, places, endings, marks)?,
             None => None,
