@@ -17,7 +17,7 @@ use crate::message::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::message::redact;
 use crate::record::{Lock, stored};
 use crate::targets::Targets;
-use crate::tree::absence::Absences;
+use crate::tree::absence::{Absence, Absences};
 use crate::tree::{Tree, path};
 
 /// How long a line is that people look at, in bytes.
@@ -126,7 +126,10 @@ impl<'a> Context<'a> {
     fn trouble(&self, rule: Rule, trouble: &Trouble) -> Option<Finding> {
         let Failure { message, mut hints, location, .. } = trouble.failure.clone();
         if let Some(hint) = missing_path::hint(self, trouble) {
-            hints.retain(|hint| hint.starts_with("bring it back"));
+            // What can be brought back may be meant.
+            if !matches!(trouble.kind, TroubleKind::Missing { absence: Absence::Deleted, .. }) {
+                hints.clear();
+            }
             hints.insert(0, hint);
         }
         if let TroubleKind::BadKustomization { path } = &trouble.kind {
