@@ -1,7 +1,6 @@
 //! The files of the result: every node placed, every reference edited, nothing else touched.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::rc::Rc;
 
 use super::files::{File, Localized, Rewritten, stripped};
 use super::placing::{Builder, Instance, Needed, Placed, PlacedEdit};
@@ -181,8 +180,8 @@ impl Builder<'_> {
         let is_local = remote.is_none();
         let may_run = self.may_run(placed);
         let is_trusted = may_run.is_some() && (self.rules.trusted)(place);
-        let mut file =
-            File { bytes: self.bytes(placed)?, executable: (from.executable && is_local) || is_trusted, blob };
+        let bytes = graph.read(placed.file).map_err(|failure| graph.unreadable(placed.file, failure))?;
+        let mut file = File { bytes, executable: (from.executable && is_local) || is_trusted, blob };
         let mut stored = StoredFile { remote, source, ..entry(place, &file) };
         if is_trusted {
             localized.trusted.insert(placed.file);
@@ -190,7 +189,7 @@ impl Builder<'_> {
             stored.stripped = true;
             localized.warnings.push(stripped(&stored, needed.location.clone()));
         }
-        if let Some(bytes) = self.edited(place, placed, &mut localized.rewritten)? {
+        if let Some(bytes) = self.edited(place, placed, &file.bytes, &mut localized.rewritten)? {
             stored.sha256 = sha256_hex(&bytes);
             file = File { bytes: bytes.into(), blob: None, ..file };
         }
@@ -223,8 +222,14 @@ impl Builder<'_> {
         })
     }
 
-    /// Returns what a file holds after its edits, if there are any, and adds these to what was rewritten.
-    fn edited(&self, place: &str, placed: &Placed, rewritten: &mut Vec<Rewritten>) -> Result<Option<Vec<u8>>> {
+    /// Returns what a file of these bytes holds after its edits, if there are any, and adds these to what was rewritten.
+    fn edited(
+        &self,
+        place: &str,
+        placed: &Placed,
+        bytes: &[u8],
+        rewritten: &mut Vec<Rewritten>,
+    ) -> Result<Option<Vec<u8>>> {
         let graph = self.graph;
         let reference = |edit: &PlacedEdit| -> &Reference { &graph.roots[edit.root].edges[edit.edge].reference };
         let mut tell = |edit: &PlacedEdit| {
@@ -244,7 +249,6 @@ impl Builder<'_> {
                     .hint("write the value out where it is used, plainly quoted")
             })
         };
-        let bytes = &*self.bytes(placed)?;
         let turned = self.rules.stays.as_ref().filter(|stays| stays.turned.contains(place));
         let Some(stays) = turned.filter(|_| graph.is_start(placed.file)) else {
             placed.edits.iter().for_each(tell);
@@ -271,10 +275,6 @@ impl Builder<'_> {
             }
         }
         edit(&there, &edits).map(Some)
-    }
-
-    fn bytes(&self, placed: &Placed) -> Result<Rc<[u8]>> {
-        self.graph.read(placed.file).map_err(|failure| self.graph.unreadable(placed.file, failure))
     }
 
     /// Warns of files that are rewritten for what they reference, and are also read as data.
