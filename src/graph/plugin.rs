@@ -104,9 +104,14 @@ impl Walker<'_> {
                 if !told.insert(root) {
                     continue;
                 }
-                let Some(found) = kustomization::reshaping(&self.graph.bytes(file)) else {
-                    continue;
+                let found = match self.graph.read(file) {
+                    Ok(bytes) => kustomization::reshaping(&bytes),
+                    Err(failure) => {
+                        self.trouble(failure.into(), At::File(file));
+                        continue;
+                    }
                 };
+                let Some(found) = found else { continue };
                 let location = Location {
                     line: found.line,
                     column: found.column,

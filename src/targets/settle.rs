@@ -96,10 +96,10 @@ fn changed_files(graph: &Graph, tree: &dyn Tree, objects: &HashSet<&str>) -> Has
     changed
 }
 
-/// Returns whether a root may change objects of engines. One that is not plain YAML, as with a merge key, may.
+/// Returns whether a root may change objects of engines. One that cannot be read, or is not plain YAML, may.
 fn root_may_change(graph: &Graph, root: RootId, tree: &dyn Tree) -> bool {
     let root = &graph.roots[root];
-    let bytes = graph.bytes(root.file);
+    let Ok(bytes) = graph.read(root.file) else { return true };
     let text = String::from_utf8_lossy(&bytes);
     // Most have none of these.
     if !["atches", "replacements", "transformers"].iter().any(|word| text.contains(word)) {
