@@ -31,6 +31,8 @@ pub(super) fn turn_back(workspace: &Workspace, held: &Lock, edited: &[&StoredFil
         there.file(&file.path, b"", false);
     }
     let mut turned = TurnedBack { tree: Rc::new(there), roots: BTreeSet::new(), files: BTreeSet::new() };
+    // From the end, so that the first one of a label stays.
+    let remotes: HashMap<String, &Remote> = held.remotes.iter().rev().map(|remote| (remote.label(), remote)).collect();
     let owned: HashMap<&str, &StoredFile> = super::ours(held).map(|file| (file.path.as_str(), file)).collect();
     if owned.is_empty() {
         return Ok(turned);
@@ -44,7 +46,7 @@ pub(super) fn turn_back(workspace: &Workspace, held: &Lock, edited: &[&StoredFil
             let Some(from) = graph.own_path(edge.from).filter(|from| !owned.contains_key(from)) else {
                 continue;
             };
-            let Some(url) = url(held, &owned, &turned.tree, &root.directory, &edge.reference)? else {
+            let Some(url) = url(&remotes, &owned, &turned.tree, &root.directory, &edge.reference)? else {
                 continue;
             };
             let edit = Edit { spot: &edge.reference.spot, value: edge.reference.with_path(&url) };
@@ -69,7 +71,7 @@ pub(super) fn turn_back(workspace: &Workspace, held: &Lock, edited: &[&StoredFil
 
 /// Returns the URL of what a local reference leads to, if that was brought in.
 fn url(
-    held: &Lock,
+    remotes: &HashMap<String, &Remote>,
     owned: &HashMap<&str, &StoredFile>,
     tree: &SharedTree,
     directory: &str,
@@ -82,8 +84,7 @@ fn url(
     let Some(place) = path::resolve(directory, text) else { return Ok(None) };
     let from = |place: &str| {
         let file = owned.get(place)?;
-        let label = file.remote.as_ref()?;
-        let remote = held.remotes.iter().find(|remote| remote.label() == *label)?;
+        let remote = *remotes.get(file.remote.as_ref()?)?;
         Some((remote, file.source.as_deref()))
     };
     Ok(match tree::resolve(&**tree, &place)? {
