@@ -267,9 +267,13 @@ fn fetcher(
     locks: Vec<Rc<Lock>>,
     held: Option<Tip>,
 ) -> Result<Fetcher> {
-    let settings = repo.map(|repo| repo.connection_config()).transpose()?;
-    let git = RemoteGit::new(settings.unwrap_or_default());
-    Fetcher::new(git, fetch::Cache::of_user(), options, locks, held)
+    Fetcher::new(remote_git(repo.map(|repo| &**repo))?, fetch::Cache::of_user(), options, locks, held)
+}
+
+/// Returns git for remote repositories, with the connection settings of this one, if there is one.
+fn remote_git(repo: Option<&LocalRepo>) -> Result<RemoteGit> {
+    let settings = repo.map(LocalRepo::connection_config).transpose()?;
+    Ok(RemoteGit::new(settings.unwrap_or_default()))
 }
 
 #[cfg(test)]

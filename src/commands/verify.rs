@@ -103,10 +103,8 @@ impl VerifyArgs {
 
 /// Sets up asking with the connection settings of the repository, if there is one.
 fn asker(here: Option<&LocalRepo>, quiet: bool) -> Result<crate::fetch::Upstream> {
-    let settings = here.map(LocalRepo::connection_config).transpose()?;
     let options = crate::fetch::Options { quiet, ..crate::fetch::Options::default() };
-    let git = crate::git::RemoteGit::new(settings.unwrap_or_default());
-    crate::fetch::Upstream::new(git, &options)
+    crate::fetch::Upstream::new(super::remote_git(here)?, &options)
 }
 
 impl Outcome for Verified {
