@@ -11,7 +11,7 @@ mod local_repo;
 mod remote_git;
 
 pub(crate) use checkout::Checkout;
-pub(crate) use local_repo::{Amid, CommitId, Hooks, Listed, LocalRepo, Ref, Side, Staged, Within, is_branch_name};
+pub(crate) use local_repo::{Amid, CommitId, Listed, LocalRepo, Ref, Side, Staged, Within, is_branch_name};
 pub(crate) use remote_git::untied;
 pub(crate) use remote_git::{Asked, Depth, Pinned, RefSpec, RemoteGit, Wanted, init, is_http};
 

@@ -8,7 +8,7 @@ use std::io::{IsTerminal, Read};
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 
-use super::check::{What, check, formats::human};
+use super::check::{check, formats::human};
 use super::lock::{LockArgs, Locked};
 use super::messages;
 use super::output::{Done, FAILED, Outcome, OutputArgs, Shown};
@@ -17,8 +17,6 @@ use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Failures, Result};
 use crate::message::redact::visible;
 use crate::workspace::repository_offline;
-use install::Changed;
-pub(super) use judged::Base;
 use judged::Judged;
 
 /// Commands about hooks.
@@ -34,18 +32,22 @@ pub(super) enum HookCommand {
     Run(RunArgs),
 }
 
+/// The hooks that can be installed. `pre-merge-commit` is for merges without conflicts, where git runs no `pre-commit`;
+/// `pre-push` sees also what rebase, cherry-pick and revert made, which run no other hook.
+const HOOKS: [&str; 3] = ["pre-commit", "pre-merge-commit", "pre-push"];
+
 #[derive(Debug, Clone, Args)]
 pub(super) struct InstallArgs {
     /// The hooks to install
-    #[arg(value_enum, value_name = "HOOK", default_values_t = [Hook::PreCommit, Hook::PreMergeCommit])]
-    hooks: Vec<Hook>,
+    #[arg(value_name = "HOOK", value_parser = HOOKS, default_values = ["pre-commit", "pre-merge-commit"])]
+    hooks: Vec<String>,
 }
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct UninstallArgs {
     /// The hooks to remove [default: all]
-    #[arg(value_enum, value_name = "HOOK", hide_default_value = true, default_values_t = Hook::ALL)]
-    hooks: Vec<Hook>,
+    #[arg(value_name = "HOOK", value_parser = HOOKS, hide_default_value = true, default_values = HOOKS)]
+    hooks: Vec<String>,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -58,31 +60,6 @@ pub(super) struct RunArgs {
     /// What git gives to that hook
     #[arg(value_name = "ARG", trailing_var_arg = true, allow_hyphen_values = true)]
     args: Vec<String>,
-}
-
-/// The hooks that we have something to say in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-#[allow(clippy::enum_variant_names)]
-enum Hook {
-    /// Before a commit
-    PreCommit,
-    /// Before a merge without conflicts, where git runs no `pre-commit`
-    PreMergeCommit,
-    /// Before a push: also of what rebase, cherry-pick and revert made, which run no other hook
-    PrePush,
-}
-
-impl Hook {
-    const ALL: [Hook; 3] = [Hook::PreCommit, Hook::PreMergeCommit, Hook::PrePush];
-
-    /// Returns the name that git has for it, and its file.
-    fn file(self) -> (&'static str, &'static str) {
-        match self {
-            Hook::PreCommit => ("pre-commit", include_str!("../../hooks/pre-commit")),
-            Hook::PreMergeCommit => ("pre-merge-commit", include_str!("../../hooks/pre-merge-commit")),
-            Hook::PrePush => ("pre-push", include_str!("../../hooks/pre-push")),
-        }
-    }
 }
 
 /// What can run us.
@@ -126,10 +103,7 @@ impl HookCommand {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let here = repository_offline()?;
         Ok(match self {
-            HookCommand::Install(args) => {
-                let changed = install::install(&here, &args.hooks)?;
-                Box::new(Changed { is_off: is_off(&here)?, ..changed })
-            }
+            HookCommand::Install(args) => Box::new(install::install(&here, &args.hooks, is_off(&here)?)?),
             HookCommand::Uninstall(args) => Box::new(install::uninstall(&here, &args.hooks)?),
             HookCommand::Run(args) => return args.run(&here, output),
         })
@@ -151,9 +125,8 @@ impl RunArgs {
             Running::Framework => vec![judged::framework(here)?],
         };
         let judge = |judged: Judged| {
-            let what = judged.commit.map_or(What::Index, What::Commit);
-            let checked = check(here, &what, &[], &judged.base);
-            let checked = checked.unwrap_or_else(|failures| Checked::failed(what.checking(), failures.0));
+            let checked = check(here, &judged.what, &[], &judged.base);
+            let checked = checked.unwrap_or_else(|failures| Checked::failed(judged.what.checking(), failures.0));
             Judgement { refs: judged.refs, checked, is_told: self.hook == Running::Framework }
         };
         Ok(Box::new(Judgements { checks: all.into_iter().map(judge).collect() }))

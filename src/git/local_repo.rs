@@ -7,7 +7,6 @@ mod remotes;
 mod worktrees;
 
 pub(crate) use files::{Side, Staged, Within};
-pub(crate) use hooks::Hooks;
 pub(crate) use worktrees::{Amid, Listed};
 
 use std::cell::{OnceCell, RefCell};

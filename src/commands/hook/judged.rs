@@ -1,5 +1,6 @@
 //! What a hook that runs has to judge, and against what.
 
+use crate::commands::check::{Base, What};
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Result, shown};
 use crate::record::is_object_id;
@@ -8,39 +9,17 @@ use crate::workspace::commit;
 /// One thing to judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Judged {
-    /// The commit; none: the index.
-    pub commit: Option<String>,
-    /// The refs that it is for, where they say more than the commit.
-    pub refs: Vec<String>,
+    pub what: What,
     /// What it is judged against.
     pub base: Base,
-}
-
-/// What files are judged against: whose configuration counts, and what is old.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::commands) enum Base {
-    /// Themselves.
-    Own,
-    /// What this revision names.
-    Of(String),
-    /// No configuration, and no file.
-    Nothing,
-}
-
-/// A ref that is moved.
-#[derive(Debug, PartialEq, Eq)]
-struct Update<'a> {
-    name: &'a str,
-    /// Its object where it is going; none for a ref that is new.
-    old: Option<&'a str>,
-    /// Its object from now on; none for one that goes away.
-    new: Option<&'a str>,
+    /// The refs that it is for, where they say more than the commit.
+    pub refs: Vec<String>,
 }
 
 impl Judged {
     /// Returns what is about to be committed.
     pub(super) fn index() -> Judged {
-        Judged { commit: None, refs: Vec::new(), base: Base::Own }
+        Judged { what: What::Index, base: Base::Own, refs: Vec::new() }
     }
 }
 
@@ -49,8 +28,8 @@ pub(super) fn pushed(here: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
     let updates = updates(lines, "<local ref> <local object> <remote ref> <remote object>", |line| {
         // The first field is what the user called it, and may hold spaces.
         let mut fields = line.rsplitn(4, ' ');
-        let (old, name, new) = (fields.next(), fields.next(), fields.next());
-        fields.next().and_then(|_| update(old?, new?, name?))
+        let (old, name, new) = (fields.next()?, fields.next()?, fields.next()?);
+        fields.next().map(|_| [old, new, name])
     })?;
     judged(here, &updates, |_| Ok(Base::Own))
 }
@@ -60,18 +39,15 @@ pub(super) fn pushed(here: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
 pub(super) fn received(here: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
     let updates = updates(lines, "<old object> <new object> <ref>", |line| {
         let mut fields = line.splitn(3, ' ');
-        update(fields.next()?, fields.next()?, fields.next()?)
+        Some([fields.next()?, fields.next()?, fields.next()?])
     })?;
-    let is_replaced = |update: &&Update| update.new.is_some() && update.name.starts_with("refs/replace/");
-    if let Some(replaced) = updates.iter().find(is_replaced) {
-        return Err(Failure::new(format!(
-            "`{}` would show other files than those of the commits here",
-            shown(replaced.name)
-        ))
-        .hint("push the changed files as a commit"));
+    let is_replaced = |update: &&Update| !is_none(update[1]) && update[2].starts_with("refs/replace/");
+    if let Some([_, _, name]) = updates.iter().find(is_replaced) {
+        return Err(Failure::new(format!("`{}` would show other files than those of the commits here", shown(name)))
+            .hint("push the changed files as a commit"));
     }
-    judged(here, &updates, |update| {
-        for name in update.old.into_iter().chain(["HEAD"]) {
+    judged(here, &updates, |old| {
+        for name in [old, "HEAD"].into_iter().filter(|name| !is_none(name)) {
             if let Some(old) = here.commit(name)? {
                 return Ok(Base::Of(old.commit));
             }
@@ -80,46 +56,48 @@ pub(super) fn received(here: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
     })
 }
 
-/// Reads the lines that git passes to a hook.
-fn updates<'a>(lines: &'a str, form: &str, read: impl Fn(&'a str) -> Option<Update<'a>>) -> Result<Vec<Update<'a>>> {
-    let updates = lines.lines().filter(|line| !line.is_empty()).map(read);
-    updates.collect::<Option<Vec<_>>>().ok_or_else(|| {
-        Failure::new("standard input is not what git gives to this hook").hint(format!("each line is: {form}"))
-    })
-}
-
 /// Returns what the pre-commit framework runs us for: a push, a revision that it was given, or what is staged.
 pub(super) fn framework(here: &LocalRepo) -> Result<Judged> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let push = variable("PRE_COMMIT_REMOTE_NAME").and(variable("PRE_COMMIT_LOCAL_BRANCH"));
-    let Some(rev) = variable("PRE_COMMIT_TO_REF").or(push) else {
-        return Ok(Judged::index());
-    };
-    Ok(Judged { commit: Some(commit(here, &rev)?.commit), ..Judged::index() })
+    match variable("PRE_COMMIT_TO_REF").or(push) {
+        Some(rev) => Ok(Judged { what: What::Commit(commit(here, &rev)?.commit), ..Judged::index() }),
+        None => Ok(Judged::index()),
+    }
+}
+
+/// A ref that is moved: its object before and from now on, and its name.
+type Update<'a> = [&'a str; 3];
+
+/// Returns whether a ref has no object there.
+fn is_none(id: &str) -> bool {
+    id.bytes().all(|byte| byte == b'0')
+}
+
+/// Reads the lines that git passes to a hook.
+fn updates<'a>(lines: &'a str, form: &str, read: impl Fn(&'a str) -> Option<Update<'a>>) -> Result<Vec<Update<'a>>> {
+    let is_whole = |[old, new, _]: &Update| is_object_id(old) && is_object_id(new);
+    let updates = lines.lines().filter(|line| !line.is_empty()).map(|line| read(line).filter(is_whole));
+    updates.collect::<Option<_>>().ok_or_else(|| {
+        Failure::new("standard input is not what git gives to this hook").hint(format!("each line is: {form}"))
+    })
 }
 
 /// Returns what the updates bring, each once. What is not a commit has no kustomization.
-fn judged(here: &LocalRepo, updates: &[Update<'_>], base: impl Fn(&Update<'_>) -> Result<Base>) -> Result<Vec<Judged>> {
+fn judged(here: &LocalRepo, updates: &[Update<'_>], base: impl Fn(&str) -> Result<Base>) -> Result<Vec<Judged>> {
     let mut all: Vec<Judged> = Vec::new();
-    for update in updates {
-        let Some(new) = update.new else { continue };
+    for [old, new, name] in updates.iter().filter(|[_, new, _]| !is_none(new)) {
         let Some(tip) = here.commit(new)? else {
             match here.kind(new)?.as_str() {
                 "commit" => return Err(Failure::new(format!("commit {new} cannot be read"))),
                 _ => continue,
             }
         };
-        let one = Judged { commit: Some(tip.commit), refs: vec![update.name.to_owned()], base: base(update)? };
-        let same = |other: &&mut Judged| (&other.commit, &other.base) == (&one.commit, &one.base);
-        match all.iter_mut().find(same) {
+        let one = Judged { what: What::Commit(tip.commit), base: base(old)?, refs: vec![(*name).to_owned()] };
+        match all.iter_mut().find(|other| (&other.what, &other.base) == (&one.what, &one.base)) {
             Some(other) => other.refs.extend(one.refs),
             None => all.push(one),
         }
     }
     Ok(all)
-}
-
-fn update<'a>(old: &'a str, new: &'a str, name: &'a str) -> Option<Update<'a>> {
-    let object = |id: &'a str| Some(id).filter(|id| id.bytes().any(|byte| byte != b'0'));
-    (is_object_id(old) && is_object_id(new)).then(|| Update { name, old: object(old), new: object(new) })
 }
