@@ -34,10 +34,10 @@ use serde::Serialize;
 use crate::config::Config;
 use crate::fetch::{self, Fetcher, Tip};
 use crate::git::{LocalRepo, RemoteGit};
-use crate::message::failure::{Failure, Result, nearest};
+use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::record::Lock;
-use output::{FAILED, Format, OutputArgs, ended, failed, finish, lost, say};
+use output::{FAILED, Format, OutputArgs, ended, failed, finish, print, say};
 
 /// Vendor the remote bases of kustomizations, and prove that the build is the same
 #[derive(Debug, Parser)]
@@ -152,26 +152,23 @@ pub(crate) fn run() -> ExitCode {
 
 /// Prints what clap says instead of a command: help and version are results, everything else is a usage error.
 fn not_parsed(error: clap::Error) -> ExitCode {
-    if error.use_stderr() {
-        // What it quotes may come from outside, and hold a secret.
-        let clean = |argument: OsString| redact::text(&redact::visible(&argument.to_string_lossy()));
-        let mut error = Cli::try_parse_from(std::env::args_os().map(clean)).err().unwrap_or(error);
-        if let Some(failure) = usage::misspelled(&error) {
-            say(&messages::failures(&failure.into()));
-            return ended(FAILED);
-        }
-        usage::point_elsewhere(&mut error);
-        let text = error.render();
-        let text = if console::colors_enabled_stderr() { text.ansi().to_string() } else { text.to_string() };
-        // git takes `--help` for itself, and looks for a manual page.
-        let (before, after) = text.rsplit_once("For more information").unwrap_or((&text, ""));
-        say(&format!("{before}For more information{}", after.replace("--help", "-h")));
+    if !error.use_stderr() {
+        print(&output::styled(&error.render(), console::colors_enabled()));
+        return ended(0);
+    }
+    // What it quotes may come from outside, and hold a secret.
+    let clean = |argument: OsString| redact::text(&redact::visible(&argument.to_string_lossy()));
+    let mut error = Cli::try_parse_from(std::env::args_os().map(clean)).err().unwrap_or(error);
+    if let Some(failure) = usage::unknown_command(&error) {
+        say(&messages::failures(&failure.into()));
         return ended(FAILED);
     }
-    if let Err(error) = error.print() {
-        lost(&error);
-    }
-    ended(0)
+    usage::point_elsewhere(&mut error);
+    let text = output::styled(&error.render(), console::colors_enabled_stderr());
+    // git takes `--help` for itself, and looks for a manual page.
+    let (before, after) = text.rsplit_once("For more information").unwrap_or((&text, ""));
+    say(&format!("{before}For more information{}", after.replace("--help", "-h")));
+    ended(FAILED)
 }
 
 /// Returns the command line, as it is documented.
@@ -197,36 +194,6 @@ macro_rules! pages {
 pages! {
     "branch" "vendor" "lock" "update" "check" "verify" "tree" "targets" "affected" "hook" "explain"
     "generate" "help"
-}
-
-/// The words of other programs for what a command does.
-const OTHER_WORDS: [(&str, &str); 18] = [
-    ("add", "lock"),
-    ("completion", "generate completion"),
-    ("diff", "affected"),
-    ("graph", "tree"),
-    ("init", "lock"),
-    ("install", "hook install"),
-    ("lint", "check"),
-    ("list", "tree"),
-    ("ls", "tree"),
-    ("outdated", "verify --upstream"),
-    ("pin", "lock"),
-    ("push", "branch --push"),
-    ("status", "check"),
-    ("sync", "branch"),
-    ("test", "check"),
-    ("upgrade", "update"),
-    ("validate", "check"),
-    ("version", "-V"),
-];
-
-/// Returns the command that a word may mean.
-fn meant(word: &str) -> Option<&'static str> {
-    let other = OTHER_WORDS.iter().find(|(other, _)| *other == word);
-    other
-        .map(|(_, command)| *command)
-        .or_else(|| nearest(word, PAGES.iter().map(|(name, _)| *name).filter(|name| *name != COPY)))
 }
 
 /// The subjects of the newest upstream commits in what moved, by the label of its entry.

@@ -1,6 +1,5 @@
 //! `check`: opens the files to check, applies the rules to them, and reports what was found.
 
-mod excerpt;
 mod github;
 mod gitlab;
 mod human;
@@ -169,7 +168,16 @@ fn fingerprint(finding: &Finding) -> String {
     sha256_hex(format!("{}\0{path}\0{text}", rule.id()).as_bytes())
 }
 
-pub(super) use super::hook::Base;
+/// What files are judged against: whose configuration counts, and what is old.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Base {
+    /// Themselves.
+    Own,
+    /// What this revision names.
+    Of(String),
+    /// No configuration, and no file.
+    Nothing,
+}
 
 /// What to check.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::output::{Done, Page};
+use super::output::{Done, Page, styled};
 use super::{COPY, documented, manual};
 use crate::message::failure::Failure;
 use crate::message::redact;
@@ -35,8 +35,7 @@ fn page(name: &str) -> Option<String> {
     let name = if name == "copy" { COPY } else { name };
     let mut words = name.split_whitespace().filter(|_| name != COPY);
     let command = words.try_fold(&command, |command, word| command.find_subcommand(word))?;
-    let help = command.clone().render_long_help();
-    let help = if console::colors_enabled() { help.ansi().to_string() } else { help.to_string() };
+    let help = styled(&command.clone().render_long_help(), console::colors_enabled());
     let text = manual::page(name).map(|text| format!("\n{text}"));
     Some(help + &text.unwrap_or_default())
 }

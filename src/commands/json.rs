@@ -3,39 +3,27 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::message::failure::{Failure, Failures};
+use crate::message::failure::Failures;
 use crate::message::redact::{self, is_hidden};
 
 #[derive(Serialize)]
 struct Report<'a, T: ?Sized> {
     version: u32,
-    tool: Tool,
+    tool: Value,
     #[serde(flatten)]
     content: &'a T,
 }
 
-#[derive(Serialize)]
-struct Tool {
-    name: &'static str,
-    version: &'static str,
-}
-
-#[derive(Serialize)]
-struct Failed<'a> {
-    outcome: &'static str,
-    errors: &'a [Failure],
-}
-
 /// Returns what stopped the work as one JSON object, with a final newline.
 pub(super) fn failures(failures: &Failures) -> String {
-    report(&Failed { outcome: "failed", errors: &failures.0 })
+    report(&json!({ "outcome": "failed", "errors": failures.0 }))
 }
 
 /// Returns what a command prints with `--format json`: which tool says it in which version, and the content.
 pub(super) fn report(content: &(impl Serialize + ?Sized)) -> String {
-    let tool = Tool { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") };
+    let tool = json!({ "name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION") });
     render(&Report { version: 1, tool, content })
 }
 
@@ -60,18 +48,19 @@ pub(super) fn render(value: &impl Serialize) -> String {
     out
 }
 
+/// Hides the secrets in each string. No string is looked at in parts.
 fn without_secrets(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let mut rest = json;
-    while let Some((before, _)) = rest.split_once('"') {
-        out.push_str(before);
-        rest = &rest[before.len()..];
+    while let Some(at) = rest.find('"') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
         let mut strings = serde_json::Deserializer::from_str(rest).into_iter::<String>();
-        let text = strings.next().and_then(|text| text.ok());
+        let text = strings.next().and_then(|text| text.ok()).unwrap_or_default();
         let (string, after) = rest.split_at(strings.byte_offset().max(1));
-        match text.as_deref().map(redact::message) {
-            Some(Cow::Owned(shown)) => out.push_str(&json!(shown).to_string()),
-            _ => out.push_str(string),
+        match redact::message(&text) {
+            Cow::Owned(shown) => out.push_str(&json!(shown).to_string()),
+            Cow::Borrowed(_) => out.push_str(string),
         }
         rest = after;
     }

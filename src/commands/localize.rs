@@ -13,6 +13,7 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 
 use super::output::{self, Outcome, OutputArgs, Shown};
+use super::usage::unknown_word;
 use super::{News, Status, check, fetching, messages};
 use crate::build::{self, BuildCheck, Job};
 use crate::destination::{BranchOptions, Delivered, Destination, Held, To};
@@ -464,7 +465,7 @@ impl<'a> Run<'a> {
 /// Opens what the run starts from. A word that may be meant as a command is answered first.
 fn workspace(request: &Request<'_>) -> Result<Workspace, Failures> {
     opened(request).map_err(|failures| match &request.what {
-        What::Copy { target, .. } => target::unknown_word(target).map_or(failures, Into::into),
+        What::Copy { target, .. } => unknown_word(target).map_or(failures, Into::into),
         What::InPlace(_) => failures,
     })
 }

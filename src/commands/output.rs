@@ -1,9 +1,10 @@
 //! What comes of a command: results on standard output, everything else on standard error, and the exit status.
 
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use clap::builder::StyledStr;
 use clap::{Args, ColorChoice, ValueEnum};
 use serde::Serialize;
 
@@ -61,13 +62,13 @@ pub struct Shown {
 impl OutputArgs {
     /// Makes the choice of colour hold for the whole process.
     pub(super) fn apply(&self) {
-        let wanted = |terminal: bool| match self.color {
+        let enabled = match self.color {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
-            ColorChoice::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+            ColorChoice::Auto => return,
         };
-        console::set_colors_enabled(wanted(std::io::stdout().is_terminal()));
-        console::set_colors_enabled_stderr(wanted(std::io::stderr().is_terminal()));
+        console::set_colors_enabled(enabled);
+        console::set_colors_enabled_stderr(enabled);
     }
 
     pub(super) fn shown(&self) -> Shown {
@@ -79,6 +80,11 @@ impl OutputArgs {
             width: terminal.size_checked().map(|(_, columns)| columns.into()),
         }
     }
+}
+
+/// Returns a text of clap as it is printed.
+pub(super) fn styled(text: &StyledStr, color: bool) -> String {
+    if color { text.ansi().to_string() } else { text.to_string() }
 }
 
 /// What is one JSON object for machines: everything that can be serialized.
@@ -179,21 +185,16 @@ pub(super) fn failed(output: &OutputArgs, failures: &Failures) -> ExitCode {
 static IS_LOST: AtomicBool = AtomicBool::new(false);
 
 /// Writes to standard output. A reader that has gone away is not an error.
-fn print(text: &str) {
+pub(super) fn print(text: &str) {
     let mut stdout = std::io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    if let Err(error) = written {
-        lost(&error);
+    if let Err(error) = written
+        && error.kind() != ErrorKind::BrokenPipe
+    {
+        IS_LOST.store(true, Ordering::Relaxed);
+        let failure = Failure::new(format!("could not write to standard output: {error}"));
+        say(&messages::failures(&failure.into()));
     }
-}
-
-/// Records and reports that a result could not be written.
-pub(super) fn lost(error: &std::io::Error) {
-    if error.kind() == std::io::ErrorKind::BrokenPipe || IS_LOST.swap(true, Ordering::Relaxed) {
-        return;
-    }
-    let failure = Failure::new(format!("could not write to standard output: {error}"));
-    say(&messages::failures(&failure.into()));
 }
 
 /// Returns the exit status of a command that came to `status`, now that its result was written or not.

@@ -12,8 +12,8 @@ mod visible;
 use std::borrow::Cow;
 use std::fmt;
 
-pub(crate) use self::visible::{REPLACED, is_invisible, shown};
 pub(crate) use self::visible::{inert, is_hidden, visible};
+pub(crate) use self::visible::{is_invisible, shown};
 
 use self::token::{hide_tokens, is_known_token};
 

@@ -5,9 +5,9 @@
 
 use super::human::human;
 use crate::check::Checked;
-use crate::commands::messages::{self, counted};
+use crate::commands::messages;
 use crate::commands::output::Shown;
-use crate::message::failure::{Failure, Failures};
+use crate::message::failure::{Failure, Failures, Location};
 use crate::message::finding::{Finding, Severity};
 use crate::message::redact::{inert, visible};
 use crate::record::sha256_hex;
@@ -31,21 +31,11 @@ pub fn github(checked: &Checked, shown: Shown) -> String {
         let word = sha256_hex(text.as_bytes());
         out = format!("::stop-commands::{word}\n{text}::{word}::\n");
     }
-    let of = |severity| {
-        let counts = move |finding: &&Finding| finding.allowed.is_none() && finding.severity == severity;
-        checked.findings.iter().filter(counts).map(annotation)
-    };
-    let errors: Vec<String> = checked.failures.iter().map(failure).chain(of(Severity::Error)).collect();
-    let mut left_out = Vec::new();
-    for (commands, what) in [(errors, "error"), (of(Severity::Warning).collect(), "warning")] {
-        out.extend(commands.iter().take(ANNOTATIONS).map(|command| format!("{command}\n")));
-        if let count @ 1.. = commands.len().saturating_sub(ANNOTATIONS) {
-            left_out.push(counted(count, what));
-        }
-    }
-    if !left_out.is_empty() {
-        let text = format!("{} more: all of them are in the log and in the summary", left_out.join(" and "));
-        out += &format!("::notice title=git-kustomize-localize::{}\n", data(&text));
+    for severity in [Severity::Error, Severity::Warning] {
+        let counts = |finding: &&Finding| finding.allowed.is_none() && finding.severity == severity;
+        let failures = checked.failures.iter().filter(|_| severity == Severity::Error).map(failure);
+        let commands = failures.chain(checked.findings.iter().filter(counts).map(annotation));
+        out.extend(commands.take(ANNOTATIONS));
     }
     out
 }
@@ -73,33 +63,40 @@ pub fn github_summary(checked: &Checked, verbose: bool) -> String {
 }
 
 fn annotation(finding: &Finding) -> String {
-    let mut properties = vec![format!("file={}", property(&finding.path))];
+    let mut place = format!("file={}", property(&finding.path));
     // Only the line where it begins: GitHub shows an annotation below the last line of its range.
     if let Some(span) = finding.span {
-        properties.push(format!("line={}", span.line));
-        properties.push(format!("col={}", span.column));
+        place += &format!(",line={},col={}", span.line, span.column);
         if span.end_line == span.line {
-            properties.push(format!("endColumn={}", span.end_column));
+            place += &format!(",endColumn={}", span.end_column);
         }
     }
-    properties.push(format!("title={}", property(finding.rule.id())));
-    let lines = finding.help.iter().flat_map(|help| help.lines().map(visible));
-    let text: Vec<String> = std::iter::once(visible(&finding.message)).chain(lines).collect();
-    format!("::{} {}::{}", finding.severity.name(), properties.join(","), data(&text.join("\n")))
+    let help = finding.help.iter().flat_map(|help| help.lines());
+    command(finding.severity, &place, finding.rule.id(), &finding.message, help)
 }
 
 fn failure(failure: &Failure) -> String {
-    let mut properties = Vec::new();
-    if let Some(location) = &failure.location {
-        properties.push(format!("file={}", property(&location.file)));
-        if location.line > 0 {
-            properties.push(format!("line={}", location.line));
-        }
-    }
-    properties.push("title=could not be looked at".to_owned());
-    let hints = failure.hints.iter().map(|hint| format!("\nhint: {}", visible(hint)));
-    let text = visible(&failure.message) + &hints.collect::<String>();
-    format!("::error {}::{}", properties.join(","), data(&text))
+    let place = match failure.location.as_deref() {
+        Some(Location { file, line: 0, .. }) => format!("file={}", property(file)),
+        Some(Location { file, line, .. }) => format!("file={},line={line}", property(file)),
+        None => String::new(),
+    };
+    let hints: Vec<String> = failure.hints.iter().map(|hint| format!("hint: {hint}")).collect();
+    let hints = hints.iter().map(String::as_str);
+    command(Severity::Error, &place, "could not be looked at", &failure.message, hints)
+}
+
+/// Returns a command that annotates a place.
+fn command<'a>(
+    severity: Severity,
+    place: &str,
+    title: &str,
+    message: &'a str,
+    more: impl Iterator<Item = &'a str>,
+) -> String {
+    let text: Vec<String> = std::iter::once(message).chain(more).map(visible).collect();
+    let comma = if place.is_empty() { "" } else { "," };
+    format!("::{} {place}{comma}title={title}::{}\n", severity.name(), data(&text.join("\n")))
 }
 
 /// Escapes the message of a command (`escapeData`).

@@ -1,10 +1,11 @@
 //! The findings for people.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fmt::Display;
 
-use console::Style;
+use console::{Style, measure_text_width};
 
-use super::excerpt::{Excerpt, Passed};
 use crate::check::{Checked, Checking};
 use crate::commands::messages::counted;
 use crate::commands::output::Shown;
@@ -17,50 +18,43 @@ use crate::record::Added;
 const MANY: usize = 20;
 /// How many upstreams are named there.
 const NAMED: usize = 10;
+/// The longest line that is shown, in bytes.
+const LINE: usize = 160;
 
 /// Returns the findings with their lines, and a summary as the last line; of many findings on a terminal only how many
 /// there are of what. What could not be checked is counted only: it belongs to standard error.
 pub fn human(checked: &Checked, shown: Shown) -> String {
-    let styles = Styles::new(shown.color);
-    let mut out = String::new();
+    let paint = |text: &dyn Display, style: &str| painted(text, style, shown.color);
     let is_wanted = |finding: &&Finding| match (shown.quiet, &finding.allowed) {
         (true, _) => finding.fails(),
-        (false, Some(_)) => shown.verbose,
-        (false, None) => true,
+        (false, allowed) => allowed.is_none() || shown.verbose,
     };
     let wanted: Vec<&Finding> = checked.findings.iter().filter(is_wanted).collect();
-    // The ways that were given. What leads to them for one place is not repeated for another.
-    let mut given: HashSet<Vec<&str>> = HashSet::new();
+    let mut out = String::new();
     let mut is_shortened = false;
     if wanted.len() > MANY && shown.width.is_some() && !shown.verbose && !shown.quiet {
-        write_overview(&mut out, &wanted, &styles);
+        write_overview(&mut out, &wanted, shown.color);
     } else {
-        let mut passed = Passed::default();
+        // The ways that were given. What leads to them for one place is not repeated for another.
+        let mut given: HashSet<Vec<&str>> = HashSet::new();
         for finding in &wanted {
-            let is_given =
-                finding.allowed.is_none() && !given.insert(finding.help.iter().map(|line| way(line)).collect());
-            let help: &[String] = if is_given && !shown.verbose { &[] } else { &finding.help };
-            is_shortened |= help.len() < finding.help.len();
-            write_finding(&mut out, finding, help, &styles, &mut passed);
-            out.push('\n');
+            let ways = finding.help.iter().map(|line| line.split_once(": ").map_or(line.as_str(), |(way, _)| way));
+            let is_given = finding.allowed.is_none() && !given.insert(ways.collect()) && !shown.verbose;
+            is_shortened |= is_given && !finding.help.is_empty();
+            write_finding(&mut out, finding, if is_given { &[] } else { &finding.help }, &paint);
         }
     }
     if shown.quiet {
         return out;
     }
-    let mut note = |mark: &str, text: String| out += &format!("{} {text}\n", styles.help.apply_to(mark));
+    let mut note = |mark: &str, text: String| out += &format!("{} {text}\n", paint(&mark, "cyan.bold"));
     if is_shortened {
         note("note:", "same fix as above where none is shown: -v shows all".to_owned());
     }
-    let not_allowed: BTreeSet<Rule> =
-        wanted.iter().filter(|finding| finding.allowed.is_none()).map(|finding| finding.rule).collect();
-    if checked.differing > 0 && !not_allowed.is_empty() {
-        let (count, have) =
-            (counted(checked.differing, "kustomization"), if checked.differing == 1 { "has" } else { "have" });
-        note("note:", format!("{count} {have} changes that are not staged: fixes count after `git add`"));
-    }
-    if !not_allowed.is_empty() {
-        let ids: Vec<&str> = not_allowed.into_iter().map(Rule::id).collect();
+    let counting = wanted.iter().filter(|finding| finding.allowed.is_none());
+    let rules: BTreeSet<Rule> = counting.map(|finding| finding.rule).collect();
+    if !rules.is_empty() {
+        let ids: Vec<&str> = rules.into_iter().map(Rule::id).collect();
         note("for more:", format!("git kustomize-localize explain {}", ids.join(" ")));
     }
     for line in &checked.new_config {
@@ -72,23 +66,31 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
     out + &summary(checked) + "\n"
 }
 
+fn painted(text: &dyn Display, style: &str, color: bool) -> String {
+    Style::from_dotted_str(style).force_styling(color).apply_to(text).to_string()
+}
+
 /// Returns the line that sums up what was checked and what was found.
-pub(super) fn summary(checked: &Checked) -> String {
-    let source = described(&checked.source);
-    let mut line = match (checked.kustomizations, checked.unseen) {
+fn summary(checked: &Checked) -> String {
+    let source = match &checked.source {
+        Checking::Index => "the index".to_owned(),
+        Checking::WorkingTree => "the working tree".to_owned(),
+        Checking::Commit { rev, commit } if commit.is_empty() => format!("commit {}", visible(rev)),
+        Checking::Commit { rev, commit } if commit.starts_with(rev) => format!("commit {}", short(commit)),
+        Checking::Commit { rev, commit } => format!("commit {} ({})", short(commit), visible(rev)),
+    };
+    let line = match (checked.kustomizations, checked.unseen) {
         (0, 0) => format!("no kustomization in {source}"),
         (0, unseen) => format!("no kustomization in {source} ({unseen} untracked or ignored: git add them)"),
-        (count, _) => format!(
-            "checked {} with {} in {source}",
-            counted(count, "kustomization"),
-            counted(checked.references, "reference"),
-        ),
+        (count, _) => {
+            let (roots, references) = (counted(count, "kustomization"), counted(checked.references, "reference"));
+            format!("checked {roots} with {references} in {source}")
+        }
     };
-    match checked.differing {
-        0 => {}
-        1 => line.push_str(" (1 differs in the working tree)"),
-        count => line.push_str(&format!(" ({count} differ in the working tree)")),
-    }
+    let differing = match checked.differing {
+        0 => String::new(),
+        count => format!(" ({count} differing in the working tree; fixes count after `git add`)"),
+    };
     let [errors, warnings] = [Severity::Error, Severity::Warning].map(|severity| checked.count(severity));
     let allowed = checked.findings.len() - errors - warnings;
     let (left_out, base) = checked.known.as_ref().map_or((0, ""), |known| (known.left_out, &known.rev));
@@ -106,52 +108,42 @@ pub(super) fn summary(checked: &Checked) -> String {
         0 => String::new(),
         count => format!("; not looked at: {} that only a build or the cluster knows", counted(count, "target")),
     };
-    format!("{line}: {found}{unbuilt}")
-}
-
-/// Returns what a person calls what is checked.
-fn described(source: &Checking) -> String {
-    match source {
-        Checking::Index => "the index".to_owned(),
-        Checking::WorkingTree => "the working tree".to_owned(),
-        Checking::Commit { rev, commit } => match commit.starts_with(rev.as_str()) {
-            _ if commit.is_empty() => format!("commit {}", visible(rev)),
-            true => format!("commit {}", short(commit)),
-            false => format!("commit {} ({})", short(commit), visible(rev)),
-        },
-    }
+    format!("{line}{differing}: {found}{unbuilt}")
 }
 
 /// Writes how many findings there are by rule and by upstream, and how to begin.
-fn write_overview(out: &mut String, findings: &[&Finding], styles: &Styles) {
-    let (mut rules, mut upstreams) = (BTreeMap::new(), BTreeMap::new());
-    for finding in findings {
-        *rules.entry(format!("{} ({})", finding.rule, finding.severity.name())).or_insert(0) += 1;
-        if let Some(upstream) = upstream(&finding.subject) {
-            *upstreams.entry(visible(upstream)).or_insert(0) += 1;
-        }
-    }
-    for (name, counts) in [("findings by rule:", rules), ("findings by upstream:", upstreams)] {
-        let mut rows: Vec<(String, usize)> = counts.into_iter().collect();
-        rows.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        let rest = rows.split_off(rows.len().min(NAMED));
-        if !rest.is_empty() {
-            rows.push((format!("in {} more", rest.len()), rest.iter().map(|(_, count)| count).sum()));
-        }
-        if let Some((_, most)) = rows.first() {
-            let width = most.to_string().len();
-            *out += &format!("{}\n", styles.bold.apply_to(name));
-            for (what, count) in &rows {
-                *out += &format!("  {count:>width$}  {what}\n");
-            }
-            out.push('\n');
-        }
-    }
-    *out += &format!("{}\n  see each of them: git kustomize-localize check -v\n", styles.bold.apply_to("to begin:"));
+fn write_overview(out: &mut String, findings: &[&Finding], color: bool) {
+    let rule = |finding: &&Finding| Some(format!("{} ({})", finding.rule, finding.severity.name()));
+    let upstream = |finding: &&Finding| upstream(&finding.subject).map(visible);
+    write_counts(out, &painted(&"findings by rule:", "bold", color), findings.iter().filter_map(rule));
+    write_counts(out, &painted(&"findings by upstream:", "bold", color), findings.iter().filter_map(upstream));
+    *out += &painted(&"to begin:", "bold", color);
+    *out += "\n  see each of them: git kustomize-localize check -v\n";
     if findings.iter().any(|finding| finding.rule == Rule::RemoteReference) {
         *out += "  keep the URLs, and lock what they are now: git kustomize-localize lock\n";
     }
     *out += "  let everything stay as it is: git kustomize-localize check --add-allow\n\n";
+}
+
+/// Writes how often each of these is there, the most frequent first.
+fn write_counts(out: &mut String, heading: &str, all: impl Iterator<Item = String>) {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    all.for_each(|one| *counts.entry(one).or_default() += 1);
+    let mut rows: Vec<(String, usize)> = counts.into_iter().collect();
+    rows.sort_by_key(|(_, count)| Reverse(*count));
+    let rest = rows.split_off(rows.len().min(NAMED));
+    if rows.is_empty() {
+        return;
+    }
+    *out += &format!("{heading}\n");
+    for (what, count) in rows {
+        *out += &format!("  {count:>4}  {what}\n");
+    }
+    if !rest.is_empty() {
+        let sum: usize = rest.iter().map(|(_, count)| count).sum();
+        *out += &format!("  {sum:>4}  in {} more\n", rest.len());
+    }
+    out.push('\n');
 }
 
 /// Returns the repository, or the host of a file, that a finding is about.
@@ -167,82 +159,61 @@ fn upstream(subject: &Subject) -> Option<&str> {
     }
 }
 
-/// Returns what a line of help says to do, without the command that does it for one place.
-fn way(line: &str) -> &str {
-    line.split_once(": ").map_or(line, |(way, _)| way)
-}
-
-struct Styles {
-    error: Style,
-    warning: Style,
-    allowed: Style,
-    /// Line numbers, arrows and bars.
-    frame: Style,
-    help: Style,
-    bold: Style,
-}
-
-impl Styles {
-    fn new(color: bool) -> Self {
-        let style = || Style::new().force_styling(color);
-        Styles {
-            error: style().red().bold(),
-            warning: style().yellow().bold(),
-            allowed: style().dim(),
-            frame: style().blue().bold(),
-            help: style().cyan().bold(),
-            bold: style().bold(),
-        }
-    }
-}
-
-/// Adds one finding as lines, each with an end.
-fn write_finding(out: &mut String, finding: &Finding, help: &[String], styles: &Styles, passed: &mut Passed) {
+/// Adds one finding as lines, and an empty one.
+fn write_finding(out: &mut String, finding: &Finding, help: &[String], paint: &dyn Fn(&dyn Display, &str) -> String) {
     let (style, level) = match (&finding.allowed, finding.severity) {
-        (Some(_), _) => (&styles.allowed, "allowed"),
-        (None, Severity::Error) => (&styles.error, "error"),
-        (None, Severity::Warning) => (&styles.warning, "warning"),
+        (Some(_), _) => ("dim", "allowed"),
+        (None, Severity::Error) => ("red.bold", "error"),
+        (None, Severity::Warning) => ("yellow.bold", "warning"),
     };
-    let excerpt = Excerpt::of(finding, passed);
     let number = finding.span.map_or(String::new(), |span| span.line.to_string());
     let gutter = " ".repeat(number.len());
-    let [arrow, bar, equals] = ["-->", "|", "="].map(|mark| styles.frame.apply_to(mark));
+    let [number, arrow, bar, equals] = [&number, "-->", "|", "="].map(|mark| paint(&mark, "blue.bold"));
     let field = visible(&finding.field);
-    let mut place = visible(&finding.place());
-    if excerpt.is_none() && !field.is_empty() {
-        place.push_str(&format!(": {field}"));
-    }
-    *out += &format!(
-        "{}: {}\n{}{arrow} {place}\n",
-        style.apply_to(format!("{level}[{}]", finding.rule)),
-        styles.bold.apply_to(visible(&finding.message)),
-        if gutter.is_empty() { " " } else { &gutter },
-    );
-    if let Some(excerpt) = excerpt {
-        let marks = format!("{} {field}", "^".repeat(excerpt.width));
-        *out += &format!(
-            "{gutter} {bar}\n{} {bar} {}\n{gutter} {bar} {}{}\n",
-            styles.frame.apply_to(number),
-            excerpt.line,
-            " ".repeat(excerpt.indent),
-            style.apply_to(marks.trim_end())
-        );
-    }
-    let mut add = |mark: &str, text: &str| {
-        let mut lines = text.lines().map(visible);
-        let first = lines.next().unwrap_or_default();
-        *out += &format!("{gutter} {equals} {} {first}\n", styles.help.apply_to(mark));
-        for line in lines {
-            // Only blanks before a command: it is copied as it stands.
-            *out += &format!("{gutter}         {line}\n");
+    let head = paint(&format!("{level}[{}]", finding.rule), style);
+    *out += &format!("{head}: {}\n", paint(&visible(&finding.message), "bold"));
+    let place = visible(&finding.place());
+    let begin = if gutter.is_empty() { " " } else { &gutter };
+    *out += &match excerpt(finding) {
+        Some((line, before, width)) => {
+            let marks = paint(&format!("{} {field}", "^".repeat(width)).trim_end(), style);
+            let before = " ".repeat(before);
+            format!("{begin}{arrow} {place}\n{gutter} {bar}\n{number} {bar} {line}\n{gutter} {bar} {before}{marks}\n")
         }
+        None if field.is_empty() => format!("{begin}{arrow} {place}\n"),
+        None => format!("{begin}{arrow} {place}: {field}\n"),
+    };
+    let mut add = |mark: &str, text: &str| {
+        // Only blanks before a command: it is copied as it stands.
+        let lines: Vec<String> = text.lines().map(visible).collect();
+        let lines = lines.join(&format!("\n{gutter}         "));
+        *out += &format!("{gutter} {equals} {} {lines}\n", paint(&mark, "cyan.bold"));
     };
     if let Some((first, rest)) = finding.deployed.split_first() {
         let more = if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
-        add("note:", &visible(&format!("deployed by {first}{more}")));
+        add("note:", &format!("deployed by {first}{more}"));
     }
     match &finding.allowed {
-        Some(allowed) => add("note:", &visible(&format!("allowed by {}: {}", allowed.by(), allowed.reason))),
+        Some(allowed) => add("note:", &format!("allowed by {}: {}", allowed.by(), allowed.reason)),
         None => help.iter().for_each(|help| add("help:", help)),
     }
+    out.push('\n');
+}
+
+/// Returns the line of a finding, and the columns before and below its span; none where that is on several lines, where the
+/// line is long, and where it may hold a secret or what a terminal does not show as it is.
+fn excerpt(finding: &Finding) -> Option<(String, usize, usize)> {
+    let span = finding.span.filter(|span| span.end_line <= span.line)?;
+    let line = finding.line_text.trim_end_matches(['\r', '\n']);
+    // What is escaped may be a URL for YAML alone.
+    let is_plain = line.len() <= LINE && !line.contains('\\') && !line.contains(|c| c != '\t' && redact::is_hidden(c));
+    if !is_plain || redact::message(line) != line {
+        return None;
+    }
+    let shown = |from: usize, to: usize| {
+        let part = line.chars().take(to.saturating_sub(1)).skip(from.saturating_sub(1));
+        part.collect::<String>().replace('\t', "    ")
+    };
+    let [before, below] = [shown(1, span.column), shown(span.column, span.end_column)];
+    Some((shown(1, usize::MAX), measure_text_width(&before), measure_text_width(&below).max(1)))
 }

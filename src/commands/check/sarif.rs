@@ -1,9 +1,10 @@
 //! The findings for code scanning, as SARIF 2.1.0 (OASIS standard, 27 March 2020).
 
-use serde_json::{Map, Value, json};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Value, json};
 
 use super::fingerprint;
-use crate::check::{Checked, Checking};
+use crate::check::Checked;
 use crate::commands::json::render;
 use crate::commands::manual;
 use crate::message::failure::{Failure, Location};
@@ -18,7 +19,7 @@ const TOP: &str = "%SRCROOT%";
 /// What is allowed is a result with a suppression; what could not be checked is a notification, and
 /// the invocation then was not successful.
 pub fn sarif(checked: &Checked) -> String {
-    let mut run = json!({
+    let run = json!({
         "tool": { "driver": {
             "name": env!("CARGO_PKG_NAME"),
             "version": env!("CARGO_PKG_VERSION"),
@@ -36,10 +37,6 @@ pub fn sarif(checked: &Checked) -> String {
         },
         "results": checked.findings.iter().map(result).collect::<Vec<_>>(),
     });
-    if let Checking::Commit { rev, commit } = &checked.source {
-        let commit = if commit.is_empty() { rev } else { commit };
-        run["automationDetails"] = json!({ "description": { "text": plain(&format!("commit {commit}")) } });
-    }
     render(&json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -65,27 +62,20 @@ fn result(finding: &Finding) -> Value {
     let deployed = finding.deployed.iter().map(|by| plain(&format!("deployed by {by}")));
     let help = finding.help.iter().flat_map(|help| help.lines().map(plain));
     let text: Vec<String> = std::iter::once(plain(&finding.message)).chain(deployed).chain(help).collect();
-    let mut physical = Map::new();
-    physical.insert("artifactLocation".to_owned(), artifact(&finding.path));
-    if let Some(span) = finding.span {
-        let region = json!({
+    let region = finding.span.map(|span| {
+        json!({
             "startLine": span.line,
             "startColumn": span.column,
             "endLine": span.end_line,
             "endColumn": span.end_column,
-        });
-        physical.insert("region".to_owned(), region);
-    }
-    let mut location = json!({ "physicalLocation": physical });
-    if !finding.field.is_empty() {
-        location["logicalLocations"] = json!([{ "fullyQualifiedName": visible(&finding.field) }]);
-    }
+        })
+    });
     let mut result = json!({
         "ruleId": finding.rule.id(),
         "ruleIndex": Rule::ALL.iter().position(|rule| *rule == finding.rule),
         "level": finding.severity.name(),
         "message": { "text": text.join("\n") },
-        "locations": [location],
+        "locations": [location(&finding.path, region)],
         "partialFingerprints": { "ruleAndReference/v1": fingerprint(finding) },
     });
     if let Some(allowed) = &finding.allowed {
@@ -107,13 +97,8 @@ fn plain(line: &str) -> String {
     visible(line).replace("](", "] (")
 }
 
-fn artifact(path: &str) -> Value {
-    json!({ "uri": uri(path), "uriBaseId": TOP })
-}
-
-/// Returns a path as a relative URI.
-fn uri(path: &str) -> String {
-    use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+/// Returns a place in a file, whose path becomes a relative URI.
+fn location(path: &str, region: Option<Value>) -> Value {
     /// What RFC 3986 allows in a segment; a colon only where it cannot end a scheme.
     const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
         .remove(b'/')
@@ -124,7 +109,12 @@ fn uri(path: &str) -> String {
         .remove(b'+')
         .remove(b'=')
         .remove(b'@');
-    utf8_percent_encode(path, ESCAPED).to_string()
+    let uri = utf8_percent_encode(path, ESCAPED).to_string();
+    let mut physical = json!({ "artifactLocation": { "uri": uri, "uriBaseId": TOP } });
+    if let Some(region) = region {
+        physical["region"] = region;
+    }
+    json!({ "physicalLocation": physical })
 }
 
 fn notification(failure: &Failure) -> Value {
@@ -132,11 +122,8 @@ fn notification(failure: &Failure) -> Value {
     let text = plain(&failure.message) + &hints.collect::<String>();
     let mut notification = json!({ "level": Severity::Error.name(), "message": { "text": text } });
     if let Some(Location { file, line, column, .. }) = failure.location.as_deref() {
-        let mut physical = json!({ "artifactLocation": artifact(file) });
-        if *line > 0 {
-            physical["region"] = json!({ "startLine": line, "startColumn": (*column).max(1) });
-        }
-        notification["locations"] = json!([{ "physicalLocation": physical }]);
+        let region = (*line > 0).then(|| json!({ "startLine": line, "startColumn": (*column).max(1) }));
+        notification["locations"] = json!([location(file, region)]);
     }
     notification
 }

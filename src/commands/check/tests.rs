@@ -157,8 +157,6 @@ fn every_rule_and_kind_is_in_the_schemas() {
         let rule = &run["tool"]["driver"]["rules"][index];
         assert_eq!(rule["id"], result["ruleId"]);
     }
-    let text = &run["automationDetails"]["description"]["text"];
-    assert_eq!(text, "commit 0123456789abcdef0123456789abcdef01234567");
     let rules = &read(JSON)["properties"]["findings"]["items"]["properties"]["rule"]["enum"];
     let ids: Vec<&str> = Rule::ALL.iter().map(|rule| rule.id()).collect();
     assert_eq!(*rules, json!(ids));
@@ -218,9 +216,8 @@ fn the_last_line_names_the_source_and_the_result() {
     let text = human(&checked, Shown::default());
     assert_eq!(text.matches("error[remote-reference]").count(), 10_000);
     let end = "
-note: 2 kustomizations have changes that are not staged: fixes count after `git add`
 for more: git kustomize-localize explain remote-reference
-checked 1 kustomization with 0 references in the index (2 differ in the working tree): 10000 errors, 7 left out that HEAD has too, 1 could not be looked at; not looked at: 2 targets that only a build or the cluster knows
+checked 1 kustomization with 0 references in the index (2 differing in the working tree; fixes count after `git add`): 10000 errors, 7 left out that HEAD has too, 1 could not be looked at; not looked at: 2 targets that only a build or the cluster knows
 ";
     assert!(text.ends_with(end), "{}", &text[text.len() - 500..]);
 }
@@ -245,47 +242,15 @@ fn the_caret_stands_under_the_span() {
         ("- 日本/ab", span(1, 6, 1, 8), "- 日本/ab", "       ^^"),
         // Marks take none.
         ("- e\u{301}/ab", span(1, 6, 1, 8), "- e\u{301}/ab", "    ^^"),
-        // A span of several lines is shown to the end of its first.
-        ("- |", span(1, 3, 4, 2), "- |", "  ^"),
-        ("- \"ab", span(1, 3, 2, 2), "- \"ab", "  ^^^"),
         // Something is marked always, also where the span does not fit the line.
         ("", span(1, 1, 1, 1), "", "^"),
         ("ab", span(1, 9, 1, 12), "ab", "  ^"),
         ("ab", span(0, 0, 0, 0), "ab", "^"),
         ("ab", span(1, 2, 1, 1), "ab", " ^"),
-        // Control sequences for a terminal are not passed on.
-        ("- \u{1b}[31m", span(1, 3, 1, 5), "- \u{fffd}[31m", "  ^^"),
         ("- ab\r", span(1, 3, 1, 5), "- ab", "  ^^"),
     ] {
         assert_eq!(excerpt(line, span), Some([shown, carets].map(str::to_owned)), "{line:?}");
     }
-}
-
-#[test]
-fn a_long_line_is_cut_around_the_span() {
-    for (line, column, width) in [
-        (format!("[{}here{}]", "a, ".repeat(50), ", b".repeat(50)), 152, 4),
-        (format!("[{}here{}]", "a, ".repeat(5_000), ", b".repeat(5_000)), 15_002, 4),
-        (format!("[{}here{}]", "a, ".repeat(5_000), ", b".repeat(5_000)), 2, 1),
-        (format!("[{}here{}]", "a, ".repeat(5_000), ", b".repeat(5_000)), 30_005, 1),
-    ] {
-        let [shown, carets] = excerpt(&line, span(1, column, 1, column + width)).unwrap();
-        let at = carets.find('^').unwrap();
-        let marked: String = shown.chars().skip(at).take(width).collect();
-        let meant: String = line.chars().skip(column - 1).take(width).collect();
-        assert_eq!(marked, meant, "{shown}");
-        assert_eq!(carets.len() - at, width);
-        assert_eq!(at, if column > 2 { 25 } else { 1 }, "{shown}");
-        assert!(shown.chars().count() <= 122, "{shown}");
-        assert_eq!(shown.starts_with('…'), column > 2, "{shown}");
-        assert_eq!(shown.ends_with('…'), column < 30_000, "{shown}");
-    }
-    let line = format!("- {}", "日".repeat(5_000));
-    let [shown, carets] = excerpt(&line, span(1, 3, 1, 5_003)).unwrap();
-    assert!(shown.starts_with("- 日") && shown.ends_with('…'), "{shown}");
-    assert_eq!(carets, format!("  {}", "^".repeat(118)));
-    let [_, last] = excerpt(&line, span(1, 5_002, 1, 5_003)).unwrap();
-    assert_eq!(last.trim(), "^^");
 }
 
 #[test]
@@ -302,9 +267,9 @@ fn a_line_that_may_hold_a_password_is_not_shown() {
         let end = line[..end].chars().count() + 1;
         assert_eq!(excerpt(line, span(1, 3, 1, end)), None, "{line}");
     }
-    // Its rest is on the next line.
-    for (line, is_shown) in [("- \"https://user:hunter\\", false), ("- >-", true), ("- \"a", true)] {
-        assert_eq!(excerpt(line, span(1, 3, 2, 9)).is_some(), is_shown, "{line}");
+    // What goes on in the next line, what a terminal does not show as it is, and what does not fit on it.
+    for (line, end) in [("- \"https://user:hunter\\", 2), ("- >-", 2), ("- \u{1b}[31m", 1), (&*"a".repeat(161), 1)] {
+        assert_eq!(excerpt(line, span(1, 3, end, 9)), None, "{line:?}");
     }
 }
 
@@ -440,12 +405,12 @@ fn of_many_findings_a_terminal_shows_how_many_there_are_of_what() {
         assert_eq!(human(&many, shown).matches("error[").count(), 120);
     }
     let text = "findings by rule:
-  119  remote-reference (error)
-    1  missing-path (error)
+   119  remote-reference (error)
+     1  missing-path (error)
 
 findings by upstream:
-  60  https://h0.example
-  59  https://h1.example
+    60  https://h0.example
+    59  https://h1.example
 
 to begin:
   see each of them: git kustomize-localize check -v
@@ -458,5 +423,5 @@ checked 120 kustomizations with 120 references in the index: 120 errors
     assert_eq!(human(&many, brief), text);
     let urls: String = (0..32).map(|n| format!("- https://github.com/o/r{n}//base\n")).collect();
     let text = human(&Scene::of(&format!("resources:\n{urls}")).check(), brief);
-    assert!(text.contains("  22  in 22 more\n"), "{text}");
+    assert!(text.contains("    22  in 22 more\n"), "{text}");
 }

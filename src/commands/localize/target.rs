@@ -1,9 +1,7 @@
 //! What the user named, found.
 
-use std::path::Path;
-
 use super::What;
-use crate::commands::meant;
+use crate::commands::usage::unknown_word;
 use crate::destination::Destination;
 use crate::fetch::Fetcher;
 use crate::graph::{Source, Start, no_directory};
@@ -171,28 +169,6 @@ fn local(target: &str, scope: Option<&str>, workspace: &Workspace) -> Result<Pla
     Ok(Place::Local { directory, scope: found })
 }
 
-/// Returns what is wrong with a target that is no more than a word, and nothing on disk.
-pub(super) fn unknown_word(text: &str) -> Option<Failure> {
-    (is_word(text) && !Path::new(text).exists()).then(|| unknown(text))
-}
-
-fn unknown(text: &str) -> Failure {
-    let failure = Failure::new(format!("`{text}` is neither a command nor a directory"));
-    failure.hint(match meant(text) {
-        _ if ["localize", "copy"].contains(&text) => {
-            "to copy a kustomization, name it: git kustomize-localize TARGET".to_owned()
-        }
-        Some(name) if name == text => {
-            format!("options of a command come after it: git kustomize-localize {name}")
-        }
-        Some(name) => format!("did you mean `git kustomize-localize {name}`?"),
-        None => {
-            "for a copy, name the directory that holds the kustomization; for all commands: git kustomize-localize -h"
-                .to_owned()
-        }
-    })
-}
-
 /// Finds a directory that was named: `what` is its part.
 fn directory(what: &str, text: &str, workspace: &Workspace) -> Result<String> {
     if text.is_empty() {
@@ -207,9 +183,11 @@ fn directory(what: &str, text: &str, workspace: &Workspace) -> Result<String> {
         Resolved::Directory { path } => Ok(path),
         Resolved::File { .. } => Err(Failure::new(format!("the {what} `{text}` is a file"))
             .hint("name the directory that holds the kustomization")),
-        Resolved::Missing { .. } if what == "target" && is_word(text) => Err(unknown(text)),
-        Resolved::Missing { .. } => Err(Failure::new(format!("there is no directory `{text}` for the {what}"))
-            .hint(if_missing(what, text, workspace))),
+        Resolved::Missing { .. } => Err(match unknown_word(text).filter(|_| what == "target") {
+            Some(failure) => failure,
+            None => Failure::new(format!("there is no directory `{text}` for the {what}"))
+                .hint(if_missing(what, text, workspace)),
+        }),
         Resolved::Submodule { path } => {
             Err(Failure::new(format!("the {what} `{text}` lies in the submodule `{}`", tree.label(&path)))
                 .hint("run it in the submodule, or name the submodule's repository by URL"))
@@ -223,11 +201,6 @@ fn directory(what: &str, text: &str, workspace: &Workspace) -> Result<String> {
             tree.label(&link)
         ))),
     }
-}
-
-/// Returns whether a TARGET may be meant as a command.
-fn is_word(text: &str) -> bool {
-    !text.contains('/') && !std::path::Path::new(text).exists()
 }
 
 /// Returns what to do about a missing directory.

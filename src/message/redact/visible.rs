@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use super::message;
 
 /// Replaces a hidden character where its escape does not fit.
-pub(crate) const REPLACED: char = '\u{fffd}';
+const REPLACED: char = '\u{fffd}';
 
 /// Replaces `##[`, with which commands of GitHub Actions begin.
 const INERT: &str = "##\u{fffd}[";

@@ -21,7 +21,7 @@ fn each_source_is_looked_at_by_itself() {
 
     repo.write("base/kustomization.yaml", remote(REMOTE));
     check(&repo, &[]).fails(1).stdout_has(place);
-    check(&repo, &["--staged"]).success().stdout_has("1 differs in the working tree");
+    check(&repo, &["--staged"]).success().stdout_has("1 differing in the working tree");
     check(&repo, &["--rev", "HEAD"]).success().lacks("differ");
 
     repo.git(&["add", "--all"]);
@@ -30,7 +30,7 @@ fn each_source_is_looked_at_by_itself() {
 
     // The fix is on disk, but not staged.
     repo.write("base/kustomization.yaml", "resources:\n- config.yaml\n");
-    check(&repo, &["--staged"]).fails(1).stdout_has(place).stdout_has("1 differs in the working tree");
+    check(&repo, &["--staged"]).fails(1).stdout_has(place).stdout_has("1 differing in the working tree");
     check(&repo, &[]).success();
 
     repo.git(&["commit", "--quiet", "--no-verify", "-m", "Remote"]);

@@ -245,10 +245,7 @@ fn unstaged_kustomizations_are_counted() {
         for number in 0..count {
             repo.write(&format!("many [*]/{number}/kustomization.yaml"), "namespace: mended\n");
         }
-        let told = match count {
-            1 => "(1 differs in the working tree)".to_owned(),
-            _ => format!("({count} differ in the working tree)"),
-        };
+        let told = format!("({count} differing in the working tree;");
         for directory in ["", "many [*]/7"] {
             let output = sandbox.run(&repo.path().join(directory), &["check", "--staged"]);
             output.fails(1).stdout_has(&told);
@@ -271,7 +268,7 @@ fn a_copied_repository_differs_in_nothing() {
         .stdout_has("checked 3 kustomizations with 3 references in the index: nothing found");
     // A deleted file is another matter.
     repo.remove("base/kustomization.yaml");
-    check(&repo, &["--staged"]).success().stdout_has("(1 differs in the working tree)");
+    check(&repo, &["--staged"]).success().stdout_has("(1 differing in the working tree;");
 }
 
 #[test]

@@ -228,10 +228,10 @@ fn a_missing_target_is_reported() {
     refused(work, &["help", "chek"], &["there is no page `chek`"]);
     // No TARGET takes such an option.
     let meant = "did you mean `git kustomize-localize check`?";
-    refused(work, &["chek", "--staged"], &["there is no command `chek`", meant]);
+    refused(work, &["chek", "--staged"], &[word, meant]);
     // What a command does not take, and another one does.
-    let copy = "tip: `branch` localizes the repository; to copy one kustomization: git kustomize-localize app";
-    refused(work, &["branch", "app"], &[copy]);
+    refused(work, &["branch", "app"], &["unexpected argument 'app'"]);
+    refused(work, &["--in-place"], &["tip: it is a command: git kustomize-localize branch"]);
     refused(work, &["vendor", "--update"], &["tip: it is a command: git kustomize-localize update"]);
     // Another command has the option.
     let has = "tip: it is an option of `branch`, `vendor`, `lock`, a copy";
