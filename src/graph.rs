@@ -21,7 +21,7 @@ pub(crate) use chart::{Archive, CHART_HOME, Chart, ChartRef, Place, Pulled};
 pub(crate) use nodes::{
     Edge, File, FileId, Graph, Noted, Origin, RemoteFile, Repository, Root, RootId, Source, SourceId, Target, Warning,
 };
-pub(crate) use reach::reach;
+pub(crate) use reach::{reach, way, ways};
 pub(crate) use remote::no_directory;
 pub(crate) use remote_ref::{Found, NamedBy, RemoteRef, Remotes, Wants, accepted, rules, subject};
 pub(crate) use trouble::{At, Trouble, TroubleKind};

@@ -11,7 +11,7 @@ use super::remote_chart;
 use super::remote_reference::is_fulfilled;
 use super::remotes::RemoteUse;
 use crate::config::{ADD_ALLOW, Config};
-use crate::graph;
+use crate::graph::{self, way, ways};
 use crate::message::finding::{Finding, Rule};
 use crate::plan;
 use crate::record::{LOCK_NAME, Left, LeftWhat};
@@ -34,41 +34,40 @@ fn of(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
     if left.is_empty() {
         return Vec::new();
     }
-    let fulfilled = context.remotes.iter().filter(|one| is_fulfilled(one));
-    let behind = by_name(&left);
+    let mut names: HashMap<&str, Vec<String>> = HashMap::new();
+    let mut labels: HashMap<String, String> = HashMap::new();
+    for remote in &lock.remotes {
+        let label = remote.label();
+        labels.extend(remote.references().into_iter().chain([label.clone()]).map(|name| (name, label.clone())));
+        for through in remote.through() {
+            names.entry(through).or_default().push(label.clone());
+        }
+    }
     let mut found = Vec::new();
-    for one in fulfilled {
-        let name = one.locked.map(|remote| one.wanted.in_chain(remote));
-        let all = name.and_then(|name| behind.get(name.as_str()));
-        let all = all.map_or(&[] as &[_], Vec::as_slice);
-        for (left, chain) in all.iter().take(MOST) {
+    for one in context.remotes.iter().filter(|one| is_fulfilled(one)) {
+        let Some(locked) = one.locked else { continue };
+        let (label, name) = (locked.label(), one.wanted.in_chain(locked));
+        let ways = ways([label.as_str()], |from| {
+            let named = names.get(from).into_iter().flatten();
+            named.map(|to| (to.as_str(), to.as_str())).collect::<Vec<_>>()
+        });
+        let chain = |through: &String| match labels.get(through) {
+            _ if *through == name || *through == label => Some(Vec::new()),
+            Some(holder) => way(&ways, holder, |from| from == label),
+            None => None,
+        };
+        let behind = left.iter().filter_map(|left| Some((*left, left.through.iter().find_map(chain)?)));
+        let behind: Vec<(&Left, Vec<&str>)> = behind.collect();
+        for (left, chain) in behind.iter().take(MOST) {
             found.push(finding(context, rule, one, left, chain));
         }
-        if let Some(more) = all.len().checked_sub(MOST).filter(|more| *more > 0) {
+        if let Some(more) = behind.len().checked_sub(MOST).filter(|more| *more > 0) {
             let message = format!("{more} more behind `{}` stay remote", one.shown());
             let help = vec![format!("see `left` in {LOCK_NAME}")];
             found.push(context.at_reference(rule, one.edge, message, help));
         }
     }
     found
-}
-
-/// Returns what is left behind each reference of the chains that lead there, with the way from that reference: on the
-/// first chain that holds it.
-fn by_name<'a>(left: &[&'a Left]) -> HashMap<&'a str, Vec<(&'a Left, &'a [String])>> {
-    let mut behind: HashMap<&str, Vec<(&Left, &[String])>> = HashMap::new();
-    for left in left {
-        for chain in &left.through {
-            for (at, name) in chain.iter().enumerate() {
-                let known = behind.entry(name).or_default();
-                // All of one are added before any of the next.
-                if known.last().is_none_or(|(last, _)| !std::ptr::eq(*last, *left)) {
-                    known.push((left, &chain[at..]));
-                }
-            }
-        }
-    }
-    behind
 }
 
 /// Returns the entries of `allow` in `config` that are about what is behind locked references.
@@ -93,7 +92,7 @@ fn covered(config: &Config, left: &Left) -> Option<usize> {
 }
 
 /// Makes a finding of something that a reference leads to.
-fn finding(context: &Context<'_>, rule: Rule, one: &RemoteUse<'_>, left: &Left, chain: &[String]) -> Finding {
+fn finding(context: &Context<'_>, rule: Rule, one: &RemoteUse<'_>, left: &Left, chain: &[&str]) -> Finding {
     let label = left.what.label();
     let (what, help) = match left.what {
         LeftWhat::Chart { .. } => ("the chart", remote_chart::lock_charts(context.config)),
@@ -110,7 +109,7 @@ fn finding(context: &Context<'_>, rule: Rule, one: &RemoteUse<'_>, left: &Left, 
         "`{}` is locked, but {what} {label} behind it {}: {} > {label}",
         one.shown(),
         if left.reason == plan::UNRESOLVED { plan::UNRESOLVED } else { "stays remote" },
-        chain.join(" > ")
+        [&[one.shown().as_str()], chain].concat().join(" > ")
     );
     let help = vec![help, ADD_ALLOW.to_owned()];
     Finding { reference: label, subject, ..context.at_reference(rule, one.edge, message, help) }
@@ -123,13 +122,14 @@ mod tests {
     use crate::message::finding::Severity;
 
     const OWN: &str = "https://github.com/o/r//a?ref=v1";
+    const LABEL: &str = "https://github.com/o/r?ref=v1";
 
     fn scene(what: LeftWhat, through: &[&str]) -> Scene {
         let text = format!("resources:\n- {OWN}\n- https://github.com/o/r/base?ref=v1\n");
         let mut scene = Scene::of(&text).git("https://github.com/o/r", Some("v1"));
         scene.lock.left.push(Left {
             what,
-            through: [through.iter().map(|one| (*one).to_owned()).collect()].into(),
+            through: through.iter().map(|one| (*one).to_owned()).collect(),
             reason: "said".to_owned(),
             accepted: true,
         });
@@ -146,10 +146,19 @@ mod tests {
 
     #[test]
     fn it_is_reported_at_the_users_reference_with_the_chain() {
-        let findings = scene(chart(), &[OWN, "https://h/gen.yaml"]).check().findings;
-        let [finding] = findings.as_slice() else {
+        let generator = |named_by: &str| {
+            let mut scene = scene(chart(), &["https://h/gen.yaml"]).http("https://h/gen.yaml");
+            scene.lock.remotes.iter_mut().filter(|one| one.label() != LABEL).for_each(|one| {
+                one.through_mut().insert(named_by.to_owned());
+            });
+            scene.check().findings
+        };
+        let findings = generator(LABEL);
+        let [finding, other] = findings.as_slice() else {
             panic!("{findings:?}");
         };
+        // What a remote names counts for the whole of it.
+        assert_eq!(under_caret(other), "https://github.com/o/r/base?ref=v1");
         assert_eq!(finding.rule, Rule::RemoteChart);
         assert_eq!(finding.severity, Severity::Error);
         assert_eq!(under_caret(finding), OWN);
@@ -159,13 +168,8 @@ mod tests {
              stays remote: https://github.com/o/r//a?ref=v1 > https://h/gen.yaml > https://charts.example/stable#web@1.2.3"
         );
         assert_eq!(finding.help[1], ADD_ALLOW);
-        // The chain is checked too, however its references are written.
-        let chain = ["https://h/x", "https://github.com/o/r//base?ref=v1"];
-        let findings = scene(chart(), &chain).check().findings;
-        assert_eq!(findings.len(), 1, "{findings:?}");
-        assert_eq!(under_caret(&findings[0]), "https://github.com/o/r/base?ref=v1");
-        let findings = scene(chart(), &["https://github.com/o/r//other?ref=v1"]).check();
-        assert_eq!(findings.findings, []);
+        let findings = generator("https://github.com/o/other?ref=v1");
+        assert!(findings.iter().all(|one| one.rule == Rule::StaleLock), "{findings:?}");
     }
 
     #[test]

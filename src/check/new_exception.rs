@@ -139,7 +139,7 @@ mod tests {
                     chart: "web".to_owned(),
                     version: None,
                 },
-                through: [vec![REFERENCES[4].to_owned()]].into(),
+                through: [REFERENCES[4].to_owned()].into(),
                 reason: "r".to_owned(),
                 accepted: true,
             });

@@ -206,18 +206,9 @@ impl Locked {
         let fits = || messages::failures(&all).lines().count() <= SCREEN;
         let (unresolved, hidden) = if verbose || fits() { (all.0, 0) } else { by_upstream(all.0) };
         failures.extend(unresolved);
-        let Unresolved { count, kept, of, .. } = self.unresolved;
         if !self.unresolved.failures.is_empty() {
-            let as_before = match kept {
-                0 => String::new(),
-                1 if count == 1 => "; the lock keeps it as it was".to_owned(),
-                _ if kept == count => "; the lock keeps them as they were".to_owned(),
-                _ => format!("; the lock keeps {kept} of them"),
-            };
-            let failure = Failure::new(format!(
-                "{count} of {} could not be resolved{as_before}",
-                counted(of, "remote reference"),
-            ));
+            let count = counted(self.unresolved.count, "remote reference");
+            let failure = Failure::new(format!("{count} could not be resolved"));
             failures.push(match hidden {
                 0 => failure,
                 hidden => failure.hint(format!("{} not shown: `-v` shows all", counted(hidden, "error"))),

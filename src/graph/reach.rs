@@ -21,7 +21,7 @@ pub(crate) fn reach<T: Ord + Clone, N: IntoIterator<Item = T>>(
 }
 
 /// Returns for everything that these lead to the last step of a shortest way, and where that begins.
-pub(super) fn ways<T: Copy + Eq + Hash, S, N: IntoIterator<Item = (S, T)>>(
+pub(crate) fn ways<T: Copy + Eq + Hash, S, N: IntoIterator<Item = (S, T)>>(
     starts: impl IntoIterator<Item = T>,
     mut next: impl FnMut(T) -> N,
 ) -> HashMap<T, (T, S)> {
@@ -39,7 +39,7 @@ pub(super) fn ways<T: Copy + Eq + Hash, S, N: IntoIterator<Item = (S, T)>>(
 }
 
 /// Returns the steps that lead to one of these, from where `is_start`; none where nothing leads there.
-pub(super) fn way<T: Copy + Eq + Hash, S: Copy>(
+pub(crate) fn way<T: Copy + Eq + Hash, S: Copy>(
     ways: &HashMap<T, (T, S)>,
     to: T,
     is_start: impl Fn(T) -> bool,

@@ -298,9 +298,9 @@ fn relocked(
     keep: bool,
 ) -> Result<Lock> {
     let before = Lock { files, ..held.clone() };
-    let named = lock::still_named(&after.graph, &before);
+    let named = lock::still_named(&after.graph, &before).into_keys().collect();
     let mut lock = lock::merged(&before, localized.remotes.clone(), &named, &BTreeSet::new(), keep);
-    lock::leave(&mut lock, &after.graph, None, &workspace.config);
+    lock::leave(&mut lock, &after.graph, None, &workspace.config, &localized.remotes);
     if options.trailers {
         lock.trailers = !lock.files.is_empty()
     } else {

@@ -1,6 +1,6 @@
 //! What stays remote, as the lock records it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::remotes;
 use crate::config::Config;
@@ -13,16 +13,15 @@ use crate::record::{Left, LeftWhat};
 /// The reason for something left because it could not be fetched.
 pub(crate) const UNRESOLVED: &str = "could not be resolved";
 
-/// The references that lead to something, in chains.
-type Chains = BTreeSet<Vec<String>>;
-
 /// Returns what stays remote of a graph: charts that are not in it, functions that get code from elsewhere or use the
 /// network, references that `leave` accepts, references of what was fetched that could not be resolved. What only those
 /// lead to does not count.
 ///
 /// `brought` returns what a file of the first tree was brought in from, if it was.
 pub(crate) fn left(graph: &Graph, leave: Option<&Config>, brought: &dyn Fn(&str) -> Option<String>) -> Vec<Left> {
-    let mut all = All { graph, leave, brought, chains: chains(graph), found: BTreeMap::new() };
+    let own = (0..graph.roots.len()).filter(|root| graph.sources[graph.roots[*root].source].repository.is_none());
+    let reached = graph.insisted(own);
+    let mut all = All { graph, leave, brought, through: through(graph, &reached), reached, found: BTreeMap::new() };
     all.references();
     all.unresolved();
     all.charts();
@@ -36,12 +35,6 @@ pub(crate) fn unresolved(edge: &Edge) -> Option<(LeftWhat, Subject)> {
     let url = wanted.text.shown();
     let what = LeftWhat::Reference { url };
     what.is_valid().then(|| (what, wanted.subject()))
-}
-
-/// Returns every remote reference that was followed, as chains of references name them.
-pub(crate) fn references(graph: &Graph) -> BTreeSet<String> {
-    let edges = graph.roots.iter().flat_map(|root| &root.edges);
-    edges.filter_map(|edge| remotes::reference(graph, edge)).collect()
 }
 
 /// Returns what a root reaches that its build lacks here: references that stay remote, charts among `left`, local files
@@ -74,44 +67,32 @@ pub(crate) fn reached(graph: &Graph, root: RootId, left: &[Left]) -> Option<Stri
     None
 }
 
-/// Returns the chains that lead to each root of a fetched repository, from the references of the user. The roots of the
-/// user have none; what only leads there over something that stays remote is not among them.
-fn chains(graph: &Graph) -> HashMap<RootId, Chains> {
-    let is_own = |root: &RootId| graph.sources[graph.roots[*root].source].repository.is_none();
-    let mut chains: HashMap<RootId, Chains> = HashMap::new();
-    for own in (0..graph.roots.len()).filter(is_own) {
-        chains.insert(own, Chains::new());
-        let mut seen = HashSet::new();
-        // Breadth first: chains are as short as can be.
-        let mut todo = VecDeque::from([(own, Vec::new())]);
-        while let Some((root, chain)) = todo.pop_front() {
-            for (index, edge) in graph.roots[root].edges.iter().enumerate() {
-                let Target::Root { id, remote } = edge.target else {
-                    continue;
-                };
-                if is_own(&id) || graph.left.contains(&(root, index)) {
-                    continue;
-                }
-                let mut chain: Vec<String> = chain.clone();
-                if remote {
-                    chain.extend(remotes::reference(graph, edge));
-                }
-                let start = chain.first().cloned();
-                if seen.insert((start, id)) {
-                    chains.entry(id).or_default().insert(chain.clone());
-                    todo.push_back((id, chain));
-                }
-            }
+/// Returns the remote references over which roots of fetched repositories are reached, as the lock names them.
+fn through(graph: &Graph, reached: &BTreeSet<RootId>) -> HashMap<RootId, BTreeSet<String>> {
+    let named = reached.iter().flat_map(|root| {
+        let named = graph.roots[*root].named().filter(|(index, ..)| !graph.left.contains(&(*root, *index)));
+        named.flat_map(|(_, edge, id)| {
+            remotes::references(graph, edge).into_iter().map(move |reference| (reference, id))
+        })
+    });
+    let named: BTreeSet<(String, RootId)> = named.collect();
+    let is_local = |target| matches!(target, Target::Root { remote: false, .. });
+    let mut through: HashMap<RootId, BTreeSet<String>> = HashMap::new();
+    for (reference, id) in named {
+        for behind in graph.reach([id], |_, _, edge| is_local(edge.target)) {
+            through.entry(behind).or_default().insert(reference.clone());
         }
     }
-    chains
+    through
 }
 
 struct All<'a> {
     graph: &'a Graph,
     leave: Option<&'a Config>,
     brought: &'a dyn Fn(&str) -> Option<String>,
-    chains: HashMap<RootId, Chains>,
+    /// The roots that the user's lead to, over nothing that stays remote.
+    reached: BTreeSet<RootId>,
+    through: HashMap<RootId, BTreeSet<String>>,
     found: BTreeMap<LeftWhat, Left>,
 }
 
@@ -203,16 +184,6 @@ impl All<'_> {
         }
     }
 
-    /// Returns the chains that lead to the roots that name a file.
-    fn leading_to(&self, file: FileId) -> Chains {
-        let names = |root: &RootId| {
-            let mut edges = self.graph.roots[*root].edges.iter();
-            edges.any(|edge| edge.target == Target::File(file))
-        };
-        let naming = self.chains.iter().filter(|(root, _)| names(root));
-        naming.flat_map(|(_, chains)| chains).cloned().collect()
-    }
-
     fn add(
         &mut self,
         what: LeftWhat,
@@ -221,50 +192,27 @@ impl All<'_> {
         (root, lines): (RootId, (FileId, usize, usize)),
         reason: &str,
     ) {
-        let Some(chains) = self.chains.get(&root) else {
-            return;
-        };
-        let mut through = match &self.graph.files[lines.0].origin {
-            // A plugin configuration that the root names by its URL, or one of a repository.
-            Origin::Remote(remote) => with_last(chains, &remote.url.shown()),
-            Origin::Tree { source: 0, path } => match (self.brought)(path) {
-                Some(label) => Chains::from([vec![label]]),
-                None => chains.clone(),
-            },
-            // A plugin configuration may be in a repository that the root lists.
-            Origin::Tree { .. } | Origin::Archive { .. } if chains.is_empty() => self.leading_to(lines.0),
-            Origin::Tree { .. } | Origin::Archive { .. } => chains.clone(),
-        };
         let graph = self.graph;
-        let accepts = |leave: &Config| graph.exception(leave, rule, subject, lines);
-        let accepted = self.leave.and_then(accepts);
+        if !self.reached.contains(&root) {
+            return;
+        }
+        let from = &graph.files[lines.0].origin;
+        let through = match (from, self.through.get(&root)) {
+            (Origin::Tree { source: 0, path }, _) => (self.brought)(path).into_iter().collect(),
+            (Origin::Tree { .. }, Some(through)) => through.clone(),
+            // A plugin configuration that is fetched for a root of the user.
+            _ => remotes::through(graph, lines.0).into_iter().collect(),
+        };
+        let accepted = self.leave.and_then(|leave| graph.exception(leave, rule, subject, lines));
         let is_accepted = accepted.is_some();
         let reason = accepted.unwrap_or_else(|| reason.to_owned());
-        match self.found.get_mut(&what) {
-            Some(left) => {
-                left.through.append(&mut through);
-                // One function of the same image may ask for more than the other.
-                if !is_accepted && reason.len() > left.reason.len() {
-                    left.reason = reason;
-                }
-                left.accepted &= is_accepted;
-            }
-            None => {
-                let left = Left { what: what.clone(), through, reason, accepted: is_accepted };
-                self.found.insert(what, left);
-            }
+        let new = Left { what: what.clone(), through: BTreeSet::new(), reason: reason.clone(), accepted: is_accepted };
+        let left = self.found.entry(what).or_insert(new);
+        left.through.extend(through);
+        // One function of the same image may ask for more than the other.
+        if !is_accepted && reason.len() > left.reason.len() {
+            left.reason = reason;
         }
+        left.accepted &= is_accepted;
     }
-}
-
-/// Returns the chains, each with one more at its end.
-fn with_last(chains: &Chains, last: &str) -> Chains {
-    let mut longer: Vec<Vec<String>> = chains.iter().cloned().collect();
-    if longer.is_empty() {
-        longer.push(Vec::new());
-    }
-    for chain in &mut longer {
-        chain.push(last.to_owned());
-    }
-    longer.into_iter().collect()
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::troubles::Troubles;
 use crate::config::Config;
-use crate::graph::{self, At, Edge, Explored, Graph, Remotes, RootId, Target, Trouble};
+use crate::graph::{self, At, Chart, Edge, Explored, Graph, RemoteRef, Remotes, RootId, Target, Trouble};
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::Rule;
 use crate::plan;
@@ -36,10 +36,6 @@ pub(crate) struct Unresolved {
     pub failures: Vec<Failure>,
     /// How many references that is.
     pub count: usize,
-    /// How many of these the lock holds all the same, as they were.
-    pub kept: usize,
-    /// How many there are in all.
-    pub of: usize,
 }
 
 /// Returns the report if the lock fits the tree, at most without what nothing needs, as far as the walk from `paths` (all when empty) shows.
@@ -47,104 +43,74 @@ pub(crate) struct Unresolved {
 pub(crate) fn up_to_date(workspace: &Workspace, paths: &[String]) -> Result<Option<Relocked>> {
     let config = &workspace.config;
     let mut lock = workspace.lock.as_deref().cloned().unwrap_or_default();
-    if lock != without_charts(&lock, config.helm) {
-        return Ok(None);
-    }
     let explored = explore(workspace, paths, None)?;
     let troubles = Troubles::of(workspace, &explored)?;
-    let Some(named) = direct_remotes(&explored.graph, &lock, config) else {
+    let graph = &explored.graph;
+    if lock != without_charts(&lock, config.helm) || !troubles.remote.is_empty() || names_more(graph, &lock, config) {
         return Ok(None);
-    };
-    // Some paths alone do not show what the rest of the tree references.
-    let whole = match paths {
-        [] => None,
-        _ => Some(explore(workspace, &[], None)?.graph),
-    };
-    let is_whole = whole.is_none();
-    let needed = match &whole {
-        None => named.keys().cloned().collect(),
-        Some(whole) => still_named(whole, &lock),
-    };
-    let is_named = |remote: &Remote| needed.contains(&remote.label());
-    // The needs of a kustomization that cannot be read are unknown, so nothing is dropped for it.
-    if troubles.unread.is_empty() {
-        let stale: Vec<Remote> = lock.stale(is_named).into_iter().cloned().collect();
-        lock.remotes.retain(|remote| !stale.contains(remote));
-        // What these named in turn may need less of others now.
-        let labels: BTreeSet<String> = stale.iter().map(Remote::label).collect();
-        if lock.remotes.iter().any(|remote| !remote.through().is_disjoint(&labels)) {
-            return Ok(None);
-        }
     }
-    let fits = troubles.remote.is_empty()
-        && lock.remotes.iter().all(|remote| match remote {
-            Remote::Git(git) if is_whole && git.through.is_empty() && !is_stored(&lock, remote) => {
-                named.get(&remote.label()).is_none_or(|paths| *paths == git.paths)
-            }
-            Remote::Git(git) => named.get(&remote.label()).is_none_or(|paths| paths.is_subset(&git.paths)),
-            Remote::File(_) | Remote::Chart(_) => true,
-        });
-    let asked = unfollowed(&explored.graph, &lock);
-    leave(&mut lock, &explored.graph, whole.as_ref(), config);
-    let fits = fits && !lock.left.iter().any(|left| is_to_ask(left, config.helm, &asked));
+    let whole = whole(workspace, paths)?;
+    let named = still_named(whole.as_ref().map_or(graph, |whole| &whole.graph), &lock);
+    // The needs of a kustomization that cannot be read are unknown, so nothing is dropped for it.
+    if unread(workspace, whole.as_ref(), &troubles)?.is_empty() {
+        drop_stale(&mut lock, |label| named.contains_key(label));
+    }
+    let labels: BTreeSet<String> = lock.remotes.iter().map(Remote::label).collect();
+    let names_less = |remote: &Remote| match remote {
+        // What was dropped may have named more of it.
+        _ if !remote.through().is_subset(&labels) => true,
+        Remote::Git(git) if git.through.is_empty() && !is_stored(&lock, remote) => {
+            named.get(&remote.label()).is_some_and(|paths| *paths != git.paths)
+        }
+        _ => false,
+    };
+    if lock.remotes.iter().any(names_less) {
+        return Ok(None);
+    }
+    leave(&mut lock, graph, whole.as_ref(), config, &[]);
+    // What is behind a locked reference, was not accepted, and could be brought in.
+    let is_to_ask = |left: &Left| match left.what {
+        _ if left.accepted || left.through.is_empty() => false,
+        LeftWhat::Reference { .. } => true,
+        LeftWhat::Chart { .. } => config.helm,
+        LeftWhat::Image { .. } => false,
+    };
+    let fits = !lock.left.iter().any(is_to_ask);
     Ok(fits.then(|| Relocked { lock, unread: troubles.local, unresolved: Unresolved::default() }))
 }
 
-/// Returns whether something that is left behind one of these references must be requested again: it was not accepted
-/// that it stays remote, and it could be brought in.
-fn is_to_ask(left: &Left, helm: bool, references: &BTreeSet<String>) -> bool {
-    let can_be_had = match left.what {
-        LeftWhat::Reference { .. } => true,
-        LeftWhat::Chart { .. } => helm,
-        LeftWhat::Image { .. } => false,
+/// Returns whether a tree names something that is neither in the lock nor stays remote.
+fn names_more(graph: &Graph, lock: &Lock, config: &Config) -> bool {
+    let is_new = |root: RootId, index: usize, edge: &Edge| {
+        let wanted = edge.remote.as_deref().filter(|_| edge.target == Target::Remote);
+        wanted.is_some_and(|wanted| !is_locked(wanted, lock)) && !graph.left.contains(&(root, index))
     };
-    let mut firsts = left.through.iter().filter_map(|chain| chain.first());
-    can_be_had && !left.accepted && firsts.any(|first| references.contains(first))
+    let is_new_chart = |chart: &Chart| {
+        let wanted = chart.wanted.as_ref().filter(|wanted| !chart.is_there() && wanted.locked(lock).is_none());
+        let lines = graph.lines_of(chart.note);
+        wanted.is_some_and(|wanted| graph.exception(config, Rule::RemoteChart, &wanted.subject(), lines).is_none())
+    };
+    let mut roots = graph.roots.iter().enumerate();
+    roots.any(|(id, root)| root.edges.iter().enumerate().any(|(index, edge)| is_new(id, index, edge)))
+        || (config.helm && graph.charts.iter().any(is_new_chart))
 }
 
-/// Returns the remotes that the tree itself names by their labels, with the directories that it
-/// names in each; none if one of them is not in the lock, and does not stay remote.
-fn direct_remotes(graph: &Graph, lock: &Lock, config: &Config) -> Option<BTreeMap<String, BTreeSet<String>>> {
-    let mut named: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for (id, root) in graph.roots.iter().enumerate() {
-        for (index, edge) in root.edges.iter().enumerate() {
-            if edge.target != Target::Remote {
-                continue;
-            }
-            match entry(edge, lock) {
-                Some((label, directory)) => named.entry(label).or_default().extend(directory),
-                None if graph.left.contains(&(id, index)) => {}
-                None => return None,
-            }
-        }
-    }
-    for chart in &graph.charts {
-        let Some(wanted) = &chart.wanted else {
-            continue;
-        };
-        let (subject, lines) = (wanted.subject(), graph.lines_of(chart.note));
-        match wanted.locked(lock) {
-            Some(_) => {
-                named.entry(wanted.label()).or_default();
-            }
-            None if graph.exception(config, Rule::RemoteChart, &subject, lines).is_some() => {}
-            None if config.helm && !chart.is_there() => return None,
-            None => {}
-        }
-    }
-    Some(named)
+/// Returns whether a lock holds what a reference names, and the directory in it.
+pub(super) fn is_locked(wanted: &RemoteRef, lock: &Lock) -> bool {
+    wanted.locked(lock).is_some_and(|remote| wanted.unlocked_directory(remote).is_none())
 }
 
-/// Returns the label of the entry that a reference has in the lock, and the directory that it names
-/// there.
-fn entry(edge: &Edge, lock: &Lock) -> Option<(String, Option<String>)> {
-    let wanted = edge.remote.as_ref()?;
-    let remote = wanted.locked(lock)?;
-    let directory = match (remote, &wanted.spec) {
-        (Remote::Git(_), Some(spec)) => Some(GitRemote::path(&spec.directory())),
-        _ => None,
-    };
-    Some((remote.label(), directory))
+/// Walks the whole tree, where `paths` are a part of it: they do not show what the rest references.
+fn whole(workspace: &Workspace, paths: &[String]) -> Result<Option<Explored>> {
+    if paths.is_empty() { Ok(None) } else { explore(workspace, &[], None).map(Some) }
+}
+
+/// Returns the kustomizations of the whole tree that could not be read.
+fn unread(workspace: &Workspace, whole: Option<&Explored>, troubles: &Troubles) -> Result<Vec<String>> {
+    match whole {
+        None => Ok(troubles.unread.clone()),
+        Some(whole) => Ok(Troubles::of(workspace, whole)?.unread),
+    }
 }
 
 fn explore(workspace: &Workspace, paths: &[String], remotes: Option<&mut dyn Remotes>) -> Result<Explored> {
@@ -174,27 +140,18 @@ pub(crate) fn relock(
     let insisted = explored.graph.insisted(starts);
     let graph = &explored.graph;
     explored.troubles.retain(|trouble| is_insisted(graph, &insisted, trouble));
-    let mut troubles = Troubles::of(workspace, &explored)?;
+    let troubles = Troubles::of(workspace, &explored)?;
     let asked = unresolved::take_out(&mut explored, held);
     let graph = &explored.graph;
-    let mut named: BTreeSet<String> = charts_needed(graph).collect();
+    let whole = whole(workspace, paths)?;
+    // Whether what stays remote could be asked makes no difference, and paths that others reference stay.
+    let graphs = std::iter::once(graph).chain(whole.as_ref().map(|whole| &whole.graph));
+    let mut named: BTreeSet<String> = graphs.flat_map(|graph| still_named(graph, held).into_keys()).collect();
     named.extend(asked.not_asked.iter().cloned());
-    // Whether what stays remote could be asked makes no difference.
-    named.extend(left_labels(graph, held));
-    let whole = match paths {
-        [] => None,
-        _ => Some(explore(workspace, &[], None)?),
-    };
-    if let Some(whole) = &whole {
-        // Paths that others reference stay.
-        named.extend(still_named(&whole.graph, held));
-        troubles.unread = Troubles::of(workspace, whole)?.unread;
-    }
-    let keep = !troubles.unread.is_empty();
+    let keep = !unread(workspace, whole.as_ref(), &troubles)?.is_empty();
     let found = plan::remotes(graph)?;
-    let mut lock = merged(held, found, &named, &asked.not_asked, keep);
-    let whole = whole.map(|whole| whole.graph);
-    leave(&mut lock, graph, whole.as_ref(), &workspace.config);
+    let mut lock = merged(held, found.clone(), &named, &asked.not_asked, keep);
+    leave(&mut lock, graph, whole.as_ref(), &workspace.config, &found);
     if workspace.config.helm {
         // As any reference that could not be resolved: the lock names those of upstreams, `check` those of the user.
         let is_unresolved = |left: &Left| !left.accepted && matches!(left.what, LeftWhat::Chart { .. });
@@ -206,12 +163,7 @@ pub(crate) fn relock(
     Ok(Relocked {
         unread: troubles.local,
         lock,
-        unresolved: Unresolved {
-            failures: troubles.remote,
-            count: asked.unresolved,
-            kept: asked.kept,
-            of: asked.references,
-        },
+        unresolved: Unresolved { failures: troubles.remote, count: asked.unresolved },
     })
 }
 
@@ -232,17 +184,25 @@ fn is_insisted(graph: &Graph, insisted: &BTreeSet<RootId>, trouble: &Trouble) ->
     holders.peek().is_none() || holders.any(|root| insisted.contains(&root))
 }
 
-/// Returns the labels of the entries of `held` that a walk without a network still finds named.
-pub(super) fn still_named(graph: &Graph, held: &Lock) -> BTreeSet<String> {
-    graph
-        .roots
-        .iter()
-        .flat_map(|root| &root.edges)
-        .filter(|edge| edge.target == Target::Remote)
-        .filter_map(|edge| entry(edge, held))
-        .map(|(label, _)| label)
-        .chain(charts_needed(graph))
-        .collect()
+/// Returns the labels of the entries of `held` that a tree names and a walk did not follow, or that are charts, each with the
+/// directories that it names there.
+pub(super) fn still_named(graph: &Graph, held: &Lock) -> BTreeMap<String, BTreeSet<String>> {
+    let mut named: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (id, root) in graph.roots.iter().enumerate() {
+        for (index, edge) in root.edges.iter().enumerate() {
+            if let Some(wanted) = &edge.remote
+                && (edge.target == Target::Remote || graph.left.contains(&(id, index)))
+                && let Some(remote) = wanted.locked(held)
+            {
+                let directory = wanted.spec.as_ref().filter(|_| matches!(remote, Remote::Git(_)));
+                let directory = directory.map(|spec| GitRemote::path(&spec.directory()));
+                named.entry(remote.label()).or_default().extend(directory);
+            }
+        }
+    }
+    let charts = graph.charts.iter().filter_map(|chart| Some((chart.wanted.as_ref()?.label(), BTreeSet::new())));
+    named.extend(charts);
+    named
 }
 
 /// Returns a lock without the charts that are not stored beside it, unless `helm` is on.
@@ -250,11 +210,6 @@ pub(crate) fn without_charts(lock: &Lock, helm: bool) -> Lock {
     let mut kept = lock.clone();
     kept.remotes.retain(|remote| helm || !matches!(remote, Remote::Chart(_)) || is_stored(lock, remote));
     kept
-}
-
-/// Returns the labels of the charts whose entries stay.
-fn charts_needed(graph: &Graph) -> impl Iterator<Item = String> {
-    graph.charts.iter().filter_map(|chart| Some(chart.wanted.as_ref()?.label()))
 }
 
 /// Returns a lock of what was found and of what else is needed (`named` labels among it), and, with `keep`, of
@@ -290,13 +245,8 @@ pub(super) fn merged(
             (Some(_), _) => {}
         }
     }
-    let stale: Vec<Remote> = lock
-        .stale(|remote| direct.contains(&remote.label()) || named.contains(&remote.label()))
-        .into_iter()
-        .cloned()
-        .collect();
     if !keep {
-        lock.remotes.retain(|remote| !stale.contains(remote))
+        drop_stale(&mut lock, |label| direct.contains(label) || named.contains(label));
     }
     let labels: BTreeSet<String> = lock.remotes.iter().map(Remote::label).collect();
     for remote in &mut lock.remotes {
@@ -306,31 +256,37 @@ pub(super) fn merged(
     lock
 }
 
-/// Records what stays remote of a tree. `whole` is all of the tree where
-/// `graph` is a part. What lies behind references that were not followed is unknown here: its record stays.
-pub(super) fn leave(lock: &mut Lock, graph: &Graph, whole: Option<&Graph>, config: &Config) {
+/// Takes out what nothing needs: what is not named, and only such remotes name.
+fn drop_stale(lock: &mut Lock, is_named: impl Fn(&str) -> bool) {
+    let stale: Vec<Remote> = lock.stale(|remote| is_named(&remote.label())).into_iter().cloned().collect();
+    lock.remotes.retain(|remote| !stale.contains(remote));
+}
+
+/// Records what stays remote of a tree. `whole` is all of the tree where `graph` is a part. What lies behind remotes that
+/// were not walked (`found` are those that were) is unknown here: its record stays.
+pub(super) fn leave(lock: &mut Lock, graph: &Graph, whole: Option<&Explored>, config: &Config, found: &[Remote]) {
     let old = std::mem::take(&mut lock.left);
-    let seen = plan::references(graph);
-    let mut unseen = unfollowed(graph, lock);
-    if let Some(whole) = whole {
-        unseen.extend(unfollowed(whole, lock));
-        unseen.retain(|reference| !seen.contains(reference));
-    }
-    // As far as a chain was followed it is known what it leads to.
-    let is_unseen = |chain: &Vec<String>| {
-        let mut rest = chain.iter().skip_while(|reference| seen.contains(*reference));
-        rest.next().is_some_and(|reference| unseen.contains(reference))
-    };
-    let origins = lock.origins();
-    let brought = |path: &str| origins.get(path).map(|label| (*label).to_owned());
-    let mut left = Vec::new();
-    for graph in std::iter::once(graph).chain(whole) {
-        for one in plan::left(graph, Some(config), &brought) {
-            add(&mut left, one);
+    let seen: BTreeSet<String> = found.iter().flat_map(Remote::references).collect();
+    let mut unseen = BTreeSet::new();
+    for remote in &lock.remotes {
+        let references = remote.references().into_iter().filter(|reference| !seen.contains(reference));
+        let count = unseen.len();
+        unseen.extend(references);
+        if unseen.len() > count {
+            unseen.insert(remote.label());
         }
     }
+    let origins = lock.origins();
+    let brought = |path: &str| origins.get(path).map(|label| (*label).to_owned());
+    let graphs = std::iter::once(graph).chain(whole.map(|whole| &whole.graph));
+    let mut left: Vec<Left> = Vec::new();
+    let mut add = |one: Left| match left.iter_mut().find(|there| there.what == one.what) {
+        Some(there) => there.through.extend(one.through),
+        None => left.push(one),
+    };
+    graphs.flat_map(|graph| plan::left(graph, Some(config), &brought)).for_each(&mut add);
     for mut one in old {
-        one.through.retain(is_unseen);
+        one.through.retain(|reference| unseen.contains(reference));
         if one.through.is_empty() {
             continue;
         }
@@ -341,7 +297,7 @@ pub(super) fn leave(lock: &mut Lock, graph: &Graph, whole: Option<&Graph>, confi
             one.reason = "no longer accepted".to_owned();
             one.accepted = false;
         }
-        add(&mut left, one);
+        add(one);
     }
     // Locked references are brought in wherever this is localized.
     let is_locked = |left: &Left| match &left.what {
@@ -351,40 +307,6 @@ pub(super) fn leave(lock: &mut Lock, graph: &Graph, whole: Option<&Graph>, confi
     left.retain(|left| left.accepted || !is_locked(left));
     lock.left = left;
     lock.sort();
-}
-
-/// Adds what stays remote, unless it is there for other references already.
-fn add(left: &mut Vec<Left>, one: Left) {
-    match left.iter_mut().find(|there| there.what == one.what) {
-        Some(there) => there.through.extend(one.through),
-        None => left.push(one),
-    }
-}
-
-/// Returns the references that stay remote by choice, as the lock names them.
-fn left_labels(graph: &Graph, held: &Lock) -> Vec<String> {
-    let edges = graph.left.iter();
-    let edges = edges.filter_map(|(root, index)| graph.roots[*root].edges.get(*index));
-    edges.filter_map(|edge| entry(edge, held)).map(|(label, _)| label).collect()
-}
-
-/// Returns the references of a tree that are locked, and that a walk did not follow, as chains of references name them.
-fn unfollowed(graph: &Graph, lock: &Lock) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    for (id, root) in graph.roots.iter().enumerate() {
-        for (index, edge) in root.edges.iter().enumerate() {
-            let is_followed = !matches!(edge.target, Target::Remote | Target::Broken);
-            if is_followed || graph.left.contains(&(id, index)) {
-                continue;
-            }
-            if let Some(wanted) = &edge.remote
-                && let Some(remote) = wanted.locked(lock)
-            {
-                found.insert(wanted.in_chain(remote));
-            }
-        }
-    }
-    found
 }
 
 fn is_same(one: &Remote, other: &Remote) -> bool {

@@ -60,15 +60,10 @@ fn chart(archive: &Archive) -> Remote {
     })
 }
 
-/// Returns a reference as chains of references name it: for a repository with the directory, however that is written.
-pub(super) fn reference(graph: &Graph, edge: &Edge) -> Option<String> {
-    Some(match remote_of(graph, edge)? {
-        Remote::Git(git) => {
-            let directory = git.paths.first().map_or("", String::as_str);
-            git.reference_to(if directory == "." { "" } else { directory })
-        }
-        remote => remote.label(),
-    })
+/// Returns a reference to something remote as the lock names it: for a repository with the directory, however that is
+/// written.
+pub(super) fn references(graph: &Graph, edge: &Edge) -> Vec<String> {
+    remote_of(graph, edge).iter().flat_map(Remote::references).collect()
 }
 
 /// Returns what a reference brings in.
@@ -96,7 +91,7 @@ fn remote_of(graph: &Graph, edge: &Edge) -> Option<Remote> {
 }
 
 /// Returns the label of the remote that holds a reference; none where the tree of the user does.
-fn through(graph: &Graph, from: FileId) -> Option<String> {
+pub(super) fn through(graph: &Graph, from: FileId) -> Option<String> {
     match &graph.files[from].origin {
         Origin::Archive { archive, .. } => Some(archive.chart.label()),
         Origin::Remote(file) => Some(file.url.shown()),
@@ -120,37 +115,18 @@ fn add(by_label: &mut BTreeMap<(String, bool), Remote>, remote: Option<Remote>) 
     let Some(remote) = remote else {
         return Ok(());
     };
-    let submodules = match &remote {
-        Remote::Git(git) => git.submodules,
-        Remote::File(_) | Remote::Chart(_) => true,
-    };
     let label = remote.label();
-    let Some(there) = by_label.get_mut(&(label.clone(), submodules)) else {
-        by_label.insert((label, submodules), remote);
-        return Ok(());
-    };
-    let same = match (there, remote) {
-        (Remote::Git(there), Remote::Git(git)) => {
-            there.paths.extend(git.paths);
-            there.through.extend(git.through);
-            there.commit == git.commit
-        }
-        (Remote::File(there), Remote::File(file)) => {
-            there.through.extend(file.through);
-            there.sha256 == file.sha256
-        }
-        (Remote::Chart(there), Remote::Chart(chart)) => {
-            there.through.extend(chart.through);
-            there.sha256 == chart.sha256
-        }
-        _ => false,
-    };
-    if same {
-        Ok(())
-    } else {
-        Err(Failure::new(format!(
+    let has_submodules = !matches!(&remote, Remote::Git(git) if !git.submodules);
+    let there = by_label.entry((label.clone(), has_submodules)).or_insert_with(|| remote.clone());
+    if there.digest() != remote.digest() {
+        return Err(Failure::new(format!(
             "{label} gives something else for another user, token or signature, and the lock, which holds none of these, could not tell them apart"
         ))
-        .hint("keep one of the two in this repository, or give them URLs that differ otherwise"))
+        .hint("keep one of the two in this repository, or give them URLs that differ otherwise"));
     }
+    there.through_mut().extend(remote.through().iter().cloned());
+    if let (Remote::Git(there), Remote::Git(git)) = (there, remote) {
+        there.paths.extend(git.paths);
+    }
+    Ok(())
 }

@@ -31,8 +31,7 @@
 //!   - url: https://charts.example.com
 //!     chart: redis                   # with `version`; a reference has its `url` alone, a function its `image`
 //!     version: "1.0.0"
-//!     through:                       # the references that lead there; absent when it stands in this tree
-//!       - ["https://github.com/acme/bases//web?ref=v1"]
+//!     through: ["https://…//web?ref=v1"]   # the references to what names it; absent when only this tree does
 //!     reason: charts are brought in with `helm: true` only
 //!     accepted: true                 # by an exception; only when true
 //! files:                             # what is stored beside the lock
@@ -452,6 +451,14 @@ impl Remote {
             },
             Remote::File(file) => file.url.clone(),
             Remote::Chart(chart) => chart_label(&chart.url, &chart.chart, chart.version.as_deref()),
+        }
+    }
+
+    /// Returns the references to it, as a person would write them: for a repository one to each directory.
+    pub fn references(&self) -> Vec<String> {
+        match self {
+            Remote::Git(git) => git.paths.iter().map(|path| git.reference_to(path)).collect(),
+            Remote::File(_) | Remote::Chart(_) => vec![self.label()],
         }
     }
 

@@ -3,22 +3,19 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::super::troubles::is_remote;
-use crate::graph::{At, Edge, Explored, FileId, Graph, Origin, RootId, Target, Trouble, TroubleKind};
+use super::is_locked;
+use crate::graph::{At, Explored, FileId, Graph, Origin, RootId, Target, Trouble, TroubleKind, reach};
 use crate::message::failure::Location;
 use crate::plan;
-use crate::record::{GitRemote, Lock, Remote};
+use crate::record::Lock;
 
 /// A reference: a root and the index of its edge.
 type Reference = (RootId, usize);
 
-/// The state of the remote references of a tree.
+/// What could not be resolved.
 pub(super) struct Asked {
-    /// How many there are.
-    pub(super) references: usize,
-    /// How many of them could not be resolved.
+    /// How many references.
     pub(super) unresolved: usize,
-    /// How many of these the lock holds all the same.
-    pub(super) kept: usize,
     /// The labels of the entries of the lock that could not be asked again.
     pub(super) not_asked: BTreeSet<String>,
 }
@@ -28,53 +25,33 @@ pub(super) struct Asked {
 /// the same is a leaf that was not followed; all else is broken.
 pub(super) fn take_out(explored: &mut Explored, held: &Lock) -> Asked {
     let failed = failed(explored);
-    let graph = &explored.graph;
-    let mut unresolved: BTreeSet<Location> = failed.iter().map(|reference| location(graph, *reference)).collect();
-    let is_own = |trouble: &&Trouble| {
+    let graph = &mut explored.graph;
+    // Charts and what is unsafe are no references of the graph.
+    let is_other = |trouble: &&Trouble| {
         let is_start = graph.file_at(trouble.at).is_none_or(|file| graph.is_start(file));
-        trouble.kind == TroubleKind::Chart || (is_start && remote_reference(graph, trouble).is_none())
+        let is_own = is_start && remote_reference(graph, trouble).is_none();
+        is_remote(graph, trouble) && (trouble.kind == TroubleKind::Chart || is_own)
     };
-    let own = explored.troubles.iter().filter(|trouble| is_remote(graph, trouble));
-    let own = own.filter(is_own);
-    unresolved.extend(own.filter_map(|trouble| trouble.failure.location.as_deref().cloned()));
-    let not_asked = failed
-        .iter()
-        .filter_map(|(root, edge)| {
-            let wanted = graph.roots[*root].edges[*edge].remote.as_ref()?;
-            Some(wanted.locked(held)?.label())
-        })
-        .collect();
-    let mut kept = BTreeSet::new();
-    for reference @ (root, index) in &failed {
-        let edge = &explored.graph.roots[*root].edges[*index];
-        let target = if is_held(edge, held) {
-            kept.insert(location(&explored.graph, *reference));
-            Target::Remote
-        } else {
-            Target::Broken
-        };
-        explored.graph.roots[*root].edges[*index].target = target;
+    let others = explored.troubles.iter().filter(is_other);
+    let mut unresolved: BTreeSet<Location> =
+        others.filter_map(|trouble| trouble.failure.location.as_deref().cloned()).collect();
+    let mut not_asked = BTreeSet::new();
+    for (root, index) in failed {
+        let edge = &graph.roots[root].edges[index];
+        unresolved.insert(graph.location(edge.from, &edge.reference));
+        let entry = edge.remote.as_ref().and_then(|wanted| wanted.locked(held));
+        not_asked.extend(entry.map(|entry| entry.label()));
+        let is_held = edge.remote.as_ref().is_some_and(|wanted| is_locked(wanted, held));
+        graph.roots[root].edges[index].target = if is_held { Target::Remote } else { Target::Broken };
     }
-    forget_unreached(&mut explored.graph, explored.starts.iter().flatten().copied().collect());
-    let mut references = resolved(&explored.graph);
-    references.extend(unresolved.iter().cloned());
-    Asked { references: references.len(), unresolved: unresolved.len(), kept: kept.len(), not_asked }
-}
-
-/// Returns whether a lock holds what a reference names, and the directory in it.
-fn is_held(edge: &Edge, held: &Lock) -> bool {
-    let Some(wanted) = &edge.remote else {
-        return false;
-    };
-    match (wanted.locked(held), &wanted.spec) {
-        (Some(Remote::Git(git)), Some(spec)) => git.paths.contains(&GitRemote::path(&spec.directory())),
-        (entry, _) => entry.is_some(),
+    let reached = graph.reach(explored.starts.iter().flatten().copied(), |_, _, _| true);
+    for (id, root) in graph.roots.iter_mut().enumerate() {
+        if !reached.contains(&id) {
+            root.edges.clear();
+        }
     }
-}
-
-fn location(graph: &Graph, (root, edge): Reference) -> Location {
-    let edge = &graph.roots[root].edges[edge];
-    graph.location(edge.from, &edge.reference)
+    graph.charts.retain(|chart| reached.contains(&chart.root));
+    Asked { unresolved: unresolved.len(), not_asked }
 }
 
 /// Returns the remote reference that a trouble is about.
@@ -95,8 +72,7 @@ fn can_be_told(graph: &Graph, (root, edge): Reference) -> bool {
 /// Returns the remote references that failed, and those that lead to an upstream with trouble in itself.
 fn failed(explored: &Explored) -> BTreeSet<Reference> {
     let graph = &explored.graph;
-    let mut failed = BTreeSet::new();
-    let mut broken = Vec::new();
+    let (mut failed, mut broken) = (BTreeSet::new(), Vec::new());
     for trouble in &explored.troubles {
         if !is_remote(graph, trouble) || trouble.kind == TroubleKind::Chart {
             continue;
@@ -111,60 +87,34 @@ fn failed(explored: &Explored) -> BTreeSet<Reference> {
     let mut above: HashMap<FileId, Vec<Reference>> = HashMap::new();
     for (id, root) in graph.roots.iter().enumerate() {
         for (index, edge) in root.edges.iter().enumerate() {
-            if let Some(file) = led_to(graph, edge.target) {
+            if let Some((file, _)) = led_to(graph, edge.target) {
                 above.entry(file).or_default().push((id, index));
             }
         }
     }
-    let mut seen: BTreeSet<FileId> = broken.iter().copied().collect();
-    while let Some(file) = broken.pop() {
-        for (root, index) in above.get(&file).into_iter().flatten() {
-            let edge = &graph.roots[*root].edges[*index];
-            if is_to_remote(graph, edge.target) && can_be_told(graph, (*root, *index)) {
-                failed.insert((*root, *index));
-            } else if seen.insert(edge.from) {
-                broken.push(edge.from);
+    reach(broken, |file| {
+        let mut next = Vec::new();
+        for (root, index) in above.get(file).into_iter().flatten().copied() {
+            let edge = &graph.roots[root].edges[index];
+            let is_remote = led_to(graph, edge.target).is_some_and(|(_, is_remote)| is_remote);
+            if is_remote && can_be_told(graph, (root, index)) {
+                failed.insert((root, index));
+            } else {
+                next.push(edge.from);
             }
         }
-    }
+        next
+    });
     failed
 }
 
-fn led_to(graph: &Graph, target: Target) -> Option<FileId> {
+/// Returns the file that a reference leads to, and whether that was resolved over the network.
+fn led_to(graph: &Graph, target: Target) -> Option<(FileId, bool)> {
     match target {
-        Target::Root { id, .. } => Some(graph.roots[id].file),
-        Target::File(file) => Some(file),
+        Target::Root { id, remote } => Some((graph.roots[id].file, remote)),
+        Target::File(file) => Some((file, matches!(graph.files[file].origin, Origin::Remote(_)))),
         Target::Remote | Target::Kept | Target::Broken => None,
     }
-}
-
-/// Returns whether a reference was resolved over the network.
-fn is_to_remote(graph: &Graph, target: Target) -> bool {
-    match target {
-        Target::Root { remote, .. } => remote,
-        Target::File(file) => matches!(graph.files[file].origin, Origin::Remote(_)),
-        Target::Remote | Target::Kept | Target::Broken => false,
-    }
-}
-
-/// Takes the references out of roots that nothing leads to.
-fn forget_unreached(graph: &mut Graph, starts: Vec<RootId>) {
-    let reached = graph.reach(starts, |_, _, _| true);
-    for (id, root) in graph.roots.iter_mut().enumerate() {
-        if !reached.contains(&id) {
-            root.edges.clear();
-        }
-    }
-    graph.charts.retain(|chart| reached.contains(&chart.root));
-}
-
-/// Returns the places of everything remote that was brought in.
-fn resolved(graph: &Graph) -> BTreeSet<Location> {
-    let edges = graph.roots.iter().flat_map(|root| &root.edges);
-    let references =
-        edges.filter(|edge| is_to_remote(graph, edge.target)).map(|edge| graph.location(edge.from, &edge.reference));
-    let charts = graph.charts.iter().filter(|chart| chart.archive.is_some());
-    references.chain(charts.map(|chart| graph.note_location(chart.note))).collect()
 }
 
 #[cfg(test)]

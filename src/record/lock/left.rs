@@ -13,10 +13,9 @@ pub struct Left {
     /// What it is.
     #[serde(flatten)]
     pub what: LeftWhat,
-    /// The remote references that lead there, in chains: what the tree names, what that names, and so on to what
-    /// holds it. Empty when it stands in the tree itself.
+    /// The remote [references](super::Remote::references) to what names it; empty when only the tree itself does.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    pub through: BTreeSet<Vec<String>>,
+    pub through: BTreeSet<String>,
     /// Why it is left.
     pub reason: String,
     /// Whether that is accepted: by an exception.

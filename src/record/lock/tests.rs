@@ -46,14 +46,11 @@ left:
   - url: oci://h/o
     chart: redis
     version: "1.2.3"
-    through:
-      - ["https://github.com/a/b"]
-      - ["https://github.com/a/b//x", "https://h/y"]
+    through: ["https://github.com/a/b", "https://h/y"]
     reason: "our mirror, for now"
     accepted: true
   - image: example.com/fn:v1
-    through:
-      - ["https://github.com/a/b"]
+    through: ["https://github.com/a/b"]
     reason: "its image is not pinned by its digest"
 files:
   - path: base/localized-files/kustomization.yaml

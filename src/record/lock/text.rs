@@ -168,7 +168,7 @@ pub(super) struct LeftKeys {
     version: Option<String>,
     image: Option<String>,
     #[serde(default)]
-    through: BTreeSet<Vec<String>>,
+    through: BTreeSet<String>,
     reason: String,
     #[serde(default)]
     accepted: bool,
@@ -230,15 +230,8 @@ fn write(out: &mut String, mapping: &Mapping, first: &str, indent: &str) {
             }
             Value::Sequence(items) if !items.iter().all(Value::is_string) => {
                 out.push('\n');
-                for item in items {
-                    match item {
-                        Value::Mapping(mapping) => {
-                            write(out, mapping, &format!("{indent}  - "), &format!("{indent}    "));
-                        }
-                        item => {
-                            let _ = writeln!(out, "{indent}  - {}", inline(item));
-                        }
-                    }
+                for mapping in items.iter().filter_map(Value::as_mapping) {
+                    write(out, mapping, &format!("{indent}  - "), &format!("{indent}    "));
                 }
             }
             Value::String(text) if is_plain(text) => {

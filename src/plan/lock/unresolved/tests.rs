@@ -25,7 +25,7 @@ fn resources(reference: &str) -> String {
     format!("resources: [\"{reference}\"]\n")
 }
 
-/// Returns the lock that a tree that names `A` gets, as its labels and what is left with the chain that leads there.
+/// Returns the lock that a tree that names `A` gets, as its labels and what is left with what names it.
 fn relocked(mut upstreams: Upstreams, held: &Lock) -> (Lock, Vec<String>) {
     let config = Config::default();
     let source = source(&[("kustomization.yaml", &resources(A))]);
@@ -34,14 +34,14 @@ fn relocked(mut upstreams: Upstreams, held: &Lock) -> (Lock, Vec<String>) {
     let asked = take_out(&mut explored, held);
     assert_eq!(asked.unresolved == 0, explored.troubles.is_empty());
     let found = plan::remotes(&explored.graph).unwrap();
-    let mut lock = merged(held, found, &asked.not_asked, &asked.not_asked, false);
-    leave(&mut lock, &explored.graph, None, &config);
+    let mut lock = merged(held, found.clone(), &asked.not_asked, &asked.not_asked, false);
+    leave(&mut lock, &explored.graph, None, &config, &found);
     lock.render().unwrap();
     let mut said: Vec<String> = lock.remotes.iter().map(|remote| remote.label()).collect();
     for left in &lock.left {
         assert!(!left.accepted && left.reason == UNRESOLVED, "{left:?}");
-        for chain in &left.through {
-            said.push(format!("{} > {}", chain.join(" > "), left.what.label()));
+        for label in &left.through {
+            said.push(format!("{label} > {}", left.what.label()));
         }
     }
     (lock, said)
@@ -61,11 +61,11 @@ fn unresolvable_references_of_an_upstream_are_left() {
         (with(a(nowhere), B, "namePrefix: b-\n"), vec![A.to_owned(), format!("{A} > {nowhere}")]),
         (with(a(B), B, &resources("missing.yaml")), vec![A.to_owned(), format!("{A} > {B}")]),
         (with(a(B), B, "resources: [\n"), vec![A.to_owned(), format!("{A} > {B}")]),
-        (with(a(B), B, &resources(C)), vec![A.to_owned(), B.to_owned(), format!("{A} > {B} > {C}")]),
-        (with(a(B), B, &resources(A)), vec![A.to_owned(), B.to_owned(), format!("{A} > {B} > {A}")]),
+        (with(a(B), B, &resources(C)), vec![A.to_owned(), B.to_owned(), format!("{B} > {C}")]),
+        (with(a(B), B, &resources(A)), vec![A.to_owned(), B.to_owned(), format!("{B} > {A}")]),
         (
             with(with(Upstreams::default(), A, "generators: ['https://h/g.yaml']\n"), "https://h/g.yaml", generator),
-            vec!["https://h/g.yaml".to_owned(), A.to_owned(), format!("{A} > https://h/g.yaml > {FILE}")],
+            vec!["https://h/g.yaml".to_owned(), A.to_owned(), format!("https://h/g.yaml > {FILE}")],
         ),
         // If no lock can hold a reference, what names it is dropped as well.
         (a("https://h/\\x01.yaml"), vec![]),
@@ -84,7 +84,7 @@ fn a_left_reference_is_brought_in_once_it_resolves() {
     let (without_b, _) = relocked(a.clone(), &Lock::default());
     let b = with(a.clone(), B, &resources(C));
     let (without_c, said) = relocked(b.clone(), &without_b);
-    assert_eq!(said, [A.to_owned(), B.to_owned(), format!("{A} > {B} > {C}")]);
+    assert_eq!(said, [A.to_owned(), B.to_owned(), format!("{B} > {C}")]);
     // An entry that cannot be asked again does not change, and neither does what is known to be left behind it.
     assert_eq!(relocked(a, &without_c).0, without_c);
     assert_eq!(relocked(Upstreams::default(), &without_c).0, without_c);
