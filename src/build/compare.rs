@@ -190,7 +190,7 @@ fn split(output: &[u8]) -> Vec<Object> {
 impl Object {
     fn read(number: usize, document: &str) -> Object {
         let text = without_build_metadata(document);
-        let value: Option<Value> = if is_too_deep(&text) { None } else { serde_yaml::from_str(&text).ok() };
+        let value: Option<Value> = serde_yaml::from_str(&text).ok();
         let id = value.as_ref().and_then(id);
         Object { id: id.unwrap_or_else(|| format!("document {}", number + 1)), text, value }
     }
@@ -222,20 +222,6 @@ impl Object {
     }
 }
 
-/// Returns whether brackets are nested so deep that reading them takes too long, to be refused at last.
-fn is_too_deep(text: &str) -> bool {
-    const DEPTH: usize = 1_000;
-    let mut depth = 0_usize;
-    text.bytes().any(|byte| {
-        depth = match byte {
-            b'[' | b'{' => depth + 1,
-            b']' | b'}' => depth.saturating_sub(1),
-            _ => depth,
-        };
-        depth > DEPTH
-    })
-}
-
 fn id(value: &Value) -> Option<String> {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
     let kind = text(value.get("kind"))?;
@@ -264,30 +250,19 @@ fn holds_secret(value: &Value) -> bool {
 fn without_build_metadata(document: &str) -> String {
     const ABOUT_BUILD: [&str; 2] =
         ["    config.kubernetes.io/origin:", "    alpha.config.kubernetes.io/transformations:"];
-    const ANNOTATIONS: &str = "  annotations:\n";
-    let mut kept = String::new();
-    let (mut path, mut is_dropping, mut is_bare) = (["", ""], false, false);
+    let (mut kept, mut above, mut is_about_build) = (String::new(), ["", ""], false);
     for line in document.split_inclusive('\n') {
-        let indent = line.len() - line.trim_start_matches(' ').len();
-        if line.trim().is_empty() || indent > 4 {
-            if !is_dropping {
-                kept.push_str(line);
+        match line.find(|one| one != ' ') {
+            Some(0) if line.trim().is_empty() => {}
+            Some(0) => (above, is_about_build) = ([line, ""], false),
+            Some(2) => (above[1], is_about_build) = (line, false),
+            Some(4) => {
+                let is_annotation = above == ["metadata:\n", "  annotations:\n"];
+                is_about_build = is_annotation && ABOUT_BUILD.iter().any(|name| line.starts_with(name));
             }
-            continue;
-        }
-        match indent {
-            0 => path = [line.trim_end(), ""],
-            2 => path[1] = line,
             _ => {}
         }
-        let is_annotation = indent == 4 && path == ["metadata:", ANNOTATIONS];
-        is_dropping = is_annotation && ABOUT_BUILD.iter().any(|name| line.starts_with(name));
-        // Nothing is left of the annotations.
-        if indent <= 2 && is_bare && kept.ends_with(&format!("\n{ANNOTATIONS}")) {
-            kept.truncate(kept.len() - ANNOTATIONS.len());
-        }
-        is_bare = is_dropping || (is_bare && indent == 4);
-        if !is_dropping {
+        if !is_about_build {
             kept.push_str(line);
         }
     }
