@@ -3,17 +3,12 @@
 //!
 //! Both are written into a private directory (`inputs`) and built side by side with the same flags (`runner`, `run`). The
 //! original sees the upstream as this run fetched it: where kustomize calls git, our own executable answers
-//! ([`fake_git`]), and for remote files a proxy on this machine (`proxy`). The result is built with the network closed
-//! ([`closed`]).
+//! ([`fake_git`]), and for remote files a proxy on this machine (`proxy`). The result is built with the network closed.
 
-mod alone;
-pub(crate) mod closed;
+pub(crate) mod alone;
 pub(crate) mod compare;
-mod disk;
+pub(crate) mod disk;
 mod earlier;
-
-// The parts that start other programs.
-mod checkout;
 pub(crate) mod fake_git;
 mod inputs;
 mod program;
@@ -28,7 +23,6 @@ use serde::{Serialize, Serializer};
 
 pub(crate) use alone::{build_all, build_one};
 pub(crate) use compare::{Difference, Verdict};
-pub(crate) use disk::put;
 pub(crate) use earlier::Earlier;
 pub(crate) use runner::check_builds;
 
@@ -69,12 +63,9 @@ pub(crate) struct BuildCheck {
     /// Why nothing was built.
     pub without: Option<String>,
     /// How the network was closed for the result; none where nothing was built.
-    pub network: Option<closed::Network>,
+    pub network: Option<program::Network>,
     /// The result of each target.
     pub targets: Vec<TargetCheck>,
-    /// The directory in which the outputs that differ were kept.
-    #[serde(skip)]
-    pub kept: Option<String>,
 }
 
 /// The result of building one target.
@@ -142,18 +133,11 @@ impl TargetCheck {
 }
 
 /// Messages of kustomize about a missing input, and what to do about each.
-const NEXT_STEPS: [(&str, &str); 4] = [
+const NEXT_STEPS: [(&str, &str); 3] = [
     ("must specify --enable-helm", "to build it with helm: --build-arg=--enable-helm"),
     (
         "external plugins disabled",
         "to run its plugins and functions, which is to run their code: --build-arg=--enable-alpha-plugins, and for programs --build-arg=--enable-exec",
     ),
-    (
-        SKIPPED,
-        "to run them, which is to run their code: --build-arg=--enable-alpha-plugins --build-arg=--enable-exec, with kustomize",
-    ),
     ("permission denied", "a program that was brought in is not executable before you trust it: see the warnings"),
 ];
-
-/// Shown if a build would leave functions out silently.
-const SKIPPED: &str = "functions that are programs are left out silently";

@@ -1,106 +1,130 @@
 //! Builds of directories as they are, without another one to compare with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::disk::{self, not_written};
+use super::inputs::{self, Fetched};
 use super::program::{self, Program};
 use super::run::{Building, Reach};
+use crate::graph::{Graph, RootId};
 use crate::message::failure::{Failure, Result};
 use crate::os::interrupt::{Scratch, unusable};
 use crate::os::parallel::{processors, side_by_side};
 use crate::targets::generated::Generated;
+use crate::tree::{Tree, path};
 
-/// Builds a directory that lies in `input` with the kustomize of this machine, the user's git, and the network.
-pub(crate) fn build_one(input: &Path, directory: &Path, arguments: &[String]) -> Result<Vec<u8>> {
-    let private = Scratch::new().map_err(|error| unusable(&error))?;
-    build(&program()?, input, directory, arguments, Reach::Upstream, private.path())
+/// Some roots of a graph on disk, each to be built from what the walk has found, without the network. They can be built
+/// side by side.
+pub(crate) struct Roots {
+    scratch: Scratch,
+    program: Program,
+    fetched: Fetched,
+    /// Where the tree lies that the graph starts in.
+    top: PathBuf,
 }
 
-/// Builds kustomizations that lie in `input`, or are put there for as long, with the network closed.
-pub(crate) fn build_all(input: &Path, all: &[&Generated]) -> Result<Vec<Result<Vec<u8>>>> {
-    let program = program()?;
+#[cfg_attr(not(test), expect(dead_code, reason = "`build` and `diff` are to come"))]
+impl Roots {
+    /// Writes what these roots read. With `checks_out` the graph is that of a commit, whose files are read as a checkout
+    /// gives them.
+    pub(crate) fn write(
+        graph: &Graph,
+        roots: impl IntoIterator<Item = RootId>,
+        checks_out: bool,
+        kustomize: Option<&Path>,
+    ) -> Result<Roots> {
+        let scratch = Scratch::new().map_err(|error| unusable(&error))?;
+        let input = scratch.path().join("input");
+        inputs::of_graph(graph, roots, None, &HashSet::new(), checks_out, &input)?;
+        let fetched = Fetched::of(graph, true, &input)?;
+        Ok(Roots { program: program(kustomize)?, fetched, top: inputs::place(graph, 0, &input), scratch })
+    }
+
+    /// Builds the root in a directory, a path of the tree, and returns what kustomize wrote, to the byte.
+    pub(crate) fn build(&self, directory: &str, arguments: &[String]) -> Result<Vec<u8>> {
+        let private = tempfile::tempdir_in(self.scratch.path()).map_err(|error| unusable(&error))?;
+        let (input, target) = (self.scratch.path().join("input"), self.top.join(directory));
+        let (program, reach) = (&self.program, Reach::Fetched(&self.fetched));
+        let build = Building { program, target: &target, arguments, reach, input: &input };
+        output(&build, private.path(), &self.top)
+    }
+}
+
+/// Builds a directory that lies in `input` with the kustomize of this machine, the user's git, and the network.
+pub(crate) fn build_one(input: &Path, target: &Path, arguments: &[String]) -> Result<Vec<u8>> {
+    let private = Scratch::new().map_err(|error| unusable(&error))?;
+    let build = Building { program: &program(None)?, target, arguments, reach: Reach::Network, input };
+    output(&build, private.path(), input)
+}
+
+/// Builds kustomizations of a tree that was written to `input`, or that are put there for as long, with the network
+/// closed.
+pub(crate) fn build_all(tree: &dyn Tree, input: &Path, all: &[&Generated]) -> Result<Vec<Result<Vec<u8>>>> {
+    let program = program(None)?;
     let private = Scratch::new().map_err(|error| unusable(&error))?;
     let one = |(number, made): (usize, &&Generated)| {
-        let directory = input.join(&made.directory);
-        let _in_place = if made.is_changed { Some(InPlace::of(input, &directory, made)?) } else { None };
-        let private = private.path().join(number.to_string());
-        build(&program, input, &directory, &made.arguments, Reach::Nothing, &private)
+        let (target, arguments) = (&input.join(&made.directory), &made.arguments);
+        let build = Building { program: &program, target, arguments, reach: Reach::Nothing, input };
+        output(&build, &private.path().join(number.to_string()), input)
     };
     // What stands in another one's place for as long is alone.
     let (alone, together): (Vec<_>, Vec<_>) = all.iter().enumerate().partition(|one| one.1.is_changed);
     let together = side_by_side(&together, processors(), |_, job| (job.0, one(*job)));
-    let alone = alone.into_iter().map(|job| (job.0, one(job)));
-    let outputs: BTreeMap<usize, Result<Vec<u8>>> = together.into_iter().chain(alone).collect();
+    let mut outputs = BTreeMap::from_iter(together);
+    for job in alone {
+        let built = in_place(tree, input, job.1, || one(job))?;
+        outputs.insert(job.0, built);
+    }
     Ok(outputs.into_values().collect())
 }
 
-fn program() -> Result<Program> {
-    program::find(None)?.map_err(|reason| {
+fn program(named: Option<&Path>) -> Result<Program> {
+    program::find(named)?.map_err(|reason| {
         Failure::new(reason).hint("install kustomize, or name it in the environment variable KUSTOMIZE")
     })
 }
 
-/// Returns what a build wrote, or why it failed, on one line without the temporary directory.
-fn build(
-    program: &Program,
-    input: &Path,
-    target: &Path,
-    arguments: &[String],
-    reach: Reach<'_>,
-    private: &Path,
-) -> Result<Vec<u8>> {
-    let built = Building { program, target, arguments, reach, input }.run(private)?;
-    if built.success {
-        return Ok(built.stdout);
-    }
-    let said = built.said.replace(&format!("{}/", input.display()), "");
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    Err(Failure::new(said.trim_start_matches("Error: ").to_owned()))
+/// Returns what a build wrote, or why it failed, on one line without the temporary directory `top`.
+fn output(build: &Building<'_>, private: &Path, top: &Path) -> Result<Vec<u8>> {
+    let built = build.run(private)?;
+    if built.success { Ok(built.stdout) } else { Err(Failure::new(built.reason(top))) }
 }
 
-/// A kustomization that stands in another one's place until this is dropped.
-struct InPlace {
-    place: PathBuf,
-    /// Where what stood there is for as long: a link stays a link, and is not written through.
-    aside: PathBuf,
-}
-
-impl InPlace {
-    /// Puts one kustomization into `directory`, in a tree at `top` the links of which may lead out.
-    fn of(top: &Path, directory: &Path, made: &Generated) -> Result<InPlace> {
-        let is_inside = || Ok(directory.canonicalize()?.starts_with(top.canonicalize()?));
-        if !is_inside().map_err(|error| not_written(&error))? {
-            return Err(Failure::new(format!("a link leads out of the repository: `{}`", made.directory)));
-        }
-        let place = directory.join(made.file_name);
-        let aside = directory.join(format!("{}.before", made.file_name));
-        // Most often there is nothing.
-        fs::rename(&place, &aside).ok();
-        // From here on it is put back, whatever happens.
-        let in_place = InPlace { place, aside };
-        disk::write(&in_place.place, &made.text, false)?;
-        Ok(in_place)
+/// Builds while a kustomization stands in the place of what a tree, written to `top`, has there.
+fn in_place(
+    tree: &dyn Tree,
+    top: &Path,
+    made: &Generated,
+    build: impl FnOnce() -> Result<Vec<u8>>,
+) -> Result<Result<Vec<u8>>> {
+    let directory = top.join(&made.directory);
+    // Links of the tree may lead out.
+    let is_inside = || Ok(directory.canonicalize()?.starts_with(top.canonicalize()?));
+    if !is_inside().map_err(|error| not_written(&error))? {
+        return Ok(Err(Failure::new(format!("a link leads out of the repository: `{}`", made.directory))));
     }
-}
-
-impl Drop for InPlace {
-    fn drop(&mut self) {
-        // All of it is in a directory of this run, which is removed at its end.
-        if fs::rename(&self.aside, &self.place).is_err() {
-            fs::remove_file(&self.place).ok();
-        }
-    }
+    let place = directory.join(made.file_name);
+    let remove =
+        || fs::remove_file(&place).or_else(|error| if place.symlink_metadata().is_ok() { Err(error) } else { Ok(()) });
+    remove().and_then(|()| fs::write(&place, &made.text)).map_err(|error| not_written(&error))?;
+    let built = build();
+    remove().map_err(|error| not_written(&error))?;
+    disk::write(tree, [path::join(&made.directory, made.file_name)], None, top)?;
+    Ok(built)
 }
 
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
+    use std::rc::Rc;
 
     use tempfile::TempDir;
 
     use super::*;
+    use crate::graph;
+    use crate::tree::overlay::OverlayTree;
 
     fn made(directory: &str) -> Generated {
         Generated {
@@ -113,42 +137,59 @@ mod tests {
         }
     }
 
-    fn put(top: &Path, directory: &str) -> Result<InPlace> {
-        InPlace::of(top, &top.join(directory), &made(directory))
+    fn tree(files: &[(&str, &str)], links: &[(&str, &str)]) -> OverlayTree {
+        let mut tree = OverlayTree::default();
+        files.iter().for_each(|(path, text)| tree.file(path, text.as_bytes(), false));
+        links.iter().for_each(|(path, target)| tree.link(path, target));
+        tree
     }
 
     #[test]
     fn what_stood_there_comes_back() {
-        let top = TempDir::new().unwrap();
-        let place = top.path().join("app/kustomization.yaml");
-        fs::create_dir(top.path().join("app")).unwrap();
-        for before in [None, Some("before")] {
-            if let Some(text) = before {
-                fs::write(&place, text).unwrap();
-            }
-            let in_place = put(top.path(), "app").unwrap();
-            assert_eq!(fs::read_to_string(&place).unwrap(), "made");
-            drop(in_place);
-            assert_eq!(fs::read_to_string(&place).ok().as_deref(), before);
+        let all = [("app/kustomization.yaml", "before"), ("app/x", "")];
+        for files in [&all[..], &all[1..]] {
+            let (top, tree) = (TempDir::new().unwrap(), tree(files, &[]));
+            disk::write(&tree, tree.below("").unwrap(), None, top.path()).unwrap();
+            let place = top.path().join("app/kustomization.yaml");
+            let before = fs::read_to_string(&place).ok();
+            let build = || Ok(fs::read(&place).unwrap());
+            assert_eq!(in_place(&tree, top.path(), &made("app"), build).unwrap().unwrap(), b"made");
+            assert_eq!(fs::read_to_string(&place).ok(), before);
         }
     }
 
     #[test]
     fn nothing_is_written_through_a_link() {
-        let outside = TempDir::new().unwrap();
-        let file = outside.path().join("kustomization.yaml");
-        fs::write(&file, "theirs").unwrap();
-        let top = TempDir::new().unwrap();
-        fs::create_dir(top.path().join("app")).unwrap();
+        let (top, outside) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+        let tree = tree(&[("real.yaml", "theirs")], &[("app/kustomization.yaml", "../real.yaml")]);
+        disk::write(&tree, tree.below("").unwrap(), None, top.path()).unwrap();
+        in_place(&tree, top.path(), &made("app"), || Ok(Vec::new())).unwrap().unwrap();
         let place = top.path().join("app/kustomization.yaml");
-        symlink(&file, &place).unwrap();
-        drop(put(top.path(), "app").unwrap());
-        assert_eq!(fs::read_link(&place).unwrap(), file);
+        assert_eq!(fs::read_link(&place).unwrap(), Path::new("../real.yaml"));
+        assert_eq!(fs::read_to_string(&place).unwrap(), "theirs");
         symlink(outside.path(), top.path().join("link")).unwrap();
-        for directory in ["link", "link/new"] {
-            assert!(put(top.path(), directory).is_err());
+        assert!(in_place(&tree, top.path(), &made("link"), || Ok(Vec::new())).unwrap().is_err());
+        assert!(in_place(&tree, top.path(), &made("link/new"), || Ok(Vec::new())).is_err());
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_root_is_built_to_the_byte() {
+        if !matches!(program::find(None), Ok(Ok(_))) {
+            return;
         }
-        assert_eq!(fs::read_to_string(&file).unwrap(), "theirs");
-        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
+        let map = "apiVersion: v1\ndata:\n  text: |\n    ::debug::x\nkind: ConfigMap\nmetadata:\n  name: map\n";
+        let files = [
+            ("app/kustomization.yaml", "resources: [../base]\n"),
+            ("base/kustomization.yaml", "resources: [map.yaml]\n"),
+            ("base/map.yaml", map),
+            ("bad/kustomization.yaml", "resources: [nothing.yaml]\n"),
+        ];
+        let all = ["app", "bad"].map(str::to_owned);
+        let graph = graph::inputs::explore(Rc::new(tree(&files, &[])), &all).graph;
+        let roots = Roots::write(&graph, [0, 1], false, None).unwrap();
+        assert_eq!(String::from_utf8(roots.build("app", &[]).unwrap()).unwrap(), map);
+        let failure = roots.build("bad", &[]).unwrap_err();
+        assert!(failure.message.contains("nothing.yaml") && !failure.message.contains("/input/"), "{failure}");
     }
 }

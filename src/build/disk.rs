@@ -2,44 +2,60 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::message::failure::{Failure, Result};
 use crate::os::interrupt::unusable;
+use crate::tree::checkout::Conversion;
 use crate::tree::{Entry, Tree, path};
 
 pub(super) fn not_written(error: &io::Error) -> Failure {
     unusable(error).context("cannot write the build inputs")
 }
 
-/// Writes a file, and the directories on the way.
-pub(super) fn write(place: &Path, bytes: &[u8], executable: bool) -> Result<()> {
-    let written = || {
-        fs::create_dir_all(place.parent().unwrap_or(place))?;
-        fs::write(place, bytes)?;
-        #[cfg(unix)]
-        if executable {
-            use std::os::unix::fs::PermissionsExt as _;
-            fs::set_permissions(place, fs::Permissions::from_mode(0o755))?;
-        }
-        let _ = executable;
-        Ok(())
-    };
-    written().map_err(|error| not_written(&error))
+/// Writes what is at some paths of a tree below `top`: a directory empty, a link if it leads somewhere in the tree. With a
+/// conversion the files are those of a checkout. Links come last, so that nothing is written through one.
+pub(crate) fn write<P: AsRef<str>>(
+    tree: &dyn Tree,
+    places: impl IntoIterator<Item = P>,
+    conversion: Option<&Conversion>,
+    top: &Path,
+) -> Result<()> {
+    let mut links: Vec<(PathBuf, String)> = Vec::new();
+    for place in places {
+        let place = place.as_ref();
+        let to = top.join(place);
+        let written = match tree.entry(place)? {
+            Some(Entry::File { executable }) => {
+                let bytes = match conversion {
+                    Some(conversion) => conversion.read(tree, place)?,
+                    None => tree.read(place)?,
+                };
+                file(&to, &bytes, executable)
+            }
+            Some(Entry::Directory) => fs::create_dir_all(&to),
+            Some(Entry::Link) => {
+                links.extend(link_text(tree, place)?.map(|text| (to, text)));
+                Ok(())
+            }
+            Some(Entry::Submodule) | None => Ok(()),
+        };
+        written.map_err(|error| not_written(&error))?;
+    }
+    links.iter().try_for_each(|(to, text)| link(text, to)).map_err(|error| not_written(&error))
 }
 
-/// Writes what is at a path of a tree: a directory empty, a link if it leads somewhere in the tree.
-pub(crate) fn put(tree: &dyn Tree, place: &str, top: &Path) -> Result<()> {
-    let to = top.join(place);
-    match tree.entry(place)? {
-        Some(Entry::File { executable }) => write(&to, &tree.read(place)?, executable),
-        Some(Entry::Directory) => fs::create_dir_all(&to).map_err(|error| not_written(&error)),
-        Some(Entry::Link) => match link_text(tree, place)? {
-            Some(text) => link(&text, &to).map_err(|error| not_written(&error)),
-            None => Ok(()),
-        },
-        Some(Entry::Submodule) | None => Ok(()),
+/// Writes a file, and the directories on the way.
+fn file(place: &Path, bytes: &[u8], executable: bool) -> io::Result<()> {
+    fs::create_dir_all(place.parent().unwrap_or(place))?;
+    fs::write(place, bytes)?;
+    #[cfg(unix)]
+    if executable {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::set_permissions(place, fs::Permissions::from_mode(0o755))?;
     }
+    let _ = executable;
+    Ok(())
 }
 
 /// Returns what a link says as a relative path; none where it leads out of the tree.

@@ -1,7 +1,6 @@
 //! What an earlier run has proven, and of which roots that still holds.
 
-use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use super::Job;
 use crate::graph::inputs::{Input, Inputs};
@@ -30,77 +29,64 @@ impl Earlier {
     /// Returns whether the record says of each root that it was verified, when `by` built it from nothing but what it
     /// would build it from now.
     pub(super) fn covered(&self, job: &Job<'_>, by: &Builder) -> Result<Vec<bool>> {
-        let graph = &job.plan.before;
-        let before = Stale::new(graph, &self.source, &self.remotes);
-        let after = Stale::new(&job.plan.after, &self.result, &self.remotes);
-        let known = job.plan.after.own_roots();
-        let is_covered = |one: &Affected| {
-            let is_verified = self.verified.holds_for(by)
-                && !self.verified.has_not_built(&one.name)
-                && !self.named.contains(&graph.roots[one.root].directory);
-            let is_same_result = match (&job.plan.new_dir, known.get(one.localized.as_str())) {
-                // A copy is one unit, and attributes above it decide how it is checked out.
-                (Some(into), _) => self.result.is_empty() && !is_changed(&Input::At(into.clone()), &self.source),
-                (None, Some(root)) if is_verified => !after.build(*root)?,
-                (None, _) => false,
-            };
-            Ok(is_verified && is_same_result && !before.build(one.root)?)
+        let plan = job.plan;
+        let (before, after) = (&plan.before, &plan.after);
+        let known = after.own_roots();
+        let result = |one: &Affected| known.get(one.localized.as_str()).copied();
+        let is_stale = self.stale(before, plan.affected.iter().map(|one| one.root), &self.source)?;
+        let is_stale_result = match &plan.new_dir {
+            Some(_) => BTreeSet::new(),
+            None => self.stale(after, plan.affected.iter().filter_map(result), &self.result)?,
         };
-        job.plan.affected.iter().map(is_covered).collect()
+        let is_untouched = |graph: &Graph, root: RootId, stale: &BTreeSet<RootId>| {
+            graph.reach([root], |_, _, _| true).is_disjoint(stale)
+        };
+        let is_covered = |one: &Affected| {
+            self.verified.holds_for(by)
+                && !self.verified.has_not_built(&one.name)
+                && !self.named.contains(&before.roots[one.root].directory)
+                && is_untouched(before, one.root, &is_stale)
+                && match &plan.new_dir {
+                    // A copy is one unit, and attributes above it decide how it is checked out.
+                    Some(into) => self.result.is_empty() && !is_changed(&Input::At(into.clone()), &self.source),
+                    None => result(one).is_some_and(|root| is_untouched(after, root, &is_stale_result)),
+                }
+        };
+        Ok(plan.affected.iter().map(is_covered).collect())
     }
-}
 
-/// The roots of a graph that would be built from something else than a record says.
-struct Stale<'a> {
-    graph: &'a Graph,
-    inputs: Inputs<'a>,
-    changed: &'a BTreeSet<String>,
-    remotes: &'a BTreeSet<RemoteTrailer>,
-    known: RefCell<HashMap<RootId, bool>>,
-}
-
-impl<'a> Stale<'a> {
-    fn new(graph: &'a Graph, changed: &'a BTreeSet<String>, remotes: &'a BTreeSet<RemoteTrailer>) -> Stale<'a> {
-        Stale { graph, inputs: Inputs::of(graph), changed, remotes, known: RefCell::default() }
-    }
-
-    /// Returns whether a root, or one that it leads to, would be built from something else.
-    fn build(&self, start: RootId) -> Result<bool> {
-        for root in self.graph.reach([start], |_, _, _| true) {
-            let known = self.known.borrow().get(&root).copied();
-            let is_stale = match known {
-                Some(known) => known,
-                None => self.root(root)?,
-            };
-            self.known.borrow_mut().insert(root, is_stale);
-            if is_stale {
-                return Ok(true);
+    /// Returns the roots that themselves would be built from something else, among those that some lead to.
+    fn stale(
+        &self,
+        graph: &Graph,
+        starts: impl Iterator<Item = RootId>,
+        changed: &BTreeSet<String>,
+    ) -> Result<BTreeSet<RootId>> {
+        let inputs = Inputs::of(graph);
+        let mut stale = BTreeSet::new();
+        for id in graph.reach(starts, |_, _, _| true) {
+            if self.has_other_remotes(graph, id)
+                || graph.sources[graph.roots[id].source].repository.is_none()
+                    && inputs.of_root(id)?.own.iter().any(|input| is_changed(input, changed))
+            {
+                stale.insert(id);
             }
         }
-        Ok(false)
+        Ok(stale)
     }
 
-    fn root(&self, id: RootId) -> Result<bool> {
-        let graph = self.graph;
-        let is_new = |remote: RemoteTrailer| !self.remotes.contains(&remote);
-        let is_new_file =
-            |label: String, sha256: &str| is_new(RemoteTrailer { label, digest: Digest::Sha256(sha256.to_owned()) });
-        let mut archives = graph.charts_of(id).iter().filter_map(|chart| chart.archive.as_ref());
-        if archives.any(|archive| is_new_file(archive.chart.label(), &archive.sha256)) {
-            return Ok(true);
-        }
-        let mut files = graph.read_by(id).into_iter();
-        let is_new_origin = |origin: &Origin| match origin {
-            Origin::Remote(file) => is_new_file(file.url.shown(), &file.sha256),
-            Origin::Tree { .. } | Origin::Archive { .. } => false,
-        };
-        if files.any(|file| is_new_origin(&graph.files[file].origin)) {
-            return Ok(true);
-        }
-        match &graph.sources[graph.roots[id].source].repository {
-            Some(repository) => Ok(is_new(RemoteTrailer::from(&git_remote(repository)))),
-            None => Ok(self.inputs.of_root(id)?.own.iter().any(|input| is_changed(input, self.changed))),
-        }
+    /// Returns whether a root reads something fetched that is not what it was.
+    fn has_other_remotes(&self, graph: &Graph, id: RootId) -> bool {
+        let file = |label: String, sha256: &str| RemoteTrailer { label, digest: Digest::Sha256(sha256.to_owned()) };
+        let archives = graph.charts_of(id).iter().filter_map(|chart| chart.archive.as_ref());
+        let archives = archives.map(|archive| file(archive.chart.label(), &archive.sha256));
+        let files = graph.read_by(id).into_iter().filter_map(|id| match &graph.files[id].origin {
+            Origin::Remote(remote) => Some(file(remote.url.shown(), &remote.sha256)),
+            Origin::Tree { .. } | Origin::Archive { .. } => None,
+        });
+        let repository = graph.sources[graph.roots[id].source].repository.as_ref();
+        let repository = repository.map(|repository| RemoteTrailer::from(&git_remote(repository)));
+        archives.chain(files).chain(repository).any(|remote| !self.remotes.contains(&remote))
     }
 }
 

@@ -8,10 +8,12 @@ use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 
-use super::disk::not_written;
+use super::disk::{self, not_written};
 use crate::graph::Repository;
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
+use crate::tree::Tree as _;
+use crate::tree::disk::DiskTree;
 
 /// Where the manifest is. Without this variable, a program called `git` is not this fake.
 pub(crate) const VARIABLE: &str = "KUSTOMIZE_LOCALIZE_STAND_IN";
@@ -110,7 +112,7 @@ fn answer(manifest: &Path, clone: &Path, arguments: &[&str]) -> Result<(), Strin
             // A commit without submodules also serves requests with them.
             let is_asked = |upstream: &Upstream| !upstream.submodules || arguments[0] == "submodule";
             let mut found = found(manifest, url, reference)?.into_iter().filter(is_asked);
-            found.try_for_each(|upstream| copy(&upstream.directory, clone).map_err(said))
+            found.try_for_each(|upstream| copy(&upstream.directory, clone).map_err(|failure| failure.message))
         }
         _ => Err("not answered here".to_owned()),
     }
@@ -132,28 +134,10 @@ fn found(manifest: &Path, url: &str, reference: &str) -> Result<Vec<Upstream>, S
     Ok(found)
 }
 
-/// Copies a directory with the links in it. What is there already stays.
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    let mut todo = vec![(from.to_owned(), to.to_owned())];
-    while let Some((from, to)) = todo.pop() {
-        fs::create_dir_all(&to)?;
-        for entry in fs::read_dir(&from)? {
-            let entry = entry?;
-            let place = to.join(entry.file_name());
-            let kind = entry.file_type()?;
-            if kind.is_dir() {
-                todo.push((entry.path(), place));
-            } else if place.symlink_metadata().is_err() {
-                #[cfg(unix)]
-                if kind.is_symlink() {
-                    std::os::unix::fs::symlink(fs::read_link(entry.path())?, &place)?;
-                    continue;
-                }
-                fs::copy(entry.path(), &place)?;
-            }
-        }
-    }
-    Ok(())
+/// Copies a directory with the links in it.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    let tree = DiskTree::of_directory(from, false)?;
+    disk::write(&tree, tree.below("")?, None, to)
 }
 
 #[cfg(test)]

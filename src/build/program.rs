@@ -1,12 +1,14 @@
-//! Which program builds.
+//! Which program builds, and how the network is closed for it.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::closed::{self, Walls};
+use serde::Serialize;
+
 use crate::message::failure::{Failure, Result};
-use crate::os::process::{self, Limits, Terminal};
+use crate::os::process::{self, Isolation, Limits, Output, Terminal};
 use crate::record::sha256_of;
 
 /// How long a program may take to say its version.
@@ -15,50 +17,77 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// The version of a program that was built without one.
 const UNVERSIONED: &str = "(devel)";
 
-/// What kind of program it is.
-#[derive(Debug)]
-pub(super) struct Kind {
-    /// Its name.
-    pub(super) name: &'static str,
-    /// Its command that builds.
-    build: &'static str,
-    /// The arguments that print its version.
-    version: &'static [&'static str],
-    read_version: fn(&str) -> Option<String>,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Kustomize,
+    Kubectl,
 }
 
-pub(super) const KUSTOMIZE: Kind =
-    Kind { name: "kustomize", build: "build", version: &["version"], read_version: version };
-const KUBECTL: Kind = Kind {
-    name: "kubectl",
-    build: "kustomize",
-    version: &["version", "--client", "--output=json"],
-    read_version: kubectl_version,
-};
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Kustomize => "kustomize",
+            Kind::Kubectl => "kubectl",
+        }
+    }
+}
+
+/// How the network is closed for a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Network {
+    /// It has a network of its own, with nothing in it (Linux).
+    Namespace,
+    /// All that it sends goes to a proxy that is not there, and git answers nothing.
+    Proxies,
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Network::Namespace => "network closed",
+            Network::Proxies => "network closed by a dead proxy",
+        })
+    }
+}
+
+/// The variables that set a program's proxy.
+pub(super) const PROXIES: [&str; 6] =
+    ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
+
+impl Network {
+    /// Makes `command` see no network. In a [namespace](Network::Namespace) there is none.
+    pub(super) fn close(command: &mut Command) {
+        // Port 9 discards, and nothing has listened there for decades.
+        command.envs(PROXIES.map(|name| (name, "http://127.0.0.1:9")));
+        command.env_remove("NO_PROXY").env_remove("no_proxy").env("GIT_ALLOW_PROTOCOL", "none");
+    }
+}
 
 /// A program that builds kustomizations.
 #[derive(Debug, Clone)]
 pub(super) struct Program {
-    /// Where it is.
-    pub(super) path: PathBuf,
-    /// What it is.
-    pub(super) kind: &'static Kind,
+    path: PathBuf,
+    pub(super) kind: Kind,
     /// Its version as it prints it; for a build without one, what distinguishes it from others.
-    pub(super) version: String,
-    /// What it can have of its own.
-    pub(super) walls: Walls,
+    version: String,
+    /// How the network can be closed for it.
+    pub(super) network: Network,
 }
 
 impl Program {
     /// Returns name and version, as `kustomize/v5.8.1`.
     pub(super) fn name(&self) -> String {
-        format!("{}/{}", self.kind.name, self.version)
+        format!("{}/{}", self.kind.name(), self.version)
     }
 
     /// Returns the command that builds, without arguments.
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
-        command.arg(self.kind.build);
+        command.arg(match self.kind {
+            Kind::Kustomize => "build",
+            Kind::Kubectl => "kustomize",
+        });
         command
     }
 }
@@ -77,12 +106,12 @@ pub(super) fn find(given: Option<&Path>) -> Result<Result<Program, String>> {
                 .hint(format!("name the executable of kustomize with {by}"))
         };
         let absolute = std::path::absolute(&path).map_err(|error| refused(error.to_string()))?;
-        return said(&absolute, &KUSTOMIZE).map(Ok).map_err(refused);
+        return examine(&absolute, Kind::Kustomize).map(Ok).map_err(refused);
     }
     let mut reasons = Vec::new();
-    for kind in [&KUSTOMIZE, &KUBECTL] {
-        if let Some(path) = on_path(kind.name) {
-            match said(&path, kind) {
+    for kind in [Kind::Kustomize, Kind::Kubectl] {
+        if let Some(path) = on_path(kind.name()) {
+            match examine(&path, kind) {
                 Ok(program) => return Ok(Ok(program)),
                 Err(reason) => reasons.push(format!("`{}` {reason}", path.display())),
             }
@@ -121,34 +150,43 @@ fn is_executable(file: &Path) -> bool {
 }
 
 /// Asks a program for its version, and finds out how its network can be closed.
-fn said(path: &Path, kind: &'static Kind) -> Result<Program, String> {
-    if !path.exists() {
-        return Err("is not there".to_owned());
-    }
+fn examine(path: &Path, kind: Kind) -> Result<Program, String> {
     if !is_executable(path) {
-        return Err("is not executable".to_owned());
+        return Err("is not an executable file".to_owned());
     }
-    let (walls, output) = closed::first(|isolation| {
-        let mut command = Command::new(path);
-        command.args(kind.version);
-        process::isolate(&mut command, isolation)
-            .map_err(|error| process::Error::Io(path.display().to_string(), error))?;
-        let limits = Limits { timeout: Some(TIMEOUT), cancel: None };
-        process::run(&mut command, None, limits, Terminal::Detached)
-    })
-    .map_err(|error| match error {
+    let (network, output) = said(path, kind).map_err(|error| match error {
         process::Error::Io(_, error) => format!("cannot be run: {error}"),
         error => format!("cannot be used: {error}"),
     })?;
-    let stdout = String::from_utf8_lossy(&output.stdout);
-    match (kind.read_version)(&stdout) {
+    match version(kind, &output.stdout) {
         Some(version) if output.status.success() => {
-            Ok(Program { path: path.to_owned(), kind, version: identified(version, path), walls })
+            Ok(Program { path: path.to_owned(), kind, version: identified(version, path), network })
         }
         _ => Err(match output.stderr.lines().find(|line| !line.is_empty()) {
             Some(line) if !output.status.success() => format!("does not say its version: {line}"),
             _ => "does not say its version as kustomize does".to_owned(),
         }),
+    }
+}
+
+/// Runs a program for its version, with the network closed as well as this machine allows.
+fn said(path: &Path, kind: Kind) -> Result<(Network, Output), process::Error> {
+    let run = |isolation| {
+        let mut command = Command::new(path);
+        command.args(match kind {
+            Kind::Kustomize => &["version"] as &[&str],
+            Kind::Kubectl => &["version", "--client", "--output=json"],
+        });
+        process::isolate(&mut command, isolation)
+            .map_err(|error| process::Error::Io(path.display().to_string(), error))?;
+        let limits = Limits { timeout: Some(TIMEOUT), cancel: None };
+        process::run(&mut command, None, limits, Terminal::Detached)
+    };
+    let directory = std::env::temp_dir();
+    let isolated = Isolation { network: true, read_only: Some(&directory) };
+    match process::CAN_ISOLATE.then(|| run(isolated)) {
+        Some(Ok(output)) => Ok((Network::Namespace, output)),
+        _ => Ok((Network::Proxies, run(Isolation::default())?)),
     }
 }
 
@@ -164,25 +202,23 @@ fn identified(version: String, path: &Path) -> String {
     }
 }
 
-/// Reads what `kustomize version` says: `v5.8.1`, `(devel)`, in older ones `{Version:kustomize/v4.5.7 …}`.
-fn version(text: &str) -> Option<String> {
-    let word = text.split_whitespace().next()?;
-    let word = word.strip_prefix("{Version:").unwrap_or(word);
-    let word = word.strip_prefix("kustomize/").unwrap_or(word);
-    is_version(word).then(|| word.to_owned())
-}
-
-/// Reads what `kubectl version --client --output=json` says.
-fn kubectl_version(text: &str) -> Option<String> {
-    let json: serde_json::Value = serde_json::from_str(text).ok()?;
-    let version = json["clientVersion"]["gitVersion"].as_str()?;
-    is_version(version).then(|| version.to_owned())
-}
-
-fn is_version(word: &str) -> bool {
+/// Reads what a program says of its version: `v5.8.1`, `(devel)`, in older ones `{Version:kustomize/v4.5.7 …}`; kubectl
+/// says it in JSON.
+fn version(kind: Kind, said: &[u8]) -> Option<String> {
+    let word = match kind {
+        Kind::Kustomize => {
+            let word = str::from_utf8(said).ok()?.split_whitespace().next()?;
+            let word = word.strip_prefix("{Version:").unwrap_or(word);
+            word.strip_prefix("kustomize/").unwrap_or(word).to_owned()
+        }
+        Kind::Kubectl => {
+            let json: serde_json::Value = serde_json::from_slice(said).ok()?;
+            json["clientVersion"]["gitVersion"].as_str()?.to_owned()
+        }
+    };
     let plain = |character: char| character.is_ascii_alphanumeric() || matches!(character, '.' | '-' | '+' | '_');
     let numbered = word.strip_prefix('v').is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()));
-    word == UNVERSIONED || (numbered && word.chars().all(plain))
+    (word == UNVERSIONED || (numbered && word.chars().all(plain))).then_some(word)
 }
 
 #[cfg(test)]
@@ -199,10 +235,10 @@ mod tests {
             ("", None),
             ("very good", None),
         ] {
-            assert_eq!(version(text).as_deref(), expected, "{text:?}");
+            assert_eq!(version(Kind::Kustomize, text.as_bytes()).as_deref(), expected, "{text:?}");
         }
         let json = r#"{"clientVersion": {"gitVersion": "v1.34.1"}, "kustomizeVersion": "v5.7.1"}"#;
-        assert_eq!(kubectl_version(json).as_deref(), Some("v1.34.1"));
-        assert_eq!(kubectl_version("{}"), None);
+        assert_eq!(version(Kind::Kubectl, json.as_bytes()).as_deref(), Some("v1.34.1"));
+        assert_eq!(version(Kind::Kubectl, b"{}"), None);
     }
 }

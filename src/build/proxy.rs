@@ -4,7 +4,7 @@
 //! (through `SSL_CERT_FILE`, which Go reads where the platform has no trust store of its own). Anything that was not
 //! fetched is refused. Go asks no proxy for a host on this machine: such files are requested again.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
-use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, KeyPair};
+use percent_encoding::percent_decode_str;
+use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::crypto::ring;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
-use url::Url;
+use url::{Position, Url};
 
-use super::closed::PROXIES;
+use super::program::PROXIES;
 use crate::fetch::http::is_loopback;
 use crate::message::failure::{Failure, Result};
 use crate::os::interrupt::unusable;
@@ -35,9 +35,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const HEAD: u64 = 64 << 10;
 /// How many connections are answered at the same time.
 const CONNECTIONS: usize = 64;
-/// What is encoded in a path before paths are compared: a client may encode more than it has to.
-const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'%').add(b'/').add(b'?').add(b'#');
-
 /// A proxy that runs until it is dropped.
 pub(super) struct Proxy {
     address: SocketAddr,
@@ -55,19 +52,12 @@ struct Shared {
     stop: AtomicBool,
 }
 
-/// Returns what identifies a file: its URL in one spelling, without userinfo and fragment.
+/// Returns what identifies a file: its URL without userinfo and fragment, and with nothing encoded, as a client may encode
+/// more than it has to.
 fn key(url: &Url) -> Option<String> {
-    let one_spelling = |text: &str| {
-        let segments = text.split('/').map(|segment| match percent_decode_str(segment).decode_utf8() {
-            Ok(text) => utf8_percent_encode(&text, ENCODED).to_string(),
-            Err(_) => segment.to_owned(),
-        });
-        segments.collect::<Vec<_>>().join("/")
-    };
     let (scheme, host, port) = (url.scheme(), url.host_str()?, url.port_or_known_default()?);
-    let path = one_spelling(url.path());
-    let query = url.query().map_or(String::new(), |query| format!("?{}", one_spelling(query).replace('+', "%20")));
-    Some(format!("{scheme}://{host}:{port}{path}{query}"))
+    let path = percent_decode_str(&url[Position::BeforePath..Position::AfterQuery]).decode_utf8_lossy();
+    Some(format!("{scheme}://{host}:{port}{path}"))
 }
 
 /// Returns whether a URL names a host on this machine, which Go asks directly.
@@ -85,29 +75,25 @@ impl Proxy {
     ///
     /// Fails when no port can be listened at, or the certificate cannot be made or written.
     pub(super) fn start<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>, directory: &Path) -> Result<Proxy> {
-        let mut by_key: HashMap<String, Arc<[u8]>> = HashMap::new();
+        let mut contents: HashMap<String, Option<Arc<[u8]>>> = HashMap::new();
         let mut hosts = BTreeSet::new();
-        let mut ambiguous = HashSet::new();
         for (text, bytes) in files {
             let Ok(url) = Url::parse(text) else { continue };
             let (Some(key), Some(host)) = (key(&url), url.host_str()) else {
                 continue;
             };
             hosts.insert(host.to_owned());
-            match by_key.get(&key) {
-                // They differ in something that a request does not contain, such as a password.
-                Some(known) if **known != *bytes => drop(ambiguous.insert(key)),
-                Some(_) => {}
-                None => drop(by_key.insert(key, bytes.into())),
-            }
+            let known = contents.entry(key).or_insert_with(|| Some(bytes.into()));
+            // They differ in something that a request does not contain, such as a password.
+            known.take_if(|known| **known != *bytes);
         }
-        by_key.retain(|key, _| !ambiguous.contains(key));
+        let files = contents.into_iter().filter_map(|(key, bytes)| Some((key, bytes?))).collect();
         let certificate = directory.join("certificate.pem");
         let (pem, tls) = identity(&hosts).map_err(not_started)?;
         std::fs::write(&certificate, pem).map_err(|error| unusable(&error))?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(not_started)?;
         let address = listener.local_addr().map_err(not_started)?;
-        let shared = Arc::new(Shared { files: by_key, hosts, tls, stop: AtomicBool::new(false) });
+        let shared = Arc::new(Shared { files, hosts, tls, stop: AtomicBool::new(false) });
         let accepting = Arc::clone(&shared);
         let acceptor = std::thread::Builder::new().spawn(move || accept(&listener, &accepting)).map_err(not_started)?;
         Ok(Proxy { address, certificate, shared, acceptor: Some(acceptor) })
@@ -237,21 +223,17 @@ fn refuse(stream: &mut impl Write) -> io::Result<()> {
 
 /// Returns a certificate for all of these hosts, which signs itself, and how TLS begins with it.
 fn identity(hosts: &BTreeSet<String>) -> io::Result<(String, Arc<ServerConfig>)> {
-    let key = KeyPair::generate().map_err(io::Error::other)?;
     // An address is written in brackets in a URL, and without them in a certificate.
     let names: Vec<String> = hosts.iter().map(|host| host.trim_matches(['[', ']']).to_owned()).collect();
-    let mut params = CertificateParams::new(names).map_err(io::Error::other)?;
-    params.distinguished_name.push(DnType::CommonName, "git-kustomize-localize, for one run");
-    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    let certificate = params.self_signed(&key).map_err(io::Error::other)?;
-    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let CertifiedKey { cert, signing_key } = generate_simple_self_signed(names).map_err(io::Error::other)?;
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(signing_key.serialize_der()));
     let tls = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(io::Error::other)?
         .with_no_client_auth()
-        .with_single_cert(vec![certificate.der().clone()], key)
+        .with_single_cert(vec![cert.der().clone()], key)
         .map_err(io::Error::other)?;
-    Ok((certificate.pem(), Arc::new(tls)))
+    Ok((cert.pem(), Arc::new(tls)))
 }
 
 #[cfg(test)]

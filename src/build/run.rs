@@ -5,10 +5,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use super::closed;
 use super::fake_git;
-use super::program::Program;
-use super::proxy::Proxy;
+use super::inputs::{Fetched, Files};
+use super::program::{Network, PROXIES, Program};
 use crate::git::untied;
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
@@ -29,18 +28,42 @@ pub(super) struct Build {
     pub(super) success: bool,
 }
 
+impl Build {
+    /// Returns why it failed, on one line and without `top`, the temporary directory that it was built in.
+    pub(super) fn reason(&self, top: &Path) -> String {
+        // What is deprecated is no reason, and kustomize says it before the reason.
+        let is_cause = |line: &&str| {
+            let is_flag = line.starts_with("Flag --") && line.contains(" has been deprecated");
+            !is_flag && !line.starts_with("# Warning:")
+        };
+        let text = self.said.lines().filter(is_cause).collect::<Vec<_>>().join("\n");
+        let top = top.display().to_string();
+        let top = top.trim_end_matches('/');
+        let text = text.replace(&format!("{top}/"), "").replace(top, ".");
+        // The message of a command that it ran has several lines.
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        cause(text.strip_prefix("Error: ").unwrap_or(&text))
+    }
+}
+
+/// Returns what went wrong, and in which root: kustomize first lists everything else that it took the root for.
+fn cause(text: &str) -> String {
+    let innermost = text.rsplit_once("recursed ").and_then(|(_, rest)| rest.split_once("path '")?.1.split_once("': "));
+    match innermost {
+        None => text.to_owned(),
+        // A fetched root lies in a temporary directory, whose name means nothing to the user.
+        Some((path, cause)) if path.starts_with('/') => cause.to_owned(),
+        Some((path, cause)) => format!("in `{path}`: {cause}"),
+    }
+}
+
 /// What a build reaches.
 #[derive(Clone, Copy)]
 pub(super) enum Reach<'a> {
     /// The network, by the user's git with the user's configuration.
-    Upstream,
-    /// The repositories in this manifest, by our own git; the rest of the network.
-    Fetched(&'a Path),
-    /// The repositories in this manifest, and what was downloaded.
-    Served(&'a Path, &'a Proxy),
-    /// The repositories in this manifest.
-    Local(&'a Path),
-    /// Nothing.
+    Network,
+    /// What was fetched: repositories by our own git, files as it says.
+    Fetched(&'a Fetched),
     Nothing,
 }
 
@@ -71,10 +94,10 @@ impl Building<'_> {
         }
         let mut command = self.program.command();
         let nothing = private.join("nothing");
-        let manifest = match self.reach {
-            Reach::Upstream => None,
-            Reach::Fetched(manifest) | Reach::Served(manifest, _) | Reach::Local(manifest) => Some(manifest),
-            Reach::Nothing => Some(nothing.as_path()),
+        let (manifest, files) = match self.reach {
+            Reach::Network => (None, &Files::Upstream),
+            Reach::Fetched(fetched) => (Some(fetched.manifest.as_path()), &fetched.files),
+            Reach::Nothing => (Some(nothing.as_path()), &Files::None),
         };
         match manifest {
             // git needs what its user has configured. No program of upstream runs beside it.
@@ -83,7 +106,7 @@ impl Building<'_> {
                 command.env_remove(fake_git::VARIABLE);
             }
             Some(manifest) => {
-                see(&mut command, matches!(self.reach, Reach::Fetched(_)));
+                see(&mut command, matches!(files, Files::Upstream));
                 fake_git::link(&bin)
                     .map_err(|error| Failure::new(format!("git could not be stood in for: {error}")))?;
                 command.env("HOME", &home).env("PATH", first_on_path(&bin)).env(fake_git::VARIABLE, manifest);
@@ -96,17 +119,16 @@ impl Building<'_> {
             .current_dir(&home)
             .env("TMPDIR", &temporary)
             .env("GIT_TERMINAL_PROMPT", "0");
-        match self.reach {
-            Reach::Upstream | Reach::Fetched(_) => {}
-            Reach::Served(_, proxy) => proxy.serve(&mut command),
-            Reach::Local(_) | Reach::Nothing => closed::Network::close(&mut command),
+        match files {
+            Files::Upstream => {}
+            Files::Served(proxy) => proxy.serve(&mut command),
+            Files::None => Network::close(&mut command),
         }
-        let is_closed = matches!(self.reach, Reach::Local(_) | Reach::Nothing);
-        let walls = self.program.walls;
+        let is_isolated = self.program.network == Network::Namespace;
         let isolation = Isolation {
-            network: is_closed && walls.network == closed::Network::Namespace,
+            network: is_isolated && matches!(files, Files::None),
             // The real git may ask ssh, which trusts no file whose owner it does not see.
-            read_only: Some(self.input).filter(|_| manifest.is_some() && walls.read_only),
+            read_only: Some(self.input).filter(|_| is_isolated && manifest.is_some()),
         };
         process::isolate(&mut command, isolation)
             .map_err(|error| Failure::new(format!("no directory to build in: {error}")))?;
@@ -128,7 +150,7 @@ fn see(command: &mut Command, is_open: bool) {
     let is_seen = |name: &str| {
         VARIABLES.contains(&name)
             || name.starts_with("LC_")
-            || is_open && (closed::PROXIES.contains(&name) || CONNECTION.contains(&name))
+            || is_open && (PROXIES.contains(&name) || CONNECTION.contains(&name))
     };
     let seen = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_seen));
     command.envs(seen);
@@ -139,4 +161,26 @@ fn first_on_path(directory: &Path) -> OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let all = std::iter::once(directory.to_owned()).chain(std::env::split_paths(&path));
     std::env::join_paths(all).unwrap_or_else(|_| directory.as_os_str().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cause;
+
+    #[test]
+    fn the_cause_is_extracted_from_kustomize_output() {
+        for (said, expected) in [
+            ("no such file", "no such file"),
+            (
+                "accumulating resources: accumulation err='accumulating resources from '../../base': 'base' must resolve to a file': recursed merging from path 'base': may not add resource",
+                "in `base`: may not add resource",
+            ),
+            (
+                "accumulating resources: accumulation err='x': recursed accumulation of path '/tmp/a/kustomize-1/gen': accumulation err='y': recursed accumulation of path '/tmp/a/kustomize-2': external plugins disabled",
+                "external plugins disabled",
+            ),
+        ] {
+            assert_eq!(cause(said), expected);
+        }
+    }
 }

@@ -1,20 +1,20 @@
 //! The two builds of each root, side by side.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
-use super::inputs::BuildInputs;
-use super::program::{self, Program};
+use super::inputs::{self, Fetched};
+use super::program::{self, Kind, Program};
 use super::run::{Build, Building, Reach};
-use super::{BuildCheck, Job, Options, SKIPPED, TargetCheck, Verdict, compare};
+use super::{BuildCheck, Job, Options, TargetCheck, Verdict, compare};
 use crate::fetch::Progress;
 use crate::graph::Graph;
 use crate::kustomization::{FunctionRuntime, NoteKind};
 use crate::message::failure::{Failure, Result};
 use crate::os::interrupt::{Scratch, unusable};
 use crate::os::parallel::{processors, side_by_side};
-use crate::plan::{Affected, reached_left};
+use crate::plan::{Affected, Original, Plan, reached_left};
 use crate::record::{Builder, LoadRestrictor};
+use crate::tree::path;
 
 /// Builds files from outside of their root, too.
 const UNRESTRICTED: &str = "--load-restrictor=LoadRestrictionsNone";
@@ -24,118 +24,111 @@ const RESTRICTED: &str = "is not in or below";
 /// Builds original and result of each root that no earlier run has checked, and compares what comes out.
 pub(crate) fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildCheck> {
     refuse_arguments(&options.arguments)?;
-    let (graph, affected) = (&job.plan.before, &job.plan.affected);
+    let affected = &job.plan.affected;
     // One build would reach out, and the other could not.
-    let skipped = |one: &Affected| reached_left(graph, one.root, &job.plan.lock.left);
-    let skipped = affected.iter().map(|one| Some(Verdict::Skipped { reason: skipped(one)? }));
-    let mut verdicts: Vec<Option<Verdict>> = skipped.collect();
-    let checks = |verdicts: Vec<Option<Verdict>>, built: Vec<TargetCheck>| {
-        let mut built = built.into_iter();
-        let checks = affected.iter().zip(verdicts).filter_map(|(one, verdict)| match verdict {
-            Some(verdict) => Some(TargetCheck::new(&one.name, verdict)),
-            None => built.next(),
-        });
-        checks.collect()
+    let skipped = |one: &Affected| {
+        let reason = reached_left(&job.plan.before, one.root, &job.plan.lock.left);
+        reason.or_else(|| absolute(&job.plan.before, one)).map(|reason| Verdict::Skipped { reason })
     };
-    if verdicts.iter().all(Option::is_some) {
-        return Ok(BuildCheck { targets: checks(verdicts, Vec::new()), ..BuildCheck::default() });
-    }
-    let program = match program::find(options.program.as_deref())? {
-        Ok(program) => program,
-        Err(reason) => return Ok(BuildCheck::without(&reason)),
-    };
-    let mut arguments = options.arguments.clone();
-    if job.plan.load_restrictor == LoadRestrictor::None {
-        arguments.push(UNRESTRICTED.to_owned());
-    }
-    let by = Builder { program: program.name(), arguments: arguments.clone() };
-    if let Some(earlier) = &job.earlier {
-        for (verdict, is_covered) in verdicts.iter_mut().zip(earlier.covered(job, &by)?) {
-            *verdict = verdict.take().or(is_covered.then_some(Verdict::VerifiedBefore));
+    let mut verdicts: Vec<Option<Verdict>> = affected.iter().map(skipped).collect();
+    let mut checked = BuildCheck::default();
+    if verdicts.iter().any(Option::is_none) {
+        let program = match program::find(options.program.as_deref())? {
+            Ok(program) => program,
+            Err(reason) => return Ok(BuildCheck::without(&reason)),
+        };
+        let mut arguments = options.arguments.clone();
+        if job.plan.load_restrictor == LoadRestrictor::None {
+            arguments.push(UNRESTRICTED.to_owned());
+        }
+        let by = Builder { program: program.name(), arguments: arguments.clone() };
+        if let Some(earlier) = &job.earlier {
+            for (verdict, is_covered) in verdicts.iter_mut().zip(earlier.covered(job, &by)?) {
+                *verdict = verdict.take().or(is_covered.then_some(Verdict::VerifiedBefore));
+            }
+        }
+        if let Some(reason) = unrunnable(&job.plan.before, &arguments, &program) {
+            verdicts.iter_mut().for_each(|verdict| {
+                verdict.get_or_insert(Verdict::NotBuilt { reason: reason.clone() });
+            });
+        }
+        checked.by = Some(by);
+        let todo = affected.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_none());
+        let todo: Vec<&Affected> = todo.map(|(one, _)| one).collect();
+        if !todo.is_empty() {
+            checked.network = Some(program.network);
+            checked.targets = Runner::build(job, options, &program, arguments, &todo)?;
         }
     }
-    // kustomize skips them without `--enable-alpha-plugins` and `--enable-exec`; kubectl has no such flags.
-    let has = |name: &str| arguments.iter().any(|argument| *argument == name || *argument == format!("{name}=true"));
-    let runs = has("--enable-alpha-plugins") && has("--enable-exec") && program.kind.name == program::KUSTOMIZE.name;
-    if let Some(reason) = untrusted(graph).filter(|_| runs) {
-        for verdict in &mut verdicts {
-            verdict.get_or_insert(Verdict::NotBuilt { reason: reason.clone() });
-        }
-    }
-    let todo: Vec<&Affected> =
-        affected.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_none()).map(|(one, _)| one).collect();
-    if todo.is_empty() {
-        return Ok(BuildCheck { by: Some(by), targets: checks(verdicts, Vec::new()), ..BuildCheck::default() });
-    }
-    let scratch = Scratch::new().map_err(|error| unusable(&error))?;
-    let inputs = BuildInputs::write(job, &todo, scratch.path())?;
-    let runner = Runner {
-        skips: has("--enable-alpha-plugins") && !runs && programs(graph).next().is_some(),
-        program: &program,
-        inputs: &inputs,
-        private: scratch.path().join("builds"),
-        arguments,
-        options,
-        is_single: affected.len() == 1,
-        kept: Mutex::default(),
-    };
-    let targets = checks(verdicts, runner.all(&todo)?);
-    let kept = runner.kept.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(BuildCheck {
-        by: Some(by),
-        network: Some(program.walls.network),
-        kept: kept.map(|scratch| scratch.keep().display().to_string()),
-        targets,
-        ..BuildCheck::default()
-    })
+    let mut built = std::mem::take(&mut checked.targets).into_iter();
+    let targets = affected.iter().zip(verdicts).filter_map(|(one, verdict)| match verdict {
+        Some(verdict) => Some(TargetCheck::new(&one.name, verdict)),
+        None => built.next(),
+    });
+    checked.targets = targets.collect();
+    Ok(checked)
 }
 
 /// Everything that is the same for all roots. No tree is in it: those cannot be read side by side.
 struct Runner<'a> {
     program: &'a Program,
-    inputs: &'a BuildInputs,
+    /// What all builds read, and may not change.
+    input: &'a Path,
+    /// The top of what the originals lie in, and of the results.
+    tops: [PathBuf; 2],
+    fetched: Fetched,
     /// Where the builds have their own files.
     private: PathBuf,
     arguments: Vec<String>,
-    options: &'a Options,
-    /// Whether the builds leave functions out.
-    skips: bool,
-    /// Whether there is one root only.
-    is_single: bool,
-    /// Where outputs that differ are kept, once there are any.
-    kept: Mutex<Option<Scratch>>,
+    /// Where outputs that differ are kept.
+    kept: Scratch,
 }
 
 impl Runner<'_> {
-    /// Builds all roots, in about as many processes as there are processors: each root is two.
-    fn all(&self, roots: &[&Affected]) -> Result<Vec<TargetCheck>> {
-        let progress = Progress::new("building", self.options.quiet);
+    /// Builds roots, in about as many processes as there are processors: each root is two.
+    fn build(
+        job: &Job<'_>,
+        options: &Options,
+        program: &Program,
+        arguments: Vec<String>,
+        roots: &[&Affected],
+    ) -> Result<Vec<TargetCheck>> {
+        let scratch = Scratch::new().map_err(|error| unusable(&error))?;
+        let input = scratch.path().join("input");
+        let kept = Scratch::for_user(&options.outputs).map_err(|error| unusable(&error))?;
+        let (private, tops) = (scratch.path().join("builds"), tops(job.plan, &input));
+        write(job, roots, &input)?;
+        let fetched = Fetched::of(&job.plan.before, options.offline, &input.join("original"))?;
+        let runner = Runner { program, input: &input, tops, fetched, private, arguments, kept };
+        let progress = Progress::new("building", options.quiet);
         progress.expect(roots.len());
         let checked = side_by_side(roots, processors().div_ceil(2), |number, root| {
             progress.begin(&root.name);
-            let checked = self.one(&self.private.join(number.to_string()), root);
+            let checked = runner.one(&runner.private.join(number.to_string()), root);
             progress.end(&root.name);
             checked
         });
         progress.clear();
-        checked.into_iter().collect()
+        let targets = checked.into_iter().collect::<Result<Vec<TargetCheck>>>()?;
+        if targets.iter().any(|target| target.outputs.is_some()) {
+            runner.kept.keep();
+        }
+        Ok(targets)
     }
 
     /// Builds one root.
     fn one(&self, private: &Path, root: &Affected) -> Result<TargetCheck> {
-        let (inputs, offline) = (self.inputs, self.options.offline);
-        let mut arguments = self.arguments.clone();
-        let fetched = match &inputs.proxy {
-            Some(proxy) if inputs.is_complete || !offline => Reach::Served(&inputs.manifest, proxy),
-            None if !inputs.is_complete && !offline => Reach::Fetched(&inputs.manifest),
-            _ => Reach::Local(&inputs.manifest),
+        let source = match &root.original {
+            Original::Directory(directory) => self.tops[0].join(directory),
+            Original::Url(url) => PathBuf::from(url),
         };
-        let (source, result) = (inputs.original(&root.original), inputs.localized(&root.localized));
+        let result = self.tops[1].join(&root.localized);
         let build = |what: &str, target: &Path, arguments: &[String], reach: Reach<'_>| {
-            let building = Building { program: self.program, target, arguments, reach, input: &inputs.input };
+            let building = Building { program: self.program, target, arguments, reach, input: self.input };
             let built = building.run(&private.join(what));
             built.map_err(|failure| failure.context(&root.name).hint("to do without the proof: --no-verify"))
         };
+        let fetched = Reach::Fetched(&self.fetched);
         let both = |what: &str, arguments: &[String]| {
             std::thread::scope(|threads| {
                 let localized =
@@ -145,6 +138,7 @@ impl Runner<'_> {
                 Ok((original?, localized.join().unwrap_or_else(lost)?))
             })
         };
+        let mut arguments = self.arguments.clone();
         let (mut original, mut localized) = both("", &arguments)?;
         // The root's own engine may build it so.
         if !original.success && original.said.contains(RESTRICTED) && !arguments.iter().any(|one| one == UNRESTRICTED) {
@@ -152,11 +146,13 @@ impl Runner<'_> {
             let unrestricted = both("-unrestricted", &arguments)?;
             if unrestricted.0.success {
                 (original, localized) = unrestricted;
-            } else {
-                arguments.pop();
             }
         }
-        let mut verdict = self.verdict(&original, &localized);
+        let mut verdict = match (original.success, localized.success) {
+            (false, _) => Verdict::NotBuilt { reason: original.reason(&self.tops[0]) },
+            (true, false) => Verdict::Broken { reason: localized.reason(&self.tops[1]) },
+            (true, true) => compare::compare(&original.stdout, &localized.stdout),
+        };
         if let Verdict::Differs(difference) = &verdict {
             let again = build("again", &source, &arguments, fetched)?;
             if again.success && again.stdout != original.stdout {
@@ -166,38 +162,18 @@ impl Runner<'_> {
         let mut checked = TargetCheck::new(&root.name, verdict);
         checked.size = original.stdout.len() as u64;
         if checked.verdict.differs() {
-            let kept = self.keep(root, &original, &localized);
+            let kept = self.keep(root, [("original", &original), ("localized", &localized)]);
             let kept = kept.map_err(|error| Failure::new(format!("the outputs could not be kept: {error}")))?;
             checked.outputs = Some(kept.display().to_string());
         }
         Ok(checked)
     }
 
-    /// Compares two builds of a root.
-    fn verdict(&self, original: &Build, localized: &Build) -> Verdict {
-        let verdict = match (original.success, localized.success) {
-            (false, _) => Verdict::NotBuilt { reason: self.inputs.plain(&original.said) },
-            (true, false) => Verdict::Broken { reason: self.inputs.plain(&localized.said) },
-            (true, true) => compare::compare(&original.stdout, &localized.stdout),
-        };
-        if self.skips && verdict.is_same() {
-            return Verdict::NotBuilt { reason: SKIPPED.to_owned() };
-        }
-        verdict
-    }
-
     /// Keeps what was built, for the user to look at. Only the user can: it may hold secrets.
-    fn keep(&self, root: &Affected, original: &Build, localized: &Build) -> std::io::Result<PathBuf> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.is_none() {
-            *kept = Some(Scratch::for_user(&self.options.outputs)?);
-        }
-        let mut directory = kept.as_ref().map(|scratch| scratch.path().to_owned()).unwrap_or_default();
-        if !self.is_single {
-            directory.push(&root.localized);
-        }
+    fn keep(&self, root: &Affected, builds: [(&str, &Build); 2]) -> std::io::Result<PathBuf> {
+        let directory = self.kept.path().join(&root.localized);
         std::fs::create_dir_all(&directory)?;
-        for (name, build) in [("original", original), ("localized", localized)] {
+        for (name, build) in builds {
             std::fs::write(directory.join(format!("{name}.yaml")), &build.stdout)?;
             if !build.said.is_empty() {
                 std::fs::write(directory.join(format!("{name}.stderr")), &build.said)?;
@@ -207,18 +183,62 @@ impl Runner<'_> {
     }
 }
 
-/// Returns the functions of a graph that are programs: the file that names each, and its path.
-fn programs(graph: &Graph) -> impl Iterator<Item = (usize, &str)> {
-    graph.notes.iter().filter_map(|noted| match &noted.note.kind {
-        NoteKind::KrmFunction { runtime: FunctionRuntime::Exec { path }, .. } => Some((noted.file, path.as_str())),
-        _ => None,
-    })
+/// Returns the directories that originals and results are named from.
+fn tops(plan: &Plan, input: &Path) -> [PathBuf; 2] {
+    let scope = plan.before.sources.first().map_or("", |source| &source.scope);
+    let into = plan.new_dir.as_deref().unwrap_or_default();
+    let [original, localized] = ["original/tree", "localized/tree"].map(|name| input.join(name));
+    [original.join(scope), localized.join(into)]
 }
 
-/// Returns which program from elsewhere would run although it has no execute bit that could be taken off, if there is
-/// one: an upstream that chooses a program of this machine chooses its arguments, too.
-fn untrusted(graph: &Graph) -> Option<String> {
-    let (file, path) = programs(graph).find(|(file, path)| !path.contains('/') && graph.is_fetched(*file))?;
+/// Writes everything that the builds of these roots read.
+fn write(job: &Job<'_>, roots: &[&Affected], input: &Path) -> Result<()> {
+    let (plan, checks_out) = (job.plan, job.checkout.is_some());
+    let [original, localized] = ["original", "localized"].map(|name| input.join(name));
+    let url = roots.iter().find_map(|one| match &one.original {
+        Original::Url(url) => Some(url.as_str()),
+        Original::Directory(_) => None,
+    });
+    let ids = roots.iter().map(|one| one.root);
+    inputs::of_graph(&plan.before, ids, url, &plan.trusted, checks_out, &original)?;
+    if let Some(into) = &plan.new_dir {
+        return inputs::of_copy(plan, into, job.checkout.as_ref(), &localized.join("tree"));
+    }
+    let known = plan.after.own_roots();
+    let ids = roots.iter().filter_map(|one| known.get(one.localized.as_str()).copied());
+    inputs::of_graph(&plan.after, ids, None, &Default::default(), checks_out, &localized)
+}
+
+/// Returns where a root reads an absolute path, if it does: that leads out of where the original is built.
+fn absolute(graph: &Graph, one: &Affected) -> Option<String> {
+    let roots = graph.reach([one.root], |_, _, _| true);
+    let edges = roots.iter().flat_map(|root| &graph.roots[*root].edges);
+    let named = edges.map(|edge| (edge.from, &edge.reference.text));
+    let charts = graph.charts.iter().filter(|chart| roots.contains(&chart.root));
+    let homes = charts.map(|chart| (graph.roots[chart.root].file, &chart.home));
+    let (file, text) = named.chain(homes).find(|(_, text)| path::is_absolute(text))?;
+    Some(format!("{} names the absolute path `{text}`", graph.label(file)))
+}
+
+/// Returns why programs that functions are do not run as they should, if there are any. An upstream that chooses a program
+/// of this machine chooses its arguments, too, and has no execute bit that could be taken off; and without
+/// `--enable-exec` kustomize leaves programs out.
+fn unrunnable(graph: &Graph, arguments: &[String], program: &Program) -> Option<String> {
+    let mut programs = graph.notes.iter().filter_map(|noted| match &noted.note.kind {
+        NoteKind::KrmFunction { runtime: FunctionRuntime::Exec { path }, .. } => Some((noted.file, path)),
+        _ => None,
+    });
+    let has = |name: &str| arguments.iter().any(|argument| *argument == name || *argument == format!("{name}=true"));
+    if !has("--enable-alpha-plugins") {
+        return None;
+    }
+    // kubectl has no such flag.
+    if !has("--enable-exec") || program.kind != Kind::Kustomize {
+        let silently = "functions that are programs are left out silently: to run them, which is to run their code: \
+                        --build-arg=--enable-exec, with kustomize";
+        return programs.next().map(|_| silently.to_owned());
+    }
+    let (file, path) = programs.find(|(file, path)| !path.contains('/') && graph.is_fetched(*file))?;
     let label = graph.label(file);
     Some(format!("{label} runs the program `{path}` of this machine, which cannot be trusted with input from others"))
 }

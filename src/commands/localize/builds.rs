@@ -82,9 +82,6 @@ pub(super) fn write_differences(out: &mut String, checked: &BuildCheck) -> Resul
     if let more @ 1.. = differing.len().saturating_sub(NAMED) {
         writeln!(out, "  and {}", counted(more, "more build"))?;
     }
-    if let Some(kept) = &checked.kept {
-        writeln!(out, "  both outputs: {}", visible(kept))?;
-    }
     Ok(())
 }
 
@@ -123,7 +120,7 @@ fn write_target(out: &mut String, checked: &BuildCheck, target: &TargetCheck) ->
             write_difference(out, difference)?;
         }
     }
-    Ok(())
+    target.outputs.iter().try_for_each(|kept| writeln!(out, "  both outputs: {}", visible(kept)))
 }
 
 fn write_difference(out: &mut String, difference: &Difference) -> Result {

@@ -54,7 +54,7 @@ impl ObjectBuilds {
         };
         self.write(survey, all, scratch.path())?;
         let made: Vec<&Generated> = all.iter().map(|one| &one.made).collect();
-        let built = build::build_all(scratch.path(), &made);
+        let built = build::build_all(&**survey.tree(), scratch.path(), &made);
         self.scratch = Some(scratch);
         Ok(match built {
             Ok(outputs) => outputs,
@@ -76,22 +76,18 @@ impl ObjectBuilds {
                 Input::Remote(_) | Input::Chart(_) => {}
             }
         }
-        for place in places {
-            if self.written.insert(place.clone()) {
-                build::put(tree, &place, top)?;
-            }
-        }
-        Ok(())
+        let places = places.into_iter().filter(|place| self.written.insert(place.clone()));
+        build::disk::write(tree, places, None, top)
     }
 }
 
 /// Writes the files of a tree that are not hidden below a directory.
 pub(super) fn export(tree: &dyn Tree, hidden: &Hidden, top: &Path) -> Result<()> {
+    let mut places = Vec::new();
     for place in tree.below("")? {
-        let entry = tree.entry(&place)?;
-        if !entry.is_some_and(|entry| hidden.hides(&place, entry)) {
-            build::put(tree, &place, top)?;
+        if !tree.entry(&place)?.is_some_and(|entry| hidden.hides(&place, entry)) {
+            places.push(place);
         }
     }
-    Ok(())
+    build::disk::write(tree, places, None, top)
 }

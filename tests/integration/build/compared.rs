@@ -40,7 +40,8 @@ fn a_difference_keeps_everything_back() {
 
     // Both outputs are kept, private to the user.
     let kept = kept(&output.stdout);
-    let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&kept).unwrap().permissions());
+    let private = kept.ancestors().find(|above| above.parent() == Some(&project.sandbox.path("tmp"))).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(private).unwrap().permissions());
     assert_eq!(mode & 0o777, 0o700);
     let original = fs::read_to_string(kept.join("original.yaml")).unwrap();
     let localized = fs::read_to_string(kept.join("localized.yaml")).unwrap();

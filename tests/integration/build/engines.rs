@@ -258,6 +258,6 @@ root.yaml:1: Argo CD Application root
     assert!(shown.contains(away), "{shown}");
     sandbox.set("KUSTOMIZE", "/nowhere/kustomize");
     let shown = work.run(&["targets", "--format", "json"]).success().stdout.clone();
-    assert!(shown.contains("`/nowhere/kustomize` (KUSTOMIZE) is not there"), "{shown}");
+    assert!(shown.contains("`/nowhere/kustomize` (KUSTOMIZE) is not an executable file"), "{shown}");
     assert!(!shown.contains("\"built_by\": \""), "{shown}");
 }

@@ -16,8 +16,8 @@ fn a_program_that_is_named_must_be_one_that_builds() {
     for (name, reason) in [
         ("other", "does not say its version as kustomize does"),
         ("broken", "does not say its version: it is broken"),
-        ("text", "is not executable"),
-        ("nowhere", "is not there"),
+        ("text", "is not an executable file"),
+        ("nowhere", "is not an executable file"),
     ] {
         let program = sandbox.path(&format!("bin/{name}")).display().to_string();
         project
