@@ -1,15 +1,12 @@
 //! A copy of one kustomization with everything that it reaches.
 
-use std::path::PathBuf;
-
 use clap::{Args, ValueHint};
 
-use super::localize::{CommitArgs, HowArgs, Request, What, localize, text};
+use super::localize::{CommitArgs, HowArgs, Request, What, localize};
 use super::output::{Done, OutputArgs};
 use crate::destination::To;
 use crate::git::LocalRepo;
 use crate::message::failure::Failure;
-use crate::message::redact;
 
 /// Arguments of a copy.
 #[derive(Debug, Clone, Args)]
@@ -27,11 +24,7 @@ pub(super) struct CopyArgs {
     /// As `:/out` it is seen from the top of the repository. What is not safe in every path is replaced in the default,
     /// with a digest at the end. It must be given for the top of the repository and for a URL without a ref.
     #[arg(value_hint = ValueHint::DirPath)]
-    new_dir: Option<PathBuf>,
-
-    /// What is too much: clap would take it for a command.
-    #[arg(hide = true)]
-    more: Vec<String>,
+    new_dir: Option<String>,
 
     /// What a local target may reach: a directory [default: the target]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -52,13 +45,9 @@ pub(super) struct CopyArgs {
 
 impl CopyArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
-        if let Some(more) = self.more.first() {
-            let more = format!("`{}` is one argument too many", redact::text(more));
-            return Err(Failure::new(more).hint("name one TARGET and one NEW_DIR").into());
-        }
         let what = What::Copy {
             target: self.target.clone().ok_or_else(nothing_named)?,
-            new_dir: self.new_dir.as_deref().map(|given| text(given, "NEW_DIR")).transpose()?,
+            new_dir: self.new_dir.clone(),
             scope: self.scope.clone(),
         };
         let to = if self.no_commit { To::Disk } else { self.commit.to(None) };

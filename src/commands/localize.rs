@@ -6,7 +6,7 @@ mod report;
 pub(super) mod target;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use clap::{Args, ValueHint};
@@ -206,11 +206,8 @@ pub(super) struct Branch {
 
 impl Outcome for Localized {
     fn text(&self, shown: Shown) -> String {
-        let mut out = String::new();
-        // Writing to a string cannot fail.
         let is_quiet = shown.quiet && self.status != Status::Differs;
-        let _ = if is_quiet { Ok(()) } else { self.write(&mut out, shown.verbose) };
-        out
+        if is_quiet { String::new() } else { self.told(shown.verbose) }
     }
 
     fn said(&self, output: &OutputArgs) -> String {
@@ -228,30 +225,9 @@ impl Outcome for Localized {
 const PUSHES: usize = 3;
 
 pub(super) fn localize(request: &Request<'_>) -> output::Done {
-    Ok(Box::new(localized(request)?))
-}
-
-fn localized(request: &Request<'_>) -> Result<Localized, Failures> {
     for _ in 0..PUSHES {
-        let mut run = Run::open(request)?;
-        let mut found = run.findings()?;
-        for warning in found.iter_mut().filter(|_| request.how.strict) {
-            warning.severity = Severity::Error;
-        }
-        if found.iter().any(Warning::fails) {
-            return Ok(run.refused(found));
-        }
-        let mut plan = run.plan()?;
-        // What is wrong in the user's own files is said once.
-        let is_said = |warning: &Warning| {
-            let mut found = found.iter();
-            found.any(|one| one.rule == warning.rule && one.location == warning.location)
-        };
-        plan.warnings.retain(|warning| !is_said(warning));
-        plan.warnings.extend(found);
-        let builds = run.check_builds(&plan)?;
-        if let Some(outcome) = run.deliver(plan, builds)? {
-            return Ok(outcome);
+        if let Some(localized) = Run::open(request)?.localize()? {
+            return Ok(Box::new(localized));
         }
     }
     Err(Failure::new(format!("the remote branch moved {PUSHES} times while this was made"))
@@ -266,95 +242,112 @@ struct Run<'a> {
     subject: Subject,
     destination: Destination,
     held: Held,
-    options: Options,
     fetcher: Fetcher,
-    /// What is deployed, once there is a plan; none outside of a repository.
-    deployed: Option<Deployed>,
 }
 
 impl<'a> Run<'a> {
     fn open(request: &'a Request<'a>) -> Result<Run<'a>, Failures> {
-        let workspace = workspace(request)?;
-        let subject = Subject::find(&request.what, &workspace)?;
-        let (new_dir, overwrite) = (subject.new_dir(), request.how.overwrite);
-        let destination = Destination::open(&workspace, &request.to, new_dir, overwrite)?;
+        let workspace = request.workspace().map_err(|failures| match &request.what {
+            // A word that may be meant as a command is answered first.
+            What::Copy { target, .. } => unknown_word(target).map_or(failures, Into::into),
+            What::InPlace(_) => failures,
+        })?;
+        let (subject, new_dir) = Subject::find(&request.what, &workspace)?;
+        let destination = Destination::open(&workspace, &request.to, new_dir.as_deref(), request.how.overwrite)?;
         let held = destination.held(&workspace)?;
-        let options = Options {
-            overwrite: request.how.overwrite && destination.branch().is_none(),
-            trailers: destination.branch().is_some(),
+        let is_in_place = matches!(subject, Subject::InPlace(_));
+        // The lock of the source decides; in a copy the rest is resolved, where the lock of what was localized before
+        // does not hold it.
+        let own = held.files.as_ref().filter(|_| !is_in_place).map(|files| files.lock.clone());
+        let options = fetch::Options {
+            locked: is_in_place && destination.branch().is_some(),
+            ..fetching(&workspace.config, request.how.offline, request.quiet)
         };
-        let fetcher = fetcher(request, &workspace, &destination, &held)?;
-        Ok(Run { deployed: None, request, workspace, subject, destination, held, options, fetcher })
+        let locks = workspace.lock.clone().into_iter().chain(own).collect();
+        let fetcher = super::fetcher(workspace.repo(), options, locks, held.files.clone())?;
+        Ok(Run { request, workspace, subject, destination, held, fetcher })
+    }
+
+    /// Plans, builds and delivers. None where the branch at the remote has moved meanwhile.
+    fn localize(mut self) -> Result<Option<Localized>, Failures> {
+        let how = self.request.how;
+        let mut found = self.findings()?;
+        for warning in found.iter_mut().filter(|_| how.strict) {
+            warning.severity = Severity::Error;
+        }
+        if found.iter().any(Warning::fails) {
+            let targets = self.subject.targets().to_vec();
+            return Ok(Some(Localized { status: Status::Warned, targets, warnings: found, ..Localized::default() }));
+        }
+        let mut plan = self.plan()?;
+        // What is wrong in the user's own files is said once.
+        let is_said =
+            |warning: &Warning| found.iter().any(|one| (one.rule, &one.location) == (warning.rule, &warning.location));
+        plan.warnings.retain(|warning| !is_said(warning));
+        plan.warnings.extend(found);
+        let deployed = Deployed::judge(&self.workspace, &mut plan)?;
+        let builds = self.check_builds(&plan)?;
+        let without = builds.as_ref().and_then(|builds| builds.without.as_ref());
+        // Only if warnings are errors: the report mentions it anyway.
+        if let Some(reason) = without.filter(|_| how.strict && !how.no_verify) {
+            plan.warnings.push(Warning::new(Rule::NotBuilt, Location::default(), format!("not verified: {reason}")));
+        }
+        if let Some(branch) = self.destination.branch() {
+            plan.warnings.extend(branch.warning(self.workspace.lock.as_deref())?);
+        }
+        Warning::judge(&mut plan.warnings, &self.workspace.config, how.strict);
+        plan.warnings.sort();
+        self.deliver(plan, builds, deployed)
     }
 
     /// Returns what `check` finds in what is localized where it stands, but for what localizing mends.
     fn findings(&self) -> Result<Vec<Warning>, Failures> {
-        let Subject::InPlace { targets } = &self.subject else {
+        let Subject::InPlace(targets) = &self.subject else {
             return Ok(Vec::new());
         };
-        let found = check::before(&self.workspace, targets)?;
-        // What a run left that was killed is finished.
-        let is_left = match &self.workspace.files {
-            Files::WorkingTree { repo, .. } => interrupt::is_left(&repo.git_dir, interrupt::TEMPORARY),
-            Files::Commit { .. } | Files::Disk { .. } | Files::Tree(_) => false,
-        };
-        let brings_back = self.options.overwrite || is_left;
         // For a branch the lock decides.
         let resolves = self.destination.branch().is_none();
-        let is_mended = |finding: &Finding| match finding.rule {
-            Rule::LockedReference | Rule::StaleLock | Rule::DeployedRemote => true,
-            Rule::RemoteReference => resolves,
-            Rule::RemoteChart => resolves && self.workspace.config.helm,
-            Rule::EditedCopy => brings_back,
+        // What a run left that was killed is finished.
+        let is_left = |repo: &Rc<LocalRepo>| interrupt::is_left(&repo.git_dir, interrupt::TEMPORARY);
+        let brings_back = resolves && (self.request.how.overwrite || self.workspace.repo().is_some_and(is_left));
+        let is_mended = |finding: &Finding| match (finding.rule, &finding.subject) {
+            (Rule::LockedReference | Rule::StaleLock | Rule::DeployedRemote, _) => true,
+            (Rule::RemoteReference, _) => resolves,
+            (Rule::RemoteChart, _) => resolves && self.workspace.config.helm,
+            (Rule::EditedCopy, _) => brings_back,
             // What was brought in, and is brought in again.
-            Rule::MissingPath => {
-                let path = match &finding.subject {
-                    finding::Subject::Path { path } => stored::home(path),
-                    _ => None,
-                };
-                brings_back && path.is_some()
-            }
+            (Rule::MissingPath, finding::Subject::Path { path }) => brings_back && stored::home(path).is_some(),
             // It becomes a relative one, or is refused.
-            Rule::OutOfScope => path::is_absolute(&finding.reference),
+            (Rule::OutOfScope, _) => path::is_absolute(&finding.reference),
             _ => false,
         };
-        let found = found.into_iter().filter(|finding| !is_mended(finding));
-        Ok(found.map(Warning::from).collect())
-    }
-
-    /// Returns that nothing was done because of what was found.
-    fn refused(self, warnings: Vec<Warning>) -> Localized {
-        Localized { status: Status::Warned, targets: self.subject.targets().to_vec(), warnings, ..Localized::default() }
+        let found = check::before(&self.workspace, targets)?.into_iter();
+        Ok(found.filter(|finding| !is_mended(finding)).map(Warning::from).collect())
     }
 
     fn plan(&mut self) -> Result<Plan, Failures> {
-        let (workspace, options) = (&self.workspace, &self.options);
-        let (destination, fetcher) = (&self.destination, &mut self.fetcher);
-        let mut plan = match &self.subject {
-            Subject::Copy(copied) => {
-                let target = copied.target(workspace, destination, fetcher)?;
-                destination.claim(&target.name, self.request.how.overwrite)?;
-                let into = destination.place().to_owned();
-                plan::copy::plan(workspace, target, into, options, fetcher)?
+        let (workspace, destination, fetcher) = (&self.workspace, &self.destination, &mut self.fetcher);
+        let overwrite = self.request.how.overwrite;
+        let branch = destination.branch();
+        let options = Options { overwrite: overwrite && branch.is_none(), trailers: branch.is_some() };
+        let plan = match self.subject.copied(workspace, destination, fetcher)? {
+            Some(target) => {
+                destination.claim(&target.name, overwrite)?;
+                plan::copy::plan(workspace, target, destination.place().to_owned(), &options, fetcher)?
             }
-            Subject::InPlace { targets } => {
-                let request = plan::in_place::Request { targets: targets.clone(), again: None };
-                plan::in_place::plan(workspace, request, options, fetcher)?
+            None => {
+                let request = plan::in_place::Request { targets: self.subject.targets().to_vec(), again: None };
+                plan::in_place::plan(workspace, request, &options, fetcher)?
             }
         };
-        if let Some(branch) = destination.branch() {
+        if let Some(branch) = branch {
             branch.refuse_changed(workspace, &plan)?;
-        }
-        self.deployed = Deployed::of(workspace, &plan)?;
-        if let Some(deployed) = &self.deployed {
-            let harm = deployed.harm(workspace, &mut plan)?;
-            plan.warnings.extend(harm);
         }
         Ok(plan)
     }
 
     /// Builds original and result, unless the build check is off, or an earlier run has done it.
-    fn check_builds(&mut self, plan: &Plan) -> Result<Option<BuildCheck>> {
+    fn check_builds(&self, plan: &Plan) -> Result<Option<BuildCheck>> {
         if plan.affected.is_empty() {
             return Ok(None);
         }
@@ -362,88 +355,74 @@ impl<'a> Run<'a> {
         if how.no_verify {
             return Ok(Some(BuildCheck::without("--no-verify")));
         }
-        let held = self.held.lock.as_deref();
         let earlier = match self.destination.branch() {
-            Some(branch) => branch.earlier(&self.workspace, plan, held)?,
+            Some(branch) => branch.earlier(&self.workspace, plan, self.held.lock.as_deref())?,
             None => None,
         };
         let is_commit = matches!(self.workspace.files, Files::Commit { .. });
         let checkout = is_commit.then(|| self.workspace.tree.clone());
-        let job = Job { plan, checkout, earlier };
         let options = build::Options {
             program: how.kustomize.clone(),
             arguments: how.build_arg.clone(),
             offline: how.offline,
             quiet: self.request.quiet,
-            outputs: outputs(self.workspace.repo().map(|repo| &**repo)),
+            outputs: self.outputs(),
         };
-        build::check_builds(&job, &options).map(Some)
+        build::check_builds(&Job { plan, checkout, earlier }, &options).map(Some)
     }
 
-    /// Writes the result, unless something stands against it. None where the branch at the remote has moved meanwhile.
-    fn deliver(self, mut plan: Plan, builds: Option<BuildCheck>) -> Result<Option<Localized>, Failures> {
+    /// Returns what outputs that differ are kept under: a name for the repository, or else for the directory at hand.
+    fn outputs(&self) -> String {
+        let place = match self.workspace.repo() {
+            Some(repo) => repo.git_dir.clone(),
+            None => std::env::current_dir().unwrap_or_default(),
+        };
+        sha256_hex(place.as_os_str().as_encoded_bytes())[..12].to_owned()
+    }
+
+    /// Writes the result, unless something stands against it.
+    fn deliver(
+        self,
+        plan: Plan,
+        builds: Option<BuildCheck>,
+        deployed: Option<Deployed>,
+    ) -> Result<Option<Localized>, Failures> {
         let Run { request, workspace, destination, .. } = &self;
-        // Only if warnings are errors: the report mentions it anyway.
-        let without = builds.iter().filter_map(|builds| builds.without.as_ref());
-        plan.warnings.extend(
-            without
-                .filter(|_| request.how.strict && !request.how.no_verify)
-                .map(|reason| Warning::new(Rule::NotBuilt, Location::default(), format!("not verified: {reason}"))),
-        );
-        if let Some(branch) = destination.branch() {
-            plan.warnings.extend(branch.warning(workspace.lock.as_deref())?);
-        }
-        Warning::judge(&mut plan.warnings, &workspace.config, request.how.strict);
-        plan.warnings.sort();
         let before = self.before(&plan);
-        let delivered = match self.withheld(&plan, builds.as_ref()) {
-            Some(status) => Err(status),
+        let differs = builds.as_ref().is_some_and(BuildCheck::differs).then_some(Status::Differs);
+        let mut committed = None;
+        let status = match differs.or_else(|| withheld(&plan, request.how.dry_run, destination.branch().is_some())) {
+            Some(status) => status,
             None => {
                 let histories = |moves: &[_]| self.fetcher.histories(moves);
-                Ok(destination.deliver(workspace, &plan, builds.as_ref(), &before, &histories)?)
-            }
-        };
-        let (status, commit, tree) = match delivered {
-            Err(status) => (status, None, None),
-            Ok(Delivered::Outrun) => return Ok(None),
-            Ok(delivered) => {
-                let status = Status::of(&delivered);
-                match delivered {
-                    Delivered::Committed(committed) => (status, Some(committed.commit), Some(committed.tree)),
-                    _ => (status, None, None),
+                match destination.deliver(workspace, &plan, builds.as_ref(), &before, &histories)? {
+                    Delivered::Outrun => return Ok(None),
+                    Delivered::Written => Status::Written,
+                    Delivered::Unchanged => Status::Unchanged,
+                    Delivered::Committed(commit) => {
+                        let status = if commit.is_new { Status::Written } else { Status::Unchanged };
+                        committed = Some(commit);
+                        status
+                    }
                 }
             }
         };
         let branch = destination.branch().map(|branch| Branch {
             name: branch.branch.name.clone(),
-            pushed: branch.pushed.as_ref().filter(|_| commit.is_some()).map(|remote| remote.remote().to_owned()),
-            commit,
-            tree,
+            pushed: branch.pushed.as_ref().filter(|_| committed.is_some()).map(|remote| remote.remote().to_owned()),
+            commit: committed.as_ref().map(|committed| committed.commit.clone()),
+            tree: committed.map(|committed| committed.tree),
             source: branch.source.commit.clone(),
             worktree: branch.options.worktree.as_ref().map(|directory| directory.display().to_string()),
-            deployed: match (&self.subject, &self.deployed) {
-                (Subject::InPlace { .. }, Some(deployed)) => deployed.count_from(&branch.branch.name),
-                _ => None,
-            },
+            deployed: deployed.filter(|_| plan.new_dir.is_none()).and_then(|one| one.count_from(&branch.branch.name)),
         });
         let changes = Lock::changes(&before, &plan.lock);
-        let mut localized =
-            Localized { branch, builds, targets: self.subject.targets().to_vec(), ..on_disk(status, plan, changes) };
+        let targets = self.subject.targets().to_vec();
+        let mut localized = Localized { branch, builds, targets, ..on_disk(status, plan, changes) };
         if let Some(copy) = &mut localized.copy {
             copy.new_directory = destination.shown().to_owned();
         }
         Ok(Some(localized))
-    }
-
-    /// Returns why a result is not written; none if it is.
-    fn withheld(&self, plan: &Plan, builds: Option<&BuildCheck>) -> Option<Status> {
-        if builds.is_some_and(BuildCheck::differs) {
-            return Some(Status::Differs);
-        }
-        match withheld(plan, self.request.how.dry_run) {
-            Some(Status::Unchanged) if self.destination.branch().is_some() => Some(Status::DryRun),
-            status => status,
-        }
     }
 
     /// Returns the lock that changes are compared with.
@@ -455,128 +434,61 @@ impl<'a> Run<'a> {
         // commit message holds the record.
         let is_new = self.destination.branch().is_some_and(|branch| branch.tip.is_none());
         let is_ours = |path: &String| [LOCK_NAME, HYDRATOR_METADATA].contains(&path.as_str());
-        if is_new && plan.new_dir.is_none() && plan.changes.keys().all(is_ours) {
-            return plan.lock.clone();
-        }
-        Lock::default()
+        let is_local = is_new && plan.new_dir.is_none() && plan.changes.keys().all(is_ours);
+        if is_local { plan.lock.clone() } else { Lock::default() }
     }
 }
 
-/// Opens what the run starts from. A word that may be meant as a command is answered first.
-fn workspace(request: &Request<'_>) -> Result<Workspace, Failures> {
-    opened(request).map_err(|failures| match &request.what {
-        What::Copy { target, .. } => unknown_word(target).map_or(failures, Into::into),
-        What::InPlace(_) => failures,
-    })
-}
-
-fn opened(request: &Request<'_>) -> Result<Workspace, Failures> {
-    match (&request.to, &request.what) {
-        (To::Branch(_), what) => {
-            let repo = if request.how.offline { LocalRepo::discover_offline()? } else { LocalRepo::discover()? };
-            let Some(repo) = repo else {
-                return Err(Failure::new("this is not a git repository, so there is nowhere to commit to")
-                    .hint(match what {
-                        What::Copy { .. } => "run it in a repository, or write plain files: `--no-commit`",
-                        What::InPlace(_) => "run it in a repository",
-                    })
-                    .into());
-            };
-            Workspace::of_rev(Rc::new(repo), request.rev)
+impl Request<'_> {
+    /// Opens what the run starts from.
+    fn workspace(&self) -> Result<Workspace, Failures> {
+        match (&self.to, &self.what) {
+            (To::Disk, What::InPlace(_)) => Workspace::of_working_tree(false),
+            (To::Disk, What::Copy { .. }) => Workspace::of_disk(),
+            (To::Branch(_), _) => {
+                let repo = if self.how.offline { LocalRepo::discover_offline()? } else { LocalRepo::discover()? };
+                let repo = repo.ok_or_else(|| {
+                    Failure::new("this is not a git repository, so there is nowhere to commit to")
+                        .hint("run it in a repository, or copy a TARGET to plain files: `--no-commit`")
+                })?;
+                Workspace::of_rev(Rc::new(repo), self.rev)
+            }
         }
-        (To::Disk, What::InPlace(_)) => Workspace::of_working_tree(false),
-        (To::Disk, What::Copy { .. }) => Workspace::of_disk(),
     }
 }
 
-/// Sets up fetching. The lock of the source decides; on disk and in a copy the rest is resolved, where the lock of what
-/// was localized before does not hold it.
-fn fetcher(request: &Request<'_>, workspace: &Workspace, destination: &Destination, held: &Held) -> Result<Fetcher> {
-    let files = held.files.clone();
-    let is_in_place = matches!(request.what, What::InPlace(_));
-    let own = files.as_ref().filter(|_| !is_in_place);
-    let locks = workspace.lock.iter().chain(own.map(|files| &files.lock));
-    let locks = locks.cloned();
-    super::fetcher(
-        workspace.repo(),
-        fetch::Options {
-            locked: is_in_place && destination.branch().is_some(),
-            ..fetching(&workspace.config, request.how.offline, request.quiet)
-        },
-        locks.collect(),
-        files,
-    )
-}
-
-/// Returns why a plan for the working tree is not written; none if it is.
-pub(super) fn withheld(plan: &Plan, dry_run: bool) -> Option<Status> {
-    let is_nothing = plan.changes.is_empty();
+/// Returns why a plan is not written; none if it is. What it changes on a branch only the branch tells.
+pub(super) fn withheld(plan: &Plan, dry_run: bool, is_branch: bool) -> Option<Status> {
     if plan.warnings.iter().any(Warning::fails) {
-        Some(Status::Warned)
-    } else if dry_run && is_nothing {
-        Some(Status::Unchanged)
-    } else {
-        dry_run.then_some(Status::DryRun)
+        return Some(Status::Warned);
     }
+    let is_nothing = plan.changes.is_empty() && !is_branch;
+    dry_run.then_some(if is_nothing { Status::Unchanged } else { Status::DryRun })
 }
 
 /// Returns the result of a plan on disk, without builds. `changes` are those of the lock.
 pub(super) fn on_disk(status: Status, plan: Plan, changes: Vec<Change>) -> Localized {
-    let mut localized = Localized {
+    let top = plan.new_dir.as_deref().unwrap_or_default();
+    let (mut files, mut removed) = (BTreeMap::new(), Vec::new());
+    for (path, file) in &plan.changes {
+        match (path::below(path, top), file) {
+            (Some(path), Some(file)) => drop(files.insert(path.to_owned(), file.bytes.len() as u64)),
+            (Some(path), None) => removed.push(path.to_owned()),
+            (None, _) => {}
+        }
+    }
+    let target = plan.lock.target.unwrap_or_default();
+    Localized {
         status,
+        copy: plan.new_dir.map(|new_directory| Copy { target, new_directory }),
+        files,
+        removed,
+        stage: plan.stage,
         remotes: plan.lock.remotes,
         left: plan.lock.left,
         changes,
         rewritten: plan.rewritten,
         warnings: plan.warnings,
         ..Localized::default()
-    };
-    let top = plan.new_dir.as_deref().unwrap_or_default();
-    for (path, file) in &plan.changes {
-        match (path::below(path, top), file) {
-            (Some(path), Some(file)) => drop(localized.files.insert(path.to_owned(), file.bytes.len() as u64)),
-            (Some(path), None) => localized.removed.push(path.to_owned()),
-            (None, _) => {}
-        }
     }
-    match plan.new_dir {
-        Some(new_directory) => {
-            localized.copy = Some(Copy { target: plan.lock.target.unwrap_or_default(), new_directory });
-        }
-        None => localized.stage = plan.stage,
-    }
-    for mut graph in [plan.before, plan.after] {
-        // As after a check: the program ends next, and to free many small pieces takes a while.
-        graph.sources.clear();
-        std::mem::forget(graph);
-    }
-    localized
-}
-
-impl Status {
-    /// Returns the status of what was delivered.
-    pub(super) fn of(delivered: &Delivered) -> Status {
-        match delivered {
-            Delivered::Written => Status::Written,
-            Delivered::Committed(committed) if committed.is_new => Status::Written,
-            Delivered::Committed(_) | Delivered::Unchanged | Delivered::Outrun => Status::Unchanged,
-        }
-    }
-}
-
-/// Returns what outputs of a repository that differ are kept under; outside of one, those of the directory at hand.
-fn outputs(repo: Option<&LocalRepo>) -> String {
-    let place = match repo {
-        Some(repo) => repo.git_dir.clone(),
-        None => std::env::current_dir().unwrap_or_default(),
-    };
-    let mut name = sha256_hex(place.as_os_str().as_encoded_bytes());
-    name.truncate(12);
-    name
-}
-
-/// Returns a path of the command line as text.
-pub(super) fn text(given: &Path, what: &str) -> Result<String> {
-    let text = given.to_str().map(str::to_owned);
-    text.ok_or_else(|| Failure::new(format!("{what} is not UTF-8, so no reference could name it")))
 }

@@ -1,6 +1,6 @@
 //! `lock`: the lock at the top, brought up to date with the working tree.
 
-use std::fmt::Write;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use clap::{Args, ValueHint};
@@ -8,14 +8,13 @@ use serde::Serialize;
 
 use super::allow::{add_allow, say_added};
 use super::check::{Base, What, check};
-use super::messages::{self, counted, write_accepted, write_changes, write_warnings};
+use super::messages::{self, accepted, counted, lines, number_of_warnings};
 use super::output::{Done, Outcome, OutputArgs, Shown};
 use super::{News, Status, fetcher, fetching};
 use crate::destination::working;
 use crate::graph::Warning;
 use crate::message::failure::{self, Failure, Failures, short, stage};
 use crate::message::finding::Rule;
-use crate::message::redact::visible;
 use crate::plan::lock::{Relocked, Unresolved, relock, up_to_date, without_charts};
 use crate::plan::{Changes, File};
 use crate::record::{self, LOCK_NAME, Left, Lock, Remote};
@@ -140,27 +139,26 @@ pub(super) fn finish(
     mut edits: Changes,
 ) -> Result<Locked, Failures> {
     relocked.lock.written_after(before);
+    let is_first = workspace.lock.is_none();
     let is_same = relocked.lock == **before && !workspace.is_in_conflict();
-    let edited = edits.keys().cloned().collect();
     // A first lock that holds nothing tells nothing.
-    let is_nothing =
-        workspace.lock.is_none() && relocked.lock.remotes.is_empty() && !relocked.unresolved.failures.is_empty();
-    let is_same = (is_same || is_nothing) && edits.is_empty();
-    let is_refused = warnings.iter().any(Warning::fails);
-    let status = match (is_same, dry_run) {
-        _ if is_refused => Status::Warned,
-        (true, true) => Status::Unchanged,
-        (true, false) => {
-            working::write(workspace, &Changes::new())?;
-            Status::Unchanged
-        }
-        (false, true) => Status::DryRun,
-        (false, false) => {
-            edits.insert(LOCK_NAME.to_owned(), Some(File::plain(relocked.lock.render()?.into_bytes())));
-            working::write(workspace, &edits)?;
-            Status::Written
-        }
+    let is_nothing = is_first && relocked.lock.remotes.is_empty() && !relocked.unresolved.failures.is_empty();
+    let edited = edits.keys().cloned().collect();
+    let status = if warnings.iter().any(Warning::fails) {
+        Status::Warned
+    } else if (is_same || is_nothing) && edits.is_empty() {
+        Status::Unchanged
+    } else if dry_run {
+        Status::DryRun
+    } else {
+        edits.insert(LOCK_NAME.to_owned(), Some(File::plain(relocked.lock.render()?.into_bytes())));
+        Status::Written
     };
+    match status {
+        Status::Written => working::write(workspace, &edits)?,
+        Status::Unchanged if !dry_run => working::write(workspace, &Changes::new())?,
+        _ => {}
+    }
     Ok(Locked {
         status,
         unread: relocked.unread,
@@ -173,17 +171,14 @@ pub(super) fn finish(
         news: News::new(),
         edited,
         warnings,
-        is_first: workspace.lock.is_none(),
+        is_first,
         must_be_unchanged: false,
     })
 }
 
 impl Outcome for Locked {
     fn text(&self, shown: Shown) -> String {
-        let mut out = String::new();
-        // Writing to a string cannot fail.
-        let _ = if shown.quiet { Ok(()) } else { self.write(&mut out, shown.verbose) };
-        out
+        if shown.quiet { String::new() } else { lines(self.told(shown.verbose)) }
     }
 
     fn said(&self, output: &OutputArgs) -> String {
@@ -202,12 +197,13 @@ impl Locked {
     /// Returns what could not be done beside all that was, and last what that comes to.
     fn failures(&self, verbose: bool) -> Failures {
         let mut failures = self.kept.clone();
-        let all = Failures(self.unresolved.failures.clone());
-        let fits = || messages::failures(&all).lines().count() <= SCREEN;
-        let (unresolved, hidden) = if verbose || fits() { (all.0, 0) } else { by_upstream(all.0) };
+        let Unresolved { failures: all, count } = &self.unresolved;
+        let fits = || messages::failures(&Failures(all.clone())).lines().count() <= SCREEN;
+        let unresolved = if verbose || fits() { all.clone() } else { by_upstream(all) };
+        let hidden = all.len() - unresolved.len();
         failures.extend(unresolved);
-        if !self.unresolved.failures.is_empty() {
-            let count = counted(self.unresolved.count, "remote reference");
+        if !all.is_empty() {
+            let count = counted(*count, "remote reference");
             let failure = Failure::new(format!("{count} could not be resolved"));
             failures.push(match hidden {
                 0 => failure,
@@ -217,89 +213,66 @@ impl Locked {
         Failures(failures)
     }
 
-    /// Writes how many references were not followed, because something in the tree itself is wrong.
-    fn write_unread(&self, out: &mut String, verbose: bool) -> std::fmt::Result {
-        if !self.unread.is_empty() {
-            let count = counted(self.unread.len(), "reference");
-            writeln!(out, "  {count} not followed, which `git kustomize-localize check` explains")?;
-        }
-        for failure in self.unread.iter().filter(|_| verbose) {
-            writeln!(out, "    {}", visible(&failure.to_string()))?;
-        }
-        Ok(())
-    }
-
-    fn write(&self, out: &mut String, verbose: bool) -> std::fmt::Result {
+    fn told(&self, verbose: bool) -> Vec<String> {
         let count = counted(self.remotes.len(), "remote reference");
-        match self.status {
-            Status::Unchanged if !self.unresolved.failures.is_empty() && self.is_first => {
-                writeln!(out, "{LOCK_NAME} not written: nothing could be resolved")?;
+        let is_resolved = self.unresolved.failures.is_empty();
+        let is_nothing = is_resolved && self.remotes.is_empty();
+        let mut out = vec![match self.status {
+            Status::Unchanged if !is_resolved && self.is_first => {
+                format!("{LOCK_NAME} not written: nothing could be resolved")
             }
-            Status::Unchanged if !self.unresolved.failures.is_empty() => {
-                writeln!(out, "{LOCK_NAME} not changed: it holds {count}")?;
-            }
-            Status::Unchanged if self.remotes.is_empty() => {
-                writeln!(out, "nothing to do: nothing remote is referenced")?;
-                self.write_unread(out, verbose)?;
-                return write_warnings(out, &self.warnings, verbose);
-            }
-            Status::Unchanged => writeln!(out, "nothing to do: {LOCK_NAME} holds {count}")?,
-            Status::Written => writeln!(out, "wrote {LOCK_NAME}: it holds {count}")?,
-            Status::DryRun => writeln!(out, "would write {LOCK_NAME}: it would hold {count}")?,
-            Status::Warned | Status::Differs => writeln!(out, "{LOCK_NAME} not written")?,
-        }
-        for path in &self.edited {
-            writeln!(out, "  edited {}", visible(path))?;
-        }
+            Status::Unchanged if !is_resolved => format!("{LOCK_NAME} not changed: it holds {count}"),
+            Status::Unchanged if is_nothing => "nothing to do: nothing remote is referenced".to_owned(),
+            Status::Unchanged => format!("nothing to do: {LOCK_NAME} holds {count}"),
+            Status::Written => format!("wrote {LOCK_NAME}: it holds {count}"),
+            Status::DryRun => format!("would write {LOCK_NAME}: it would hold {count}"),
+            Status::Warned | Status::Differs => format!("{LOCK_NAME} not written"),
+        }];
+        out.extend(self.edited.iter().map(|path| format!("  edited {path}")));
         if self.merged {
-            writeln!(out, "  merged both sides of the conflict")?;
+            out.push("  merged both sides of the conflict".to_owned());
         }
         let most = if verbose { usize::MAX } else { MOST_CHANGES };
         let (changes, more) = self.changes.split_at(most.min(self.changes.len()));
-        write_changes(out, changes, &self.news)?;
+        out.extend(messages::changes(changes, &self.news));
         if !more.is_empty() {
-            let more = counted(more.len(), "more change");
-            writeln!(out, "  and {more}: `-v` shows all")?;
+            out.push(format!("  and {}: `-v` shows all", counted(more.len(), "more change")));
         }
-        write_accepted(out, &self.left)?;
-        write_warnings(out, &self.warnings, verbose)?;
-        self.write_unread(out, verbose)?;
+        out.extend(accepted(&self.left));
+        out.extend(number_of_warnings(&self.warnings, verbose));
+        // What was not followed, because something in the tree itself is wrong.
+        if !self.unread.is_empty() {
+            let count = counted(self.unread.len(), "reference");
+            out.push(format!("  {count} not followed, which `git kustomize-localize check` explains"));
+        }
         if verbose {
-            for remote in &self.remotes {
-                let digest = remote.digest();
-                writeln!(out, "  holds {} {}", visible(&remote.label()), short(digest.hex()))?;
-            }
+            out.extend(self.unread.iter().map(|failure| format!("    {failure}")));
+            let held = |remote: &Remote| format!("  holds {} {}", remote.label(), short(remote.digest().hex()));
+            out.extend(self.remotes.iter().map(held));
         }
         if self.status == Status::Written {
             let paths = self.edited.iter().map(String::as_str);
-            writeln!(out, "  to stage it: {}", stage(paths.chain([LOCK_NAME])))?;
+            out.push(format!("  to stage it: {}", stage(paths.chain([LOCK_NAME]))));
             if self.is_first {
-                writeln!(
-                    out,
-                    "kustomize, Flux and Argo CD do not read the lock: deploy what `git kustomize-localize branch` makes of it"
-                )?;
+                out.push("kustomize, Flux and Argo CD do not read the lock: deploy what `git kustomize-localize branch` makes of it".to_owned());
             }
         }
-        Ok(())
+        out
     }
 }
 
-/// Returns the first error of each of a few upstreams, at all its places, and how many errors are not shown.
-fn by_upstream(failures: Vec<Failure>) -> (Vec<Failure>, usize) {
-    let count = failures.len();
-    let mut first: Vec<(String, String)> = Vec::new();
-    let mut is_shown = |failure: &Failure| {
-        let upstream = if failure.upstream.is_empty() { failure.message.as_str() } else { &failure.upstream };
-        match first.iter().find(|(known, _)| known == upstream) {
-            Some((_, message)) => *message == failure.message,
-            None if first.len() == MOST_UPSTREAMS => false,
-            None => {
-                first.push((upstream.to_owned(), failure.message.clone()));
-                true
-            }
+/// Returns the first error of each of a few upstreams, at all its places.
+fn by_upstream(failures: &[Failure]) -> Vec<Failure> {
+    let mut first: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut shown = Vec::new();
+    for failure in failures {
+        let upstream = if failure.upstream.is_empty() { &*failure.message } else { &*failure.upstream };
+        if first.len() < MOST_UPSTREAMS {
+            first.entry(upstream).or_insert(&failure.message);
         }
-    };
-    let shown: Vec<Failure> = failures.into_iter().filter(|failure| is_shown(failure)).collect();
-    let hidden = count - shown.len();
-    (shown, hidden)
+        if first.get(upstream) == Some(&&*failure.message) {
+            shown.push(failure.clone());
+        }
+    }
+    shown
 }

@@ -1,7 +1,6 @@
 //! What several commands say: failures with their hints, warnings, what stays remote, what a lock holds now.
 
-use std::collections::{BTreeMap, HashMap};
-use std::fmt::{Result, Write as _};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use console::Style;
 
@@ -25,53 +24,53 @@ pub(super) fn counted(count: usize, what: &str) -> String {
     }
 }
 
+/// Returns these lines as people read them: nothing in them ends a line, hides anything or is a secret.
+pub(super) fn lines(all: Vec<String>) -> String {
+    all.iter().map(|line| visible(line) + "\n").collect()
+}
+
 /// Returns the first of these, and how many more there are.
-pub(super) fn listed(all: impl IntoIterator<Item = impl AsRef<str>>, most: usize) -> String {
-    let all: Vec<String> = all.into_iter().map(|one| visible(one.as_ref())).collect();
-    let text = all[..most.min(all.len())].join(", ");
-    match all.len().saturating_sub(most) {
-        0 => text,
-        more => format!("{text} and {more} more"),
+pub(super) fn listed<T: AsRef<str>>(all: impl IntoIterator<Item = T>, most: usize) -> String {
+    let mut all = all.into_iter();
+    let named: Vec<T> = all.by_ref().take(most).collect();
+    let named: Vec<&str> = named.iter().map(AsRef::as_ref).collect();
+    match all.count() {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
     }
 }
 
 /// Returns what stopped the work, each with what to do about it. What failed for one reason in several places is one.
 pub(super) fn failures(failures: &Failures) -> String {
     let mark = Style::new().for_stderr().red().bold();
-    let hint = Style::new().for_stderr().cyan().bold();
-    // Writing to a string cannot fail.
+    let hint = Style::new().for_stderr().cyan().bold().apply_to("hint:");
     let mut out = String::new();
     let groups = by_reason(failures);
     for (index, group) in groups.iter().enumerate() {
         let failure = group[0];
         let is_one = group.len() == 1;
         let what = if is_one { failure.to_string() } else { failure.message.clone() };
-        let _ = writeln!(out, "{} {}", mark.apply_to("error:"), visible(&what));
+        out += &format!("{} {}\n", mark.apply_to("error:"), visible(&what));
         for one in group.iter().take(NAMED).filter(|_| !is_one) {
-            let _ = writeln!(out, "  at {}", visible(&one.place().unwrap_or_default()));
+            out += &format!("  at {}\n", visible(&one.place().unwrap_or_default()));
         }
         if let more @ 1.. = group.len().saturating_sub(NAMED) {
-            let _ = writeln!(out, "  and in {}", counted(more, "more place"));
+            out += &format!("  and in {}\n", counted(more, "more place"));
         }
         if !failure.chain.is_empty() {
             let chain: Vec<String> = failure.chain.iter().map(ToString::to_string).collect();
-            let _ = writeln!(out, "  reached from {}", visible(&chain.join(" -> ")));
+            out += &format!("  reached from {}\n", visible(&chain.join(" -> ")));
         }
         // The same hint for several in a row is printed once, below them.
-        if groups.get(index + 1).is_some_and(|next| next[0].hints == failure.hints) {
-            continue;
-        }
-        for text in &failure.hints {
-            let _ = writeln!(out, "  {} {}", hint.apply_to("hint:"), visible(text));
+        let is_repeated = groups.get(index + 1).is_some_and(|next| next[0].hints == failure.hints);
+        for text in failure.hints.iter().filter(|_| !is_repeated) {
+            out += &format!("  {hint} {}\n", visible(text));
         }
     }
     let exceptions = failures.0.iter().filter_map(|one| one.exception.as_deref());
     let leave = leave(&exceptions.collect::<Vec<_>>());
     if !leave.is_empty() {
-        let _ = write!(out, "{} ", hint.apply_to("hint:"));
-    }
-    for line in leave {
-        let _ = writeln!(out, "{}", visible(&line));
+        out += &format!("{hint} {}", lines(leave));
     }
     out
 }
@@ -79,33 +78,27 @@ pub(super) fn failures(failures: &Failures) -> String {
 /// Returns how these are left remote: a line that says what to do, then the entries; nothing where there are none.
 fn leave(exceptions: &[&Exception]) -> Vec<String> {
     let entries = Config::entries(exceptions);
-    let what = match entries.len() {
-        0 => return Vec::new(),
-        1 => "it",
-        _ => "them",
-    };
+    let what = if entries.len() == 1 { "it" } else { "them" };
     let hint = format!(
         "to leave {what} remote, run `git kustomize-localize lock --add-allow`, or add to `allow` in `{FILE_NAME}`:"
     );
-    let entries = entries.into_iter().map(|entry| format!("  {entry}"));
-    std::iter::once(hint).chain(entries).collect()
+    let hint = (!entries.is_empty()).then_some(hint);
+    hint.into_iter().chain(entries.into_iter().map(|entry| format!("  {entry}"))).collect()
 }
 
 /// Returns the failures, those that differ in their places alone together, in the order of the first of each.
 fn by_reason(failures: &Failures) -> Vec<Vec<&Failure>> {
     let mut groups: Vec<Vec<&Failure>> = Vec::new();
     let mut known = HashMap::new();
-    for failure in &failures.0 {
-        if failure.location.is_none() {
-            groups.push(vec![failure]);
-            continue;
+    for (index, failure) in failures.0.iter().enumerate() {
+        // What has no place is one of its own.
+        let alone = failure.location.is_none().then_some(index);
+        let reason = (&failure.message, &failure.hints, &failure.chain, alone);
+        let at = *known.entry(reason).or_insert(groups.len());
+        match groups.get_mut(at) {
+            Some(group) => group.push(failure),
+            None => groups.push(vec![failure]),
         }
-        let reason = (&failure.message, &failure.hints, &failure.chain);
-        let at = *known.entry(reason).or_insert_with(|| {
-            groups.push(Vec::new());
-            groups.len() - 1
-        });
-        groups[at].push(failure);
     }
     groups
 }
@@ -123,38 +116,31 @@ fn counted_by_rule<'a>(warnings: impl IntoIterator<Item = &'a Warning>, what: &s
 /// Returns the warnings, a line each, without `verbose` a few of each rule; then, if some of them are errors, that
 /// nothing was written.
 pub(super) fn warnings(warnings: &[Warning], verbose: bool) -> String {
-    let is_refused = warnings.iter().any(Warning::fails);
     let mut out = String::new();
     for warning in shown(warnings, verbose) {
         let mark = Style::new().for_stderr().bold();
         let mark = if warning.fails() { mark.red() } else { mark.yellow() };
+        let mark = mark.apply_to(format!("{}[{}]:", warning.severity.name(), warning.rule));
         let place = warning.location.to_string();
         let parts = [place.as_str(), &warning.location.field, &warning.message];
         let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        out += &format!(
-            "{}{} {}\n",
-            mark.apply_to(warning.severity.name()),
-            mark.apply_to(format!("[{}]:", warning.rule)),
-            visible(&parts.join(": "))
-        );
+        out += &format!("{mark} {}\n", visible(&parts.join(": ")));
     }
-    if is_refused {
-        let errors: Vec<&Warning> = warnings.iter().filter(|warning| warning.fails()).collect();
-        let rules: std::collections::BTreeSet<&str> = errors.iter().map(|error| error.rule.id()).collect();
-        let failure = Failure::new(format!("nothing was written: {}", counted_by_rule(errors, "error")));
-        let ids = Vec::from_iter(rules).join(" ");
-        let hint = format!("what that is, and what to do: git kustomize-localize explain {ids}");
-        let mut failure = failure.hint(hint);
-        let errors = || warnings.iter().filter(|warning| warning.fails()).map(|warning| warning.rule);
-        if errors().any(|rule| rule == Rule::RemoteReference) {
-            failure = failure.hint(format!("lock what is remote: {LOCK_COMMAND} && git commit"));
-        }
-        if errors().any(|rule| rule != Rule::RemoteReference && rule.can_be_allowed()) {
-            failure = failure.hint("to let it stay, with a reason: git kustomize-localize check --add-allow");
-        }
-        out += &failures(&failure.into());
+    let errors: Vec<&Warning> = warnings.iter().filter(|warning| warning.fails()).collect();
+    let rules: BTreeSet<Rule> = errors.iter().map(|error| error.rule).collect();
+    if rules.is_empty() {
+        return out;
     }
-    out
+    let ids: Vec<&str> = rules.iter().map(|rule| rule.id()).collect();
+    let mut failure = Failure::new(format!("nothing was written: {}", counted_by_rule(errors, "error")))
+        .hint(format!("what that is, and what to do: git kustomize-localize explain {}", ids.join(" ")));
+    if rules.contains(&Rule::RemoteReference) {
+        failure = failure.hint(format!("lock what is remote: {LOCK_COMMAND} && git commit"));
+    }
+    if rules.iter().any(|rule| *rule != Rule::RemoteReference && rule.can_be_allowed()) {
+        failure = failure.hint("to let it stay, with a reason: git kustomize-localize check --add-allow");
+    }
+    out + &failures(&failure.into())
 }
 
 /// Returns the warnings that are shown: without `verbose` a few of each rule.
@@ -168,64 +154,61 @@ fn shown(warnings: &[Warning], verbose: bool) -> Vec<&Warning> {
     warnings.iter().filter(|warning| is_shown(warning)).collect()
 }
 
-/// Writes how many warnings there are, if there are any.
-pub(super) fn write_warnings(out: &mut String, warnings: &[Warning], verbose: bool) -> Result {
-    if warnings.is_empty() {
-        return Ok(());
-    }
+/// Returns how many warnings there are, if there are any.
+pub(super) fn number_of_warnings(warnings: &[Warning], verbose: bool) -> Option<String> {
     let more = if shown(warnings, verbose).len() < warnings.len() { ": -v shows each" } else { "" };
-    writeln!(out, "  {}{more}", counted_by_rule(warnings, "warning"))
+    (!warnings.is_empty()).then(|| format!("  {}{more}", counted_by_rule(warnings, "warning")))
 }
 
-/// Writes what stays remote and is allowed, on one line.
-pub(super) fn write_accepted(out: &mut String, left: &[Left]) -> Result {
+/// Returns what stays remote and is allowed, on one line.
+pub(super) fn accepted(left: &[Left]) -> Option<String> {
     let accepted: Vec<&Left> = left.iter().filter(|left| left.accepted).collect();
-    if accepted.is_empty() { Ok(()) } else { writeln!(out, "  stays remote (allowed): {}", labels(&accepted)) }
+    (!accepted.is_empty()).then(|| format!("  stays remote (allowed): {}", labels(&accepted)))
 }
 
-/// Writes what stays remote and is not allowed, how to bring it in or to allow it, and what happens otherwise: the last
+/// Returns what stays remote and is not allowed, how to bring it in or to allow it, and what happens otherwise: the last
 /// line.
-pub(super) fn write_left(out: &mut String, left: &[Left]) -> Result {
+pub(super) fn left(left: &[Left]) -> Vec<String> {
     let left: Vec<&Left> = left.iter().filter(|left| !left.accepted).collect();
     if left.is_empty() {
-        return Ok(());
+        return Vec::new();
     }
+    let mut out = Vec::new();
     if left.iter().any(|left| matches!(left.what, LeftWhat::Chart { .. })) {
-        writeln!(out, "  to bring charts in: write `helm: true` in {FILE_NAME}")?;
+        out.push(format!("  to bring charts in: write `helm: true` in {FILE_NAME}"));
     }
     let exceptions = left.iter().filter_map(|left| {
         let rule = graph::rules(&left.what).first()?;
         Config::exception(*rule, &graph::subject(&left.what), "")
     });
     let exceptions: Vec<_> = exceptions.collect();
-    for line in leave(&exceptions.iter().collect::<Vec<_>>()) {
-        writeln!(out, "  {}", visible(&line))?;
-    }
+    out.extend(leave(&exceptions.iter().collect::<Vec<_>>()).into_iter().map(|line| format!("  {line}")));
     let count = counted(left.len(), "thing");
-    writeln!(out, "`git kustomize-localize verify` will fail: {count} left remote and not accepted: {}", labels(&left))
+    out.push(format!(
+        "`git kustomize-localize verify` will fail: {count} left remote and not accepted: {}",
+        labels(&left)
+    ));
+    out
 }
 
 fn labels(left: &[&Left]) -> String {
     listed(left.iter().map(|left| left.what.label()), NAMED)
 }
 
-/// Writes what is different about the remotes, one line each, with what is new in each.
-pub(super) fn write_changes(out: &mut String, changes: &[Change], news: &News) -> Result {
+/// Returns what is different about the remotes, one line each, with what is new in each.
+pub(super) fn changes(changes: &[Change], news: &News) -> Vec<String> {
+    let mut out = Vec::new();
     for change in changes {
         let (label, what) = match change {
-            Change::Added { label, digest } => (label, format!("added {} {}", visible(label), short(digest.hex()))),
-            Change::Removed { label, digest } => (label, format!("dropped {} {}", visible(label), short(digest.hex()))),
+            Change::Added { label, digest } => (label, format!("added {label} {}", short(digest.hex()))),
+            Change::Removed { label, digest } => (label, format!("dropped {label} {}", short(digest.hex()))),
             Change::Moved { label, old, new } => {
-                (label, format!("moved {} {} -> {}", visible(label), short(old.hex()), short(new.hex())))
+                (label, format!("moved {label} {} -> {}", short(old.hex()), short(new.hex())))
             }
-            Change::Extended { label, paths } => {
-                (label, format!("added {} of {}", visible(&paths.join(", ")), visible(label)))
-            }
+            Change::Extended { label, paths } => (label, format!("added {} of {label}", paths.join(", "))),
         };
-        writeln!(out, "  {what}")?;
-        for line in news.get(label).into_iter().flatten() {
-            writeln!(out, "    {}", visible(line))?;
-        }
+        out.push(format!("  {what}"));
+        out.extend(news.get(label).into_iter().flatten().map(|line| format!("    {line}")));
     }
-    Ok(())
+    out
 }

@@ -4,17 +4,17 @@ use std::rc::Rc;
 
 use clap::Args;
 
-use super::localize::{self, Deployed, Localized, withheld};
+use super::localize::{Deployed, Localized, on_disk, withheld};
 use super::lock::{self, Locked};
 use super::output::{Done, OutputArgs};
 use super::{News, Status, fetcher, fetching};
-use crate::destination::{Destination, message};
+use crate::destination::{message, working};
 use crate::fetch::{self, Course, Fetcher, Move, Tip};
 use crate::graph::{RemoteRef, Remotes as _, Warning};
 use crate::message::failure::{Failure, Failures, Location, short};
 use crate::message::finding::Rule;
 use crate::plan::in_place::{self, TurnedBack};
-use crate::plan::lock::{Relocked, relock};
+use crate::plan::lock::{Relocked, Unresolved, relock};
 use crate::plan::{Changes, Options, Plan, update};
 use crate::record::{LOCK_NAME, Lock, Remote};
 use crate::tree::overlay::OverlayTree;
@@ -66,7 +66,7 @@ impl UpdateArgs {
             None => (Vec::new(), self.url.clone()),
         };
         let mut selected = update::select(&before, &urls)?;
-        let on_disk = workspace.tree.clone();
+        let there = workspace.tree.clone();
         let mut turned = in_place::turned_back(&workspace, &before)?;
         let edits = match &self.to {
             Some(to) => edit(&mut workspace, &mut turned, &urls, &paths, to)?,
@@ -76,34 +76,37 @@ impl UpdateArgs {
         loop {
             // Where it is named as before, beside the paths, it stays what it is.
             let again: &[Remote] = if paths.is_empty() { &selected } else { &[] };
-            let mut fetcher = fetcher(
-                workspace.repo(),
-                fetch::Options { before: Some(before.clone()), ..fetching(&workspace.config, false, output.quiet) },
-                vec![Rc::new(update::without(&before, again))],
-                Some(Tip {
-                    tree: on_disk.clone(),
-                    directory: String::new(),
-                    lock: Rc::new(update::without_files(&before, again)),
-                    has_licenses: true,
-                }),
-            )?;
-            if self.to.is_none() && !update::stored(&before, &selected).is_empty() {
+            let options =
+                fetch::Options { before: Some(before.clone()), ..fetching(&workspace.config, false, output.quiet) };
+            let tip = Tip {
+                tree: there.clone(),
+                directory: String::new(),
+                lock: Rc::new(update::without_files(&before, again)),
+                has_licenses: true,
+            };
+            let locks = vec![Rc::new(update::without(&before, again))];
+            let mut fetcher = fetcher(workspace.repo(), options, locks, Some(tip))?;
+            let is_stored = !update::stored(&before, &selected).is_empty();
+            if self.to.is_none() && is_stored {
                 // What is stored stays as it is where its upstream does not answer.
                 let unanswered = unanswered(&mut fetcher, &selected);
                 if leave_out(&mut selected, unanswered, &mut kept) {
                     continue;
                 }
             }
-            let result = resolved(&workspace, &before, &selected, &turned, self.to.is_some(), &mut fetcher)?;
+            let (relocked, plan) = resolved(&workspace, &before, &turned, is_stored, &mut fetcher)?;
+            if self.to.is_some() && !relocked.unresolved.failures.is_empty() {
+                return Err(Failures(relocked.unresolved.failures));
+            }
             if self.url.is_empty() {
-                let changes = Lock::changes(&before, result.lock());
+                let changes = Lock::changes(&before, &relocked.lock);
                 let is_tag = |url: &str, reference: &str| fetcher.is_tag(url, reference);
                 let moved = update::moved_versions(&before, &changes, &is_tag);
                 if leave_out(&mut selected, moved, &mut kept) {
                     continue;
                 }
             }
-            return self.finish(&workspace, &before, result, edits, kept, &fetcher);
+            return self.finish(&workspace, &before, (relocked, plan), edits, kept, &fetcher);
         }
     }
 
@@ -112,39 +115,48 @@ impl UpdateArgs {
         &self,
         workspace: &Workspace,
         before: &Rc<Lock>,
-        result: Resolved,
-        mut edits: Changes,
+        (relocked, plan): (Relocked, Option<Plan>),
+        edits: Changes,
         kept: Vec<Failure>,
         fetcher: &Fetcher,
     ) -> Done {
-        let (mut rewritten, news) = histories(fetcher, before, result.lock());
-        Warning::judge(&mut rewritten, &workspace.config, self.strict);
-        match result {
-            Resolved::Lock(relocked) => {
-                let outcome = lock::finish(workspace, self.dry_run, rewritten, before, *relocked, edits)?;
-                Ok(Box::new(Locked { kept, news, ..outcome }))
+        let (mut rewritten, news) = histories(fetcher, before, &relocked.lock);
+        let Some(mut plan) = plan else {
+            Warning::judge(&mut rewritten, &workspace.config, self.strict);
+            let outcome = lock::finish(workspace, self.dry_run, rewritten, before, relocked, edits)?;
+            return Ok(Box::new(Locked { kept, news, ..outcome }));
+        };
+        plan.warnings.extend(rewritten);
+        plan.changes = edits.into_iter().chain(plan.changes).collect();
+        Deployed::judge(workspace, &mut plan)?;
+        Warning::judge(&mut plan.warnings, &workspace.config, self.strict);
+        let status = match withheld(&plan, self.dry_run, false) {
+            Some(status) => status,
+            None => {
+                working::write(workspace, &plan.changes)?;
+                if plan.changes.is_empty() { Status::Unchanged } else { Status::Written }
             }
-            Resolved::Files(mut plan) => {
-                plan.warnings.extend(rewritten);
-                edits.append(&mut plan.changes);
-                plan.changes = edits;
-                if let Some(deployed) = Deployed::of(workspace, &plan)? {
-                    let harm = deployed.harm(workspace, &mut plan)?;
-                    plan.warnings.extend(harm);
-                }
-                Warning::judge(&mut plan.warnings, &workspace.config, self.strict);
-                let status = match withheld(&plan, self.dry_run) {
-                    Some(status) => status,
-                    None => {
-                        let nothing = |_: &[Move]| Vec::new();
-                        Status::of(&Destination::WorkingTree.deliver(workspace, &plan, None, before, &nothing)?)
-                    }
-                };
-                let changes = Lock::changes(before, &plan.lock);
-                Ok(Box::new(Localized { news, kept, updated: true, ..localize::on_disk(status, *plan, changes) }))
-            }
-        }
+        };
+        let changes = Lock::changes(before, &plan.lock);
+        Ok(Box::new(Localized { news, kept, updated: true, ..on_disk(status, plan, changes) }))
     }
+}
+
+/// Resolves again, as the lock says no more what it is; what is stored is brought in again.
+fn resolved(
+    workspace: &Workspace,
+    before: &Lock,
+    turned: &TurnedBack,
+    is_stored: bool,
+    fetcher: &mut Fetcher,
+) -> Result<(Relocked, Option<Plan>), Failures> {
+    if !is_stored {
+        return Ok((relock(workspace, &[], before, fetcher)?, None));
+    }
+    let request = in_place::Request { again: Some(turned.clone()), ..in_place::Request::default() };
+    let plan = in_place::plan(workspace, request, &Options::default(), fetcher)?;
+    let relocked = Relocked { lock: plan.lock.clone(), unread: Vec::new(), unresolved: Unresolved::default() };
+    Ok((relocked, Some(plan)))
 }
 
 /// Takes the words of the command line apart: what is there in the working tree is a path, everything else a URL.
@@ -163,45 +175,6 @@ fn split(workspace: &Workspace, words: &[String]) -> Result<(Vec<String>, Vec<St
             .into());
     }
     Ok((paths, urls))
-}
-
-/// Resolves what is selected; what is stored of it is brought in again.
-fn resolved(
-    workspace: &Workspace,
-    before: &Lock,
-    selected: &[Remote],
-    turned: &TurnedBack,
-    is_edited: bool,
-    fetcher: &mut Fetcher,
-) -> Result<Resolved, Failures> {
-    if update::stored(before, selected).is_empty() {
-        let relocked = relock(workspace, &[], before, fetcher)?;
-        return if is_edited && !relocked.unresolved.failures.is_empty() {
-            Err(Failures(relocked.unresolved.failures))
-        } else {
-            Ok(Resolved::Lock(Box::new(relocked)))
-        };
-    }
-    let request = in_place::Request { again: Some(turned.clone()), ..in_place::Request::default() };
-    let plan = in_place::plan(workspace, request, &Options::default(), fetcher)?;
-    Ok(Resolved::Files(Box::new(plan)))
-}
-
-/// What was resolved again.
-enum Resolved {
-    /// The lock alone.
-    Lock(Box<Relocked>),
-    /// What is localized in the working tree.
-    Files(Box<Plan>),
-}
-
-impl Resolved {
-    fn lock(&self) -> &Lock {
-        match self {
-            Resolved::Lock(relocked) => &relocked.lock,
-            Resolved::Files(plan) => &plan.lock,
-        }
-    }
 }
 
 /// Writes another ref into the references to what is selected, below some paths or everywhere, in the tree of the

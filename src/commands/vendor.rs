@@ -1,13 +1,10 @@
 //! `vendor`: the working tree, localized where it stands.
 
-use std::path::PathBuf;
-
 use clap::{Args, ValueHint};
 
-use super::localize::{HowArgs, Request, What, localize, text};
+use super::localize::{HowArgs, Request, What, localize};
 use super::output::{Done, OutputArgs};
 use crate::destination::To;
-use crate::message::failure::Result;
 
 /// Arguments of `vendor`.
 #[derive(Debug, Clone, Args)]
@@ -16,7 +13,7 @@ pub(super) struct VendorArgs {
     ///
     /// Seen from here or, as `:/apps/web`, from the top of the repository.
     #[arg(value_name = "PATH", value_hint = ValueHint::DirPath)]
-    paths: Vec<PathBuf>,
+    paths: Vec<String>,
 
     #[command(flatten)]
     how: HowArgs,
@@ -24,8 +21,7 @@ pub(super) struct VendorArgs {
 
 impl VendorArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
-        let paths = self.paths.iter().map(|given| text(given, "a path"));
-        let what = What::InPlace(paths.collect::<Result<Vec<String>>>()?);
+        let what = What::InPlace(self.paths.clone());
         localize(&Request { what, to: To::Disk, rev: None, how: &self.how, quiet: output.quiet })
     }
 }

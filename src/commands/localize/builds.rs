@@ -1,27 +1,25 @@
 //! What people read of building original and result.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::{Result, Write};
 
 use crate::build::{BuildCheck, Difference, TargetCheck, Verdict};
 use crate::commands::messages::{counted, listed};
 use crate::message::failure::Failure;
-use crate::message::redact::visible;
 
 /// How many objects, roots or reasons are named before the rest is only counted.
 const NAMED: usize = 10;
 
-/// Writes the result of the builds. Why roots were not built is said once for each reason, and with `verbose` for all.
-pub(super) fn write_proof(out: &mut String, checked: &BuildCheck, verbose: bool) -> Result {
+/// Returns the result of the builds. Why roots were not built is said once for each reason, and with `verbose` for all.
+pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
     if let Some(reason) = &checked.without {
-        return writeln!(out, "  not verified: {}", visible(reason));
+        return vec![format!("  not verified: {reason}")];
     }
     let by = checked.by.iter().map(|by| by.program.clone());
     let how: Vec<String> = by.chain(checked.network.map(|network| network.to_string())).collect();
     let how = if how.is_empty() { String::new() } else { format!(" ({})", how.join(", ")) };
     let is_verified = checked.targets.iter().any(|target| target.verdict.is_same());
     let not = if is_verified { "" } else { "not " };
-    writeln!(out, "  {not}verified: {}{how}", counts(checked))?;
+    let mut out = vec![format!("  {not}verified: {}{how}", counts(checked))];
     let mut unbuilt: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
     for target in &checked.targets {
         let why = match &target.verdict {
@@ -33,16 +31,14 @@ pub(super) fn write_proof(out: &mut String, checked: &BuildCheck, verbose: bool)
     }
     let most = if verbose { usize::MAX } else { NAMED };
     if unbuilt.len() > most {
-        writeln!(out, "  not built for {}: -v names them", counted(unbuilt.len(), "reason"))?;
+        out.push(format!("  not built for {}: -v names them", counted(unbuilt.len(), "reason")));
     } else {
-        for ((what, reason), targets) in unbuilt {
-            writeln!(out, "  {what}: {}: {}", listed(targets, most), visible(reason))?;
-        }
+        let reason = |((what, reason), targets)| format!("  {what}: {}: {reason}", listed::<&str>(targets, most));
+        out.extend(unbuilt.into_iter().map(reason));
     }
-    for step in checked.targets.iter().filter_map(|one| one.next_step).collect::<BTreeSet<&str>>() {
-        writeln!(out, "  {step}")?;
-    }
-    Ok(())
+    let steps: BTreeSet<&str> = checked.targets.iter().filter_map(|one| one.next_step).collect();
+    out.extend(steps.into_iter().map(|step| format!("  {step}")));
+    out
 }
 
 /// Returns how many builds came to what.
@@ -52,37 +48,59 @@ fn counts(checked: &BuildCheck) -> String {
     {
         return format!("builds are identical: {} bytes", one.size);
     }
-    let mut counts: BTreeMap<_, usize> = BTreeMap::new();
-    for target in &checked.targets {
-        // Its place in the line, what is counted, and how it is.
-        let came_to = match &target.verdict {
-            Verdict::Identical => (0, "build", "identical"),
-            Verdict::VerifiedBefore => (1, "build", "verified before, from the same inputs"),
-            Verdict::NotBuilt { .. } => (2, "root", "did not build before either"),
-            Verdict::Skipped { .. } => (3, "root", "skipped"),
-            Verdict::Differs(_) | Verdict::Unsteady(_) | Verdict::Broken { .. } => (4, "build", "different"),
-        };
-        *counts.entry(came_to).or_default() += 1;
-    }
-    let parts = counts.into_iter().map(|((_, what, how), count)| format!("{} {how}", counted(count, what)));
-    parts.collect::<Vec<_>>().join(", ")
+    let count = |is: fn(&Verdict) -> bool| checked.targets.iter().filter(|target| is(&target.verdict)).count();
+    let counts = [
+        (count(|one| *one == Verdict::Identical), "build", "identical"),
+        (count(|one| *one == Verdict::VerifiedBefore), "build", "verified before, from the same inputs"),
+        (count(|one| matches!(one, Verdict::NotBuilt { .. })), "root", "did not build before either"),
+        (count(|one| matches!(one, Verdict::Skipped { .. })), "root", "skipped"),
+        (count(Verdict::differs), "build", "different"),
+    ];
+    let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
+    counts.map(|(count, what, how)| format!("{} {how}", counted(count, what))).collect::<Vec<_>>().join(", ")
 }
 
-/// Writes how results differ from their originals, and nothing else: nothing was written.
-pub(super) fn write_differences(out: &mut String, checked: &BuildCheck) -> Result {
+/// Returns how results differ from their originals, and nothing else: nothing was written.
+pub(super) fn differences(checked: &BuildCheck) -> Vec<String> {
     let differing: Vec<&TargetCheck> = checked.targets.iter().filter(|target| target.verdict.differs()).collect();
     let of = match checked.targets.len() {
         1 => String::new(),
         all => format!(", in {} of {}", differing.len(), counted(all, "build")),
     };
-    writeln!(out, "not localized: the localized build differs from the original{of}")?;
+    let mut out = vec![format!("not localized: the localized build differs from the original{of}")];
     for target in differing.iter().take(NAMED) {
-        write_target(out, checked, target)?;
+        let program = checked.by.as_ref().map_or("", |by| by.program.as_str());
+        let (what, difference) = match &target.verdict {
+            Verdict::Broken { reason } => (format!("the original builds, the result does not: {reason}"), None),
+            Verdict::Unsteady(difference) => (
+                "the original does not build to the same twice, so nothing can be compared".to_owned(),
+                Some(difference),
+            ),
+            Verdict::Differs(difference) if difference.objects.is_empty() => {
+                (format!("the same objects in another order ({program})"), Some(difference))
+            }
+            Verdict::Differs(difference) => (format!("the outputs differ ({program})"), Some(difference)),
+            _ => continue,
+        };
+        let which = if checked.targets.len() == 1 { String::new() } else { format!("{}: ", target.target) };
+        out.push(format!("  {which}{what}"));
+        out.extend(difference.into_iter().flat_map(objects));
+        out.extend(target.outputs.iter().map(|kept| format!("  both outputs: {kept}")));
     }
     if let more @ 1.. = differing.len().saturating_sub(NAMED) {
-        writeln!(out, "  and {}", counted(more, "more build"))?;
+        out.push(format!("  and {}", counted(more, "more build")));
     }
-    Ok(())
+    out
+}
+
+fn objects(difference: &Difference) -> Vec<String> {
+    let objects = difference.objects.iter().take(NAMED);
+    let mut out: Vec<String> = objects.map(|object| format!("    {} {}", object.change, object.id)).collect();
+    if let more @ 1.. = difference.objects.len().saturating_sub(NAMED) {
+        out.push(format!("    and {more} more"));
+    }
+    out.extend(difference.diff.lines().map(|line| format!("    {line}")));
+    out
 }
 
 /// Returns the error that ends a run whose results differ from their originals.
@@ -91,46 +109,6 @@ pub(super) fn refusal(checked: &BuildCheck) -> Option<Failure> {
     let steps: BTreeSet<Option<&str>> = differing.map(|one| one.next_step).collect();
     let failure = Failure::new("nothing was written: the localized build differs from the original");
     (!steps.is_empty()).then(|| steps.into_iter().flatten().fold(failure, Failure::hint))
-}
-
-/// Returns the prefix that names a target in its lines.
-fn which(checked: &BuildCheck, target: &TargetCheck) -> String {
-    match checked.targets.len() {
-        1 => String::new(),
-        _ => format!("{}: ", visible(&target.target)),
-    }
-}
-
-fn write_target(out: &mut String, checked: &BuildCheck, target: &TargetCheck) -> Result {
-    let which = which(checked, target);
-    match &target.verdict {
-        Verdict::Identical | Verdict::VerifiedBefore | Verdict::NotBuilt { .. } | Verdict::Skipped { .. } => {}
-        Verdict::Broken { reason } => {
-            writeln!(out, "  {which}the original builds, the result does not: {}", visible(reason))?
-        }
-        Verdict::Unsteady(difference) => {
-            writeln!(out, "  {which}the original does not build to the same twice, so nothing can be compared")?;
-            write_difference(out, difference)?;
-        }
-        Verdict::Differs(difference) => {
-            let what =
-                if difference.objects.is_empty() { "the same objects in another order" } else { "the outputs differ" };
-            let program = checked.by.as_ref().map_or("", |by| by.program.as_str());
-            writeln!(out, "  {which}{what} ({program})")?;
-            write_difference(out, difference)?;
-        }
-    }
-    target.outputs.iter().try_for_each(|kept| writeln!(out, "  both outputs: {}", visible(kept)))
-}
-
-fn write_difference(out: &mut String, difference: &Difference) -> Result {
-    for object in difference.objects.iter().take(NAMED) {
-        writeln!(out, "    {} {}", object.change, visible(&object.id))?;
-    }
-    if let more @ 1.. = difference.objects.len().saturating_sub(NAMED) {
-        writeln!(out, "    and {more} more")?;
-    }
-    difference.diff.lines().try_for_each(|line| writeln!(out, "    {}", visible(line)))
 }
 
 #[cfg(test)]
@@ -157,9 +135,8 @@ mod tests {
             (vec![broken.clone(), broken], "not verified: 2 roots did not build before either"),
         ] {
             let checked = BuildCheck { by: Some(Builder::default()), targets, ..BuildCheck::default() };
-            let mut out = String::new();
-            write_proof(&mut out, &checked, false).unwrap();
-            assert!(out.starts_with(&format!("  {line} (")), "{out}");
+            let out = proof(&checked, false);
+            assert!(out[0].starts_with(&format!("  {line} (")), "{out:?}");
         }
     }
 }

@@ -129,7 +129,7 @@ fn calls(line: &str) -> Vec<Vec<String>> {
         }
         None => line,
     };
-    let parts = line.split(['|', ';', '>']).flat_map(|part| part.split("&&"));
+    let parts = line.split(['|', ';', '>', '`']).flat_map(|part| part.split("&&"));
     parts
         .filter_map(|part| {
             let (_, rest) = part.split_once("git kustomize-localize ")?;

@@ -362,10 +362,10 @@ fn a_new_directory_needs_a_name_that_git_can_hold() {
     let project = Project::new();
     let work = &project.work;
     let before = work.state();
-    work.run(&["."]).fails(2).stderr_has("the target is the top of the repository, so NEW_DIR has no name");
+    work.run(&["."]).fails(2).stderr_has("NEW_DIR has no name, and none follows from `.`");
     for (new_dir, message) in [
         (".", "NEW_DIR is the top of the repository"),
-        ("", "a value is required for '[NEW_DIR]'"),
+        ("", "NEW_DIR has no name"),
         (".git", "NEW_DIR `.git` cannot be used"),
         ("a/.GIT/b", "NEW_DIR `a/.GIT/b` cannot be used"),
         ("git~1", "NEW_DIR `git~1` cannot be used"),

@@ -135,12 +135,15 @@ fn targets_and_scopes_that_do_not_fit() {
         (&["none"][..], "`none` holds no kustomization"),
         (&["two"], "`two` holds several kustomizations"),
         (&["app/map.yaml"], "the target `app/map.yaml` is a file"),
-        (&[""], "the target is empty"),
-        (&["app", "--scope", ""], "the scope is empty"),
+        (&[""], "the target `` is empty"),
+        (&["app", "--scope", ""], "the scope `` is empty"),
         (&["app", "--scope", "none"], "the scope `none` does not"),
         (&["app", "--scope", "x"], "there is no directory `x` for"),
         (&["https://github.com/acme/shop?ref=v1", "--scope", "."], "`--scope` cannot be given for a remote target"),
-        (&["https://github.com/acme/shop"], "`https://github.com/acme/shop` is named without a ref"),
+        (
+            &["https://github.com/acme/shop"],
+            "NEW_DIR has no name, and none follows from `https://github.com/acme/shop`",
+        ),
     ] {
         for more in [&[][..], &["--no-commit"]] {
             let output = world.says_no(&[args, more].concat());

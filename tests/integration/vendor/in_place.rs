@@ -281,7 +281,7 @@ fn options_that_make_no_sense_are_refused() {
     ] {
         refused(&world, more).stderr_has(says);
     }
-    world.refused(&["base", "a", "b", "--no-commit"]).stderr_has("`b` is one argument too many");
+    world.refused(&["base", "a", "b", "--no-commit"]).stderr_has("the subcommand 'b' cannot be used with");
 }
 
 #[test]
