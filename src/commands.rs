@@ -16,6 +16,7 @@ mod lock;
 mod manual;
 mod messages;
 mod output;
+mod sbom;
 mod targets;
 mod tree;
 mod update;
@@ -104,6 +105,10 @@ enum Command {
     /// Name the kustomizations whose build a change can touch
     Affected(affected::AffectedArgs),
 
+    /// Write a bill of materials of what the lock holds
+    #[command(after_help = "Formats (--format): human, cyclonedx, spdx, slsa")]
+    Sbom(sbom::SbomArgs),
+
     /// Manage git hooks that run `check`
     #[command(subcommand)]
     Hook(hook::HookCommand),
@@ -127,8 +132,7 @@ pub(crate) fn run() -> ExitCode {
     };
     let output = cli.output;
     output.apply();
-    if !matches!(output.format, Format::Human | Format::Json) && !matches!(cli.command, Some(Command::Check(_))) {
-        let failure = Failure::new("this format is for `check`").hint("leave `--format` out, or write `--format json`");
+    if let Some(failure) = wrong_format(output.format, cli.command.as_ref()) {
         return failed(&output, &failure.into());
     }
     let done = match cli.command {
@@ -142,12 +146,25 @@ pub(crate) fn run() -> ExitCode {
         Some(Command::Tree(args)) => args.run(),
         Some(Command::Targets(args)) => args.run(),
         Some(Command::Affected(args)) => args.run(),
+        Some(Command::Sbom(args)) => args.run(&output),
         Some(Command::Hook(command)) => command.run(&output),
         Some(Command::Explain(args)) => args.run(),
         Some(Command::Generate(command)) => command.run(),
         Some(Command::Help(args)) => args.run(),
     };
     finish(&output, done)
+}
+
+/// Returns what to say where a command has no output in a format.
+fn wrong_format(format: Format, command: Option<&Command>) -> Option<Failure> {
+    let of = match format {
+        Format::Human | Format::Json => return None,
+        Format::Sarif | Format::Github | Format::Gitlab if matches!(command, Some(Command::Check(_))) => return None,
+        Format::Cyclonedx | Format::Spdx | Format::Slsa if matches!(command, Some(Command::Sbom(_))) => return None,
+        Format::Sarif | Format::Github | Format::Gitlab => "check",
+        Format::Cyclonedx | Format::Spdx | Format::Slsa => "sbom",
+    };
+    Some(Failure::new(format!("this format is for `{of}`")).hint("leave `--format` out, or write `--format json`"))
 }
 
 /// Prints what clap says instead of a command: help and version are results, everything else is a usage error.
@@ -192,7 +209,7 @@ macro_rules! pages {
 }
 
 pages! {
-    "branch" "vendor" "lock" "update" "check" "verify" "tree" "targets" "affected" "hook" "explain"
+    "branch" "vendor" "lock" "update" "check" "verify" "tree" "targets" "affected" "sbom" "hook" "explain"
     "generate" "help"
 }
 

@@ -126,11 +126,11 @@ impl Outcome for Checked {
 
     fn report(&self, output: &OutputArgs) -> String {
         let text = match output.format {
-            Format::Human => self.text(output.shown()),
             Format::Json => self.json(),
             Format::Sarif => sarif::sarif(self),
             Format::Gitlab => gitlab::gitlab(self),
             Format::Github => return github::github(self, output.shown()),
+            _ => self.text(output.shown()),
         };
         inert(&text).into_owned()
     }

@@ -47,6 +47,12 @@ pub(super) enum Format {
     Github,
     /// Of `check`, for merge requests of GitLab: a report of code quality
     Gitlab,
+    /// Of `sbom`: CycloneDX 1.6
+    Cyclonedx,
+    /// Of `sbom`: SPDX 2.3
+    Spdx,
+    /// Of `sbom`: SLSA provenance in an in-toto statement, to be signed
+    Slsa,
 }
 
 /// How a result is shown to people.

@@ -47,7 +47,10 @@ pub(super) struct VerifyArgs {
 impl VerifyArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let here = LocalRepo::discover_offline()?.map(Rc::new);
-        let directory = self.directory(here.as_deref())?;
+        let directory = directory(self.rev.as_deref(), here.as_deref())?;
+        if let Some(text) = directory {
+            self.refuse_for_directory(text)?;
+        }
         let upstream = self.upstream.then(|| asker(here.as_deref(), output.quiet)).transpose()?;
         let ask = upstream.as_ref().map(|upstream| |remotes: &[&crate::record::Remote]| upstream.ask(remotes));
         let ask = ask.as_ref().map(|ask| ask as &Ask<'_>);
@@ -72,33 +75,38 @@ impl VerifyArgs {
         }
         Ok(Box::new(verified))
     }
+}
 
-    /// Returns the directory that is named, if that is not a commit.
-    fn directory(&self, here: Option<&LocalRepo>) -> Result<Option<&str>> {
-        let is_directory = |text: &&str| Path::new(text).is_dir();
-        let Some(text) = self.rev.as_deref().filter(is_directory) else {
-            return Ok(None);
-        };
-        let commit = match here {
-            Some(here) if !text.starts_with('-') => here.commit(text)?,
-            _ => None,
-        };
-        if let Some(id) = commit {
-            if !Path::new(text).join(LOCK_NAME).is_file() {
-                return Ok(None);
-            }
-            return Err(Failure::new(format!("`{text}` names both a commit and a directory with a `{LOCK_NAME}`"))
-                .hint(format!("the directory: {}", command("git kustomize-localize verify", [format!("./{text}")])))
-                .hint(format!("the commit: git kustomize-localize verify {}", id.commit)));
-        }
+impl VerifyArgs {
+    /// Refuses what only a commit can be asked for.
+    fn refuse_for_directory(&self, text: &str) -> Result<()> {
         for (option, is_given) in [("--rebuild", self.rebuild), ("PATH", !self.paths.is_empty())] {
             if is_given {
                 return Err(Failure::new(format!("{option} is for a commit, and `{text}` is a directory"))
                     .hint("leave it out, or name a commit"));
             }
         }
-        Ok(Some(text))
+        Ok(())
     }
+}
+
+/// Returns the directory that an argument names, if that is not a commit.
+pub(super) fn directory<'a>(rev: Option<&'a str>, here: Option<&LocalRepo>) -> Result<Option<&'a str>> {
+    let is_directory = |text: &&str| Path::new(text).is_dir();
+    let Some(text) = rev.filter(is_directory) else {
+        return Ok(None);
+    };
+    let commit = match here {
+        Some(here) if !text.starts_with('-') => here.commit(text)?,
+        _ => None,
+    };
+    let Some(id) = commit else { return Ok(Some(text)) };
+    if !Path::new(text).join(LOCK_NAME).is_file() {
+        return Ok(None);
+    }
+    Err(Failure::new(format!("`{text}` names both a commit and a directory with a `{LOCK_NAME}`"))
+        .hint(format!("name the directory as {}", command("", [format!("./{text}")])))
+        .hint(format!("name the commit as {}", id.commit)))
 }
 
 /// Sets up asking with the connection settings of the repository, if there is one.

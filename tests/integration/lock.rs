@@ -1,4 +1,5 @@
 mod command;
 mod conflicts;
 mod entries;
+mod sbom;
 mod update;

@@ -1,0 +1,130 @@
+//! `sbom`: what the locks hold, as a bill of materials.
+
+mod component;
+mod formats;
+mod licenses;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
+
+use clap::Args;
+
+use super::json;
+use super::output::{Done, Format, Json, Outcome, OutputArgs, Shown};
+use crate::git::LocalRepo;
+use crate::message::failure::{Failure, Result, shown};
+use crate::message::redact;
+use crate::record::{Digest, LOCK_NAME, Lock, sha256_hex};
+use crate::tree::disk::DiskTree;
+use crate::tree::git::{GitTree, object_id};
+use crate::tree::{Tree, path};
+use crate::workspace::{commit, repository_offline};
+use component::Component;
+
+/// Arguments of `sbom`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct SbomArgs {
+    /// The commit, or a directory that `--no-commit` wrote [default: HEAD]
+    rev: Option<String>,
+}
+
+/// What is used from elsewhere.
+pub(super) struct Sbom {
+    /// What it is about: a repository, or what was copied.
+    name: String,
+    /// The commit, or the digest of the lock of a directory.
+    subject: Digest,
+    /// The date of `SOURCE_DATE_EPOCH`, as RFC 3339 writes it.
+    created: Option<String>,
+    components: Vec<Component>,
+}
+
+impl SbomArgs {
+    pub(super) fn run(&self, _output: &OutputArgs) -> Done {
+        let here = LocalRepo::discover_offline()?.map(Rc::new);
+        let created = created()?;
+        if let Some(directory) = super::verify::directory(self.rev.as_deref(), here.as_deref())? {
+            let tree = DiskTree::of_directory(Path::new(directory), here.is_some())?;
+            if tree.entry(LOCK_NAME)?.is_none() {
+                return Err(no_lock(directory).into());
+            }
+            let lock = tree.read(LOCK_NAME)?;
+            let subject = Digest::Sha256(sha256_hex(&lock));
+            let components = components(&tree, [LOCK_NAME.to_owned()])?;
+            let name = Lock::parse(&lock, LOCK_NAME)?.target.unwrap_or_else(|| path::name(directory).to_owned());
+            return Ok(Box::new(Sbom { name, subject, created, components }));
+        }
+        let here = here.map_or_else(repository_offline, Ok)?;
+        let rev = self.rev.as_deref().unwrap_or("HEAD");
+        let id = commit(&here, rev)?;
+        let tree = GitTree::of_here(here.clone(), object_id(&id.tree)?)?;
+        let locks = tree.locks()?;
+        if locks.is_empty() {
+            return Err(no_lock(rev).into());
+        }
+        let components = components(&tree, locks)?;
+        let name = here.remote_urls()?.first().map_or_else(|| "repository".to_owned(), |url| redact::url(url));
+        Ok(Box::new(Sbom { name, subject: Digest::GitCommit(id.commit), created, components }))
+    }
+}
+
+fn no_lock(what: &str) -> Failure {
+    Failure::new(format!("`{}` has no `{LOCK_NAME}`", shown(what)))
+        .hint("record what each remote reference is: git kustomize-localize lock")
+}
+
+/// Returns what locks hold, each thing once.
+fn components(tree: &dyn Tree, locks: impl IntoIterator<Item = String>) -> Result<Vec<Component>> {
+    let mut all: BTreeMap<(String, String), Component> = BTreeMap::new();
+    for place in locks {
+        let lock = Lock::parse(&tree.read(&place)?, &tree.label(&place))?;
+        for component in component::components(tree, path::parent(&place), &lock)? {
+            let known = all.entry((component.label.clone(), component.purl.clone()));
+            let known = known.or_insert_with(|| component.clone());
+            known.paths.extend(component.paths);
+            known.through.extend(component.through);
+            known.licenses.extend(component.licenses);
+        }
+    }
+    Ok(all.into_values().collect())
+}
+
+/// Returns the date that reproducible builds are given.
+fn created() -> Result<Option<String>> {
+    let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH") else {
+        return Ok(None);
+    };
+    let seconds = text.to_str().and_then(|text| text.parse::<u32>().ok());
+    let Some(seconds) = seconds else {
+        return Err(Failure::new("`SOURCE_DATE_EPOCH` is not a number of seconds"));
+    };
+    let date = gix::date::Time::new(i64::from(seconds), 0).format_or_unix(gix::date::time::format::ISO8601_STRICT);
+    Ok(Some(date.replace("+00:00", "Z")))
+}
+
+impl Json for Sbom {
+    fn json(&self) -> String {
+        json::render(&self.cyclonedx())
+    }
+}
+
+impl Outcome for Sbom {
+    /// Returns one line for each component.
+    fn text(&self, _shown: Shown) -> String {
+        let lines = self.components.iter().map(|one| {
+            let license = one.license().unwrap_or_else(|| "licence unknown".to_owned());
+            format!("{} ({license})\n", one.purl)
+        });
+        lines.collect()
+    }
+
+    fn report(&self, output: &OutputArgs) -> String {
+        match output.format {
+            Format::Json | Format::Cyclonedx => self.json(),
+            Format::Spdx => json::render(&self.spdx()),
+            Format::Slsa => json::render(&self.slsa()),
+            _ => self.text(output.shown()),
+        }
+    }
+}

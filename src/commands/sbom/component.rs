@@ -1,0 +1,225 @@
+//! What the lock says of each remote, in the words of package URLs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use url::Url;
+
+use super::licenses::identify;
+use crate::message::failure::Result;
+use crate::record::{Digest, Left, LeftWhat, Lock, Remote};
+use crate::reference::RepoSpec;
+use crate::reference::localized_path::root_place;
+use crate::tree::{Tree, license, path};
+
+/// Something from elsewhere that builds use.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) struct Component {
+    /// What names it in the lock: its URL with its ref, without secrets.
+    pub label: String,
+    pub name: String,
+    /// The version or the commit; none where it is not locked.
+    pub version: Option<String>,
+    pub purl: String,
+    /// From where it is downloaded, as SPDX writes it.
+    pub location: Option<String>,
+    pub digest: Option<Digest>,
+    /// The SPDX identifiers of its licence files, if all of them are known.
+    pub licenses: BTreeSet<&'static str>,
+    pub is_image: bool,
+    /// The ref as it was written.
+    pub reference: Option<String>,
+    /// The directories that are in use, of a repository.
+    pub paths: BTreeSet<String>,
+    /// Why it stays remote, if it does.
+    pub left: Option<String>,
+    /// The places in the tree that name it, or the targets that run it.
+    pub named_by: BTreeSet<String>,
+    /// The labels of the components that name it.
+    pub through: BTreeSet<String>,
+}
+
+impl Component {
+    /// Returns its licences as an SPDX expression.
+    pub(super) fn license(&self) -> Option<String> {
+        let all: Vec<&str> = self.licenses.iter().copied().collect();
+        (!all.is_empty()).then(|| all.join(" AND "))
+    }
+
+    /// Returns what no field of the formats is for: names with their values.
+    pub(super) fn notes(&self) -> Vec<(&'static str, Vec<&str>)> {
+        let mut notes = vec![
+            ("ref", self.reference.iter().map(String::as_str).collect()),
+            ("path", self.paths.iter().map(String::as_str).collect()),
+            ("named-by", self.named_by.iter().map(String::as_str).collect::<Vec<&str>>()),
+            ("stays-remote", self.left.iter().map(String::as_str).collect()),
+        ];
+        notes.retain(|(_, values)| !values.is_empty());
+        notes
+    }
+}
+
+/// What stays as it is in a part of a package URL, and in a value of its qualifiers.
+const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const VALUE: &AsciiSet = &PART.remove(b'/').remove(b':');
+
+fn encoded(text: &str, keeps: &'static AsciiSet) -> String {
+    utf8_percent_encode(text, keeps).to_string()
+}
+
+/// Returns `pkg:KIND/NAME@VERSION?KEY=VALUE`.
+fn purl(kind: &str, name: &str, version: Option<&str>, qualifiers: &[(&str, &str)]) -> String {
+    let name: Vec<String> = name.split('/').map(|part| encoded(part, PART)).collect();
+    let version = version.map(|version| format!("@{}", encoded(version, PART))).unwrap_or_default();
+    let mut qualifiers: Vec<String> =
+        qualifiers.iter().map(|(key, value)| format!("{key}={}", encoded(value, VALUE))).collect();
+    qualifiers.sort();
+    let separator = if qualifiers.is_empty() { "" } else { "?" };
+    format!("pkg:{kind}/{}{version}{separator}{}", name.join("/"), qualifiers.join("&"))
+}
+
+/// Returns everything that a lock holds, and that stays remote, with licences as they were brought in.
+pub(super) fn components(tree: &dyn Tree, directory: &str, lock: &Lock) -> Result<Vec<Component>> {
+    let licenses = licenses(tree, directory, lock)?;
+    let locked = lock.remotes.iter().map(|remote| {
+        let mut component = of_remote(remote);
+        component.licenses = licenses.get(component.label.as_str()).cloned().unwrap_or_default();
+        component
+    });
+    Ok(locked.chain(lock.left.iter().map(of_left)).collect())
+}
+
+/// Returns the licences of each remote of whose licence files all are known, by its label.
+fn licenses<'a>(tree: &dyn Tree, directory: &str, lock: &'a Lock) -> Result<BTreeMap<&'a str, BTreeSet<&'static str>>> {
+    let mut known: BTreeMap<&str, Option<BTreeSet<&'static str>>> = BTreeMap::new();
+    for file in &lock.files {
+        let (Some(label), Some(_)) = (file.remote.as_deref(), license::covered(&file.path)) else {
+            continue;
+        };
+        // What says whose it is, or what else it holds, grants nothing.
+        if ["notice", "copyright"].iter().any(|word| path::name(&file.path).to_lowercase().starts_with(word)) {
+            continue;
+        }
+        let bytes = tree.read(&path::join(directory, &file.path))?;
+        let found = identify(&String::from_utf8_lossy(&bytes));
+        let all = known.entry(label).or_insert_with(|| Some(BTreeSet::new()));
+        match found {
+            Some(id) => all.iter_mut().for_each(|all| all.extend([id])),
+            None => *all = None,
+        }
+    }
+    Ok(known.into_iter().filter_map(|(label, all)| Some((label, all?))).collect())
+}
+
+fn of_remote(remote: &Remote) -> Component {
+    let all = Component {
+        label: remote.label(),
+        digest: Some(remote.digest()),
+        through: remote.through().clone(),
+        ..Component::default()
+    };
+    match remote {
+        Remote::Git(git) => {
+            let (reference, paths) = (git.reference.clone(), git.paths.clone());
+            Component { reference, paths, ..all.of_repository(&git.url, Some(&git.commit)) }
+        }
+        Remote::File(file) => {
+            Component { version: Some(file.sha256.clone()), ..all.of_file(&file.url, Some(&file.sha256)) }
+        }
+        Remote::Chart(chart) => {
+            let version = chart.resolved.as_deref().or(chart.version.as_deref());
+            all.of_chart(&chart.url, &chart.chart, version)
+        }
+    }
+}
+
+fn of_left(left: &Left) -> Component {
+    let all = Component {
+        label: left.what.label(),
+        left: Some(left.reason.clone()),
+        through: left.through.clone(),
+        ..Component::default()
+    };
+    match &left.what {
+        LeftWhat::Chart { url, chart, version } => all.of_chart(url, chart, version.as_deref()),
+        LeftWhat::Image { image } => all.of_image(image),
+        LeftWhat::Reference { url } => match RepoSpec::parse(url) {
+            Ok(spec) => {
+                Component { reference: spec.reference.clone(), ..all.of_repository(spec.clone_spec().exposed(), None) }
+            }
+            Err(_) => all.of_file(url, None),
+        },
+    }
+}
+
+impl Component {
+    fn of_repository(mut self, url: &str, commit: Option<&str>) -> Self {
+        let spec = RepoSpec::parse(url).ok();
+        let path = spec.as_ref().map_or(url, |spec| spec.repo_path.trim_matches('/').trim_end_matches(".git"));
+        let place = spec.as_ref().map(|spec| root_place(spec, "")).unwrap_or_default();
+        let url = match url.split_once("://") {
+            Some(_) => url.to_owned(),
+            None => format!("ssh://{}", url.replacen(':', "/", 1)),
+        };
+        let at = commit.map(|commit| format!("@{commit}")).unwrap_or_default();
+        // The user that ssh asks for names nothing.
+        let parsed = Url::parse(&url).ok().and_then(|mut url| url.set_username("").is_ok().then_some(url));
+        let location = format!("git+{}{at}", parsed.as_ref().map_or(&*url, Url::as_str));
+        (self.name, self.purl) = match place.first().map(String::as_str) {
+            Some(host @ ("github.com" | "gitlab.com")) if path.contains('/') => {
+                let kind = host.trim_end_matches(".com");
+                (path.to_owned(), purl(kind, &path.to_lowercase(), commit, &[]))
+            }
+            _ => {
+                let name = path::name(path);
+                (name.to_owned(), purl("generic", name, commit, &[("vcs_url", &location)]))
+            }
+        };
+        Component { version: commit.map(str::to_owned), location: Some(location), ..self }
+    }
+
+    fn of_file(self, url: &str, sha256: Option<&str>) -> Self {
+        let name = path::name(url.split(['?', '#']).next().unwrap_or_default()).to_owned();
+        let checksum = sha256.map(|hex| format!("sha256:{hex}"));
+        let checksum = checksum.iter().map(|checksum| ("checksum", checksum.as_str()));
+        let qualifiers: Vec<(&str, &str)> = checksum.chain([("download_url", url)]).collect();
+        Component { purl: purl("generic", &name, None, &qualifiers), name, location: Some(url.to_owned()), ..self }
+    }
+
+    fn of_chart(self, url: &str, chart: &str, version: Option<&str>) -> Self {
+        Component {
+            name: chart.to_owned(),
+            version: version.map(str::to_owned),
+            purl: purl("helm", chart, version, &[("repository_url", url)]),
+            location: url.starts_with("http").then(|| url.to_owned()),
+            ..self
+        }
+    }
+
+    /// Makes it of an image with tag and digest.
+    pub(super) fn of_image(self, image: &str) -> Self {
+        let (name, digest) = image.split_once('@').map_or((image, None), |(name, digest)| (name, Some(digest)));
+        let (name, tag) = match name.rsplit_once(':') {
+            Some((name, tag)) if !tag.contains('/') => (name, Some(tag)),
+            _ => (name, None),
+        };
+        let version = digest.or(tag);
+        let tag = tag.map(|tag| ("tag", tag));
+        let purl = match digest {
+            Some(_) => {
+                let qualifiers: Vec<(&str, &str)> = [("repository_url", name)].into_iter().chain(tag).collect();
+                purl("oci", &path::name(name).to_lowercase(), version, &qualifiers)
+            }
+            None => purl("docker", name, version, &[]),
+        };
+        let hex = digest.and_then(|digest| digest.strip_prefix("sha256:"));
+        Component {
+            name: name.to_owned(),
+            version: version.map(str::to_owned),
+            purl,
+            digest: hex.map(|hex| Digest::Sha256(hex.to_owned())).filter(Digest::is_valid),
+            is_image: true,
+            ..self
+        }
+    }
+}

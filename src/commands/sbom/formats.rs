@@ -1,0 +1,186 @@
+//! The documents: CycloneDX 1.6, SPDX 2.3, and an in-toto statement with SLSA provenance.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::Sbom;
+use super::component::Component;
+use crate::record::Digest;
+
+const TOOL: &str = env!("CARGO_PKG_NAME");
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+const HOME: &str = env!("CARGO_PKG_REPOSITORY");
+/// What SPDX says where nothing is known, and for a date that it asks for and nobody gave.
+const UNKNOWN: &str = "NOASSERTION";
+const EPOCH: &str = "1970-01-01T00:00:00Z";
+
+impl Sbom {
+    /// Returns what each document calls what it is about, and below it each component.
+    fn id(&self, component: Option<usize>) -> String {
+        component.map_or("repository".to_owned(), |index| format!("remote-{}", index + 1))
+    }
+
+    /// Returns which components each names, by its id.
+    fn dependencies(&self) -> BTreeMap<String, BTreeSet<String>> {
+        let mut below: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (index, component) in self.components.iter().enumerate() {
+            let above = |other: &usize| component.through.contains(&self.components[*other].label);
+            let mut above: Vec<Option<usize>> = (0..self.components.len()).filter(above).map(Some).collect();
+            if above.is_empty() || !component.named_by.is_empty() {
+                above.push(None);
+            }
+            for other in above {
+                below.entry(self.id(other)).or_default().insert(self.id(Some(index)));
+            }
+        }
+        below
+    }
+
+    fn each(&self, shape: impl Fn(String, &Component) -> Value) -> Vec<Value> {
+        let components = self.components.iter().enumerate();
+        components.map(|(index, component)| shape(self.id(Some(index)), component)).collect()
+    }
+
+    pub(super) fn cyclonedx(&self) -> Value {
+        let components = self.each(|id, component| {
+            let hash = match &component.digest {
+                Some(Digest::Sha256(hex)) => vec![json!({ "alg": "SHA-256", "content": hex })],
+                _ => Vec::new(),
+            };
+            let license = component.license();
+            let properties = component.notes().into_iter().flat_map(|(name, values)| {
+                values.into_iter().map(move |value| json!({ "name": format!("{TOOL}:{name}"), "value": value }))
+            });
+            json!({
+                "type": if component.is_image { "container" } else { "library" },
+                "bom-ref": id,
+                "name": component.name,
+                "version": component.version,
+                "purl": component.purl,
+                "hashes": hash,
+                "licenses": license.map(|expression| vec![json!({ "expression": expression })]),
+                "properties": properties.collect::<Vec<_>>(),
+            })
+        });
+        let dependencies = self.dependencies().into_iter();
+        compact(json!({
+            "bomFormat": "CycloneDX",
+            "specVersion": "1.6",
+            "version": 1,
+            "metadata": {
+                "timestamp": self.created,
+                "tools": { "components": [{ "type": "application", "name": TOOL, "version": VERSION }] },
+                "component": {
+                    "type": "application",
+                    "bom-ref": self.id(None),
+                    "name": self.name,
+                    "version": self.subject.hex(),
+                },
+            },
+            "components": components,
+            "dependencies": dependencies.map(|(of, all)| json!({ "ref": of, "dependsOn": all })).collect::<Vec<_>>(),
+        }))
+    }
+
+    pub(super) fn spdx(&self) -> Value {
+        let spdx_id = |id: &str| format!("SPDXRef-{id}");
+        let mut packages = self.each(|id, component| {
+            let checksum = match &component.digest {
+                Some(Digest::Sha256(hex)) => vec![json!({ "algorithm": "SHA256", "checksumValue": hex })],
+                _ => Vec::new(),
+            };
+            let notes = component.notes().into_iter();
+            let notes = notes.map(|(name, values)| format!("{name}: {}\n", values.join(", ")));
+            json!({
+                "SPDXID": spdx_id(&id),
+                "name": component.name,
+                "versionInfo": component.version,
+                "downloadLocation": component.location.as_deref().unwrap_or(UNKNOWN),
+                "filesAnalyzed": false,
+                "checksums": checksum,
+                "licenseConcluded": UNKNOWN,
+                "licenseDeclared": component.license().as_deref().unwrap_or(UNKNOWN),
+                "copyrightText": UNKNOWN,
+                "sourceInfo": notes.collect::<String>().trim_end(),
+                "externalRefs": [{
+                    "referenceCategory": "PACKAGE-MANAGER",
+                    "referenceType": "purl",
+                    "referenceLocator": component.purl,
+                }],
+            })
+        });
+        packages.push(json!({
+            "SPDXID": spdx_id(&self.id(None)),
+            "name": self.name,
+            "versionInfo": self.subject.hex(),
+            "downloadLocation": UNKNOWN,
+            "filesAnalyzed": false,
+        }));
+        let related = |from: &str, kind: &str, to: &str| json!({ "spdxElementId": spdx_id(from), "relationshipType": kind, "relatedSpdxElement": spdx_id(to) });
+        let mut relationships = vec![related("DOCUMENT", "DESCRIBES", &self.id(None))];
+        for (from, all) in self.dependencies() {
+            relationships.extend(all.iter().map(|to| related(&from, "DEPENDS_ON", to)));
+        }
+        compact(json!({
+            "spdxVersion": "SPDX-2.3",
+            "dataLicense": "CC0-1.0",
+            "SPDXID": spdx_id("DOCUMENT"),
+            "name": self.name,
+            "documentNamespace": format!("{HOME}/sbom/{}", self.subject.hex()),
+            "creationInfo": {
+                "created": self.created.as_deref().unwrap_or(EPOCH),
+                "creators": [format!("Tool: {TOOL}-{VERSION}")],
+            },
+            "packages": packages,
+            "relationships": relationships,
+        }))
+    }
+
+    pub(super) fn slsa(&self) -> Value {
+        let digest = |digest: &Digest| json!({ digest.name(): digest.hex() });
+        let dependencies = self.each(|_, component| {
+            json!({
+                "uri": component.location.as_ref().unwrap_or(&component.purl),
+                "name": component.label,
+                "digest": component.digest.as_ref().map(digest),
+                "annotations": component.notes().into_iter().collect::<BTreeMap<_, _>>(),
+            })
+        });
+        compact(json!({
+            "_type": "https://in-toto.io/Statement/v1",
+            "subject": [{ "name": self.name, "digest": digest(&self.subject) }],
+            "predicateType": "https://slsa.dev/provenance/v1",
+            "predicate": {
+                "buildDefinition": {
+                    "buildType": format!("{HOME}/localize/v1"),
+                    "externalParameters": { "repository": self.name },
+                    "resolvedDependencies": dependencies,
+                },
+                "runDetails": {
+                    "builder": { "id": HOME, "version": { TOOL: VERSION } },
+                    "metadata": { "finishedOn": self.created },
+                },
+            },
+        }))
+    }
+}
+
+/// Takes out the fields that hold nothing.
+fn compact(value: Value) -> Value {
+    let is_empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(all) => all.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    };
+    match value {
+        Value::Object(fields) => {
+            let fields = fields.into_iter().map(|(key, value)| (key, compact(value)));
+            Value::Object(fields.filter(|(_, value)| !is_empty(value)).collect())
+        }
+        Value::Array(all) => Value::Array(all.into_iter().map(compact).collect()),
+        other => other,
+    }
+}

@@ -1,0 +1,138 @@
+//! `sbom`: what the lock holds, in the formats of auditors.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::support::{Repo, World, config_map, skip, tool};
+
+const MIT: &str = include_str!("../../../LICENSE-MIT");
+const VALIDATE: &str = include_str!("../../schemas/validate.py");
+
+/// Returns a repository that is localized, of upstreams with and without a licence that is known.
+fn world() -> World {
+    let world = World::acme();
+    for (name, license) in [("acme/licensed", MIT), ("acme/other", "All yours.\n")] {
+        let files = [("LICENSE", license), ("kustomization.yaml", "resources: [map.yaml]\n")];
+        world.upstream_of(name, &[&files[..], &[("map.yaml", &config_map(name.trim_start_matches("acme/")))]].concat());
+    }
+    world.commit(&[
+        (
+            ".kustomize-localize",
+            "allow:\n- {url: github.com/acme/internal, reason: by hand}\n",
+        ),
+        (
+            "app/kustomization.yaml",
+            "resources:\n- https://github.com/acme/licensed?ref=v1\n- https://github.com/acme/other?ref=v1\n- https://github.com/acme/lib//web?ref=v1\n- https://files.example.com/v1/app.yaml\n- https://github.com/acme/internal?ref=v1\n",
+        ),
+    ]);
+    world.work.run(&["lock"]).success();
+    world.work.commit("Lock");
+    world.work.run(&["branch", "--no-verify"]).success();
+    world
+}
+
+fn sbom(repo: &Repo, rev: &str, format: &str) -> String {
+    let output = repo.run_unchanged(&["sbom", rev, "--format", format]);
+    output.success();
+    assert_eq!(output.stderr, "");
+    output.stdout.clone()
+}
+
+fn component<'a>(document: &'a Value, name: &str) -> &'a Value {
+    let components = document["components"].as_array().unwrap();
+    components.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("no {name}: {document:#}"))
+}
+
+#[test]
+fn every_format_is_valid_and_says_the_same_again() {
+    let world = world();
+    for format in ["cyclonedx", "spdx", "slsa"] {
+        for rev in ["main", "localized/main"] {
+            let document = sbom(&world.work, rev, format);
+            assert_eq!(sbom(&world.work, rev, format), document);
+            validate(format, &document);
+        }
+    }
+}
+
+#[track_caller]
+fn validate(format: &str, document: &str) {
+    let Some(python) = tool("python3") else { return };
+    let mut child = Command::new(python)
+        .args(["-c", VALIDATE, format])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(document.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if stderr.contains("ModuleNotFoundError") {
+        return skip("no validators for python3");
+    }
+    assert!(output.status.success(), "{stderr}\n{document}");
+}
+
+#[test]
+fn a_component_says_what_it_is_and_under_which_licence() {
+    let world = world();
+    let document: Value = serde_json::from_str(&sbom(&world.work, "localized/main", "cyclonedx")).unwrap();
+    let licensed = component(&document, "acme/licensed");
+    let commit = world.sandbox.git(&world.sandbox.path("upstream/acme/licensed"), &["rev-parse", "v1"]);
+    let commit = commit.trim();
+    assert_eq!(licensed["version"], commit);
+    assert_eq!(licensed["purl"], format!("pkg:github/acme/licensed@{commit}"));
+    assert_eq!(licensed["licenses"][0]["expression"], "MIT");
+    assert!(component(&document, "acme/other").get("licenses").is_none());
+    let file = component(&document, "app.yaml");
+    assert_eq!(file["hashes"][0]["alg"], "SHA-256");
+    let internal = component(&document, "acme/internal");
+    assert_eq!(internal["purl"], "pkg:github/acme/internal");
+    assert!(internal["properties"].to_string().contains("by hand"), "{internal}");
+    // What names what.
+    let id = |name: &str| component(&document, name)["bom-ref"].as_str().unwrap().to_owned();
+    let dependencies = document["dependencies"].as_array().unwrap();
+    let of = |from: &str| dependencies.iter().find(|one| one["ref"] == from).unwrap()["dependsOn"].to_string();
+    assert!(of(&id("acme/lib")).contains(&id("acme/deep")), "{document:#}");
+    assert!(!of("repository").contains(&id("acme/deep")), "{document:#}");
+    // On main no licence has been brought in.
+    let document: Value = serde_json::from_str(&sbom(&world.work, "main", "cyclonedx")).unwrap();
+    assert!(component(&document, "acme/licensed").get("licenses").is_none());
+    let document: Value = serde_json::from_str(&sbom(&world.work, "main", "spdx")).unwrap();
+    assert_eq!(document["packages"][0]["licenseDeclared"], "NOASSERTION");
+}
+
+#[test]
+fn a_date_comes_from_the_environment_alone() {
+    let world = world();
+    let dated = |format: &str| sbom(&world.work, "main", format);
+    assert!(!dated("cyclonedx").contains("timestamp"));
+    world.sandbox.set("SOURCE_DATE_EPOCH", "1700000000");
+    assert!(dated("cyclonedx").contains("\"timestamp\": \"2023-11-14T22:13:20Z\""));
+    assert!(dated("spdx").contains("\"created\": \"2023-11-14T22:13:20Z\""));
+    world.sandbox.set("SOURCE_DATE_EPOCH", "yesterday");
+    world.work.run_unchanged(&["sbom"]).fails(2).stderr_has("`SOURCE_DATE_EPOCH` is not a number of seconds");
+}
+
+#[test]
+fn a_copy_has_its_own() {
+    let world = world();
+    world.work.run(&["app", "copy", "--no-commit", "--no-verify"]).success();
+    for format in ["cyclonedx", "spdx", "slsa"] {
+        let document = sbom(&world.work, "copy", format);
+        validate(format, &document);
+        assert!(document.contains("acme/licensed"), "{document}");
+    }
+}
+
+#[test]
+fn what_has_no_lock_has_none() {
+    let world = World::new();
+    world.commit(&[("app/kustomization.yaml", "resources: []\n")]);
+    world.work.run_unchanged(&["sbom"]).fails(2).stderr_has("`HEAD` has no `kustomize-localize.lock`");
+    world.work.run_unchanged(&["sbom", "app"]).fails(2).stderr_has("`app` has no `kustomize-localize.lock`");
+    world.work.run_unchanged(&["sbom", "nowhere"]).fails(2).stderr_has("unknown revision `nowhere`");
+    world.work.run_unchanged(&["lock", "--format", "spdx"]).fails(2).stderr_has("this format is for `sbom`");
+}
