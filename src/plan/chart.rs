@@ -39,7 +39,7 @@ impl Builder<'_> {
                 self.place_file(&path::join(&place, name), *file).map_err(|failure| failure.at(location()))?;
             }
             // Among localized files it is one of them.
-            if (stays && stored::home(&place).is_none()) || self.rules.stays.is_none() {
+            if stored::home(&place).is_none() {
                 self.vendored.insert(place);
             }
         }

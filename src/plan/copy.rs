@@ -51,7 +51,7 @@ pub(crate) fn plan(
         owned: &|path| workspace.owns(path),
         trusted: &|path| config.trusts(path),
         licenses: !config.no_licenses,
-        stays: None,
+        in_place: false,
     };
     let (localized, after) = localized(&graph, config.load_restrictor, &rules, Some(config))?;
     let brought = |path: &str| localized.files.get(path)?.1.remote.clone();

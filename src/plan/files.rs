@@ -49,8 +49,6 @@ pub(super) struct Localized {
     pub vendored: BTreeSet<String>,
     /// The paths that unchanged references lead to, and that may be missing.
     pub kept: HashSet<String>,
-    /// The directories of the user's roots that were placed.
-    pub placed: BTreeSet<String>,
     /// The fetched files that stay executable, because the user trusts them.
     pub trusted: HashSet<FileId>,
     pub warnings: Vec<Warning>,

@@ -2,8 +2,8 @@
 //! reference changes.
 //!
 //! In a working tree the result is a function of the user's files and the lock: it is made from the tree with all URLs
-//! back, whose contents come from the localized files themselves, and compared with what is there. In a commit what was
-//! localized before is a file of the tree like any other. Either way it goes when nothing uses it any more.
+//! back, whose contents come from the localized files themselves, and compared with what is there; what nothing uses any
+//! more goes. In a commit what was localized before is a file of the tree like any other, and stays.
 
 mod there;
 mod turned_back;
@@ -13,25 +13,24 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use super::files::{File, Localized};
-use super::result::{Rules, Stays, attributes, localize, localized_directories};
+use super::result::{Rules, add_attributes, entry, localize, localized_directories};
 use super::troubles::Troubles;
 use super::{Affected, Changes, GITATTRIBUTES, Options, Original, Plan, hydrator, lock, proof};
-use crate::graph::{self, Explored, FileId, Graph, Place, RemoteRef, Remotes, RootId, Source, TroubleKind, reach};
-use crate::message::failure::{Failure, Failures, Result, listed};
+use crate::graph::{self, At, Explored, FileId, Graph, RemoteRef, Remotes, RootId, Source};
+use crate::message::failure::{Failure, Failures, Result};
 use crate::message::finding::{Rule, Severity};
 use crate::record::stored::home;
-use crate::record::{LOCK_NAME, Lock, Remote, StoredFile};
+use crate::record::{LOCK_NAME, Lock, StoredFile};
 use crate::tree::overlay::OverlayTree;
-use crate::tree::{Entry, SharedTree, Tree, license, path};
+use crate::tree::{Entry, SharedTree, Tree, path};
 use crate::workspace::{Files, Workspace};
 
-use there::OnDisk;
 pub(crate) use turned_back::TurnedBack;
 
 /// What to localize.
 #[derive(Default)]
 pub(crate) struct Request {
-    /// The directories of the roots to localize; every starting point when there are none.
+    /// The directories of the roots to localize, with what was localized before; every starting point when there are none.
     pub targets: Vec<String>,
     /// The tree with the URLs back, if something in it was changed. Then nothing is localized but what was before.
     pub again: Option<TurnedBack>,
@@ -39,8 +38,7 @@ pub(crate) struct Request {
 
 /// Finds out what localizing in place changes. Nothing is written.
 ///
-/// Every reference that cannot be localized; where targets are named, everything that is wrong with
-/// them; files that are in the way, or would be lost.
+/// Every reference that cannot be localized; files that are in the way, or would be lost.
 pub(crate) fn plan(
     workspace: &Workspace,
     request: Request,
@@ -53,7 +51,7 @@ pub(crate) fn plan(
 
 /// Returns the tree of the workspace in which the user's files name by URL again what was localized of it.
 pub(crate) fn turned_back(workspace: &Workspace, held: &Lock) -> Result<TurnedBack> {
-    turned_back::turn_back(workspace, held, &OnDisk::of(workspace, held)?.edited)
+    turned_back::turn_back(workspace, held)
 }
 
 /// Returns the localized files that a lock lists. A lock comes with a pull request: listing a file anywhere else does
@@ -76,41 +74,44 @@ fn planned(
     options: &Options,
     remotes: &mut dyn Remotes,
 ) -> Result<Plan, Failures> {
-    let empty = Rc::default();
-    let held: &Lock = workspace.lock.as_ref().unwrap_or(&empty);
+    let held = workspace.lock.as_deref().cloned().unwrap_or_default();
     let Request { targets, again } = request;
-    let starts = if targets.is_empty() { workspace.starts(&[])? } else { targets.clone() };
-    let on_disk = OnDisk::of(workspace, held)?;
-    let only = again.as_ref().map(|again| again.roots.clone());
+    let is_update = again.is_some();
     let turned = match (again, &workspace.files) {
         (Some(again), _) => again,
-        (None, Files::WorkingTree { .. }) => turned_back::turn_back(workspace, held, &on_disk.edited)?,
-        (None, _) => TurnedBack { tree: workspace.tree.clone(), roots: BTreeSet::new(), files: BTreeSet::new() },
+        (None, Files::WorkingTree { .. }) => turned_back(workspace, &held)?,
+        (None, _) => TurnedBack::of(workspace.tree.clone()),
     };
-    let starts = with(starts, only.iter().flatten().cloned());
+    let is_named = !targets.is_empty();
+    let starts = if is_named { targets } else { workspace.starts(&[])? };
+    let starts = with(starts, &turned.roots);
     let explored = walk(workspace, turned.tree.clone(), &starts, Some(remotes));
     let troubles = Troubles::of(workspace, &explored)?;
-    refuse(&troubles, !targets.is_empty())?;
+    // What is named must be there; `check` finds what else is wrong in the files of the user.
+    let nowhere = explored.troubles.iter().filter(|trouble| is_named && trouble.at == At::Nothing);
+    let failures: Vec<Failure> = nowhere.map(|trouble| trouble.failure.clone()).chain(troubles.remote).collect();
+    if !failures.is_empty() {
+        return Err(Failures(failures));
+    }
     let graph = &explored.graph;
     let used = graph.own_paths().map(str::to_owned).collect();
-    let roots = explored.starts.iter().flatten().copied();
-    let is_asked = |root: &RootId| only.as_ref().is_none_or(|only| only.contains(&graph.roots[*root].directory));
-    let roots: Vec<RootId> = roots.filter(is_asked).collect();
+    let is_asked = |root: &RootId| !is_update || turned.roots.contains(&graph.roots[*root].directory);
+    let roots: Vec<RootId> = explored.starts.iter().flatten().copied().filter(is_asked).collect();
     let mut localized = localized(workspace, graph, &roots, &turned)?;
     let after = walk_after(workspace, &turned.tree, &starts, &localized)?;
     proof::assert_whole(graph, &after, &localized)?;
-    let mut kept = kept(workspace, held, &localized, &after)?;
+    let mut kept = kept(workspace, &held, &localized, &after)?;
     let directories: BTreeSet<String> = kept.iter().flat_map(|file| localized_directories(&file.path)).collect();
-    localized.files.extend(directories.iter().map(|directory| attributes(directory, GITATTRIBUTES)));
+    for directory in directories {
+        add_attributes(&mut localized.files, &directory);
+    }
     kept.retain(|file| !localized.files.contains_key(&file.path));
-    let mut changes = on_disk.changes(&localized, &kept, options.overwrite)?;
-    let entries = localized.files.iter().filter(|(place, _)| localized.is_brought(place));
-    let entries = entries.filter(|(place, _)| localized.vendored(place).is_none()).map(|(_, (_, entry))| entry);
-    let mut files: Vec<StoredFile> = entries.chain(kept.iter().copied()).cloned().collect();
-    files.sort_by(|one, other| one.path.cmp(&other.path));
-    let lock = relocked(workspace, held, files, &localized, &after, options, !troubles.unread.is_empty())?;
-    refuse_unknown(&kept, &on_disk, &localized, held, &lock)?;
-    if lock != *held || (workspace.lock.is_none() && changes.values().any(Option::is_some)) {
+    let brought = localized.files.iter().filter(|(place, _)| localized.is_brought(place));
+    let brought = brought.filter(|(place, _)| localized.vendored(place).is_none()).map(|(_, (_, entry))| entry);
+    let files = kept.iter().copied().chain(brought).cloned().collect();
+    let lock = relocked(workspace, &held, files, &localized, &after, options, !troubles.unread.is_empty())?;
+    let mut changes = there::changes(workspace, &held, &lock, &localized, options.overwrite)?;
+    if lock != held || (workspace.lock.is_none() && changes.values().any(Option::is_some)) {
         changes.insert(LOCK_NAME.to_owned(), Some(File::plain(lock.render()?.into_bytes())));
     }
     changes.extend(hydrator::change(workspace, &lock)?);
@@ -118,7 +119,7 @@ fn planned(
     warnings.append(&mut localized.warnings);
     warnings.sort();
     warnings.dedup();
-    localized.rewritten.retain(|one| changes.contains_key(&one.path));
+    localized.rewritten.retain(|one| changes.contains_key(&one.path) && !turned.held(one));
     Ok(Plan {
         affected: affected(graph, &changes),
         stage: to_stage(workspace, &changes, &localized, &lock)?,
@@ -136,8 +137,8 @@ fn planned(
 }
 
 /// Returns the directories of roots with more of them, each once.
-fn with(starts: Vec<String>, more: impl Iterator<Item = String>) -> Vec<String> {
-    starts.into_iter().chain(more).collect::<BTreeSet<String>>().into_iter().collect()
+fn with<'a>(starts: Vec<String>, more: impl IntoIterator<Item = &'a String>) -> Vec<String> {
+    starts.into_iter().chain(more.into_iter().cloned()).collect::<BTreeSet<String>>().into_iter().collect()
 }
 
 fn walk(workspace: &Workspace, tree: SharedTree, starts: &[String], remotes: Option<&mut dyn Remotes>) -> Explored {
@@ -146,10 +147,7 @@ fn walk(workspace: &Workspace, tree: SharedTree, starts: &[String], remotes: Opt
     // What is not locked is no error where the configuration says so, and a commit resolves nothing.
     let level = config.level(Rule::RemoteReference, Severity::Error);
     let lock = workspace.lock.as_deref();
-    let keeps = |wanted: &RemoteRef| {
-        let locked = lock.and_then(|lock| wanted.locked(lock));
-        wanted.unlocked(locked).is_some()
-    };
+    let keeps = |wanted: &RemoteRef| !lock.is_some_and(|lock| lock::is_locked(wanted, lock));
     let is_commit = matches!(workspace.files, Files::Commit { .. });
     let options = graph::Options {
         keeps: (is_commit && level != Some(Severity::Error)).then_some(&keeps),
@@ -172,19 +170,11 @@ fn walk_after(workspace: &Workspace, tree: &SharedTree, starts: &[String], local
         Err(_) if !starts.is_empty() => Vec::new(),
         all => all?,
     };
-    let starts = with(all, starts.iter().cloned());
+    let starts = with(all, starts);
     Ok(walk(workspace, Rc::new(after), &starts, None))
 }
 
-/// Refuses what could not be followed: anything remote, and where targets are named, anything.
-fn refuse(troubles: &Troubles, is_named: bool) -> Result<(), Failures> {
-    let local = troubles.local.iter().filter(|_| is_named);
-    let mut failures: Vec<Failure> = troubles.remote.iter().chain(local).cloned().collect();
-    failures.sort_by(|one, other| one.location.cmp(&other.location));
-    if failures.is_empty() { Ok(()) } else { Err(Failures(failures)) }
-}
-
-/// Places and edits what was walked.
+/// Places and edits what was walked, and writes the URLs that stay now where there was a path.
 fn localized(
     workspace: &Workspace,
     graph: &Graph,
@@ -211,80 +201,34 @@ fn localized(
         owned: &|place| workspace.owns(place) || is_empty(place) || is_left_of_us(place),
         trusted: &|path| workspace.config.trusts(path),
         licenses: !workspace.config.no_licenses,
-        stays: Some(Stays { tree, turned: &turned.files }),
+        in_place: true,
     };
-    localize(graph, roots, &rules)
+    let mut localized = localize(graph, roots, &rules)?;
+    for place in &turned.files {
+        if localized.local_files.insert(place.clone()) {
+            let executable = turned.tree.entry(place)? == Some(Entry::File { executable: true });
+            let file = File { executable, ..File::plain(turned.tree.read(place)?) };
+            let entry = entry(place, &file);
+            localized.files.insert(place.clone(), (file, entry));
+        }
+    }
+    Ok(localized)
 }
 
-/// Returns the localized files of the lock that stay as they are: those that are used as files of the tree, that what
-/// could not be read may use, or that lie beside a root which was not localized now.
+/// Returns the localized files of the lock that stay as they are: those of a commit, those that are used as files of the
+/// tree, and all where something could not be read that may use them.
 fn kept<'a>(
     workspace: &Workspace,
     held: &'a Lock,
     localized: &Localized,
     after: &Explored,
 ) -> Result<Vec<&'a StoredFile>> {
-    let graph = &after.graph;
-    let used: BTreeSet<&str> = graph.own_paths().collect();
-    let charts = graph.charts.iter().filter_map(|chart| match &chart.place {
-        Place::There(path) => Some(path.clone()),
-        _ => None,
-    });
-    let missing = after.troubles.iter().filter_map(|trouble| match &trouble.kind {
-        TroubleKind::Missing { path, .. } => Some(path.clone()),
-        TroubleKind::NoKustomization { directory, .. } => Some(directory.clone()),
-        _ => None,
-    });
-    let whole: Vec<String> = charts.chain(missing).collect();
-    let is_refused = after.troubles.iter().any(|trouble| trouble.kind == TroubleKind::Refused);
-    let is_unread = is_refused || !Troubles::of(workspace, after)?.unread.is_empty();
-    let roots = workspace.kustomizations()?.roots();
-    let is_kept = |file: &&StoredFile| {
-        let beside = home(&file.path).map(path::parent);
-        is_unread
-            || used.contains(file.path.as_str())
-            || whole.iter().any(|path| path::is_in(&file.path, path))
-            || beside.is_some_and(|root| roots.contains(root) && !localized.placed.contains(root))
-    };
-    let new: Vec<&StoredFile> = ours(held).filter(|file| !localized.files.contains_key(&file.path)).collect();
-    let mut kept: Vec<&StoredFile> = new.iter().copied().filter(is_kept).collect();
-    // With the licences of what they are from.
-    let remotes: BTreeSet<Option<&String>> = kept.iter().map(|file| file.remote.as_ref()).collect();
-    let is_license = |file: &StoredFile| {
-        file.remote.is_some() && license::covered(&file.path).is_some() && remotes.contains(&file.remote.as_ref())
-    };
-    if !workspace.config.no_licenses {
-        kept.extend(new.into_iter().filter(|file| !is_kept(file) && is_license(file)));
-    }
-    Ok(kept)
-}
-
-/// Refuses files that stay beside a root that was localized where nothing tells what they are now: they are not as the
-/// lock says, or what they are from was resolved again.
-fn refuse_unknown(
-    kept: &[&StoredFile],
-    on_disk: &OnDisk<'_>,
-    localized: &Localized,
-    held: &Lock,
-    lock: &Lock,
-) -> Result<()> {
-    let digest =
-        |lock: &Lock, label: &str| lock.remotes.iter().find(|remote| remote.label() == label).map(Remote::digest);
-    let is_unknown = |file: &&&StoredFile| {
-        let is_beside = home(&file.path).is_some_and(|home| localized.placed.contains(path::parent(home)));
-        let is_edited = on_disk.edited.iter().any(|edited| edited.path == file.path);
-        let is_moved = file.remote.as_ref().is_some_and(|label| digest(held, label) != digest(lock, label));
-        is_beside && (is_edited || is_moved)
-    };
-    let unknown: Vec<String> = kept.iter().filter(is_unknown).map(|file| file.path.clone()).collect();
-    if unknown.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::new(format!(
-        "localized files are referenced by themselves, and nothing tells what they are now: {}",
-        listed(&unknown)
-    ))
-    .hint("write a URL in place of the reference that leads there, stage that, and run it again"))
+    let is_turned = matches!(workspace.files, Files::WorkingTree { .. });
+    let all = !is_turned || !Troubles::of(workspace, after)?.unread.is_empty();
+    let used: BTreeSet<&str> = after.graph.own_paths().collect();
+    let is_kept =
+        |file: &&StoredFile| (all || used.contains(file.path.as_str())) && !localized.files.contains_key(&file.path);
+    Ok(ours(held).filter(is_kept).collect())
 }
 
 /// Returns the lock that the tree has afterwards.
@@ -322,7 +266,7 @@ fn affected(graph: &Graph, changes: &Changes) -> Vec<Affected> {
                 || graph.charts_of(*id).iter().any(|chart| chart.archive.is_some()))
     };
     let users = graph.users();
-    let reached = reach((0..graph.roots.len()).filter(is_hit), |root| users[*root].iter().copied());
+    let reached = graph.leading_to((0..graph.roots.len()).filter(is_hit));
     let roots = reached.into_iter().filter(|root| users[*root].is_empty());
     let affected: BTreeMap<&str, RootId> = roots.map(|root| (graph.roots[root].directory.as_str(), root)).collect();
     let affected = affected.into_iter().map(|(directory, root)| Affected {
@@ -343,17 +287,12 @@ fn to_stage(workspace: &Workspace, changes: &Changes, localized: &Localized, loc
         return Ok(Vec::new());
     }
     let tracked = repo.tracked_paths()?;
+    // `git add` fails for deleted paths that git does not track.
+    let is_known = |(place, to): &(&String, &Option<File>)| to.is_some() || tracked.contains_key(*place);
+    let changed = changes.iter().filter(is_known).map(|(place, _)| place.as_str());
     // Left by an earlier run, and not added yet.
     let left = lock.files.iter().map(|file| file.path.as_str()).filter(|place| !tracked.contains_key(*place));
-    let paths = changes.keys().map(String::as_str).chain(left);
-    let paths: BTreeSet<&str> =
-        paths.map(|place| home(place).or_else(|| localized.vendored(place)).unwrap_or(place)).collect();
-    // `git add` fails for deleted paths that git does not track.
-    let is_known = |place: &&str| {
-        let is_in = |path: &str| path::is_in(path, place);
-        changes.iter().any(|(path, to)| to.is_some() && is_in(path))
-            || lock.files.iter().any(|file| is_in(&file.path))
-            || tracked.keys().any(|path| is_in(path))
-    };
-    Ok(paths.into_iter().filter(is_known).map(str::to_owned).collect())
+    let whole = |place| home(place).or_else(|| localized.vendored(place)).unwrap_or(place);
+    let paths: BTreeSet<&str> = changed.chain(left).map(whole).collect();
+    Ok(paths.into_iter().map(str::to_owned).collect())
 }

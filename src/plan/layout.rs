@@ -6,14 +6,13 @@
 //! ref `a` with path `b/c`, a file where another needs a directory), all of them get a suffix that
 //! is made from what they are. The outcome does not depend on any order.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 
-use crate::graph::{Edge, FileId, Graph, Origin, Place, RootId, SourceId, Target};
+use crate::graph::{Edge, Graph, Origin, RootId, Target};
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::record::sha256_hex;
 use crate::reference::{RepoSpec, localized_path};
-use crate::tree::path;
 
 /// One remote thing beside a kustomization.
 struct Candidate {
@@ -108,97 +107,4 @@ fn meet((one, a): (&Candidate, &Vec<String>), (other, b): (&Candidate, &Vec<Stri
     }
     // One inside the other: a file where a directory is needed, or two trees that may overlap.
     a.starts_with(b) || b.starts_with(a)
-}
-
-/// Gives the files of a fetched repository paths that every file system and every kustomize reads
-/// the same way: the safe alphabet, and no two names that differ in case only.
-#[derive(Default)]
-pub(super) struct SafePaths {
-    names: HashMap<(SourceId, String), String>,
-}
-
-impl SafePaths {
-    /// Looks at every path that is in use.
-    pub(super) fn new(graph: &Graph) -> Self {
-        let mut children: BTreeMap<(SourceId, String), BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
-        let mut see = |source: SourceId, path: &str| {
-            let mut path = path;
-            while !path.is_empty() {
-                children
-                    .entry((source, path::parent(path).to_owned()))
-                    .or_default()
-                    .entry(localized_path::segment(path::name(path)).to_lowercase())
-                    .or_default()
-                    .insert(path::name(path).to_owned());
-                path = path::parent(path);
-            }
-        };
-        let plain = plain_files(graph);
-        for file in plain.iter().map(|file| &graph.files[*file]) {
-            if let Origin::Tree { source, path } = &file.origin
-                && graph.sources[*source].repository.is_some()
-            {
-                see(*source, path);
-            }
-        }
-        for chart in &graph.charts {
-            let source = graph.roots[chart.root].source;
-            if let (Some(_), Place::There(path)) = (&graph.sources[source].repository, &chart.place) {
-                see(source, path);
-            }
-        }
-        for root in &graph.roots {
-            if graph.sources[root.source].repository.is_none() {
-                continue;
-            }
-            see(root.source, &path::join(&root.directory, root.file_name));
-        }
-        let mut names = HashMap::new();
-        for ((source, directory), folded) in children {
-            for siblings in folded.into_values() {
-                let alone = siblings.len() == 1;
-                for name in siblings {
-                    let safe = if alone { localized_path::segment(&name) } else { distinct(&name) };
-                    if safe != name {
-                        names.insert((source, path::join(&directory, &name)), safe);
-                    }
-                }
-            }
-        }
-        SafePaths { names }
-    }
-
-    /// Returns the safe form of a path of a fetched repository.
-    pub(super) fn of(&self, source: SourceId, path: &str) -> String {
-        if self.names.is_empty() || path.is_empty() {
-            return path.to_owned();
-        }
-        let name = self.names.get(&(source, path.to_owned())).map_or(path::name(path), String::as_str);
-        path::join(&self.of(source, path::parent(path)), name)
-    }
-}
-
-/// Returns the files that are not only part of a chart, where no name changes.
-fn plain_files(graph: &Graph) -> BTreeSet<FileId> {
-    let mut plain = BTreeSet::new();
-    for root in &graph.roots {
-        plain.insert(root.file);
-        for edge in &root.edges {
-            plain.insert(edge.from);
-            if let Target::File(file) = edge.target {
-                plain.insert(file);
-            }
-        }
-    }
-    plain
-}
-
-/// A name that no other name can have: its own hash before the extension.
-pub(super) fn distinct(name: &str) -> String {
-    let safe = localized_path::segment(name);
-    let suffix = &sha256_hex(name.as_bytes())[..8];
-    match safe.rsplit_once('.') {
-        Some((stem, extension)) if !stem.is_empty() => format!("{stem}-{suffix}.{extension}"),
-        _ => format!("{safe}-{suffix}"),
-    }
 }

@@ -1,9 +1,8 @@
 //! The licences of what is brought in: those at the top of each repository, and beside each root.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::files::File;
-use super::layout::distinct;
 use super::placing::{Builder, Instance};
 use super::remotes;
 use super::result::entry;
@@ -27,8 +26,6 @@ impl Builder<'_> {
             let directory = graph.roots[*root].directory.as_str();
             covered.extend([directory, ""].map(|one| (instance.source, one, instance.base.as_str())));
         }
-        let mut folded: HashMap<String, String> =
-            files.keys().map(|place| (place.to_lowercase(), place.clone())).collect();
         let mut last = None;
         let mut licenses = Vec::new();
         for (source, directory, base) in covered {
@@ -54,14 +51,11 @@ impl Builder<'_> {
             for (from, bytes) in &licenses {
                 let inside = path::below(from, directory).unwrap_or(from);
                 let names: Vec<String> = path::components(inside).map(localized_path::segment).collect();
-                let mut to = path::join(&top, &names.join("/"));
-                match folded.get(&to.to_lowercase()) {
+                let to = path::join(&top, &names.join("/"));
+                if files.contains_key(&to) {
                     // It is in use.
-                    Some(there) if *there == to && *files[there].0.bytes == **bytes => continue,
-                    Some(_) => to = path::join(path::parent(&to), &distinct(path::name(from))),
-                    None => {}
+                    continue;
                 }
-                folded.insert(to.to_lowercase(), to.clone());
                 let file = File::plain(bytes.as_slice());
                 let remote = Some(remotes::git(repository).label());
                 let stored = StoredFile { remote, source: Some(from.clone()), ..entry(&to, &file) };

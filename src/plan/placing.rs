@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-use super::layout::{self, SafePaths};
+use super::layout;
 use super::result::Rules;
 use super::spelling::{is_remote, new_text, text_to, whole};
 use crate::graph::{FileId, Graph, Origin, Place, RootId, SourceId, Target};
 use crate::kustomization::Accepts;
 use crate::message::failure::{Failure, Location, Result, command};
-use crate::reference::localized_path::LOCALIZED_FILES;
+use crate::reference::localized_path::{LOCALIZED_FILES, segment};
 use crate::tree::{Entry, path};
 
 /// How many copies of roots there may be, besides one of each. Repositories that name each other twice double them with
@@ -28,16 +28,8 @@ pub(super) struct Instance {
 pub(super) struct Placed {
     pub(super) file: FileId,
     pub(super) edits: Vec<PlacedEdit>,
-    /// For what it may have to be executable.
-    pub(super) needed: Option<Needed>,
-}
-
-/// What a file may have to be executable for.
-pub(super) struct Needed {
-    /// The reference that leads there.
-    pub(super) location: Location,
-    /// Whether it is the very program that is run, not one file of many.
-    pub(super) is_program: bool,
+    /// The reference that runs it, if one does.
+    pub(super) run_at: Option<Location>,
 }
 
 pub(super) struct PlacedEdit {
@@ -54,7 +46,6 @@ pub(super) struct PlacedEdit {
 pub(super) struct Builder<'a> {
     pub(super) graph: &'a Graph,
     pub(super) rules: &'a Rules<'a>,
-    safe: SafePaths,
     names: HashMap<RootId, Rc<HashMap<usize, String>>>,
     pub(super) visited: HashSet<(Instance, RootId)>,
     pub(super) placed: BTreeMap<String, Placed>,
@@ -81,7 +72,6 @@ impl<'a> Builder<'a> {
         Builder {
             graph,
             rules,
-            safe: SafePaths::new(graph),
             names: HashMap::new(),
             visited: HashSet::new(),
             placed: BTreeMap::new(),
@@ -93,15 +83,15 @@ impl<'a> Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// Returns where a path of a tree lies in NEW_DIR.
+    /// Returns where a path of a tree lies in the result: that of a fetched one under names that every file system and
+    /// every kustomize reads the same way.
     pub(super) fn destination(&self, instance: &Instance, tree_path: &str) -> String {
         let source = &self.graph.sources[instance.source];
         let inside = self.graph.in_scope(instance.source, tree_path);
-        let inside = match source.repository {
-            Some(_) => self.safe.of(instance.source, inside),
-            None => inside.to_owned(),
-        };
-        path::join(&instance.base, &inside)
+        match source.repository {
+            Some(_) => path::components(inside).fold(instance.base.clone(), |to, name| path::join(&to, &segment(name))),
+            None => path::join(&instance.base, inside),
+        }
     }
 
     pub(super) fn place_root(&mut self, instance: &Instance, root: RootId) {
@@ -128,7 +118,7 @@ impl Builder<'_> {
 
     /// Returns whether this tree stays where it is.
     pub(super) fn stays(&self, source: SourceId) -> bool {
-        self.rules.stays.is_some() && self.graph.sources[source].repository.is_none()
+        self.rules.in_place && self.graph.sources[source].repository.is_none()
     }
 
     /// Returns where the kustomization of a root lies.
@@ -292,9 +282,10 @@ impl Builder<'_> {
                     self.failures.push(failure.at(location()));
                     return Ok(None);
                 }
-                if edge.reference.accepts == Accepts::Program {
-                    let needed = Needed { location: location(), is_program: true };
-                    self.need(&destination, needed);
+                if edge.reference.accepts == Accepts::Program
+                    && let Some(placed) = self.placed.get_mut(&destination)
+                {
+                    placed.run_at.get_or_insert_with(location);
                 }
                 Some(destination)
             }
@@ -351,40 +342,22 @@ impl Builder<'_> {
     }
 
     /// Makes sure that a file which is going to be edited is there.
-    pub(super) fn hold(&mut self, place: &str, file: FileId) -> Result<()> {
+    fn hold(&mut self, place: &str, file: FileId) -> Result<()> {
         match &self.graph.files[file].origin {
             Origin::Tree { source, .. } if self.stays(*source) => {
-                self.placed.entry(place.to_owned()).or_insert(Placed { file, edits: Vec::new(), needed: None });
+                self.placed.entry(place.to_owned()).or_insert(Placed { file, edits: Vec::new(), run_at: None });
                 Ok(())
             }
             _ => self.place_file(place, file),
         }
     }
 
-    /// Notes that a placed file may have to be executable.
-    fn need(&mut self, place: &str, needed: Needed) {
-        if let Some(placed) = self.placed.get_mut(place) {
-            let is_program = placed.needed.as_ref().is_some_and(|known| known.is_program);
-            if !is_program {
-                placed.needed = Some(needed);
-            }
-        }
-    }
-
     pub(super) fn place_file(&mut self, destination: &str, file: FileId) -> Result<()> {
-        let from = &self.graph.files[file];
-        let fetched = match &from.origin {
-            Origin::Tree { source, .. } => self.graph.sources[*source].repository.is_some(),
-            Origin::Remote(_) | Origin::Archive { .. } => true,
+        let options = gix::validate::path::component::Options {
+            protect_windows: false,
+            ..gix::validate::path::component::Options::default()
         };
-        // The user's directories keep their names.
-        let mut is_ours = !destination.split('/').any(|component| component == LOCALIZED_FILES);
         for component in path::components(destination) {
-            is_ours |= component == LOCALIZED_FILES;
-            let options = gix::validate::path::component::Options {
-                protect_windows: fetched && is_ours,
-                ..gix::validate::path::component::Options::default()
-            };
             if let Err(error) = gix::validate::path::component(component.into(), None, options) {
                 return Err(Failure::new(format!("`{destination}` cannot be written: {error}"))
                     .hint("git cannot store that name: rename what is referenced"));
@@ -392,7 +365,7 @@ impl Builder<'_> {
         }
         match self.placed.get(destination) {
             None => {
-                self.placed.insert(destination.to_owned(), Placed { file, edits: Vec::new(), needed: None });
+                self.placed.insert(destination.to_owned(), Placed { file, edits: Vec::new(), run_at: None });
                 Ok(())
             }
             Some(there) if there.file == file => Ok(()),

@@ -26,13 +26,13 @@ pub(crate) fn select(lock: &Lock, urls: &[String]) -> Result<Vec<Remote>, Failur
     let names: Vec<Name> = urls.iter().map(|url| Name::of(url)).collect();
     let missed: Vec<Failure> = names
         .iter()
-        .filter(|name| !lock.remotes.iter().any(|remote| name.is_of(remote)))
+        .filter(|name| !lock.remotes.iter().any(|remote| name.is_of_reference(&remote.label())))
         .map(|name| nothing(lock, &name.shown))
         .collect();
     if !missed.is_empty() {
         return Err(Failures(missed));
     }
-    let is_named = |remote: &&Remote| names.iter().any(|name| name.is_of(remote));
+    let is_named = |remote: &&Remote| names.iter().any(|name| name.is_of_reference(&remote.label()));
     Ok(lock.remotes.iter().filter(is_named).cloned().collect())
 }
 
@@ -79,18 +79,6 @@ impl Name {
                 begins(other, way) && (wanted.is_none() || wanted == reference)
             };
             whole || named.ways.iter().any(of)
-        })
-    }
-
-    fn is_of(&self, remote: &Remote) -> bool {
-        let (url, reference) = match remote {
-            Remote::Git(git) => (&git.url, git.reference.as_ref()),
-            Remote::File(file) => (&file.url, None),
-            Remote::Chart(chart) => (&chart.url, None),
-        };
-        let label = remote.label();
-        self.ways.iter().any(|(way, wanted)| {
-            bare(&label) == way || (begins(bare(url), way) && (wanted.is_none() || wanted.as_ref() == reference))
         })
     }
 }
@@ -183,27 +171,17 @@ pub(crate) fn moved_versions(
         let Change::Moved { label, old: was, new } = change else {
             continue;
         };
-        let entry = old.remotes.iter().find(|remote| remote.label() == *label);
-        let what = match entry {
-            Some(Remote::Git(git)) => git
-                .reference
-                .as_ref()
-                .filter(|reference| is_tag(&git.url, reference))
-                .map(|reference| format!("the tag `{reference}` names another commit")),
-            Some(Remote::File(file)) => file_pin(&file.url)
-                .filter(|(pin, _)| matches!(pin, Pin::Tag | Pin::Commit))
-                .map(|(_, version)| format!("`{version}` should never change, but holds other bytes")),
-            Some(Remote::Chart(chart)) => chart
-                .version
-                .as_deref()
-                .filter(|version| is_one_version(version))
-                .map(|version| format!("the chart `{version}` is another archive")),
-            None => None,
+        let is_version = |remote: &Remote| match remote {
+            Remote::Git(git) => git.reference.as_ref().is_some_and(|reference| is_tag(&git.url, reference)),
+            Remote::File(file) => file_pin(&file.url).is_some_and(|(pin, _)| matches!(pin, Pin::Tag | Pin::Commit)),
+            Remote::Chart(chart) => chart.version.as_deref().is_some_and(is_one_version),
         };
-        if let Some(what) = what {
+        if old.remotes.iter().any(|remote| remote.label() == *label && is_version(remote)) {
             let (was, new) = (short(was.hex()), short(new.hex()));
-            let failure = Failure::new(format!("{label}: {what}, and stays locked as it was: {was} -> {new}"))
-                .hint(format!("find out why; if it is meant: {}", command("git kustomize-localize update", [label])));
+            let failure = Failure::new(format!(
+                "{label}: a version should never change, and this one did, so it stays locked as it was: {was} -> {new}"
+            ))
+            .hint(format!("find out why; if it is meant: {}", command("git kustomize-localize update", [label])));
             moved.push((label.clone(), failure));
         }
     }

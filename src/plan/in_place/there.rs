@@ -1,141 +1,114 @@
 //! What is at the places of localized files: what may be written, and what would be lost.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::Result;
+use super::{Result, ours, own_tree};
 use crate::message::failure::{Failure, Failures, listed, stage};
 use crate::plan::Changes;
-use crate::plan::files::{File, Localized};
-use crate::record::{Lock, StoredFile, sha256_hex};
+use crate::plan::files::Localized;
+use crate::record::{Lock, Remote, StoredFile, sha256_hex};
 use crate::tree::Entry;
 use crate::workspace::{Files, Workspace};
 
-/// What is at the place of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum There {
-    Nothing,
-    /// The very file.
-    Same,
-    /// Another file, or a link.
-    Another,
-    /// A directory.
-    NoFile,
-}
-
-/// The files of the tree beside those of the lock.
-pub(super) struct OnDisk<'a> {
-    workspace: &'a Workspace,
-    /// Whether the mode of a file means anything.
-    modes: bool,
-    /// The localized files of the lock, and what is there of each.
-    owned: HashMap<&'a str, There>,
-    /// Those that are not as the lock says.
-    pub(super) edited: Vec<&'a StoredFile>,
-}
-
-impl<'a> OnDisk<'a> {
-    pub(super) fn of(workspace: &'a Workspace, held: &'a Lock) -> Result<Self> {
-        let modes = match &workspace.files {
-            Files::WorkingTree { repo, .. } => repo.config("core.filemode")?.as_deref() != Some("false"),
-            Files::Commit { .. } | Files::Disk { .. } | Files::Tree(_) => true,
-        };
-        let mut on_disk = OnDisk { workspace, modes, owned: HashMap::new(), edited: Vec::new() };
-        for file in super::ours(held) {
-            let there = on_disk.compare(file)?;
-            if there != There::Same {
-                on_disk.edited.push(file);
-            }
-            on_disk.owned.insert(&file.path, there);
+/// Returns what has to be written and removed for the tree to hold what is localized, and no other files of `held` than
+/// those of `lock`. Refuses what somebody would lose work by.
+pub(super) fn changes(
+    workspace: &Workspace,
+    held: &Lock,
+    lock: &Lock,
+    localized: &Localized,
+    overwrite: bool,
+) -> Result<Changes, Failures> {
+    // Whether the mode of a file means anything.
+    let modes = match &workspace.files {
+        Files::WorkingTree { repo, .. } => repo.config("core.filemode")?.as_deref() != Some("false"),
+        Files::Commit { .. } | Files::Disk { .. } | Files::Tree(_) => true,
+    };
+    let is_lost = |there: Option<bool>| there == Some(false) && !overwrite;
+    let owned: BTreeMap<&str, &StoredFile> = ours(held).map(|file| (file.path.as_str(), file)).collect();
+    let mut changes = Changes::new();
+    let (mut edited, mut in_the_way, mut own) = (BTreeSet::new(), Vec::new(), BTreeSet::new());
+    for (place, (file, entry)) in &localized.files {
+        let there = compare(workspace, entry, modes)?;
+        if there == Some(true) {
+            continue;
         }
-        Ok(on_disk)
-    }
-
-    fn compare(&self, file: &StoredFile) -> Result<There> {
-        let tree = super::own_tree(self.workspace);
-        Ok(match tree.entry(&file.path)? {
-            None => There::Nothing,
-            Some(Entry::File { executable })
-                if (!self.modes || executable == file.executable)
-                    && sha256_hex(&tree.read(&file.path)?) == file.sha256 =>
-            {
-                There::Same
+        if !localized.is_brought(place) {
+            own.insert(place.clone());
+        } else if there.is_some() {
+            match owned.get(place.as_str()) {
+                None => in_the_way.push(place.clone()),
+                Some(owned) if is_lost(compare(workspace, owned, modes)?) => drop(edited.insert(place.clone())),
+                Some(_) => {}
             }
-            Some(Entry::File { .. } | Entry::Link) => There::Another,
-            Some(Entry::Directory | Entry::Submodule) => There::NoFile,
-        })
-    }
-
-    /// Returns what has to be written and removed for the tree to hold these files, and no others of the lock than
-    /// `kept`. Refuses what somebody would lose work by.
-    pub(super) fn changes(
-        &self,
-        localized: &Localized,
-        kept: &[&StoredFile],
-        overwrite: bool,
-    ) -> Result<Changes, Failures> {
-        let mut changes: Changes = BTreeMap::new();
-        let (mut edited, mut unknown, mut own) = (Vec::new(), Vec::new(), BTreeSet::new());
-        let is_lost = |there: There| match there {
-            There::Nothing | There::Same => false,
-            There::Another => !overwrite,
-            There::NoFile => true,
-        };
-        for (place, (file, entry)) in &localized.files {
-            let there = self.compare(entry)?;
-            if there == There::Same {
-                continue;
-            }
-            if !localized.is_brought(place) {
-                own.insert(place.clone());
-            } else if there != There::Nothing {
-                match self.owned.get(place.as_str()) {
-                    None => unknown.push(place.clone()),
-                    Some(there) if is_lost(*there) => edited.push(place.clone()),
-                    Some(_) => {}
-                }
-            }
-            changes.insert(place.clone(), Some(File::clone(file)));
         }
-        let kept: BTreeSet<&str> = kept.iter().map(|file| file.path.as_str()).collect();
-        for (place, there) in &self.owned {
-            if localized.files.contains_key(*place) || kept.contains(place) || *there == There::Nothing {
-                continue;
+        changes.insert(place.clone(), Some(file.clone()));
+    }
+    let kept: BTreeSet<&str> = lock.files.iter().map(|file| file.path.as_str()).collect();
+    let digests = |lock: &Lock| -> BTreeMap<String, _> {
+        lock.remotes.iter().map(|remote| (remote.label(), Remote::digest(remote))).collect()
+    };
+    let (before, after) = (digests(held), digests(lock));
+    let mut unclear = Vec::new();
+    for (place, file) in owned.iter().filter(|(place, _)| !localized.files.contains_key(**place)) {
+        let there = compare(workspace, file, modes)?;
+        if kept.contains(place) {
+            let has_moved = file.remote.as_ref().is_some_and(|label| before.get(label) != after.get(label));
+            if has_moved || there != Some(true) {
+                unclear.push((*place).to_owned());
             }
-            if is_lost(*there) {
-                edited.push((*place).to_owned());
+        } else if there.is_some() {
+            if is_lost(there) {
+                edited.insert((*place).to_owned());
             }
             changes.insert((*place).to_owned(), None);
         }
-        let mut failures: Vec<Failure> = self.unstaged(own)?.into_iter().collect();
-        if !edited.is_empty() {
-            edited.sort();
-            failures.push(
-                Failure::new(format!("localized files were edited by hand: {}", listed(&edited)))
-                    .hint("to discard the edits: --overwrite"),
-            );
-        }
-        if !unknown.is_empty() {
-            failures.push(
-                Failure::new(format!("files are in the way that the lock does not list: {}", listed(&unknown)))
-                    .hint("move them away, then run the same command again"),
-            );
-        }
-        if failures.is_empty() { Ok(changes) } else { Err(Failures(failures)) }
     }
+    let edited = Vec::from_iter(edited);
+    let mut failures: Vec<Failure> = unstaged(workspace, own)?.into_iter().collect();
+    let mut refuse = |places: Vec<String>, what: &str, hint: &str| {
+        if !places.is_empty() {
+            failures.push(Failure::new(format!("{what}: {}", listed(&places))).hint(hint));
+        }
+    };
+    refuse(edited, "localized files were edited by hand", "to discard the edits: --overwrite");
+    refuse(
+        in_the_way,
+        "files are in the way that the lock does not list",
+        "move them away, then run the same command again",
+    );
+    refuse(
+        unclear,
+        "localized files are referenced by themselves, and nothing tells what they are now",
+        "write a URL in place of the reference that leads there, stage that, and run it again",
+    );
+    if failures.is_empty() { Ok(changes) } else { Err(Failures(failures)) }
+}
 
-    /// Refuses to edit files of the user that differ from the index: the edit could not be told apart from what was
-    /// there before.
-    fn unstaged(&self, edits: BTreeSet<String>) -> Result<Option<Failure>> {
-        let Files::WorkingTree { repo, .. } = &self.workspace.files else {
-            return Ok(None);
-        };
-        if edits.is_empty() {
-            return Ok(None);
+/// Returns whether the very file is at its place; none where nothing is.
+fn compare(workspace: &Workspace, file: &StoredFile, modes: bool) -> Result<Option<bool>> {
+    let tree = own_tree(workspace);
+    Ok(match tree.entry(&file.path)? {
+        None => None,
+        Some(Entry::File { executable }) if !modes || executable == file.executable => {
+            Some(sha256_hex(&tree.read(&file.path)?) == file.sha256)
         }
-        let (unstaged, tracked) = (repo.unstaged_paths(&edits)?, repo.tracked_paths()?);
-        let differs = |place: &String| unstaged.contains(place) || !tracked.contains_key(place);
-        let differ: Vec<String> = edits.into_iter().filter(differs).collect();
-        let message = || format!("these files would be edited, and differ from the index: {}", listed(&differ));
-        Ok((!differ.is_empty()).then(|| Failure::new(message()).hint(stage(&differ))))
+        Some(_) => Some(false),
+    })
+}
+
+/// Refuses to edit files of the user that differ from the index: the edit could not be told apart from what was
+/// there before.
+fn unstaged(workspace: &Workspace, edits: BTreeSet<String>) -> Result<Option<Failure>> {
+    let Files::WorkingTree { repo, .. } = &workspace.files else {
+        return Ok(None);
+    };
+    if edits.is_empty() {
+        return Ok(None);
     }
+    let (unstaged, tracked) = (repo.unstaged_paths(&edits)?, repo.tracked_paths()?);
+    let differs = |place: &String| unstaged.contains(place) || !tracked.contains_key(place);
+    let differ: Vec<String> = edits.into_iter().filter(differs).collect();
+    let message = || format!("these files would be edited, and differ from the index: {}", listed(&differ));
+    Ok((!differ.is_empty()).then(|| Failure::new(message()).hint(stage(&differ))))
 }

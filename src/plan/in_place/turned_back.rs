@@ -4,14 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use crate::graph::{self, Source};
+use crate::graph;
 use crate::kustomization::{self, Edit, FILE_NAMES, Reference};
 use crate::message::failure::{Failure, Result};
+use crate::plan::files::Rewritten;
 use crate::plan::is_remote;
 use crate::plan::update::reference_to;
 use crate::record::{Lock, Remote, StoredFile};
 use crate::tree::overlay::OverlayTree;
-use crate::tree::{self, Entry, Resolved, SharedTree, path};
+use crate::tree::{Entry, SharedTree, path};
 use crate::workspace::Workspace;
 
 /// The tree of a workspace in which the user's files name by URL again what was localized of it.
@@ -22,15 +23,26 @@ pub(crate) struct TurnedBack {
     pub roots: BTreeSet<String>,
     /// The files that do.
     pub files: BTreeSet<String>,
+    /// What stands there in the tree, by file and field.
+    texts: BTreeMap<(String, String), String>,
 }
 
-/// Turns back what the lock lists. Files that are not as it says (`edited`) still stand for what it says.
-pub(super) fn turn_back(workspace: &Workspace, held: &Lock, edited: &[&StoredFile]) -> Result<TurnedBack> {
-    let mut there = OverlayTree::new(workspace.tree.clone());
-    for file in edited {
-        there.file(&file.path, b"", false);
+impl TurnedBack {
+    /// Returns a tree in which nothing was localized.
+    pub(super) fn of(tree: SharedTree) -> TurnedBack {
+        TurnedBack { tree, roots: BTreeSet::new(), files: BTreeSet::new(), texts: BTreeMap::new() }
     }
-    let mut turned = TurnedBack { tree: Rc::new(there), roots: BTreeSet::new(), files: BTreeSet::new() };
+
+    /// Returns whether a reference said before what it is rewritten to.
+    pub(super) fn held(&self, rewritten: &Rewritten) -> bool {
+        let key = (rewritten.path.clone(), rewritten.location.field.clone());
+        self.texts.get(&key) == Some(&rewritten.to)
+    }
+}
+
+/// Turns back what the lock lists. Files that are not as it says still stand for what it says.
+pub(super) fn turn_back(workspace: &Workspace, held: &Lock) -> Result<TurnedBack> {
+    let mut turned = TurnedBack::of(workspace.tree.clone());
     // From the end, so that the first one of a label stays.
     let remotes: HashMap<String, &Remote> = held.remotes.iter().rev().map(|remote| (remote.label(), remote)).collect();
     let owned: HashMap<&str, &StoredFile> = super::ours(held).map(|file| (file.path.as_str(), file)).collect();
@@ -38,23 +50,20 @@ pub(super) fn turn_back(workspace: &Workspace, held: &Lock, edited: &[&StoredFil
         return Ok(turned);
     }
     let roots: Vec<String> = workspace.kustomizations()?.roots().into_iter().map(str::to_owned).collect();
-    let source = Source { tree: turned.tree.clone(), ..workspace.source() };
-    let graph = graph::explore(source, &roots, None, &graph::Options::default()).graph;
+    let graph = graph::explore(workspace.source(), &roots, None, &graph::Options::default()).graph;
     let mut edits: BTreeMap<&str, Vec<Edit<'_>>> = BTreeMap::new();
     for root in &graph.roots {
         for edge in &root.edges {
-            let Some(from) = graph.own_path(edge.from).filter(|from| !owned.contains_key(from)) else {
-                continue;
-            };
-            let Some(url) = url(&remotes, &owned, &turned.tree, &root.directory, &edge.reference)? else {
-                continue;
-            };
+            let from = graph.own_path(edge.from).filter(|from| !owned.contains_key(from));
+            let url = url(&remotes, &owned, &root.directory, &edge.reference);
+            let (Some(from), Some(url)) = (from, url) else { continue };
             let edit = Edit { spot: &edge.reference.spot, value: edge.reference.with_path(&url) };
             let edits = edits.entry(from).or_default();
             if !edits.iter().any(|other| other.spot == edit.spot) {
                 edits.push(edit);
             }
             turned.roots.insert(root.directory.clone());
+            turned.texts.insert((from.to_owned(), edge.reference.field.clone()), edge.reference.text.clone());
         }
     }
     let mut overlay = OverlayTree::new(turned.tree.clone());
@@ -73,32 +82,23 @@ pub(super) fn turn_back(workspace: &Workspace, held: &Lock, edited: &[&StoredFil
 fn url(
     remotes: &HashMap<String, &Remote>,
     owned: &HashMap<&str, &StoredFile>,
-    tree: &SharedTree,
     directory: &str,
     reference: &Reference,
-) -> Result<Option<String>> {
+) -> Option<String> {
     let text = reference.text.as_str();
     if text.is_empty() || path::is_absolute(text) || is_remote(reference) {
-        return Ok(None);
+        return None;
     }
-    let Some(place) = path::resolve(directory, text) else { return Ok(None) };
+    let place = path::resolve(directory, text)?;
     let from = |place: &str| {
         let file = owned.get(place)?;
-        let remote = *remotes.get(file.remote.as_ref()?)?;
-        Some((remote, file.source.as_deref()))
+        Some((*remotes.get(file.remote.as_ref()?)?, file.source.as_deref()))
     };
-    Ok(match tree::resolve(&**tree, &place)? {
-        Resolved::File { path, .. } => match from(&path) {
-            Some((Remote::File(file), None)) => Some(file.url.clone()),
-            _ => None,
-        },
-        Resolved::Directory { path: directory } => {
-            let mut roots = FILE_NAMES.iter().filter_map(|name| from(&path::join(&directory, name)));
-            match roots.next() {
-                Some((Remote::Git(git), Some(source))) => reference_to(git, path::parent(source)).map(|(text, _)| text),
-                _ => None,
-            }
-        }
+    if let Some((Remote::File(file), None)) = from(&place) {
+        return Some(file.url.clone());
+    }
+    match FILE_NAMES.iter().find_map(|name| from(&path::join(&place, name)))? {
+        (Remote::Git(git), Some(source)) => reference_to(git, path::parent(source)).map(|(text, _)| text),
         _ => None,
-    })
+    }
 }

@@ -88,7 +88,7 @@ fn a_tag_that_moved_stays_until_it_is_named() {
     let (old, new) = move_branch(&world);
     upstream(&world).git(&["tag", "-f", "-a", "v1", "-m", "again"]);
     let stays = format!(
-        "https://github.com/acme/lib?ref=v1: the tag `v1` names another commit, and stays locked as it was: {} -> {}",
+        "https://github.com/acme/lib?ref=v1: a version should never change, and this one did, so it stays locked as it was: {} -> {}",
         &old[..12],
         &new[..12]
     );
@@ -118,7 +118,7 @@ fn other_bytes_under_a_version_stay_until_they_are_named() {
     let world = world();
     world.file(TAGGED, config_map("two"));
     update(&world, &[]).fails(1).stderr_has(&format!(
-        "{TAGGED}: `v1.0.0` should never change, but holds other bytes, and stays locked as it was: "
+        "{TAGGED}: a version should never change, and this one did, so it stays locked as it was: "
     ));
     update(&world, &[TAGGED]).success().stdout_has(&format!("  moved {TAGGED} "));
 }
@@ -290,7 +290,7 @@ fn only_named_localized_files_are_brought_in_again() {
     update(&world, &[])
         .fails(1)
         .stdout_has("3 files written")
-        .stderr_has("https://github.com/acme/lib?ref=v1: the tag `v1` names another commit");
+        .stderr_has("https://github.com/acme/lib?ref=v1: a version should never change, and this one did");
     world.work.commit("updated");
     update(&world, &["github.com/acme/lib"])
         .success()
@@ -391,6 +391,10 @@ fn a_branch_is_no_tag_although_one_is_the_same_commit() {
     upstream.git(&["tag", "--force", "v1"]);
     // Both come with one request.
     let output = update(&world, &[]);
-    output.fails(1).stdout_has(&old[..12]).stdout_has(&new[..12]).stderr_has("the tag `v1` names another commit");
+    output
+        .fails(1)
+        .stdout_has(&old[..12])
+        .stdout_has(&new[..12])
+        .stderr_has("a version should never change, and this one did");
     output.lacks("the tag `main`");
 }
