@@ -10,10 +10,10 @@ mod checkout;
 mod local_repo;
 mod remote_git;
 
-pub(crate) use checkout::Checkout;
+pub(crate) use checkout::{Checkout, init};
 pub(crate) use local_repo::{Amid, CommitId, Listed, LocalRepo, Ref, Side, Staged, Within, is_branch_name};
 pub(crate) use remote_git::untied;
-pub(crate) use remote_git::{Asked, Depth, Pinned, RefSpec, RemoteGit, Wanted, init, is_http};
+pub(crate) use remote_git::{Fetch, Part, Pinned, RemoteGit, is_http};
 
 use std::process::Command;
 

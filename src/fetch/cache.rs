@@ -78,7 +78,8 @@ impl Cache {
         self.sweep();
         let make = || -> std::io::Result<Scratch> {
             let scratch = Scratch::beside(&parent, FETCHING)?;
-            git::init(scratch.path(), format)?;
+            failpoint::before("make a repository to fetch into");
+            git::init(scratch.path(), &["--bare", "--object-format", format])?;
             Ok(scratch)
         };
         make().map_err(|error| self.failure(&error))

@@ -126,7 +126,7 @@ impl CheckoutTree {
                     self.bring(".gitmodules")?;
                     self.count(".gitmodules")?;
                     let bytes = self.objects.read(".gitmodules")?;
-                    submodule::parse(self.remotes.remote_git(), &bytes)?
+                    submodule::parse(&bytes)?
                 }
                 _ => Vec::new(),
             };

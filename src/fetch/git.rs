@@ -21,7 +21,7 @@ use super::budget::Budget;
 use super::cache::Cache;
 use super::http;
 use super::reach::{Access, Reach};
-use crate::git::{Asked, RemoteGit, Wanted};
+use crate::git::{Fetch, Part, RemoteGit};
 use crate::graph::NamedBy;
 use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::redact::{self, SafeUrl};
@@ -212,11 +212,11 @@ impl GitRemotes {
             }
         }
         // git would ask for a password again with each batch of files.
-        let extent = match terminal {
-            Terminal::Shared => Extent::Whole,
-            Terminal::Detached => Extent::SmallFiles,
+        let part = match terminal {
+            Terminal::Shared => Part::All,
+            Terminal::Detached => Part::SmallFiles,
         };
-        let (scratch, commit) = self.bring(request, extent, &clock, terminal)?;
+        let (scratch, commit) = self.bring(request, part, &clock, terminal)?;
         let directory = self.cache.keep(scratch, &shown, &commit)?;
         Ok(Fetched {
             directory,
@@ -237,15 +237,15 @@ impl GitRemotes {
     fn bring(
         &self,
         request: &GitRequest,
-        extent: Extent,
+        part: Part,
         clock: &Clock<'_>,
         terminal: Terminal,
     ) -> Result<(Scratch, String)> {
         let reference = request.reference.as_deref().unwrap_or("HEAD");
         let Some(commit) = &request.commit else {
-            return self.fetch_reference(request, reference, extent, clock, terminal);
+            return self.fetch_reference(request, reference, part, clock, terminal);
         };
-        let failure = match self.fetch_reference(request, commit, extent, clock, terminal) {
+        let failure = match self.fetch_reference(request, commit, part, clock, terminal) {
             Err(failure) if failure.kind == FailureKind::NotInRepository => failure,
             done => return done,
         };
@@ -253,7 +253,7 @@ impl GitRemotes {
             return Err(failure);
         }
         // Servers may refuse to give a commit by its id: the ref may still lead there.
-        match self.fetch_reference(request, reference, extent, clock, terminal) {
+        match self.fetch_reference(request, reference, part, clock, terminal) {
             Ok((scratch, found)) if found == *commit => Ok((scratch, found)),
             Ok((_, found)) => Err(Failure::new(format!(
                 "{}: `{reference}` is {found} now, and the locked commit {commit} cannot be fetched",
@@ -370,12 +370,12 @@ impl GitRemotes {
         &self,
         request: &GitRequest,
         reference: &str,
-        extent: Extent,
+        part: Part,
         clock: &Clock<'_>,
         terminal: Terminal,
     ) -> Result<(Scratch, String)> {
         let references = [reference];
-        let scratch = self.fetch_references(request, &references, extent, clock, terminal)?;
+        let scratch = self.fetch_references(request, &references, part, clock, terminal)?;
         let (commit, is_tag) = fetched_commit(scratch.path(), 0, reference, &self.budget)?;
         if is_tag {
             self.learn_tag(request, reference);
@@ -387,18 +387,20 @@ impl GitRemotes {
         &self,
         request: &GitRequest,
         references: &[&str],
-        extent: Extent,
+        part: Part,
         clock: &Clock<'_>,
         terminal: Terminal,
     ) -> Result<Scratch> {
         let first = references.first().copied().unwrap_or("HEAD");
         // The other format applies if the server says so; a request by id does not ask.
         let formats = if first.len() == 64 && is_object_id(first) { ["sha256", "sha1"] } else { ["sha1", "sha256"] };
+        let numbered = references.iter().enumerate();
+        let refspecs: String = numbered.map(|(number, one)| format!("+{one}:refs/kl/{number}\n")).collect();
         for format in formats {
-            let fetch = |wanted| self.fetch_into(request, wanted, format, clock, terminal);
-            let mut done = fetch(extent.wanted(references))?;
+            let fetch = |part| self.fetch_into(request, part, &refspecs, format, clock, terminal);
+            let mut done = fetch(part)?;
             if !done.1.status.success() && refuses_filter(&done.1) {
-                done = fetch(Wanted::Commits(references))?;
+                done = fetch(Part::All)?;
             }
             let (scratch, output) = done;
             if output.status.success() {
@@ -415,34 +417,21 @@ impl GitRemotes {
     fn fetch_into(
         &self,
         request: &GitRequest,
-        wanted: Wanted<'_>,
+        part: Part,
+        refspecs: &str,
         format: &str,
         clock: &Clock<'_>,
         terminal: Terminal,
     ) -> Result<(Scratch, Output)> {
-        let asked = if request.is_submodule { Asked::ByRepository } else { Asked::ByUser };
         let scratch = self.cache.scratch(&request.url.shown(), format)?;
-        let output = self.talk(request, clock, |remote_git, url| {
-            let limits = clock.limits();
-            remote_git.fetch(scratch.path(), url, wanted, asked, limits, terminal)
-        })?;
+        let option = match part {
+            Part::All | Part::SmallFiles => Some("--depth=1"),
+            Part::NoFiles | Part::NoTrees => Some("--no-write-fetch-head"),
+        };
+        let wanted = Fetch { into: scratch.path(), part, option, refspecs, by_repository: request.is_submodule };
+        let output =
+            self.talk(request, clock, |remote_git, url| remote_git.fetch(url, wanted, clock.limits(), terminal))?;
         Ok((scratch, output))
-    }
-}
-
-/// How many of the files of a commit are fetched with it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Extent {
-    Whole,
-    SmallFiles,
-}
-
-impl Extent {
-    fn wanted<'a>(self, references: &'a [&'a str]) -> Wanted<'a> {
-        match self {
-            Extent::Whole => Wanted::Commits(references),
-            Extent::SmallFiles => Wanted::SmallFiles(references),
-        }
     }
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Fetcher;
 use super::git::{Clock, GitRemotes, GitRequest};
 use super::work::SIDE_BY_SIDE;
-use crate::git::{Depth, RefSpec};
+use crate::git::{Fetch, Part};
 use crate::message::failure::{FailureKind, Result};
 use crate::os::interrupt::Scratch;
 use crate::os::parallel::side_by_side;
@@ -19,6 +19,9 @@ use crate::reference::RepoRef;
 const NAMED: usize = 10;
 /// How much older than the old commit a commit between the two may say it is, before all of history is requested.
 const MARGIN: u64 = 30 * 24 * 60 * 60;
+
+/// A commit without those before it.
+const ALONE: &str = "--depth=1";
 
 /// How long one remote may take to tell what would only be good to know.
 const SOON: Duration = Duration::from_secs(30);
@@ -93,7 +96,7 @@ impl GitRemotes {
         terminal: Terminal,
     ) -> Result<String> {
         let asking = self.asking(request, id, timeout, terminal)?;
-        asking.fetch(&[RefSpec { id, name: "new" }], Depth::One)?;
+        asking.fetch(&[(id, "new")], Some(ALONE))?;
         let commit = asking.ask(&["rev-parse", "--verify", "refs/kl/new^{commit}"])?;
         let commit = commit.ok_or_else(|| self.no_such_ref(request, id))?;
         Ok(commit.trim().to_owned())
@@ -170,8 +173,7 @@ struct Asking<'a> {
 
 impl Asking<'_> {
     fn history(&self, old: &str, new: &str) -> Result<History> {
-        let old_wanted = RefSpec { id: old, name: "old" };
-        let has_old = match self.fetch(&[old_wanted], Depth::One) {
+        let has_old = match self.fetch(&[(old, "old")], Some(ALONE)) {
             Ok(()) => true,
             // Servers may refuse to give a commit by its id. The new one may contain it all the same.
             Err(failure) if failure.kind == FailureKind::NotInRepository => false,
@@ -179,12 +181,14 @@ impl Asking<'_> {
         };
         // Most of the time this is all: what came since then.
         if has_old && let Some(date) = self.date(old)? {
-            let since = Depth::Since(date.saturating_sub(MARGIN));
-            if self.fetch_new(new, None, since).is_ok() && self.is_ancestor(old, new)? {
+            let since = format!("--shallow-since=@{}", date.saturating_sub(MARGIN));
+            if self.fetch_new(new, &[], Some(&since)).is_ok() && self.is_ancestor(old, new)? {
                 return self.between(Course::Forward, old, new);
             }
         }
-        self.fetch_new(new, has_old.then_some(old_wanted), Depth::All)?;
+        // A repository that is not shallow cannot be unshallowed.
+        let all = self.scratch.path().join("shallow").exists().then_some("--unshallow");
+        self.fetch_new(new, &[(old, "old")][..usize::from(has_old)], all)?;
         let course = match () {
             () if !self.has(old)? => {
                 return Ok(History { course: Course::Apart, commits: 0, newest: Vec::new() });
@@ -197,11 +201,8 @@ impl Asking<'_> {
     }
 
     /// Fetches the new commit by its id, or else by its ref.
-    fn fetch_new(&self, new: &str, beside: Option<RefSpec<'_>>, depth: Depth) -> Result<()> {
-        let fetch = |id| {
-            let wanted = RefSpec { id, name: "new" };
-            self.fetch(&Vec::from_iter(beside.into_iter().chain([wanted])), depth)
-        };
+    fn fetch_new(&self, new: &str, beside: &[(&str, &str)], depth: Option<&str>) -> Result<()> {
+        let fetch = |id| self.fetch(&[beside, &[(id, "new")]].concat(), depth);
         match fetch(new) {
             Err(failure) if failure.kind == FailureKind::NotInRepository => {
                 fetch(self.request.reference.as_deref().unwrap_or("HEAD")).map_err(|_| failure)?;
@@ -211,15 +212,23 @@ impl Asking<'_> {
         if self.has(new)? { Ok(()) } else { Err(self.remotes.no_such_ref(self.request, new)) }
     }
 
-    fn fetch(&self, wanted: &[RefSpec<'_>], depth: Depth) -> Result<()> {
+    /// Fetches commits by their ids or refs, each with the name that it gets.
+    fn fetch(&self, wanted: &[(&str, &str)], depth: Option<&str>) -> Result<()> {
+        let refspecs: String = wanted.iter().map(|(id, name)| format!("+{id}:refs/kl/{name}\n")).collect();
+        let fetch = Fetch {
+            into: self.scratch.path(),
+            part: Part::NoTrees,
+            option: depth,
+            refspecs: &refspecs,
+            by_repository: self.request.is_submodule,
+        };
         let output = self.remotes.talk(self.request, &self.clock, |remote_git, url| {
-            let limits = self.clock.limits();
-            remote_git.fetch_commits(self.scratch.path(), url, wanted, depth, limits, self.terminal)
+            remote_git.fetch(url, fetch, self.clock.limits(), self.terminal)
         })?;
         if output.status.success() {
             Ok(())
         } else {
-            let id = wanted.last().map_or("HEAD", |wanted| wanted.id);
+            let id = wanted.last().map_or("HEAD", |(id, _)| id);
             Err(self.remotes.explain(self.request, id, &output))
         }
     }

@@ -1,8 +1,10 @@
 //! Submodules of fetched repositories: kustomize checks them out unless the URL has `?submodules=false`.
 
+use std::collections::BTreeSet;
+
+use gix::bstr::{BString, ByteSlice as _};
 use percent_encoding::percent_decode_str;
 
-use crate::git::RemoteGit;
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::tree::path;
@@ -16,28 +18,19 @@ pub(super) struct Submodule {
     pub url: String,
 }
 
-/// Reads a `.gitmodules`, with git itself as the parser. Entries without a path or a URL, or with
-/// a path that leaves the tree, are left out: there is nothing to look up for them.
-pub(super) fn parse(remote_git: &RemoteGit, bytes: &[u8]) -> Result<Vec<Submodule>> {
-    let settings = remote_git.parse_config(bytes)?;
-    let value = |name: &str, key: &str| {
-        settings
-            .iter()
-            .rev()
-            .find(|(setting, _)| *setting == format!("submodule.{name}.{key}"))
-            .map(|(_, value)| value.clone())
+/// Reads a `.gitmodules`. Entries without a path or a URL, or with a path that leaves the tree, are left out: there is
+/// nothing to look up for them.
+pub(super) fn parse(bytes: &[u8]) -> Result<Vec<Submodule>> {
+    let read = gix::config::File::from_bytes_no_includes(bytes, gix::config::file::Metadata::api(), Default::default());
+    let settings = read.map_err(|error| Failure::new(error.to_string()))?;
+    let sections = settings.sections_by_name("submodule").into_iter().flatten();
+    let names: BTreeSet<BString> = sections.filter_map(|one| Some(one.header().subsection_name()?.into())).collect();
+    let submodule = |name: BString| {
+        let value = |key| settings.string_by("submodule", Some(name.as_bstr()), key)?.to_str().ok().map(str::to_owned);
+        let path = path::resolve("", &value("path")?).filter(|path| !path.is_empty())?;
+        Some(Submodule { path, url: value("url")? })
     };
-    let mut names: Vec<&str> =
-        settings.iter().filter_map(|(key, _)| key.strip_prefix("submodule.")?.strip_suffix(".path")).collect();
-    names.dedup();
-    Ok(names
-        .into_iter()
-        .filter_map(|name| {
-            let place = path::resolve("", &value(name, "path")?).filter(|path| !path.is_empty())?;
-            let url = value(name, "url")?;
-            Some(Submodule { path: place, url })
-        })
-        .collect())
+    Ok(names.into_iter().filter_map(submodule).collect())
 }
 
 /// Returns the URL to fetch: a relative one is relative to that of its repository (git's

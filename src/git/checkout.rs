@@ -1,11 +1,12 @@
 //! What git makes of a path, as the `.gitattributes` or the `.gitignore` files of some tree say, and no configuration.
 
+use std::io;
 use std::path::Path;
 use std::process::Command;
 
 use super::{command, not_run, said, untied};
 use crate::message::failure::{Failure, Result, shown};
-use crate::os::interrupt::{Scratch, TEMPORARY_HINT, unusable};
+use crate::os::interrupt::{Scratch, unusable};
 use crate::os::process::{self, Conversation, Limits, Terminal};
 
 /// A repository of our own, with those files in its working tree and nothing else: git asks no other place for them,
@@ -14,10 +15,8 @@ use crate::os::process::{self, Conversation, Limits, Terminal};
 pub(crate) struct Checkout {
     scratch: Scratch,
     objects: gix::Repository,
-    /// The git that converts, the one that reads attributes, and the one that knows what is ignored, once needed.
-    converts: Option<Conversation>,
-    tells: Option<Conversation>,
-    ignores: Option<Conversation>,
+    /// The git that reads attributes, once needed.
+    attributes: Option<Conversation>,
 }
 
 /// How a file is checked out.
@@ -27,23 +26,21 @@ pub(crate) struct Attributes {
     pub filter: Option<String>,
     /// Whether git writes ids into it.
     pub has_ident: bool,
+    /// Whether git may write other bytes than it stores, without a filter.
+    pub converts: bool,
 }
+
+/// What a checkout asks for, once `core.eol` is LF.
+const ATTRIBUTES: [&str; 5] = ["filter", "ident", "eol", "crlf", "working-tree-encoding"];
 
 impl Checkout {
     /// Makes one with these files by their paths; of a link its target counts, which is what git reads in an index.
     pub(crate) fn new(files: &[(String, Vec<u8>)], hash: gix::hash::Kind) -> Result<Self> {
         let scratch = Scratch::new().map_err(|error| unusable(&error))?;
-        let mut git = isolated();
-        git.args(["init", "-q", "--template="]).arg(format!("--object-format={hash}")).arg(scratch.path());
-        let made = process::run(&mut git, None, Limits::default(), Terminal::Detached).map_err(not_run)?;
-        let failed = |why: &dyn std::fmt::Display| {
-            Failure::new(format!("could not make a temporary repository: {why}")).hint(TEMPORARY_HINT)
-        };
-        if !made.status.success() {
-            return Err(failed(&said(&made)));
-        }
+        init(scratch.path(), &["--object-format", &hash.to_string()]).map_err(|error| unusable(&error))?;
         let options = gix::open::Options::isolated().with(gix::sec::Trust::Full);
-        let objects = gix::open_opts(scratch.path(), options).map_err(|error| failed(&error))?;
+        let objects = gix::open_opts(scratch.path(), options);
+        let objects = objects.map_err(|error| unusable(&io::Error::other(error.to_string())))?;
         for (path, bytes) in files {
             let place = scratch.path().join(safe(path)?);
             let parent = place.parent().unwrap_or(scratch.path());
@@ -51,79 +48,58 @@ impl Checkout {
                 .and_then(|()| std::fs::write(&place, bytes))
                 .map_err(|error| unusable(&error))?;
         }
-        Ok(Checkout { scratch, objects, converts: None, tells: None, ignores: None })
+        Ok(Checkout { scratch, objects, attributes: None })
     }
 
     /// Returns what a checkout makes of the bytes of the file at `path`. A filter is not run.
-    pub(crate) fn convert(&mut self, path: &str, bytes: &[u8]) -> Result<Vec<u8>> {
-        let failed = || cannot_tell(path);
-        // That would be two requests.
-        if path.contains('\n') {
-            return Err(failed());
-        }
-        let id = self.objects.write_blob(bytes).map_err(|_| failed())?;
-        // git prints the stored length of the file. No file in a repository has the name that this one ends at.
-        let end = self.scratch.path().file_name().unwrap_or_default();
-        let end = end.to_string_lossy();
-        let git = open(&mut self.converts, self.scratch.path(), &["cat-file", "--batch", "--filters"])?;
-        let answer = git.ask(&format!("{id} {path}\n{end}")).map_err(|_| failed())?;
-        if !answer.contains(" blob ") {
-            return Err(failed());
-        }
-        git.read_to_line(&format!("{end} missing")).map_err(|_| failed())
+    pub(crate) fn convert(&self, path: &str, bytes: &[u8]) -> Result<Vec<u8>> {
+        let id = self.objects.write_blob(bytes).map_err(|_| cannot_tell(path))?;
+        let mut git = self.git(&["cat-file", "--filters", "--path", path, &id.to_string()]);
+        let output = process::run(&mut git, None, Limits::default(), Terminal::Detached).map_err(not_run)?;
+        if output.status.success() { Ok(output.stdout) } else { Err(cannot_tell(path)) }
     }
 
     /// Returns how the file at `path` is checked out.
     pub(crate) fn attributes(&mut self, path: &str) -> Result<Attributes> {
-        let git = open(&mut self.tells, self.scratch.path(), &["check-attr", "--stdin", "filter", "ident"])?;
-        let state = |answer: std::io::Result<String>, name: &str| {
-            let answer = answer.map_err(|_| cannot_tell(path))?;
-            let state = answer.rsplit_once(&format!(": {name}: ")).ok_or_else(|| cannot_tell(path))?;
-            Ok(state.1.to_owned())
+        if self.attributes.is_none() {
+            let mut git = self.git(&["check-attr", "--stdin", "-z"]);
+            self.attributes = Some(Conversation::start(git.args(ATTRIBUTES), 0).map_err(not_run)?);
+        }
+        let mut states = || -> io::Result<Vec<String>> {
+            let git = self.attributes.as_mut().ok_or(io::ErrorKind::NotFound)?;
+            git.say(path)?;
+            // Of each the path, the name, the state.
+            ATTRIBUTES.iter().map(|_| git.answer().and_then(|_| git.answer()).and_then(|_| git.answer())).collect()
         };
-        let filter = state(git.ask(&quoted(path)), "filter")?;
-        let ident = state(git.line(), "ident")?;
+        let states = states().map_err(|_| cannot_tell(path))?;
+        let [filter, others @ ..] = states.as_slice() else {
+            return Err(cannot_tell(path));
+        };
         // A filter that is only set or taken away is none.
-        let is_none = matches!(&*filter, "unspecified" | "unset" | "set");
-        Ok(Attributes { filter: (!is_none).then_some(filter), has_ident: ident == "set" })
+        let has_filter = !matches!(&**filter, "unspecified" | "unset" | "set");
+        Ok(Attributes {
+            filter: has_filter.then(|| filter.clone()),
+            has_ident: others.first().is_some_and(|ident| ident == "set"),
+            converts: others.iter().any(|state| !matches!(&**state, "unspecified" | "unset" | "lf")),
+        })
     }
 
     /// Returns the rule by which git leaves a path alone: where it stands, as `.gitignore:3`, and its pattern.
-    pub(crate) fn ignored(&mut self, path: &str) -> Option<(String, String)> {
-        let args = ["check-ignore", "--no-index", "--stdin", "-v", "-n"];
-        let git = open(&mut self.ignores, self.scratch.path(), &args).ok()?;
-        let Ok(answer) = git.ask(&quoted(path)) else {
-            // It ends at what is no path.
-            self.ignores = None;
-            return None;
-        };
-        let (rule, _) = answer.rsplit_once('\t')?;
-        let (file, rest) = rule.split_once(':')?;
-        let (line, pattern) = rest.split_once(':')?;
-        (!file.is_empty() && !pattern.starts_with('!')).then(|| (format!("{file}:{line}"), pattern.to_owned()))
+    pub(crate) fn ignored(&self, path: &str) -> Option<(String, String)> {
+        let mut git = self.git(&["check-ignore", "--no-index", "--stdin", "-z", "-v"]);
+        let output = process::run(&mut git, Some(path.as_bytes()), Limits::default(), Terminal::Detached).ok()?;
+        let rule = String::from_utf8(output.stdout).ok()?;
+        let mut fields = rule.split('\0');
+        let (file, line, pattern) = (fields.next()?, fields.next()?, fields.next()?);
+        (!pattern.starts_with('!')).then(|| (format!("{file}:{line}"), pattern.to_owned()))
     }
-}
 
-/// Returns a path as git reads it on one line, in quotes where it could be taken for something else.
-fn quoted(path: &str) -> String {
-    if !path.starts_with('"') && !path.contains(char::is_control) {
-        return path.to_owned();
+    fn git(&self, args: &[&str]) -> Command {
+        let mut git = isolated();
+        let top = self.scratch.path();
+        git.current_dir(top).env("GIT_DIR", top.join(".git")).env("GIT_WORK_TREE", top).args(args);
+        git
     }
-    let mut quoted = String::from('"');
-    for character in path.chars() {
-        match character {
-            '"' | '\\' => quoted.extend(['\\', character]),
-            // Every control character in UTF-8 is quoted byte by byte.
-            character if character.is_control() => {
-                for byte in character.encode_utf8(&mut [0; 4]).bytes() {
-                    quoted.push_str(&format!("\\{byte:03o}"));
-                }
-            }
-            character => quoted.push(character),
-        }
-    }
-    quoted.push('"');
-    quoted
 }
 
 fn cannot_tell(path: &str) -> Failure {
@@ -159,13 +135,10 @@ fn isolated() -> Command {
     command
 }
 
-fn open<'a>(git: &'a mut Option<Conversation>, directory: &Path, args: &[&str]) -> Result<&'a mut Conversation> {
-    match git {
-        Some(git) => Ok(git),
-        none => {
-            let mut command = isolated();
-            command.current_dir(directory).env("GIT_DIR", directory.join(".git")).env("GIT_WORK_TREE", directory);
-            Ok(none.insert(Conversation::start(command.args(args)).map_err(not_run)?))
-        }
-    }
+/// Makes an empty repository of a directory, as the options of `git init` say.
+pub(crate) fn init(directory: &Path, options: &[&str]) -> io::Result<()> {
+    let mut git = isolated();
+    git.args(["init", "--quiet", "--template="]).args(options).arg(directory);
+    let output = process::run(&mut git, None, Limits::default(), Terminal::Detached).map_err(io::Error::other)?;
+    if output.status.success() { Ok(()) } else { Err(io::Error::other(said(&output))) }
 }

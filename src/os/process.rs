@@ -152,59 +152,43 @@ pub(crate) struct Conversation {
     _group: Option<interrupt::Group>,
     questions: ChildStdin,
     answers: BufReader<ChildStdout>,
+    /// What ends each question, and each part of an answer.
+    end: u8,
 }
 
 impl Conversation {
     /// Starts `command`, without a terminal. Its standard error is discarded.
-    pub(crate) fn start(command: &mut Command) -> Result<Self, Error> {
+    pub(crate) fn start(command: &mut Command, end: u8) -> Result<Self, Error> {
         let name = command.get_program().to_string_lossy().into_owned();
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let (mut child, group) = spawn(command, true)?;
         match (child.stdin.take(), child.stdout.take()) {
             (Some(questions), Some(answers)) => {
-                Ok(Conversation { child, _group: group, questions, answers: BufReader::new(answers) })
+                Ok(Conversation { child, _group: group, questions, answers: BufReader::new(answers), end })
             }
             _ => Err(Error::Io(name, std::io::ErrorKind::BrokenPipe.into())),
         }
     }
 
-    /// Asks a question of one line, and returns the first line of the answer, both without their end.
-    pub(crate) fn ask(&mut self, question: &str) -> std::io::Result<String> {
-        self.questions.write_all(format!("{question}\n").as_bytes())?;
-        self.questions.flush()?;
-        self.line()
+    pub(crate) fn say(&mut self, question: &str) -> std::io::Result<()> {
+        self.questions.write_all(&[question.as_bytes(), &[self.end]].concat())
     }
 
-    /// Returns the next line of the answer without its end.
-    pub(crate) fn line(&mut self) -> std::io::Result<String> {
-        let mut line = String::new();
-        self.answers.read_line(&mut line)?;
-        match line.strip_suffix('\n') {
-            Some(line) => Ok(line.to_owned()),
-            None => Err(std::io::ErrorKind::UnexpectedEof.into()),
+    /// Returns the next part of the answer, without its end.
+    pub(crate) fn answer(&mut self) -> std::io::Result<String> {
+        let mut part = Vec::new();
+        self.answers.read_until(self.end, &mut part)?;
+        match part.pop() {
+            Some(last) if last == self.end => String::from_utf8(part).map_err(std::io::Error::other),
+            _ => Err(std::io::ErrorKind::UnexpectedEof.into()),
         }
     }
 
     /// Returns the next `length` bytes of the answer.
-    pub(crate) fn read(&mut self, length: u64) -> std::io::Result<Vec<u8>> {
+    pub(crate) fn read(&mut self, length: usize) -> std::io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        (&mut self.answers).take(length).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 == length { Ok(bytes) } else { Err(std::io::ErrorKind::UnexpectedEof.into()) }
-    }
-
-    /// Returns everything up to a line, without that line and the end of the one before it.
-    pub(crate) fn read_to_line(&mut self, line: &str) -> std::io::Result<Vec<u8>> {
-        let end = format!("\n{line}\n");
-        let mut bytes = Vec::new();
-        loop {
-            if self.answers.read_until(b'\n', &mut bytes)? == 0 {
-                return Err(std::io::ErrorKind::UnexpectedEof.into());
-            }
-            if bytes.ends_with(end.as_bytes()) {
-                bytes.truncate(bytes.len() - end.len());
-                return Ok(bytes);
-            }
-        }
+        (&mut self.answers).take(length as u64).read_to_end(&mut bytes)?;
+        if bytes.len() == length { Ok(bytes) } else { Err(std::io::ErrorKind::UnexpectedEof.into()) }
     }
 }
 
@@ -523,14 +507,17 @@ mod tests {
     #[test]
     fn a_conversation_goes_on_until_the_child_ends() {
         let script = "while read line; do [ $line = end ] && exit; echo 3; printf $line; done";
-        let mut child = Conversation::start(&mut sh(script)).unwrap();
+        let mut child = Conversation::start(&mut sh(script), b'\n').unwrap();
         for word in ["abc", "def"] {
-            assert_eq!(child.ask(word).unwrap(), "3");
+            child.say(word).unwrap();
+            assert_eq!(child.answer().unwrap(), "3");
             assert_eq!(child.read(3).unwrap(), word.as_bytes());
         }
-        assert!(child.ask("end").is_err());
-        let mut child = Conversation::start(&mut sh("read line; echo 3; echo ab")).unwrap();
-        assert_eq!(child.ask("x").unwrap(), "3");
+        child.say("end").unwrap();
+        assert!(child.answer().is_err());
+        let mut child = Conversation::start(&mut sh("read line; echo 3; echo ab"), b'\n').unwrap();
+        child.say("x").unwrap();
+        assert_eq!(child.answer().unwrap(), "3");
         assert!(child.read(10).is_err(), "an answer that is too short");
     }
 

@@ -1,6 +1,6 @@
 //! Why a path is not in a tree of this repository.
 
-use std::cell::RefCell;
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 use super::git::{GitTree, object_id};
@@ -27,14 +27,14 @@ pub struct Absences {
     tree: SharedTree,
     on_disk: bool,
     /// What knows the ignore files of the tree, once it was needed; none where they cannot be read.
-    ignores: RefCell<Option<Option<Checkout>>>,
+    ignores: OnceCell<Option<Checkout>>,
 }
 
 impl Absences {
     /// `tree` is the tree to look at; its ignore files count. `on_disk` is whether files on disk may end up in it: not
     /// in that of a commit.
     pub fn new(here: Rc<LocalRepo>, tree: SharedTree, on_disk: bool) -> Self {
-        Absences { here, tree, on_disk, ignores: RefCell::default() }
+        Absences { here, tree, on_disk, ignores: OnceCell::new() }
     }
 
     /// Returns whether there is something on disk at `path` (from the top) that may end up in the tree.
@@ -72,8 +72,7 @@ impl Absences {
             files.retain(|(path, _)| matches!(self.tree.entry(path), Ok(Some(Entry::File { .. }))));
             Checkout::new(&files, gix::hash::Kind::Sha1).ok()
         };
-        let mut ignores = self.ignores.borrow_mut();
-        let ignores = ignores.get_or_insert_with(read).as_mut()?;
+        let ignores = self.ignores.get_or_init(read).as_ref()?;
         // A directory is ignored with what is in it.
         let is_directory = self.on_disk && self.here.top.as_ref().is_some_and(|top| top.join(path).is_dir());
         ignores.ignored(&if is_directory { format!("{path}/-") } else { path.to_owned() })

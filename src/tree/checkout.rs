@@ -74,7 +74,7 @@ impl Conversion {
             ))
             .hint(format!("write `$Id$`, or add a line in `{FILE_NAME}`: /{path} -ident")));
         }
-        if may.convert { git.convert(path, &bytes) } else { Ok(bytes) }
+        if attributes.converts { git.convert(path, &bytes) } else { Ok(bytes) }
     }
 
     /// Returns whether a checkout may change the files in `directory`, which takes the attributes of the whole tree.

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use gix::ObjectId;
 
-use super::{Clock, Extent, Fetched, GitRemotes};
-use crate::git::Wanted;
+use super::{Clock, Fetched, GitRemotes};
+use crate::git::Part;
 use crate::message::failure::{FailureKind, Result};
 use crate::os::process::Terminal;
 
@@ -52,8 +52,7 @@ impl GitRemotes {
                 64 => "sha256",
                 _ => "sha1",
             };
-            let wanted = Wanted::Files(&ids);
-            let (scratch, output) = self.fetch_into(request, wanted, format, &clock(), terminal)?;
+            let (scratch, output) = self.fetch_into(request, Part::NoFiles, &ids, format, &clock(), terminal)?;
             if output.status.success() {
                 let places: Vec<&Path> = batch.commits().map(|one| &*one.directory).collect();
                 return self.cache.add(&scratch, &places);
@@ -67,7 +66,7 @@ impl GitRemotes {
             }
         }
         for one in batch.commits() {
-            let (scratch, _) = self.bring(&one.request, Extent::Whole, &clock(), terminal)?;
+            let (scratch, _) = self.bring(&one.request, Part::All, &clock(), terminal)?;
             self.cache.add(&scratch, &[&one.directory])?;
         }
         Ok(())

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Clock, Extent, Fetched, GitRemotes, GitRequest, fetched_commit};
+use super::{Clock, Fetched, GitRemotes, GitRequest, fetched_commit};
+use crate::git::Part;
 use crate::message::failure::Result;
 use crate::os::interrupt::Scratch;
 use crate::os::process::Terminal;
@@ -26,7 +27,7 @@ impl GitRemotes {
             return Ok(done);
         };
         let references: Vec<&str> = left.iter().map(|(request, _)| name(request)).collect();
-        let scratch = self.fetch_references(first, &references, Extent::SmallFiles, &clock, Terminal::Detached)?;
+        let scratch = self.fetch_references(first, &references, Part::SmallFiles, &clock, Terminal::Detached)?;
         for (number, (request, done)) in left.into_iter().enumerate() {
             let (commit, is_tag) = fetched_commit(scratch.path(), number, name(request), &self.budget)?;
             if is_tag {
