@@ -50,10 +50,7 @@ pub(crate) fn verify(here: &Rc<LocalRepo>, request: &Request<'_>) -> Result<Veri
     let repository = crate::tree::git::open(&here.git_dir)?;
     let places = verifier.tree.locks()?;
     let mut history = History::of(here, &repository, (request.rev, &id), &places)?;
-    let is_ours = match &name {
-        Some(name) => history::is_ours(here, name)?,
-        None => false,
-    };
+    let is_ours = name.as_deref().is_some_and(history::is_ours);
     let is_other = name.is_some() && !is_ours;
     let locks = verifier.locks(&places, history.is_in_place())?;
     verifier.refuse_nothing(request, &locks)?;
@@ -146,8 +143,7 @@ fn at_remotes(here: &LocalRepo, rev: &str) -> Vec<String> {
     if !git::is_branch_name(rev) {
         return Vec::new();
     }
-    let patterns = here.at_remotes(rev).unwrap_or_default();
-    let refs = here.refs(&Vec::from_iter(patterns.iter().map(String::as_str))).unwrap_or_default();
+    let refs = here.refs(&[format!("refs/remotes/*/{rev}")]).unwrap_or_default();
     let names = refs.keys().map(|name| name.trim_start_matches("refs/remotes/").to_owned());
     names.collect()
 }

@@ -136,7 +136,7 @@ impl RunArgs {
 /// Returns whether the hooks are switched off. What is not set is on.
 fn is_off(here: &LocalRepo) -> Result<bool> {
     const KEY: &str = "kustomize-localize.hook";
-    Ok(here.config(KEY)?.is_some() && !here.config_bool(KEY)?)
+    Ok(!here.config_bool(KEY, true)?)
 }
 
 /// Reads the refs that git names on standard input.

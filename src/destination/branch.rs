@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::worktree::{self, Linked};
+use super::worktree::Linked;
 use crate::fetch::Published;
 use crate::git::{self, LocalRepo, Ref};
 use crate::message::failure::{Failure, Result, command};
@@ -107,45 +107,30 @@ pub(super) fn refuse_checked_out(here: &LocalRepo, name: &str, worktree: Option<
         let is_ours = worktree.is_some_and(|worktree| worktree.is_at(&listed.directory));
         listed.branch.as_ref() == Some(&full) && !is_ours
     });
-    if let Some((index, checked_out)) = checked_out {
-        if let Some(failure) = worktree::amid(&checked_out) {
-            return Err(failure);
-        }
-        let directory = checked_out.directory;
-        return Err(if checked_out.is_gone {
-            let failure =
-                Failure::new(format!("branch `{name}` is checked out in a worktree that is gone: `{directory}`"));
-            let forget = "to let git forget such worktrees: ";
-            if checked_out.is_locked {
-                failure
-                    .hint("it is locked, as on a drive that is not always there: attach that")
-                    .hint(format!("{forget}{} && git worktree prune", command("git worktree unlock", [&directory])))
-            } else {
-                failure.hint(format!("{forget}git worktree prune"))
-            }
-        } else {
-            let failure =
-                Failure::new(format!("branch `{name}` is checked out at `{directory}`, whose files would not follow"))
-                    .hint("check out another branch there, or commit to another one: `--branch NAME`");
-            // The main one comes first, and its files are the user's.
-            match index {
-                0 => failure,
-                _ => failure
-                    .hint(format!("or bring its files up to date as well: {}", command("--worktree", [&directory]))),
-            }
-        });
+    let Some((index, checked_out)) = checked_out else {
+        return Ok(());
+    };
+    let directory = checked_out.directory;
+    if checked_out.is_gone {
+        return Err(Failure::new(format!("branch `{name}` is checked out in a worktree that is gone: `{directory}`"))
+            .hint(format!("to let git forget it: {}", command("git worktree remove -f -f", [&directory]))));
     }
-    Ok(())
+    let failure =
+        Failure::new(format!("branch `{name}` is checked out at `{directory}`, whose files would not follow"))
+            .hint("check out another branch there, or commit to another one: `--branch NAME`");
+    // The main one comes first, and its files are the user's.
+    Err(match index {
+        0 => failure,
+        _ => failure.hint(format!("or bring its files up to date as well: {}", command("--worktree", [&directory]))),
+    })
 }
 
 /// Returns every ref that has to do with a branch: itself, what could be in its way, the ones of that
 /// name at remotes.
 fn related(here: &LocalRepo, name: &str) -> Result<BTreeMap<String, Ref>> {
     // The first matches what lies below, too.
-    let mut patterns = here.at_remotes(name)?;
-    patterns.push(format!("refs/heads/{name}"));
+    let mut patterns = vec![format!("refs/remotes/*/{name}"), format!("refs/heads/{name}")];
     patterns.extend(above(name).map(|above| format!("refs/heads/{above}")));
-    let patterns: Vec<&str> = patterns.iter().map(String::as_str).collect();
     here.refs(&patterns)
 }
 

@@ -13,7 +13,7 @@ use super::{Held, message};
 use crate::build::BuildCheck;
 use crate::config::{Config, FILE_NAME};
 use crate::fetch::{History, Move, Published, Tip};
-use crate::git::{CommitId, LocalRepo};
+use crate::git::{CommitId, LocalRepo, branch_of};
 use crate::message::failure::{Failure, Result, listed, short, stage};
 use crate::plan::Plan;
 use crate::record::history;
@@ -140,10 +140,7 @@ impl OnBranch {
             let shown = if *is_head { "HEAD" } else { "the revision" };
             history::refuse_tip(repo, &id.commit, shown)?;
         }
-        let named = match source {
-            Some(source) => repo.branch_of(source)?,
-            None => None,
-        };
+        let named = source.and_then(branch_of);
         let is_here = source.is_some_and(|name| name.starts_with("refs/heads/"));
         let name = branch::choose(options.name.as_deref(), named, is_here)?;
         let remote = options.push.as_ref().and_then(Option::as_deref);

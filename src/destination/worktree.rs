@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::git::{Amid, Listed, LocalRepo};
+use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Result, command};
 use crate::os::failpoint;
 
@@ -42,10 +42,7 @@ impl Linked {
         };
         match listed.branch.as_deref() {
             _ if index == 0 => refused("the main worktree, whose files are yours".to_owned()),
-            Some(other) if other == branch => match amid(listed) {
-                Some(failure) => Err(failure),
-                None => Linked::holding(here, directory, branch),
-            },
+            Some(other) if other == branch => Linked::holding(here, directory, branch),
             Some(other) => {
                 refused(format!("a worktree that has `{}` checked out", other.trim_start_matches("refs/heads/")))
             }
@@ -114,18 +111,4 @@ impl Linked {
             failure.context(format_args!("the worktree `{}` cannot be brought up to date", self.directory.display()))
         })
     }
-}
-
-/// Returns why a branch cannot be moved while git is in the middle of something with it: git moves it at the end.
-pub(super) fn amid(listed: &Listed) -> Option<Failure> {
-    let name = listed.branch.as_deref()?.trim_start_matches("refs/heads/");
-    let directory = &listed.directory;
-    let (doing, end) = match listed.amid? {
-        Amid::Rebase => ("rebased", "rebase --abort"),
-        Amid::Bisect => ("bisected", "bisect reset"),
-    };
-    Some(
-        Failure::new(format!("branch `{name}` is being {doing} at `{directory}`"))
-            .hint(format!("finish that, or give it up: {} {end}", command("git -C", [directory]))),
-    )
 }

@@ -1,18 +1,15 @@
 //! The repository that we run in.
 
 mod files;
-mod hooks;
 mod objects;
 mod remotes;
 mod worktrees;
 
 pub(crate) use files::{Side, Staged, Within};
-pub(crate) use worktrees::{Amid, Listed};
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{command, is_object_id, not_run, said};
@@ -35,11 +32,19 @@ pub(crate) fn is_branch_name(branch: &str) -> bool {
     is_ref && !branch.starts_with('-') && branch != "HEAD"
 }
 
+/// Returns the short name of the branch that a ref is, here or at a remote, by its full name; none for other refs.
+pub(crate) fn branch_of(full: &str) -> Option<&str> {
+    let at_remote = || Some(full.strip_prefix("refs/remotes/")?.split_once('/')?.1);
+    full.strip_prefix("refs/heads/").or_else(at_remote)
+}
+
 /// The repository that the command was started in, found as git finds it.
 #[derive(Debug)]
 pub struct LocalRepo {
     /// The repository's own directory (of the linked worktree, if we are in one). Absolute.
     pub git_dir: PathBuf,
+    /// The directory that all worktrees share. Absolute.
+    pub common: PathBuf,
     /// The top of the working tree; none in a bare repository.
     pub top: Option<PathBuf>,
     /// From the top to the directory we were started in: empty, or with a final slash.
@@ -66,40 +71,21 @@ pub struct Ref {
 /// A line of the configuration.
 #[derive(Debug)]
 struct Setting {
-    /// Where it stands, as `global` or `local`.
-    scope: String,
+    /// Whether it is one of this repository.
+    is_own: bool,
     /// With section and variable in lower case, as git lists it.
     key: String,
-    /// None for a key that stands alone, which means true.
-    value: Option<String>,
+    /// That of a key that stands alone is `true`.
+    value: String,
 }
 
 impl LocalRepo {
     /// Finds the repository of the current directory, or of the environment that a hook gives us.
     pub fn discover() -> Result<Option<LocalRepo>> {
-        LocalRepo::find(true)
-    }
-
-    /// Finds the repository as [`LocalRepo::discover`] does, for work that must not reach the network:
-    /// in a partial clone an object that was not fetched yet is then missing.
-    pub fn discover_offline() -> Result<Option<LocalRepo>> {
-        LocalRepo::find(false)
-    }
-
-    fn find(may_fetch: bool) -> Result<Option<LocalRepo>> {
-        let output = run(
-            command(),
-            &[
-                "rev-parse",
-                "--is-inside-work-tree",
-                "--absolute-git-dir",
-                "--show-prefix",
-                "--git-path",
-                "index",
-                "--show-toplevel",
-            ],
-            None,
-        )?;
+        let mut git = command();
+        git.args(["rev-parse", "--is-inside-work-tree", "--absolute-git-dir", "--show-prefix"]);
+        git.args(["--git-common-dir", "--git-path", "index", "--show-toplevel"]);
+        let output = run(&mut git)?;
         // Without a working tree git answers all but the last question, and fails.
         let bare = output.says(&["must be run in a work tree"]);
         if !output.status.success() && !bare {
@@ -109,23 +95,28 @@ impl LocalRepo {
                 Err(Failure::new(format!("git cannot use this repository: {}", said(&output))))
             };
         }
-        let stdout = text(&output)?;
-        let mut lines = stdout.lines();
-        let (inside, git_dir, prefix) = (lines.next(), lines.next(), lines.next().unwrap_or(""));
-        let git_dir = git_dir.ok_or_else(|| Failure::new("git named no repository directory"))?;
-        // Relative to where we are.
-        let index = lines.next().unwrap_or_default();
-        let index = std::path::absolute(index).map_err(|error| Failure::new(format!("git named no index: {error}")))?;
-        let top = lines.next().filter(|_| inside == Some("true") && !bare).map(PathBuf::from);
+        let stdout = text(output.stdout)?;
+        let lines: Vec<&str> = stdout.lines().collect();
+        let [inside, git_dir, prefix, common, index, top @ ..] = lines.as_slice() else {
+            return Err(Failure::new("git named no repository directory"));
+        };
+        let top = top.first().filter(|_| *inside == "true" && !bare);
         Ok(Some(LocalRepo {
             git_dir: PathBuf::from(git_dir),
-            top,
-            prefix: prefix.to_owned(),
-            index,
-            may_fetch,
+            common: absolute(common)?,
+            top: top.map(PathBuf::from),
+            prefix: (*prefix).to_owned(),
+            index: absolute(index)?,
+            may_fetch: true,
             settings: OnceCell::new(),
             batch: RefCell::default(),
         }))
+    }
+
+    /// Finds the repository as [`LocalRepo::discover`] does, for work that must not reach the network:
+    /// in a partial clone an object that was not fetched yet is then missing.
+    pub fn discover_offline() -> Result<Option<LocalRepo>> {
+        Ok(LocalRepo::discover()?.map(|found| LocalRepo { may_fetch: false, ..found }))
     }
 
     /// Returns the commit that `rev` names, or `None` if it names none.
@@ -143,25 +134,21 @@ impl LocalRepo {
         let commit = format!("{rev}^{{commit}}");
         let tree = format!("{rev}^{{commit}}^{{tree}}");
         // Nothing here can be taken for another option.
-        let args = [&commit, &tree, "--symbolic-full-name", rev];
-        let output = self.run(&[&["rev-parse"][..], &args].concat(), None)?;
-        if !output.status.success() {
-            return Ok(None);
-        }
-        // Without `--verify`, which takes one name only, a range names several objects, the one it begins at with `^`,
-        // and no tree.
+        let output = run(self.command().args(["rev-parse", &commit, &tree, "--symbolic-full-name", rev]))?;
         let stdout = String::from_utf8_lossy(&output.stdout);
-        let mut ids: Vec<String> = stdout.lines().map(str::to_owned).collect();
-        // `HEAD` where that is detached.
-        let name = ids.pop_if(|last| !is_object_id(last));
-        let [commit, tree] = ids.as_slice() else {
-            return Ok(None);
+        // Without `--verify`, which takes one name only, a range names several objects, the one it begins at with `^`.
+        let lines: Vec<&str> = stdout.lines().collect();
+        let (commit, tree, name) = match lines.as_slice() {
+            [commit, tree] => (*commit, *tree, ""),
+            [commit, tree, name] => (*commit, *tree, *name),
+            _ => return Ok(None),
         };
-        if !ids.iter().all(|id| is_object_id(id)) {
+        if !output.status.success() || !is_object_id(commit) || !is_object_id(tree) {
             return Ok(None);
         }
-        let id = CommitId { commit: commit.clone(), tree: tree.clone() };
-        Ok(Some((id, name.filter(|name| name.starts_with("refs/")))))
+        // `HEAD` where that is detached.
+        let name = Some(name.to_owned()).filter(|name| name.starts_with("refs/"));
+        Ok(Some((CommitId { commit: commit.to_owned(), tree: tree.to_owned() }, name)))
     }
 
     /// Returns the full name of the branch that HEAD is on, also where there is no commit yet; none where it is detached.
@@ -171,13 +158,12 @@ impl LocalRepo {
 
     /// Returns all refs that match one of `patterns` (as `git for-each-ref` matches), by full name: also those whose
     /// object is missing.
-    pub fn refs(&self, patterns: &[&str]) -> Result<BTreeMap<String, Ref>> {
-        // HEAD is a star or a space.
-        let list = self
-            .run(&[&["for-each-ref", "--format=%(HEAD)%(refname) %(objectname) %(symref)"], patterns].concat(), None)?;
+    pub fn refs(&self, patterns: &[impl AsRef<str>]) -> Result<BTreeMap<String, Ref>> {
+        let mut args = vec!["for-each-ref", "--format=%(HEAD)%(refname) %(objectname) %(symref)"];
+        args.extend(patterns.iter().map(AsRef::as_ref));
         let mut refs = BTreeMap::new();
-        for line in ok(list)?.lines() {
-            // No name of a ref holds a space.
+        for line in self.text(&args)?.lines() {
+            // HEAD is a star or a space. No name of a ref holds a space.
             let fields: Vec<&str> = line.get(1..).unwrap_or_default().split(' ').collect();
             if let [name, id, other_name] = fields.as_slice() {
                 let other_name = Some((*other_name).to_owned()).filter(|name| !name.is_empty());
@@ -192,7 +178,7 @@ impl LocalRepo {
         if old == new {
             return Ok(true);
         }
-        let output = self.run(&["merge-base", "--is-ancestor", old, new], None)?;
+        let output = run(self.command().args(["merge-base", "--is-ancestor", old, new]))?;
         match output.status.code() {
             Some(0) => Ok(true),
             Some(1) => Ok(false),
@@ -212,89 +198,50 @@ impl LocalRepo {
 
     /// Returns the newest commit in the history of `tip` that changed a path.
     pub fn last_change(&self, tip: &str, path: &str) -> Result<Option<String>> {
-        let id = ok(self.run(&["--literal-pathspecs", "rev-list", "-1", tip, "--", path], None)?)?;
-        Ok(Some(id.trim().to_owned()).filter(|id| !id.is_empty()))
-    }
-
-    /// Returns the line that git prints; none where it fails.
-    fn line(&self, args: &[&str]) -> Result<Option<String>> {
-        let output = self.run(args, None)?;
-        let line = text(&output)?.trim_end().to_owned();
-        Ok(Some(line).filter(|_| output.status.success()))
+        let id = self.line(&["--literal-pathspecs", "rev-list", "-1", tip, "--", path])?;
+        Ok(id.filter(|id| !id.is_empty()))
     }
 
     fn settings(&self) -> Result<&[Setting]> {
         if let Some(settings) = self.settings.get() {
             return Ok(settings);
         }
-        let stdout = ok(self.run(&["config", "--list", "--show-scope", "-z"], None)?)?;
+        let stdout = self.text(&["config", "--list", "--show-scope", "-z"])?;
         let mut fields = stdout.split('\0');
         let mut settings = Vec::new();
         while let (Some(scope), Some(entry)) = (fields.next(), fields.next()) {
-            let (key, value) = match entry.split_once('\n') {
-                Some((key, value)) => (key, Some(value.to_owned())),
-                None => (entry, None),
-            };
-            settings.push(Setting { scope: scope.to_owned(), key: key.to_owned(), value });
+            let (key, value) = entry.split_once('\n').unwrap_or((entry, "true"));
+            let is_own = matches!(scope, "local" | "worktree");
+            settings.push(Setting { is_own, key: key.to_owned(), value: value.to_owned() });
         }
         Ok(self.settings.get_or_init(|| settings))
     }
 
     /// Returns the value of a configuration key (section and variable in lower case), if it is set.
     pub fn config(&self, key: &str) -> Result<Option<String>> {
-        let last = self.settings()?.iter().rfind(|one| one.key == key);
-        Ok(last.map(|one| one.value.clone().unwrap_or_default()))
+        Ok(self.settings()?.iter().rfind(|one| one.key == key).map(|one| one.value.clone()))
+    }
+
+    /// Returns whether a configuration key is set to something that git takes for true, or what holds where it is not
+    /// set.
+    pub fn config_bool(&self, key: &str, default: bool) -> Result<bool> {
+        let default = format!("--default={default}");
+        Ok(self.text(&["config", "--type=bool", &default, "--get", key])?.starts_with("true"))
     }
 
     /// Returns the URLs of the remotes, as configured: those to fetch from and those to push to.
     pub fn remote_urls(&self) -> Result<Vec<String>> {
-        let is_url = |key: &str| {
-            let name = key.strip_prefix("remote.");
-            name.is_some_and(|name| name.ends_with(".url") || name.ends_with(".pushurl"))
-        };
+        let is_url = |key: &str| key.starts_with("remote.") && (key.ends_with(".url") || key.ends_with(".pushurl"));
         let urls = self.settings()?.iter().filter(|one| is_url(&one.key));
-        Ok(urls.filter_map(|one| one.value.clone()).collect())
+        Ok(urls.map(|one| one.value.clone()).collect())
     }
 
     /// Returns the short names of the branches that stand for the repository as a whole: the one that is checked out,
     /// and those that the remotes call their HEAD.
     pub fn main_branches(&self) -> Result<Vec<String>> {
-        let mut names: Vec<String> = self.head()?.into_iter().collect();
-        let patterns = self.at_remotes("HEAD")?;
-        let heads = self.refs(&Vec::from_iter(patterns.iter().map(String::as_str)))?;
-        names.extend(heads.into_values().filter_map(|head| head.other_name));
-        let mut branches = Vec::new();
-        for name in &names {
-            branches.extend(self.branch_of(name)?.map(str::to_owned));
-        }
-        Ok(branches)
-    }
-
-    /// Returns the short name of the branch that a ref is, here or at a remote, by its full name; none for other refs.
-    pub fn branch_of<'n>(&self, full: &'n str) -> Result<Option<&'n str>> {
-        let Some(tracked) = full.strip_prefix("refs/remotes/") else {
-            return Ok(full.strip_prefix("refs/heads/"));
-        };
-        // The name of a remote may hold slashes. One that is not configured any more leaves its refs.
-        let remotes = self.remotes()?.into_iter();
-        let configured = remotes.filter_map(|remote| tracked.strip_prefix(remote)?.strip_prefix('/'));
-        let first = tracked.split_once('/').map(|(_, branch)| branch);
-        Ok(configured.min_by_key(|branch| branch.len()).or(first))
-    }
-
-    /// Returns patterns for [`refs`](Self::refs) that match a branch of that name at each remote.
-    pub fn at_remotes(&self, branch: &str) -> Result<Vec<String>> {
-        let remotes = self.remotes()?.into_iter().chain(["*"]);
-        let pattern = |remote| format!("refs/remotes/{remote}/{branch}");
-        Ok(remotes.map(pattern).collect())
-    }
-
-    /// Returns whether a configuration key (in lower case) is set to something that git takes for true.
-    pub fn config_bool(&self, key: &str) -> Result<bool> {
-        if self.config(key)?.is_none() {
-            return Ok(false);
-        }
-        Ok(ok(self.run(&["config", "--type=bool", "--get", key], None)?)?.starts_with("true"))
+        let heads = self.refs(&["refs/remotes/*/HEAD"])?;
+        let names = self.head()?.into_iter().chain(heads.into_values().filter_map(|head| head.other_name));
+        Ok(names.filter_map(|name| branch_of(&name).map(str::to_owned)).collect())
     }
 
     /// Returns this repository's own settings that matter to a connection (`url.*`, `http.*`,
@@ -302,38 +249,39 @@ impl LocalRepo {
     pub fn connection_config(&self) -> Result<Vec<(String, String)>> {
         const SECTIONS: [&str; 5] = ["url.", "http.", "credential.", "protocol.", "ssh."];
         const KEYS: [&str; 3] = ["core.sshcommand", "core.askpass", "core.gitproxy"];
-        let mut settings = Vec::new();
-        for Setting { scope, key, value } in self.settings()? {
-            let lower = key.to_ascii_lowercase();
-            if (scope == "local" || scope == "worktree")
-                && (SECTIONS.iter().any(|section| lower.starts_with(section)) || KEYS.contains(&lower.as_str()))
-            {
-                // A key without a value (`[http] emptyAuth`) means true.
-                let value = value.as_deref().unwrap_or("true");
-                settings.push((key.clone(), value.to_owned()));
-            }
+        let matters = |key: &str| {
+            let key = key.to_ascii_lowercase();
+            SECTIONS.iter().any(|section| key.starts_with(section)) || KEYS.contains(&key.as_str())
+        };
+        let own = self.settings()?.iter().filter(|one| one.is_own && matters(&one.key));
+        Ok(own.map(|one| (one.key.clone(), one.value.clone())).collect())
+    }
+
+    /// Returns the directory that git takes hooks from, an absolute path; it may not be there.
+    pub fn hooks(&self) -> Result<PathBuf> {
+        // git then names the current directory.
+        if self.config("core.hookspath")?.as_deref() == Some("") {
+            return Err(Failure::new("`core.hooksPath` is set to nothing, so that git finds no hooks")
+                .hint("unset it: git config --unset-all core.hooksPath"));
         }
-        Ok(settings)
+        absolute(self.text(&["rev-parse", "--git-path", "hooks"])?.trim_end())
     }
 
     /// Writes a commit object and returns its id. Identity, dates and whether it is signed are git's.
     pub fn commit_tree(&self, tree: &str, parents: &[String], message: &str) -> Result<String> {
-        let mut args = vec!["commit-tree"];
+        let mut git = self.command();
+        git.arg("commit-tree");
         // `commit-tree` alone ignores it.
-        if self.config_bool("commit.gpgsign")? {
-            args.push("-S");
+        if self.config_bool("commit.gpgsign", false)? {
+            git.arg("-S");
         }
-        for parent in parents {
-            args.extend(["-p", parent]);
-        }
-        args.extend(["-F", "-", tree]);
+        git.args(parents.iter().flat_map(|parent| ["-p", parent])).args(["-F", "-", tree]);
         failpoint::before("write the commit");
         // A signing program may have to ask for a passphrase.
-        let output =
-            process::run(self.command().args(&args), Some(message.as_bytes()), Limits::default(), Terminal::Shared)
-                .map_err(not_run)?;
+        let output = process::run(&mut git, Some(message.as_bytes()), Limits::default(), Terminal::Shared);
+        let output = output.map_err(not_run)?;
         match output.status.success() {
-            true => Ok(text(&output)?.trim_end().to_owned()),
+            true => Ok(text(output.stdout)?.trim_end().to_owned()),
             false if is_nameless(&output) => Err(nameless()),
             false => Err(Failure::new(format!("git could not write the commit: {}", said(&output)))),
         }
@@ -343,16 +291,15 @@ impl LocalRepo {
     /// that must not exist yet. Runs the `reference-transaction` hook.
     pub fn update_ref(&self, name: &str, new: &str, old: Option<&str>, reason: &str) -> Result<()> {
         let absent = "0".repeat(new.len());
+        let mut git = self.command();
+        git.args(["update-ref", "--create-reflog", "-m", reason, "--end-of-options"]);
         failpoint::before("move the ref");
-        let output = self.run(
-            &["update-ref", "--create-reflog", "-m", reason, "--end-of-options", name, new, old.unwrap_or(&absent)],
-            None,
-        )?;
-        match output.status.success() {
-            true => Ok(()),
-            // Another run that made the same commit was faster.
-            false if self.at(name)?.as_deref() == Some(new) => Ok(()),
-            false => Err(not_moved(name, &output)),
+        let output = run(git.args([name, new, old.unwrap_or(&absent)]))?;
+        // Another run that made the same commit may have been faster.
+        if output.status.success() || self.at(name)?.as_deref() == Some(new) {
+            Ok(())
+        } else {
+            Err(not_moved(name, &output))
         }
     }
 
@@ -369,15 +316,26 @@ impl LocalRepo {
         command
     }
 
-    fn run<S: AsRef<OsStr>>(&self, args: &[S], input: Option<&[u8]>) -> Result<Output> {
-        run(self.command(), args, input)
+    /// Returns what git prints.
+    fn bytes(&self, args: &[&str]) -> Result<Vec<u8>> {
+        done(run(self.command().args(args))?)
+    }
+
+    fn text(&self, args: &[&str]) -> Result<String> {
+        text(self.bytes(args)?)
+    }
+
+    /// Returns the line that git prints; none where it fails.
+    fn line(&self, args: &[&str]) -> Result<Option<String>> {
+        let output = run(self.command().args(args))?;
+        let line = text(output.stdout)?.trim_end().to_owned();
+        Ok(Some(line).filter(|_| output.status.success()))
     }
 }
 
 /// Returns whether git stopped because it does not know the committer.
 fn is_nameless(output: &Output) -> bool {
-    !output.status.success()
-        && output.says(&["tell me who you are", "ident name", "no email was given", "no name was given"])
+    output.says(&["tell me who you are", "ident name", "no email was given", "no name was given"])
 }
 
 fn nameless() -> Failure {
@@ -386,15 +344,11 @@ fn nameless() -> Failure {
         .hint("git config user.email MAIL")
 }
 
-fn moved_meanwhile(name: &str) -> Failure {
-    let short = name.trim_start_matches("refs/heads/");
-    Failure::new(format!("`{short}` was updated by another process")).hint("run the same command again")
-}
-
 /// Explains why a ref was not moved: another process moved it, a lock is in the way, or the message of git.
 fn not_moved(name: &str, output: &Output) -> Failure {
     if output.says(&["but expected", "reference already exists", "unable to resolve reference"]) {
-        return moved_meanwhile(name);
+        let short = name.trim_start_matches("refs/heads/");
+        return Failure::new(format!("`{short}` was updated by another process")).hint("run the same command again");
     }
     let failure = Failure::new(format!("git could not move `{name}`: {}", said(output)));
     let lock = output.stderr.split_once("Unable to create '").and_then(|(_, rest)| rest.split_once("': File exists"));
@@ -406,14 +360,19 @@ fn not_moved(name: &str, output: &Output) -> Failure {
     }
 }
 
-fn run<S: AsRef<OsStr>>(mut command: Command, args: &[S], input: Option<&[u8]>) -> Result<Output> {
-    process::run(command.args(args), input, Limits::default(), Terminal::Detached).map_err(not_run)
+fn absolute(path: &str) -> Result<PathBuf> {
+    std::path::absolute(Path::new(path)).map_err(|error| Failure::new(format!("git named `{path}`: {error}")))
 }
 
-fn text(output: &Output) -> Result<String> {
-    String::from_utf8(output.stdout.clone()).map_err(|_| Failure::new("git gave a name that is not UTF-8"))
+fn run(git: &mut Command) -> Result<Output> {
+    process::run(git, None, Limits::default(), Terminal::Detached).map_err(not_run)
 }
 
-fn ok(output: Output) -> Result<String> {
-    if output.status.success() { text(&output) } else { Err(Failure::new(said(&output))) }
+/// Returns what git printed, or why it failed.
+fn done(output: Output) -> Result<Vec<u8>> {
+    if output.status.success() { Ok(output.stdout) } else { Err(Failure::new(said(&output))) }
+}
+
+fn text(bytes: Vec<u8>) -> Result<String> {
+    String::from_utf8(bytes).map_err(|_| Failure::new("git gave a name that is not UTF-8"))
 }

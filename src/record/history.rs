@@ -4,16 +4,15 @@ pub(crate) mod records;
 pub(crate) mod tip;
 pub(crate) mod trees;
 
-use crate::git::LocalRepo;
+use crate::git::{LocalRepo, branch_of};
 use crate::message::failure::{Failure, Result};
 
 /// Below this name lie the branches that we make.
 pub(crate) const PREFIX: &str = "localized/";
 
 /// Returns whether a ref is a localized branch, local or remote-tracking, by its full name.
-pub(crate) fn is_ours(here: &LocalRepo, name: &str) -> Result<bool> {
-    let branch = here.branch_of(name)?;
-    Ok(branch.is_some_and(|branch| branch.starts_with(PREFIX)))
+pub(crate) fn is_ours(name: &str) -> bool {
+    branch_of(name).is_some_and(|branch| branch.starts_with(PREFIX))
 }
 
 /// Returns what to say where a localized branch, by its short name, would be the source.
@@ -24,7 +23,7 @@ pub(crate) fn not_a_source(branch: &str) -> Failure {
 /// Refuses to change what HEAD has checked out where that is a localized branch: the next run would find edits there.
 pub(crate) fn refuse_checked_out(here: &LocalRepo) -> Result<()> {
     match here.head()? {
-        Some(name) if is_ours(here, &name)? => Err(instead(not_a_source(name.trim_start_matches("refs/heads/")))),
+        Some(name) if is_ours(&name) => Err(instead(not_a_source(name.trim_start_matches("refs/heads/")))),
         Some(_) => Ok(()),
         None => match here.commit("HEAD")? {
             Some(head) => refuse_tip(here, &head.commit, "HEAD"),
@@ -38,12 +37,7 @@ pub(crate) fn refuse_tip(here: &LocalRepo, commit: &str, shown: &str) -> Result<
     let mut refs = here.refs(&["refs/heads/", "refs/remotes/"])?;
     // One that was merged by moving a branch is a source again.
     refs.retain(|_, found| found.id == commit && found.other_name.is_none());
-    for name in refs.keys() {
-        if !is_ours(here, name)? {
-            return Ok(());
-        }
-    }
-    if refs.is_empty() {
+    if refs.is_empty() || refs.keys().any(|name| !is_ours(name)) {
         return Ok(());
     }
     Err(instead(Failure::new(format!("{shown} is a commit of a localized branch, not a source"))))

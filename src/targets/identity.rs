@@ -47,9 +47,7 @@ impl Identity {
         let (Some(repo), Some(name)) = (&self.repo, &branch.name) else {
             return Ok(None);
         };
-        let mut patterns = vec![format!("refs/heads/{name}")];
-        patterns.extend(repo.at_remotes(name)?);
-        let refs = repo.refs(&Vec::from_iter(patterns.iter().map(String::as_str)))?;
+        let refs = repo.refs(&[format!("refs/heads/{name}"), format!("refs/remotes/*/{name}")])?;
         // A branch comes before those of remotes.
         let Some(tip) = refs.into_values().next() else {
             return Ok(None);

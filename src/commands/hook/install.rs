@@ -59,9 +59,8 @@ impl Outcome for Changed {
 
 /// Puts hooks where git looks for them: all or none.
 pub(super) fn install(here: &LocalRepo, names: &[String], is_off: bool) -> Result<Changed, Failures> {
-    let hooks = here.hooks()?;
     // Links are followed: what counts is where a file would be written.
-    let (directory, common) = (real(&hooks.directory), real(&hooks.common));
+    let (directory, common) = (real(&here.hooks()?), real(&here.common));
     let Some(top) = &here.top else {
         return Err(Failure::new("this repository has no working tree, so no commits are made here")
             .hint("run it in a working tree of this repository")
@@ -71,10 +70,10 @@ pub(super) fn install(here: &LocalRepo, names: &[String], is_off: bool) -> Resul
     let is_own = directory.starts_with(&common);
     let in_tree = !is_own && directory.starts_with(real(top));
     if !is_own && !in_tree {
-        let (scope, value) = hooks.configured.unwrap_or_default();
+        let shown = directory.display();
         let own = common.join("hooks").display().to_string();
         let failure = Failure::new(format!(
-            "`core.hooksPath` ({scope}) is `{value}`, outside of this repository: a hook there would run for others too"
+            "git takes its hooks from `{shown}`, outside of this repository: a hook there would run for others too"
         ))
         .hint(format!("for hooks of this repository alone: {}", command("git config --local core.hooksPath", [own])));
         let hint = |failure: Failure, name: &String| failure.hint(format!("to run it for all: {}", line(name)));
@@ -104,7 +103,7 @@ pub(super) fn install(here: &LocalRepo, names: &[String], is_off: bool) -> Resul
 
 /// Removes what [`install`] put in.
 pub(super) fn uninstall(here: &LocalRepo, names: &[String]) -> Result<Changed> {
-    let directory = real(&here.hooks()?.directory);
+    let directory = real(&here.hooks()?);
     let mut files = Vec::new();
     for (name, _) in named(names) {
         let path = directory.join(name);

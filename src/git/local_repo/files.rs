@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::{LocalRepo, run};
-use crate::git::said;
+use super::{LocalRepo, done, run};
 use crate::message::failure::{Failure, Result};
 
 /// What a commit is compared with.
@@ -72,8 +71,7 @@ impl LocalRepo {
         }
         let status =
             ["status", "--porcelain", "-z", "--untracked-files=no", "--no-renames", "--ignore-submodules=all", "--"];
-        let pathspecs = pathspecs(among);
-        let output = self.files(&[&status[..], &pathspecs.iter().map(String::as_str).collect::<Vec<_>>()].concat())?;
+        let output = done(run(self.command().args(status).args(pathspecs(among)))?)?;
         // A name that is not UTF-8 is none that a reference could name.
         let output = String::from_utf8_lossy(&output);
         let changed = output.split('\0').filter_map(|entry| Some((entry.chars().nth(1)?, entry.get(3..)?.to_owned())));
@@ -89,9 +87,9 @@ impl LocalRepo {
 
     /// Returns the files that were renamed since the commit `base`: the new path by the old one, from the top.
     pub fn renames(&self, base: &str, side: Side<'_>) -> Result<HashMap<String, String>> {
+        let renamed = |how| self.diff(&["-z", "--name-status", "--diff-filter=R", how], base, side, &[]);
         // Files that also changed are not compared where some are missing, as in a partial clone.
-        let output =
-            self.renamed("--find-renames", base, side).or_else(|_| self.renamed("--find-renames=100%", base, side))?;
+        let output = renamed("--find-renames").or_else(|_| renamed("--find-renames=100%"))?;
         let text = String::from_utf8_lossy(&output);
         let mut fields = text.split('\0');
         let mut renames = HashMap::new();
@@ -101,17 +99,12 @@ impl LocalRepo {
         Ok(renames)
     }
 
-    fn renamed(&self, how: &str, base: &str, side: Side<'_>) -> Result<Vec<u8>> {
-        let options = ["-z", "--name-status", "--diff-filter=R", how];
-        self.diff(&options, base, side, &["--"])
-    }
-
     /// Returns the lines of a file that changed since the commit `base`, each behind `+` or `-`.
     pub fn changed_lines(&self, base: &str, side: Side<'_>, path: &str) -> Result<Vec<String>> {
         // Whatever attributes and configuration say, the lines themselves.
         let options = ["-p", "-U0", "--text", "--no-ext-diff", "--no-textconv"];
         let spec = format!(":(top,literal){path}");
-        let output = self.diff(&options, base, side, &["--", &spec])?;
+        let output = self.diff(&options, base, side, &[&spec])?;
         let text = String::from_utf8_lossy(&output);
         let lines = text.lines().skip_while(|line| !line.starts_with("@@"));
         let changed = lines.filter(|line| line.starts_with(['+', '-']));
@@ -124,20 +117,20 @@ impl LocalRepo {
             Side::WorkingTree => (&["diff-index"], &[base]),
             Side::Commit(commit) => (&["diff-tree", "-r"], &[base, commit]),
         };
-        self.files(&[command, options, revisions, paths].concat())
+        self.bytes(&[command, options, revisions, &["--"], paths].concat())
     }
 
     /// Returns the entries of the index as git reads it, in its order, without those of which only the name is staged (`git
     /// add -N`).
     pub fn staged(&self) -> Result<Vec<Staged>> {
-        let output = self.files(&["ls-files", "-s", "-t", "-z", "--full-name", "--", ":/"])?;
+        let output = self.bytes(&["ls-files", "-s", "-t", "-z", "--full-name", "--", ":/"])?;
         let lines = output.split(|byte| *byte == 0).filter(|line| !line.is_empty());
         let entries: Option<Vec<Staged>> = lines.map(staged).collect();
         let mut entries = entries.ok_or_else(|| Failure::new("cannot read what git lists of the index"))?;
         // git lists an entry that only names a file as an empty one.
         if entries.iter().any(Staged::is_empty) {
             let named =
-                self.files(&["diff-files", "--diff-filter=A", "--name-only", "-z", "--no-renames", "--no-relative"])?;
+                self.bytes(&["diff-files", "--diff-filter=A", "--name-only", "-z", "--no-renames", "--no-relative"])?;
             let named: HashSet<&[u8]> = named.split(|byte| *byte == 0).collect();
             entries.retain(|entry| !(entry.is_empty() && named.contains(&entry.path[..])));
         }
@@ -168,7 +161,7 @@ impl LocalRepo {
             all if all.is_empty() => command.args(endings.iter().map(|ending| format!(":(top)*{ending}"))),
             few => command.args(few),
         };
-        let output = run::<&str>(command, &[], None)?;
+        let output = run(&mut command)?;
         if !matches!(output.status.code(), Some(0 | 1)) || !output.stderr.is_empty() {
             return Ok(None);
         }
@@ -188,36 +181,22 @@ impl LocalRepo {
     /// Returns the files of the working tree that are tracked, or neither tracked nor ignored: from
     /// the top, in any order, and also those that are no longer on disk.
     pub fn working_files(&self) -> Result<Vec<u8>> {
-        self.files(&[
-            "ls-files",
-            "-z",
-            "--full-name",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-            "--deduplicate",
-            "--",
-            ":/",
-        ])
+        let which = ["--cached", "--others", "--exclude-standard", "--deduplicate"];
+        self.bytes(&[&["ls-files", "-z", "--full-name"], &which[..], &["--", ":/"]].concat())
     }
 
     /// Returns the files of the working tree with one of these names that git ignores, or does not track for whatever
     /// reason, from the top.
     pub fn untracked(&self, names: &[&str], is_ignored: bool) -> Result<Vec<String>> {
-        let mut args: Vec<String> = ["ls-files", "-z", "--full-name", "--others"].map(str::to_owned).into();
+        let mut git = self.command();
+        git.args(["ls-files", "-z", "--full-name", "--others"]);
         if is_ignored {
-            args.extend(["--ignored", "--exclude-standard"].map(str::to_owned));
+            git.args(["--ignored", "--exclude-standard"]);
         }
-        args.push("--".to_owned());
-        args.extend(names.iter().map(|name| format!(":(top,glob)**/{name}")));
-        let output = self.files(&Vec::from_iter(args.iter().map(String::as_str)))?;
+        git.arg("--").args(names.iter().map(|name| format!(":(top,glob)**/{name}")));
+        let output = done(run(&mut git)?)?;
         let paths = output.split(|byte| *byte == 0).filter(|path| !path.is_empty());
         Ok(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
-    }
-
-    fn files(&self, args: &[&str]) -> Result<Vec<u8>> {
-        let output = self.run(args, None)?;
-        if output.status.success() { Ok(output.stdout) } else { Err(Failure::new(said(&output))) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Objects that only git reaches: in the quarantine of a server hook, in a partial clone.
 
-use super::{LocalRepo, ok};
+use super::LocalRepo;
 use crate::git::not_run;
 use crate::message::failure::{Failure, Result};
 use crate::os::process::Conversation;
@@ -36,8 +36,7 @@ impl LocalRepo {
 
     /// Returns the type of the object that `id` (a full object id) is, or leads to if it is a tag.
     pub fn kind(&self, id: &str) -> Result<String> {
-        let kind = ok(self.run(&["cat-file", "-t", &format!("{id}^{{}}")], None)?)?;
-        Ok(kind.trim_end().to_owned())
+        Ok(self.text(&["cat-file", "-t", &format!("{id}^{{}}")])?.trim_end().to_owned())
     }
 
     /// Returns whether this is a partial clone: some objects are fetched when they are needed only.

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{LocalRepo, text};
-use crate::git::{not_run, said};
-use crate::message::failure::{Failure, Result};
+use super::{LocalRepo, done, text};
+use crate::git::not_run;
+use crate::message::failure::Result;
 use crate::os::failpoint;
-use crate::os::process::{self, Limits, Output, Terminal};
+use crate::os::process::{self, Limits, Terminal};
 
 impl LocalRepo {
     /// Returns the names of the remotes, as configured.
@@ -30,14 +30,12 @@ impl LocalRepo {
                 None => from == branch,
             }
         };
-        let mut refspecs = refspecs.filter_map(|one| one.value.as_deref());
-        Ok(refspecs.any(covers) && !self.is_shallow()?)
+        Ok(refspecs.map(|one| &*one.value).any(covers) && !self.is_shallow()?)
     }
 
     /// Asks a remote where it has a branch, by its full name.
     pub fn branch_at(&self, remote: &str, branch: &str) -> Result<Option<String>> {
-        let listed = self.talk(&["ls-remote", "--quiet", "--end-of-options", remote, branch])?;
-        let lines = text(&listed)?;
+        let lines = text(self.talk(&["ls-remote", "--quiet", "--end-of-options", remote, branch])?)?;
         let mut refs = lines.lines().filter_map(|line| line.split_once('\t'));
         Ok(refs.find_map(|(id, name)| (name == branch).then(|| id.to_owned())))
     }
@@ -62,10 +60,9 @@ impl LocalRepo {
     }
 
     /// Speaks to a remote as the user would on the same terminal: git may ask for a password.
-    fn talk(&self, args: &[&str]) -> Result<Output> {
+    fn talk(&self, args: &[&str]) -> Result<Vec<u8>> {
         let mut command = self.command();
         command.env_remove("GIT_TERMINAL_PROMPT").args(args);
-        let output = process::run(&mut command, None, Limits::default(), Terminal::Shared).map_err(not_run)?;
-        if output.status.success() { Ok(output) } else { Err(Failure::new(said(&output))) }
+        done(process::run(&mut command, None, Limits::default(), Terminal::Shared).map_err(not_run)?)
     }
 }

@@ -78,7 +78,14 @@ impl RemoteGit {
             settings.push((format!("credential.{place}.username"), user.clone()));
         }
         let mut command = self.command(&settings);
-        command.args(["-c", "protocol.version=2", "-c", "protocol.ext.allow=never", "-c", "http.followRedirects=false"]);
+        command.args([
+            "-c",
+            "protocol.version=2",
+            "-c",
+            "protocol.ext.allow=never",
+            "-c",
+            "http.followRedirects=false",
+        ]);
         if self.anonymous {
             command.args(["-c", "credential.helper=", "-c", "core.askPass="]);
             command.env("GIT_ASKPASS", "").env("SSH_ASKPASS", "");

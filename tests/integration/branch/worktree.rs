@@ -148,35 +148,6 @@ fn obstacles_are_found_before_anything_changes() {
 }
 
 #[test]
-fn a_branch_that_git_is_in_the_middle_of_does_not_move() {
-    let deployed = Deployed::new();
-    deployed.follow(&[]).success();
-    let (work, repo) = (&deployed.project.work, deployed.repo());
-    for text in ["one", "two"] {
-        repo.write("README.md", text);
-        repo.commit(text);
-    }
-    let refused = |doing: &str, end: &str| {
-        let said = format!("branch `localized/main` is being {doing} at ");
-        for more in [&[][..], &["--overwrite"]] {
-            deployed.refused(more, &[&said, end]);
-            let without = work.run_unchanged(&[&IN_PLACE, more].concat());
-            without.fails(2).stderr_has(&said);
-        }
-    };
-    let sandbox = &deployed.project.sandbox;
-    sandbox.set("GIT_SEQUENCE_EDITOR", "sed -i s/^pick/edit/");
-    repo.git(&["rebase", "--quiet", "--interactive", "HEAD^^"]);
-    refused("rebased", "deployed rebase --abort");
-    repo.git(&["rebase", "--abort"]);
-    repo.git(&["bisect", "start", "HEAD", "HEAD^^"]);
-    refused("bisected", "deployed bisect reset");
-    repo.git(&["bisect", "reset"]);
-    deployed.follow(&["--overwrite"]).success();
-    deployed.is_clean();
-}
-
-#[test]
 fn missing_and_existing_worktrees_are_distinguished() {
     let deployed = Deployed::new();
     let work = &deployed.project.work;
@@ -189,20 +160,15 @@ fn missing_and_existing_worktrees_are_distinguished() {
     deployed.follow(&[]).success();
     deployed.is_clean();
     fs::remove_dir_all(&deployed.place).unwrap();
-    let gone = |hint: &str| {
-        for output in [deployed.follow(&[]), work.run(&IN_PLACE)] {
-            output
-                .fails(2)
-                .stderr_has("is checked out in a worktree that is gone: ")
-                .stderr_has(hint)
-                .lacks("--worktree");
-        }
-    };
-    let unlock = format!("git worktree unlock {there} && git worktree prune");
-    gone(&unlock);
-    work.git(&["worktree", "unlock", there]);
-    gone("forget such worktrees: git worktree prune");
-    work.git(&["worktree", "prune"]);
+    let forget = ["worktree", "remove", "-f", "-f", there];
+    for output in [deployed.follow(&[]), work.run(&IN_PLACE)] {
+        output
+            .fails(2)
+            .stderr_has("is checked out in a worktree that is gone: ")
+            .stderr_has(&format!("git {}", forget.join(" ")))
+            .lacks("--worktree");
+    }
+    work.git(&forget);
     deployed.follow(&[]).success();
     deployed.is_clean();
 }

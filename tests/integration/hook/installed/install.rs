@@ -167,7 +167,7 @@ fn hooks_of_other_repositories_are_left_alone() {
         &work,
         &["install"],
         &[
-            "`core.hooksPath` (global)",
+            &format!("git takes its hooks from `{}`, outside of this repository", shared.display()),
             "git kustomize-localize hook run pre-commit \"$@\"",
             &format!("git {}", own.join(" ")),
         ],
@@ -180,7 +180,7 @@ fn hooks_of_other_repositories_are_left_alone() {
     refused(&work.try_git(&["commit", "-am", "remote"]));
 
     work.git(&["config", "core.hooksPath", ""]);
-    let unset = "git config --local --unset-all core.hooksPath";
+    let unset = "git config --unset-all core.hooksPath";
     let said = "`core.hooksPath` is set to nothing";
     fails(&work, &["install"], &[said, unset]);
 }
