@@ -21,17 +21,18 @@ pub(crate) use chart::{Archive, CHART_HOME, Chart, ChartRef, Place, Pulled};
 pub(crate) use nodes::{
     Edge, File, FileId, Graph, Noted, Origin, RemoteFile, Repository, Root, RootId, Source, SourceId, Target, Warning,
 };
+pub(crate) use local::alike;
 pub(crate) use reach::{reach, way, ways};
 pub(crate) use remote::no_directory;
-pub(crate) use remote_ref::{Found, NamedBy, RemoteRef, Remotes, Wants, accepted, rules, subject};
+pub(crate) use remote_ref::{Found, NamedBy, RemoteRef, Remotes, Wants, accepted, rule, subject};
 pub(crate) use trouble::{At, Trouble, TroubleKind};
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::config::{Comments, Config};
-use crate::kustomization::{self, Accepts, FunctionRuntime, Kustomization, NoteKind, ProblemKind, Reference, Refused};
-use crate::message::failure::{Failure, Failures, Location, Result};
+use crate::kustomization::{self, Accepts, Kustomization, NoteKind, ProblemKind, Reference, Refused};
+use crate::message::failure::{Failure, Failures, Result};
 use crate::message::finding::Rule;
 use crate::message::redact::SafeUrl;
 use crate::os::limits::{FILE, FINDINGS, RUN};
@@ -40,7 +41,7 @@ use crate::record::{LoadRestrictor, stored};
 use crate::tree::absence::{Absence, Absences};
 use crate::tree::{self, Resolved, path};
 use plugin::PluginRoot;
-use trouble::{WalkError, WalkResult};
+use trouble::WalkResult;
 
 /// How many bytes of kustomizations are read at once, before what they say is kept: that takes less memory.
 const AT_ONCE: usize = 1 << 20;
@@ -99,18 +100,10 @@ pub(crate) struct Start {
 /// Walks everything that the target references.
 pub(crate) fn walk(start: Start, remotes: Option<&mut dyn Remotes>, options: &Options<'_>) -> Result<Graph, Failures> {
     let explored = explore(start.source, &[start.directory], remotes, options);
-    if explored.troubles.is_empty() {
-        return Ok(explored.graph);
-    }
     let mut seen = HashSet::new();
-    Err(Failures(
-        explored
-            .troubles
-            .into_iter()
-            .map(|trouble| trouble.failure)
-            .filter(|failure| seen.insert(failure.clone()))
-            .collect(),
-    ))
+    let failures = explored.troubles.into_iter().map(|trouble| trouble.failure);
+    let failures: Vec<Failure> = failures.filter(|failure| seen.insert(failure.clone())).collect();
+    if failures.is_empty() { Ok(explored.graph) } else { Err(Failures(failures)) }
 }
 
 /// Walks everything that the roots in `directories` (real paths in the tree of `source`) reference.
@@ -140,16 +133,11 @@ pub(crate) fn explore(
         }
         walker.resolve_pending(remotes);
     }
-    walker.find_charts();
-    if let Some(remotes) = remotes {
-        walker.bring_charts(remotes);
-    }
-    let (graph, troubles) = walker.finish();
-    explored(graph, troubles, starts)
-}
-
-/// Finds what is wrong with what was walked as a whole.
-fn explored(mut graph: Graph, mut troubles: Vec<Trouble>, starts: Vec<Option<RootId>>) -> Explored {
+    walker.find_charts(remotes);
+    walker.refuse_reshaped_plugins();
+    walker.refuse_forbidden();
+    // What it took to walk is large: only this is kept.
+    let Walker { mut graph, mut troubles, .. } = walker;
     troubles.extend(cycle::find(&graph));
     chain::tell(&graph, &mut troubles);
     // Remote references fail after local ones, but a file is read from its top.
@@ -336,7 +324,7 @@ impl Walker<'_> {
                 let names: Vec<String> = found.iter().map(|(name, ..)| format!("`{name}`")).collect();
                 let message = format!("`{}` holds several kustomizations: {}", tree.label(directory), names.join(", "));
                 let kind = TroubleKind::BadKustomization { path: path::join(directory, first) };
-                Err(WalkError::new(kind, message).hint("keep one of them: `kustomize build` refuses more"))
+                Err(Trouble::new(kind, message).hint("keep one of them: `kustomize build` refuses more"))
             }
         }
     }
@@ -384,25 +372,20 @@ impl Walker<'_> {
     }
 
     fn follow(&mut self, root: RootId, edge: usize) {
-        let (from, reference) = {
-            let edge = &self.graph.roots[root].edges[edge];
-            (edge.from, edge.reference.clone())
-        };
+        let Edge { from, reference, .. } = &self.graph.roots[root].edges[edge];
+        let (from, reference) = (*from, reference.clone());
         let remote = RemoteRef::of(&reference, || self.named_by(from));
         self.remotes += usize::from(remote.is_some());
         self.graph.roots[root].edges[edge].remote = remote.map(Rc::new);
-        let target = match self.target(root, edge, &reference) {
-            Ok(target) => target,
-            Err(stop) => {
-                self.trouble(stop, At::Edge(root, edge));
-                Target::Broken
-            }
-        };
+        let target = self.target(root, edge, &reference).unwrap_or_else(|stop| {
+            self.trouble(stop, At::Edge(root, edge));
+            Target::Broken
+        });
         self.graph.roots[root].edges[edge].target = target;
     }
 
     /// Notes what could not be followed; the rest goes on.
-    fn trouble(&mut self, stop: WalkError, at: At) {
+    fn trouble(&mut self, stop: Box<Trouble>, at: At) {
         self.troubles.push(stop.at(&self.graph, at));
     }
 
@@ -413,7 +396,7 @@ impl Walker<'_> {
             return Ok(Target::Kept);
         }
         if text.chars().any(char::is_control) {
-            return Err(WalkError::new(TroubleKind::Unsafe, "the reference holds control characters").hint(ANEW));
+            return Err(Trouble::new(TroubleKind::Unsafe, "the reference holds control characters").hint(ANEW));
         }
         if let Some(wanted) = self.graph.roots[root].edges[edge].remote.clone() {
             if !matches!(reference.accepts, Accepts::File | Accepts::Program) {
@@ -443,21 +426,18 @@ impl Walker<'_> {
         if !self.has_room() {
             return;
         }
-        let location =
-            Location { line: note.line, column: note.column, field: note.field.clone(), ..self.graph.place(file) };
-        if let NoteKind::Misleading { .. } = &note.kind {
-            let failure = Failure::new(note.message.clone()).hint(ANEW).at(location.clone());
-            self.troubles.push(Trouble { kind: TroubleKind::Unsafe, at: At::Note(self.graph.notes.len()), failure });
-        }
         let lines = (file, note.line, note.line);
         let is_allowed = |subject| self.is_allowed(Rule::Function, &subject, lines);
-        let is_accepted = note.kind.runs().is_some_and(is_allowed);
-        if let Some(left) = left_behind(&note.kind).filter(|_| !is_accepted) {
-            let message = format!("{}{left}", note.message);
-            let warnings = &mut self.graph.warnings;
-            warnings.push(Warning::new(Rule::Function, location, message));
-        }
+        let is_left = note.kind.is_open() && !note.kind.runs().is_some_and(is_allowed);
+        let is_misleading = matches!(note.kind, NoteKind::Misleading { .. });
+        let (message, index) = (note.message.clone(), self.graph.notes.len());
         self.graph.notes.push(Noted { root, file, note });
+        if is_left {
+            let location = self.graph.note_location(index);
+            self.graph.warnings.push(Warning::new(Rule::Function, location, message));
+        } else if is_misleading {
+            self.trouble(Trouble::new(TroubleKind::Unsafe, message).hint(ANEW), At::Note(index));
+        }
     }
 
     /// Notes what kustomize refuses in a file. Returns what could be read in it.
@@ -466,51 +446,15 @@ impl Walker<'_> {
             if !self.has_room() {
                 break;
             }
-            let mut failure = Failure::new(problem.message).at(Location {
-                line: problem.line,
-                column: problem.column,
-                field: problem.field,
-                ..self.graph.place(file)
-            });
-            failure.hints = Some(problem.hint).filter(|hint| !hint.is_empty()).into_iter().collect();
-            self.troubles.push(Trouble {
-                kind: match problem.kind {
-                    ProblemKind::TooLarge => TroubleKind::Failed,
-                    kind => TroubleKind::Problem(kind),
-                },
-                at: At::File(file),
-                failure,
-            });
+            let kind = match problem.kind {
+                ProblemKind::TooLarge => TroubleKind::Failed,
+                kind => TroubleKind::Problem(kind),
+            };
+            let location = self.graph.spot(file, problem.line, problem.column, &problem.field);
+            let stop = Trouble::of(kind, Failure::new(problem.message).at(location));
+            let hint = Some(problem.hint).filter(|hint| !hint.is_empty());
+            self.trouble(stop.hints(hint), At::File(file));
         }
         refused.read
     }
-
-    /// Lets go of what it took to walk, which is large.
-    fn finish(mut self) -> (Graph, Vec<Trouble>) {
-        self.refuse_reshaped_plugins();
-        (self.graph, self.troubles)
-    }
-}
-
-/// What a function means for the result that runs code which is not brought in.
-fn left_behind(kind: &NoteKind) -> Option<&'static str> {
-    Some(match kind {
-        NoteKind::ExtraDocument
-        | NoteKind::Misleading { .. }
-        | NoteKind::RemoteChart { .. }
-        | NoteKind::LocalChart { .. }
-        | NoteKind::ChartHome { .. } => return None,
-        NoteKind::KrmFunction { runtime, .. } => match runtime {
-            // A program of the tree, or one that is downloaded: it comes along.
-            FunctionRuntime::Exec { path } if path.contains('/') => return None,
-            FunctionRuntime::Exec { .. } => {
-                ", which is looked up on the PATH of the machine that builds: the copy does not hold it"
-            }
-            FunctionRuntime::Container { .. } => {
-                ": left as it is, so that to build the copy takes docker and that image"
-            }
-            FunctionRuntime::Unknown => "; left as it is: the copy does not hold its code",
-        },
-        NoteKind::LegacyPlugin { .. } => " (a Go plugin with `.so`): the copy does not hold it",
-    })
 }

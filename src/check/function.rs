@@ -9,7 +9,7 @@
 use super::Context;
 use crate::config::ADD_ALLOW;
 use crate::graph::{Noted, TroubleKind};
-use crate::kustomization::{FunctionRuntime, NoteKind, home_path, is_pinned};
+use crate::kustomization::{FunctionRuntime, NoteKind, is_pinned};
 use crate::message::finding::{Finding, Rule, Subject};
 use crate::message::redact;
 
@@ -18,110 +18,51 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     for finding in &mut found {
         finding.unread = true;
     }
-    for noted in &context.graph.notes {
-        let before = found.len();
-        let one = One { context, noted };
-        match &noted.note.kind {
-            NoteKind::KrmFunction { runtime, kind, .. } => one.function(runtime, kind, &mut found),
-            NoteKind::LegacyPlugin { api_version, kind, .. } => found.push(one.plugin(api_version, kind)),
-            _ => {}
-        }
-        // Localized files are not edited here.
-        if context.is_owned(context.path(noted.file)) {
-            for finding in &mut found[before..] {
-                finding.help = vec![UPSTREAM.to_owned(), ADD_ALLOW.to_owned()];
-            }
-        }
-    }
+    found.extend(context.graph.notes.iter().filter_map(|noted| open(context, noted)));
     found
 }
 
 /// What to do about a function that was brought in.
 const UPSTREAM: &str = "name a version of its upstream whose functions are pinned by their digests and need no network";
 
-struct One<'a> {
-    context: &'a Context<'a>,
-    noted: &'a Noted,
-}
-
-impl One<'_> {
-    fn function(&self, runtime: &FunctionRuntime, kind: &str, found: &mut Vec<Finding>) {
-        match runtime {
-            FunctionRuntime::Exec { path } if is_url(path) => {
-                let shown = redact::url(path);
-                found.push(Context::warning(self.finding(
-                    path,
-                    format!("the function `{kind}` runs `{shown}`, which kustomize does not download: only a localized copy has it"),
-                    vec!["put the program into this repository, and name it by its path".to_owned()],
-                )));
-            }
-            FunctionRuntime::Exec { path } if !path.contains('/') => {
-                found.push(self.finding(
-                    path,
-                    format!(
-                        "the function `{kind}` runs `{path}`, whatever that is on the PATH of the machine that builds"
-                    ),
-                    vec![format!("put the program into this repository, and name it by its path: `./{path}`")],
-                ));
-            }
-            FunctionRuntime::Exec { .. } => {}
-            FunctionRuntime::Container { image, network } => {
-                if !is_pinned(image) {
-                    found.push(self.image(
-                        image,
-                        format!("the image `{image}` of the function `{kind}` is not pinned by its digest"),
-                        vec![format!(
-                            "pin it by its digest: `{}@sha256:DIGEST`",
-                            image.split('@').next().unwrap_or(image)
-                        )],
-                    ));
-                }
-                if *network {
-                    found.push(self.image(
-                        image,
-                        format!("the function `{kind}` asks for the network"),
-                        vec!["commit what it fetches, and leave `network` out".to_owned()],
-                    ));
-                }
-            }
-            FunctionRuntime::Unknown => found.push(Finding {
-                unread: true,
-                ..self.finding(
-                    kind,
-                    format!("the function `{kind}` says neither a program nor an image"),
-                    vec!["write `exec: {path: …}` or `container: {image: …}`".to_owned()],
-                )
-            }),
+fn open(context: &Context<'_>, noted: &Noted) -> Option<Finding> {
+    let kind = &noted.note.kind;
+    let is_url = kind.downloads();
+    if !kind.is_open() && !is_url {
+        return None;
+    }
+    let mut is_unread = false;
+    let (names, mut help) = match kind {
+        NoteKind::KrmFunction { runtime: FunctionRuntime::Exec { path }, .. } => {
+            (path, vec!["put the program into this repository, and name it by its path".to_owned()])
         }
-    }
-
-    fn plugin(&self, api_version: &str, kind: &str) -> Finding {
-        let place = home_path(api_version, kind);
-        self.finding(
-            kind,
-            format!(
-                "the code of the plugin `{kind}` is not in the repository, but in the plugin home of the machine that builds: `{place}`"
-            ),
-            vec!["use a built-in plugin, or a function whose program is in this repository".to_owned()],
-        )
-    }
-
-    fn image(&self, image: &str, message: String, help: Vec<String>) -> Finding {
-        Finding { subject: Subject::Image { image: redact::url(image) }, ..self.finding(image, message, help) }
-    }
-
-    fn finding(&self, reference: &str, message: String, help: Vec<String>) -> Finding {
-        let finding = self.context.at_note(Rule::Function, self.noted, message, help);
-        Finding {
-            subject: Subject::Program { program: redact::url(reference) },
-            reference: redact::url(reference),
-            ..finding
+        NoteKind::KrmFunction { runtime: FunctionRuntime::Container { image, network }, .. } => {
+            let name = image.split('@').next().unwrap_or(image);
+            let pin = (!is_pinned(image)).then(|| format!("pin it by its digest: `{name}@sha256:DIGEST`"));
+            let offline = network.then(|| "commit what it fetches, and leave `network` out".to_owned());
+            (image, pin.into_iter().chain(offline).collect())
         }
+        NoteKind::KrmFunction { kind, .. } => {
+            is_unread = true;
+            (kind, vec!["write `exec: {path: …}` or `container: {image: …}`".to_owned()])
+        }
+        NoteKind::LegacyPlugin { kind, .. } => {
+            (kind, vec!["use a built-in plugin, or a function whose program is in this repository".to_owned()])
+        }
+        _ => return None,
+    };
+    // Localized files are not edited here.
+    if context.is_owned(context.path(noted.file)) {
+        help = vec![UPSTREAM.to_owned(), ADD_ALLOW.to_owned()];
     }
-}
-
-fn is_url(text: &str) -> bool {
-    text.contains("://")
+    let reference = redact::url(names);
+    let finding = Finding {
+        subject: kind.runs().unwrap_or_else(|| Subject::Program { program: reference.clone() }),
+        reference,
+        unread: is_unread,
+        ..context.at_note(Rule::Function, noted, noted.note.message.clone(), help)
+    };
+    Some(if is_url { Context::warning(finding) } else { finding })
 }
 
 #[cfg(test)]
@@ -195,7 +136,7 @@ mod tests {
                 "`data/../run.sh` climbs with `..` after a name, which may be a link",
             ),
             ("./gone.sh", Rule::MissingPath, "there is no `a/gone.sh`"),
-            ("./data", Rule::InvalidKustomization, "`./data` is a directory, not a program"),
+            ("./data", Rule::InvalidKustomization, "`./data` is a directory, not a file"),
         ] {
             assert_eq!(others(exec(path)), [(rule, message.to_owned())]);
         }
@@ -300,13 +241,11 @@ mod tests {
         let found = find(function("container: {image: 'gcr.io/x/gen:v1', network: true}"));
         assert_eq!(
             found,
-            [
-                (
-                    Severity::Error,
-                    "the image `gcr.io/x/gen:v1` of the function `Gen` is not pinned by its digest".to_owned()
-                ),
-                (Severity::Error, "the function `Gen` asks for the network".to_owned()),
-            ]
+            [(
+                Severity::Error,
+                "the function `Gen` runs the image `gcr.io/x/gen:v1`, not pinned by its digest, with the network"
+                    .to_owned()
+            )]
         );
         let pinned = |more: &str| function(&format!("container:\n  image: gcr.io/x/gen@sha256:{DIGEST}\n{more}"));
         assert_eq!(find(pinned("")), []);
@@ -331,7 +270,7 @@ mod tests {
         );
         let plugin = "apiVersion: example.com/v1\nkind: DatePrefixer\nmetadata: {name: a}\n";
         let plugin = Scene::of("validators: [v.yaml]\n").file("v.yaml", plugin);
-        let first = "the code of the plugin `DatePrefixer` is not in the repository, but in the plugin home of the machine that builds: `example.com/v1/dateprefixer/DatePrefixer`";
+        let first = "the code of plugin `DatePrefixer` is in the plugin home of the machine that builds, at `example.com/v1/dateprefixer/DatePrefixer`";
         assert_eq!(find(plugin), [(Error, first.to_owned())]);
     }
 

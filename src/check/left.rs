@@ -28,7 +28,7 @@ fn of(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
     let Some(lock) = context.lock().filter(|lock| lock.target.is_none()) else {
         return Vec::new();
     };
-    let left = lock.left.iter().filter(|left| rule_of(left) == rule);
+    let left = lock.left.iter().filter(|left| graph::rule(&left.what) == rule);
     let left: Vec<&Left> =
         left.filter(|left| !left.through.is_empty() && covered(context.config, left).is_none()).collect();
     if left.is_empty() {
@@ -76,19 +76,8 @@ pub(super) fn entries(context: &Context<'_>, config: &Config) -> BTreeSet<usize>
     left.filter_map(|left| covered(config, left)).collect()
 }
 
-/// Returns the rule that something which is left would be a finding of.
-fn rule_of(left: &Left) -> Rule {
-    match left.what {
-        LeftWhat::Reference { .. } => Rule::RemoteReference,
-        LeftWhat::Chart { .. } => Rule::RemoteChart,
-        LeftWhat::Image { .. } => Rule::Function,
-    }
-}
-
 fn covered(config: &Config, left: &Left) -> Option<usize> {
-    let subject = graph::subject(&left.what);
-    let mut rules = graph::rules(&left.what).iter();
-    rules.find_map(|rule| config.allowed_by(*rule, &subject, ""))
+    config.allowed_by(graph::rule(&left.what), &graph::subject(&left.what), "")
 }
 
 /// Makes a finding of something that a reference leads to.
@@ -222,8 +211,8 @@ mod tests {
             .stored("localized-files/a/fn.yaml", function);
         let findings = scene.check().findings;
         let rules: Vec<Rule> = findings.iter().map(|finding| finding.rule).collect();
-        assert_eq!(rules, [Rule::Function, Rule::Function, Rule::RemoteChart, Rule::MissingPath], "{findings:?}");
-        for finding in &findings[..3] {
+        assert_eq!(rules, [Rule::Function, Rule::RemoteChart, Rule::MissingPath], "{findings:?}");
+        for finding in &findings[..2] {
             let help = finding.help.join("\n");
             assert!(!help.contains("git add") && help.contains("--add-allow"), "{help}");
         }

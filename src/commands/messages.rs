@@ -178,8 +178,7 @@ pub(super) fn left(left: &[Left]) -> Vec<String> {
         out.push(format!("  to bring charts in: write `helm: true` in {FILE_NAME}"));
     }
     let exceptions = left.iter().filter_map(|left| {
-        let rule = graph::rules(&left.what).first()?;
-        Config::exception(*rule, &graph::subject(&left.what), "")
+        Config::exception(graph::rule(&left.what), &graph::subject(&left.what), "")
     });
     let exceptions: Vec<_> = exceptions.collect();
     out.extend(leave(&exceptions.iter().collect::<Vec<_>>()).into_iter().map(|line| format!("  {line}")));

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use super::local::absent;
-use super::trouble::{At, TroubleKind, WalkError, WalkResult};
-use super::{File, FileId, Graph, NamedBy, Origin, Remotes, RootId, Walker, Warning};
+use super::trouble::{At, Trouble, TroubleKind, WalkResult};
+use super::{File, FileId, Graph, Noted, Origin, Remotes, RootId, Walker, Warning};
 use crate::config::FILE_NAME;
 use crate::kustomization::NoteKind;
 use crate::message::failure::{Failure, Result};
@@ -156,89 +156,78 @@ impl Graph {
         let to = self.charts.partition_point(|chart| chart.root <= root);
         &self.charts[from..to]
     }
+}
 
-    /// Returns what shares one home of charts with a field: all of a kustomization, where that is `helmGlobals`, or the
-    /// last one of the old generator (`SplitHelmParameters`; both is refused). A plugin configuration has its own.
-    fn home_of<'a>(&self, root: RootId, file: FileId, field: &'a str) -> (RootId, FileId, &'a str) {
-        let shared = ["helmGlobals", "helmCharts[", "helmChartInflationGenerator["];
-        let is_shared = shared.iter().any(|prefix| field.starts_with(prefix));
-        (root, file, if file == self.roots[root].file && is_shared { "" } else { field })
-    }
+/// Returns the name of a chart that a note is about, and the chart to request, if it need not be in the tree.
+fn named(kind: &NoteKind) -> Option<(&str, Option<ChartRef>)> {
+    let (name, wanted) = match kind {
+        NoteKind::RemoteChart { repo, name, version, devel, .. } => {
+            let (repo, devel) = (repo.as_str().into(), *devel && version.is_empty());
+            (name, Some(ChartRef { repo, name: name.clone(), version: version.clone(), devel }))
+        }
+        NoteKind::LocalChart { name, .. } => (name, None),
+        _ => return None,
+    };
+    Some((name.as_str(), wanted)).filter(|_| !name.is_empty())
 }
 
 impl Walker<'_> {
-    /// Looks where charts are.
-    pub(super) fn find_charts(&mut self) {
+    /// Looks where charts are, brings along those that are in the tree, and brings in those that are not.
+    pub(super) fn find_charts(&mut self, remotes: Option<&mut dyn Remotes>) {
         let graph = &self.graph;
-        let mut homes = HashMap::new();
-        for noted in &graph.notes {
-            if let NoteKind::ChartHome { path, .. } = &noted.note.kind {
-                let field = noted.note.field.trim_end_matches(".chartHome");
-                homes.insert(graph.home_of(noted.root, noted.file, field), path);
-            }
-        }
+        // All of a kustomization share one home of charts, where that is `helmGlobals`, or the last one of the old
+        // generator (`SplitHelmParameters`; both is refused). A plugin configuration has its own.
+        let sharing = |noted: &Noted| {
+            let shared = ["helmGlobals", "helmCharts[", "helmChartInflationGenerator["];
+            let field = noted.note.field.trim_end_matches(".chartHome");
+            let is_shared = noted.file == graph.roots[noted.root].file && shared.iter().any(|one| field.starts_with(one));
+            (noted.root, noted.file, if is_shared { String::new() } else { field.to_owned() })
+        };
+        let homes: HashMap<_, &String> = (graph.notes.iter())
+            .filter_map(|noted| match &noted.note.kind {
+                NoteKind::ChartHome { path, .. } => Some((sharing(noted), path)),
+                _ => None,
+            })
+            .collect();
         let (mut charts, mut stops) = (Vec::new(), Vec::new());
         for (note, noted) in graph.notes.iter().enumerate() {
-            let (name, wanted) = match &noted.note.kind {
-                NoteKind::RemoteChart { repo, name, version, devel, .. } => {
-                    let (repo, devel) = (repo.as_str().into(), *devel && version.is_empty());
-                    (name, Some(ChartRef { repo, name: name.clone(), version: version.clone(), devel }))
-                }
-                NoteKind::LocalChart { name, .. } => (name, None),
-                _ => continue,
-            };
-            if name.is_empty() {
-                continue;
-            }
+            let Some((name, wanted)) = named(&noted.note.kind) else { continue };
             let below = match wanted.as_ref().and_then(ChartRef::version) {
                 Some(version) => format!("{name}-{version}/{name}"),
-                None => name.clone(),
+                None => name.to_owned(),
             };
-            let home = homes.get(&graph.home_of(noted.root, noted.file, &noted.note.field));
-            let home = home.map_or(CHART_HOME, |path| path.as_str());
-            match self.chart_place(noted.root, home, &below) {
-                Ok(place) => charts.push(Chart {
-                    root: noted.root,
-                    note,
-                    name: name.clone(),
-                    wanted,
-                    home: home.to_owned(),
-                    place,
-                    archive: None,
-                    files: BTreeMap::new(),
-                }),
+            let (root, name) = (noted.root, name.to_owned());
+            let home = homes.get(&sharing(noted)).map_or(CHART_HOME, |path| path.as_str()).to_owned();
+            match self.chart_place(root, &home, &below) {
+                Ok(place) => {
+                    let (archive, files) = (None, BTreeMap::new());
+                    charts.push(Chart { root, note, name, wanted, home, place, archive, files });
+                }
                 Err(stop) => stops.push((note, stop)),
             }
         }
         charts.sort_by_key(|chart| chart.root);
         self.graph.charts = charts;
-        for chart in 0..self.graph.charts.len() {
-            stops.extend(self.misplaced(chart).map(|stop| (self.graph.charts[chart].note, stop)));
-        }
         for (note, stop) in stops {
             self.trouble(stop, At::Note(note));
         }
-    }
-
-    /// Brings along the charts that are in the tree, and brings in those that are not.
-    pub(super) fn bring_charts(&mut self, remotes: &mut dyn Remotes) {
         let mut asked = Vec::new();
         for chart in 0..self.graph.charts.len() {
-            match self.bring_along(chart) {
-                Ok(None) => {}
-                Ok(Some(wanted)) => {
-                    let by = self.named_by(self.graph.notes[self.graph.charts[chart].note].file);
-                    asked.push((chart, (wanted, by)));
-                }
+            match self.bring_along(chart, remotes.is_some()) {
+                Ok(wanted) => asked.extend(wanted.map(|wanted| (chart, wanted))),
                 Err(stop) => self.trouble(stop, At::Note(self.graph.charts[chart].note)),
             }
         }
-        if asked.is_empty() {
-            return;
+        if let Some(remotes) = remotes.filter(|_| !asked.is_empty()) {
+            self.bring_in(asked, remotes);
         }
-        let (charts, wanted): (Vec<usize>, Vec<(ChartRef, NamedBy)>) = asked.into_iter().unzip();
-        let answers = remotes.charts(&wanted);
-        for ((chart, (wanted, _)), answer) in charts.into_iter().zip(wanted).zip(answers) {
+    }
+
+    /// Brings in charts that are not in the tree.
+    fn bring_in(&mut self, asked: Vec<(usize, ChartRef)>, remotes: &mut dyn Remotes) {
+        let named_by = |chart: usize| self.named_by(self.graph.notes[self.graph.charts[chart].note].file);
+        let wanted: Vec<_> = asked.iter().map(|(chart, wanted)| (wanted.clone(), named_by(*chart))).collect();
+        for ((chart, wanted), answer) in asked.into_iter().zip(remotes.charts(&wanted)) {
             let note = self.graph.charts[chart].note;
             match answer {
                 Ok(Pulled::Archive(archive)) => self.pulled(chart, archive),
@@ -248,7 +237,7 @@ impl Walker<'_> {
                     let location = self.graph.note_location(note);
                     self.graph.warnings.push(Warning::new(Rule::RemoteChart, location, message));
                 }
-                Err(failure) => self.trouble(WalkError::of(TroubleKind::Chart, failure), At::Note(note)),
+                Err(failure) => self.trouble(Trouble::of(TroubleKind::Chart, failure), At::Note(note)),
             }
         }
     }
@@ -266,60 +255,50 @@ impl Walker<'_> {
             Resolved::Leaves { .. } => Place::Outside,
             Resolved::File { .. } | Resolved::Loop { .. } => {
                 let message = format!("`{}` is not a directory, so it is not a chart", tree.label(&place));
-                return Err(WalkError::new(TroubleKind::Chart, message).hint("unpack the chart there"));
+                return Err(Trouble::new(TroubleKind::Chart, message).hint("unpack the chart there"));
             }
         })
     }
 
-    /// Returns what is wrong with a chart that must be in the tree, and may not be missing.
-    fn misplaced(&mut self, chart: usize) -> Option<WalkError> {
-        let Chart { root, note, name, wanted: None, home, place, .. } = &self.graph.charts[chart] else {
-            return None;
-        };
-        let source = self.graph.roots[*root].source;
-        match place {
-            Place::There(_) => None,
-            Place::Missing(path) if self.may_be_missing(source, path, self.graph.lines_of(*note)) => {
-                let (root, path) = (*root, path.clone());
-                self.keep_missing(root, &path);
-                None
+    /// Brings along a chart that is in the tree. Returns what to request for one that is not; one without a repository
+    /// may not be missing.
+    fn bring_along(&mut self, chart: usize, has_network: bool) -> WalkResult<Option<ChartRef>> {
+        let Chart { root, note, name, wanted, home, place, .. } = &self.graph.charts[chart];
+        let (root, source) = (*root, self.graph.roots[*root].source);
+        match (place.clone(), wanted) {
+            (Place::There(place), _) => {
+                if has_network {
+                    self.graph.charts[chart].files = self.files_of_chart(source, &place)?;
+                }
+                Ok(None)
             }
-            Place::Missing(path) => {
-                let shown = self.graph.sources[source].tree.label(path);
+            (_, Some(wanted)) if has_network => {
+                // That concerns the text, not what it leads to.
+                wanted.refuse_unsafe().map_err(|failure| Trouble::of(TroubleKind::Refused, failure))?;
+                let is_left = !self.options.asks_for_left && self.accepts_chart(*note, wanted);
+                Ok(Some(wanted.clone()).filter(|_| !is_left))
+            }
+            (_, Some(_)) => Ok(None),
+            (Place::Missing(path), None) if self.may_be_missing(source, &path, self.graph.lines_of(*note)) => {
+                self.keep_missing(root, &path);
+                Ok(None)
+            }
+            (Place::Missing(path), None) => {
+                let shown = self.graph.sources[source].tree.label(&path);
                 let message =
                     format!("there is no `{shown}`, and the chart `{name}` names no repository to get it from");
-                let absence = self.absence(source, path);
-                let (message, hints) = absent(&absence, path, true, message, "put the chart there, or name its `repo`");
-                let stop = WalkError::new(TroubleKind::Missing { path: path.clone(), absence }, message);
-                Some(hints.into_iter().fold(stop, WalkError::hint))
+                let absence = self.absence(source, &path);
+                let (message, hints) =
+                    absent(&absence, &path, true, message, "put the chart there, or name its `repo`");
+                Err(Trouble::new(TroubleKind::Missing { path, absence }, message).hints(hints))
             }
-            Place::Submodule(path) => {
-                let resolved = Resolved::Submodule { path: path.clone() };
-                Some(self.unresolved(source, name, resolved))
-            }
-            Place::Outside => {
+            (Place::Submodule(path), None) => Err(self.unresolved(source, name, Resolved::Submodule { path })),
+            (Place::Outside, None) => {
                 let message = format!("the chart `{name}` is looked for in `{home}`, out of the repository");
-                Some(
-                    WalkError::new(TroubleKind::OutOfScope, message)
-                        .hint("name a directory of this repository in `chartHome`, and put the chart there"),
-                )
+                Err(Trouble::new(TroubleKind::OutOfScope, message)
+                    .hint("name a directory of this repository in `chartHome`, and put the chart there"))
             }
         }
-    }
-
-    /// Brings along a chart that is in the tree. Returns what to request for one that is not.
-    fn bring_along(&mut self, chart: usize) -> WalkResult<Option<ChartRef>> {
-        let Chart { root, note, wanted, place, .. } = &self.graph.charts[chart];
-        if let Place::There(place) = place {
-            let (source, place) = (self.graph.roots[*root].source, place.clone());
-            self.graph.charts[chart].files = self.files_of_chart(source, &place)?;
-            return Ok(None);
-        }
-        let Some(wanted) = wanted else { return Ok(None) };
-        // That concerns the text, not what it leads to.
-        wanted.refuse_unsafe().map_err(|failure| WalkError::of(TroubleKind::Refused, failure))?;
-        let is_left = !self.options.asks_for_left && self.accepts_chart(*note, wanted);
-        Ok(Some(wanted.clone()).filter(|_| !is_left))
     }
 
     fn pulled(&mut self, chart: usize, archive: Rc<Archive>) {

@@ -110,27 +110,16 @@ impl<'a> Inputs<'a> {
             }
             reader.inputs.extend(chart.wanted.clone().map(Input::Chart));
         }
-        for note in self.notes.get(&id).into_iter().flatten().filter(|_| !is_fetched) {
-            self.code(id, &self.graph.notes[*note].note.kind, &mut reader)?;
+        let runs_here = |note: &&usize| match &self.graph.notes[**note].note.kind {
+            NoteKind::KrmFunction { runtime, .. } => matches!(runtime, FunctionRuntime::Exec { .. }),
+            kind => matches!(kind, NoteKind::LegacyPlugin { .. }),
+        };
+        // Code is started in the directory of the root.
+        if !is_fetched && self.notes.get(&id).into_iter().flatten().any(|note| runs_here(&note)) {
+            reader.whole(root.directory.clone())?;
         }
         roots.remove(&id);
         Ok(RootInputs { own: reader.finish(), roots })
-    }
-
-    /// Reads what code that is run for a root may read: it is started in the directory of the root.
-    fn code(&self, id: RootId, kind: &NoteKind, reader: &mut Reader<'_>) -> Result<()> {
-        let directory = &self.graph.roots[id].directory;
-        let runs_here = match kind {
-            NoteKind::KrmFunction { runtime, .. } => {
-                matches!(runtime, FunctionRuntime::Exec { .. })
-            }
-            NoteKind::LegacyPlugin { .. } => true,
-            _ => false,
-        };
-        if runs_here {
-            reader.whole(directory.clone())?;
-        }
-        Ok(())
     }
 }
 

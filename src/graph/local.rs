@@ -1,25 +1,41 @@
 //! References to what lies in the same tree.
 
-use super::trouble::{At, TroubleKind, WalkError, WalkResult};
-use super::{Absence, FileId, Graph, LoadRestrictor, Root, RootId, Source, SourceId, Target, Walker};
+use super::trouble::{At, Trouble, TroubleKind, WalkResult};
+use super::{Absence, FileId, Graph, LoadRestrictor, Root, RootId, SourceId, Target, Walker};
 use crate::config::{ADD_ALLOW, Config, FILE_NAME};
 use crate::kustomization::{Accepts, FILE_NAMES, Kind, Reference};
-use crate::message::failure::{Failure, Result, command, pathspec, stage};
+use crate::message::failure::{Failure, Result, command, nearest, pathspec, stage};
 use crate::message::finding::{Rule, Subject};
 use crate::message::redact;
 use crate::reference::{self, RepoSpec};
-use crate::tree::{self, Resolved, path};
+use crate::tree::{self, Resolved, Tree, path};
 
-/// Returns a hint which scope would hold `path` as well; `None` lies out of the tree.
-pub(super) fn wider(tree: &dyn tree::Tree, scope: &str, path: Option<&str>) -> String {
-    let Some(path) = path else {
-        return "bring what it names into this repository, or name it by its URL".to_owned();
-    };
+/// How many names are compared with one that is missing, and for how many troubles.
+const ALIKE: usize = 500;
+
+/// Returns a hint which scope would hold `path` as well.
+pub(super) fn wider(tree: &dyn Tree, scope: &str, path: &str) -> String {
     match path::common(scope, path) {
         // A link leads on from there.
         common if common == scope => "name a directory that holds both with `--scope DIR`".to_owned(),
         common => format!("name a directory that holds both: {}", command("--scope", [tree.word(common)])),
     }
+}
+
+/// Returns a name without its ending, and whether it has one.
+fn stem(name: &str) -> (&str, bool) {
+    name.rsplit_once('.').map_or((name, false), |(stem, _)| (stem, true))
+}
+
+/// Returns what lies beside a path that is not there, and has nearly its name.
+pub(crate) fn alike(tree: &dyn Tree, missing: &str) -> Option<String> {
+    let parent = path::parent(missing);
+    let names = tree.names(parent).ok().filter(|names| names.len() <= ALIKE)?;
+    let (wanted, has_ending) = stem(path::name(missing));
+    let mut alike = names.iter().filter(|name| stem(name).1 == has_ending);
+    let found = nearest(wanted, alike.clone().map(|name| stem(name).0))?;
+    let name = alike.find(|name| stem(name).0 == found)?;
+    Some(path::join(parent, name)).filter(|found| found != missing)
 }
 
 impl Graph {
@@ -51,8 +67,8 @@ impl Walker<'_> {
         let (text, accepts) = (reference.text.as_str(), reference.accepts);
         let Root { source: id, directory, .. } = &self.graph.roots[root];
         let (id, directory) = (*id, directory.clone());
-        let Source { tree, scope, repository } = &self.graph.sources[id];
-        let (tree, scope, is_remote) = (tree.clone(), scope.clone(), repository.is_some());
+        let source = &self.graph.sources[id];
+        let (tree, scope, is_remote) = (source.tree.clone(), source.scope.clone(), source.repository.is_some());
         let place = self.graph.local_path(root, text);
         let resolved = place.as_deref().map(|place| tree::resolve(&*tree, place)).transpose()?;
         let is_file = match accepts {
@@ -63,78 +79,69 @@ impl Walker<'_> {
                 matches!(resolved, Some(Resolved::File { .. } | Resolved::Leaves { .. } | Resolved::Loop { .. }))
             }
         };
-        let is_restricted = is_file && accepts != Accepts::Program && (is_remote || !self.is_unrestricted(&directory));
-        let bound = if is_restricted { directory } else { scope };
-        let outside = |place: Option<&str>| {
-            let shown = tree.label(&bound);
-            if is_restricted {
-                let message = format!("`{text}` lies outside its kustomization root `{shown}`");
-                let stop = WalkError::new(TroubleKind::Restricted, message);
-                return if is_remote {
-                    stop.hint("`kustomize build` refuses files outside their root in a remote root")
-                } else {
-                    stop.hint(format!("copy it below `{shown}`, or make its directory a root, and name that"))
-                        .hint(format!("if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: write `load-restrictor: none` into {FILE_NAME}"))
-                };
-            }
-            let message = match place {
-                None => format!("`{text}` leads out of the repository"),
-                Some(_) => format!("`{text}` lies outside the scope `{shown}`"),
-            };
-            WalkError::new(TroubleKind::OutOfScope, message).hint(if is_remote {
-                "a remote root cannot reach out of its repository".to_owned()
-            } else {
-                wider(&*tree, &bound, place)
-            })
-        };
-        if !is_file && let Some(stop) = unsupported(text) {
-            return Err(stop);
+        if !matches!(resolved, Some(Resolved::File { .. })) || !is_file {
+            refuse_unsupported(text)?;
         }
         if path::is_absolute(text) && (!is_file || is_remote || place.is_none()) {
-            return Err(WalkError::of(TroubleKind::OutOfScope, self.graph.absolute(root, text)));
+            return Err(Trouble::of(TroubleKind::OutOfScope, self.graph.absolute(root, text)));
         }
         let (Some(place), Some(resolved)) = (place, resolved) else {
-            return Err(outside(None));
+            let message = format!("`{text}` leads out of the repository");
+            return Err(Trouble::new(TroubleKind::OutOfScope, message).hint(if is_remote {
+                "a remote root cannot reach out of its repository"
+            } else {
+                "bring what it names into this repository, or name it by its URL"
+            }));
         };
-        if accepts == Accepts::Program && !path::is_in(&place, &bound) {
-            return Err(outside(Some(&place)));
+        let is_program = accepts == Accepts::Program;
+        let is_restricted = is_file && !is_program && (is_remote || !self.is_unrestricted(&directory));
+        let bound = if is_restricted { &directory } else { &scope };
+        let outside = |path: &str| {
+            let shown = tree.label(bound);
+            if !is_restricted {
+                let message = format!("`{text}` lies outside the scope `{shown}`");
+                return Trouble::new(TroubleKind::OutOfScope, message).hint(wider(&*tree, bound, path));
+            }
+            let message = format!("`{text}` lies outside its kustomization root `{shown}`");
+            let stop = Trouble::new(TroubleKind::Restricted, message);
+            if is_remote {
+                return stop.hint("`kustomize build` refuses files outside their root in a remote root");
+            }
+            stop.hint(format!("copy it below `{shown}`, or make its directory a root, and name that"))
+                .hint(format!("if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: write `load-restrictor: none` into {FILE_NAME}"))
+        };
+        if is_program && !path::is_in(&place, bound) {
+            return Err(outside(&place));
         }
-        if accepts == Accepts::Program && climbs(text) {
+        if is_program && climbs(text) {
             let message = format!("`{text}` climbs with `..` after a name, which may be a link");
-            return Err(WalkError::new(TroubleKind::Refused, message)
-                .hint("name the program by a path with `..` at its beginning alone"));
+            return Err(Trouble::refused(message).hint("name the program by a path with `..` at its beginning alone"));
         }
-        self.not_forbidden(id, &place, text)?;
-        let lines = self.graph.roots[root].edges[edge].lines();
         match resolved {
             Resolved::File { path, executable } if is_file => {
-                self.not_forbidden(id, &path, text)?;
-                if !path::is_in(path::parent(&path), &bound) {
+                if !path::is_in(path::parent(&path), bound) {
                     // Who builds it all the same builds what it names, too.
-                    self.trouble(outside(Some(&place)), At::Edge(root, edge));
+                    self.trouble(outside(&place), At::Edge(root, edge));
                 }
                 Ok(Target::File(self.file(id, &path, executable)))
             }
             Resolved::Directory { path } if !is_file => {
-                if !path::is_in(&path, &bound) {
-                    return Err(outside(Some(&path)));
+                if !path::is_in(&path, bound) {
+                    return Err(outside(&path));
                 }
-                self.not_forbidden(id, &path, text)?;
-                let root = self.enter(id, &path)?;
-                self.check_kind(root, text, accepts)?;
-                Ok(Target::Root { id: root, remote: false })
+                let id = self.enter(id, &path)?;
+                self.check_kind(id, text, accepts)?;
+                Ok(Target::Root { id, remote: false })
             }
-            Resolved::Missing { path } if self.may_be_missing(id, &path, lines) => Ok(self.keep_missing(root, &path)),
-            Resolved::Missing { path } if !path::is_in(&path, &bound) => Err(outside(Some(&place))),
-            Resolved::File { .. } | Resolved::Directory { .. } => {
-                let (is, wanted) = match accepts {
-                    Accepts::Program => ("directory", "program"),
-                    _ if is_file => ("directory", "file"),
-                    _ => ("file", "directory"),
-                };
-                Err(WalkError::new(TroubleKind::Refused, format!("`{text}` is a {is}, not a {wanted}")))
+            Resolved::Missing { path }
+                if self.may_be_missing(id, &path, self.graph.roots[root].edges[edge].lines()) =>
+            {
+                Ok(self.keep_missing(root, &path))
             }
-            Resolved::Missing { path } => Err(self.missing(id, text, path, accepts)),
+            Resolved::Missing { path } if !path::is_in(&path, bound) => Err(outside(&place)),
+            Resolved::Missing { path } => Err(self.missing(root, text, path, is_file)),
+            Resolved::File { .. } => Err(Trouble::refused(format!("`{text}` is a file, not a directory"))),
+            Resolved::Directory { .. } => Err(Trouble::refused(format!("`{text}` is a directory, not a file"))),
             other => Err(self.unresolved(id, text, other)),
         }
     }
@@ -145,79 +152,83 @@ impl Walker<'_> {
             || self.options.unrestricted.is_some_and(|known| known.contains(directory))
     }
 
-    pub(super) fn not_forbidden(&self, source: SourceId, path: &str, text: &str) -> WalkResult<()> {
-        match &self.options.forbidden {
-            Some(directory) if source == 0 && path::is_in(path, directory) => Err(WalkError::new(
-                TroubleKind::Refused,
-                format!(
-                    "`{text}` lies in `{}`, where the result is going to be",
-                    self.graph.sources[0].tree.label(directory)
-                ),
-            )
-            .hint("choose another NEW_DIR")),
-            _ => Ok(()),
+    /// Refuses references to where the result is going to be.
+    pub(super) fn refuse_forbidden(&mut self) {
+        let Some(forbidden) = &self.options.forbidden else { return };
+        let label = self.graph.sources[0].tree.label(forbidden);
+        let mut refused = Vec::new();
+        for (id, root) in self.graph.roots.iter().enumerate().filter(|(_, root)| root.source == 0) {
+            for (index, edge) in root.edges.iter().enumerate() {
+                if self.graph.real(edge).is_some_and(|real| path::is_in(real, forbidden)) {
+                    let text = &edge.reference.text;
+                    let message = format!("`{text}` lies in `{label}`, where the result is going to be");
+                    refused.push((Trouble::refused(message).hint("choose another NEW_DIR"), At::Edge(id, index)));
+                }
+            }
+        }
+        for (stop, at) in refused {
+            self.trouble(stop, at);
         }
     }
 
     /// Explains why a path cannot be followed.
-    pub(super) fn unresolved(&self, source: SourceId, text: &str, resolved: Resolved) -> WalkError {
+    pub(super) fn unresolved(&self, source: SourceId, text: &str, resolved: Resolved) -> Box<Trouble> {
         let tree = &self.graph.sources[source].tree;
         match resolved {
             Resolved::Leaves { link, target } => {
-                WalkError::of(TroubleKind::OutOfScope, self.graph.leaves(source, text, &link, &target))
+                Trouble::of(TroubleKind::OutOfScope, self.graph.leaves(source, text, &link, &target))
             }
             Resolved::Submodule { path } => {
-                let message = format!(
-                    "`{text}` lies in the submodule `{}`, whose files this repository does not hold",
-                    tree.label(&path)
-                );
-                WalkError::new(TroubleKind::Submodule { path }, message)
+                let label = tree.label(&path);
+                let message =
+                    format!("`{text}` lies in the submodule `{label}`, whose files this repository does not hold");
+                Trouble::new(TroubleKind::Submodule { path }, message)
                     .hint("copy the files into this repository, or name the submodule's repository by URL, with its commit")
                     .hint(ADD_ALLOW)
             }
-            Resolved::Loop { link: path }
-            | Resolved::Missing { path }
-            | Resolved::File { path, .. }
-            | Resolved::Directory { path } => WalkError::new(
-                TroubleKind::Refused,
-                format!("`{text}`: the links at `{}` lead to each other", tree.label(&path)),
-            ),
+            Resolved::Missing { path } => {
+                Trouble::refused(format!("`{text}` leads nowhere: there is no `{}`", tree.label(&path)))
+            }
+            Resolved::Loop { link: path } | Resolved::File { path, .. } | Resolved::Directory { path } => {
+                Trouble::refused(format!("`{text}`: the links at `{}` lead to each other", tree.label(&path)))
+            }
         }
     }
 
     /// Explains why there is nothing at the path that a text means.
-    fn missing(&self, source: SourceId, text: &str, path: String, accepts: Accepts) -> WalkError {
-        if let Some(stop) = unsupported(text) {
-            return stop;
-        }
+    fn missing(&self, root: RootId, text: &str, path: String, is_file: bool) -> Box<Trouble> {
+        let Root { source, directory, .. } = &self.graph.roots[root];
         if RepoSpec::parse(text).is_ok() {
             let message = format!("`{}` names a git repository, but this field takes a file", redact::url(text));
-            return WalkError::new(TroubleKind::Unsupported, message).hint("name the file by its raw https URL");
+            return Trouble::new(TroubleKind::Unsupported, message).hint("name the file by its raw https URL");
         }
-        let message = format!("there is no `{}`", self.graph.sources[source].tree.label(&path));
-        let mut absence = self.absence(source, &path);
-        let is_file = matches!(accepts, Accepts::File | Accepts::Program);
+        let tree = &self.graph.sources[*source].tree;
+        let mut absence = self.absence(*source, &path);
         // A rule for directories (`build/`) does not match the missing path itself, but would match its contents.
         if absence == Absence::Nowhere
             && !is_file
-            && let ignored @ Absence::Ignored(..) = self.absence(source, &path::join(&path, FILE_NAMES[0]))
+            && let ignored @ Absence::Ignored(..) = self.absence(*source, &path::join(&path, FILE_NAMES[0]))
         {
             absence = ignored;
         }
-        let (message, hints) = absent(&absence, &path, is_file, message, "add it, or take the reference out");
-        let stop = WalkError::new(TroubleKind::Missing { path, absence }, message);
-        hints.into_iter().fold(stop, WalkError::hint)
+        let message = format!("there is no `{}`", tree.label(&path));
+        let (message, mut hints) = absent(&absence, &path, is_file, message, "add it, or take the reference out");
+        let is_lost = matches!(absence, Absence::Nowhere | Absence::Deleted) && self.troubles.len() < ALIKE;
+        if let Some(like) = alike(&**tree, &path).filter(|_| is_lost) {
+            hints.insert(0, format!("did you mean `{}`?", path::relative(directory, &like)));
+        }
+        Trouble::new(TroubleKind::Missing { path, absence }, message).hints(hints)
     }
 
     /// Explains why there is no kustomization in a directory.
-    pub(super) fn no_kustomization(&self, source: SourceId, directory: &str) -> Result<WalkError> {
+    pub(super) fn no_kustomization(&self, source: SourceId, directory: &str) -> Result<Box<Trouble>> {
         let tree = &self.graph.sources[source].tree;
         let names = || FILE_NAMES.iter().map(|name| path::join(directory, name));
         for path in names() {
             if tree.entry(&path)?.is_some() {
                 let shown = tree.label(&path);
                 let message = format!("`{shown}` is not a file of its directory: kustomize sees no kustomization");
-                let stop = WalkError::new(TroubleKind::BadKustomization { path }, message);
+                let stop = Trouble::new(TroubleKind::BadKustomization { path }, message);
                 return Ok(stop.hint("put the kustomization itself there"));
             }
         }
@@ -225,11 +236,10 @@ impl Walker<'_> {
         let there = there.min_by_key(|(absence, _)| *absence == Absence::Nowhere);
         let (absence, path) = there.unwrap_or((Absence::Nowhere, String::new()));
         let message = format!("`{}` holds no kustomization", tree.label(directory));
-        let (message, hints) =
-            absent(&absence, &path, true, message, "add a `kustomization.yaml` to it, or name its files one by one");
+        let hint = "add a `kustomization.yaml` to it, or name its files one by one";
+        let (message, hints) = absent(&absence, &path, true, message, hint);
         let directory = directory.to_owned();
-        let stop = WalkError::new(TroubleKind::NoKustomization { directory, absence }, message);
-        Ok(hints.into_iter().fold(stop, WalkError::hint))
+        Ok(Trouble::new(TroubleKind::NoKustomization { directory, absence }, message).hints(hints))
     }
 
     /// Returns why there is nothing at a path of a source.
@@ -240,24 +250,13 @@ impl Walker<'_> {
     }
 
     pub(super) fn check_kind(&self, id: RootId, text: &str, accepts: Accepts) -> WalkResult<()> {
-        let expected = match accepts {
-            Accepts::Component => Kind::Component,
-            _ => Kind::Kustomization,
+        let (is, field) = match (accepts == Accepts::Component, self.graph.roots[id].kind) {
+            (true, Some(Kind::Kustomization)) => ("Kustomization", "resources"),
+            (false, Some(Kind::Component)) => ("Component", "components"),
+            _ => return Ok(()),
         };
-        let shown = || redact::url(text);
-        match (expected, self.graph.roots[id].kind) {
-            (Kind::Component, Some(Kind::Kustomization)) => Err(WalkError::new(
-                TroubleKind::Refused,
-                format!("`{}` is a Kustomization, but `components` takes a Component", shown()),
-            )
-            .hint("name it in `resources`")),
-            (Kind::Kustomization, Some(Kind::Component)) => Err(WalkError::new(
-                TroubleKind::Refused,
-                format!("`{}` is a Component, which only `components` takes", shown()),
-            )
-            .hint("name it in `components`")),
-            _ => Ok(()),
-        }
+        let message = format!("`{}` is a {is}, but named in another field than `{field}`", redact::url(text));
+        Err(Trouble::refused(message).hint(format!("name it in `{field}`")))
     }
 
     /// Returns whether an exception covers what a rule finds in these lines.
@@ -297,12 +296,11 @@ pub(super) fn absent(
             let restore = command("git restore --staged --worktree --", [pathspec(path)]);
             (message, vec![format!("bring it back: {restore}")])
         }
-        // A directory may hold what is ignored for good reason: only a file is added by force.
-        Absence::Untracked if is_file || path::name(path).contains('.') => {
-            (format!("`{path}` is on disk, but not committed"), vec![stage([path])])
-        }
         Absence::Untracked => {
-            (format!("`{path}` is on disk, but not committed"), vec![command("git add --", [pathspec(path)])])
+            // A directory may hold what is ignored for good reason: only a file is added by force.
+            let is_file = is_file || path::name(path).contains('.');
+            let add = if is_file { stage([path]) } else { command("git add --", [pathspec(path)]) };
+            (format!("`{path}` is on disk, but not committed"), vec![add])
         }
         Absence::Ignored(rule, pattern) => (
             format!("git ignores `{path}`: by `{pattern}` in {rule}"),
@@ -317,23 +315,19 @@ fn climbs(text: &str) -> bool {
     path::components(text).skip_while(|name| [".", ".."].contains(name)).any(|name| name == "..")
 }
 
-/// Returns the error for a reference that was surely meant to be remote, but that kustomize does not support.
-fn unsupported(text: &str) -> Option<WalkError> {
+/// Refuses a reference that was surely meant to be remote, but that kustomize does not support.
+fn refuse_unsupported(text: &str) -> WalkResult<()> {
     let shown = || redact::url(text);
+    let unsupported = |message, hint| Err(Trouble::new(TroubleKind::Unsupported, message).hint(hint));
     if let Some(scheme) = reference::unsupported_scheme(text) {
-        return Some(
-            WalkError::new(TroubleKind::Unsupported, format!("`{}`: kustomize cannot read `{scheme}`", shown()))
-                .hint("use an https, ssh or file URL of a git repository, or the https URL of a file"),
-        );
+        let hint = "use an https, ssh or file URL of a git repository, or the https URL of a file";
+        return unsupported(format!("`{}`: kustomize cannot read `{scheme}`", shown()), hint);
     }
     match RepoSpec::parse(text) {
-        Err(reason) if text.contains("://") => Some(
-            WalkError::new(
-                TroubleKind::Unsupported,
-                format!("`{}` is not the URL of a git repository: {reason}", shown()),
-            )
-            .hint("write it as https://HOST/ORG/REPO//DIRECTORY?ref=REF"),
+        Err(reason) if text.contains("://") => unsupported(
+            format!("`{}` is not the URL of a git repository: {reason}", shown()),
+            "write it as https://HOST/ORG/REPO//DIRECTORY?ref=REF",
         ),
-        _ => None,
+        _ => Ok(()),
     }
 }

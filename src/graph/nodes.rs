@@ -302,15 +302,20 @@ impl Graph {
         Location { url, file, ..Location::default() }
     }
 
+    /// Returns a place of a file.
+    pub(crate) fn spot(&self, file: FileId, line: usize, column: usize, field: &str) -> Location {
+        Location { line, column, field: field.to_owned(), ..self.place(file) }
+    }
+
     /// Returns the place of a note.
     pub(crate) fn note_location(&self, note: usize) -> Location {
         let Noted { file, note, .. } = &self.notes[note];
-        Location { line: note.line, column: note.column, field: note.field.clone(), ..self.place(*file) }
+        self.spot(*file, note.line, note.column, &note.field)
     }
 
     /// Returns the place of a reference that stands in `file`.
     pub(crate) fn location(&self, file: FileId, reference: &Reference) -> Location {
-        Location { line: reference.line, column: reference.column, field: reference.field.clone(), ..self.place(file) }
+        self.spot(file, reference.line, reference.column, &reference.field)
     }
 
     /// Returns the files that a build of a root reads for itself.
@@ -361,6 +366,14 @@ impl Graph {
         match edge.target {
             Target::File(file) => self.own_path(file),
             _ => None,
+        }
+    }
+
+    /// Returns the real path of what a reference leads to in the tree where the walk starts, by a path.
+    pub(crate) fn real(&self, edge: &Edge) -> Option<&str> {
+        match edge.target {
+            Target::Root { id, remote: false } if self.roots[id].source == 0 => Some(&self.roots[id].directory),
+            _ => self.own_file(edge),
         }
     }
 

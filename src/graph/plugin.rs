@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::trouble::{At, Trouble, TroubleKind, WalkResult};
 use super::{Edge, FileId, RootId, Target, Walker};
 use crate::kustomization::{self, Accepts, Kustomization, Reference};
-use crate::message::failure::{Failure, Location};
+use crate::message::failure::Failure;
 
 /// A root that is listed for the plugin configurations in it.
 pub(super) struct PluginRoot {
@@ -112,20 +112,16 @@ impl Walker<'_> {
                     }
                 };
                 let Some(found) = found else { continue };
-                let location = Location {
-                    line: found.line,
-                    column: found.column,
-                    field: found.field.clone(),
-                    ..self.graph.place(file)
-                };
-                let failure = Failure::new(format!(
-                    "`{}` is listed for its plugin configurations, and `{}` may change them before they are used: only a build can tell what they name or run",
-                    self.graph.root_label(root),
-                    found.field
-                ))
-                .hint("build it once, and list what comes out as a file: kustomize build DIRECTORY > plugins.yaml")
-                .at(location);
-                self.troubles.push(Trouble { kind: TroubleKind::Reshaped, at: At::File(file), failure });
+                let field = &found.field;
+                let message = format!(
+                    "`{}` is listed for its plugin configurations, and `{field}` may change them before they are used: only a build can tell what they name or run",
+                    self.graph.root_label(root)
+                );
+                let location = self.graph.spot(file, found.line, found.column, field);
+                let stop = Trouble::of(TroubleKind::Reshaped, Failure::new(message).at(location));
+                let hint =
+                    "build it once, and list what comes out as a file: kustomize build DIRECTORY > plugins.yaml";
+                self.trouble(stop.hint(hint), At::File(file));
             }
         }
     }

@@ -3,17 +3,18 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::trouble::{At, TroubleKind, WalkError, WalkResult};
+use super::local::alike;
+use super::trouble::{At, Trouble, TroubleKind, WalkResult};
 use super::{
     ANEW, FileId, Found, NamedBy, Origin, RemoteRef, Remotes, Repository, RootId, Source, SourceId, Target, Walker,
     Wants,
 };
 use crate::kustomization::{Accepts, Reference};
-use crate::message::failure::{Failure, Result, listed, nearest};
+use crate::message::failure::{Failure, Result};
 use crate::message::finding::Rule;
 use crate::message::redact::SafeUrl;
 use crate::reference::{self, RepoSpec};
-use crate::tree::{self, Entry, Resolved, Tree, path};
+use crate::tree::{self, Resolved};
 
 impl Walker<'_> {
     /// Leaves a remote reference for the end of this level.
@@ -24,14 +25,12 @@ impl Walker<'_> {
             NamedBy::Upstream(urls) => urls.iter().all(|url| url.starts_with("file://")),
         };
         if wanted.spec.as_ref().is_some_and(RepoSpec::is_file) && !is_from_here {
-            return Err(WalkError::new(
-                TroubleKind::Unsafe,
-                format!(
-                    "`{}` is refused: a remote repository may not name a path of this machine",
-                    wanted.text.shown()
-                ),
-            )
-            .hint("what it names would be copied from here into what you publish: use another ref or a fork"));
+            let message = format!(
+                "`{}` is refused: a remote repository may not name a path of this machine",
+                wanted.text.shown()
+            );
+            return Err(Trouble::new(TroubleKind::Unsafe, message)
+                .hint("what it names would be copied from here into what you publish: use another ref or a fork"));
         }
         let lines = self.graph.roots[root].edges[edge].lines();
         let is_left = self.is_allowed(Rule::RemoteReference, &wanted.subject(), lines)
@@ -80,12 +79,10 @@ impl Walker<'_> {
                 None => Err(Failure::new("the reference was not resolved")),
             };
             let reference = self.graph.roots[root].edges[edge].reference.clone();
-            let target = self.arrive(root, &one, &reference, answer).unwrap_or_else(|stop| {
+            let target = self.arrive(root, &one, &reference, answer).unwrap_or_else(|mut stop| {
                 // Other fixes for a page do not make it a file or a root.
-                let stop = match reference::web_page_hint(&reference.text) {
-                    Some(hint) => stop.hint_first(hint),
-                    None => stop,
-                };
+                let hint = reference::web_page_hint(&reference.text);
+                stop.failure.hints.splice(0..0, hint);
                 self.trouble(stop, At::Edge(root, edge));
                 Target::Broken
             });
@@ -111,7 +108,7 @@ impl Walker<'_> {
         }
         let shown = wanted.text.shown();
         let message = format!("kustomize takes `{shown}` for a URL, although `{}` is there", tree.label(&path));
-        Err(WalkError::new(TroubleKind::Shadowed, message)
+        Err(Trouble::new(TroubleKind::Shadowed, message)
             .hint(format!("write `./{shown}` for what lies here"))
             .hint("or rename what lies here"))
     }
@@ -123,7 +120,6 @@ impl Walker<'_> {
         reference: &Reference,
         answer: Result<Found>,
     ) -> WalkResult<Target> {
-        let refused = |message| WalkError::new(TroubleKind::Refused, message);
         match answer? {
             Found::File(remote) => {
                 let file = self.downloaded(&remote);
@@ -139,19 +135,15 @@ impl Walker<'_> {
                 let directory = match tree::resolve(&*repository.tree, &spec.directory())? {
                     Resolved::Directory { path } => path,
                     Resolved::File { .. } => {
-                        return Err(refused(format!("`{shown}` names a file of a repository, not a directory"))
-                            .hint("name the file by its raw https URL"));
+                        let message = format!("`{shown}` names a file of a repository, not a directory");
+                        return Err(Trouble::refused(message).hint("name the file by its raw https URL"));
                     }
-                    Resolved::Leaves { link, target } => {
-                        return Err(refused(format!(
-                            "`{shown}` follows the link `{link}` to `{target}`, out of its repository"
-                        )));
-                    }
-                    _ => {
+                    Resolved::Missing { .. } => {
                         let failure = no_directory(&repository, &spec.directory());
                         let failure = failure.context(format_args!("`{shown}`"));
-                        return Err(WalkError::of(TroubleKind::Refused, failure));
+                        return Err(Trouble::of(TroubleKind::Refused, failure));
                     }
+                    other => return Err(self.unresolved(source, &shown, other)),
                 };
                 let id = self.enter(source, &directory)?;
                 self.check_kind(id, wanted.text.exposed(), reference.accepts)?;
@@ -183,39 +175,10 @@ pub(crate) fn no_directory(repository: &Repository, directory: &str) -> Failure 
         repository.version.url.shown(),
         repository.commit
     ));
-    match instead_of(&*repository.tree, directory) {
-        Some(hint) => failure.hint(hint),
+    match alike(&*repository.tree, directory) {
+        Some(like) => failure.hint(format!("did you mean `{like}`?")),
         None => failure,
     }
-}
-
-/// Returns what there is in a tree instead of a directory: one of nearly that name, or else those beside it.
-fn instead_of(tree: &dyn Tree, directory: &str) -> Option<String> {
-    let (mut missing, mut above) = (directory, path::parent(directory));
-    let there = loop {
-        match tree::resolve(tree, above).ok()? {
-            Resolved::Directory { path } => break path,
-            _ if above.is_empty() => return None,
-            _ => (missing, above) = (above, path::parent(above)),
-        }
-    };
-    let is_directory = |name: &String| {
-        let entry = tree.entry(&path::join(&there, name));
-        matches!(entry, Ok(Some(Entry::Directory)))
-    };
-    let mut names = tree.names(&there).ok()?;
-    names.retain(is_directory);
-    let known = names.iter().map(String::as_str);
-    if let Some(name) = nearest(path::name(missing), known) {
-        let rest = directory.strip_prefix(missing).unwrap_or_default();
-        let meant = format!("{}{rest}", path::join(above, name));
-        return Some(format!("did you mean `{meant}`?"));
-    }
-    let place = match above {
-        "" => "at its top".to_owned(),
-        above => format!("in `{above}`"),
-    };
-    (!names.is_empty()).then(|| format!("the directories {place}: {}", listed(&names)))
 }
 
 /// Refuses what git could take for something else.
@@ -223,29 +186,6 @@ pub(super) fn refuse_unsafe(wanted: &RemoteRef) -> WalkResult<()> {
     let spec = wanted.spec.as_ref();
     reference::refuse_unsafe(wanted.text.exposed(), spec).map_err(|reason| {
         let shown = wanted.text.shown();
-        WalkError::new(TroubleKind::Unsafe, format!("`{shown}` is refused: {reason}")).hint(ANEW)
+        Trouble::new(TroubleKind::Unsafe, format!("`{shown}` is refused: {reason}")).hint(ANEW)
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tree::overlay::OverlayTree;
-
-    #[test]
-    fn a_directory_that_is_missing_is_not_all_that_is_said() {
-        let mut tree = OverlayTree::default();
-        for path in ["base/backend/x", "base/db/x", "README.md"] {
-            tree.file(path, b"", false);
-        }
-        for (directory, hint) in [
-            ("base/bakend", Some("did you mean `base/backend`?")),
-            ("bases/backend", Some("did you mean `base/backend`?")),
-            ("base/cache/deep", Some("the directories in `base`: `backend`, `db`")),
-            ("README.md/x", Some("the directories at its top: `base`")),
-            ("base/db/deep", None),
-        ] {
-            assert_eq!(instead_of(&tree, directory).as_deref(), hint, "{directory}");
-        }
-    }
 }

@@ -143,42 +143,32 @@ impl RemoteRef {
         let repository = self.repository();
         let what = match repository {
             None => "a remote file".to_owned(),
-            Some(spec) => {
-                let place = if spec.is_file() { "a git repository of this machine" } else { "a git repository" };
-                match &spec.reference {
-                    Some(reference) => format!("{place} at `{}`", redact::url(reference)),
-                    None if spec.query_dropped => {
-                        format!("{place} with a query that kustomize ignores")
-                    }
-                    None => format!("{place} without a ref"),
+            Some(RepoSpec { query_dropped: true, .. }) => {
+                "a git repository with a query that kustomize ignores".to_owned()
+            }
+            Some(RepoSpec { reference: None, .. }) => "a git repository without a ref".to_owned(),
+            Some(RepoSpec { reference: Some(reference), .. }) => {
+                format!("a git repository at `{}`", redact::url(reference))
+            }
+        };
+        let not_locked = match directory {
+            Some(directory) => format!("of which the lock does not hold `{directory}`"),
+            None => "neither localized nor locked".to_owned(),
+        };
+        let failure = Failure::new(format!("`{}` is {what}, {not_locked}", self.text.shown()));
+        let hint = reference::web_page(self.text.exposed()).or_else(|| {
+            let hint = match repository? {
+                // The current HEAD is not necessarily what was meant.
+                spec if spec.query_dropped => PLAIN_QUERY,
+                spec if spec.is_file() => "name it by a URL that others can reach, as https://HOST/ORG/REPO",
+                spec if Pin::of(spec.reference.as_deref()) == Pin::ShortCommit => {
+                    "write the commit id in full, 40 digits: git fetches no other"
                 }
-            }
-        };
-        let shown = self.text.shown();
-        let failure = Failure::new(match directory {
-            Some(directory) => {
-                format!("`{shown}` is {what}, of which the lock does not hold `{directory}`")
-            }
-            None => format!("`{shown}` is {what}, neither localized nor locked"),
+                _ => return None,
+            };
+            Some(hint.to_owned())
         });
-        if let Some(hint) = reference::web_page(self.text.exposed()) {
-            return Some(failure.hint(hint));
-        }
-        let Some(spec) = repository else {
-            return Some(failure);
-        };
-        if spec.query_dropped {
-            // The current HEAD is not necessarily what was meant.
-            return Some(failure.hint(PLAIN_QUERY));
-        }
-        let mut failure = failure;
-        if spec.is_file() {
-            failure = failure.hint("name it by a URL that others can reach, as https://HOST/ORG/REPO");
-        }
-        if Pin::of(spec.reference.as_deref()) == Pin::ShortCommit {
-            failure = failure.hint("write the commit id in full, 40 digits: git fetches no other");
-        }
-        Some(failure)
+        Some(hint.into_iter().fold(failure, Failure::hint))
     }
 }
 
@@ -201,21 +191,18 @@ pub(crate) fn subject(what: &LeftWhat) -> Subject {
     }
 }
 
-/// Returns the rules that something is about that a lock holds as left.
-pub(crate) fn rules(what: &LeftWhat) -> &'static [Rule] {
+/// Returns the rule that something would be a finding of which a lock holds as left.
+pub(crate) fn rule(what: &LeftWhat) -> Rule {
     match what {
-        // A reference, or the script of a function.
-        LeftWhat::Reference { .. } => &[Rule::RemoteReference, Rule::Function],
-        LeftWhat::Chart { .. } => &[Rule::RemoteChart],
-        LeftWhat::Image { .. } => &[Rule::Function],
+        LeftWhat::Reference { .. } => Rule::RemoteReference,
+        LeftWhat::Chart { .. } => Rule::RemoteChart,
+        LeftWhat::Image { .. } => Rule::Function,
     }
 }
 
 /// Returns the reason that the configuration gives for something that a lock lists as left.
 pub(crate) fn accepted(config: &Config, what: &LeftWhat) -> Option<String> {
-    let subject = subject(what);
-    let mut rules = rules(what).iter();
-    rules.find_map(|rule| config.reason(*rule, &subject))
+    config.reason(rule(what), &subject(what))
 }
 
 /// What a remote reference turned out to be.

@@ -4,7 +4,7 @@ use super::{Absence, FileId, Graph, RootId};
 use crate::kustomization::ProblemKind;
 use crate::message::failure::{Failure, Location};
 
-/// Something that the walk could not follow, or that kustomize refuses.
+/// Something that the walk could not follow, or that kustomize refuses. While the walk is on its way, what stops a step.
 #[derive(Debug, Clone)]
 pub(crate) struct Trouble {
     pub kind: TroubleKind,
@@ -114,45 +114,44 @@ impl Graph {
     }
 }
 
-/// What stops one step of the walk. Boxed, because it is large and rare.
-#[derive(Debug, Clone)]
-pub(super) struct WalkError(Box<(TroubleKind, Failure)>);
+/// The result of one step of the walk. Boxed, because what stops one is large and rare.
+pub(super) type WalkResult<T> = Result<T, Box<Trouble>>;
 
-/// The result of one step of the walk.
-pub(super) type WalkResult<T> = Result<T, WalkError>;
-
-impl WalkError {
-    pub(super) fn new(kind: TroubleKind, message: impl Into<String>) -> Self {
-        WalkError::of(kind, Failure::new(message))
+impl Trouble {
+    pub(super) fn new(kind: TroubleKind, message: impl Into<String>) -> Box<Self> {
+        Trouble::of(kind, Failure::new(message))
     }
 
-    pub(super) fn of(kind: TroubleKind, failure: Failure) -> Self {
-        WalkError(Box::new((kind, failure)))
+    /// What kustomize refuses besides.
+    pub(super) fn refused(message: impl Into<String>) -> Box<Self> {
+        Trouble::new(TroubleKind::Refused, message)
     }
 
-    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.0.1 = self.0.1.hint(hint);
+    pub(super) fn of(kind: TroubleKind, failure: Failure) -> Box<Self> {
+        Box::new(Trouble { kind, at: At::Nothing, failure })
+    }
+
+    pub(super) fn hint(mut self: Box<Self>, hint: impl Into<String>) -> Box<Self> {
+        self.failure = self.failure.hint(hint);
         self
     }
 
-    pub(super) fn hint_first(mut self, hint: String) -> Self {
-        self.0.1.hints.insert(0, hint);
-        self
+    pub(super) fn hints(self: Box<Self>, hints: impl IntoIterator<Item = String>) -> Box<Self> {
+        hints.into_iter().fold(self, Trouble::hint)
     }
 
     /// Returns what it means for what it happened at.
-    pub(super) fn at(self, graph: &Graph, at: At) -> Trouble {
-        let (kind, failure) = *self.0;
+    pub(super) fn at(self: Box<Self>, graph: &Graph, at: At) -> Trouble {
         let failure = match graph.location_at(at) {
-            Some(location) => failure.at(location),
-            None => failure,
+            Some(location) => self.failure.at(location),
+            None => self.failure,
         };
-        Trouble { kind, at, failure }
+        Trouble { kind: self.kind, at, failure }
     }
 }
 
-impl From<Failure> for WalkError {
+impl From<Failure> for Box<Trouble> {
     fn from(failure: Failure) -> Self {
-        WalkError::of(TroubleKind::Failed, failure)
+        Trouble::of(TroubleKind::Failed, failure)
     }
 }

@@ -47,6 +47,23 @@ impl NoteKind {
         };
         Some(Subject::Program { program: redact::url(program) })
     }
+
+    /// Returns whether it runs a program that is named by its URL.
+    pub fn downloads(&self) -> bool {
+        matches!(self, NoteKind::KrmFunction { runtime: FunctionRuntime::Exec { path }, .. } if path.contains("://"))
+    }
+
+    /// Returns whether it runs code that is not in the tree, or that can be another tomorrow.
+    pub fn is_open(&self) -> bool {
+        match self {
+            NoteKind::KrmFunction { runtime: FunctionRuntime::Exec { path }, .. } => !path.contains('/'),
+            NoteKind::KrmFunction { runtime: FunctionRuntime::Container { image, network }, .. } => {
+                *network || !is_pinned(image)
+            }
+            NoteKind::KrmFunction { .. } | NoteKind::LegacyPlugin { .. } => true,
+            _ => false,
+        }
+    }
 }
 
 /// Returns whether an image is named by its digest.
@@ -58,7 +75,7 @@ pub(crate) fn is_pinned(image: &str) -> bool {
 
 /// Returns where below the plugin home kustomize looks for the code of a plugin
 /// (api/internal/plugins/loader/loader.go). A Go plugin has `.so` at the end.
-pub(crate) fn home_path(api_version: &str, kind: &str) -> String {
+fn home_path(api_version: &str, kind: &str) -> String {
     format!("{api_version}/{}/{kind}", kind.to_lowercase())
 }
 
@@ -162,13 +179,19 @@ pub(super) fn read_objects(stream: &Stream<'_>, prefix: &str, reader: &mut Reade
 /// Notes what an object runs.
 fn code(reader: &mut Reader<'_>, object: &Value, kind: String, api_version: String) {
     if let Some(runtime) = function(reader, object) {
+        let function = format!("the function `{kind}`");
         let message = match &runtime {
-            FunctionRuntime::Exec { path } => format!("a function runs the program `{path}`"),
-            FunctionRuntime::Container { image, network: false } => format!("a function runs the image `{image}`"),
-            FunctionRuntime::Container { image, network: true } => {
-                format!("a function runs the image `{image}`, with the network")
+            FunctionRuntime::Exec { path } if path.contains('/') => {
+                format!("{function} runs `{}`, which kustomize does not download: only a localized copy has it", redact::url(path))
             }
-            FunctionRuntime::Unknown => "a function of an unknown sort".to_owned(),
+            FunctionRuntime::Exec { path } => {
+                format!("{function} runs `{path}`, whatever that is on the PATH of the machine that builds")
+            }
+            FunctionRuntime::Container { image, network } => {
+                let pinned = if is_pinned(image) { "" } else { ", not pinned by its digest" };
+                format!("{function} runs the image `{image}`{pinned}{}", if *network { ", with the network" } else { "" })
+            }
+            FunctionRuntime::Unknown => format!("{function} says neither a program nor an image"),
         };
         return reader.note(object.place(), "", NoteKind::KrmFunction { runtime, kind }, message);
     }
