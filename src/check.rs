@@ -43,7 +43,7 @@ use crate::config::{Comments, Config};
 use crate::graph::{self, Explored, FileId, Graph, Target, TroubleKind};
 use crate::kustomization::{self, ProblemKind};
 use crate::message::failure::{Exception, Failure, Result};
-use crate::message::finding::{Finding, Rule, Severity};
+use crate::message::finding::{Finding, Rule, Severity, Subject};
 use crate::message::redact;
 use crate::record::{Added, LOCK_NAME, Lock, stored};
 use crate::targets::{Identity, Targets};
@@ -96,7 +96,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         lock_places.iter().any(|place| place == LOCK_NAME) && !locks.iter().any(|(directory, _)| directory.is_empty());
     let context = Context::new(&explored, &input, &targets, &locks, broken_lock);
     let mut findings = find(&context);
-    failures.extend(context.deployed.stored_otherwise());
+    failures.extend(context.deployed.stored_otherwise(&*input.tree));
     failures.append(&mut context.failures.borrow_mut());
     failures.extend(context.deployed.name(&mut findings).err());
     let others = others(&context, &findings);
@@ -117,19 +117,12 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         floating_ref::leave_out_remote(&mut findings);
     }
     sort(&mut findings);
-    let untold = context.deployed.untold();
     let checked = Checked {
-        source: input.checking,
         kustomizations: explored.graph.roots.len() - flux.len(),
         references: references(&explored.graph),
-        differing: 0,
-        unseen: 0,
-        untold,
+        untold: context.deployed.untold(),
         findings,
-        known: None,
-        new_config: Vec::new(),
-        new_locked: Vec::new(),
-        failures,
+        ..Checked::failed(input.checking, failures)
     };
     // A program that checks ends next: to free many small pieces takes a tenth of the time.
     // But for the trees, which may hold a temporary directory.
@@ -197,6 +190,25 @@ const RULES: [fn(&Context<'_>) -> Vec<Finding>; 18] = [
     left::find,
 ];
 
+/// Makes a finding about a whole file.
+fn finding(rule: Rule, path: &str, message: String, help: Vec<String>) -> Finding {
+    Finding {
+        rule,
+        severity: rule.default_severity(),
+        path: path.to_owned(),
+        span: None,
+        line_text: Default::default(),
+        field: String::new(),
+        reference: String::new(),
+        subject: Subject::Local,
+        message,
+        help,
+        unread: false,
+        allowed: None,
+        deployed: Vec::new(),
+    }
+}
+
 /// Applies every rule.
 fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -204,6 +216,12 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         findings.extend(find(context));
     }
     for finding in &mut findings {
+        // The first way is no other one.
+        if let Some(first) = finding.help.first_mut()
+            && let Some(rest) = first.strip_prefix("or ")
+        {
+            *first = rest.to_owned();
+        }
         for text in iter::once(&mut finding.message).chain(&mut finding.help) {
             *text = redact::message(text).into_owned();
         }

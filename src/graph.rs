@@ -18,10 +18,10 @@ pub(crate) mod testing;
 mod trouble;
 
 pub(crate) use chart::{Archive, CHART_HOME, Chart, ChartRef, Place, Pulled};
+pub(crate) use local::alike;
 pub(crate) use nodes::{
     Edge, File, FileId, Graph, Noted, Origin, RemoteFile, Repository, Root, RootId, Source, SourceId, Target, Warning,
 };
-pub(crate) use local::alike;
 pub(crate) use reach::{reach, way, ways};
 pub(crate) use remote::no_directory;
 pub(crate) use remote_ref::{Found, NamedBy, RemoteRef, Remotes, Wants, accepted, rule, subject};

@@ -1,24 +1,23 @@
 //! What a rule looks at, and how it makes a finding of what it saw.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap, HashSet};
-use std::rc::Rc;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::deployed::Deployed;
 use super::lines::Lines;
 use super::remotes::{self, RemoteUse};
-use super::{Input, missing_path};
+use super::{Input, finding};
 use crate::config::Config;
-use crate::graph::{At, Edge, Explored, FileId, Graph, Noted, Origin, Root, RootId, Trouble, TroubleKind};
+use crate::graph::{At, Edge, Explored, FileId, Graph, Noted, Origin, Root, Trouble, TroubleKind};
 use crate::kustomization::{FILE_NAMES, ProblemKind};
 use crate::message::failure::Failure;
 use crate::message::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::message::redact;
 use crate::record::{Lock, stored};
 use crate::targets::Targets;
-use crate::tree::absence::{Absence, Absences};
-use crate::tree::{Tree, path};
+use crate::tree::absence::Absences;
+use crate::tree::{Entry, Tree, path};
 
 /// How long a line is that people look at, in bytes.
 const LONGEST_LINE: usize = 10_000;
@@ -48,13 +47,7 @@ pub(super) struct Context<'a> {
     pub(super) deployed: Deployed<'a>,
     /// The directories `localized-files` of which locks list files, by their paths from the top.
     homes: HashSet<String>,
-    lines: Lines<FileId>,
-    /// The first root in each directory.
-    directories: HashMap<&'a str, RootId>,
-    /// The names in directories that were requested.
-    names: RefCell<HashMap<String, Rc<[String]>>>,
-    /// What was requested of [`Context::changed_in_place`].
-    changed_in_place: RefCell<HashMap<RootId, Option<Rc<BTreeSet<String>>>>>,
+    lines: Lines,
     /// What rules could not look at.
     pub(super) failures: RefCell<Vec<Failure>>,
 }
@@ -77,9 +70,6 @@ impl<'a> Context<'a> {
             }
         }
         let top = locks.iter().find(|(directory, _)| directory.is_empty());
-        // From the end, so that the first one in a directory stays.
-        let roots = explored.graph.roots.iter().enumerate().rev();
-        let directories = roots.map(|(id, root)| (root.directory.as_str(), id)).collect();
         let remotes = remotes::all(&explored.graph, top.map(|(_, lock)| lock));
         Context {
             graph: &explored.graph,
@@ -92,12 +82,9 @@ impl<'a> Context<'a> {
             locks,
             broken_lock,
             remotes,
-            deployed: Deployed::new(targets, &explored.graph, &*input.tree, input.paths),
+            deployed: Deployed::new(targets, &explored.graph, input.paths),
             homes,
             lines: Lines::default(),
-            directories,
-            names: RefCell::default(),
-            changed_in_place: RefCell::default(),
             failures: RefCell::default(),
         }
     }
@@ -125,52 +112,46 @@ impl<'a> Context<'a> {
 
     fn trouble(&self, rule: Rule, trouble: &Trouble) -> Option<Finding> {
         let Failure { message, mut hints, location, .. } = trouble.failure.clone();
-        if let Some(hint) = missing_path::hint(self, trouble) {
-            // What can be brought back may be meant.
-            if !matches!(trouble.kind, TroubleKind::Missing { absence: Absence::Deleted, .. }) {
-                hints.clear();
-            }
-            hints.insert(0, hint);
-        }
         if let TroubleKind::BadKustomization { path } = &trouble.kind {
-            return Some(self.at_path(rule, path, message, hints));
+            return Some(finding(rule, path, message, hints));
         }
         if hints.is_empty() {
             hints.push("fix it: `kustomize build` refuses it".to_owned());
         }
-        let finding = match trouble.at {
+        let found = match trouble.at {
             At::Edge(root, edge) => self.at_reference(rule, &self.graph.roots[root].edges[edge], message, hints),
             At::Note(note) => self.at_note(rule, &self.graph.notes[note], message, hints),
             At::File(file) if trouble.kind == TroubleKind::Problem(ProblemKind::Empty) => {
-                self.at_span(rule, file, None, message, hints)
+                finding(rule, self.path(file), message, hints)
             }
             At::File(file) => {
                 let location = location?;
                 let place = (location.line, location.column);
-                Finding { field: location.field, ..self.at_place(rule, file, place, message, hints) }
+                let path = self.path(file);
+                Finding { field: location.field, ..self.at_place(rule, path, place, message, hints) }
             }
             At::Nothing => return None,
         };
         let path = match &trouble.kind {
             TroubleKind::Missing { path, .. } | TroubleKind::Submodule { path } => path.clone(),
             TroubleKind::NoKustomization { directory, .. } => path::join(directory, FILE_NAMES[0]),
-            _ => return Some(finding),
+            _ => return Some(found),
         };
-        Some(Finding { subject: Subject::Path { path }, ..finding })
+        Some(Finding { subject: Subject::Path { path }, ..found })
     }
 
-    /// Makes a finding about a place of a file: from there to the end of what stands on that line.
+    /// Makes a finding about a place of a file: about what stands there in quotes, else all to the end of the line.
     pub(super) fn at_place(
         &self,
         rule: Rule,
-        file: FileId,
+        path: &str,
         (number, column): (usize, usize),
         message: String,
         help: Vec<String>,
     ) -> Finding {
-        let line = self.line(file, number);
-        let span = value_at(&line, (number, column));
-        self.at_span(rule, file, Some(span), message, help)
+        let line = self.line(path, number);
+        let span = Some(value_at(&line, (number, column)));
+        Finding { span, line_text: line, ..finding(rule, path, message, help) }
     }
 
     /// Returns every reference of the tree with the root that it is relative to.
@@ -189,7 +170,7 @@ impl<'a> Context<'a> {
 
     /// Makes a finding about a reference.
     pub(super) fn at_reference(&self, rule: Rule, edge: &Edge, message: String, help: Vec<String>) -> Finding {
-        let reference = &edge.reference;
+        let (path, reference) = (self.path(edge.from), &edge.reference);
         let span = Span {
             line: reference.line,
             column: reference.column,
@@ -200,100 +181,31 @@ impl<'a> Context<'a> {
             field: reference.field.clone(),
             reference: redact::url(&reference.text),
             subject: edge.remote.as_ref().map_or(Subject::Local, |remote| remote.subject()),
-            ..self.at_span(rule, edge.from, Some(span), message, help)
+            span: Some(span),
+            line_text: self.line(path, span.line),
+            ..finding(rule, path, message, help)
         }
     }
 
     /// Makes a finding about what was noted: from where it begins to the end of that line.
     pub(super) fn at_note(&self, rule: Rule, noted: &Noted, message: String, help: Vec<String>) -> Finding {
         let note = &noted.note;
-        let place = (note.line, note.column);
-        Finding { field: note.field.clone(), ..self.at_place(rule, noted.file, place, message, help) }
-    }
-
-    /// Makes a finding about a place of a file, or about the whole file.
-    pub(super) fn at_span(
-        &self,
-        rule: Rule,
-        file: FileId,
-        span: Option<Span>,
-        message: String,
-        help: Vec<String>,
-    ) -> Finding {
-        Finding {
-            span,
-            line_text: span.map_or_else(Default::default, |span| self.line(file, span.line)),
-            ..self.at_path(rule, self.path(file), message, help)
-        }
-    }
-
-    /// Makes a finding about a place of an object that deploys something: what stands there in quotes, else all to the end
-    /// of the line.
-    pub(super) fn at_object(
-        &self,
-        rule: Rule,
-        file: &str,
-        (line, column): (usize, usize),
-        message: String,
-        help: Vec<String>,
-    ) -> Finding {
-        let text = self.deployed.line(file, line);
-        let span = value_at(&text, (line, column));
-        Finding { span: Some(span), line_text: text, ..self.at_path(rule, file, message, help) }
-    }
-
-    /// Creates a finding about a path that has no file in the graph.
-    pub(super) fn at_path(&self, rule: Rule, path: &str, message: String, help: Vec<String>) -> Finding {
-        Finding {
-            rule,
-            severity: rule.default_severity(),
-            path: path.to_owned(),
-            span: None,
-            line_text: Default::default(),
-            field: String::new(),
-            reference: String::new(),
-            subject: Subject::Local,
-            message,
-            help: first_without_or(help),
-            unread: false,
-            allowed: None,
-            deployed: Vec::new(),
-        }
+        let (path, place) = (self.path(noted.file), (note.line, note.column));
+        Finding { field: note.field.clone(), ..self.at_place(rule, path, place, message, help) }
     }
 
     /// Returns a line of a file without its end; 1-based.
-    fn line(&self, file: FileId, number: usize) -> Arc<str> {
-        let bytes = || self.graph.bytes(file);
-        self.lines.get(file, bytes, number)
+    pub(super) fn line(&self, path: &str, number: usize) -> Arc<str> {
+        self.lines.get(path, || self.tree.read(path).unwrap_or_default(), number)
     }
 
-    /// Returns what changes when a root is localized in place, as [`remotes::changed_in_place`]. Asked for by every
-    /// remote reference of the root, so it is found out once.
-    pub(super) fn changed_in_place(&self, root: RootId) -> Option<Rc<BTreeSet<String>>> {
-        if let Some(known) = self.changed_in_place.borrow().get(&root) {
-            return known.clone();
-        }
-        let found = remotes::changed_in_place(self, root).map(Rc::new);
-        let mut known = self.changed_in_place.borrow_mut();
-        known.insert(root, found.clone());
-        found
-    }
-
-    /// Returns the first root in a directory.
-    pub(super) fn root_in(&self, directory: &str) -> Option<RootId> {
-        self.directories.get(directory).copied()
-    }
-
-    /// Returns the names in a directory; none where it cannot be read. Asked for by every path in it that names
-    /// nothing.
-    pub(super) fn names_in(&self, directory: &str) -> Rc<[String]> {
-        if let Some(known) = self.names.borrow().get(directory) {
-            return known.clone();
-        }
-        let names: Rc<[String]> = self.tree.names(directory).unwrap_or_default().into();
-        let mut known = self.names.borrow_mut();
-        known.insert(directory.to_owned(), names.clone());
-        names
+    /// Returns the first link on the way that a local reference goes.
+    pub(super) fn link(&self, root: &Root, edge: &Edge) -> Option<String> {
+        let real = self.graph.real(edge)?;
+        let written = path::resolve(&root.directory, &edge.reference.text).filter(|written| written != real)?;
+        let above: Vec<&str> = path::and_above(&written).collect();
+        let is_link = |place: &&str| self.tree.entry(place) == Ok(Some(Entry::Link));
+        above.into_iter().rev().find(is_link).map(str::to_owned)
     }
 
     /// Makes a warning of a finding that would be an error by default.
@@ -314,14 +226,4 @@ fn value_at(text: &str, (line, column): (usize, usize)) -> Span {
     let plain = || rest.find(" #").map_or(rest.as_str(), |at| &rest[..at]);
     let value = quoted.unwrap_or_else(plain);
     Span { line, column, end_line: line, end_column: column + value.trim_end().chars().count().max(1) }
-}
-
-/// Returns the help of a finding, where each way but the first may begin with "or".
-fn first_without_or(mut help: Vec<String>) -> Vec<String> {
-    if let Some(first) = help.first_mut()
-        && let Some(rest) = first.strip_prefix("or ")
-    {
-        *first = rest.to_owned();
-    }
-    help
 }

@@ -1,12 +1,10 @@
 //! What is deployed from the tree: where the walk starts besides, how its roots are built, and what to say about it.
 
-use std::cell::{LazyCell, OnceCell};
+use std::cell::LazyCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
 
 use super::Input;
-use super::lines::Lines;
-use crate::graph::{self, Explored, FileId, Graph, RootId, Source, TroubleKind};
+use crate::graph::{self, Explored, Graph, RootId, Source, TroubleKind};
 use crate::kustomization::Accepts;
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::Finding;
@@ -113,8 +111,7 @@ fn unrestricted(
         if !explored.troubles.iter().any(is_bound) {
             return explored;
         }
-        let deployed = Deployed::new(targets, &explored.graph, &*input.tree, &[]);
-        let more = deployed.unrestricted();
+        let more = Deployed::new(targets, &explored.graph, &[]).unrestricted();
         if more.is_subset(&known) {
             return explored;
         }
@@ -129,45 +126,42 @@ pub(super) struct One<'a> {
     pub(super) target: &'a Target,
     pub(super) here: &'a Here,
     /// The roots that its engine builds.
-    pub(super) starts: &'a [RootId],
-    /// Those, and all that they lead to, sorted.
-    pub(super) roots: &'a [RootId],
-}
-
-/// What a target reaches, if it lies here and is looked at.
-struct Reached {
-    /// Its index.
-    target: usize,
-    starts: Vec<RootId>,
-    roots: Vec<RootId>,
+    pub(super) starts: Vec<RootId>,
+    /// Those, and all that they lead to.
+    pub(super) roots: BTreeSet<RootId>,
 }
 
 /// What is deployed, and what that reaches in the graph.
 pub(super) struct Deployed<'a> {
     pub(super) targets: &'a Targets,
+    /// Every target that lies here. With paths, those whose object or directory lies in one of them.
+    pub(super) here: Vec<One<'a>>,
     graph: &'a Graph,
-    tree: &'a dyn Tree,
     paths: &'a [String],
-    all: OnceCell<Vec<Reached>>,
-    /// Those of the files that objects stand in.
-    lines: Lines<String>,
 }
 
 impl<'a> Deployed<'a> {
-    pub(super) fn new(targets: &'a Targets, graph: &'a Graph, tree: &'a dyn Tree, paths: &'a [String]) -> Self {
-        Deployed { targets, graph, tree, paths, all: OnceCell::new(), lines: Lines::default() }
+    pub(super) fn new(targets: &'a Targets, graph: &'a Graph, paths: &'a [String]) -> Self {
+        let mut deployed = Deployed { targets, here: Vec::new(), graph, paths };
+        if targets.targets.is_empty() {
+            return deployed;
+        }
+        let by_directory = graph.own_roots();
+        for target in &targets.targets {
+            let is_wanted = |here: &&Here| deployed.is_wanted(&target.object.file) || deployed.is_wanted(&here.path);
+            if let Some(here) = target.here().filter(is_wanted) {
+                let starts = target.roots(here).filter_map(|root| by_directory.get(root));
+                let starts: Vec<RootId> = starts.copied().collect();
+                let roots = graph.insisted(starts.iter().copied());
+                deployed.here.push(One { target, here, starts, roots });
+            }
+        }
+        deployed
     }
 
-    /// Returns every target that lies here. With paths, those whose object or directory lies in one of them.
-    pub(super) fn here(&self) -> impl Iterator<Item = One<'_>> {
-        let all = self.all.get_or_init(|| self.reached());
-        all.iter().filter_map(|reached| {
-            let target = self.targets.targets.get(reached.target)?;
-            let Place::Here(here) = &target.place else {
-                return None;
-            };
-            Some(One { target, here, starts: &reached.starts, roots: &reached.roots })
-        })
+    /// Returns whether a path is looked at.
+    fn is_wanted(&self, place: &str) -> bool {
+        self.paths.is_empty() || self.paths.iter().any(|path| path::is_in(place, path))
     }
 
     /// Returns each target of which it is not known what is built, and why.
@@ -178,77 +172,48 @@ impl<'a> Deployed<'a> {
     }
 
     /// Returns every target of which only the cluster knows where it lies. With paths, those whose object lies in one.
-    pub(super) fn templated(&self) -> impl Iterator<Item = &Target> {
-        let targets = self.targets.targets.iter();
-        targets.filter(|target| {
-            let mut paths = self.paths.iter();
-            matches!(target.place, Place::Templated(_))
-                && (self.paths.is_empty() || paths.any(|path| path::is_in(&target.object.file, path)))
-        })
+    pub(super) fn templated(&self) -> impl Iterator<Item = &'a Target> {
+        let templated = self.targets.targets.iter().filter(|target| matches!(target.place, Place::Templated(_)));
+        templated.filter(|target| self.is_wanted(&target.object.file))
     }
 
     /// Returns the objects that cannot be read. With paths, those in one of them.
-    pub(super) fn unread(&self) -> impl Iterator<Item = &Unread> {
-        let unread = self.targets.unread_objects(self.graph);
-        unread.filter(|unread| self.paths.is_empty() || self.paths.iter().any(|path| path::is_in(&unread.file, path)))
-    }
-
-    fn reached(&self) -> Vec<Reached> {
-        if self.targets.targets.is_empty() {
-            return Vec::new();
-        }
-        let by_directory = self.graph.own_roots();
-        let is_wanted = |target: &Target, here: &Here| {
-            self.paths.is_empty()
-                || self.paths.iter().any(|path| path::is_in(&target.object.file, path) || path::is_in(&here.path, path))
-        };
-        let mut reached = Vec::new();
-        for (index, target) in self.targets.targets.iter().enumerate() {
-            let Some(here) = target.here().filter(|here| is_wanted(target, here)) else {
-                continue;
-            };
-            let starts = target.roots(here).filter_map(|root| by_directory.get(root));
-            let starts: Vec<RootId> = starts.copied().collect();
-            let roots = self.graph.insisted(starts.iter().copied());
-            let mut roots: Vec<RootId> = roots.into_iter().collect();
-            roots.sort_unstable();
-            reached.push(Reached { target: index, starts, roots });
-        }
-        reached
+    pub(super) fn unread(&self) -> impl Iterator<Item = &'a Unread> {
+        self.targets.unread_objects(self.graph).filter(|unread| self.is_wanted(&unread.file))
     }
 
     /// Returns the directories of the roots that some engine lets load any file.
     fn unrestricted(&self) -> HashSet<String> {
-        let here = self.here();
+        let here = self.here.iter();
         let none = here.filter(|one| one.target.build.load_restrictor == Some(LoadRestrictor::None));
-        let roots = none.flat_map(|one| one.roots).map(|root| &self.graph.roots[*root]);
+        let roots = none.flat_map(|one| &one.roots).map(|root| &self.graph.roots[*root]);
         let own = roots.filter(|root| root.source == 0);
         own.map(|root| root.directory.clone()).collect()
     }
 
+    /// Returns the files of the tree in which the references of what a target reaches stand.
+    fn files(&self, one: &One<'_>) -> BTreeSet<&'a str> {
+        let roots = one.roots.iter().map(|root| &self.graph.roots[*root]);
+        let files = roots.flat_map(|root| root.edges.iter().map(|edge| edge.from).chain([root.file]));
+        files.filter_map(|file| self.graph.own_path(file)).collect()
+    }
+
     /// Returns what is wrong with the files of which a checkout makes another text: Flux reads them as they are stored.
-    pub(super) fn stored_otherwise(&self) -> Vec<Failure> {
-        let flux = self.here().filter(|one| one.target.engine == Engine::Flux);
-        let roots: BTreeSet<RootId> = flux.flat_map(|one| one.roots).copied().collect();
-        let files = roots.iter().flat_map(|root| {
-            let root = &self.graph.roots[*root];
-            let edges = root.edges.iter().map(|edge| edge.from);
-            edges.chain([root.file])
-        });
-        let files: BTreeSet<FileId> = files.filter(|file| self.graph.is_start(*file)).collect();
+    pub(super) fn stored_otherwise(&self, tree: &dyn Tree) -> Vec<Failure> {
+        let flux = self.here.iter().filter(|one| one.target.engine == Engine::Flux);
+        let files: BTreeSet<&str> = flux.flat_map(|one| self.files(one)).collect();
         let without_returns = |bytes: Vec<u8>| -> Vec<u8> { bytes.into_iter().filter(|byte| *byte != b'\r').collect() };
-        let look = |file: FileId| -> Result<()> {
-            let path = self.graph.label(file);
-            let Some(raw) = self.tree.raw(&path)? else {
+        let look = |path: &str| -> Result<()> {
+            let Some(raw) = tree.raw(path)? else {
                 return Ok(());
             };
-            if without_returns(raw) == without_returns(self.tree.read(&path)?) {
+            if without_returns(raw) == without_returns(tree.read(path)?) {
                 return Ok(());
             }
             Err(Failure::new(format!("a checkout makes another text of `{path}`, which Flux reads as it is stored"))
                 .hint(format!("add a line in `.gitattributes`: /{path} -ident -working-tree-encoding")))
         };
-        files.into_iter().filter_map(|file| look(file).err()).collect()
+        files.into_iter().filter_map(|path| look(path).err()).collect()
     }
 
     /// Says of each finding what deploys it.
@@ -256,49 +221,25 @@ impl<'a> Deployed<'a> {
         if findings.is_empty() {
             return Ok(());
         }
-        let mut by_file: HashMap<String, Vec<&Target>> = HashMap::new();
-        for one in self.here() {
-            let mut files = BTreeSet::new();
-            for root in one.roots {
-                let root = &self.graph.roots[*root];
-                let edges = root.edges.iter().map(|edge| edge.from);
-                files.extend(edges.chain([root.file]));
-            }
-            for file in files {
-                if self.graph.is_start(file) {
-                    let targets = by_file.entry(self.graph.label(file)).or_default();
-                    targets.push(one.target);
-                }
+        let mut by_file: HashMap<&str, Vec<&Target>> = HashMap::new();
+        for one in &self.here {
+            for file in self.files(one) {
+                by_file.entry(file).or_default().push(one.target);
             }
         }
         let mut bytes = 0;
-        let mut named = 0;
-        for finding in &mut *findings {
-            let targets = by_file.get(&finding.path).into_iter().flatten();
-            let left = FINDING_BYTES.most - bytes;
-            for name in targets.map(|target| target.by()).take(left) {
-                bytes += name.len();
-                finding.deployed.push(name);
-            }
-            let help = finding.help.iter().map(String::len).sum::<usize>();
-            bytes += finding.message.len() + finding.reference.len() + help;
+        for (index, finding) in findings.iter_mut().enumerate() {
+            let targets = by_file.get(&*finding.path).into_iter().flatten();
+            finding.deployed = targets.map(|target| target.by()).collect();
+            let texts =
+                [&finding.message, &finding.reference].into_iter().chain(&finding.help).chain(&finding.deployed);
+            bytes += texts.map(String::len).sum::<usize>();
             if bytes > FINDING_BYTES.most {
-                break;
+                findings.truncate(index);
+                return Err(FINDING_BYTES.exceeded(path::shown("")));
             }
-            named += 1;
-        }
-        let all = findings.len();
-        findings.truncate(named);
-        if named < all {
-            return Err(FINDING_BYTES.exceeded(&self.tree.label("")));
         }
         Ok(())
-    }
-
-    /// Returns a line of a file that an object stands in; 1-based, without its end.
-    pub(super) fn line(&self, file: &str, number: usize) -> Arc<str> {
-        let read = || self.tree.read(file).unwrap_or_default().into();
-        self.lines.get(file.to_owned(), read, number)
     }
 }
 

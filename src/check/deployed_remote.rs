@@ -16,7 +16,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     if fetched.is_empty() {
         return Vec::new();
     }
-    let deployed = context.deployed.here();
+    let deployed = context.deployed.here.iter();
     let deployed = deployed.filter(|one| !one.here.revision.is_localized());
     let findings = deployed.filter_map(|one| {
         let count: usize = one.roots.iter().filter_map(|root| fetched.get(root)).sum();
@@ -32,7 +32,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         );
         let help = format!("deploy a localized branch: git kustomize-localize explain {}", Rule::DeployedRemote);
         let file = &one.target.object.file;
-        Some(context.at_object(Rule::DeployedRemote, file, one.target.spot, message, vec![help]))
+        Some(context.at_place(Rule::DeployedRemote, file, one.target.spot, message, vec![help]))
     });
     findings.collect()
 }

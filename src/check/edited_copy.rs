@@ -6,13 +6,12 @@
 
 use std::collections::HashMap;
 
-use super::{Context, remotes};
+use super::{Context, finding};
 use crate::message::failure::{command, pathspec, short, stage};
 use crate::message::finding::{Finding, Rule};
 use crate::record::stored::{self, Difference};
 use crate::record::{LOCK_NAME, Lock, StoredFile};
-use crate::reference::RepoSpec;
-use crate::tree::path;
+use crate::tree::{self, path};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -32,13 +31,13 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         };
         for (place, difference) in &differences {
             let file = listed.get(place).copied();
-            findings.push(finding(context, (directory, lock), place, file, difference));
+            findings.push(differing(context, (directory, lock), place, file, difference));
         }
     }
     findings
 }
 
-fn finding(
+fn differing(
     context: &Context<'_>,
     (directory, lock): (&str, &Lock),
     place: &str,
@@ -84,42 +83,21 @@ fn finding(
             ],
         ),
     };
-    context.at_path(Rule::EditedCopy, place, message, help)
+    finding(Rule::EditedCopy, place, message, help)
 }
 
-/// Returns the commands that write the localized files in `home` again, as the lock says. They name the root
-/// beside `home`: without one every locked URL of the repository would be localized.
-fn again_in_place(context: &Context<'_>, home: &str) -> String {
-    let start = path::parent(home);
-    let Some(root) = context.root_in(start) else {
-        return format!("bring back the kustomization in `{}`, which these files belong to", path::shown(start));
-    };
-    let command = command("git kustomize-localize vendor --overwrite", [format!(":/{start}")]);
-    match remotes::stage_in_place(context, root, &[home]) {
-        Some(stage) => format!("{command} && {stage}"),
-        None => format!("write it again, and stage what that changes, as it says: {command}"),
-    }
-}
-
-/// Returns the commands that restore what the lock lists.
+/// Returns what restores what the lock lists.
 fn again(context: &Context<'_>, directory: &str, lock: &Lock, place: &str) -> String {
-    let Some(target) = &lock.target else {
-        return again_in_place(context, stored::home(place).unwrap_or(directory));
-    };
-    let mut words: Vec<String> = Vec::new();
-    let mut add = |more: &[&str]| words.extend(more.iter().map(|word| (*word).to_owned()));
-    // Must work from any directory: git starts a hook at the top, the person who commits may be elsewhere.
-    let from_top = |path: &str| format!(":/{}", if path == "." { "" } else { path });
-    if let Some(scope) = &lock.scope {
-        add(&["--scope", &from_top(scope)]);
+    let name = path::join(directory, LOCK_NAME);
+    if let Some(target) = &lock.target {
+        return format!("make the copy of `{target}` again with `--overwrite`, in the scope that `{name}` names");
     }
-    let target = match RepoSpec::parse(target) {
-        Ok(_) => target.clone(),
-        Err(_) => from_top(target),
-    };
-    add(&["--", &target, &from_top(directory)]);
-    let command = command("git kustomize-localize --no-commit --overwrite", words);
-    format!("{command} && {}", stage([directory]))
+    // Named by the root beside them: without one every locked URL of the repository would be localized.
+    let root = path::parent(stored::home(place).unwrap_or(directory));
+    match tree::kustomization_in(context.tree, root) {
+        Ok(Some(_)) => command("git kustomize-localize vendor --overwrite", [format!(":/{root}")]),
+        _ => format!("bring back the kustomization in `{}`, which these files belong to", path::shown(root)),
+    }
 }
 
 #[cfg(test)]
@@ -153,10 +131,7 @@ mod tests {
             finding.message,
             "`a/localized-files/h/x.yaml` was edited: its sha256 is a1fce4363854…, in `kustomize-localize.lock` it is 2d711642b726…"
         );
-        assert_eq!(
-            finding.help[0],
-            "git kustomize-localize vendor --overwrite :/a && git add -f -- :/a/localized-files :/kustomize-localize.lock"
-        );
+        assert_eq!(finding.help[0], "git kustomize-localize vendor --overwrite :/a");
         assert!(finding.fails());
     }
 
@@ -188,7 +163,7 @@ mod tests {
             Scene::default().file("copy/x.yaml", "y").file("copy/kustomize-localize.lock", &lock.render().unwrap());
         assert_eq!(
             found(scene)[0].help[0],
-            "git kustomize-localize --no-commit --overwrite --scope :/ -- :/app :/copy && git add -f -- :/copy"
+            "make the copy of `app` again with `--overwrite`, in the scope that `copy/kustomize-localize.lock` names"
         );
     }
 }

@@ -10,19 +10,18 @@ use crate::graph::{Edge, Root, Target};
 use crate::kustomization::NoteKind;
 use crate::message::finding::{Finding, Rule, Subject};
 use crate::targets::Engine;
-use crate::tree::path;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for one in context.deployed.here() {
+    for one in &context.deployed.here {
         match one.target.engine {
             Engine::Flux => {
-                plugins(context, &one, &mut findings);
-                links(context, &one, &mut findings);
+                plugins(context, one, &mut findings);
+                links(context, one, &mut findings);
             }
             Engine::Fleet => {
-                plugins(context, &one, &mut findings);
-                remotes(context, &one, &mut findings);
+                plugins(context, one, &mut findings);
+                remotes(context, one, &mut findings);
             }
             Engine::ArgoCd | Engine::Kustomize => {}
         }
@@ -37,7 +36,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 fn plugins(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
     let engine = one.target.engine.name();
     for noted in &context.graph.notes {
-        if one.roots.binary_search(&noted.root).is_err() {
+        if !one.roots.contains(&noted.root) {
             continue;
         }
         let (message, help) = match &noted.note.kind {
@@ -62,7 +61,7 @@ fn plugins(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
 /// Finds references that follow a link, which is not in Flux's artifact.
 fn links(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
     for (root, edge) in edges(context, one) {
-        let Some(link) = link(context, root, edge) else {
+        let Some(link) = context.link(root, edge) else {
             continue;
         };
         let message =
@@ -70,25 +69,6 @@ fn links(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
         let help = vec!["name what the link leads to, or replace the link by it".to_owned()];
         findings.push(context.at_reference(Rule::Engine, edge, message, help));
     }
-}
-
-/// Returns the first link on the way that a local reference goes.
-fn link(context: &Context<'_>, root: &Root, edge: &Edge) -> Option<String> {
-    let real = match edge.target {
-        Target::Root { id, remote: false } => context.graph.roots[id].directory.as_str(),
-        _ => context.graph.own_file(edge)?,
-    };
-    let written = path::resolve(&root.directory, &edge.reference.text)?;
-    if written == real {
-        return None;
-    }
-    let above: Vec<&str> = path::and_above(&written).collect();
-    let mut above = above.into_iter().rev();
-    let is_link = |place: &&str| {
-        let entry = context.tree.entry(place);
-        entry == Ok(Some(crate::tree::Entry::Link))
-    };
-    above.find(is_link).map(str::to_owned)
 }
 
 /// Finds what Fleet would have to fetch from git.

@@ -14,6 +14,8 @@ use crate::message::finding::{Finding, Rule};
 use crate::message::redact;
 use crate::reference::{self, PLAIN_QUERY, Pin};
 
+const NAME_ONE: &str = "name a tag, a release or a full commit id, or take the exception away and lock it";
+
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     if context.broken_lock {
         return Vec::new();
@@ -44,47 +46,24 @@ pub(super) fn leave_out_remote(findings: &mut Vec<Finding>) {
 }
 
 fn tell(one: &RemoteUse<'_>) -> Option<(String, &'static str)> {
-    const FULL_ID: &str = "write the commit id in full, 40 digits";
     let shown = one.shown();
     let pin = one.pin().filter(|pin| pin.floats())?;
-    let Some(spec) = one.repository() else {
-        let (_, version) = reference::file_pin(one.wanted.text.exposed())?;
-        let version = redact::url(&version);
-        if pin == Pin::ShortCommit {
-            return Some((
-                format!(
-                    "`{shown}` is a file that moves: `{version}` looks like a short commit id, which may soon be that of others too"
-                ),
-                FULL_ID,
-            ));
+    let version = match one.repository() {
+        Some(spec) if spec.query_dropped => {
+            let message = format!("kustomize cannot parse the query of `{shown}`, ignores all of it and builds HEAD");
+            return Some((message, PLAIN_QUERY));
         }
-        if version.is_empty() {
-            return Some((
-                format!("`{shown}` is a file that moves: it names no revision"),
-                "write the full id of its revision after `raw/`, or take the exception away and lock it",
-            ));
-        }
-        return Some((
-            format!("`{shown}` is a file that moves: `{version}` can change at any time"),
-            "name a tag, a release or a full commit id in its place, or take the exception away and lock it",
-        ));
+        Some(spec) => spec.reference.clone().unwrap_or_default(),
+        None => reference::file_pin(one.wanted.text.exposed())?.1,
     };
-    let reference = redact::url(spec.reference.as_deref().unwrap_or_default());
+    let version = redact::url(&version);
     Some(match pin {
-        Pin::None if spec.query_dropped => {
-            (format!("kustomize cannot parse the query of `{shown}`, ignores all of it and builds HEAD"), PLAIN_QUERY)
-        }
-        Pin::None => (
-            format!("`{shown}` names no ref: it is whatever HEAD is today"),
-            "add `?ref=TAG-OR-COMMIT`, or take the exception away and lock it",
+        Pin::ShortCommit => (
+            format!("`{version}` of `{shown}` looks like a short commit id, which may soon be that of others too"),
+            "write the commit id in full, 40 digits",
         ),
-        Pin::ShortCommit => {
-            (format!("`{reference}` of `{shown}` looks like a short commit id, which git does not fetch"), FULL_ID)
-        }
-        _ => (
-            format!("`{reference}` of `{shown}` looks like a branch: it can change at any time"),
-            "name a tag or a full commit id, or take the exception away and lock it",
-        ),
+        _ if version.is_empty() => (format!("`{shown}` names no ref: it is whatever is newest today"), NAME_ONE),
+        _ => (format!("`{version}` of `{shown}` can change at any time"), NAME_ONE),
     })
 }
 
@@ -110,22 +89,18 @@ mod tests {
         for (text, message, help) in [
             (
                 "https://github.com/o/r//a",
-                "`https://github.com/o/r//a` names no ref: it is whatever HEAD is today",
-                "add `?ref=TAG-OR-COMMIT`, or take the exception away and lock it",
+                "`https://github.com/o/r//a` names no ref: it is whatever is newest today",
+                NAME_ONE,
             ),
-            (
-                "git@github.com:o/r?ref=main",
-                "`main` of `git@github.com:o/r?ref=main` looks like a branch: it can change at any time",
-                "name a tag or a full commit id, or take the exception away and lock it",
-            ),
+            ("git@github.com:o/r?ref=main", "`main` of `git@github.com:o/r?ref=main` can change at any time", NAME_ONE),
             (
                 "github.com/o/r?ref=feature/v2",
-                "`feature/v2` of `github.com/o/r?ref=feature/v2` looks like a branch: it can change at any time",
-                "name a tag or a full commit id, or take the exception away and lock it",
+                "`feature/v2` of `github.com/o/r?ref=feature/v2` can change at any time",
+                NAME_ONE,
             ),
             (
                 "https://github.com/o/r?ref=abc1234",
-                "`abc1234` of `https://github.com/o/r?ref=abc1234` looks like a short commit id, which git does not fetch",
+                "`abc1234` of `https://github.com/o/r?ref=abc1234` looks like a short commit id, which may soon be that of others too",
                 "write the commit id in full, 40 digits",
             ),
             (
@@ -135,23 +110,23 @@ mod tests {
             ),
             (
                 "https://raw.githubusercontent.com/o/r/main/x.yaml",
-                "`https://raw.githubusercontent.com/o/r/main/x.yaml` is a file that moves: `main` can change at any time",
-                "name a tag, a release or a full commit id in its place, or take the exception away and lock it",
+                "`main` of `https://raw.githubusercontent.com/o/r/main/x.yaml` can change at any time",
+                NAME_ONE,
             ),
             (
                 "https://raw.githubusercontent.com/o/r/abc1234/x.yaml",
-                "`https://raw.githubusercontent.com/o/r/abc1234/x.yaml` is a file that moves: `abc1234` looks like a short commit id, which may soon be that of others too",
+                "`abc1234` of `https://raw.githubusercontent.com/o/r/abc1234/x.yaml` looks like a short commit id, which may soon be that of others too",
                 "write the commit id in full, 40 digits",
             ),
             (
                 "https://gist.githubusercontent.com/u/1/raw/x.yaml",
-                "`https://gist.githubusercontent.com/u/1/raw/x.yaml` is a file that moves: it names no revision",
-                "write the full id of its revision after `raw/`, or take the exception away and lock it",
+                "`https://gist.githubusercontent.com/u/1/raw/x.yaml` names no ref: it is whatever is newest today",
+                NAME_ONE,
             ),
             (
                 "https://github.com/o/r/releases/latest/download/x.yaml",
-                "`https://github.com/o/r/releases/latest/download/x.yaml` is a file that moves: `releases/latest` can change at any time",
-                "name a tag, a release or a full commit id in its place, or take the exception away and lock it",
+                "`releases/latest` of `https://github.com/o/r/releases/latest/download/x.yaml` can change at any time",
+                NAME_ONE,
             ),
         ] {
             let findings = find(resource(text));

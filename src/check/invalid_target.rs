@@ -1,6 +1,6 @@
 //! `invalid-target`: an object of Flux, Argo CD or Fleet that says what is deployed, and cannot be read.
 
-use super::Context;
+use super::{Context, finding};
 use crate::message::failure::{Failure, Location};
 use crate::message::finding::{Finding, Rule};
 use crate::targets::{Unread, Why};
@@ -11,7 +11,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     for unread in context.deployed.unread() {
         match &unread.why {
             Why::Invalid | Why::Template => {
-                findings.push(finding(context, unread));
+                findings.push(unreadable(context, unread));
             }
             Why::Limit => context.failures.borrow_mut().push(too_much(unread)),
             Why::Away(hints) => away.push((unread, hints)),
@@ -46,7 +46,7 @@ fn too_much(unread: &Unread) -> Failure {
         .hint("split it, or, if nothing deploys it, move it to a directory that is in `exclude` of .kustomize-localize")
 }
 
-fn finding(context: &Context<'_>, unread: &Unread) -> Finding {
+fn unreadable(context: &Context<'_>, unread: &Unread) -> Finding {
     let Unread { file, line, message, why } = unread;
     let message = match why {
         Why::Template => "a kustomization deploys this template as it is".to_owned(),
@@ -57,8 +57,8 @@ fn finding(context: &Context<'_>, unread: &Unread) -> Finding {
         "or, if nothing deploys it, move it to a directory that is in `exclude` of .kustomize-localize".to_owned(),
     ];
     let finding = match line {
-        0 => context.at_path(Rule::InvalidTarget, file, message, help),
-        line => context.at_object(Rule::InvalidTarget, file, (*line, 1), message, help),
+        0 => finding(Rule::InvalidTarget, file, message, help),
+        line => context.at_place(Rule::InvalidTarget, file, (*line, 1), message, help),
     };
     Finding { unread: true, ..finding }
 }

@@ -2,27 +2,25 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::hash::Hash;
-use std::rc::Rc;
 use std::sync::Arc;
 
-/// The lines that were requested, by what names a file.
+/// The lines that were requested, by the paths of their files.
 #[derive(Default)]
-pub(super) struct Lines<K>(RefCell<HashMap<K, File>>);
+pub(super) struct Lines(RefCell<HashMap<String, File>>);
 
 struct File {
-    bytes: Rc<[u8]>,
+    bytes: Vec<u8>,
     /// Where each line begins.
     starts: Vec<usize>,
     lines: HashMap<usize, Arc<str>>,
 }
 
-impl<K: Eq + Hash> Lines<K> {
+impl Lines {
     /// Returns a line (1-based) of a file without its end; empty when there is none. A byte order mark is not part of a
     /// line: columns do not count it.
-    pub(super) fn get(&self, id: K, read: impl FnOnce() -> Rc<[u8]>, number: usize) -> Arc<str> {
+    pub(super) fn get(&self, path: &str, read: impl FnOnce() -> Vec<u8>, number: usize) -> Arc<str> {
         let mut files = self.0.borrow_mut();
-        let file = files.entry(id).or_insert_with(|| {
+        let file = files.entry(path.to_owned()).or_insert_with(|| {
             let bytes = read();
             File { starts: starts(&bytes), bytes, lines: HashMap::new() }
         });

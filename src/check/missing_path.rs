@@ -4,12 +4,9 @@
 //! Most often the file is on disk, but was never added: the build works here and nowhere else.
 
 use super::{Context, remote_chart};
-use crate::graph::{At, Root, Trouble, TroubleKind};
-use crate::kustomization::{Accepts, FILE_NAMES, Reference};
-use crate::message::failure::nearest;
+use crate::graph::TroubleKind;
 use crate::message::finding::{Finding, Rule};
 use crate::tree::absence::Absence;
-use crate::tree::{self, Resolved, path};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = context.troubles(Rule::MissingPath, |kind| match kind {
@@ -21,91 +18,6 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     });
     findings.extend(remote_chart::find_values(context, Rule::MissingPath));
     findings
-}
-
-/// Returns what a reference to nothing was probably meant to be.
-pub(super) fn hint(context: &Context<'_>, trouble: &Trouble) -> Option<String> {
-    let (At::Edge(root, edge), TroubleKind::Missing { absence, .. }) = (trouble.at, &trouble.kind) else {
-        return None;
-    };
-    let root = &context.graph.roots[root];
-    let is_lost = matches!(absence, Absence::Nowhere | Absence::Deleted);
-    let text = near(context, root, &root.edges[edge].reference).filter(|_| is_lost)?;
-    Some(format!("did you mean `{text}`?"))
-}
-
-fn may_be_root(accepts: Accepts) -> bool {
-    matches!(accepts, Accepts::Component | Accepts::Either | Accepts::Plugin)
-}
-
-fn names(directory: &str) -> impl Iterator<Item = String> {
-    FILE_NAMES.into_iter().map(move |name| path::join(directory, name))
-}
-
-/// Returns what a path was probably meant to be: another ending, one `../` more or less, a name with a typing error.
-fn near(context: &Context<'_>, root: &Root, reference: &Reference) -> Option<String> {
-    let (text, accepts) = (reference.text.as_str(), reference.accepts);
-    let mut candidates = Vec::new();
-    match text.rsplit_once('.') {
-        Some((stem, "yaml")) => candidates.extend([format!("{stem}.yml"), stem.to_owned()]),
-        Some((stem, "yml")) => candidates.extend([format!("{stem}.yaml"), stem.to_owned()]),
-        _ => {
-            let text = text.trim_end_matches('/');
-            candidates.extend([format!("{text}.yaml"), format!("{text}.yml")]);
-        }
-    }
-    candidates.extend(text.strip_prefix("../").map(str::to_owned));
-    candidates.push(format!("../{}", text.trim_start_matches("./")));
-    let directory = &root.directory;
-    candidates.extend(mistyped(context, directory, text.trim_end_matches('/')));
-    candidates.into_iter().find(|text| {
-        let Some(place) = path::resolve(directory, text) else {
-            return false;
-        };
-        match tree::resolve(context.tree, &place) {
-            Ok(Resolved::File { path, .. }) => accepts != Accepts::Component && path::is_in(&path, directory),
-            Ok(Resolved::Directory { path }) => {
-                may_be_root(accepts)
-                    && !path::is_in(directory, &path)
-                    && names(&path).any(|name| matches!(context.tree.entry(&name), Ok(Some(_))))
-            }
-            _ => false,
-        }
-    })
-}
-
-/// Returns the path of what is beside the missing file and has nearly its name, with the same ending.
-fn mistyped(context: &Context<'_>, root: &str, text: &str) -> Option<String> {
-    /// In a larger directory the comparing takes longer than it is worth.
-    const MOST: usize = 500;
-    let (beside, name) = match text.rsplit_once('/') {
-        Some((_, name)) => text.split_at(text.len() - name.len()),
-        None => ("", text),
-    };
-    let directory = path::resolve(root, &format!("./{beside}"))?;
-    let Ok(Resolved::Directory { path }) = tree::resolve(context.tree, &directory) else {
-        return None;
-    };
-    let names = context.names_in(&path);
-    if names.len() > MOST {
-        return None;
-    }
-    let split = |name| match str::rsplit_once(name, '.') {
-        Some((stem, ending)) => (stem, Some(ending)),
-        None => (name, None),
-    };
-    let (stem, ending) = split(name);
-    let alike = names
-        .iter()
-        .filter(|name| !FILE_NAMES.contains(&name.as_str()))
-        .map(|name| split(name.as_str()))
-        .filter(|(_, other)| *other == ending)
-        .map(|(stem, _)| stem);
-    let found = nearest(stem, alike)?;
-    Some(match ending {
-        Some(ending) => format!("{beside}{found}.{ending}"),
-        None => format!("{beside}{found}"),
-    })
 }
 
 #[cfg(test)]
@@ -121,14 +33,9 @@ mod tests {
             .file("files/x.yaml", "")
     }
 
-    /// Returns the one finding, which must be of this rule.
     #[track_caller]
     fn one(scene: Scene) -> Finding {
-        let mut findings = scene.check().findings;
-        assert_eq!(findings.len(), 1, "{findings:?}");
-        let finding = findings.remove(0);
-        assert_eq!(finding.rule, Rule::MissingPath);
-        finding
+        scene.one(Rule::MissingPath)
     }
 
     #[test]
@@ -227,15 +134,15 @@ mod tests {
     fn a_similar_path_is_suggested() {
         for (text, meant) in [
             ("resources: [there.yml]", Some("there.yaml")),
-            ("resources: [there]", Some("there.yaml")),
+            ("resources: [there]", None),
             ("patches: [{path: there.yml}]", Some("there.yaml")),
-            ("resources: [base]", Some("../base")),
+            ("resources: [base]", None),
             ("resources: [thre.yaml]", Some("there.yaml")),
-            ("resources: [../app/thare.yaml]", Some("../app/there.yaml")),
+            ("resources: [../app/thare.yaml]", Some("there.yaml")),
             ("patches: [{path: There.yaml}]", Some("there.yaml")),
             ("resources: [../bases/]", Some("../base")),
             ("components: [../bsae]", Some("../base")),
-            ("resources: [../file]", None),
+            ("resources: [../file]", Some("../files")),
             ("resources: [x/there.yaml]", None),
             ("resources: [../../app/../base]", None),
             ("resources: [../../base]", None),

@@ -5,17 +5,17 @@
 
 use super::Context;
 use super::deployed::One;
+use crate::graph;
 use crate::message::finding::{Finding, Rule, Subject};
 use crate::targets::{Engine, Found, Text};
-use crate::tree::path;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for one in context.deployed.here().filter(|one| one.target.changed_by.is_none()) {
+    for one in context.deployed.here.iter().filter(|one| one.target.changed_by.is_none()) {
         if let Found::Nothing(why) = &one.here.found {
-            findings.push(absent(context, &one, why));
+            findings.push(absent(context, one, why));
         } else {
-            findings.extend(components(context, &one));
+            findings.extend(components(context, one));
         }
     }
     let undeployed = &context.deployed.targets.undeployed;
@@ -40,7 +40,7 @@ fn absent(context: &Context<'_>, one: &One<'_>, why: &str) -> Finding {
     let message = format!("{} deploys {}: {why}", target.by(), one.here.shown());
     let mut help = Vec::new();
     // A file is there by its name, and is no directory.
-    if let Some(like) = like(context, &one.here.path).filter(|like| *like != one.here.path) {
+    if let Some(like) = graph::alike(context.tree, &one.here.path) {
         help.push(format!("did you mean `{like}`?"));
     }
     help.push(
@@ -50,16 +50,8 @@ fn absent(context: &Context<'_>, one: &One<'_>, why: &str) -> Finding {
     let file = &target.object.file;
     Finding {
         subject: Subject::Path { path: one.here.path.clone() },
-        ..context.at_object(Rule::MissingTarget, file, target.spot, message, help)
+        ..context.at_place(Rule::MissingTarget, file, target.spot, message, help)
     }
-}
-
-/// Returns a directory with nearly the same name.
-fn like(context: &Context<'_>, place: &str) -> Option<String> {
-    let parent = path::parent(place);
-    let names = context.names_in(parent);
-    let name = crate::message::failure::nearest(path::name(place), names.iter().map(String::as_str))?;
-    Some(path::join(parent, name))
 }
 
 /// Finds the components of an object that are not there.
@@ -84,7 +76,7 @@ fn components(context: &Context<'_>, one: &One<'_>) -> Vec<Finding> {
         };
         let message = format!("{} adds the component `{text}`: {why}", target.by());
         let Text { file, line, column, .. } = &component.text;
-        findings.push(context.at_object(
+        findings.push(context.at_place(
             Rule::MissingTarget,
             file,
             (*line, *column),

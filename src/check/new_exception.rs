@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
+use super::finding;
 use crate::config::{Config, FILE_NAME};
-use crate::message::finding::{Allowed, Finding, Rule, Severity, Subject};
+use crate::message::finding::{Allowed, Finding, Rule, Severity};
 
 /// Returns one finding for each exception that only the change has, unless the rule is off.
 pub(super) fn find(findings: &[Finding], config: &Config) -> Vec<Finding> {
@@ -14,10 +15,10 @@ pub(super) fn find(findings: &[Finding], config: &Config) -> Vec<Finding> {
         return Vec::new();
     };
     let mut covered: BTreeMap<_, Vec<(&Allowed, &Finding)>> = BTreeMap::new();
-    for finding in findings {
-        if let Some(allowed) = finding.allowed.as_ref().filter(|one| one.is_new) {
+    for one in findings {
+        if let Some(allowed) = one.allowed.as_ref().filter(|one| one.is_new) {
             let place = (&allowed.path, allowed.span);
-            covered.entry(place).or_default().push((allowed, finding));
+            covered.entry(place).or_default().push((allowed, one));
         }
     }
     covered.into_values().map(|all| new(&all, severity)).collect()
@@ -42,26 +43,19 @@ fn new(covered: &[(&Allowed, &Finding)], severity: Severity) -> Finding {
     } else {
         "add an entry to `allow` in .kustomize-localize instead, in a change of its own"
     };
+    let message = format!("the change itself adds this exception, which covers {what}{more}");
+    let help = vec![
+        format!("{entry}: it counts once it is merged"),
+        format!(
+            "or accept exceptions where they are reviewed: `rules: {{{}: warning}}` in {FILE_NAME} counts once it is merged",
+            Rule::NewException
+        ),
+    ];
     Finding {
-        rule: Rule::NewException,
         severity: severity.max(worst.unwrap_or(severity)),
-        path: allowed.path.clone(),
         span: Some(allowed.span),
         line_text: allowed.line_text.as_str().into(),
-        field: String::new(),
-        reference: String::new(),
-        subject: Subject::Local,
-        message: format!("the change itself adds this exception, which covers {what}{more}"),
-        help: vec![
-            format!("{entry}: it counts once it is merged"),
-            format!(
-                "or accept exceptions where they are reviewed: `rules: {{{}: warning}}` in {FILE_NAME} counts once it is merged",
-                Rule::NewException
-            ),
-        ],
-        unread: false,
-        allowed: None,
-        deployed: Vec::new(),
+        ..finding(Rule::NewException, &allowed.path, message, help)
     }
 }
 

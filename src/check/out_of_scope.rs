@@ -4,10 +4,9 @@
 
 use super::{Context, remote_chart};
 use crate::config::PLACEHOLDER;
-use crate::graph::{Edge, RootId, Target, TroubleKind};
-use crate::message::failure::Result;
+use crate::graph::{Edge, RootId, TroubleKind};
 use crate::message::finding::{Finding, Rule};
-use crate::tree::{self, Resolved, Tree, path};
+use crate::tree::path;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let is_meant = |kind: &TroubleKind| matches!(kind, TroubleKind::OutOfScope | TroubleKind::Restricted);
@@ -21,45 +20,18 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The tree as another checkout would see it, where no absolute path leads into it.
-struct Elsewhere<'a>(&'a dyn Tree);
-
-impl Tree for Elsewhere<'_> {
-    fn entry(&self, path: &str) -> Result<Option<tree::Entry>> {
-        self.0.entry(path)
-    }
-
-    fn names(&self, directory: &str) -> Result<Vec<String>> {
-        self.0.names(directory)
-    }
-
-    fn read(&self, path: &str) -> Result<Vec<u8>> {
-        self.0.read(path)
-    }
-}
-
-/// Returns the real path of what a local reference leads to.
-fn real<'a>(context: &Context<'a>, edge: &Edge) -> Option<&'a str> {
-    match edge.target {
-        Target::File(_) => context.graph.own_file(edge),
-        Target::Root { id, remote: false } => Some(&context.graph.roots[id].directory),
-        _ => None,
-    }
-}
-
 /// Looks whether a reference names an absolute path, itself or by a link: it leads into this checkout only.
-fn elsewhere(context: &Context<'_>, root: RootId, edge: &Edge) -> Option<Finding> {
+fn elsewhere(context: &Context<'_>, id: RootId, edge: &Edge) -> Option<Finding> {
     let (graph, text) = (context.graph, edge.reference.text.as_str());
-    let real = real(context, edge)?;
+    graph.real(edge)?;
     let failure = if path::is_absolute(text) {
-        graph.absolute(root, text)
+        graph.absolute(id, text)
     } else {
-        // Where no link was followed, the path is the one that is written.
-        let local = graph.local_path(root, text).filter(|local| local != real)?;
-        let Ok(Resolved::Leaves { link, target }) = tree::resolve(&Elsewhere(context.tree), &local) else {
-            return None;
-        };
-        graph.leaves(graph.roots[root].source, text, &link, &target)
+        let root = &graph.roots[id];
+        let link = context.link(root, edge)?;
+        let target = String::from_utf8(context.tree.read(&link).ok()?).ok()?;
+        Some(()).filter(|()| path::is_absolute(&target))?;
+        graph.leaves(root.source, text, &link, &target)
     };
     Some(context.at_reference(Rule::OutOfScope, edge, failure.message, failure.hints))
 }
@@ -67,7 +39,7 @@ fn elsewhere(context: &Context<'_>, root: RootId, edge: &Edge) -> Option<Finding
 /// Looks whether a reference leaves the scope that the configuration sets for its root.
 fn beyond_scope(context: &Context<'_>, root: RootId, edge: &Edge) -> Option<Finding> {
     let scope = context.config.scope_of(&context.graph.roots[root].directory)?;
-    let real = real(context, edge).filter(|real| !path::is_in(real, &scope))?;
+    let real = context.graph.real(edge).filter(|real| !path::is_in(real, &scope))?;
     let message = format!(
         "`{}` names `{}`, outside of the scope `{}` that {} sets",
         edge.reference.text,
@@ -95,14 +67,9 @@ mod tests {
             .file("base/y.yaml", "")
     }
 
-    /// Returns the one finding, which must be of this rule.
     #[track_caller]
     fn one(scene: Scene) -> Finding {
-        let mut findings = scene.check().findings;
-        assert_eq!(findings.len(), 1, "{findings:?}");
-        let finding = findings.remove(0);
-        assert_eq!(finding.rule, Rule::OutOfScope);
-        finding
+        scene.one(Rule::OutOfScope)
     }
 
     #[test]

@@ -1,20 +1,12 @@
 //! References to something remote, for the rules that are about them.
 
-use std::collections::BTreeSet;
-
 use super::Context;
 use super::unsafe_reference::Ambiguity;
 use crate::graph::{Edge, Graph, RemoteRef, RootId, Target};
-use crate::message::failure::{command, stage};
-use crate::record::{self, LOCK_NAME, Lock};
-use crate::reference::localized_path::LOCALIZED_FILES;
+use crate::message::failure::command;
+use crate::record::{self, Lock};
 use crate::reference::{self, Pin, RepoSpec};
-use crate::tree::{LOCK_COMMAND, path};
-
-/// How many paths a command names; a longer command is unreadable.
-const MOST_PATHS: usize = 50;
-/// How many roots are looked at to find them.
-const MOST_ROOTS: usize = 1_000;
+use crate::tree::LOCK_COMMAND;
 
 /// A reference that kustomize reads over the network.
 pub(super) struct RemoteUse<'a> {
@@ -96,57 +88,13 @@ impl RemoteUse<'_> {
         (!self.is_short_commit()).then(|| format!("keep the URL, and lock what it is now: {}", LOCK_COMMAND))
     }
 
-    /// Returns the commands that bring it in, after a phrase, and everything that comes with it.
+    /// Returns the command that brings it in, after a phrase, and everything that comes with it.
     pub(super) fn in_place_command(&self, context: &Context<'_>) -> Option<String> {
         if self.is_short_commit() || context.is_owned(context.path(self.edge.from)) {
             return None;
         }
-        let what = "or bring it in, here";
-        Some(in_place_command(context, self.root, what, &[]))
+        // Must work from any directory: git starts a hook at the top, the person who commits may be elsewhere.
+        let root = format!(":/{}", context.graph.roots[self.root].directory);
+        Some(format!("or bring it in, here: {}", command("git kustomize-localize vendor", [root])))
     }
-}
-
-/// Returns the commands that localize a root in place, which also changes `more`, after the phrase `what`.
-pub(super) fn in_place_command(context: &Context<'_>, root: RootId, what: &str, more: &[&str]) -> String {
-    // Must work from any directory: git starts a hook at the top, the person who commits may be elsewhere.
-    let command = command("git kustomize-localize vendor", [format!(":/{}", context.graph.roots[root].directory)]);
-    match stage_in_place(context, root, more) {
-        Some(stage) => format!("{what}: {command} && {stage}"),
-        None => format!("{what}, and stage what that changes, as it says: {command}"),
-    }
-}
-
-/// Returns the command that stages what changes when a root is localized in place, which also changes `more`; none where
-/// that is too much for a line.
-pub(super) fn stage_in_place(context: &Context<'_>, root: RootId, more: &[&str]) -> Option<String> {
-    let changed = context.changed_in_place(root)?;
-    let mut paths: BTreeSet<&str> = changed.iter().map(String::as_str).collect();
-    paths.extend(more);
-    Some(stage(paths))
-}
-
-/// Returns the paths that change when a root is localized in place; none where they are more than people read.
-pub(super) fn changed_in_place(context: &Context<'_>, root: RootId) -> Option<BTreeSet<String>> {
-    let graph = context.graph;
-    let mut paths = BTreeSet::from([LOCK_NAME.to_owned()]);
-    let mut seen = BTreeSet::from([root]);
-    let mut todo = vec![root];
-    while let Some(id) = todo.pop() {
-        let root = &graph.roots[id];
-        for edge in &root.edges {
-            match edge.target {
-                Target::Root { id, .. } if seen.insert(id) => todo.push(id),
-                // Localized files stay where they are.
-                Target::Remote if !context.is_owned(context.path(edge.from)) => {
-                    paths.insert(context.path(edge.from).to_owned());
-                    paths.insert(path::join(&root.directory, LOCALIZED_FILES));
-                }
-                _ => {}
-            }
-        }
-        if paths.len() > MOST_PATHS || seen.len() > MOST_ROOTS {
-            return None;
-        }
-    }
-    Some(paths)
 }

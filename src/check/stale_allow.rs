@@ -5,10 +5,10 @@
 
 use std::cell::LazyCell;
 
-use super::Context;
+use super::{Context, finding};
 use crate::config::{Comment, Config, Glob, is_placeholder};
 use crate::message::failure::shown;
-use crate::message::finding::{Finding, Rule, Span, Subject};
+use crate::message::finding::{Finding, Rule, Span};
 use crate::message::redact;
 use crate::tree::path;
 
@@ -92,19 +92,5 @@ fn quoted(ids: &[&str]) -> String {
 }
 
 pub(super) fn stale(path: &str, span: Span, line_text: String, message: String, help: String) -> Finding {
-    Finding {
-        rule: Rule::StaleAllow,
-        severity: Rule::StaleAllow.default_severity(),
-        path: path.to_owned(),
-        span: Some(span),
-        line_text: line_text.into(),
-        field: String::new(),
-        reference: String::new(),
-        subject: Subject::Local,
-        message,
-        help: vec![help],
-        unread: false,
-        allowed: None,
-        deployed: Vec::new(),
-    }
+    Finding { span: Some(span), line_text: line_text.into(), ..finding(Rule::StaleAllow, path, message, vec![help]) }
 }

@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use super::Context;
+use super::{Context, finding};
 use crate::message::finding::{Finding, Rule, Subject};
 use crate::record::{LOCK_NAME, Lock, Remote};
 use crate::reference::Pin;
@@ -45,12 +45,12 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             let message = format!("nothing references `{label}`");
             let help = vec![format!("drop it: git kustomize-localize lock && git add -f -- :/{LOCK_NAME}")];
             let finding = match lines.get(index) {
-                None => context.at_path(Rule::StaleLock, LOCK_NAME, message, help),
+                None => finding(Rule::StaleLock, LOCK_NAME, message, help),
                 Some(&line) => {
-                    let text = context.deployed.line(LOCK_NAME, line);
+                    let text = context.line(LOCK_NAME, line);
                     let indent = text.len() - text.trim_start_matches([' ', '-']).len();
                     let place = (line, indent + 1);
-                    context.at_object(Rule::StaleLock, LOCK_NAME, place, message, help)
+                    context.at_place(Rule::StaleLock, LOCK_NAME, place, message, help)
                 }
             };
             Finding { field: "remotes".to_owned(), reference: label, subject: subject(remote), ..finding }

@@ -96,6 +96,15 @@ impl Scene {
         .unwrap()
     }
 
+    /// Returns the one finding, which must be of this rule.
+    #[track_caller]
+    pub(super) fn one(self, rule: Rule) -> Finding {
+        let mut findings = self.check().findings;
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert_eq!(findings[0].rule, rule);
+        findings.remove(0)
+    }
+
     pub(super) fn find(self, rule: Rule) -> Vec<Finding> {
         let mut findings = self.check().findings;
         findings.retain(|finding| finding.rule == rule);

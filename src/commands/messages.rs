@@ -177,9 +177,8 @@ pub(super) fn left(left: &[Left]) -> Vec<String> {
     if left.iter().any(|left| matches!(left.what, LeftWhat::Chart { .. })) {
         out.push(format!("  to bring charts in: write `helm: true` in {FILE_NAME}"));
     }
-    let exceptions = left.iter().filter_map(|left| {
-        Config::exception(graph::rule(&left.what), &graph::subject(&left.what), "")
-    });
+    let exceptions =
+        left.iter().filter_map(|left| Config::exception(graph::rule(&left.what), &graph::subject(&left.what), ""));
     let exceptions: Vec<_> = exceptions.collect();
     out.extend(leave(&exceptions.iter().collect::<Vec<_>>()).into_iter().map(|line| format!("  {line}")));
     let count = counted(left.len(), "thing");

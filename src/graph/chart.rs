@@ -180,7 +180,8 @@ impl Walker<'_> {
         let sharing = |noted: &Noted| {
             let shared = ["helmGlobals", "helmCharts[", "helmChartInflationGenerator["];
             let field = noted.note.field.trim_end_matches(".chartHome");
-            let is_shared = noted.file == graph.roots[noted.root].file && shared.iter().any(|one| field.starts_with(one));
+            let is_shared =
+                noted.file == graph.roots[noted.root].file && shared.iter().any(|one| field.starts_with(one));
             (noted.root, noted.file, if is_shared { String::new() } else { field.to_owned() })
         };
         let homes: HashMap<_, &String> = (graph.notes.iter())

@@ -119,8 +119,7 @@ impl Walker<'_> {
                 );
                 let location = self.graph.spot(file, found.line, found.column, field);
                 let stop = Trouble::of(TroubleKind::Reshaped, Failure::new(message).at(location));
-                let hint =
-                    "build it once, and list what comes out as a file: kustomize build DIRECTORY > plugins.yaml";
+                let hint = "build it once, and list what comes out as a file: kustomize build DIRECTORY > plugins.yaml";
                 self.trouble(stop.hint(hint), At::File(file));
             }
         }

@@ -182,14 +182,20 @@ fn code(reader: &mut Reader<'_>, object: &Value, kind: String, api_version: Stri
         let function = format!("the function `{kind}`");
         let message = match &runtime {
             FunctionRuntime::Exec { path } if path.contains('/') => {
-                format!("{function} runs `{}`, which kustomize does not download: only a localized copy has it", redact::url(path))
+                format!(
+                    "{function} runs `{}`, which kustomize does not download: only a localized copy has it",
+                    redact::url(path)
+                )
             }
             FunctionRuntime::Exec { path } => {
                 format!("{function} runs `{path}`, whatever that is on the PATH of the machine that builds")
             }
             FunctionRuntime::Container { image, network } => {
                 let pinned = if is_pinned(image) { "" } else { ", not pinned by its digest" };
-                format!("{function} runs the image `{image}`{pinned}{}", if *network { ", with the network" } else { "" })
+                format!(
+                    "{function} runs the image `{image}`{pinned}{}",
+                    if *network { ", with the network" } else { "" }
+                )
             }
             FunctionRuntime::Unknown => format!("{function} says neither a program nor an image"),
         };

@@ -102,8 +102,17 @@ fn command(help: &str) -> Option<String> {
 
 /// Runs a command in a directory of a repository as a user would.
 fn shell(repo: &Repo, place: &str, command: &str) -> Output {
-    let mut shell = repo.sandbox().command("sh", &repo.path().join(place));
-    Running::start(shell.args(["-c", command])).wait()
+    let run = |command: &str| {
+        let mut shell = repo.sandbox().command("sh", &repo.path().join(place));
+        Running::start(shell.args(["-c", command])).wait()
+    };
+    let output = run(command);
+    // `vendor` says what to stage.
+    let mut lines = output.stdout.lines().map(str::trim_start);
+    if let Some(stage) = lines.find(|line| command.contains(" vendor ") && line.starts_with("git add ")) {
+        run(stage).success();
+    }
+    output
 }
 
 /// Returns a copy of a repository, in a new directory beside it.

@@ -8,8 +8,8 @@ use crate::targets::Ignored;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for one in context.deployed.here() {
-        look(context, &one, &mut findings);
+    for one in &context.deployed.here {
+        look(context, one, &mut findings);
     }
     findings
 }
@@ -31,12 +31,12 @@ fn look(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
     };
     // A root of which nothing is there says it once.
     let is_out = |root: RootId| out(context.graph.roots[root].file).is_some();
-    for root in one.starts {
+    for root in &one.starts {
         if let Some((path, rule)) = out(context.graph.roots[*root].file) {
             let file = &target.object.file;
             let message = said(path, &rule);
             let spot = target.spot;
-            findings.push(context.at_object(Rule::Engine, file, spot, message, help(path, &rule)));
+            findings.push(context.at_place(Rule::Engine, file, spot, message, help(path, &rule)));
         }
     }
     for root in one.roots.iter().filter(|root| !is_out(**root)) {

@@ -21,8 +21,8 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             Err(failure) => context.failures.borrow_mut().push(failure),
         }
     }
-    for one in context.deployed.here() {
-        match recursive(context, &one) {
+    for one in &context.deployed.here {
+        match recursive(context, one) {
             Ok(found) => findings.extend(found),
             Err(failure) => context.failures.borrow_mut().push(failure),
         }
@@ -68,7 +68,7 @@ fn in_set(context: &Context<'_>, set: &DirectorySet, made: &BTreeSet<String>) ->
     let excluded: Vec<String> = excluded.iter().map(|path| format!("{{path: {path}, exclude: true}}")).collect();
     let help = vec![format!("exclude it in `git.directories`: {}", excluded.join(", "))];
     let spot = (object.line, 1);
-    Some(context.at_object(Rule::Engine, &object.file, spot, message, help))
+    Some(context.at_place(Rule::Engine, &object.file, spot, message, help))
 }
 
 /// Finds localized files that an application with `directory.recurse` takes for manifests.
@@ -97,7 +97,7 @@ fn recursive(context: &Context<'_>, one: &One<'_>) -> Result<Option<Finding>> {
     let help =
         vec![format!("exclude them in `directory`: exclude: '{{{LOCALIZED_FILES}/**,**/{LOCALIZED_FILES}/**}}'")];
     let file = &one.target.object.file;
-    Ok(Some(context.at_object(Rule::Engine, file, one.target.spot, message, help)))
+    Ok(Some(context.at_place(Rule::Engine, file, one.target.spot, message, help)))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Flux makes a kustomization of a directory that has none, and a file in it keeps that from being built.
 
-use crate::check::Context;
 use crate::check::deployed::One;
+use crate::check::{Context, finding};
 use crate::kustomization::{Kind, looks_like_resources};
 use crate::message::finding::{Finding, Rule};
 use crate::targets::{Engine, Found};
@@ -9,12 +9,12 @@ use crate::tree::path;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for one in context.deployed.here() {
+    for one in &context.deployed.here {
         if one.target.engine != Engine::Flux {
             continue;
         }
         if let Found::Directory(directory) = &one.here.found {
-            match scan(context, &one, directory) {
+            match scan(context, one, directory) {
                 Ok(found) => findings.extend(found),
                 Err(failure) => context.failures.borrow_mut().push(failure),
             }
@@ -32,7 +32,7 @@ fn scan(context: &Context<'_>, one: &One<'_>, directory: &str) -> crate::message
         ]
     };
     let mut findings = Vec::new();
-    for root in one.starts {
+    for root in &one.starts {
         let root = &context.graph.roots[*root];
         // The object may add components of its own.
         if root.kind == Some(Kind::Component) && path::is_in(&root.directory, directory) {
@@ -41,7 +41,7 @@ fn scan(context: &Context<'_>, one: &One<'_>, directory: &str) -> crate::message
                 path::shown(directory)
             );
             let file = context.path(root.file);
-            findings.push(context.at_path(Rule::Engine, file, message, help()));
+            findings.push(finding(Rule::Engine, file, message, help()));
         }
     }
     for file in one.here.scanned.iter().filter(|one| !one.is_root) {
@@ -57,7 +57,7 @@ fn scan(context: &Context<'_>, one: &One<'_>, directory: &str) -> crate::message
             "{by} makes the kustomization of `{}`, and takes this file for an object, but it is {why}",
             path::shown(directory)
         );
-        findings.push(context.at_path(Rule::Engine, &file.path, message, help()));
+        findings.push(finding(Rule::Engine, &file.path, message, help()));
     }
     Ok(findings)
 }

@@ -1,14 +1,16 @@
 //! An object adds a component or a patch by its URL, which stands in no kustomization.
 
 use crate::check::Context;
-use crate::message::finding::{Finding, Rule, Subject};
+use crate::graph;
+use crate::message::finding::{Finding, Rule};
 use crate::message::redact;
-use crate::reference::{Pin, RepoSpec, is_remote_file};
+use crate::record::LeftWhat;
+use crate::reference::is_remote_file;
 use crate::targets::{Engine, Target, Text, is_url};
 use crate::tree::path;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let here = context.deployed.here().map(|one| one.target);
+    let here = context.deployed.here.iter().map(|one| one.target);
     let templated = context.deployed.templated();
     let mut findings = Vec::new();
     for target in here.chain(templated) {
@@ -17,13 +19,12 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             let component = &component.text;
             let is_pattern = target.engine == Engine::ArgoCd && may_match_url(&component.text);
             if is_url(&component.text) || is_pattern {
-                let spec = RepoSpec::parse(&component.text).ok();
-                findings.push(finding(context, target, component, "component", spec));
+                findings.push(finding(context, target, component, "component"));
             }
         }
         for patch in &target.build.patches {
             if is_remote_file(&patch.text) {
-                findings.push(finding(context, target, patch, "patch", None));
+                findings.push(finding(context, target, patch, "patch"));
             }
         }
     }
@@ -42,9 +43,9 @@ fn may_match_url(pattern: &str) -> bool {
     first.contains(WILDCARDS) || first.contains(['@', ':']) || first.eq_ignore_ascii_case("github.com")
 }
 
-fn finding(context: &Context<'_>, target: &Target, added: &Text, what: &str, spec: Option<RepoSpec>) -> Finding {
+fn finding(context: &Context<'_>, target: &Target, added: &Text, what: &str) -> Finding {
     let shown = redact::url(&added.text);
-    let is_pattern = what == "component" && spec.is_none() && !is_remote_file(&added.text);
+    let is_pattern = what == "component" && !is_url(&added.text);
     let why = match target.engine {
         _ if is_pattern => "a pattern: kustomize takes some names for URLs",
         Engine::Flux => "which Flux refuses: it must be local and relative",
@@ -60,19 +61,11 @@ fn finding(context: &Context<'_>, target: &Target, added: &Text, what: &str, spe
         )
     };
     let place = (added.line, added.column);
-    let subject = match spec {
-        Some(spec) => Subject::Git {
-            url: redact::url(spec.clone_spec().exposed()),
-            path: spec.directory(),
-            pin: Pin::of(spec.reference.as_deref()).name(),
-            reference: spec.reference,
-        },
-        None => Subject::Http { url: shown.clone() },
-    };
+    let subject = graph::subject(&LeftWhat::Reference { url: added.text.clone() });
     Finding {
         reference: shown,
         subject,
-        ..context.at_object(Rule::RemoteReference, &added.file, place, message, vec![help])
+        ..context.at_place(Rule::RemoteReference, &added.file, place, message, vec![help])
     }
 }
 

@@ -109,14 +109,9 @@ mod tests {
             .file("a/https:/h/o/r/x.yaml", "")
     }
 
-    /// Asserts that there is one finding, not for a remote reference, and returns it.
     #[track_caller]
     fn one(scene: Scene) -> Finding {
-        let mut findings = scene.check().findings;
-        assert_eq!(findings.len(), 1, "{findings:?}");
-        let finding = findings.remove(0);
-        assert_eq!(finding.rule, Rule::UnsafeReference);
-        finding
+        scene.one(Rule::UnsafeReference)
     }
 
     #[test]

@@ -39,8 +39,11 @@ impl Walker<'_> {
                 CARRIED_FILES.check(entries, || shown.clone())?;
                 match tree::resolve(&*tree, &place)? {
                     Resolved::File { path, .. } | Resolved::Directory { path } if !path::is_in(&path, &scope) => {
-                        let message =
-                            format!("the link `{}` leads to `{}`, out of `{scope}`", tree.label(&place), tree.label(&path));
+                        let message = format!(
+                            "the link `{}` leads to `{}`, out of `{scope}`",
+                            tree.label(&place),
+                            tree.label(&path)
+                        );
                         return Err(Trouble::new(TroubleKind::OutOfScope, message)
                             .hint("replace the link by what it points to"));
                     }
