@@ -7,14 +7,11 @@ mod merged;
 pub(crate) mod message;
 pub(crate) mod objects;
 mod on_branch;
-mod put;
 pub(crate) mod working;
 mod worktree;
 
 pub(crate) use directory::NewDirectory;
-pub(crate) use on_branch::{BranchOptions, Committed, OnBranch};
-
-use std::rc::Rc;
+pub(crate) use on_branch::{BranchOptions, Committed, OnBranch, refuse_changed};
 
 use crate::build::BuildCheck;
 use crate::fetch::{History, Move, Tip};
@@ -32,15 +29,6 @@ pub(crate) enum Destination {
     Directory(NewDirectory),
     /// Into the working tree.
     WorkingTree,
-}
-
-/// What a destination holds already.
-#[derive(Default)]
-pub(crate) struct Held {
-    /// The lock of what was localized there before.
-    pub lock: Option<Rc<Lock>>,
-    /// The files of that; none where the lock does not list them.
-    pub files: Option<Tip>,
 }
 
 /// The kind of destination, as requested.
@@ -102,27 +90,26 @@ impl Destination {
     }
 
     /// Returns what was localized there before.
-    pub(crate) fn held(&self, workspace: &Workspace) -> Result<Held> {
+    pub(crate) fn held(&self, workspace: &Workspace) -> Result<Option<Tip>> {
         let lock = match self {
             Destination::Branch(branch) => return branch.held(),
             Destination::Directory(directory) => Lock::at(&*workspace.tree, &path::join(&directory.into, LOCK_NAME))?,
             Destination::WorkingTree => workspace.lock.clone(),
         };
-        let files = lock.clone().map(|lock| Tip {
+        Ok(lock.map(|lock| Tip {
             tree: workspace.tree.clone(),
             directory: self.place().to_owned(),
             lock,
             // What was not brought into the working tree with the rest comes with an update.
             has_licenses: matches!(self, Destination::WorkingTree),
-        });
-        Ok(Held { lock, files })
+        }))
     }
 
     /// Refuses a NEW_DIR that holds something else than this target.
-    pub(crate) fn claim(&self, target: &str, overwrite: bool) -> Result<()> {
+    pub(crate) fn claim(&self, workspace: &Workspace, target: &str, overwrite: bool) -> Result<()> {
         match self {
             Destination::Branch(branch) => branch.claim(target, overwrite),
-            Destination::Directory(directory) => directory.claim(target, overwrite),
+            Destination::Directory(directory) => directory.claim(&*workspace.tree, target, overwrite),
             Destination::WorkingTree => Ok(()),
         }
     }
@@ -138,10 +125,7 @@ impl Destination {
         histories: &dyn Fn(&[Move]) -> Vec<Option<History>>,
     ) -> Result<Delivered> {
         match self {
-            Destination::Branch(branch) => {
-                let committed = branch.commit(plan, before, builds, histories)?;
-                return Ok(committed.map_or(Delivered::Outrun, Delivered::Committed));
-            }
+            Destination::Branch(branch) => return branch.commit(plan, before, builds, histories),
             Destination::Directory(directory) => directory.write(&plan.changes)?,
             Destination::WorkingTree => working::write(workspace, &plan.changes)?,
         }

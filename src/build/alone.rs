@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::disk::{self, not_written};
+use super::disk;
 use super::inputs::{self, Fetched};
 use super::program::{self, Program};
 use super::run::{Building, Reach};
@@ -102,15 +102,15 @@ fn in_place(
     let directory = top.join(&made.directory);
     // Links of the tree may lead out.
     let is_inside = || Ok(directory.canonicalize()?.starts_with(top.canonicalize()?));
-    if !is_inside().map_err(|error| not_written(&error))? {
+    if !is_inside().map_err(|error| unusable(&error))? {
         return Ok(Err(Failure::new(format!("a link leads out of the repository: `{}`", made.directory))));
     }
     let place = directory.join(made.file_name);
     let remove =
         || fs::remove_file(&place).or_else(|error| if place.symlink_metadata().is_ok() { Err(error) } else { Ok(()) });
-    remove().and_then(|()| fs::write(&place, &made.text)).map_err(|error| not_written(&error))?;
+    remove().and_then(|()| fs::write(&place, &made.text)).map_err(|error| unusable(&error))?;
     let built = build();
-    remove().map_err(|error| not_written(&error))?;
+    remove().map_err(|error| unusable(&error))?;
     disk::write(tree, [path::join(&made.directory, made.file_name)], None, top)?;
     Ok(built)
 }

@@ -5,13 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::message::failure::{Failure, Result};
-use crate::os::interrupt::unusable;
+use crate::os::failpoint;
 use crate::tree::checkout::Conversion;
 use crate::tree::{Entry, Tree, path};
-
-pub(super) fn not_written(error: &io::Error) -> Failure {
-    unusable(error).context("cannot write the build inputs")
-}
 
 /// Writes what is at some paths of a tree below `top`: a directory empty, a link if it leads somewhere in the tree. With a
 /// conversion the files are those of a checkout. Links come last, so that nothing is written through one.
@@ -40,22 +36,33 @@ pub(crate) fn write<P: AsRef<str>>(
             }
             Some(Entry::Submodule) | None => Ok(()),
         };
-        written.map_err(|error| not_written(&error))?;
+        written.map_err(|error| not_written(place, &error))?;
     }
-    links.iter().try_for_each(|(to, text)| link(text, to)).map_err(|error| not_written(&error))
+    links.iter().try_for_each(|(to, text)| link(text, to).map_err(|error| not_written(text, &error)))
+}
+
+fn not_written(place: &str, error: &io::Error) -> Failure {
+    Failure::new(format!("could not write `{place}`: {error}"))
 }
 
 /// Writes a file, and the directories on the way.
 fn file(place: &Path, bytes: &[u8], executable: bool) -> io::Result<()> {
     fs::create_dir_all(place.parent().unwrap_or(place))?;
+    failpoint::before("write a file");
     fs::write(place, bytes)?;
+    set_executable(place, fs::metadata(place)?.permissions(), executable)
+}
+
+/// Gives a file permissions, with which whoever may read it may run it, as git checks out 100755, or nobody.
+pub(crate) fn set_executable(place: &Path, mut permissions: fs::Permissions, executable: bool) -> io::Result<()> {
     #[cfg(unix)]
-    if executable {
+    {
         use std::os::unix::fs::PermissionsExt as _;
-        fs::set_permissions(place, fs::Permissions::from_mode(0o755))?;
+        let mode = permissions.mode();
+        permissions.set_mode(if executable { mode | ((mode & 0o444) >> 2) } else { mode & !0o111 });
     }
     let _ = executable;
-    Ok(())
+    fs::set_permissions(place, permissions)
 }
 
 /// Returns what a link says as a relative path; none where it leads out of the tree.

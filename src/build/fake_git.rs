@@ -8,10 +8,11 @@ use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 
-use super::disk::{self, not_written};
+use super::disk;
 use crate::graph::Repository;
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
+use crate::os::interrupt::unusable;
 use crate::tree::Tree as _;
 use crate::tree::disk::DiskTree;
 
@@ -51,7 +52,7 @@ pub(super) fn write(upstreams: &[Upstream], directory: &Path) -> Result<PathBuf>
     let place = directory.join("fetched.json");
     let text = serde_json::to_vec(upstreams)
         .map_err(|error| Failure::new(format!("the manifest cannot be written: {error}")))?;
-    fs::write(&place, text).map_err(|error| not_written(&error))?;
+    fs::write(&place, text).map_err(|error| unusable(&error))?;
     Ok(place)
 }
 

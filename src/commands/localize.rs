@@ -16,8 +16,8 @@ use super::output::{self, Outcome, OutputArgs, Shown};
 use super::usage::unknown_word;
 use super::{News, Status, check, fetching, messages};
 use crate::build::{self, BuildCheck, Job};
-use crate::destination::{BranchOptions, Delivered, Destination, Held, To};
-use crate::fetch::{self, Fetcher};
+use crate::destination::{self, BranchOptions, Delivered, Destination, To};
+use crate::fetch::{self, Fetcher, Tip};
 use crate::git::LocalRepo;
 use crate::graph::Warning;
 use crate::message::failure::{Failure, Failures, Location, Result};
@@ -241,7 +241,7 @@ struct Run<'a> {
     workspace: Workspace,
     subject: Subject,
     destination: Destination,
-    held: Held,
+    held: Option<Tip>,
     fetcher: Fetcher,
 }
 
@@ -258,13 +258,13 @@ impl<'a> Run<'a> {
         let is_in_place = matches!(subject, Subject::InPlace(_));
         // The lock of the source decides; in a copy the rest is resolved, where the lock of what was localized before
         // does not hold it.
-        let own = held.files.as_ref().filter(|_| !is_in_place).map(|files| files.lock.clone());
+        let own = held.as_ref().filter(|_| !is_in_place).map(|held| held.lock.clone());
         let options = fetch::Options {
             locked: is_in_place && destination.branch().is_some(),
             ..fetching(&workspace.config, request.how.offline, request.quiet)
         };
         let locks = workspace.lock.clone().into_iter().chain(own).collect();
-        let fetcher = super::fetcher(workspace.repo(), options, locks, held.files.clone())?;
+        let fetcher = super::fetcher(workspace.repo(), options, locks, held.clone())?;
         Ok(Run { request, workspace, subject, destination, held, fetcher })
     }
 
@@ -332,7 +332,7 @@ impl<'a> Run<'a> {
         let options = Options { overwrite: overwrite && branch.is_none(), trailers: branch.is_some() };
         let plan = match self.subject.copied(workspace, destination, fetcher)? {
             Some(target) => {
-                destination.claim(&target.name, overwrite)?;
+                destination.claim(workspace, &target.name, overwrite)?;
                 plan::copy::plan(workspace, target, destination.place().to_owned(), &options, fetcher)?
             }
             None => {
@@ -340,8 +340,8 @@ impl<'a> Run<'a> {
                 plan::in_place::plan(workspace, request, &options, fetcher)?
             }
         };
-        if let Some(branch) = branch {
-            branch.refuse_changed(workspace, &plan)?;
+        if branch.is_some() {
+            destination::refuse_changed(workspace, &plan.used)?;
         }
         Ok(plan)
     }
@@ -356,7 +356,7 @@ impl<'a> Run<'a> {
             return Ok(Some(BuildCheck::without("--no-verify")));
         }
         let earlier = match self.destination.branch() {
-            Some(branch) => branch.earlier(&self.workspace, plan, self.held.lock.as_deref())?,
+            Some(branch) => branch.earlier(&self.workspace, plan, self.held.as_ref().map(|held| &*held.lock))?,
             None => None,
         };
         let is_commit = matches!(self.workspace.files, Files::Commit { .. });
@@ -427,8 +427,8 @@ impl<'a> Run<'a> {
 
     /// Returns the lock that changes are compared with.
     fn before(&self, plan: &Plan) -> Lock {
-        if let Some(lock) = &self.held.lock {
-            return (**lock).clone();
+        if let Some(held) = &self.held {
+            return (*held.lock).clone();
         }
         // A new branch of a source in which everything is local already brings nothing in: its lock only says that the
         // commit message holds the record.

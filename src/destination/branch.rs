@@ -1,12 +1,11 @@
 //! Which branch is committed to, and what its tip is.
 
-use std::collections::BTreeMap;
-
 use super::worktree::Linked;
 use crate::fetch::Published;
-use crate::git::{self, LocalRepo, Ref};
+use crate::git::{self, LocalRepo};
 use crate::message::failure::{Failure, Result, command};
 use crate::record::history::{PREFIX, not_a_source};
+use crate::tree::path;
 
 /// A branch that may be committed to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,22 +48,31 @@ pub(super) fn choose(asked: Option<&str>, source: Option<&str>, is_here: bool) -
     }
 }
 
-/// Looks at the branch: whether it may be moved, and where it is. `source` is the full name of the ref that the source
-/// commit was named by; `worktree` may have the branch checked out; `pushed` is where it was fetched from, if it is going
-/// to be pushed there.
+/// Looks at the branch: whether it may be moved, and where it is. `worktree` may have the branch checked out; `published`
+/// is where others see it, and if that `is_fetched`, the branch follows it.
 pub(super) fn open(
     here: &LocalRepo,
     name: &str,
-    source: Option<&str>,
     worktree: Option<&Linked>,
-    pushed: Option<&Published>,
+    published: Option<&Published>,
+    is_fetched: bool,
 ) -> Result<Branch> {
     if !git::is_branch_name(name) {
         return Err(Failure::new(format!("`{name}` is not a branch name")).hint("see `git help check-ref-format`"));
     }
     let full = format!("refs/heads/{name}");
-    let refs = related(here, name)?;
-    in_the_way(&refs, name)?;
+    let tracking = published.map(Published::tracking).unwrap_or_default();
+    let mut patterns: Vec<String> = path::and_above(name).map(|above| format!("refs/heads/{above}")).collect();
+    patterns.extend(published.map(|_| tracking.clone()));
+    // Each matches what lies below, too.
+    let refs = here.refs(&patterns)?;
+    // They would have to be a file and a directory.
+    let is_in_the_way = |found: &&String| **found != full && (path::is_in(found, &full) || path::is_in(&full, found));
+    if let Some(other) = refs.keys().find(is_in_the_way) {
+        let other = other.trim_start_matches("refs/heads/");
+        return Err(Failure::new(format!("branch `{other}` is there, so git cannot have a branch `{name}`"))
+            .hint("rename it, or commit to another branch: `--branch NAME`"));
+    }
     let found = refs.get(&full);
     if let Some(target) = found.and_then(|found| found.other_name.as_ref()) {
         return Err(Failure::new(format!("branch `{name}` is another name of `{target}`"))
@@ -73,47 +81,37 @@ pub(super) fn open(
     // A branch that is not there yet may be the one that HEAD is on.
     refuse_checked_out(here, name, worktree)?;
     let local = found.map(|found| found.id.clone());
-    let tracked = match pushed {
-        Some(pushed) => at(here, pushed.tracking())?,
-        None => tracking(here, &refs, name, source)?,
-    };
-    let (tracking, remote) = tracked.unzip();
-    let mut tip = local.as_ref().or(remote.as_ref());
-    if let (Some(local), Some(remote), Some(tracking)) = (&local, &remote, &tracking)
+    let remote = refs.get(&tracking).map(|found| found.id.clone());
+    if let (Some(local), Some(remote)) = (&local, &remote)
         && local != remote
         && !here.is_ancestor(remote, local)?
     {
         let short = tracking.trim_start_matches("refs/remotes/");
-        match (here.is_ancestor(local, remote)?, pushed) {
-            (true, Some(_)) => tip = Some(remote),
-            (true, None) => {
-                return Err(Failure::new(format!("branch `{name}` is behind `{short}`"))
-                    .hint(command("git fetch .", [format!("{tracking}:{full}")])));
-            }
-            (false, _) => {
-                return Err(Failure::new(format!("branch `{name}` and `{short}` have diverged"))
-                    .hint(format!("to give up the local commits: {}", command("git branch -f", [name, short]))));
-            }
+        if !here.is_ancestor(local, remote)? {
+            return Err(Failure::new(format!("branch `{name}` and `{short}` have diverged"))
+                .hint(format!("to give up the local commits: {}", command("git branch -f", [name, short]))));
         }
+        if !is_fetched {
+            return Err(Failure::new(format!("branch `{name}` is behind `{short}`"))
+                .hint(command("git fetch .", [format!("{tracking}:{full}")])));
+        }
+        return Ok(Branch { name: name.to_owned(), tip: Some(remote.clone()), local: Some(local.clone()) });
     }
-    Ok(Branch { name: name.to_owned(), tip: tip.cloned(), local })
+    Ok(Branch { name: name.to_owned(), tip: local.clone().or(remote), local })
 }
 
 /// Refuses to move a branch whose files somewhere would not follow. `worktree` may have it checked out.
 pub(super) fn refuse_checked_out(here: &LocalRepo, name: &str, worktree: Option<&Linked>) -> Result<()> {
     let full = format!("refs/heads/{name}");
-    let mut worktrees = here.worktrees()?.into_iter().enumerate();
-    let checked_out = worktrees.find(|(_, listed)| {
-        let is_ours = worktree.is_some_and(|worktree| worktree.is_at(&listed.directory));
-        listed.branch.as_ref() == Some(&full) && !is_ours
-    });
-    let Some((index, checked_out)) = checked_out else {
-        return Ok(());
-    };
-    let directory = checked_out.directory;
-    if checked_out.is_gone {
+    let worktrees = here.worktrees()?;
+    let is_elsewhere = |directory: &str| worktree.is_none_or(|worktree| !worktree.is_at(directory));
+    let found = worktrees.iter().position(|one| one.branch.as_ref() == Some(&full) && is_elsewhere(&one.directory));
+    let Some(index) = found else { return Ok(()) };
+    let listed = &worktrees[index];
+    let directory = &listed.directory;
+    if listed.is_gone {
         return Err(Failure::new(format!("branch `{name}` is checked out in a worktree that is gone: `{directory}`"))
-            .hint(format!("to let git forget it: {}", command("git worktree remove -f -f", [&directory]))));
+            .hint(format!("to let git forget it: {}", command("git worktree remove -f -f", [directory]))));
     }
     let failure =
         Failure::new(format!("branch `{name}` is checked out at `{directory}`, whose files would not follow"))
@@ -121,93 +119,8 @@ pub(super) fn refuse_checked_out(here: &LocalRepo, name: &str, worktree: Option<
     // The main one comes first, and its files are the user's.
     Err(match index {
         0 => failure,
-        _ => failure.hint(format!("or bring its files up to date as well: {}", command("--worktree", [&directory]))),
+        _ => failure.hint(format!("or bring its files up to date as well: {}", command("--worktree", [directory]))),
     })
-}
-
-/// Returns every ref that has to do with a branch: itself, what could be in its way, the ones of that
-/// name at remotes.
-fn related(here: &LocalRepo, name: &str) -> Result<BTreeMap<String, Ref>> {
-    // The first matches what lies below, too.
-    let mut patterns = vec![format!("refs/remotes/*/{name}"), format!("refs/heads/{name}")];
-    patterns.extend(above(name).map(|above| format!("refs/heads/{above}")));
-    here.refs(&patterns)
-}
-
-/// Returns the names of the branches above: of `a/b/c` `a/b` and `a`.
-fn above(name: &str) -> impl Iterator<Item = &str> {
-    name.rmatch_indices('/').filter_map(|(end, _)| name.get(..end))
-}
-
-/// Refuses a name that cannot exist beside a branch that is there: `localized` and
-/// `localized/main` would have to be a file and a directory.
-fn in_the_way(refs: &BTreeMap<String, Ref>, name: &str) -> Result<()> {
-    if let Some(above) = above(name).find(|above| refs.contains_key(&format!("refs/heads/{above}"))) {
-        return Err(Failure::new(format!("branch `{above}` is there, so git cannot have a branch `{name}`"))
-            .hint(format!("rename it: {}", command("git branch -m", [above, "NEW_NAME"])))
-            .hint("or commit to another branch: `--branch NAME`"));
-    }
-    let below = format!("refs/heads/{name}/");
-    match refs.keys().find(|found| found.starts_with(&below)) {
-        Some(below) => Err(Failure::new(format!(
-            "branch `{}` is there, so git cannot have a branch `{name}`",
-            below.trim_start_matches("refs/heads/")
-        ))
-        .hint("commit to another branch: `--branch NAME`")),
-        None => Ok(()),
-    }
-}
-
-/// Returns a remote-tracking ref with its commit, if it is there.
-fn at(here: &LocalRepo, tracking: String) -> Result<Option<(String, String)>> {
-    let found = here.refs(&[&tracking])?.remove(&tracking);
-    Ok(found.map(|found| (tracking, found.id)))
-}
-
-/// Returns the remote-tracking ref of the branch with its commit: the configured upstream, else the
-/// one of that name at the source branch's remote, at `origin`, or at the only remote that has one.
-fn tracking(
-    here: &LocalRepo,
-    refs: &BTreeMap<String, Ref>,
-    name: &str,
-    source: Option<&str>,
-) -> Result<Option<(String, String)>> {
-    let remote = here.config(&format!("branch.{name}.remote"))?;
-    let merge = here.config(&format!("branch.{name}.merge"))?;
-    if let (Some(remote), Some(merge)) = (remote, merge)
-        && let Some(branch) = merge.strip_prefix("refs/heads/")
-    {
-        // It may have another name there, so that it need not be among `refs`.
-        if let Some(found) = at(here, format!("refs/remotes/{remote}/{branch}"))? {
-            return Ok(Some(found));
-        }
-    }
-    let of = |remote: &str| {
-        let tracking = format!("refs/remotes/{remote}/{name}");
-        let id = refs.get(&tracking)?.id.clone();
-        Some((tracking, id))
-    };
-    let source = source.and_then(|name| name.strip_prefix("refs/heads/"));
-    let preferred = match source {
-        Some(source) => here.config(&format!("branch.{source}.remote"))?,
-        None => None,
-    };
-    if let Some(tracking) = preferred.as_deref().and_then(of).or_else(|| of("origin")) {
-        return Ok(Some(tracking));
-    }
-    let candidates: Vec<(&String, &Ref)> =
-        refs.iter().filter(|(found, _)| found.starts_with("refs/remotes/")).collect();
-    match candidates.as_slice() {
-        [] => Ok(None),
-        [(name, one)] => Ok(Some(((*name).clone(), one.id.clone()))),
-        several => {
-            let names: Vec<&str> = several.iter().map(|(name, _)| name.as_str()).collect();
-            Err(Failure::new(format!("several remotes have a branch `{name}`: {}", names.join(", "))).hint(format!(
-                "say which one to follow: {}",
-                command("git branch --track", [name, &format!("REMOTE/{name}")])
-            )))
-        }
-    }
 }
 
 #[cfg(test)]

@@ -4,16 +4,16 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::put::put;
+use crate::build::disk;
 use crate::message::failure::{Failure, Result, command};
 use crate::os::failpoint;
 use crate::os::interrupt::{Scratch, TEMPORARY};
 use crate::plan::Changes;
-use crate::record::history;
+use crate::record::history::{self, tip};
 use crate::record::stored::{self, Difference};
-use crate::record::{LOCK_NAME, Lock};
+use crate::tree::Tree;
 use crate::tree::disk::DiskTree;
-use crate::tree::path;
+use crate::tree::overlay::OverlayTree;
 use crate::workspace::{Files, Workspace};
 
 /// A directory of its own for a copy.
@@ -53,26 +53,8 @@ impl NewDirectory {
     }
 
     /// Refuses what is there, unless it is an unedited NEW_DIR of the same target.
-    pub(super) fn claim(&self, target: &str, overwrite: bool) -> Result<()> {
-        let shown = &self.shown;
-        let refused = |why: &str| {
-            Failure::new(format!("`{shown}` is there already, and {why}")).hint("choose another NEW_DIR, or remove it")
-        };
-        match fs::symlink_metadata(&self.place) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(Failure::new(format!("could not look at `{shown}`: {error}"))),
-            Ok(metadata) if !metadata.is_dir() => return Err(refused("is not a directory")),
-            Ok(_) => {}
-        }
-        let not_ours = || refused("was not made by this tool");
-        let bytes = fs::read(self.place.join(LOCK_NAME)).map_err(|_| not_ours())?;
-        let lock = Lock::parse(&bytes, &format!("{shown}/{LOCK_NAME}"))?;
-        let owner = lock.target.as_deref().ok_or_else(not_ours)?;
-        if owner != target {
-            return Err(
-                Failure::new(format!("`{shown}` holds another target, `{owner}`")).hint("choose another NEW_DIR")
-            );
-        }
+    pub(super) fn claim(&self, tree: &dyn Tree, target: &str, overwrite: bool) -> Result<()> {
+        let Some(lock) = tip::claim(tree, &self.into, target, "")? else { return Ok(()) };
         let tree = DiskTree::of_directory(&self.place, self.converts)?;
         let edited = stored::differences(&tree, "", &lock)?.into_iter();
         // Not every system has modes.
@@ -81,36 +63,34 @@ impl NewDirectory {
         if edited.is_empty() || overwrite {
             return Ok(());
         }
-        Err(Failure::new(format!("files of `{shown}` were edited by hand: {}", edited.join(", ")))
+        Err(Failure::new(format!("files of `{}` were edited by hand: {}", self.shown, edited.join(", ")))
             .hint("to discard the edits: --overwrite"))
     }
 
     /// Writes the files in one step, instead of what is there. On any failure everything is as it was.
     pub(super) fn write(&self, changes: &Changes) -> Result<()> {
-        self.written(changes).map_err(|error| {
-            Failure::new(format!("could not write `{}`: {error}", self.shown))
+        let failed = |failure: Failure| {
+            failure
+                .context(format_args!("could not write `{}`", self.shown))
                 .hint("check that the directory above it exists, can be written and has room")
-        })
-    }
-
-    fn written(&self, changes: &Changes) -> io::Result<()> {
-        let scratch = Scratch::beside(&self.staging, TEMPORARY)?;
-        let fresh = scratch.path().join("new");
-        failpoint::before("make NEW_DIR beside its place");
-        fs::create_dir(&fresh)?;
+        };
+        let said = |error: io::Error| failed(Failure::new(error.to_string()));
+        let scratch = Scratch::beside(&self.staging, TEMPORARY).map_err(said)?;
+        let mut tree = OverlayTree::default();
         for (place, file) in changes {
-            let (Some(file), Some(inside)) = (file, path::below(place, &self.into)) else { continue };
-            let place = fresh.join(inside);
-            fs::create_dir_all(place.parent().unwrap_or(&fresh))?;
-            failpoint::before("write a file of NEW_DIR");
-            put(&place, file, &place)?;
+            if let Some(file) = file {
+                tree.file(place, &file.bytes, file.executable);
+            }
         }
+        failpoint::before("make NEW_DIR beside its place");
+        disk::write(&tree, changes.keys(), None, scratch.path()).map_err(failed)?;
+        let fresh = scratch.path().join(&self.into);
         if self.place.exists() {
             failpoint::before("let NEW_DIR change places with the old one");
-            return exchange(&fresh, &self.place, &scratch.path().join("old"));
+            return exchange(&fresh, &self.place, &scratch.path().join("old")).map_err(said);
         }
         failpoint::before("move NEW_DIR to its place");
-        fs::rename(&fresh, &self.place)
+        fs::rename(&fresh, &self.place).map_err(said)
     }
 }
 

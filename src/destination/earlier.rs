@@ -1,13 +1,14 @@
 //! What the record of a tip still proves of what is going to be committed on top.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use gix::ObjectId;
 
 use super::OnBranch;
 use crate::build::Earlier;
 use crate::config;
-use crate::kustomization;
+use crate::graph::inputs;
 use crate::message::failure::Result;
 use crate::plan::Plan;
 use crate::record::history::records::{self, Found};
@@ -15,7 +16,7 @@ use crate::record::history::tip::TipState;
 use crate::record::history::trees::differences;
 use crate::record::{Digest, Lock, Trailers, Verified};
 use crate::tree::git::{GitTree, object_id};
-use crate::tree::{self, Resolved, Tree, path};
+use crate::tree::{self, Tree, path};
 use crate::workspace::{Files, Workspace};
 
 impl OnBranch {
@@ -45,7 +46,7 @@ impl OnBranch {
         if source.contains(config::FILE_NAME) || source_tree.followed().iter().any(is_link) {
             return Ok(None);
         }
-        let Some(named) = directories_named(&GitTree::of_here(self.repo.clone(), old)?, &source)? else {
+        let Some(named) = directories_named(GitTree::of_here(self.repo.clone(), old)?, &source)? else {
             return Ok(None);
         };
         Ok(Some(Earlier {
@@ -78,28 +79,15 @@ impl OnBranch {
     }
 }
 
-/// Returns the directories that the kustomizations named which have changed since; none where one cannot be read.
-fn directories_named(tree: &GitTree, changed: &BTreeSet<String>) -> Result<Option<BTreeSet<String>>> {
-    let mut named = BTreeSet::new();
+/// Returns the directories that kustomizations which have changed since led to; none where one cannot be read.
+fn directories_named(tree: GitTree, changed: &BTreeSet<String>) -> Result<Option<BTreeSet<String>>> {
     if changed.is_empty() {
-        return Ok(Some(named));
+        return Ok(Some(BTreeSet::new()));
     }
-    let is_changed = |place: &String| path::and_above(place).any(|above| changed.contains(above));
-    for place in tree.kustomizations()?.iter().filter(|place| is_changed(place)) {
-        let Resolved::File { path, .. } = tree::resolve(tree, place)? else {
-            return Ok(None);
-        };
-        let Ok(read) = kustomization::read(&tree.read(&path)?) else {
-            return Ok(None);
-        };
-        for reference in &read.references {
-            let Some(target) = path::resolve(path::parent(place), &reference.text) else {
-                continue;
-            };
-            if let Resolved::Directory { path } = tree::resolve(tree, &target)? {
-                named.insert(path);
-            }
-        }
-    }
-    Ok(Some(named))
+    let mut starts = tree.kustomizations()?;
+    starts.retain(|place| path::and_above(place).any(|above| changed.contains(above)));
+    let starts: Vec<String> = starts.iter().map(|place| path::parent(place).to_owned()).collect();
+    let graph = inputs::explore(Rc::new(tree), &starts).graph;
+    let is_read = graph.roots.iter().all(|root| root.kind.is_some());
+    Ok(is_read.then(|| graph.roots.into_iter().map(|root| root.directory).collect()))
 }

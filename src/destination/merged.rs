@@ -31,10 +31,10 @@ impl OnBranch {
 /// Returns what to say of the commit that brought the localized files.
 fn merged(repository: &gix::Repository, commit: &str) -> Result<Warning> {
     // Against its source: that is what localizing has changed.
-    let mainline = match parents(repository, commit)? {
-        0 | 1 => "",
-        _ => "-m 2 ",
-    };
+    // Those that a shallow clone lacks count, too.
+    let unread = |error| Failure::new(format!("commit {commit} cannot be read: {error}"));
+    let found = repository.find_commit(object_id(commit)?).map_err(|error| unread(error.to_string()))?;
+    let mainline = if found.parent_ids().count() > 1 { "-m 2 " } else { "" };
     let short = short(commit);
     let location = Location { file: LOCK_NAME.to_owned(), ..Location::default() };
     let message = format!(
@@ -42,12 +42,4 @@ fn merged(repository: &gix::Repository, commit: &str) -> Result<Warning> {
          to take that back: git revert --no-edit {mainline}{short}"
     );
     Ok(Warning::new(Rule::MergedBack, location, message))
-}
-
-/// Returns how many parents a commit names, those included that a shallow clone lacks.
-fn parents(repository: &gix::Repository, commit: &str) -> Result<usize> {
-    let unread = |error: &dyn std::fmt::Display| Failure::new(format!("commit {commit} cannot be read: {error}"));
-    let object = repository.find_object(object_id(commit)?).map_err(|error| unread(&error))?;
-    let commit = object.try_into_commit().map_err(|error| unread(&error))?;
-    Ok(commit.parent_ids().count())
 }

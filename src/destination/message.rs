@@ -6,17 +6,18 @@ use crate::fetch::{Course, History, Move};
 use crate::message::failure::{short, shown};
 use crate::record::{Change, Digest, GitRemote, Lock, Remote};
 
-/// How many kustomizations a message names before it only counts the rest.
+/// How many discarded edits a message names before it only counts the rest.
 const MOST_LINES: usize = 50;
 /// How many characters of an upstream commit's subject are shown.
 const MOST_CHARACTERS: usize = 72;
 
-/// Writes the message of a commit that takes one lock to another. `histories` says what lies between the commits of each
-/// move, where it can.
+/// Writes the message of a commit that takes one lock to another and discards some edits. `histories` says what lies
+/// between the commits of each move, where it can.
 pub(super) fn text(
     subject: &str,
     before: &Lock,
     after: &Lock,
+    discarded: &[String],
     histories: impl FnOnce(&[Move]) -> Vec<Option<History>>,
 ) -> String {
     let pairs = pairs(before, after);
@@ -39,26 +40,22 @@ pub(super) fn text(
             _ => {}
         }
     }
-    let sections = [("Moved", moved), ("Brought in", added), ("No longer referenced", removed)];
-    let sections = sections.map(|(title, lines)| listing(title, &lines)).concat();
-    format!("{subject}\n{sections}")
-}
-
-/// Returns a part of a message that names paths.
-pub(super) fn section(title: &str, paths: &[String]) -> String {
-    let mut lines: Vec<String> = paths.iter().take(MOST_LINES).map(|one| shown(one)).collect();
-    if let more @ 1.. = paths.len().saturating_sub(MOST_LINES) {
-        lines.push(format!("and {more} more"));
+    let mut edits: Vec<String> = discarded.iter().take(MOST_LINES).map(|one| shown(one)).collect();
+    if let more @ 1.. = discarded.len().saturating_sub(MOST_LINES) {
+        edits.push(format!("and {more} more"));
     }
-    listing(title, &lines)
-}
-
-fn listing(title: &str, lines: &[String]) -> String {
-    if lines.is_empty() {
-        return String::new();
+    let mut text = format!("{subject}\n");
+    for (title, lines) in [
+        ("Moved", moved),
+        ("Brought in", added),
+        ("No longer referenced", removed),
+        ("Edits by hand that are discarded", edits),
+    ] {
+        if !lines.is_empty() {
+            text += &format!("\n{title}:\n\n{}", lines.iter().map(|line| format!("- {line}\n")).collect::<String>());
+        }
     }
-    let lines: String = lines.iter().map(|line| format!("- {line}\n")).collect();
-    format!("\n{title}:\n\n{lines}")
+    text
 }
 
 /// Returns the repositories that are at another commit than they were: under the same ref, or else where one ref of a
@@ -115,21 +112,18 @@ fn told_move(old: &GitRemote, new: &GitRemote, history: Option<&History>) -> Str
     } else {
         format!("{} from {} to {}", new.url, named(old), named(new))
     };
-    let Some(history) = history.filter(|_| old.commit != new.commit) else {
-        return text;
-    };
-    let commits = match history.commits {
-        1 => "1 commit".to_owned(),
-        count => format!("{count} commits"),
-    };
-    match (history.course, history.commits) {
-        (Course::Forward, _) => text.push_str(&format!(": {commits}")),
-        (Course::Back, _) => text.push_str(": back to an earlier commit"),
-        (Course::Apart, 0) => text.push_str(": not a continuation of it"),
-        (Course::Apart, _) => text.push_str(&format!(": not a continuation of it, {commits}")),
-    }
-    for line in subjects(history) {
-        text.push_str(&format!("\n  {line}"));
+    if let Some(history) = history.filter(|_| old.commit != new.commit) {
+        let commits = match history.commits {
+            1 => "1 commit".to_owned(),
+            count => format!("{count} commits"),
+        };
+        text += &match (history.course, history.commits) {
+            (Course::Forward, _) => format!(": {commits}"),
+            (Course::Back, _) => ": back to an earlier commit".to_owned(),
+            (Course::Apart, 0) => ": not a continuation of it".to_owned(),
+            (Course::Apart, _) => format!(": not a continuation of it, {commits}"),
+        };
+        text.extend(subjects(history).iter().map(|line| format!("\n  {line}")));
     }
     text
 }
@@ -150,20 +144,7 @@ fn tamed(subject: &str) -> String {
     if subject.to_ascii_lowercase().contains("kustomize-localize-") {
         return "(a subject that could be taken for a record)".to_owned();
     }
-    let mut characters = subject.chars().peekable();
-    let mut text = String::new();
-    while let Some(character) = characters.next() {
-        let next = characters.peek();
-        let is_link = match character {
-            '#' => next.is_some_and(char::is_ascii_digit),
-            '@' => next.is_some_and(char::is_ascii_alphanumeric),
-            _ => false,
-        };
-        if !is_link {
-            text.push(character);
-        }
-    }
-    let text = shown(&text.replace("://", ":/ /"));
+    let text = shown(&subject.replace(['#', '@'], "").replace("://", ":/ /"));
     match text.char_indices().nth(MOST_CHARACTERS) {
         Some((end, _)) => format!("{}…", text[..end].trim_end()),
         None => text,
@@ -185,7 +166,7 @@ mod tests {
             Lock::parse(format!("version: 1\nremotes:\n{entries}").as_bytes(), "x").unwrap()
         };
         let (before, after) = (lock(&[("v1", 'a')]), lock(&[("v2", 'd'), ("v3", 'e')]));
-        let text = text("Localize main", &before, &after, |moves| vec![None; moves.len()]);
+        let text = text("Localize main", &before, &after, &[], |moves| vec![None; moves.len()]);
         assert!(!text.contains("Moved"), "{text}");
         for part in ["?ref=v2 at dddd", "?ref=v3 at eeee", "No longer referenced:\n\n- "] {
             assert!(text.contains(part), "no {part:?} in\n{text}");
@@ -198,7 +179,7 @@ mod tests {
             ("Fix the port (#1234)", "Fix the port (1234)"),
             ("Fixes acme/app#12", "Fixes acme/app12"),
             ("Thanks @ann, a@b", "Thanks ann, ab"),
-            ("C# and mail @ home", "C# and mail @ home"),
+            ("C# and mail @ home", "C and mail  home"),
             ("Fixes https://example.com/a/issues/1", "Fixes https:/ /example.com/a/issues/1"),
             ("x Kustomize-Localize-Tree: gitTree:0", "(a subject that could be taken for a record)"),
             ("", ""),

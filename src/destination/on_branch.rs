@@ -1,7 +1,7 @@
 //! One commit on a branch: of a copy, or of the repository localized where it stands.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use gix::ObjectId;
@@ -9,7 +9,7 @@ use gix::ObjectId;
 use super::branch::{self, Branch};
 use super::objects::{self, Written};
 use super::worktree::Linked;
-use super::{Held, message};
+use super::{Delivered, message};
 use crate::build::BuildCheck;
 use crate::config::{Config, FILE_NAME};
 use crate::fetch::{History, Move, Published, Tip};
@@ -18,8 +18,7 @@ use crate::message::failure::{Failure, Result, listed, short, stage};
 use crate::plan::Plan;
 use crate::record::history;
 use crate::record::history::tip::{self, TipState};
-use crate::record::history::trees::differences;
-use crate::record::{Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, render_message, stored};
+use crate::record::{Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, render_message};
 use crate::tree::git::{GitTree, object_id};
 use crate::tree::{self, Tree, path};
 use crate::workspace::{Files, Workspace};
@@ -27,39 +26,17 @@ use crate::workspace::{Files, Workspace};
 /// The files that decide how the source is localized.
 const DECISIVE: [&str; 2] = [LOCK_NAME, FILE_NAME];
 
-/// Returns what is in use of a source of which `used` files are walked.
-fn in_use(tree: &GitTree, used: &BTreeSet<String>) -> BTreeSet<String> {
-    let mut all = tree.followed();
-    all.extend(used.iter().cloned());
-    all.extend(DECISIVE.map(str::to_owned));
-    all
-}
-
-/// Returns the source and the top of what people see on disk, where both should be the same.
-fn seen(workspace: &Workspace) -> Option<(&GitTree, &LocalRepo, &Path)> {
-    match &workspace.files {
-        Files::Commit { is_head: true, tree, repo, .. } => Some((tree, repo, repo.top.as_deref()?)),
-        _ => None,
-    }
-}
-
-/// Refuses a configuration or a lock that is something else on disk: whoever follows a hint and edits it would get the
+/// Refuses to take from the source commit what looks different on disk or in the index, where both should be the same.
+/// `used` are its files that matter, besides those that decide: whoever follows a hint and edits one of these would get the
 /// same answer again.
-fn refuse_undecided(workspace: &Workspace) -> Result<()> {
-    let Some((tree, _, top)) = seen(workspace) else {
+pub(crate) fn refuse_changed(workspace: &Workspace, used: &BTreeSet<String>) -> Result<()> {
+    let Files::Commit { is_head: true, tree, repo, .. } = &workspace.files else {
         return Ok(());
     };
-    let differs = |name: &&str| std::fs::read(top.join(name)).ok() != tree.read(name).ok();
-    let differ: BTreeSet<String> = DECISIVE.into_iter().filter(differs).map(str::to_owned).collect();
-    if differ.is_empty() { Ok(()) } else { refuse_changed(workspace, &differ) }
-}
-
-/// Refuses to take from the source commit what looks different on disk or in the index.
-fn refuse_changed(workspace: &Workspace, used: &BTreeSet<String>) -> Result<()> {
-    let Some((tree, repo, top)) = seen(workspace) else {
-        return Ok(());
-    };
-    let mut changed = repo.changed_paths(used)?;
+    let Some(top) = &repo.top else { return Ok(()) };
+    let mut in_use = tree.followed();
+    in_use.extend(used.iter().cloned().chain(DECISIVE.map(str::to_owned)));
+    let mut changed = repo.changed_paths(&in_use)?;
     // git passes over what it does not track.
     let is_new = |name: &&str| matches!(tree.entry(name), Ok(None)) && top.join(name).is_file();
     changed.extend(DECISIVE.into_iter().filter(is_new).map(str::to_owned));
@@ -111,7 +88,6 @@ pub(crate) struct OnBranch {
 }
 
 /// The result of committing.
-#[derive(Debug, Clone)]
 pub(crate) struct Committed {
     /// The tip.
     pub commit: String,
@@ -133,7 +109,7 @@ impl OnBranch {
         let Files::Commit { repo, id, name: source_name, is_head, .. } = &workspace.files else {
             return Err(Failure::new("only a commit can be localized on a branch"));
         };
-        refuse_undecided(workspace)?;
+        refuse_changed(workspace, &BTreeSet::new())?;
         let into = new_dir.map(|shown| into(workspace, shown)).transpose()?;
         let source = source_name.as_deref();
         if source.is_none() {
@@ -143,25 +119,23 @@ impl OnBranch {
         let named = source.and_then(branch_of);
         let is_here = source.is_some_and(|name| name.starts_with("refs/heads/"));
         let name = branch::choose(options.name.as_deref(), named, is_here)?;
-        let remote = options.push.as_ref().and_then(Option::as_deref);
-        let published = Published::find(repo, remote, &name, named)?;
-        let pushed = published.as_ref().filter(|_| options.push.is_some());
-        match (pushed, &options.push) {
-            (Some(published), _) => published.fetch()?,
-            (None, Some(_)) => {
+        let is_pushed = options.push.is_some();
+        let published = Published::find(repo, options.push.as_ref().and_then(Option::as_deref), &name, named)?;
+        match &published {
+            Some(published) if is_pushed => published.fetch()?,
+            None if is_pushed => {
                 return Err(Failure::new("there is no remote `origin` to push to")
                     .hint("name one of `git remote`: --push REMOTE")
                     .hint("or add it: git remote add origin URL"));
             }
-            (None, None) => {}
+            _ => {}
         }
         let (branch, worktree) = {
             // While another run makes a worktree, its state is unknown.
             let _alone = repo.alone()?;
             let find = |directory| Linked::find(repo, directory, &format!("refs/heads/{name}"));
             let worktree = options.worktree.as_deref().map(find).transpose()?;
-            let branch = branch::open(repo, &name, source, worktree.as_ref(), pushed)?;
-            (branch, worktree)
+            (branch::open(repo, &name, worktree.as_ref(), published.as_ref(), is_pushed)?, worktree)
         };
         if let (None, Some(published)) = (&branch.tip, &published) {
             published.refuse_unseen()?;
@@ -176,7 +150,7 @@ impl OnBranch {
             worktree,
             tip: None,
             into,
-            pushed: published.filter(|_| options.push.is_some()),
+            pushed: published.filter(|_| is_pushed),
             options: options.clone(),
         };
         opened.tip = opened.examine(overwrite, *is_head)?;
@@ -187,8 +161,6 @@ impl OnBranch {
         let Some(tip) = &self.branch.tip else {
             return Ok(None);
         };
-        // Its parents answer that, and what is asked below, most of the time.
-        self.repo.commit(tip)?;
         if self.repo.is_ancestor(tip, &self.source.commit)? {
             return Ok(None);
         }
@@ -231,37 +203,31 @@ impl OnBranch {
         self.into.as_deref().unwrap_or_default()
     }
 
-    /// Returns what the tip holds, or else what the source does: the branch may have been merged into it.
-    pub(super) fn held(&self) -> Result<Held> {
-        let found = match (&self.into, &self.tip) {
-            (None, tip) => tip.as_ref().and_then(|tip| Some((tip.tree, tip.lock.clone()?))),
-            (Some(into), tip) => {
-                let new_dir = match tip.as_ref().and_then(|tip| tip.new_dirs.get(into).cloned()) {
+    /// Returns what the tip holds, or else what the source does: the branch may have been merged into it. A lock that was
+    /// edited by hand says nothing.
+    pub(super) fn held(&self) -> Result<Option<Tip>> {
+        let tip = self.tip.as_ref();
+        let found = match &self.into {
+            None => tip.and_then(|tip| Some((tip.tree, tip.lock.clone()?))),
+            Some(into) => {
+                let new_dir = match tip.and_then(|tip| tip.new_dirs.get(into).cloned()) {
                     None => tip::new_dir_at(&self.repo, &self.repository, self.source_tree, into)?,
                     new_dir => new_dir,
                 };
                 new_dir.map(|new_dir| (new_dir.tree, new_dir.lock))
             }
         };
-        let Some((tree, lock)) = found else {
-            return Ok(Held::default());
-        };
         let lock_place = path::join(self.place(), LOCK_NAME);
-        // A lock that was edited by hand says nothing about upstream.
-        let is_edited = self.tip.as_ref().is_some_and(|tip| tip.is_edited(&lock_place));
-        let files = if is_edited {
-            None
-        } else {
-            let whole = self.tip.as_ref().map_or(self.source_tree, |tip| tip.tree);
-            let whole = GitTree::of_here(self.repo.clone(), whole)?;
-            Some(Tip {
-                has_licenses: Config::of(&whole, "").is_ok_and(|config| !config.no_licenses),
-                tree: Rc::new(GitTree::of_here(self.repo.clone(), tree)?),
-                directory: String::new(),
-                lock: lock.clone(),
-            })
+        let Some((tree, lock)) = found.filter(|_| !tip.is_some_and(|tip| tip.is_edited(&lock_place))) else {
+            return Ok(None);
         };
-        Ok(Held { lock: Some(lock), files })
+        let whole = GitTree::of_here(self.repo.clone(), tip.map_or(self.source_tree, |tip| tip.tree))?;
+        Ok(Some(Tip {
+            has_licenses: Config::of(&whole, "").is_ok_and(|config| !config.no_licenses),
+            tree: Rc::new(GitTree::of_here(self.repo.clone(), tree)?),
+            directory: String::new(),
+            lock,
+        }))
     }
 
     /// Refuses a NEW_DIR where the source or the branch has something else.
@@ -269,33 +235,21 @@ impl OnBranch {
         let Some(into) = &self.into else {
             return Ok(());
         };
-        let claim = |tree, directory: &str, target: &str, whose: &str| {
-            tip::claim(&self.repo, &self.repository, tree, directory, target, whose)
-        };
-        let in_source = "the source commit";
-        claim(self.source_tree, into, target, in_source)?;
+        let source = GitTree::of_here(self.repo.clone(), self.source_tree)?;
+        let in_source = " in the source commit";
+        tip::claim(&source, into, target, in_source)?;
         let Some(tip) = &self.tip else {
             return Ok(());
         };
         // With `--overwrite` the record is enough: what it describes may have been edited away.
         let made = &tip.made.target;
-        let is_recorded = made.into.as_ref() == Some(into) && made.target == target;
-        if !(overwrite && is_recorded) {
-            claim(tip.tree, into, target, &format!("`{}`", self.branch.name))?;
+        if !(overwrite && made.into.as_ref() == Some(into) && made.target == target) {
+            tip::claim(&source.beside(tip.tree), into, target, &format!(" in `{}`", self.branch.name))?;
         }
         for (directory, other) in tip.new_dirs.iter().filter(|(other, _)| *other != into) {
-            let owner = other.lock.target.as_deref().unwrap_or_default();
-            claim(self.source_tree, directory, owner, in_source)?;
+            tip::claim(&source, directory, other.lock.target.as_deref().unwrap_or_default(), in_source)?;
         }
         Ok(())
-    }
-
-    /// Refuses to take from the source commit what looks different on disk or in the index.
-    pub(crate) fn refuse_changed(&self, workspace: &Workspace, plan: &Plan) -> Result<()> {
-        match seen(workspace) {
-            Some((tree, ..)) => refuse_changed(workspace, &in_use(tree, &plan.used)),
-            None => Ok(()),
-        }
     }
 
     /// Writes the trees of the result into a repository. The other NEW_DIRs of the tip do not change.
@@ -306,14 +260,14 @@ impl OnBranch {
 
     /// Commits the result, unless the tip holds exactly that, and pushes it where that was asked for. `before` is the lock
     /// that its message compares with, `histories` says what lies between the commits of each move. With `--push` the remote
-    /// gets it first, so that nothing has changed here where that fails. None where the remote has moved meanwhile.
+    /// gets it first, so that nothing has changed here where that fails.
     pub(super) fn commit(
         &self,
         plan: &Plan,
         before: &Lock,
         builds: Option<&BuildCheck>,
         histories: &dyn Fn(&[Move]) -> Vec<Option<History>>,
-    ) -> Result<Option<Committed>> {
+    ) -> Result<Delivered> {
         let written = self.write(&self.repository, plan)?;
         let tree = written.directory.to_string();
         let push = |commit: &str| self.pushed.as_ref().map_or(Ok(true), |pushed| pushed.push(commit));
@@ -324,18 +278,18 @@ impl OnBranch {
                 if tip.is_told && tip.tree == written.tree {
                     let commit = tip.commit.clone();
                     if !push(&commit)? {
-                        return Ok(None);
+                        return Ok(Delivered::Outrun);
                     }
                     // So that what comes next, as a push, finds the branch whether or not there was news.
                     self.move_to(&commit, "kustomize-localize: reset to the remote branch")?;
-                    return Ok(Some(Committed { commit, tree, is_new: false }));
+                    return Ok(Delivered::Committed(Committed { commit, tree, is_new: false }));
                 }
                 vec![tip.commit.clone()]
             }
             Some(tip) => vec![tip.commit.clone(), source],
         };
         let text = match self.options.message.as_slice() {
-            [] => self.text(plan, &written, before, histories)?,
+            [] => self.text(plan, before, histories),
             paragraphs => paragraphs.join("\n\n"),
         };
         let target = plan.lock.target.clone();
@@ -355,10 +309,10 @@ impl OnBranch {
         let message = render_message(&text, &trailers)?;
         let commit = self.repo.commit_tree(&written.tree.to_string(), &parents, &message)?;
         if !push(&commit)? {
-            return Ok(None);
+            return Ok(Delivered::Outrun);
         }
         self.move_to(&commit, &format!("kustomize-localize: {}", message.lines().next().unwrap_or_default()))?;
-        Ok(Some(Committed { commit, tree, is_new: true }))
+        Ok(Delivered::Committed(Committed { commit, tree, is_new: true }))
     }
 
     /// Returns whether a tip contains its source. In a shallow clone the commits do not show that: the record does.
@@ -389,13 +343,7 @@ impl OnBranch {
         worktree.map_or(Ok(()), |worktree| worktree.follow(here, &name, commit))
     }
 
-    fn text(
-        &self,
-        plan: &Plan,
-        written: &Written,
-        before: &Lock,
-        histories: &dyn Fn(&[Move]) -> Vec<Option<History>>,
-    ) -> Result<String> {
+    fn text(&self, plan: &Plan, before: &Lock, histories: &dyn Fn(&[Move]) -> Vec<Option<History>>) -> String {
         let subject = match (&self.into, &self.source_name) {
             (Some(into), _) => {
                 let target = plan.lock.target.as_deref().unwrap_or_default();
@@ -404,31 +352,7 @@ impl OnBranch {
             (None, Some(name)) => format!("Localize {}", short_name(name)),
             (None, None) => "Localize the repository".to_owned(),
         };
-        let kustomizations = match &self.into {
-            Some(_) => Vec::new(),
-            None => self.changed_kustomizations(written.tree)?,
-        };
-        let text = message::text(&subject, before, &plan.lock, histories);
-        let kustomizations = message::section("Kustomizations", &kustomizations);
-        let discarded = message::section("Edits by hand that are discarded", &self.discarded());
-        Ok(format!("{text}{kustomizations}{discarded}"))
-    }
-
-    /// Returns the kustomizations of the user that are different since the tip, or else since the source.
-    fn changed_kustomizations(&self, after: ObjectId) -> Result<Vec<String>> {
-        let before = self.tip.as_ref().map_or(self.source_tree, |tip| tip.tree);
-        // For a directory that is new or gone, git names only the directory.
-        let changed = differences(&self.repository, before, after, &BTreeSet::new())?;
-        let changed: BTreeSet<&str> = changed.iter().map(String::as_str).collect();
-        let is_changed = |place: &String| {
-            stored::home(place).is_none() && path::and_above(place).any(|above| changed.contains(above))
-        };
-        let mut found = BTreeSet::new();
-        for tree in [before, after] {
-            let tree = GitTree::of_here(self.repo.clone(), tree)?;
-            found.extend(tree.kustomizations()?.into_iter().filter(is_changed));
-        }
-        Ok(found.into_iter().collect())
+        message::text(&subject, before, &plan.lock, &self.discarded(), histories)
     }
 
     /// Returns the paths whose edits by hand go away. Those in other NEW_DIRs stay.

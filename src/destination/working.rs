@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::put::put;
+use crate::build::disk::set_executable;
 use crate::message::failure::{Failure, Result, shown};
 use crate::os::failpoint;
 use crate::os::interrupt::{self, Scratch, TEMPORARY};
@@ -73,7 +73,7 @@ fn apply(git_dir: &Path, top: &Path, changes: &Changes) -> Result<()> {
         let staged = scratch.path().join(format!("{number}.new"));
         if let Some(file) = to {
             failpoint::before("write a file for the working tree");
-            put(&staged, file, &top.join(place)).map_err(|error| said(place, &error))?;
+            stage(file, &staged, &top.join(place)).map_err(|error| said(place, &error))?;
         }
         steps.push((rank(place, to), place, to.as_ref().map(|_| staged)));
     }
@@ -83,6 +83,14 @@ fn apply(git_dir: &Path, top: &Path, changes: &Changes) -> Result<()> {
         step(top, place, staged.as_deref()).map_err(|error| said(place, &error))?;
     }
     Ok(())
+}
+
+/// Writes a file, with the permissions of the one that it takes the place of.
+fn stage(file: &File, staged: &Path, like: &Path) -> io::Result<()> {
+    fs::write(staged, &file.bytes)?;
+    let there = fs::symlink_metadata(like).ok().filter(fs::Metadata::is_file);
+    let permissions = there.map_or_else(|| fs::metadata(staged), Ok)?.permissions();
+    set_executable(staged, permissions, file.executable)
 }
 
 fn step(top: &Path, place: &str, staged: Option<&Path>) -> io::Result<()> {

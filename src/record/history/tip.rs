@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use gix::ObjectId;
-use gix::objs::tree::EntryKind;
 
 use super::records::{self, Found, Recorded};
 use super::trees::{differences, entries, lookup};
@@ -282,7 +281,7 @@ fn new_dirs(
         if !directory.is_empty()
             && names.contains_key(LOCK_NAME.as_bytes())
             // A lock that cannot be read was edited: its directory is then reported as a difference.
-            && let Ok(Some(lock)) = lock_of(here, tree, &directory)
+            && let Ok(Some(lock)) = lock_of(&GitTree::of_here(here.clone(), tree)?, "")
         {
             let lock = Rc::new(lock);
             found.insert(directory, NewDir { tree, lock });
@@ -311,64 +310,47 @@ pub(crate) fn new_dir_at(
     tree: ObjectId,
     directory: &str,
 ) -> Result<Option<NewDir>> {
-    match lookup(repository, tree, directory)? {
-        Some((mode, tree)) if mode.is_tree() => Ok(lock_of(here, tree, directory)?.map(|lock| {
-            let lock = Rc::new(lock);
-            NewDir { tree, lock }
-        })),
-        _ => Ok(None),
-    }
+    let Some((_, id)) = lookup(repository, tree, directory)? else { return Ok(None) };
+    let lock = lock_of(&GitTree::of_here(here.clone(), tree)?, directory)?;
+    Ok(lock.map(|lock| NewDir { tree: id, lock: Rc::new(lock) }))
 }
 
 /// Returns the lock of a directory, if it is that of a NEW_DIR.
-pub(crate) fn lock_of(here: &Rc<LocalRepo>, tree: ObjectId, directory: &str) -> Result<Option<Lock>> {
-    let tree = GitTree::of_here(here.clone(), tree)?;
-    if !matches!(tree.entry(LOCK_NAME)?, Some(Entry::File { .. })) {
+fn lock_of(tree: &dyn Tree, directory: &str) -> Result<Option<Lock>> {
+    let place = path::join(directory, LOCK_NAME);
+    if !matches!(tree.entry(&place)?, Some(Entry::File { .. })) {
         return Ok(None);
     }
-    let lock = Lock::parse(&tree.read(LOCK_NAME)?, &path::join(directory, LOCK_NAME))?;
+    let lock = Lock::parse(&tree.read(&place)?, &tree.label(&place))?;
     Ok(lock.target.is_some().then_some(lock))
 }
 
-/// Returns whether NEW_DIR may be (re)written: nothing is there, or a lock of the same target.
-pub(crate) fn claim(
-    here: &Rc<LocalRepo>,
-    repository: &gix::Repository,
-    tree: ObjectId,
-    new_dir: &str,
-    target: &str,
-    whose: &str,
-) -> Result<()> {
-    let mut above = path::parent(new_dir);
-    while !above.is_empty() {
-        let refused = match lookup(repository, tree, above)? {
-            None => None,
-            Some((mode, id)) if mode.is_tree() => lock_of(here, id, above)?
-                .and_then(|lock| lock.target)
-                .map(|owner| format!("`{new_dir}` lies in `{above}`, which {whose} holds for `{owner}`")),
-            Some((mode, _)) => {
-                let kind = match mode.kind() {
-                    EntryKind::Link => "a link",
-                    EntryKind::Commit => "a submodule",
-                    _ => "a file",
-                };
-                Some(format!("`{above}` is {kind} in {whose}, so `{new_dir}` cannot be below it"))
-            }
+/// Refuses to write NEW_DIR where something else is: only a lock of the same target may be there, which it returns. `tree`
+/// is `in_whose`.
+pub(crate) fn claim(tree: &dyn Tree, new_dir: &str, target: &str, in_whose: &str) -> Result<Option<Lock>> {
+    let shown = tree.label(new_dir);
+    let refused = |message: String| Err(Failure::new(message).hint("choose another NEW_DIR"));
+    for place in path::and_above(path::parent(new_dir)) {
+        let (above, entry) = (tree.label(place), tree.entry(place)?);
+        let kind = match entry {
+            None => continue,
+            Some(Entry::Directory) => match lock_of(tree, place)?.and_then(|lock| lock.target) {
+                None => continue,
+                Some(owner) => return refused(format!("`{shown}` lies in `{above}`, which holds `{owner}`{in_whose}")),
+            },
+            Some(Entry::Link) => "a link",
+            Some(Entry::Submodule) => "a submodule",
+            Some(Entry::File { .. }) => "a file",
         };
-        if let Some(message) = refused {
-            return Err(Failure::new(message).hint("choose another NEW_DIR"));
-        }
-        above = path::parent(above);
+        return refused(format!("`{above}` is {kind}{in_whose}, so `{shown}` cannot be below it"));
     }
-    let Some((mode, id)) = lookup(repository, tree, new_dir)? else {
-        return Ok(());
-    };
-    let owner = if mode.is_tree() { lock_of(here, id, new_dir)?.and_then(|lock| lock.target) } else { None };
-    match owner {
-        Some(owner) if owner == target => Ok(()),
-        Some(owner) => Err(Failure::new(format!("`{new_dir}` in {whose} holds another target, `{owner}`"))
-            .hint("choose another NEW_DIR")),
-        None => Err(Failure::new(format!("`{new_dir}` is there already in {whose}, and was not made by this tool"))
-            .hint("choose another NEW_DIR")),
+    if tree.entry(new_dir)?.is_none() {
+        return Ok(None);
+    }
+    let lock = lock_of(tree, new_dir)?;
+    match lock.as_ref().and_then(|lock| lock.target.as_deref()) {
+        Some(owner) if owner == target => Ok(lock),
+        Some(owner) => refused(format!("`{shown}`{in_whose} holds another target, `{owner}`")),
+        None => refused(format!("`{shown}` is there already{in_whose}, and was not made by this tool")),
     }
 }

@@ -108,20 +108,17 @@ fn obstacles_are_found_before_anything_changes() {
     let (work, place) = (&deployed.project.work, &deployed.place);
     fs::create_dir(place).unwrap();
     fs::write(place.join("mine"), "").unwrap();
-    let there = "is there already, and no worktree of this repository";
+    let there = "is there, and no linked worktree of `localized/main`";
     deployed.refused(&[], &[there]);
     assert_eq!(fs::read_dir(place).unwrap().count(), 1);
     fs::remove_dir_all(place).unwrap();
     fs::write(place, "").unwrap();
-    deployed.refused(&[], &["is there already"]);
+    deployed.refused(&[], &[there]);
     fs::remove_file(place).unwrap();
     work.linked("deployed", &["-b", "other"]);
-    let other = "is a worktree that has `other` checked out";
-    deployed.refused(&[], &[other]);
+    deployed.refused(&[], &[there]);
     work.git(&["worktree", "remove", place.to_str().unwrap()]);
-    work.run_unchanged(&["branch", "--no-verify", "--worktree", "."])
-        .fails(2)
-        .stderr_has("is the main worktree, whose files are yours");
+    work.run_unchanged(&["branch", "--no-verify", "--worktree", "."]).fails(2).stderr_has(there);
 
     deployed.follow(&[]).success();
     let tip = work.id("localized/main");

@@ -173,8 +173,8 @@ fn a_foreign_directory_is_refused() {
     for overwrite in [&[][..], &["--overwrite"]] {
         for (args, message) in [
             (["other", "theirs"], "`theirs` is there already, and was not made by this tool"),
-            (["other", "README.md"], "`README.md` is there already, and is not a directory"),
-            (["other", "link"], "`link` is there already, and is not a directory"),
+            (["other", "README.md"], "`README.md` is there already, and was not made by this tool"),
+            (["other", "link"], "`link` is there already, and was not made by this tool"),
             (["example/base", "copy"], "`copy` holds another target, `other`"),
             (["other", "no/such/place"], "there is no directory to put `no/such/place` into"),
             (["other", ".."], "`..` is not a name for a new directory"),

@@ -69,7 +69,7 @@ fn a_directory_of_another_target_is_refused() {
     project.overlay(&[]).success();
     let before = work.state();
     let holds = "`localized-overlay` in `localized/main` holds another target, `example/overlay`";
-    let inside = "lies in `localized-overlay`, which `localized/main` holds for `example/overlay`";
+    let inside = "lies in `localized-overlay`, which holds `example/overlay` in `localized/main`";
     for (args, said) in [
         (&["localized-overlay"][..], holds),
         (&["localized-overlay", "--overwrite"], holds),
@@ -144,20 +144,15 @@ fn the_remote_of_the_source_is_preferred() {
     let project = Project::new();
     let work = &project.work;
     project.overlay(&[]).success();
-    let refs = ["one", "two"].map(|remote| format!("refs/remotes/{remote}/localized/main"));
-    for name in &refs {
-        work.git(&["update-ref", name, BRANCH]);
+    for remote in ["one", "two"] {
+        work.git(&["remote", "add", remote, "https://example.com/acme/nothing.git"]);
+        work.git(&["update-ref", &format!("refs/remotes/{remote}/localized/main"), BRANCH]);
     }
     work.git(&["update-ref", "-d", BRANCH]);
-    let output = work.run_unchanged(&OVERLAY);
-    output
-        .fails(2)
-        .stderr_has("several remotes have a branch `localized/main`")
-        .stderr_has("git branch --track localized/main REMOTE/localized/main");
     work.git(&["config", "branch.main.remote", "two"]);
     project.overlay(&[]).success().stdout_has("nothing to do");
     work.git(&["config", "--unset", "branch.main.remote"]);
-    work.git(&["update-ref", "-d", &refs[0]]);
+    work.git(&["remote", "remove", "one"]);
     project.overlay(&[]).success().stdout_has("nothing to do");
 }
 

@@ -162,7 +162,7 @@ fn the_working_tree_again() {
 
 #[test]
 fn a_directory_on_disk() {
-    play(&Stage::new(DISK), &["make NEW_DIR beside its place", "write a file of NEW_DIR", "move NEW_DIR to its place"]);
+    play(&Stage::new(DISK), &["make NEW_DIR beside its place", "write a file", "move NEW_DIR to its place"]);
     let changes = "let NEW_DIR change places with the old one";
     play(&Stage::again(DISK), &[changes]);
 }

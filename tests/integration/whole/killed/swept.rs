@@ -43,9 +43,9 @@ fn leftovers_of_a_dead_run_are_invisible() {
     end_at(&stage, "move NEW_DIR to its place");
     let left = stage.temporary();
     assert_eq!(left.len(), 1, "{left:?}");
-    let new = stage.sandbox().path(&left[0]).join("new/overlay");
-    assert!(new.join("kustomization.yaml").is_file());
     let work = &stage.project.work;
+    let new = stage.sandbox().path(&left[0]).join(work.path().strip_prefix("/").unwrap());
+    assert!(new.join("localized-overlay/overlay/kustomization.yaml").is_file());
     assert_eq!(work.git(&["status", "--porcelain"]), "");
     for args in [&["lock"][..], &["check"], &["tree"]] {
         let output = work.run(args);
