@@ -5,7 +5,7 @@
 //! with the status that a shell gives a program which that signal ended.
 
 use std::collections::BTreeSet;
-use std::fs::{File, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -25,38 +25,20 @@ const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 
 static GROUPS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 static DIRECTORIES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-/// How many [`hold`]s there are.
-static HELD: Mutex<usize> = Mutex::new(0);
+static HELD: Mutex<()> = Mutex::new(());
 
 fn locked<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
     // A panic elsewhere must not keep the handler from cleaning up.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A signal that ends a process group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Signal {
-    /// Ask it to end.
-    Terminate,
-    /// End it.
-    Kill,
-}
-
-/// Sends `signal` to every process of the group that `leader` leads. A group that is gone is fine.
-pub(crate) fn signal_group(leader: u32, signal: Signal) {
+/// Asks every process of the group that `leader` leads to end, or with `kills` ends it. A group that is gone is fine.
+#[cfg_attr(not(unix), expect(unused_variables))]
+pub(crate) fn signal_group(leader: u32, kills: bool) {
     #[cfg(unix)]
-    {
-        let signal = match signal {
-            Signal::Terminate => rustix::process::Signal::TERM,
-            Signal::Kill => rustix::process::Signal::KILL,
-        };
-        if let Some(pid) = i32::try_from(leader).ok().and_then(rustix::process::Pid::from_raw) {
-            let _ = rustix::process::kill_process_group(pid, signal);
-        }
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = (leader, signal);
+    if let Some(pid) = i32::try_from(leader).ok().and_then(rustix::process::Pid::from_raw) {
+        use rustix::process::Signal;
+        let _ = rustix::process::kill_process_group(pid, if kills { Signal::KILL } else { Signal::TERM });
     }
 }
 
@@ -81,46 +63,29 @@ pub(crate) fn install() {
 /// Cleans up, and ends the program as a signal with this number does.
 fn end(signal: i32) {
     // All stay locked to the end: a thread whose child was ended cannot start another.
-    let _held = loop {
-        match locked(&HELD) {
-            held if *held == 0 => break held,
-            held => drop(held),
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    };
+    let _held = locked(&HELD);
     let groups = locked(&GROUPS);
     let directories = locked(&DIRECTORIES);
-    for group in groups.iter() {
-        signal_group(*group, Signal::Terminate);
-    }
+    groups.iter().for_each(|group| signal_group(*group, false));
     if !groups.is_empty() {
         std::thread::sleep(Duration::from_millis(100));
     }
-    for group in groups.iter() {
-        signal_group(*group, Signal::Kill);
-    }
+    groups.iter().for_each(|group| signal_group(*group, true));
     for directory in directories.iter() {
         remove(directory);
     }
     std::process::exit(128 + signal);
 }
 
-/// Lets an interruption wait until what this returns is dropped: for steps that belong together.
-pub(crate) fn hold() -> impl Drop {
-    struct Held;
-    impl Drop for Held {
-        fn drop(&mut self) {
-            *locked(&HELD) -= 1;
-        }
-    }
-    *locked(&HELD) += 1;
-    Held
+/// Lets an interruption wait until what this returns is dropped: for steps that belong together. Nobody holds two.
+pub(crate) fn hold() -> MutexGuard<'static, ()> {
+    locked(&HELD)
 }
 
 /// Removes a directory in which a process that was just killed may still finish a write.
 fn remove(directory: &Path) {
     for _ in 0..10 {
-        match std::fs::remove_dir_all(directory) {
+        match fs::remove_dir_all(directory) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 std::thread::sleep(Duration::from_millis(20));
             }
@@ -157,7 +122,8 @@ impl Drop for Group {
 /// holds a lock on its own, which ends with the process.
 #[derive(Debug)]
 pub(crate) struct Scratch {
-    directory: Option<tempfile::TempDir>,
+    path: PathBuf,
+    is_kept: bool,
     /// Locked as long as the directory is in use; none where directories cannot be locked.
     _alive: Option<File>,
 }
@@ -180,6 +146,7 @@ impl Scratch {
         Self::make(parent, prefix, false)
     }
 
+    #[cfg_attr(not(unix), expect(unused_variables))]
     fn make(parent: &Path, prefix: &str, private: bool) -> std::io::Result<Self> {
         sweep(parent, prefix);
         let mut builder = tempfile::Builder::new();
@@ -189,43 +156,33 @@ impl Scratch {
             use std::os::unix::fs::PermissionsExt as _;
             builder.permissions(std::fs::Permissions::from_mode(0o700));
         }
-        #[cfg(not(unix))]
-        let _ = private;
         loop {
             failpoint::before("make a temporary directory");
             let mut directories = locked(&DIRECTORIES);
-            let directory = builder.tempdir_in(parent)?;
-            let alive = open(directory.path());
-            let is_locked = alive.as_ref().is_some_and(|alive| alive.lock().is_ok());
+            let path = builder.tempdir_in(parent)?.keep();
+            let alive = open(&path).filter(|alive| alive.lock().is_ok());
             // Before it was locked, another run may have removed it as abandoned.
-            if !directory.path().exists() {
-                continue;
+            if path.exists() {
+                directories.insert(path.clone());
+                return Ok(Scratch { path, is_kept: false, _alive: alive });
             }
-            directories.insert(directory.path().to_owned());
-            return Ok(Scratch { directory: Some(directory), _alive: alive.filter(|_| is_locked) });
         }
     }
 
     /// The directory.
     pub(crate) fn path(&self) -> &Path {
-        self.directory.as_ref().map_or(Path::new(""), tempfile::TempDir::path)
+        &self.path
     }
 
     /// Gives up ownership of the directory: it stays where it is.
     pub(crate) fn keep(mut self) -> PathBuf {
-        match self.directory.take() {
-            Some(directory) => {
-                let path = directory.keep();
-                locked(&DIRECTORIES).remove(&path);
-                path
-            }
-            None => PathBuf::new(),
-        }
+        self.is_kept = true;
+        self.path.clone()
     }
 
     /// Moves the directory to `to` in one step and gives up ownership of it.
     pub(crate) fn persist(self, to: &Path) -> std::io::Result<()> {
-        std::fs::rename(self.path(), to)?;
+        fs::rename(self.path(), to)?;
         let _ = self.keep();
         Ok(())
     }
@@ -233,29 +190,25 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        if let Some(directory) = self.directory.take() {
+        if !self.is_kept {
             failpoint::before("remove a temporary directory");
-            let path = directory.path().to_owned();
-            drop(directory);
-            locked(&DIRECTORIES).remove(&path);
+            let _ = fs::remove_dir_all(&self.path);
         }
+        locked(&DIRECTORIES).remove(&self.path);
     }
 }
 
 /// Opens a directory, to lock it.
+#[cfg(unix)]
 fn open(directory: &Path) -> Option<File> {
-    #[cfg(unix)]
-    {
-        use rustix::fs::{Mode, OFlags};
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let opened = rustix::fs::open(directory, flags, Mode::empty());
-        opened.ok().map(File::from)
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = directory;
-        None
-    }
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::open(directory, flags, Mode::empty()).ok().map(File::from)
+}
+
+#[cfg(not(unix))]
+fn open(_: &Path) -> Option<File> {
+    None
 }
 
 /// Returns whether a run that made a directory in `parent` was killed, or goes on: that is there.
@@ -268,11 +221,8 @@ pub(crate) fn is_left(parent: &Path, prefix: &str) -> bool {
 /// Returns the failure for a temporary directory that cannot be used.
 pub(crate) fn unusable(error: &std::io::Error) -> Failure {
     Failure::new(format!("could not write to the temporary directory `{}`: {error}", std::env::temp_dir().display()))
-        .hint(TEMPORARY_HINT)
+        .hint("set TMPDIR to a directory that can be written and has room")
 }
-
-/// What to do where the system's temporary directory cannot be used.
-pub(crate) const TEMPORARY_HINT: &str = "set TMPDIR to a directory that can be written and has room";
 
 /// Locks a directory against other runs, which wait as long; where directories cannot be locked it does nothing.
 /// Dropping what it returns, and the end of the process, unlock it.
@@ -304,22 +254,14 @@ pub(crate) fn sweep(parent: &Path, prefix: &str) {
         if !random.is_some_and(is_named) {
             continue;
         }
-        let is_ours = |metadata: &std::fs::Metadata| {
-            #[cfg(unix)]
-            {
-                use std::os::unix::fs::MetadataExt as _;
-                metadata.uid() == rustix::process::geteuid().as_raw()
-            }
-            #[cfg(not(unix))]
-            {
-                let _ = metadata;
-                true
-            }
-        };
         let Ok(metadata) = entry.metadata() else {
             continue;
         };
-        if !metadata.is_dir() || !is_ours(&metadata) {
+        #[cfg(unix)]
+        let is_ours = std::os::unix::fs::MetadataExt::uid(&metadata) == rustix::process::geteuid().as_raw();
+        #[cfg(not(unix))]
+        let is_ours = true;
+        if !metadata.is_dir() || !is_ours {
             continue;
         }
         let directory = open(&entry.path());
@@ -327,22 +269,17 @@ pub(crate) fn sweep(parent: &Path, prefix: &str) {
             Some(Ok(())) => true,
             Some(Err(TryLockError::WouldBlock)) => false,
             // Where directories cannot be locked.
-            Some(Err(TryLockError::Error(_))) | None => {
-                let age = metadata.modified().ok().and_then(|time| time.elapsed().ok());
-                age.is_some_and(|age| age > ABANDONED)
-            }
+            _ => metadata.modified().is_ok_and(|time| time.elapsed().is_ok_and(|age| age > ABANDONED)),
         };
         if is_dead {
             failpoint::before("remove what a dead run left");
-            let _ = std::fs::remove_dir_all(entry.path());
+            let _ = fs::remove_dir_all(entry.path());
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     #[test]
@@ -401,9 +338,7 @@ mod tests {
 
     #[test]
     fn steps_that_are_held_together_may_make_directories() {
-        let (outer, inner) = (hold(), hold());
+        let _held = hold();
         drop(Scratch::new().unwrap());
-        drop((outer, inner));
-        assert_eq!(*locked(&HELD), 0);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 /// As much as the main thread has.
@@ -15,31 +16,25 @@ pub fn processors() -> usize {
 /// Does the jobs on a few threads, `most` at once, and returns their results, in their order. `one` gets the index of
 /// its job.
 pub fn side_by_side<J: Sync, D: Send>(jobs: &[J], most: usize, one: impl Fn(usize, &J) -> D + Sync) -> Vec<D> {
-    let next = AtomicUsize::new(0);
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let worker = || {
-        let mut done = Vec::new();
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
-            match jobs.get(index) {
-                Some(job) => done.push((index, one(index, job))),
-                None => return done,
-            }
+            let Some(job) = jobs.get(index) else { return };
+            let result = one(index, job);
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
         }
     };
-    let mut done = thread::scope(|scope| {
+    thread::scope(|scope| {
         // The first one is this one. Where no more threads are to be had, fewer do it.
-        let thread = || thread::Builder::new().stack_size(STACK).spawn_scoped(scope, worker).ok();
-        let others = (1..jobs.len().min(most)).map_while(|_| thread());
-        let others: Vec<_> = others.collect();
-        let mut done: Vec<(usize, D)> = worker();
-        for thread in others {
-            match thread.join() {
-                Ok(theirs) => done.extend(theirs),
-                Err(panic) => std::panic::resume_unwind(panic),
+        for _ in 1..jobs.len().min(most) {
+            if thread::Builder::new().stack_size(STACK).spawn_scoped(scope, worker).is_err() {
+                break;
             }
         }
-        done
+        worker();
     });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_by_key(|(index, _)| *index);
     done.into_iter().map(|(_, done)| done).collect()
 }

@@ -5,15 +5,17 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use crate::os::interrupt::{self, Signal, signal_group};
+use crate::os::interrupt::{self, signal_group};
 
 /// How long a process group may take to end by itself after it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
 /// The longest pause between two looks at a running child.
 const POLL: Duration = Duration::from_millis(20);
+/// The same once its pipes are closed, as most children do in the moment in which they end.
+const SOON: Duration = Duration::from_micros(500);
 
 /// Whether the child may talk to the person at the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,40 +47,21 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Returns whether the program says one of these phrases, given in lower case, about itself. What it quotes, URLs and
-    /// paths are not its words: a repository called `not found` is no answer. So a phrase has a blank, which the name of
-    /// a repository or a ref has not.
+    /// Returns whether the program says one of these phrases, given in lower case, about itself. URLs and paths are not its
+    /// words: a repository called `not found` is no answer. So a phrase has a blank, which the name of a ref has not.
     pub(crate) fn says(&self, phrases: &[&str]) -> bool {
         let words = own_words(&self.stderr);
         phrases.iter().any(|phrase| words.contains(phrase))
     }
 }
 
-/// Returns a text in lower case, a blank between words, without what is in quotes and without words with a slash.
+/// Returns a text in lower case, a blank between words, without words with a slash.
 fn own_words(text: &str) -> String {
-    let mut words = String::with_capacity(text.len());
-    for line in text.lines() {
-        let mut unquoted = String::with_capacity(line.len());
-        let mut rest = line;
-        while let Some(at) = rest.find(['\'', '"']) {
-            let (before, quoted) = rest.split_at(at);
-            let (quote, after) = quoted.split_at(1);
-            unquoted.push_str(before);
-            let is_apostrophe = before.ends_with(char::is_alphanumeric);
-            rest = match after.split_once(quote) {
-                Some((_, rest)) if !is_apostrophe => rest,
-                _ => {
-                    unquoted.push_str(quote);
-                    after
-                }
-            };
-        }
-        unquoted.push_str(rest);
-        let own = unquoted.split_whitespace().filter(|word| !word.contains('/'));
-        words.extend(own.flat_map(|word| [word, " "]));
-        words.push('\n');
-    }
-    words.to_lowercase()
+    let own = |line: &str| {
+        let words = line.split_whitespace().filter(|word| !word.contains('/'));
+        words.collect::<Vec<_>>().join(" ")
+    };
+    text.lines().map(own).collect::<Vec<_>>().join("\n").to_lowercase()
 }
 
 /// Why there is no [`Output`].
@@ -106,7 +89,6 @@ pub(crate) fn run(
     terminal: Terminal,
 ) -> Result<Output, Error> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let start = Instant::now();
     command
         .stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() })
         .stdout(Stdio::piped())
@@ -119,18 +101,10 @@ pub(crate) fn run(
             let _ = pipe.write_all(&bytes);
         });
     }
-    let (closed, ended) = mpsc::channel();
-    let stdout = drain(child.stdout.take(), closed.clone());
-    let stderr = drain(child.stderr.take(), closed);
-    let status = wait(&mut child, &name, start, limits, &ended);
-    if status.is_err() {
-        end(&mut child, own_group);
-    }
-    Ok(Output {
-        status: status?,
-        stdout: taken(&stdout),
-        stderr: String::from_utf8_lossy(&taken(&stderr)).into_owned(),
-    })
+    let (written, reader) = mpsc::channel();
+    drain(child.stdout.take(), 0, written.clone());
+    drain(child.stderr.take(), 1, written);
+    wait(&mut child, name, limits, &reader).inspect_err(|_| end(&mut child, own_group))
 }
 
 /// Starts a child, with `own_group` in a session and a group of its own.
@@ -195,30 +169,22 @@ impl Conversation {
 impl Drop for Conversation {
     fn drop(&mut self) {
         // It has nothing to lose, and may be in the middle of an answer that will not be read.
-        signal_group(self.child.id(), Signal::Kill);
+        signal_group(self.child.id(), true);
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
 /// Gives the child a session of its own: no controlling terminal, and a group we can end as one.
+#[cfg_attr(not(unix), expect(unused_variables))]
 #[allow(unsafe_code)]
 fn detach(command: &mut Command) {
+    // SAFETY: setsid(2) is async-signal-safe and touches no memory of the parent, which is all
+    // that may happen between fork and exec.
     #[cfg(unix)]
-    {
+    unsafe {
         use std::os::unix::process::CommandExt;
-        // SAFETY: setsid(2) is async-signal-safe and touches no memory of the parent, which is all
-        // that may happen between fork and exec.
-        unsafe {
-            command.pre_exec(|| {
-                rustix::process::setsid()?;
-                Ok(())
-            });
-        }
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = command;
+        command.pre_exec(|| Ok(rustix::process::setsid().map(drop)?));
     }
 }
 
@@ -235,15 +201,18 @@ pub(crate) struct Isolation<'a> {
 }
 
 /// Isolates the child. Where the machine forbids that, the child cannot be started.
+#[cfg_attr(not(target_os = "linux"), expect(unused_variables))]
 #[allow(unsafe_code)]
 pub(crate) fn isolate(command: &mut Command, isolation: Isolation<'_>) -> std::io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         use std::os::unix::process::CommandExt;
+
+        use rustix::mount::{MountPropagationFlags, mount_bind, mount_change, mount_remount};
         // All of it is made before the fork: afterwards nothing may allocate.
         let user = format!("{0} {0} 1", rustix::process::geteuid().as_raw());
         let group = format!("{0} {0} 1", rustix::process::getegid().as_raw());
-        let read_only = isolation.read_only.map(ReadOnly::new).transpose()?;
+        let read_only = isolation.read_only.map(read_only).transpose()?;
         let network = isolation.network;
         if !network && read_only.is_none() {
             return Ok(());
@@ -265,140 +234,92 @@ pub(crate) fn isolate(command: &mut Command, isolation: Isolation<'_>) -> std::i
                 write(c"/proc/self/setgroups", "deny")?;
                 write(c"/proc/self/uid_map", &user)?;
                 write(c"/proc/self/gid_map", &group)?;
-                match &read_only {
-                    Some(read_only) => read_only.mount(),
-                    None => Ok(()),
+                if let Some((directory, flags)) = &read_only {
+                    mount_change(c"/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?;
+                    mount_bind(directory.as_c_str(), directory.as_c_str())?;
+                    mount_remount(directory.as_c_str(), *flags, c"")?;
                 }
+                Ok(())
             });
         }
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = (command, isolation);
     }
     Ok(())
 }
 
-/// A directory that is mounted read-only over itself.
+/// Returns how a directory is mounted over itself, read-only.
 #[cfg(target_os = "linux")]
-struct ReadOnly {
-    directory: std::ffi::CString,
-    flags: rustix::mount::MountFlags,
+fn read_only(directory: &Path) -> std::io::Result<(std::ffi::CString, rustix::mount::MountFlags)> {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    use rustix::fs::StatVfsMountFlags as Has;
+    use rustix::mount::MountFlags;
+    let has = rustix::fs::statvfs(directory)?.f_flag;
+    let mut flags = MountFlags::BIND | MountFlags::RDONLY;
+    // A new user namespace may not drop these flags of the mount below.
+    flags.set(MountFlags::NOSUID, has.contains(Has::NOSUID));
+    flags.set(MountFlags::NODEV, has.contains(Has::NODEV));
+    flags.set(MountFlags::NOEXEC, has.contains(Has::NOEXEC));
+    flags.set(MountFlags::NOATIME, has.contains(Has::NOATIME));
+    flags.set(MountFlags::NODIRATIME, has.contains(Has::NODIRATIME));
+    flags.set(MountFlags::RELATIME, has.contains(Has::RELATIME));
+    Ok((std::ffi::CString::new(directory.as_os_str().as_bytes())?, flags))
 }
 
-#[cfg(target_os = "linux")]
-impl ReadOnly {
-    fn new(directory: &Path) -> std::io::Result<Self> {
-        use std::os::unix::ffi::OsStrExt as _;
-
-        use rustix::fs::StatVfsMountFlags as Has;
-        use rustix::mount::MountFlags;
-        let has = rustix::fs::statvfs(directory)?.f_flag;
-        // A new user namespace may not drop these flags of the mount below.
-        let kept = [
-            (Has::NOSUID, MountFlags::NOSUID),
-            (Has::NODEV, MountFlags::NODEV),
-            (Has::NOEXEC, MountFlags::NOEXEC),
-            (Has::NOATIME, MountFlags::NOATIME),
-            (Has::NODIRATIME, MountFlags::NODIRATIME),
-            (Has::RELATIME, MountFlags::RELATIME),
-        ];
-        let mut flags = MountFlags::BIND | MountFlags::RDONLY;
-        for (has_it, keeps_it) in kept {
-            flags.set(keeps_it, has.contains(has_it));
-        }
-        Ok(ReadOnly { directory: std::ffi::CString::new(directory.as_os_str().as_bytes())?, flags })
-    }
-
-    /// Mounts it, in a namespace that was just made. Allocates nothing.
-    fn mount(&self) -> std::io::Result<()> {
-        use rustix::mount::{MountPropagationFlags, mount_bind, mount_change, mount_remount};
-        let all = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
-        let directory = self.directory.as_c_str();
-        mount_change(c"/", all)?;
-        mount_bind(directory, directory)?;
-        mount_remount(directory, self.flags, c"")?;
-        Ok(())
-    }
-}
-
-/// What a pipe has brought so far.
-type Collected = Arc<Mutex<Vec<u8>>>;
-
-/// Collects the output of a pipe, and drops `closed` at its end. The thread is never joined: a program that left the
-/// child's session (an ssh master connection) may hold the pipe for hours.
-fn drain(pipe: Option<impl Read + Send + 'static>, closed: mpsc::Sender<()>) -> Collected {
-    let collected = Collected::default();
-    let into = collected.clone();
-    if let Some(mut pipe) = pipe {
-        std::thread::spawn(move || {
-            let mut buffer = [0; 16 * 1024];
-            loop {
-                match pipe.read(&mut buffer) {
-                    Ok(0) => break,
-                    Ok(length) => lock(&into).extend_from_slice(&buffer[..length]),
-                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                    Err(_) => break,
-                }
+/// Sends on what comes through a pipe, with a number that tells which it is. The thread is never joined: a program that
+/// left the child's session (an ssh master connection) may hold the pipe for hours.
+fn drain(pipe: Option<impl Read + Send + 'static>, number: usize, to: mpsc::Sender<(usize, Vec<u8>)>) {
+    let Some(mut pipe) = pipe else {
+        return;
+    };
+    std::thread::spawn(move || {
+        let mut buffer = [0; 16 * 1024];
+        loop {
+            match pipe.read(&mut buffer) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Ok(length @ 1..) if to.send((number, buffer[..length].to_vec())).is_ok() => {}
+                _ => return,
             }
-            drop(closed);
-        });
-    }
-    collected
+        }
+    });
 }
 
-fn lock(collected: &Collected) -> MutexGuard<'_, Vec<u8>> {
-    collected.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn taken(collected: &Collected) -> Vec<u8> {
-    std::mem::take(&mut *lock(collected))
-}
-
-/// Waits until the child has ended and `ended` is disconnected: both of its pipes are closed.
+/// Waits until the child has ended and both of its pipes are closed.
 fn wait(
     child: &mut Child,
-    name: &str,
-    start: Instant,
+    name: String,
     limits: Limits<'_>,
-    ended: &mpsc::Receiver<()>,
-) -> Result<ExitStatus, Error> {
-    let mut pause = Duration::from_micros(200);
-    let mut exited: Option<(ExitStatus, Instant)> = None;
-    let mut open = true;
+    reader: &mpsc::Receiver<(usize, Vec<u8>)>,
+) -> Result<Output, Error> {
+    let start = Instant::now();
+    let mut exited = None;
+    let mut written = [Vec::new(), Vec::new()];
     loop {
-        if exited.is_none()
-            && let Some(status) = child.try_wait().map_err(|error| Error::Io(name.to_owned(), error))?
-        {
-            exited = Some((status, Instant::now()));
+        let received = reader.recv_timeout(POLL);
+        let is_closed = matches!(received, Err(RecvTimeoutError::Disconnected));
+        if let Ok((number, bytes)) = received {
+            written[number].extend(bytes);
         }
-        if let Some((status, since)) = exited {
-            if !open {
-                return Ok(status);
-            }
-            // Something the child left behind still holds its pipes: it is not waited for.
-            if since.elapsed() > GRACE {
-                signal_group(child.id(), Signal::Kill);
-                return Ok(status);
+        match child.try_wait() {
+            Err(error) => return Err(Error::Io(name, error)),
+            Ok(None) if is_closed => std::thread::sleep(SOON),
+            Ok(None) => {}
+            Ok(Some(status)) => {
+                let is_late = exited.get_or_insert_with(Instant::now).elapsed() > GRACE;
+                // Something the child left behind still holds its pipes: it is not waited for.
+                if is_late && !is_closed {
+                    signal_group(child.id(), true);
+                }
+                if is_late || is_closed {
+                    let [stdout, stderr] = written;
+                    return Ok(Output { status, stdout, stderr: String::from_utf8_lossy(&stderr).into_owned() });
+                }
             }
         }
         if limits.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
-            return Err(Error::Cancelled(name.to_owned()));
+            return Err(Error::Cancelled(name));
         }
-        if let Some(timeout) = limits.timeout
-            && start.elapsed() >= timeout
-        {
-            return Err(Error::Deadline(name.to_owned(), timeout.as_secs()));
-        }
-        if open {
-            // The pipes of most children close in the moment in which they end.
-            match ended.recv_timeout(POLL) {
-                Err(mpsc::RecvTimeoutError::Disconnected) => open = false,
-                Ok(()) | Err(mpsc::RecvTimeoutError::Timeout) => {}
-            }
-        } else {
-            std::thread::sleep(pause);
-            pause = (pause * 2).min(POLL);
+        if let Some(timeout) = limits.timeout.filter(|timeout| start.elapsed() >= *timeout) {
+            return Err(Error::Deadline(name, timeout.as_secs()));
         }
     }
 }
@@ -406,19 +327,19 @@ fn wait(
 /// Ends the child, and with it its whole group if it has one of its own.
 fn end(child: &mut Child, own_group: bool) {
     if own_group {
-        signal_group(child.id(), Signal::Terminate);
+        signal_group(child.id(), false);
         let asked = Instant::now();
         while asked.elapsed() < GRACE && matches!(child.try_wait(), Ok(None)) {
             std::thread::sleep(POLL);
         }
-        signal_group(child.id(), Signal::Kill);
+        signal_group(child.id(), true);
     }
     let _ = child.kill();
     let _ = child.wait();
 }
 
-#[cfg(test)]
 #[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -429,15 +350,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_quoted_and_what_holds_a_slash_is_not_said() {
+    fn what_holds_a_slash_is_not_said() {
         for (text, words) in [
-            ("fatal: repository 'https://h/o/not found/' not found", "fatal: repository not found "),
-            ("fatal: Couldn't find 'a b'; it's \"c d\".", "fatal: couldn't find ; it's . "),
-            ("ERROR: https://h/x  Not\tFound", "error: not found "),
-            ("an 'open end", "an 'open end "),
-            ("don't: can't 'x", "don't: can't 'x "),
+            ("fatal: repository 'https://h/o/not found/' not found", "fatal: repository not found"),
+            ("ERROR: https://h/x  Not\tFound\nHint: x", "error: not found\nhint: x"),
         ] {
-            assert_eq!(own_words(text), format!("{words}\n"), "{text}");
+            assert_eq!(own_words(text), words, "{text}");
         }
     }
 
