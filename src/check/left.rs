@@ -13,7 +13,6 @@ use super::remotes::RemoteUse;
 use crate::config::{ADD_ALLOW, Config};
 use crate::graph::{self, way, ways};
 use crate::message::finding::{Finding, Rule};
-use crate::plan;
 use crate::record::{LOCK_NAME, Left, LeftWhat};
 
 /// How many things behind one reference are reported one by one.
@@ -95,9 +94,8 @@ fn finding(context: &Context<'_>, rule: Rule, one: &RemoteUse<'_>, left: &Left, 
     };
     let subject = graph::subject(&left.what);
     let message = format!(
-        "`{}` is locked, but {what} {label} behind it {}: {} > {label}",
+        "`{}` is locked, but {what} {label} behind it stays remote: {} > {label}",
         one.shown(),
-        if left.reason == plan::UNRESOLVED { plan::UNRESOLVED } else { "stays remote" },
         [&[one.shown().as_str()], chain].concat().join(" > ")
     );
     let help = vec![help, ADD_ALLOW.to_owned()];

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::chart::{Archive, Chart};
 use super::remote_ref::RemoteRef;
 use crate::config::{Comments, Config};
-use crate::kustomization::{Accepts, Kind, Note, Reference};
+use crate::kustomization::{Kind, Note, Reference};
 use crate::message::failure::{Failure, Location, Result};
 use crate::message::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::message::redact::SafeUrl;
@@ -328,17 +328,6 @@ impl Graph {
         let of_edges = root.edges.iter().flat_map(of_edge).flatten();
         let of_charts = self.charts_of(id).iter().flat_map(|chart| chart.files.values().copied());
         of_edges.chain(of_charts).chain([root.file]).collect()
-    }
-
-    /// Returns the roots whose resources are read as plugin configurations.
-    pub(crate) fn plugin_roots(&self) -> BTreeSet<RootId> {
-        let edges = self.roots.iter().flat_map(|root| &root.edges);
-        let listed = edges.filter(|edge| edge.reference.accepts == Accepts::Plugin);
-        let listed = listed.filter_map(|edge| match edge.target {
-            Target::Root { id, .. } => Some(id),
-            _ => None,
-        });
-        self.reach(listed, |_, _, edge| edge.reference.accepts != Accepts::Plugin)
     }
 
     /// Returns the roots of the tree where the walk starts, by their directories.

@@ -99,7 +99,6 @@ rules! {
     MergedBack "merged-back" Warning Never;
     NotBuilt "not-built" Warning Never;
     RewrittenBranch "rewritten-branch" Warning Never;
-    RewrittenData "rewritten-data" Warning Never;
     StrippedExecutable "stripped-executable" Warning Never;
 }
 

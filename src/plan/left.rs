@@ -4,18 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::remotes;
 use crate::config::Config;
-use crate::graph::{Edge, FileId, Graph, Origin, RootId, Target};
+use crate::graph::{FileId, Graph, Origin, RootId, Target};
 use crate::kustomization::{FunctionRuntime, NoteKind, is_pinned};
 use crate::message::finding::{Rule, Subject};
 use crate::message::redact;
 use crate::record::{Left, LeftWhat};
 
-/// The reason for something left because it could not be fetched.
-pub(crate) const UNRESOLVED: &str = "could not be resolved";
-
 /// Returns what stays remote of a graph: charts that are not in it, functions that get code from elsewhere or use the
-/// network, references that `leave` accepts, references of what was fetched that could not be resolved. What only those
-/// lead to does not count.
+/// network, references that `leave` accepts. What only those lead to does not count.
 ///
 /// `brought` returns what a file of the first tree was brought in from, if it was.
 pub(crate) fn left(graph: &Graph, leave: Option<&Config>, brought: &dyn Fn(&str) -> Option<String>) -> Vec<Left> {
@@ -23,18 +19,9 @@ pub(crate) fn left(graph: &Graph, leave: Option<&Config>, brought: &dyn Fn(&str)
     let reached = graph.insisted(own);
     let mut all = All { graph, leave, brought, through: through(graph, &reached), reached, found: BTreeMap::new() };
     all.references();
-    all.unresolved();
     all.charts();
     all.functions();
     all.found.into_values().collect()
-}
-
-/// Returns how a lock names a reference of an upstream that could not be resolved; none where no lock can name it.
-pub(crate) fn unresolved(edge: &Edge) -> Option<(LeftWhat, Subject)> {
-    let wanted = edge.remote.as_ref()?;
-    let url = wanted.text.shown();
-    let what = LeftWhat::Reference { url };
-    what.is_valid().then(|| (what, wanted.subject()))
 }
 
 /// Returns what a root reaches that its build lacks here: references that stay remote, charts among `left`, local files
@@ -101,38 +88,11 @@ impl All<'_> {
         let graph = self.graph;
         for (root, index) in &graph.left {
             // References that could not be resolved may have been removed from the graph.
-            let Some(edge) = graph.roots[*root].edges.get(*index) else {
-                continue;
-            };
-            let Some(wanted) = &edge.remote else {
-                continue;
-            };
-            let url = wanted.text.shown();
-            let what = LeftWhat::Reference { url };
-            self.add(
-                what,
-                Rule::RemoteReference,
-                &wanted.subject(),
-                (*root, edge.lines()),
-                "it is not locked, which `rules` in the configuration makes no error",
-            );
-        }
-    }
-
-    /// The user's references are not included: `check` reports where they stand.
-    fn unresolved(&mut self) {
-        let graph = self.graph;
-        for (root, node) in graph.roots.iter().enumerate() {
-            for (index, edge) in node.edges.iter().enumerate() {
-                if edge.target == Target::Broken
-                    && graph.is_fetched(edge.from)
-                    && !graph.left.contains(&(root, index))
-                    && let Some((what, subject)) = unresolved(edge)
-                {
-                    let place = (root, edge.lines());
-                    self.add(what, Rule::RemoteReference, &subject, place, UNRESOLVED);
-                }
-            }
+            let Some(edge) = graph.roots[*root].edges.get(*index) else { continue };
+            let Some(wanted) = &edge.remote else { continue };
+            let (what, place) = (LeftWhat::Reference { url: wanted.text.shown() }, (*root, edge.lines()));
+            let reason = "it is not locked, which `rules` in the configuration makes no error";
+            self.add(what, Rule::RemoteReference, &wanted.subject(), place, reason);
         }
     }
 

@@ -153,12 +153,9 @@ pub(crate) fn relock(
     let mut lock = merged(held, found.clone(), &named, &asked.not_asked, keep);
     leave(&mut lock, graph, whole.as_ref(), &workspace.config, &found);
     if workspace.config.helm {
-        // As any reference that could not be resolved: the lock names those of upstreams, `check` those of the user.
-        let is_unresolved = |left: &Left| !left.accepted && matches!(left.what, LeftWhat::Chart { .. });
-        lock.left.retain(|left| !is_unresolved(left) || !left.through.is_empty());
-        for left in lock.left.iter_mut().filter(|left| is_unresolved(left)) {
-            left.reason = plan::UNRESOLVED.to_owned();
-        }
+        // A chart of the user that could not be pulled; `check` reports it.
+        let is_own = |left: &Left| left.through.is_empty() && matches!(left.what, LeftWhat::Chart { .. });
+        lock.left.retain(|left| left.accepted || !is_own(left));
     }
     Ok(Relocked {
         unread: troubles.local,

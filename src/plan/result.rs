@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use super::files::{File, Localized, Rewritten, stripped};
 use super::placing::{Builder, Instance, Placed};
 use super::{GITATTRIBUTES, remotes};
-use crate::graph::{Graph, Origin, RootId, Target, Warning};
-use crate::kustomization::{self, Accepts, Edit};
+use crate::graph::{Graph, Origin, RootId};
+use crate::kustomization::{self, Edit};
 use crate::message::failure::{Failure, Failures, Location, Result};
-use crate::message::finding::Rule;
 use crate::message::redact;
 use crate::record::{StoredFile, sha256_hex};
 use crate::reference::localized_path::LOCALIZED_FILES;
@@ -71,7 +70,7 @@ impl Builder<'_> {
             vendored: std::mem::take(&mut self.vendored),
             kept: std::mem::take(&mut self.kept),
             trusted: HashSet::new(),
-            warnings: self.rewritten_data(),
+            warnings: Vec::new(),
             target: graph.roots.first().map_or_else(String::new, |root| self.destination(&top, &root.directory)),
         };
         let mut failures = std::mem::take(&mut self.failures);
@@ -191,31 +190,6 @@ impl Builder<'_> {
                 .at(location)
                 .hint("write the value out where it is used, plainly quoted")
         })
-    }
-
-    /// Warns of files that are rewritten for what they reference, and are also read as data.
-    fn rewritten_data(&self) -> Vec<Warning> {
-        let graph = self.graph;
-        let edited = self.placed.values().filter(|placed| !placed.edits.is_empty());
-        let edited: HashSet<_> = edited.map(|placed| placed.file).collect();
-        let for_plugins = graph.plugin_roots();
-        let roots = graph.roots.iter().enumerate().filter(|(id, _)| !for_plugins.contains(id));
-        let edges = roots.flat_map(|(_, root)| &root.edges);
-        let is_edited = |target: Target| match target {
-            Target::File(file) => edited.contains(&file),
-            _ => false,
-        };
-        edges
-            .filter(|edge| edge.reference.accepts != Accepts::Plugin && is_edited(edge.target))
-            .map(|edge| {
-                let text = redact::url(&edge.reference.text);
-                let location = graph.location(edge.from, &edge.reference);
-                let message = format!(
-                    "`{text}` is also read as data here, but what it references was rewritten: the build will differ"
-                );
-                Warning::new(Rule::RewrittenData, location, message)
-            })
-            .collect()
     }
 }
 

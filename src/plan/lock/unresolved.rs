@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::super::troubles::is_remote;
 use super::is_locked;
-use crate::graph::{At, Explored, FileId, Graph, Origin, RootId, Target, Trouble, TroubleKind, reach};
+use crate::graph::{At, Explored, FileId, Graph, Origin, RootId, Target, Trouble, reach};
 use crate::message::failure::Location;
 use crate::plan;
 use crate::record::Lock;
@@ -20,17 +20,16 @@ pub(super) struct Asked {
     pub(super) not_asked: BTreeSet<String>,
 }
 
-/// Takes out every remote reference that could not be resolved, and what only such references lead to. An upstream with
-/// trouble in itself is of no use: the reference to it counts as one that could not be resolved. What `held` holds all
-/// the same is a leaf that was not followed; all else is broken.
+/// Takes out every remote reference of the user that could not be resolved, and what only such references lead to. An
+/// upstream with trouble in itself, or behind it, is of no use. What `held` holds all the same is a leaf that was not
+/// followed; all else is broken.
 pub(super) fn take_out(explored: &mut Explored, held: &Lock) -> Asked {
-    let failed = failed(explored);
+    let failed = failed(explored, held);
     let graph = &mut explored.graph;
     // Charts and what is unsafe are no references of the graph.
     let is_other = |trouble: &&Trouble| {
         let is_start = graph.file_at(trouble.at).is_none_or(|file| graph.is_start(file));
-        let is_own = is_start && remote_reference(graph, trouble).is_none();
-        is_remote(graph, trouble) && (trouble.kind == TroubleKind::Chart || is_own)
+        is_remote(graph, trouble) && is_start && remote_reference(graph, trouble).is_none()
     };
     let others = explored.troubles.iter().filter(is_other);
     let mut unresolved: BTreeSet<Location> =
@@ -62,23 +61,22 @@ fn remote_reference(graph: &Graph, trouble: &Trouble) -> Option<Reference> {
     }
 }
 
-/// Returns whether a failed reference can be reported: it is the user's, or the lock can name it as left. Otherwise the
-/// root that holds it is of no use.
-fn can_be_told(graph: &Graph, (root, edge): Reference) -> bool {
+/// Returns whether nothing that leads to a failed reference is of less use for it: it is the user's, or the lock holds it.
+fn ends_here(graph: &Graph, (root, edge): Reference, held: &Lock) -> bool {
     let edge = &graph.roots[root].edges[edge];
-    !graph.is_fetched(edge.from) || plan::unresolved(edge).is_some()
+    !graph.is_fetched(edge.from) || edge.remote.as_ref().is_some_and(|wanted| is_locked(wanted, held))
 }
 
-/// Returns the remote references that failed, and those that lead to an upstream with trouble in itself.
-fn failed(explored: &Explored) -> BTreeSet<Reference> {
+/// Returns the remote references that failed, or lead to an upstream with trouble.
+fn failed(explored: &Explored, held: &Lock) -> BTreeSet<Reference> {
     let graph = &explored.graph;
     let (mut failed, mut broken) = (BTreeSet::new(), Vec::new());
     for trouble in &explored.troubles {
-        if !is_remote(graph, trouble) || trouble.kind == TroubleKind::Chart {
+        if !is_remote(graph, trouble) {
             continue;
         }
         match remote_reference(graph, trouble) {
-            Some(reference) if can_be_told(graph, reference) => {
+            Some(reference) if ends_here(graph, reference, held) => {
                 failed.insert(reference);
             }
             _ => broken.extend(graph.file_at(trouble.at)),
@@ -97,7 +95,7 @@ fn failed(explored: &Explored) -> BTreeSet<Reference> {
         for (root, index) in above.get(file).into_iter().flatten().copied() {
             let edge = &graph.roots[root].edges[index];
             let is_remote = led_to(graph, edge.target).is_some_and(|(_, is_remote)| is_remote);
-            if is_remote && can_be_told(graph, (root, index)) {
+            if is_remote && ends_here(graph, (root, index), held) {
                 failed.insert((root, index));
             } else {
                 next.push(edge.from);
