@@ -14,7 +14,7 @@ use crate::check::{self, Checking, Input};
 use crate::config::{Config, Level};
 use crate::git::{self, LocalRepo};
 use crate::graph;
-use crate::message::failure::{Failure, Failures, Result, command, shown};
+use crate::message::failure::{Failure, Failures, Result, shown};
 use crate::message::finding::{Finding, Rule, Subject};
 use crate::record::history;
 use crate::record::stored::{self, Difference as Stored};
@@ -30,65 +30,39 @@ use outcome::LeftOf;
 pub(crate) use outcome::{Difference, Kind, Record, Verified};
 use upstream::{Ask, Upstream};
 
-/// What to verify.
-pub(crate) struct Request<'a> {
-    /// The revision.
-    pub rev: &'a str,
-    /// Only what lies in or below these, from the top of the repository; everything when empty.
-    pub paths: &'a [String],
-    /// Asks upstream, if wanted. A lock at the top that only records what URLs are locked to is then enough of a
-    /// record.
-    pub upstream: Option<&'a Ask<'a>>,
-}
-
-/// Verifies a commit.
-pub(crate) fn verify(here: &Rc<LocalRepo>, request: &Request<'_>) -> Result<Verified, Failures> {
-    let (id, name) = here.named(request.rev)?.ok_or_else(|| no_commit(here, request.rev))?;
+/// Verifies a commit. `ask` asks upstream, if wanted: a lock at the top that only records what URLs are locked to is then
+/// enough of a record.
+pub(crate) fn verify(here: &Rc<LocalRepo>, rev: &str, ask: Option<&Ask<'_>>) -> Result<Verified, Failures> {
+    let (id, name) = here.named(rev)?.ok_or_else(|| unknown(here, rev))?;
     let tree = Rc::new(GitTree::of_here(here.clone(), object_id(&id.tree)?)?);
     let checked_out: Rc<dyn Tree> = Rc::new(tree.checked_out());
-    let mut verifier = Verifier::new(tree, request.paths, request.upstream.is_some());
+    let mut verifier = Verifier::new(tree, ask);
     let repository = crate::tree::git::open(&here.git_dir)?;
     let places = verifier.tree.locks()?;
-    let mut history = History::of(here, &repository, (request.rev, &id), &places)?;
+    let mut history = History::of(here, &repository, (rev, &id), &places)?;
     let is_ours = name.as_deref().is_some_and(history::is_ours);
-    let is_other = name.is_some() && !is_ours;
     let locks = verifier.locks(&places, history.is_in_place())?;
-    verifier.refuse_nothing(request, &locks)?;
     let mut records = Vec::new();
     for (directory, lock) in &locks {
         verifier.files(directory, lock)?;
-        let record = history.message(&mut verifier, directory, lock, is_other)?;
-        records.push(Record {
-            directory: directory.clone(),
-            target: lock.target.clone(),
-            files: files(directory, lock).filter(|place| verifier.is_asked(place)).count(),
-            remotes: lock.remotes.len(),
-            recorded_by: record.as_ref().map(|record| record.commit.clone()),
-            source: record.as_ref().and_then(|record| {
-                let source = record.trailers.source.as_ref()?;
-                Some(source.hex().to_owned())
-            }),
-            has_message: lock.trailers,
-            tree: record.map(|record| record.trailers.tree.hex().to_owned()),
-        });
+        let recorded = history.message(&mut verifier, directory, lock, name.is_some() && !is_ours)?;
+        records.push(Record::of(directory, lock, recorded.as_deref()));
     }
     history.whole(&mut verifier, &locks, is_ours)?;
-    let is_enough = request.upstream.is_some() && verifier.is_locked;
-    let is_nothing = verifier.differences.is_empty() && verifier.failures.is_empty();
-    if records.is_empty() && is_nothing && !is_enough {
-        return Err(no_record(request).into());
+    let is_enough = ask.is_some() && verifier.is_locked;
+    if records.is_empty() && verifier.differences.is_empty() && verifier.failures.is_empty() && !is_enough {
+        let message = format!("`{rev}` holds no record: no `{LOCK_NAME}` in it lists localized files");
+        let hint = match ask {
+            Some(_) => "lock what it references: git kustomize-localize lock",
+            None => {
+                "name the branch with the localized files, for example: git kustomize-localize verify localized/main"
+            }
+        };
+        return Err(Failure::new(message).hint(hint).into());
     }
-    verifier.findings(
-        &locks,
-        &Checking::Commit { rev: id.commit.clone(), commit: id.commit.clone() },
-        &checked_out,
-        Some(here),
-    )?;
-    Ok(Verified {
-        rev: request.rev.to_owned(),
-        commit: Some(id.commit.clone()),
-        ..verifier.verified(records, request.upstream)
-    })
+    let checking = Checking::Commit { rev: id.commit.clone(), commit: id.commit.clone() };
+    verifier.findings(&locks, &checking, &checked_out, Some(here))?;
+    Ok(Verified { rev: rev.to_owned(), commit: Some(id.commit), ..verifier.verified(records, ask) })
 }
 
 /// Verifies a directory of the file system, as `--no-commit` writes one: its files against its own lock. `is_checkout`
@@ -96,73 +70,38 @@ pub(crate) fn verify(here: &Rc<LocalRepo>, request: &Request<'_>) -> Result<Veri
 pub(crate) fn verify_directory(
     directory: &str,
     is_checkout: bool,
-    upstream: Option<&Ask<'_>>,
+    ask: Option<&Ask<'_>>,
 ) -> Result<Verified, Failures> {
-    let tree = DiskTree::of_directory(std::path::Path::new(directory), is_checkout)?;
+    let tree: Rc<dyn Tree> = Rc::new(DiskTree::of_directory(std::path::Path::new(directory), is_checkout)?);
     let is_there = matches!(tree.entry(LOCK_NAME)?, Some(Entry::File { .. }));
-    let mut verifier = Verifier::new(Rc::new(tree), &[], upstream.is_some());
+    let mut verifier = Verifier::new(tree.clone(), ask);
     let places = if is_there { vec![LOCK_NAME.to_owned()] } else { Vec::new() };
     let locks = verifier.locks(&places, false)?;
-    let mut records = Vec::new();
     for (directory, lock) in &locks {
         verifier.files(directory, lock)?;
-        records.push(Record {
-            target: lock.target.clone(),
-            files: lock.files.len(),
-            remotes: lock.remotes.len(),
-            ..Record::default()
-        });
     }
-    if records.is_empty() && !(is_there && upstream.is_some()) {
+    let records: Vec<Record> = locks.iter().map(|(directory, lock)| Record::of(directory, lock, None)).collect();
+    if records.is_empty() && !(is_there && ask.is_some()) {
         let message = format!("`{}` holds no `{LOCK_NAME}` that lists localized files", shown(directory));
-        return Err(Failure::new(message)
-            .hint("name a directory that `--no-commit` wrote")
-            .hint(format!("what a commit holds there: {}", command("git kustomize-localize verify --", [directory])))
-            .into());
+        return Err(Failure::new(message).hint("name a directory that `--no-commit` wrote, or a commit").into());
     }
-    let tree = verifier.tree.clone();
     verifier.findings(&locks, &Checking::WorkingTree, &tree, None)?;
-    Ok(Verified { rev: directory.to_owned(), ..verifier.verified(records, upstream) })
+    Ok(Verified { rev: directory.to_owned(), ..verifier.verified(records, ask) })
 }
 
-/// Returns the failure for what names no commit.
-fn no_commit(here: &LocalRepo, rev: &str) -> Failure {
+/// Returns the failure for what names no commit, with the remote-tracking refs that it may have meant.
+fn unknown(here: &LocalRepo, rev: &str) -> Failure {
     let failure = Failure::new(format!("unknown revision `{rev}`"));
-    match at_remotes(here, rev).as_slice() {
-        [] if std::path::Path::new(rev).exists() => {
-            failure.hint(format!("put paths after `--`: {}", command("git kustomize-localize verify --", [rev])))
-        }
-        [] if rev == "HEAD" => failure.hint("commit first: nothing is committed yet"),
-        [] => failure.hint("fetch it first, or name another one"),
-        names => failure.hint(format!("name it as it is here: {}", names.join(", "))),
+    let pattern = git::is_branch_name(rev).then(|| format!("refs/remotes/*/{rev}"));
+    let refs = pattern.and_then(|pattern| here.refs(&[pattern]).ok()).unwrap_or_default();
+    match refs.keys().next() {
+        Some(name) => failure.hint(format!("name it as it is here: {}", name.trim_start_matches("refs/remotes/"))),
+        None => failure.hint("fetch it first, or name another one"),
     }
 }
 
-/// Returns the remote-tracking refs that `rev` may have meant, by their names.
-fn at_remotes(here: &LocalRepo, rev: &str) -> Vec<String> {
-    if !git::is_branch_name(rev) {
-        return Vec::new();
-    }
-    let refs = here.refs(&[format!("refs/remotes/*/{rev}")]).unwrap_or_default();
-    let names = refs.keys().map(|name| name.trim_start_matches("refs/remotes/").to_owned());
-    names.collect()
-}
-
-fn no_record(request: &Request<'_>) -> Failure {
-    let (rev, which) = (request.rev, request.paths.first());
-    let which = which.map_or_else(String::new, |path| format!(" of `{}`", shown(path)));
-    let failure = Failure::new(format!("`{rev}` holds no record{which}: no `{LOCK_NAME}` in it lists localized files"));
-    match request.upstream {
-        Some(_) => failure.hint("lock what it references: git kustomize-localize lock"),
-        None => failure.hint(
-            "name the branch with the localized files, for example: git kustomize-localize verify localized/main",
-        ),
-    }
-}
-
-struct Verifier<'a> {
+struct Verifier {
     tree: Rc<dyn Tree>,
-    paths: &'a [String],
     differences: Vec<Difference>,
     failures: Vec<Failure>,
     /// The remotes to ask; none if upstream is not asked.
@@ -173,17 +112,10 @@ struct Verifier<'a> {
     is_locked: bool,
 }
 
-impl<'a> Verifier<'a> {
-    fn new(tree: Rc<dyn Tree>, paths: &'a [String], asks: bool) -> Self {
-        Verifier {
-            tree,
-            paths,
-            differences: Vec::new(),
-            failures: Vec::new(),
-            listed: asks.then(Vec::new),
-            left: Vec::new(),
-            is_locked: false,
-        }
+impl Verifier {
+    fn new(tree: Rc<dyn Tree>, ask: Option<&Ask<'_>>) -> Verifier {
+        let (differences, failures, left, is_locked) = Default::default();
+        Verifier { tree, differences, failures, listed: ask.map(|_| Vec::new()), left, is_locked }
     }
 
     /// Returns the result, with the state of the remotes upstream.
@@ -212,10 +144,6 @@ impl<'a> Verifier<'a> {
         let mut locks = Vec::new();
         for place in places {
             let directory = path::parent(place).to_owned();
-            let asked = |path: &String| path::is_in(&directory, path) || path::is_in(path, &directory);
-            if !self.paths.is_empty() && !self.paths.iter().any(asked) {
-                continue;
-            }
             let lock = Lock::parse(&self.tree.read(place)?, place)?;
             // One on main may only hold what URLs are locked to.
             let is_record = lock.target.is_some() || !lock.files.is_empty() || (is_in_place && directory.is_empty());
@@ -223,38 +151,17 @@ impl<'a> Verifier<'a> {
             if let Some(listed) = &mut self.listed
                 && (is_record || directory.is_empty())
             {
-                listed.extend(upstream::listed(&self.tree, &directory, &lock, self.paths)?);
+                listed.extend(upstream::listed(&*self.tree, &directory, &lock)?);
             }
             if is_record {
                 locks.push((directory, lock));
             }
         }
         let top = |(directory, _): &(String, Lock)| directory.is_empty();
-        if is_in_place && self.paths.is_empty() && !locks.iter().any(top) {
+        if is_in_place && !locks.iter().any(top) {
             locks.insert(0, (String::new(), Lock::default()));
         }
         Ok(locks)
-    }
-
-    /// Refuses a path at which there is nothing, and was nothing.
-    fn refuse_nothing(&self, request: &Request<'_>, locks: &[(String, Lock)]) -> Result<()> {
-        for path in self.paths {
-            let is_listed =
-                |(directory, lock): &(String, Lock)| files(directory, lock).any(|place| path::is_in(&place, path));
-            if self.tree.entry(path)?.is_none() && !locks.iter().any(is_listed) {
-                return Err(Failure::new(format!(
-                    "`{}` holds nothing at `{}`, and no lock in it lists that",
-                    request.rev,
-                    shown(path)
-                ))
-                .hint(format!("see what it holds: {}", command("git ls-tree -r --name-only", [request.rev]))));
-            }
-        }
-        Ok(())
-    }
-
-    fn is_asked(&self, place: &str) -> bool {
-        self.paths.is_empty() || self.paths.iter().any(|path| path::is_in(place, path))
     }
 
     fn add(&mut self, kind: Kind, path: &str, message: String) {
@@ -264,9 +171,6 @@ impl<'a> Verifier<'a> {
     /// Compares every file with the lock.
     fn files(&mut self, directory: &str, lock: &Lock) -> Result<()> {
         for (place, difference) in stored::differences(&*self.tree, directory, lock)? {
-            if !self.is_asked(&place) {
-                continue;
-            }
             let message = match difference {
                 Stored::Missing => "is missing, although the lock lists it".to_owned(),
                 Stored::NoFile => "is not a file, although the lock lists it as one".to_owned(),
@@ -339,7 +243,7 @@ impl<'a> Verifier<'a> {
             self.left(directory, lock, &findings);
             for finding in findings {
                 let is_accepted = |left: &Left| left.accepted && is_about_left(&finding, left);
-                if self.is_asked(&finding.path) && !lock.left.iter().any(is_accepted) {
+                if !lock.left.iter().any(is_accepted) {
                     let (kind, message) = if is_remote(&finding) {
                         let reference = &finding.reference;
                         let message = format!("`{reference}` is still remote ({})", finding.field);
@@ -362,18 +266,12 @@ impl<'a> Verifier<'a> {
             let is_found = || findings.iter().any(|finding| is_about_left(finding, left));
             if left.accepted {
                 self.left.push(LeftOf { directory: directory.to_owned(), left: left.clone() });
-            } else if self.is_asked(&name) && !is_found() {
+            } else if !is_found() {
                 let message = format!("`{}` is left remote: {}", left.what.label(), left.reason);
                 self.add(Kind::Remote, &name, message);
             }
         }
     }
-}
-
-/// Returns the places of the files that a lock lists.
-fn files<'a>(directory: &'a str, lock: &'a Lock) -> impl Iterator<Item = String> + 'a {
-    let files = lock.files.iter();
-    files.map(move |file| path::join(directory, &file.path))
 }
 
 /// The rules about what is remote.

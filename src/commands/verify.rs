@@ -15,21 +15,16 @@ use crate::message::failure::{Failure, Failures, Result, command, short};
 use crate::message::redact::visible;
 use crate::record::LOCK_NAME;
 use crate::record::upstream::Verdict;
-use crate::tree::git::{GitTree, object_id};
 use crate::tree::path;
 use crate::verify::upstream::{Ask, Upstream};
 use crate::verify::{self, Kind, Record, Verified, verify_directory};
-use crate::workspace::{from_top, repository_offline};
+use crate::workspace::repository_offline;
 
 /// Arguments of `verify`.
 #[derive(Debug, Clone, Args)]
 pub(super) struct VerifyArgs {
     /// The commit, or a directory that `--no-commit` wrote [default: HEAD]
     rev: Option<String>,
-
-    /// Only what lies in or below these [default: every record]
-    #[arg(value_name = "PATH", last = true)]
-    paths: Vec<String>,
 
     /// Ask each remote of the locks what it is now: ok, updated, moved, gone or unreachable
     ///
@@ -48,8 +43,10 @@ impl VerifyArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let here = LocalRepo::discover_offline()?.map(Rc::new);
         let directory = directory(self.rev.as_deref(), here.as_deref())?;
-        if let Some(text) = directory {
-            self.refuse_for_directory(text)?;
+        if let Some(text) = directory.filter(|_| self.rebuild) {
+            return Err(Failure::new(format!("--rebuild is for a commit, and `{text}` is a directory"))
+                .hint("leave it out, or name a commit")
+                .into());
         }
         let upstream = self.upstream.then(|| asker(here.as_deref(), output.quiet)).transpose()?;
         let ask = upstream.as_ref().map(|upstream| |remotes: &[&crate::record::Remote]| upstream.ask(remotes));
@@ -59,34 +56,11 @@ impl VerifyArgs {
         }
         let here = here.map_or_else(repository_offline, Ok)?;
         let rev = self.rev.as_deref().unwrap_or("HEAD");
-        let mut paths = Vec::new();
-        if !self.paths.is_empty()
-            && let Some(id) = here.commit(rev)?
-        {
-            let tree = GitTree::of_here(here.clone(), object_id(&id.tree)?)?;
-            for text in &self.paths {
-                paths.push(from_top(&here, &tree, text)?);
-            }
-        }
-        let asked = verify::Request { rev, paths: &paths, upstream: ask };
-        let mut verified = verify::verify(&here, &asked)?;
+        let mut verified = verify::verify(&here, rev, ask)?;
         if self.rebuild {
             rebuilt::compare(&mut verified)?;
         }
         Ok(Box::new(verified))
-    }
-}
-
-impl VerifyArgs {
-    /// Refuses what only a commit can be asked for.
-    fn refuse_for_directory(&self, text: &str) -> Result<()> {
-        for (option, is_given) in [("--rebuild", self.rebuild), ("PATH", !self.paths.is_empty())] {
-            if is_given {
-                return Err(Failure::new(format!("{option} is for a commit, and `{text}` is a directory"))
-                    .hint("leave it out, or name a commit"));
-            }
-        }
-        Ok(())
     }
 }
 
@@ -105,7 +79,7 @@ pub(super) fn directory<'a>(rev: Option<&'a str>, here: Option<&LocalRepo>) -> R
         return Ok(None);
     }
     Err(Failure::new(format!("`{text}` names both a commit and a directory with a `{LOCK_NAME}`"))
-        .hint(format!("name the directory as {}", command("", [format!("./{text}")])))
+        .hint(format!("name the directory as{}", command("", [format!("./{text}")])))
         .hint(format!("name the commit as {}", id.commit)))
 }
 

@@ -71,7 +71,8 @@ pub(super) fn open(
     if let Some(other) = refs.keys().find(is_in_the_way) {
         let other = other.trim_start_matches("refs/heads/");
         return Err(Failure::new(format!("branch `{other}` is there, so git cannot have a branch `{name}`"))
-            .hint("rename it, or commit to another branch: `--branch NAME`"));
+            .hint(format!("rename it: {}", command("git branch -m", [other, "NEW_NAME"])))
+            .hint("or commit to another branch: `--branch NAME`"));
     }
     let found = refs.get(&full);
     if let Some(target) = found.and_then(|found| found.other_name.as_ref()) {

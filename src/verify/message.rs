@@ -45,7 +45,7 @@ impl<'a> History<'a> {
     /// branch that is not ours (`is_other`) there may be none, as after a squash: then the lock is the record.
     pub(super) fn message(
         &mut self,
-        verifier: &mut Verifier<'_>,
+        verifier: &mut Verifier,
         directory: &str,
         lock: &Lock,
         is_other: bool,
@@ -65,7 +65,7 @@ impl<'a> History<'a> {
                 Ok(None)
             }
             Found::Nothing => {
-                if lock.trailers && !is_other && verifier.is_asked(&name) {
+                if lock.trailers && !is_other {
                     self.missing(verifier, &name)?;
                 }
                 Ok(None)
@@ -74,7 +74,7 @@ impl<'a> History<'a> {
     }
 
     /// Adds that no message holds a record that there must be.
-    fn missing(&mut self, verifier: &mut Verifier<'_>, name: &str) -> Result<()> {
+    fn missing(&mut self, verifier: &mut Verifier, name: &str) -> Result<()> {
         let is_first = !std::mem::replace(&mut self.is_missing, true);
         match tip::cut_off(self.here, self.rev)? {
             Some(failure) => verifier.failures.extend(is_first.then_some(failure)),
@@ -86,13 +86,10 @@ impl<'a> History<'a> {
         Ok(())
     }
 
-    fn lock(&self, verifier: &mut Verifier<'_>, directory: &str, lock: &Lock, record: &Recorded) -> Result<()> {
+    fn lock(&self, verifier: &mut Verifier, directory: &str, lock: &Lock, record: &Recorded) -> Result<()> {
         let Recorded { commit, trailers, .. } = record;
         let name = path::join(directory, LOCK_NAME);
         let by = short(commit);
-        if !verifier.is_asked(&name) {
-            return Ok(());
-        }
         let listed: BTreeSet<_> = lock.remote_trailers().into_iter().collect();
         let told: BTreeSet<_> = trailers.remotes.iter().cloned().collect();
         for remote in listed.symmetric_difference(&told) {
@@ -113,7 +110,7 @@ impl<'a> History<'a> {
     }
 
     /// Compares the directory with the tree that the message names: in place that is the whole repository.
-    fn tree(&mut self, verifier: &mut Verifier<'_>, directory: &str, record: &Recorded) -> Result<()> {
+    fn tree(&mut self, verifier: &mut Verifier, directory: &str, record: &Recorded) -> Result<()> {
         let Recorded { commit, trailers, .. } = record;
         let (repository, by) = (self.repository, short(commit));
         let whole = object_id(&self.id.tree)?;
@@ -134,7 +131,7 @@ impl<'a> History<'a> {
         let is_told = |told: &super::Difference| {
             told.kind != Kind::Trailers && !told.path.is_empty() && path::is_in(&told.path, directory)
         };
-        if verifier.is_asked(directory) && !verifier.differences.iter().any(is_told) {
+        if !verifier.differences.iter().any(is_told) {
             let what = match directory {
                 "" => "the repository ",
                 _ => "",
@@ -146,7 +143,7 @@ impl<'a> History<'a> {
     }
 
     /// Finds a source that the commit of a record does not come from: it is neither a parent nor contained in one.
-    fn source(&mut self, verifier: &mut Verifier<'_>, record: &Recorded) -> Result<()> {
+    fn source(&mut self, verifier: &mut Verifier, record: &Recorded) -> Result<()> {
         let Recorded { commit, trailers, .. } = record;
         let by = short(commit);
         let Some(source) = trailers.source.as_ref().map(Digest::hex) else {
@@ -186,21 +183,21 @@ impl<'a> History<'a> {
     }
 
     /// Adds what differs from the localized commit, unless it is reported already.
-    fn changed(&mut self, verifier: &mut Verifier<'_>, places: impl IntoIterator<Item = String>, by: &str) {
+    fn changed(&mut self, verifier: &mut Verifier, places: impl IntoIterator<Item = String>, by: &str) {
         let told: BTreeSet<String> = verifier.differences.iter().map(|one| one.path.clone()).collect();
         for place in places {
             let below = format!("{place}/");
             let mut next = told.range(below.clone()..);
             let is_told = path::and_above(&place).any(|above| told.contains(above))
                 || next.next().is_some_and(|next| next.starts_with(&below));
-            if verifier.is_asked(&place) && !is_told {
+            if !is_told {
                 verifier.add(Kind::Tree, &place, format!("is not what the message of {by} tells of"));
             }
         }
     }
 
     /// Finds what no lock covers: a missing record, and what else differs from the newest localized commit.
-    pub(super) fn whole(&mut self, verifier: &mut Verifier<'_>, locks: &[(String, Lock)], is_ours: bool) -> Result<()> {
+    pub(super) fn whole(&mut self, verifier: &mut Verifier, locks: &[(String, Lock)], is_ours: bool) -> Result<()> {
         let newest = match std::mem::replace(&mut self.newest, Found::Nothing) {
             Found::Record(newest) => newest,
             Found::Unreadable { commit, failure } => {
@@ -220,7 +217,7 @@ impl<'a> History<'a> {
         let is_there = matches!(verifier.tree.entry(directory)?, Some(Entry::Directory));
         let name = path::join(directory, LOCK_NAME);
         let has_lock = locks.iter().any(|(other, _)| other == directory);
-        if is_there && verifier.is_asked(&name) && !has_lock {
+        if is_there && !has_lock {
             let message = "is gone, or lists nothing any more".to_owned();
             verifier.add(Kind::Lock, &name, message);
         }
@@ -228,7 +225,7 @@ impl<'a> History<'a> {
     }
 
     /// Finds what lies beside the copies and is not what the source holds, in the commit of a record or since.
-    fn beside_copies(&mut self, verifier: &mut Verifier<'_>, newest: &Recorded) -> Result<()> {
+    fn beside_copies(&mut self, verifier: &mut Verifier, newest: &Recorded) -> Result<()> {
         let Recorded { commit, trailers, .. } = newest;
         let by = short(commit);
         let Some(ours) = self.here.commit(commit)? else {
@@ -253,7 +250,7 @@ impl<'a> History<'a> {
 }
 
 /// Adds that a message does not hold the record that it held.
-fn unreadable(verifier: &mut Verifier<'_>, commit: &str, failure: &Failure) {
+fn unreadable(verifier: &mut Verifier, commit: &str, failure: &Failure) {
     let message = format!("the message of {} holds no record that can be read: {}", short(commit), failure.message);
     verifier.add(Kind::Trailers, "", message);
 }

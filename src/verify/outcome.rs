@@ -5,7 +5,8 @@ use serde::Serialize;
 
 use crate::message::failure::Failure;
 use crate::message::finding::Span;
-use crate::record::Left;
+use crate::record::history::records::Recorded;
+use crate::record::{Left, Lock};
 use crate::tree::path;
 
 /// The result.
@@ -39,14 +40,14 @@ pub(crate) struct LeftOf {
     pub left: Left,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Record {
     /// The directory of its lock from the top of the repository; empty for the top.
     #[serde(serialize_with = "path::serialize")]
     pub directory: String,
     /// What was localized there; none for what was localized where it stands.
     pub target: Option<String>,
-    /// How many of the files that the lock lists were looked at.
+    /// How many files the lock lists.
     pub files: usize,
     /// How many remotes the lock lists.
     pub remotes: usize,
@@ -58,6 +59,23 @@ pub(crate) struct Record {
     pub source: Option<String>,
     /// The tree that was made, as that message says.
     pub tree: Option<String>,
+}
+
+impl Record {
+    /// Returns what a lock and a message record of a directory.
+    pub(super) fn of(directory: &str, lock: &Lock, recorded: Option<&Recorded>) -> Record {
+        let trailers = recorded.map(|recorded| &recorded.trailers);
+        Record {
+            directory: directory.to_owned(),
+            target: lock.target.clone(),
+            files: lock.files.len(),
+            remotes: lock.remotes.len(),
+            has_message: lock.trailers,
+            recorded_by: recorded.map(|recorded| recorded.commit.clone()),
+            source: trailers.and_then(|trailers| Some(trailers.source.as_ref()?.hex().to_owned())),
+            tree: trailers.map(|trailers| trailers.tree.hex().to_owned()),
+        }
+    }
 }
 
 /// Something that is not as the record says.

@@ -24,19 +24,12 @@ fn a_branch_is_verified_and_its_remotes_are_asked() {
             .stdout_has(&format!(": ok: {label} is "))
             .stdout_has("recorded in the lock and in the message of")
             .stdout_has("): as recorded\n");
-        // Also in a bare repository, and for a part of it.
+        // Also in a bare repository.
         let bare = project.sandbox.path("bare");
         let to = bare.to_str().unwrap();
         work.git(&["clone", "--quiet", "--bare", ".", to]);
-        let home = if in_place { "example" } else { "localized-overlay" };
-        for (path, told) in [
-            (format!("{home}/overlay"), "upstream of 1 remote: 1 ok\n"),
-            (format!("{home}/base"), "upstream of 1 remote: 1 ok\n"),
-            (format!("{home}/base/config.yaml"), "upstream: there is nothing to ask for\n"),
-        ] {
-            let args = ["verify", "--upstream", "localized/main", "--", &path];
-            project.sandbox.run(&bare, &args).success().stdout_has(told);
-        }
+        let inside = project.sandbox.run(&bare, &["verify", "--upstream", "localized/main"]);
+        inside.success().stdout_has("upstream of 1 remote: 1 ok\n");
         fs::remove_dir_all(&bare).unwrap();
         // Everything at once, with one thing of each that differs.
         project.second_version();
@@ -156,62 +149,6 @@ fn asked(server: &Server) -> Vec<String> {
     names.sort();
     server.forget();
     names
-}
-
-#[test]
-fn only_entries_that_the_paths_need_are_asked_for() {
-    let sandbox = Sandbox::new();
-    let server = Server::start();
-    let repo = apps(&sandbox, &server);
-    repo.run(&["lock"]).success();
-    repo.commit("locked");
-    repo.run(&["branch", "--no-verify"]).success();
-    for rev in ["main", "localized/main"] {
-        asked(&server);
-        for (paths, expected) in [
-            (&["."][..], &["a", "b", "base"][..]),
-            (&["a"], &["a", "base"]),
-            (&["b"], &["b"]),
-            (&["base"], &["base"]),
-            (&["b/kustomization.yaml"], &["b"]),
-            (&["b", "base"], &["b", "base"]),
-        ] {
-            let args = [&[rev, "--"], paths].concat();
-            ask(&repo, &args).success();
-            assert_eq!(asked(&server), expected, "{rev} {paths:?}");
-        }
-    }
-    // A part of what was brought in.
-    let stored = repo
-        .files("localized/main")
-        .iter()
-        .find_map(|file| file.split_once(' ').filter(|(_, path)| path.ends_with("/b.yaml")))
-        .map(|(_, path)| path.to_owned())
-        .unwrap();
-    assert!(stored.starts_with("b/localized-files/"), "{stored}");
-    ask(&repo, &["localized/main", "--", &stored]).success();
-    assert_eq!(asked(&server), ["b"]);
-    let inside = sandbox.run(&repo.path().join("b"), &["verify", "--upstream", "--", "."]);
-    inside.success().stdout_has("upstream of 1 remote: 1 ok\n");
-}
-
-#[test]
-fn references_of_a_remote_root_are_needed_where_it_is_named() {
-    let sandbox = Sandbox::new();
-    let server = Server::start();
-    let up = upstream(&sandbox, "srv/acme/base");
-    server.route("/nested.yaml", Reply::ok(config("nested")));
-    server.route("/other.yaml", Reply::ok(config("other")));
-    up.write("kustomization.yaml", format!("resources: [cm.yaml, '{}nested.yaml']\n", server.url()));
-    up.commit("two");
-    let repo = sandbox.repo("work");
-    repo.write("a/kustomization.yaml", format!("resources: ['file://{}//?ref=main']\n", up.path().display()));
-    repo.write("b/kustomization.yaml", format!("resources: ['{}other.yaml']\n", server.url()));
-    repo.run(&["lock"]).success();
-    repo.commit("locked");
-    asked(&server);
-    ask(&repo, &["--", "a"]).success().stdout_has("upstream of 2 remotes: 2 ok\n");
-    assert_eq!(asked(&server), ["nested"]);
 }
 
 #[test]
