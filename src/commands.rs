@@ -3,6 +3,7 @@
 mod affected;
 mod allow;
 mod branch;
+mod build;
 pub(crate) mod check;
 mod completion;
 mod copy;
@@ -96,6 +97,9 @@ enum Command {
     )]
     Verify(verify::VerifyArgs),
 
+    /// Print what kustomize builds, with what the lock holds
+    Build(build::BuildArgs),
+
     /// Show the reference tree
     Tree(tree::TreeArgs),
 
@@ -143,6 +147,7 @@ pub(crate) fn run() -> ExitCode {
         Some(Command::Update(args)) => args.run(&output),
         Some(Command::Check(args)) => args.run(&output),
         Some(Command::Verify(args)) => args.run(&output),
+        Some(Command::Build(args)) => args.run(&output),
         Some(Command::Tree(args)) => args.run(),
         Some(Command::Targets(args)) => args.run(),
         Some(Command::Affected(args)) => args.run(),
@@ -170,7 +175,7 @@ fn wrong_format(format: Format, command: Option<&Command>) -> Option<Failure> {
 /// Prints what clap says instead of a command: help and version are results, everything else is a usage error.
 fn not_parsed(error: clap::Error) -> ExitCode {
     if !error.use_stderr() {
-        print(&output::styled(&error.render(), console::colors_enabled()));
+        print(output::styled(&error.render(), console::colors_enabled()).as_bytes());
         return ended(0);
     }
     // What it quotes may come from outside, and hold a secret.
@@ -209,7 +214,7 @@ macro_rules! pages {
 }
 
 pages! {
-    "branch" "vendor" "lock" "update" "check" "verify" "tree" "targets" "affected" "sbom" "hook" "explain"
+    "branch" "vendor" "lock" "update" "check" "verify" "build" "tree" "targets" "affected" "sbom" "hook" "explain"
     "generate" "help"
 }
 

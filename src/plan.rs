@@ -28,6 +28,7 @@ pub(crate) use left::{left, reached as reached_left};
 pub(crate) use remotes::git as git_remote;
 pub(crate) use remotes::remotes;
 pub(crate) use spelling::is_remote;
+pub(crate) use troubles::reached;
 
 use crate::graph::{FileId, Graph, RootId, Warning};
 use crate::record::{LoadRestrictor, Lock};

@@ -25,7 +25,6 @@ pub(crate) struct Roots {
     top: PathBuf,
 }
 
-#[cfg_attr(not(test), expect(dead_code, reason = "`build` and `diff` are to come"))]
 impl Roots {
     /// Writes what these roots read. With `checks_out` the graph is that of a commit, whose files are read as a checkout
     /// gives them.

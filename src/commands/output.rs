@@ -170,7 +170,7 @@ pub(super) fn finish(output: &OutputArgs, outcome: Done) -> ExitCode {
     };
     let (status, is_json) = (outcome.status(), output.format == Format::Json);
     if is_json || status > 0 || !output.quiet {
-        print(&outcome.report(output));
+        print(outcome.report(output).as_bytes());
     }
     if status > 0 || !(is_json || output.quiet) {
         say(&outcome.said(output));
@@ -181,7 +181,7 @@ pub(super) fn finish(output: &OutputArgs, outcome: Done) -> ExitCode {
 /// Prints what stopped the work, for machines on standard output as well.
 pub(super) fn failed(output: &OutputArgs, failures: &Failures) -> ExitCode {
     if output.format == Format::Json {
-        print(&inert(&json::failures(failures)));
+        print(inert(&json::failures(failures)).as_bytes());
     }
     say(&messages::failures(failures));
     ended(FAILED)
@@ -190,10 +190,10 @@ pub(super) fn failed(output: &OutputArgs, failures: &Failures) -> ExitCode {
 /// Whether a result could not be written: then the work was not done, whatever else came of it.
 static IS_LOST: AtomicBool = AtomicBool::new(false);
 
-/// Writes to standard output. A reader that has gone away is not an error.
-pub(super) fn print(text: &str) {
+/// Writes to standard output as it is. A reader that has gone away is not an error.
+pub(super) fn print(text: &[u8]) {
     let mut stdout = std::io::stdout().lock();
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    let written = stdout.write_all(text).and_then(|()| stdout.flush());
     if let Err(error) = written
         && error.kind() != ErrorKind::BrokenPipe
     {

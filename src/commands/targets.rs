@@ -182,7 +182,7 @@ fn summary(targets: &Targets) -> String {
 }
 
 /// Finds what is deployed, with objects as the builds that change them make them.
-fn find(here: &Rc<LocalRepo>, tree: &Rc<dyn Tree>) -> Result<(Survey, Targets), Failures> {
+pub(super) fn find(here: &Rc<LocalRepo>, tree: &Rc<dyn Tree>) -> Result<(Survey, Targets), Failures> {
     let config = Config::of(&**tree, "")?;
     let found = targets::find(&**tree, &config, || Identity::of(here, &config))?;
     let survey = Survey::of(tree.clone())?;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::graph::{At, Explored, Graph, Trouble, TroubleKind};
-use crate::message::failure::{Failure, Result};
+use crate::graph::{self, At, Explored, Graph, Remotes, Source, Trouble, TroubleKind};
+use crate::message::failure::{Failure, Failures, Result};
 use crate::workspace::Workspace;
 
 /// What a walk could not follow, by what it means for a lock and for localizing in place.
@@ -40,6 +40,21 @@ impl Troubles {
         troubles.unread.dedup();
         Ok(troubles)
     }
+}
+
+/// Walks roots as they are built: what is local and not there is kustomize's to say, everything remote must be there.
+pub(crate) fn reached(
+    workspace: &Workspace,
+    source: Source,
+    directories: &[String],
+    remotes: &mut dyn Remotes,
+) -> Result<Graph, Failures> {
+    let config = &workspace.config;
+    let options =
+        graph::Options { load_restrictor: config.load_restrictor, leave: Some(config), ..graph::Options::default() };
+    let explored = graph::explore(source, directories, Some(remotes), &options);
+    let remote = Troubles::of(workspace, &explored)?.remote;
+    if remote.is_empty() { Ok(explored.graph) } else { Err(Failures(remote)) }
 }
 
 /// Returns whether a trouble is about something remote: a reference that names it, or what it holds. What a root of the

@@ -1,3 +1,4 @@
+mod command;
 mod compared;
 mod engines;
 mod proof;

@@ -1,0 +1,85 @@
+//! `build`: what kustomize makes of a root, from the lock alone.
+
+use std::fs;
+
+use crate::support::{Kustomize, World, config_map};
+
+/// Returns a repository whose lock is committed, with a kustomize; none where there is no kustomize.
+fn world() -> Option<(World, Kustomize)> {
+    let world = World::acme();
+    let kustomize = world.sandbox.builds()?;
+    world.commit(&[
+        (
+            "web/kustomization.yaml",
+            "resources:\n- map.yaml\n- https://github.com/acme/lib//web?ref=v1\n- https://files.example.com/v1/app.yaml\n",
+        ),
+        ("web/map.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: own}\ndata: {a: \"\\n::debug::x\\n\"}\n"),
+    ]);
+    world.work.run(&["lock"]).success();
+    world.work.commit("Lock");
+    Some((world, kustomize))
+}
+
+#[test]
+fn a_root_is_built_from_the_lock_without_the_network() {
+    let Some((world, kustomize)) = world() else { return };
+    let expected = world.build(&kustomize, world.work.path(), "web", &[], false);
+    expected.success();
+    world.server.forget();
+    fs::rename(world.sandbox.path("upstream"), world.sandbox.path("gone")).unwrap();
+    for args in [&["web"][..], &["./web"], &["web/kustomization.yaml"], &["web", "--rev", "main"]] {
+        let built = world.work.run_unchanged(&[&["build"], args].concat());
+        assert_eq!(built.success().stdout, expected.stdout);
+        assert_eq!(built.stderr, "");
+    }
+    assert_eq!(world.server.log(), [""; 0]);
+    let inside = world.sandbox.run(&world.work.path().join("web"), &["build"]);
+    assert_eq!(inside.success().stdout, expected.stdout);
+    // The line is no command here: it is what kustomize wrote.
+    assert!(expected.stdout.lines().any(|line| line.trim() == "::debug::x"), "{expected:?}");
+}
+
+#[test]
+fn what_the_lock_lacks_is_an_error() {
+    let Some((world, _)) = world() else { return };
+    world.work.write("new/kustomization.yaml", "resources: ['https://github.com/acme/deep//app?ref=main']\n");
+    let output = world.work.run_unchanged(&["build", "new"]);
+    output.fails(2).stderr_has("new/kustomization.yaml:1:").stderr_has("git kustomize-localize lock");
+    assert_eq!(output.stdout, "");
+    // What it holds, and nobody has brought here.
+    fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
+    let output = world.work.run_unchanged(&["build", "web"]);
+    output.fails(2).stderr_has("hint: bring it into the cache: git kustomize-localize lock").lacks("--offline");
+    world.work.run(&["lock"]).success();
+    world.work.run_unchanged(&["build", "web"]).success();
+    // What kustomize says.
+    world.work.write("bad/kustomization.yaml", "resources: [nothing.yaml]\n");
+    world.work.run_unchanged(&["build", "bad"]).fails(2).stderr_has("nothing.yaml");
+}
+
+#[test]
+fn what_is_meant_is_named_or_asked_for() {
+    let Some((world, _)) = world() else { return };
+    let object = |name: &str, path: &str| {
+        format!(
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: {name}, namespace: flux-system}}\nspec:\n  path: {path}\n  sourceRef: {{kind: GitRepository, name: flux-system}}\n"
+        )
+    };
+    let clusters = [object("plain", "./plain"), object("web", "./plain")].join("---\n");
+    world.commit(&[("clusters/all.yaml", &clusters), ("plain/map.yaml", &config_map("plain"))]);
+    for name in ["plain", "flux-system/plain", "clusters/all.yaml:1", "flux-system/web", "clusters/all.yaml:8"] {
+        let built = world.work.run_unchanged(&["build", name]);
+        assert_eq!(built.success().stdout, config_map("plain"), "{name}");
+    }
+    world
+        .work
+        .run_unchanged(&["build", "web"])
+        .fails(2)
+        .stderr_has("`web` names several things")
+        .stderr_has("the directory: git kustomize-localize build ./web\n")
+        .stderr_has("Flux Kustomization web (clusters/all.yaml:8): git kustomize-localize build clusters/all.yaml:8\n");
+    world.work.run_unchanged(&["build", "plian"]).fails(2).stderr_has("did you mean `plain`?");
+    world.work.run_unchanged(&["build", "clusters"]).fails(2).stderr_has("list the targets: ");
+    world.work.run_unchanged(&["build", "../x"]).fails(2).stderr_has("lies outside of the repository");
+    world.work.run_unchanged(&["build", ""]).fails(2).stderr_has("a PATH is empty");
+}
