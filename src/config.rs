@@ -65,7 +65,6 @@ use serde::Deserialize;
 use crate::kustomization::is_pinned;
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::{Finding, Rule, Severity, Subject};
-pub(crate) use crate::message::rule::Level;
 use crate::record::LoadRestrictor;
 use crate::reference;
 use crate::tree::{Entry, Tree, path};
@@ -97,7 +96,7 @@ pub struct Config {
     #[serde(skip)]
     pub file: String,
     /// What holds instead of the severity that a rule gives its findings.
-    pub rules: BTreeMap<Rule, Level>,
+    pub rules: BTreeMap<Rule, Severity>,
     /// The directories that bound what is in them.
     pub scopes: Vec<Glob>,
     /// Where starting points lie; anywhere when empty.
@@ -256,7 +255,8 @@ impl Config {
     /// Returns the severity of what a rule finds here, which has this one by itself; `None` when the rule is off.
     pub fn level(&self, rule: Rule, own: Severity) -> Option<Severity> {
         match self.rules.get(&rule) {
-            Some(level) => level.severity(),
+            Some(Severity::Off) => None,
+            Some(severity) => Some(*severity),
             None if rule.is_off_by_default() => None,
             None => Some(own),
         }

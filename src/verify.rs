@@ -11,11 +11,11 @@ pub(crate) mod upstream;
 use std::rc::Rc;
 
 use crate::check::{self, Checking, Input};
-use crate::config::{Config, Level};
+use crate::config::Config;
 use crate::git::{self, LocalRepo};
 use crate::graph;
 use crate::message::failure::{Failure, Failures, Result, shown};
-use crate::message::finding::{Finding, Rule, Subject};
+use crate::message::finding::{Finding, Rule, Severity, Subject};
 use crate::record::history;
 use crate::record::stored::{self, Difference as Stored};
 use crate::record::{LOCK_NAME, Left, LeftWhat, LoadRestrictor, Lock};
@@ -219,7 +219,7 @@ impl Verifier {
             };
             let mut config = Config { ..own };
             config.rules.retain(|rule, _| !REMOTE.contains(rule));
-            config.rules.insert(Rule::LockedReference, Level::Error);
+            config.rules.insert(Rule::LockedReference, Severity::Error);
             let identity = here.map(|here| || Ok(Identity::new(here.remote_urls()?, &config, here.main_branches()?)));
             let inside = [directory.clone()];
             let checked = check::check(Input {

@@ -132,7 +132,7 @@ impl Outcome for Checked {
             Format::Github => return github::github(self, output.shown()),
             _ => self.text(output.shown()),
         };
-        inert(&text).into_owned()
+        inert(&text)
     }
 
     fn said(&self, output: &OutputArgs) -> String {

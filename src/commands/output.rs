@@ -115,7 +115,6 @@ pub(super) trait Outcome: Json {
             Format::Json => self.json(),
             _ => self.text(output.shown()),
         })
-        .into_owned()
     }
 
     /// Returns what goes to standard error.
@@ -153,7 +152,7 @@ impl Outcome for Page {
         match output.format {
             Format::Json => self.json(),
             _ if self.is_script => self.text.clone(),
-            _ => inert(&self.text).into_owned(),
+            _ => inert(&self.text),
         }
     }
 }

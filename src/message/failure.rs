@@ -4,14 +4,14 @@
 //! unreadable input). It always ends the command with exit status 2. It is not a finding, which is
 //! something wrong with the user's files that `check` was asked to look for.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use strsim::levenshtein;
 
 pub(crate) use crate::message::redact::shown;
 use serde::Serialize;
 
-use crate::message::redact::{self, is_hidden};
+use crate::message::redact::{self, visible};
 
 /// The place in a file that a message is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
@@ -150,13 +150,10 @@ impl Failure {
 
     /// Puts what was being done before the message: `context: message`.
     pub fn context(mut self, context: impl fmt::Display) -> Self {
-        let message = format!("{context}: {}", self.message);
-        self.message = redact::message(&message).into_owned();
+        self.message = redact::message(&format!("{context}: {}", self.message)).into_owned();
         self
     }
-}
 
-impl Failure {
     /// Returns where it is, with the field.
     pub fn place(&self) -> Option<String> {
         let location = self.location.as_ref()?;
@@ -204,54 +201,26 @@ pub(crate) fn short(id: &str) -> &str {
 }
 
 /// Returns a command for a hint: its beginning as it stands, which holds no value, then each word quoted for a shell.
-/// Paths, refs, URLs come into a command here and nowhere else, so that none of them is taken for anything but a word.
+/// Paths, refs, URLs come into a command here and nowhere else, so that none of them is taken for anything but a word. It
+/// is one line, and shows every character: a word with one that would not be seen names nothing as it stands.
 pub(crate) fn command(beginning: &'static str, words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
-    words.into_iter().fold(beginning.to_owned(), |mut all, word| {
-        all.push(' ');
-        all.push_str(&argument(word.as_ref()));
-        all
-    })
+    let add = |all: String, word: &str| format!("{all} {}", argument(&visible(word)));
+    words.into_iter().fold(beginning.to_owned(), |all, word| add(all, word.as_ref()))
 }
 
 /// Returns the command that stages files, given from the top of the repository, also those that git ignores.
 pub(crate) fn stage(places: impl IntoIterator<Item = impl AsRef<str>>) -> String {
-    let specs = places.into_iter().map(|place| pathspec(place.as_ref()));
-    command("git add -f --", specs)
+    command("git add -f --", places.into_iter().map(|place| pathspec(place.as_ref())))
 }
 
-/// Returns `text` as one word of a command in a hint, quoted for a shell where that is needed. It is one line,
-/// and shows every character: what would not be seen is left to `printf`.
+/// Returns `text` as one word of a command, quoted for a shell where that is needed.
 pub(crate) fn argument(text: &str) -> String {
-    if text.chars().any(is_hidden) || text.contains("##[") {
-        return format!("\"$(printf '{}')\"", escaped(text));
-    }
     let plain = |character: char| character.is_ascii_alphanumeric() || "-_./:@%+=,".contains(character);
     if !text.is_empty() && text.chars().all(plain) {
         text.to_owned()
     } else {
         format!("'{}'", text.replace('\'', "'\\''"))
     }
-}
-
-/// Returns `text` as a format of `printf` in single quotes.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '%' => escaped.push_str("%%"),
-            '\\' => escaped.push_str("\\\\"),
-            '\'' | '[' => {
-                let _ = write!(escaped, "\\{:03o}", u32::from(c));
-            }
-            c if is_hidden(c) => {
-                for byte in c.encode_utf8(&mut [0; 4]).bytes() {
-                    let _ = write!(escaped, "\\{byte:03o}");
-                }
-            }
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }
 
 /// How many paths an error names before it only counts the rest.
@@ -270,8 +239,7 @@ pub(crate) fn listed(paths: &[String]) -> String {
 /// Returns the word of `known` that was probably meant by `word`.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Longer inputs are not typos, and outside input may be huge.
-    const LONGEST: usize = 40;
-    if word.is_empty() || word.len() > LONGEST {
+    if word.is_empty() || word.len() > 40 {
         return None;
     }
     let word = word.to_lowercase();
@@ -307,12 +275,12 @@ mod tests {
             ("a b", "'a b'"),
             ("it's", "'it'\\''s'"),
             ("$(id)", "'$(id)'"),
-            ("a\n::b", "\"$(printf 'a\\012::b')\""),
-            ("\u{202e}it's 1%\\", "\"$(printf '\\342\\200\\256it\\047s 1%%\\\\')\""),
-            ("##[x]", "\"$(printf '##\\133x]')\""),
+            ("a\n::b", "'a\\n::b'"),
+            ("\u{202e}it's 1%\\", "'\\u{202e}it'\\''s 1%\\'"),
+            ("##[x]", "'##\u{fffd}[x]'"),
             ("", "''"),
         ] {
-            assert_eq!(argument(text), word);
+            assert_eq!(command("rm", [text]), format!("rm {word}"));
         }
     }
 

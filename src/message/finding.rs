@@ -4,18 +4,20 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use super::rule::Rule;
 
-/// How much a finding matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+/// How much a finding matters, and what is made of the findings of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Fails the check.
     Error,
     /// Is shown, and fails nothing.
     Warning,
+    /// Is left out. No finding has it.
+    Off,
 }
 
 impl Severity {
@@ -24,6 +26,7 @@ impl Severity {
         match self {
             Severity::Error => "error",
             Severity::Warning => "warning",
+            Severity::Off => "off",
         }
     }
 }

@@ -53,15 +53,9 @@ impl SafeUrl {
     }
 }
 
-impl From<String> for SafeUrl {
-    fn from(url: String) -> SafeUrl {
-        SafeUrl(url)
-    }
-}
-
-impl From<&str> for SafeUrl {
-    fn from(url: &str) -> SafeUrl {
-        SafeUrl(url.to_owned())
+impl<T: Into<String>> From<T> for SafeUrl {
+    fn from(url: T) -> SafeUrl {
+        SafeUrl(url.into())
     }
 }
 
@@ -86,8 +80,7 @@ pub(crate) fn lacks_secret(shown: &str) -> bool {
 /// Returns a text from outside, as what git printed, with every URL in it shown as by [`url()`], and
 /// without control characters but newline and tab.
 pub(crate) fn text(text: &str) -> String {
-    let printable = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
-    let text: String = text.chars().filter(printable).collect();
+    let text = text.replace(|c: char| c.is_control() && !matches!(c, '\n' | '\t'), "");
     message(&text).into_owned()
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::finding::Severity;
 
@@ -10,33 +10,10 @@ use super::finding::Severity;
 struct Definition {
     id: &'static str,
     /// What applies unless the configuration says otherwise.
-    level: Level,
+    severity: Severity,
     allow: Allow,
     /// Its summary as a heading, then what it finds, why that matters, and how to fix it.
     page: &'static str,
-}
-
-/// What is made of the findings of a rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Level {
-    /// They fail the check.
-    Error,
-    /// They are shown.
-    Warning,
-    /// They are left out.
-    Off,
-}
-
-impl Level {
-    /// Returns the severity of the findings; none where they are left out.
-    pub fn severity(self) -> Option<Severity> {
-        match self {
-            Level::Error => Some(Severity::Error),
-            Level::Warning => Some(Severity::Warning),
-            Level::Off => None,
-        }
-    }
 }
 
 /// Whether an entry of `allow` in the configuration can be about a rule.
@@ -50,7 +27,7 @@ enum Allow {
 }
 
 macro_rules! rules {
-    ($($rule:ident $id:literal $level:ident $allow:ident;)+) => {
+    ($($rule:ident $id:literal $severity:ident $allow:ident;)+) => {
         /// A rule, with a page in `check/ID.md`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         #[serde(rename_all = "kebab-case")]
@@ -66,7 +43,7 @@ macro_rules! rules {
                 match self {
                     $(Rule::$rule => &Definition {
                         id: $id,
-                        level: Level::$level,
+                        severity: Severity::$severity,
                         allow: Allow::$allow,
                         page: include_str!(concat!("../check/", $id, ".md")),
                     },)+
@@ -116,17 +93,17 @@ impl Rule {
 
     /// Returns the severity where it is not off.
     pub fn default_severity(self) -> Severity {
-        self.definition().level.severity().unwrap_or(Severity::Error)
+        if self.is_off_by_default() { Severity::Error } else { self.definition().severity }
     }
 
     /// Returns whether it finds nothing unless the configuration gives it a severity.
     pub fn is_off_by_default(self) -> bool {
-        self.definition().level == Level::Off
+        self.definition().severity == Severity::Off
     }
 
     /// Returns what applies unless the configuration says otherwise, in its words.
     pub fn default_level(self) -> &'static str {
-        self.definition().level.severity().map_or("off", Severity::name)
+        self.definition().severity.name()
     }
 
     /// Returns what it finds, in one phrase.

@@ -164,7 +164,7 @@ fn write_finding(out: &mut String, finding: &Finding, help: &[String], paint: &d
     let (style, level) = match (&finding.allowed, finding.severity) {
         (Some(_), _) => ("dim", "allowed"),
         (None, Severity::Error) => ("red.bold", "error"),
-        (None, Severity::Warning) => ("yellow.bold", "warning"),
+        (None, Severity::Warning | Severity::Off) => ("yellow.bold", "warning"),
     };
     let number = finding.span.map_or(String::new(), |span| span.line.to_string());
     let gutter = " ".repeat(number.len());

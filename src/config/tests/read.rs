@@ -16,9 +16,9 @@ fn every_key_is_read() {
         assert_eq!(
             rules,
             [
-                (Rule::FloatingRef, Level::Warning),
-                (Rule::InvalidKustomization, Level::Error),
-                (Rule::StaleLock, Level::Off),
+                (Rule::FloatingRef, Severity::Warning),
+                (Rule::InvalidKustomization, Severity::Error),
+                (Rule::StaleLock, Severity::Off),
             ]
         );
         let texts = |globs: &[Glob]| -> Vec<String> { globs.iter().map(|glob| glob.text.clone()).collect() };

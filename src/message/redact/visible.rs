@@ -3,12 +3,7 @@
 //! Texts come from files and servers, and could hide or fake a line. Everything that does so is one of [`is_hidden`],
 //! and is shown as its escape.
 
-use std::borrow::Cow;
-
 use super::message;
-
-/// Replaces a hidden character where its escape does not fit.
-const REPLACED: char = '\u{fffd}';
 
 /// Replaces `##[`, with which commands of GitHub Actions begin.
 const INERT: &str = "##\u{fffd}[";
@@ -67,29 +62,18 @@ pub(crate) fn shown(text: &str) -> String {
 fn escaped(text: impl Iterator<Item = char>) -> String {
     let mut out = String::new();
     for c in text {
-        if is_hidden(c) {
-            out.extend(c.escape_default());
-        } else {
-            out.push(c);
-        }
+        if is_hidden(c) { out.extend(c.escape_default()) } else { out.push(c) }
     }
     out
 }
 
 /// Returns lines of which none is a command for GitHub Actions, which take a line for one that begins with `::` after
 /// blanks, or holds `##[`.
-pub(crate) fn inert(text: &str) -> Cow<'_, str> {
-    if !text.contains("::") && !text.contains("##[") {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 8);
-    for line in text.split_inclusive('\n') {
+pub(crate) fn inert(text: &str) -> String {
+    let inert = |line: &str| {
         let rest = line.trim_start();
-        out.push_str(&line[..line.len() - rest.len()]);
-        if rest.starts_with("::") {
-            out.push(REPLACED);
-        }
-        out.push_str(&rest.replace("##[", INERT));
-    }
-    Cow::Owned(out)
+        let mark = if rest.starts_with("::") { "\u{fffd}" } else { "" };
+        format!("{}{mark}{}", &line[..line.len() - rest.len()], rest.replace("##[", INERT))
+    };
+    text.split_inclusive('\n').map(inert).collect()
 }
