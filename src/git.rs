@@ -17,9 +17,9 @@ pub(crate) use remote_git::{Fetch, Part, Pinned, RemoteGit, is_http};
 
 use std::process::Command;
 
-use crate::message::failure::Failure;
+use crate::message::failure::{Failure, Result};
 use crate::message::redact;
-use crate::os::process::{self, Output};
+use crate::os::process::{self, Limits, Output, Terminal};
 
 /// A `git` command with what every one of them needs: messages that we can read, no locks taken
 /// for mere queries, no terminal prompt, and objects that are what their ids say.
@@ -31,6 +31,11 @@ fn command() -> Command {
         .env("GIT_OPTIONAL_LOCKS", "0")
         .env("GIT_TERMINAL_PROMPT", "0");
     command
+}
+
+/// Runs git without a terminal.
+fn run(git: &mut Command, input: Option<&[u8]>) -> Result<Output> {
+    process::run(git, input, Limits::default(), Terminal::Detached).map_err(not_run)
 }
 
 /// Turns "git could not be run" into a failure with a hint.

@@ -4,10 +4,10 @@ use std::io;
 use std::path::Path;
 use std::process::Command;
 
-use super::{command, not_run, said, untied};
+use super::{command, not_run, run, said, untied};
 use crate::message::failure::{Failure, Result, shown};
 use crate::os::interrupt::{Scratch, unusable};
-use crate::os::process::{self, Conversation, Limits, Terminal};
+use crate::os::process::Conversation;
 
 /// A repository of our own, with those files in its working tree and nothing else: git asks no other place for them,
 /// neither the working tree of this repository nor its `info` directory.
@@ -55,7 +55,7 @@ impl Checkout {
     pub(crate) fn convert(&self, path: &str, bytes: &[u8]) -> Result<Vec<u8>> {
         let id = self.objects.write_blob(bytes).map_err(|_| cannot_tell(path))?;
         let mut git = self.git(&["cat-file", "--filters", "--path", path, &id.to_string()]);
-        let output = process::run(&mut git, None, Limits::default(), Terminal::Detached).map_err(not_run)?;
+        let output = run(&mut git, None)?;
         if output.status.success() { Ok(output.stdout) } else { Err(cannot_tell(path)) }
     }
 
@@ -87,7 +87,7 @@ impl Checkout {
     /// Returns the rule by which git leaves a path alone: where it stands, as `.gitignore:3`, and its pattern.
     pub(crate) fn ignored(&self, path: &str) -> Option<(String, String)> {
         let mut git = self.git(&["check-ignore", "--no-index", "--stdin", "-z", "-v"]);
-        let output = process::run(&mut git, Some(path.as_bytes()), Limits::default(), Terminal::Detached).ok()?;
+        let output = run(&mut git, Some(path.as_bytes())).ok()?;
         let rule = String::from_utf8(output.stdout).ok()?;
         let mut fields = rule.split('\0');
         let (file, line, pattern) = (fields.next()?, fields.next()?, fields.next()?);
@@ -139,6 +139,6 @@ fn isolated() -> Command {
 pub(crate) fn init(directory: &Path, options: &[&str]) -> io::Result<()> {
     let mut git = isolated();
     git.args(["init", "--quiet", "--template="]).args(options).arg(directory);
-    let output = process::run(&mut git, None, Limits::default(), Terminal::Detached).map_err(io::Error::other)?;
+    let output = run(&mut git, None).map_err(io::Error::other)?;
     if output.status.success() { Ok(()) } else { Err(io::Error::other(said(&output))) }
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{command, is_object_id, not_run, said};
+use super::{command, is_object_id, not_run, run, said};
 use crate::message::failure::{self, Failure, Result};
 use crate::os::failpoint;
 use crate::os::process::{self, Conversation, Limits, Output, Terminal};
@@ -85,7 +85,7 @@ impl LocalRepo {
         let mut git = command();
         git.args(["rev-parse", "--is-inside-work-tree", "--absolute-git-dir", "--show-prefix"]);
         git.args(["--git-common-dir", "--git-path", "index", "--show-toplevel"]);
-        let output = run(&mut git)?;
+        let output = run(&mut git, None)?;
         // Without a working tree git answers all but the last question, and fails.
         let bare = output.says(&["must be run in a work tree"]);
         if !output.status.success() && !bare {
@@ -134,7 +134,7 @@ impl LocalRepo {
         let commit = format!("{rev}^{{commit}}");
         let tree = format!("{rev}^{{commit}}^{{tree}}");
         // Nothing here can be taken for another option.
-        let output = run(self.command().args(["rev-parse", &commit, &tree, "--symbolic-full-name", rev]))?;
+        let output = run(self.command().args(["rev-parse", &commit, &tree, "--symbolic-full-name", rev]), None)?;
         let stdout = String::from_utf8_lossy(&output.stdout);
         // Without `--verify`, which takes one name only, a range names several objects, the one it begins at with `^`.
         let lines: Vec<&str> = stdout.lines().collect();
@@ -178,7 +178,7 @@ impl LocalRepo {
         if old == new {
             return Ok(true);
         }
-        let output = run(self.command().args(["merge-base", "--is-ancestor", old, new]))?;
+        let output = run(self.command().args(["merge-base", "--is-ancestor", old, new]), None)?;
         match output.status.code() {
             Some(0) => Ok(true),
             Some(1) => Ok(false),
@@ -282,7 +282,11 @@ impl LocalRepo {
         let output = output.map_err(not_run)?;
         match output.status.success() {
             true => Ok(text(output.stdout)?.trim_end().to_owned()),
-            false if is_nameless(&output) => Err(nameless()),
+            false if output.says(&["tell me who you are", "ident name", "no email was given", "no name was given"]) => {
+                Err(Failure::new("git knows no name and mail address for the commit")
+                    .hint("git config user.name NAME")
+                    .hint("git config user.email MAIL"))
+            }
             false => Err(Failure::new(format!("git could not write the commit: {}", said(&output)))),
         }
     }
@@ -294,7 +298,7 @@ impl LocalRepo {
         let mut git = self.command();
         git.args(["update-ref", "--create-reflog", "-m", reason, "--end-of-options"]);
         failpoint::before("move the ref");
-        let output = run(git.args([name, new, old.unwrap_or(&absent)]))?;
+        let output = run(git.args([name, new, old.unwrap_or(&absent)]), None)?;
         // Another run that made the same commit may have been faster.
         if output.status.success() || self.at(name)?.as_deref() == Some(new) {
             Ok(())
@@ -318,7 +322,7 @@ impl LocalRepo {
 
     /// Returns what git prints.
     fn bytes(&self, args: &[&str]) -> Result<Vec<u8>> {
-        done(run(self.command().args(args))?)
+        done(run(self.command().args(args), None)?)
     }
 
     fn text(&self, args: &[&str]) -> Result<String> {
@@ -327,21 +331,10 @@ impl LocalRepo {
 
     /// Returns the line that git prints; none where it fails.
     fn line(&self, args: &[&str]) -> Result<Option<String>> {
-        let output = run(self.command().args(args))?;
+        let output = run(self.command().args(args), None)?;
         let line = text(output.stdout)?.trim_end().to_owned();
         Ok(Some(line).filter(|_| output.status.success()))
     }
-}
-
-/// Returns whether git stopped because it does not know the committer.
-fn is_nameless(output: &Output) -> bool {
-    output.says(&["tell me who you are", "ident name", "no email was given", "no name was given"])
-}
-
-fn nameless() -> Failure {
-    Failure::new("git knows no name and mail address for the commit")
-        .hint("git config user.name NAME")
-        .hint("git config user.email MAIL")
 }
 
 /// Explains why a ref was not moved: another process moved it, a lock is in the way, or the message of git.
@@ -362,10 +355,6 @@ fn not_moved(name: &str, output: &Output) -> Failure {
 
 fn absolute(path: &str) -> Result<PathBuf> {
     std::path::absolute(Path::new(path)).map_err(|error| Failure::new(format!("git named `{path}`: {error}")))
-}
-
-fn run(git: &mut Command) -> Result<Output> {
-    process::run(git, None, Limits::default(), Terminal::Detached).map_err(not_run)
 }
 
 /// Returns what git printed, or why it failed.

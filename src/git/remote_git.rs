@@ -117,7 +117,7 @@ impl RemoteGit {
         limits: Limits<'_>,
     ) -> Result<Option<String>, process::Error> {
         let mut command = self.command(&[]);
-        command.arg(path_option("--git-dir=", directory)).args(arguments);
+        command.env("GIT_DIR", directory).args(arguments);
         let output = process::run(&mut command, None, limits, Terminal::Detached)?;
         let said = || String::from_utf8_lossy(&output.stdout).into_owned();
         Ok(output.status.success().then(said))
@@ -148,11 +148,4 @@ fn asks(command: &mut Command, input: Option<&[u8]>) -> Option<String> {
     let output = process::run(command, input, limits, Terminal::Detached).ok()?;
     let answer = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
     Some(answer).filter(|_| output.status.success())
-}
-
-/// `--option=PATH` for a path that need not be UTF-8.
-fn path_option(option: &str, path: &Path) -> OsString {
-    let mut argument = OsString::from(option);
-    argument.push(path);
-    argument
 }

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::{LocalRepo, done, run};
+use super::{LocalRepo, done};
+use crate::git::run;
 use crate::message::failure::{Failure, Result};
 
 /// What a commit is compared with.
@@ -71,7 +72,7 @@ impl LocalRepo {
         }
         let status =
             ["status", "--porcelain", "-z", "--untracked-files=no", "--no-renames", "--ignore-submodules=all", "--"];
-        let output = done(run(self.command().args(status).args(pathspecs(among)))?)?;
+        let output = done(run(self.command().args(status).args(pathspecs(among)), None)?)?;
         // A name that is not UTF-8 is none that a reference could name.
         let output = String::from_utf8_lossy(&output);
         let changed = output.split('\0').filter_map(|entry| Some((entry.chars().nth(1)?, entry.get(3..)?.to_owned())));
@@ -147,10 +148,7 @@ impl LocalRepo {
         marks: &[&[u8]],
     ) -> Result<Option<Vec<String>>> {
         let mut command = self.command();
-        command.args(["grep", "-lzF", "--text", "--full-name", "--no-recurse-submodules", "--threads=4"]);
-        for mark in marks {
-            command.arg("-e").arg(mark_argument(mark));
-        }
+        command.args(["grep", "-lzF", "--text", "--full-name", "--no-recurse-submodules", "--threads=4", "-f", "-"]);
         let prefix = match within {
             Within::Index => "--cached".to_owned(),
             Within::WorkingTree => "--untracked".to_owned(),
@@ -161,7 +159,7 @@ impl LocalRepo {
             all if all.is_empty() => command.args(endings.iter().map(|ending| format!(":(top)*{ending}"))),
             few => command.args(few),
         };
-        let output = run(&mut command)?;
+        let output = run(&mut command, Some(&marks.join(&b'\n')))?;
         if !matches!(output.status.code(), Some(0 | 1)) || !output.stderr.is_empty() {
             return Ok(None);
         }
@@ -194,7 +192,7 @@ impl LocalRepo {
             git.args(["--ignored", "--exclude-standard"]);
         }
         git.arg("--").args(names.iter().map(|name| format!(":(top,glob)**/{name}")));
-        let output = done(run(&mut git)?)?;
+        let output = done(run(&mut git, None)?)?;
         let paths = output.split(|byte| *byte == 0).filter(|path| !path.is_empty());
         Ok(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
     }
@@ -205,16 +203,6 @@ impl Staged {
     pub fn is_empty(&self) -> bool {
         self.stage == 0 && (self.id.starts_with("e69de29bb2d1d643") || self.id.starts_with("473a0f4c3be8a936"))
     }
-}
-
-#[cfg(unix)]
-fn mark_argument(mark: &[u8]) -> std::ffi::OsString {
-    std::os::unix::ffi::OsStringExt::from_vec(mark.to_vec())
-}
-
-#[cfg(not(unix))]
-fn mark_argument(mark: &[u8]) -> std::ffi::OsString {
-    String::from_utf8_lossy(mark).into_owned().into()
 }
 
 fn staged(line: &[u8]) -> Option<Staged> {

@@ -2,7 +2,7 @@
 
 use super::LocalRepo;
 use crate::git::not_run;
-use crate::message::failure::{Failure, Result};
+use crate::message::failure::Result;
 use crate::os::process::Conversation;
 
 impl LocalRepo {
@@ -27,10 +27,11 @@ impl LocalRepo {
             Ok(Some(bytes).filter(|_| found == Some(kind)))
         };
         let answer = batch.as_mut().map_or(Ok(None), ask);
-        answer.map_err(|error: std::io::Error| {
-            // It ended.
+        answer.or_else(|_: std::io::Error| {
+            // It ended, and only a new one says why.
             *batch = None;
-            Failure::new(format!("git cannot read object {id}: {error}"))
+            let said = self.bytes(&["cat-file", kind, id]).map(Some);
+            said.map_err(|failure| failure.context(format_args!("git cannot read object {id}")))
         })
     }
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::{LocalRepo, done, run};
-use crate::git::{command, untied};
+use super::{LocalRepo, done};
+use crate::git::{command, run, untied};
 use crate::message::failure::{Failure, Result};
 use crate::os::failpoint;
 use crate::os::interrupt;
@@ -47,7 +47,7 @@ impl LocalRepo {
         let mut git = self.command();
         git.args(["worktree", "add", "--quiet", "--"]).arg(directory).arg(branch);
         failpoint::before("make the worktree");
-        done(run(&mut git)?)
+        done(run(&mut git, None)?)
             .map(drop)
             .map_err(|failure| failure.context(format_args!("no worktree at `{}`", directory.display())))
     }
@@ -56,6 +56,6 @@ impl LocalRepo {
     pub fn in_worktree(&self, directory: &Path, args: &[&str]) -> Result<()> {
         let mut git = command();
         untied(&mut git);
-        done(run(git.current_dir(directory).args(args))?).map(drop)
+        done(run(git.current_dir(directory).args(args), None)?).map(drop)
     }
 }

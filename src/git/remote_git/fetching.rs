@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{REMOTE, RemoteGit, path_option};
+use super::{REMOTE, RemoteGit};
 use crate::os::failpoint;
 use crate::os::process::{self, Limits, Output, Terminal};
 
@@ -70,8 +70,8 @@ impl RemoteGit {
             command.args(["-c", &format!("remote.{REMOTE}.partialclonefilter={filter}")]);
         }
         command
-            // `--git-dir`, not `-C`: the user may have set `safe.bareRepository=explicit`.
-            .arg(path_option("--git-dir=", wanted.into))
+            // Not `-C`: the user may have set `safe.bareRepository=explicit`.
+            .env("GIT_DIR", wanted.into)
             .args(["-c", "core.hooksPath=/dev/null"])
             .args(["-c", "gc.auto=0", "-c", "maintenance.auto=false"])
             .args(["-c", "fetch.unpackLimit=1"])
