@@ -141,18 +141,14 @@ fn search<T: Tree + ?Sized>(
         found.extend(tree.below(place)?);
         found.insert(place.clone());
     }
-    let mut failed = None;
-    found.retain(|path| {
-        let is_file = || tree.entry(path).map(|entry| matches!(entry, Some(Entry::File { .. })));
-        let holds = |bytes: &[u8]| marks.iter().any(|mark| memchr::memmem::find(bytes, mark).is_some());
-        endings.iter().any(|ending| path.ends_with(ending))
-            && is_file().unwrap_or_else(|failure| failed.insert(failure).message.is_empty())
-            && tree.read(path).map_or(true, |bytes| holds(&bytes))
-    });
-    match failed {
-        Some(failure) => Err(failure),
-        None => Ok(found.into_iter().collect()),
+    let mut holding = Vec::new();
+    for path in found.into_iter().filter(|path| endings.iter().any(|ending| path.ends_with(ending))) {
+        let holds = |bytes: Vec<u8>| marks.iter().any(|mark| memchr::memmem::find(&bytes, mark).is_some());
+        if matches!(tree.entry(&path)?, Some(Entry::File { .. })) && tree.read(&path).map_or(true, holds) {
+            holding.push(path);
+        }
     }
+    Ok(holding)
 }
 
 /// Returns a path of a command line, given by a user in `prefix`, as a path of `tree`: an absolute path, one from `top`
@@ -232,25 +228,10 @@ const LINKS: usize = 40;
 
 /// Follows every link on the way to `path`, inside the tree.
 pub(crate) fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
-    let (mut real, rest) = match path.rsplit_once('/').unwrap_or(("", path)) {
-        (directory, name)
-            // Only who wrote the path knows how deep it is.
-            if !name.is_empty()
-                && directory.len() < PATH.most
-                && tree.entry(directory)? == Some(Entry::Directory) =>
-        {
-            // Where no link is on the way, only the last component can be one.
-            let path = path.to_owned();
-            match tree.entry(&path)? {
-                None => return Ok(Resolved::Missing { path }),
-                Some(Entry::File { executable }) => return Ok(Resolved::File { path, executable }),
-                Some(Entry::Directory) => return Ok(Resolved::Directory { path }),
-                Some(Entry::Submodule) => return Ok(Resolved::Submodule { path }),
-                Some(Entry::Link) => (directory.to_owned(), name),
-            }
-        }
-        _ => (String::new(), path),
-    };
+    let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+    // Where no link is on the way, only the last component can be one. Only who wrote the path knows how deep it is.
+    let is_plain = directory.len() < PATH.most && tree.entry(directory)? == Some(Entry::Directory);
+    let (mut real, rest) = if is_plain { (directory.to_owned(), name) } else { (String::new(), path) };
     let mut rest: Vec<String> = path::components(rest).rev().map(str::to_owned).collect();
     let mut links = 0;
     let mut executable = None;
@@ -287,20 +268,13 @@ pub(crate) fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
                 let Ok(target) = String::from_utf8(bytes) else {
                     return missing(&next, &rest);
                 };
-                let leaves = || Resolved::Leaves { link: next.clone(), target: target.clone() };
                 let inside = if path::is_absolute(&target) {
-                    match tree.absolute(&target) {
-                        Some(inside) => {
-                            real.clear();
-                            inside
-                        }
-                        None => return Ok(leaves()),
-                    }
+                    tree.absolute(&target).inspect(|_| real.clear())
                 } else {
-                    if path::climbs_out(&real, &target) {
-                        return Ok(leaves());
-                    }
-                    target.clone()
+                    path::resolve(&real, &target).map(|_| target.clone())
+                };
+                let Some(inside) = inside else {
+                    return Ok(Resolved::Leaves { link: next, target });
                 };
                 rest.extend(path::components(&inside).rev().filter(|component| *component != ".").map(str::to_owned));
             }

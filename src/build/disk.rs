@@ -73,7 +73,7 @@ fn link_text(tree: &dyn Tree, place: &str) -> Result<Option<String>> {
     };
     Ok(match tree.absolute(&text).filter(|_| path::is_absolute(&text)) {
         Some(inside) => Some(path::relative(directory, &inside)),
-        None => Some(text).filter(|text| !path::is_absolute(text) && !path::climbs_out(directory, text)),
+        None => Some(text).filter(|text| !path::is_absolute(text) && path::resolve(directory, text).is_some()),
     })
 }
 

@@ -12,7 +12,7 @@ use crate::graph::{FileId, Graph, Origin, Place, RemoteFile, RootId, Source, Sou
 use crate::message::failure::Result;
 use crate::plan::Plan;
 use crate::reference::RepoSpec;
-use crate::tree::checkout::{Conversion, Filters};
+use crate::tree::checkout::Conversion;
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{Entry, SharedTree, path};
 
@@ -140,7 +140,7 @@ pub(super) fn of_copy(plan: &Plan, into: &str, checkout: Option<&SharedTree>, to
 /// Returns what makes files those of a checkout: line ends, `ident` and encodings follow the attributes that hold where a
 /// file lies. Both builds would see what a filter makes of one, which only who configured it knows.
 fn conversion(checks_out: bool) -> Option<Conversion> {
-    checks_out.then(|| Conversion::new(Filters::None, gix::hash::Kind::Sha1))
+    checks_out.then(|| Conversion::new(false, gix::hash::Kind::Sha1))
 }
 
 /// What builds read of one tree.

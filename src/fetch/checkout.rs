@@ -13,7 +13,7 @@ use super::survey::{self, Partial};
 use crate::graph::NamedBy;
 use crate::message::failure::{Failure, Result};
 use crate::os::process::Terminal;
-use crate::tree::checkout::{Conversion, FILE_NAME as ATTRIBUTES, Filters};
+use crate::tree::checkout::{Conversion, FILE_NAME as ATTRIBUTES};
 use crate::tree::git::{GitTree, object_id, open_fetched, proven};
 use crate::tree::{Entry, Tree, path};
 
@@ -73,7 +73,7 @@ impl CheckoutTree {
             modules: OnceCell::new(),
             mounts: RefCell::default(),
             // Filter drivers are not configured here.
-            conversion: Conversion::new(Filters::None, hash),
+            conversion: Conversion::new(false, hash),
             has_attributes: Cell::default(),
             budget,
             counted: RefCell::default(),

@@ -194,7 +194,7 @@ impl<'a> Reader<'a> {
 
     fn finish(self) -> Vec<Input> {
         let mut inputs = self.inputs;
-        inputs.extend(self.tree.asked().into_iter().map(Input::At));
+        inputs.extend(self.tree.asked.into_inner().into_iter().map(Input::At));
         inputs
     }
 }

@@ -6,7 +6,6 @@ use std::rc::Rc;
 use super::git::{GitTree, object_id};
 use super::{Entry, SharedTree, Tree, checkout};
 use crate::git::{Checkout, LocalRepo};
-use crate::os::limits::PATH;
 
 /// Why a local file is not in the tree that is looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,9 +53,6 @@ impl Absences {
 
     /// Returns why `path` (from the top) is missing.
     pub fn of(&self, path: &str) -> Absence {
-        if path.len() > PATH.most {
-            return Absence::Nowhere;
-        }
         match self.ignored(path) {
             Some((place, pattern)) => Absence::Ignored(place, pattern),
             None if self.is_on_disk(path) => Absence::Untracked,

@@ -14,42 +14,26 @@ pub(crate) const FILE_NAME: &str = ".gitattributes";
 /// `ident`, `working-tree-encoding`.
 const CONVERTING: [&str; 3] = ["crlf", "ident", "encoding"];
 
-/// The result of a filter, known only to those who configured it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Filters {
-    /// Unchanged: no conversion is configured.
-    None,
-    /// It cannot be read.
-    Refused,
-}
-
-/// What the attributes on the way to a directory may do to the files in it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct May {
-    convert: bool,
-    filter: bool,
-}
-
 /// Converts the files of one tree. Where no attributes may change anything, no git is started.
 pub(crate) struct Conversion {
-    filters: Filters,
+    /// Whether a file cannot be read that goes through a filter, whose result only those know who configured it.
+    refuses_filters: bool,
     hash: gix::hash::Kind,
-    directories: RefCell<HashMap<String, May>>,
+    /// Whether attributes may change the files in a directory, for those that were looked into.
+    directories: RefCell<HashMap<String, bool>>,
     git: RefCell<Option<Checkout>>,
 }
 
 impl Conversion {
     /// Converts as the attributes of a tree say, with object ids of this kind.
-    pub(crate) fn new(filters: Filters, hash: gix::hash::Kind) -> Self {
-        Conversion { filters, hash, directories: RefCell::default(), git: RefCell::default() }
+    pub(crate) fn new(refuses_filters: bool, hash: gix::hash::Kind) -> Self {
+        Conversion { refuses_filters, hash, directories: RefCell::default(), git: RefCell::default() }
     }
 
     /// Reads a file of `tree`.
     pub(crate) fn read(&self, tree: &dyn Tree, path: &str) -> Result<Vec<u8>> {
         let bytes = tree.read(path)?;
-        let may = self.may(tree, path::parent(path))?;
-        let filters = may.filter && self.filters == Filters::Refused;
-        if !(may.convert || filters) || !matches!(tree.entry(path)?, Some(Entry::File { .. })) {
+        if !self.applies(tree, path::parent(path))? || !matches!(tree.entry(path)?, Some(Entry::File { .. })) {
             return Ok(bytes);
         }
         let mut git = self.git.borrow_mut();
@@ -58,7 +42,9 @@ impl Conversion {
             none => none.insert(Checkout::new(&files_named(tree, FILE_NAME)?, self.hash)?),
         };
         let attributes = git.attributes(path)?;
-        if filters && let Some(filter) = attributes.filter {
+        if self.refuses_filters
+            && let Some(filter) = attributes.filter
+        {
             return Err(Failure::new(format!(
                 "`{path}` goes through the filter `{}` on checkout: what is built from it cannot be known without running that",
                 shown(&filter)
@@ -79,31 +65,21 @@ impl Conversion {
 
     /// Returns whether a checkout may change the files in `directory`, which takes the attributes of the whole tree.
     pub(crate) fn applies(&self, tree: &dyn Tree, directory: &str) -> Result<bool> {
-        let may = self.may(tree, directory)?;
-        Ok(may.convert || (may.filter && self.filters == Filters::Refused))
-    }
-
-    /// Returns what the attributes on the way to `directory` may do.
-    fn may(&self, tree: &dyn Tree, directory: &str) -> Result<May> {
         if let Some(known) = self.directories.borrow().get(directory) {
             return Ok(*known);
         }
-        let mut may = if directory.is_empty() { May::default() } else { self.may(tree, path::parent(directory))? };
+        let mut applies = !directory.is_empty() && self.applies(tree, path::parent(directory))?;
         let file = path::join(directory, FILE_NAME);
         if let Some(Entry::File { .. } | Entry::Link) = tree.entry(&file)? {
             let text = tree.read(&file)?;
             // Unsetting an attribute (`-ident`) changes nothing, as in localized files.
-            let given = |word: &&[u8]| !matches!(word.first(), Some(b'-' | b'!'));
-            let given: Vec<&[u8]> = text.split(u8::is_ascii_whitespace).filter(given).collect();
-            let has = |name: &str| {
-                let holds = |word: &&[u8]| word.windows(name.len()).any(|part| part == name.as_bytes());
-                given.iter().any(holds)
-            };
-            may.convert |= CONVERTING.into_iter().any(has);
-            may.filter |= has("filter");
+            let mut given = text.split(u8::is_ascii_whitespace).filter(|word| !matches!(word, [b'-' | b'!', ..]));
+            let filter = self.refuses_filters.then_some("filter");
+            let names = Vec::from_iter(CONVERTING.into_iter().chain(filter));
+            applies |= given.any(|word| names.iter().any(|name| memchr::memmem::find(word, name.as_bytes()).is_some()));
         }
-        self.directories.borrow_mut().insert(directory.to_owned(), may);
-        Ok(may)
+        self.directories.borrow_mut().insert(directory.to_owned(), applies);
+        Ok(applies)
     }
 }
 
@@ -125,7 +101,7 @@ mod tests {
             for (path, text) in files {
                 tree.file(path, text.as_bytes(), false);
             }
-            Conversion::new(Filters::Refused, gix::hash::Kind::Sha1).read(&tree, path)
+            Conversion::new(true, gix::hash::Kind::Sha1).read(&tree, path)
         };
         let files = [(".gitattributes", "* filter=lfs\nb -filter\n"), ("a", ""), ("b", "x"), ("c\nd", "")];
         let failure = read(&files, "a").unwrap_err();

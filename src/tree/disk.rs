@@ -2,7 +2,7 @@
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::hash::{DefaultHasher, Hasher as _};
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -31,10 +31,11 @@ struct Tracked {
     submodules: BTreeSet<String>,
     /// What is executable, where modes on disk mean nothing (`core.fileMode`): git adds any other file as one that is not.
     programs: Option<BTreeSet<String>>,
-    /// What git lists, once it was asked.
-    files: OnceCell<Vec<u8>>,
-    /// What was read, by path: the digest of the bytes.
+    /// What git lists, once it was asked: the paths, and those that are not UTF-8, as they can be shown.
+    files: OnceCell<(Vec<String>, Vec<String>)>,
+    /// What was read, by path: the digest of the bytes, which is none that anybody could choose.
     read: RefCell<HashMap<String, u64>>,
+    hasher: RandomState,
 }
 
 impl DiskTree {
@@ -55,6 +56,7 @@ impl DiskTree {
             programs: (!has_modes).then(|| of_mode("100755")),
             files: OnceCell::new(),
             read: RefCell::default(),
+            hasher: RandomState::new(),
             here,
         };
         Ok(DiskTree { git: Some(git), ..DiskTree::at(top, true) })
@@ -87,8 +89,11 @@ impl DiskTree {
 
     /// Returns whether a file of the working tree that was read is still what it was.
     pub(crate) fn is_as_read(&self, path: &str) -> bool {
-        let read = self.git.as_ref().and_then(|git| git.read.borrow().get(path).copied());
-        read.is_none_or(|read| read_file(&self.place(path)).is_ok_and(|bytes| digest(&bytes) == read))
+        let Some(git) = &self.git else {
+            return true;
+        };
+        let is = |read: &u64| read_file(&self.place(path)).is_ok_and(|bytes| git.hasher.hash_one(bytes) == *read);
+        git.read.borrow().get(path).is_none_or(is)
     }
 
     fn place(&self, path: &str) -> PathBuf {
@@ -102,12 +107,19 @@ impl DiskTree {
 }
 
 impl Tracked {
-    /// Returns the paths that git tracks, or neither tracks nor ignores, with a NUL after each.
-    fn files(&self) -> Result<&[u8]> {
-        if self.files.get().is_none() {
-            let _ = self.files.set(self.here.working_files()?);
+    /// Returns the paths that git tracks, or neither tracks nor ignores, and those of them that are not UTF-8.
+    fn files(&self) -> Result<&(Vec<String>, Vec<String>)> {
+        if let Some(files) = self.files.get() {
+            return Ok(files);
         }
-        Ok(self.files.get().map_or(&[], Vec::as_slice))
+        let (mut named, mut odd) = (Vec::new(), Vec::new());
+        for path in self.here.working_files()?.split(|byte| *byte == 0) {
+            match std::str::from_utf8(path) {
+                Ok(path) => named.push(path.to_owned()),
+                Err(_) => odd.push(String::from_utf8_lossy(path).into_owned()),
+            }
+        }
+        Ok(self.files.get_or_init(|| (named, odd)))
     }
 }
 
@@ -141,15 +153,21 @@ impl Tree for DiskTree {
         if self.entry(directory)? != Some(Entry::Directory) {
             return Ok(Vec::new());
         }
-        let mut names = list(&self.place(directory)).map_err(self.failed(directory))?;
+        let failed = self.failed(directory);
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(self.place(directory)).map_err(&failed)? {
+            let name = entry.map_err(&failed)?.file_name();
+            names.push(name.into_string().map_err(|name| path::not_utf8(&name.to_string_lossy()))?);
+        }
         names.retain(|name| name != ".git");
+        names.sort();
         Ok(names)
     }
 
     fn read(&self, path: &str) -> Result<Vec<u8>> {
         let bytes = read_file(&self.place(path)).map_err(self.failed(path))?;
         if let Some(git) = &self.git {
-            git.read.borrow_mut().entry(path.to_owned()).or_insert_with(|| digest(&bytes));
+            git.read.borrow_mut().entry(path.to_owned()).or_insert_with(|| git.hasher.hash_one(&bytes));
         }
         Ok(bytes)
     }
@@ -180,12 +198,11 @@ impl Tree for DiskTree {
         let Some(git) = &self.git else {
             return files_below(self, directory);
         };
-        let is_below = |path: &&str| *path != directory && path::is_in(path, directory);
-        let listed = git.files()?.split(|byte| *byte == 0).filter_map(|path| std::str::from_utf8(path).ok());
+        let is_below = |path: &&String| *path != directory && path::is_in(path, directory);
         let mut found = Vec::new();
-        for path in listed.filter(is_below) {
+        for path in git.files()?.0.iter().filter(is_below) {
             if self.entry(path)?.is_some() {
-                found.push(path.to_owned());
+                found.push(path.clone());
             }
         }
         found.sort();
@@ -193,12 +210,10 @@ impl Tree for DiskTree {
     }
 
     fn files_named(&self, names: &[&str]) -> Result<Vec<String>> {
-        if let Some(git) = &self.git {
-            let listed = git.files()?.split(|byte| *byte == 0).filter(|path| std::str::from_utf8(path).is_err());
-            let mut odd = listed.map(String::from_utf8_lossy);
-            if let Some(odd) = odd.find(|path| names.contains(&path::name(path))) {
-                return Err(path::not_utf8(&odd));
-            }
+        if let Some(git) = &self.git
+            && let Some(odd) = git.files()?.1.iter().find(|path| names.contains(&path::name(path)))
+        {
+            return Err(path::not_utf8(odd));
         }
         let mut found = self.below("")?;
         found.retain(|path| names.contains(&path::name(path)));
@@ -220,13 +235,6 @@ impl Tree for DiskTree {
     }
 }
 
-/// Distinguishes contents, unless chosen to collide.
-fn digest(bytes: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    hasher.write(bytes);
-    hasher.finish()
-}
-
 /// Returns what is at a place, without following a link there.
 fn look(place: &Path) -> io::Result<Option<Entry>> {
     let metadata = match std::fs::symlink_metadata(place) {
@@ -244,26 +252,15 @@ fn look(place: &Path) -> io::Result<Option<Entry>> {
     } else if kind.is_dir() {
         Some(Entry::Directory)
     } else if kind.is_file() {
-        let executable = is_executable(&metadata);
+        #[cfg(unix)]
+        let executable = std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o100 != 0;
+        #[cfg(not(unix))]
+        let executable = false;
         Some(Entry::File { executable })
     } else {
         // A socket, a pipe, a device: reading one could block for ever.
         None
     })
-}
-
-/// Returns the names in a directory, sorted.
-fn list(place: &Path) -> io::Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(place)? {
-        let name = entry?.file_name().into_string().map_err(|name| {
-            let name = name.to_string_lossy();
-            io::Error::new(ErrorKind::InvalidData, format!("the name `{name}` is not UTF-8"))
-        })?;
-        names.push(name);
-    }
-    names.sort();
-    Ok(names)
 }
 
 /// Returns the bytes of a file, or the target of a link.
@@ -276,15 +273,4 @@ fn read_file(place: &Path) -> io::Result<Vec<u8>> {
         None => Err(ErrorKind::NotFound.into()),
         Some(_) => std::fs::read(place),
     }
-}
-
-#[cfg(unix)]
-fn is_executable(metadata: &std::fs::Metadata) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    metadata.permissions().mode() & 0o100 != 0
-}
-
-#[cfg(not(unix))]
-fn is_executable(_metadata: &std::fs::Metadata) -> bool {
-    false
 }

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use gix::ObjectId;
 
 use self::objects::{Directory, Item, Objects};
-use super::checkout::{Conversion, Filters};
+use super::checkout::Conversion;
 use super::{Entry, LOCK_COMMAND, LOCK_NAME, Tree, path, search};
 use crate::git::{LocalRepo, Staged, Within};
 use crate::message::failure::{Failure, Result, command, pathspec, shown};
@@ -49,21 +49,30 @@ impl GitTree {
     /// name is staged (`git add -N`) is not there: a commit would not hold it.
     pub(crate) fn of_index(here: Rc<LocalRepo>) -> Result<Self> {
         let tree = GitTree::of_here(here.clone(), ObjectId::null(gix::hash::Kind::Sha1))?;
-        let mut index = Decoder::new(tree.hash());
+        let mut index = Index::new();
+        let root = number(0, tree.hash());
+        index.insert(Vec::new(), (root, Directory::default()));
         let mut unmerged = BTreeSet::new();
-        for entry in &here.staged()? {
+        let staged = here.staged()?;
+        let mut last: &[u8] = &[];
+        for entry in &staged {
             // git reads past the end of a file that was cut off, and only mentions it in passing.
-            index.add(entry).ok_or_else(|| {
+            let item = item(entry).ok_or_else(|| {
                 let index = here.index.display();
                 Failure::new(format!("the index `{index}` is damaged"))
                     .hint(format!("make it again from HEAD: {} && git reset", command("rm", [index.to_string()])))
             })?;
+            // Of a path that is not merged ours counts, or else the first.
+            if last != entry.path || entry.stage == 2 {
+                put(&mut index, &entry.path, item);
+            }
+            last = &entry.path;
             if entry.stage > 0 {
                 unmerged.extend(String::from_utf8(entry.path.clone()));
             }
         }
-        let root = index.id(0);
-        tree.objects.hold(index.directories.into_iter().map(|(id, directory)| (id, Rc::new(directory))));
+        let decoded = index.into_values().map(|(id, directory)| (id, Rc::new(directory)));
+        tree.objects.directories.borrow_mut().extend(decoded);
         Ok(GitTree { root, unmerged: Some(Rc::new(unmerged)), ..tree })
     }
 
@@ -80,7 +89,7 @@ impl GitTree {
     /// Returns the same files as a checkout gives them: `kustomize build` reads those.
     pub fn checked_out(&self) -> Self {
         let same = || GitTree { unmerged: self.unmerged.clone(), ..self.beside(self.root) };
-        GitTree { stored: Some((Rc::new(same()), Conversion::new(Filters::Refused, self.hash()))), ..same() }
+        GitTree { stored: Some((Rc::new(same()), Conversion::new(true, self.hash()))), ..same() }
     }
 
     /// Returns the repository that it lies in.
@@ -106,7 +115,9 @@ impl GitTree {
 
     /// Returns the number of bytes of the blob at `path`, without reading them; none where there is no blob.
     pub fn size(&self, path: &str) -> Result<Option<u64>> {
-        self.blob(path)?.map(|id| self.objects.size(id)).transpose()
+        let header = self.blob(path)?.map(|id| self.repository().find_header(id)).transpose();
+        let header = header.map_err(|error| Failure::new(format!("`{path}` cannot be read: {error}")))?;
+        Ok(header.map(|header| header.size()))
     }
 
     /// Returns the kind of the ids.
@@ -119,16 +130,17 @@ impl GitTree {
         self.followed.borrow().clone()
     }
 
-    /// Shows everything at or below a directory that is not a directory itself: its directory, its name, what it is, and
-    /// whether its path is UTF-8.
-    fn walk(&self, top: &str, visit: &mut dyn FnMut(&str, &str, Entry, bool) -> Result<()>) -> Result<()> {
+    /// Returns what is wanted, by its name, of everything at or below a directory that is not a directory itself: the
+    /// path, and whether that is UTF-8. Sorted.
+    fn walk(&self, top: &str, is_wanted: &dyn Fn(&str, Entry) -> bool) -> Result<Vec<(String, bool)>> {
+        let mut all = Vec::new();
         let mut todo: Vec<_> = match self.item(top)? {
             Some(Item { entry: Entry::Directory, id }) => vec![(top.to_owned(), id, true)],
             _ => Vec::new(),
         };
         let (mut paths, mut bytes) = (0, 0);
         // Equal directories are one object, so that a few objects make any number of paths.
-        let all = || format!("tree {}", self.root);
+        let here = || format!("tree {}", self.root);
         while let Some((directory, id, is_named)) = todo.pop() {
             let found = self.objects.directory(id, &directory)?;
             let odd = found.odd.iter().map(|(name, item)| (name.as_str(), item, false));
@@ -140,14 +152,16 @@ impl GitTree {
                 (paths, bytes) = (paths + 1, bytes + length);
                 match item.entry {
                     Entry::Directory => todo.push((path::join(&directory, name), item.id, is_named)),
-                    entry => visit(&directory, name, entry, is_named)?,
+                    entry if is_wanted(name, entry) => all.push((path::join(&directory, name), is_named)),
+                    _ => {}
                 }
             }
-            PATHS.check(paths, all)?;
-            PATH_BYTES.check(bytes, all)?;
+            PATHS.check(paths, here)?;
+            PATH_BYTES.check(bytes, here)?;
         }
         self.is_bounded.set(self.is_bounded.get() || top.is_empty());
-        Ok(())
+        all.sort();
+        Ok(all)
     }
 
     fn item(&self, path: &str) -> Result<Option<Item>> {
@@ -184,9 +198,7 @@ impl Tree for GitTree {
             return Ok(Vec::new());
         };
         match found.odd.last() {
-            Some((odd, _)) => {
-                Err(Failure::new(format!("`{directory}` holds a name that is not UTF-8: `{}`", shown(odd))))
-            }
+            Some((odd, _)) => Err(path::not_utf8(&path::join(directory, odd))),
             None => Ok(found.entries.keys().map(|name| name.to_string()).collect()),
         }
     }
@@ -234,27 +246,13 @@ impl Tree for GitTree {
     }
 
     fn below(&self, directory: &str) -> Result<Vec<String>> {
-        let mut found = Vec::new();
-        self.walk(directory, &mut |directory, name, _, is_named| {
-            found.extend(is_named.then(|| path::join(directory, name)));
-            Ok(())
-        })?;
-        found.sort();
-        Ok(found)
+        let found = self.walk(directory, &|_, _| true)?.into_iter();
+        Ok(found.filter(|(_, is_named)| *is_named).map(|(path, _)| path).collect())
     }
 
     fn files_named(&self, names: &[&str]) -> Result<Vec<String>> {
-        let mut found = Vec::new();
-        self.walk("", &mut |directory, name, entry, is_named| {
-            match names.contains(&name) && entry != Entry::Submodule {
-                true if !is_named => return Err(path::not_utf8(&path::join(directory, name))),
-                true => found.push(path::join(directory, name)),
-                false => {}
-            }
-            Ok(())
-        })?;
-        found.sort();
-        Ok(found)
+        let found = self.walk("", &|name, entry| names.contains(&name) && entry != Entry::Submodule)?.into_iter();
+        found.map(|(path, is_named)| if is_named { Ok(path) } else { Err(path::not_utf8(&path)) }).collect()
     }
 
     fn files_with(&self, places: &BTreeSet<String>, endings: &[&str], marks: &[&[u8]]) -> Result<Vec<String>> {
@@ -264,7 +262,7 @@ impl Tree for GitTree {
         };
         // git would go through any number of paths.
         if !self.is_bounded.get() {
-            self.walk("", &mut |_, _, _, _| Ok(()))?;
+            self.walk("", &|_, _| false)?;
         }
         let found = match &self.objects.here {
             Some(here) => here.grep(&within, places, endings, marks)?,
@@ -281,62 +279,37 @@ impl Tree for GitTree {
     }
 }
 
-/// Puts the entries of an index into directories, each with an id that no object has: its number.
-struct Decoder {
-    hash: gix::hash::Kind,
-    numbers: BTreeMap<Vec<u8>, usize>,
-    directories: Vec<(ObjectId, Directory)>,
-    /// The path of the last entry.
-    last: Vec<u8>,
+/// The directories of an index by their paths, each with an id that no object has: its number.
+type Index = BTreeMap<Vec<u8>, (ObjectId, Directory)>;
+
+fn number(number: usize, hash: gix::hash::Kind) -> ObjectId {
+    let mut bytes = vec![0; hash.len_in_bytes()];
+    bytes[..8].copy_from_slice(&(number as u64 + 1).to_le_bytes());
+    ObjectId::from_bytes_or_panic(&bytes)
 }
 
-impl Decoder {
-    fn new(hash: gix::hash::Kind) -> Self {
-        let mut decoder = Decoder { hash, numbers: BTreeMap::new(), directories: Vec::new(), last: Vec::new() };
-        decoder.numbers.insert(Vec::new(), 0);
-        decoder.directories.push((decoder.id(0), Directory::default()));
-        decoder
-    }
+/// Returns what an entry of an index holds; `None` where it is none that git writes.
+fn item(staged: &Staged) -> Option<Item> {
+    let id = ObjectId::from_hex(staged.id.as_bytes()).ok().filter(|id| !id.is_null())?;
+    let entry = match staged.mode.as_str() {
+        "100644" => Entry::File { executable: false },
+        "100755" => Entry::File { executable: true },
+        "120000" => Entry::Link,
+        "160000" => Entry::Submodule,
+        _ => return None,
+    };
+    Some(Item { entry, id })
+}
 
-    fn id(&self, number: usize) -> ObjectId {
-        let mut bytes = vec![0; self.hash.len_in_bytes()];
-        bytes[..8].copy_from_slice(&(number as u64 + 1).to_le_bytes());
-        ObjectId::from_bytes_or_panic(&bytes)
+fn put(index: &mut Index, path: &[u8], item: Item) {
+    let slash = path.iter().rposition(|byte| *byte == b'/');
+    let (above, name) = slash.map_or((&[][..], path), |slash| (&path[..slash], &path[slash + 1..]));
+    if !index.contains_key(above) {
+        let id = number(index.len(), item.id.kind());
+        index.insert(above.to_owned(), (id, Directory::default()));
+        put(index, above, Item { entry: Entry::Directory, id });
     }
-
-    /// Adds an entry; of a path that is not merged ours counts, or else the first. `None` where it is none that git
-    /// writes.
-    fn add(&mut self, staged: &Staged) -> Option<()> {
-        let id = ObjectId::from_hex(staged.id.as_bytes()).ok().filter(|id| !id.is_null())?;
-        let entry = match staged.mode.as_str() {
-            "100644" => Entry::File { executable: false },
-            "100755" => Entry::File { executable: true },
-            "120000" => Entry::Link,
-            "160000" => Entry::Submodule,
-            _ => return None,
-        };
-        let is_another_stage = self.last == staged.path;
-        self.last.clone_from(&staged.path);
-        if !is_another_stage || staged.stage == 2 {
-            self.put(&staged.path, Item { entry, id });
-        }
-        Some(())
-    }
-
-    fn put(&mut self, path: &[u8], item: Item) {
-        let slash = path.iter().rposition(|byte| *byte == b'/');
-        let (above, name) = slash.map_or((&[][..], path), |slash| (&path[..slash], &path[slash + 1..]));
-        let number = match self.numbers.get(above) {
-            Some(number) => *number,
-            None => {
-                let (number, entry) = (self.directories.len(), Entry::Directory);
-                let id = self.id(number);
-                self.numbers.insert(above.to_owned(), number);
-                self.directories.push((id, Directory::default()));
-                self.put(above, Item { entry, id });
-                number
-            }
-        };
-        self.directories[number].1.insert(name, item);
+    if let Some((_, directory)) = index.get_mut(above) {
+        directory.insert(name, item);
     }
 }

@@ -26,9 +26,7 @@ pub(crate) struct Licenses {
 }
 
 fn is_file_name(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let is_manifest = MANIFESTS.iter().any(|ending| name.ends_with(ending));
-    !is_manifest && BEGINNINGS.iter().any(|word| name.starts_with(word))
+    is_plain(name) && BEGINNINGS.iter().any(|word| name.to_ascii_lowercase().starts_with(word))
 }
 
 fn is_directory_name(name: &str) -> bool {
@@ -61,7 +59,21 @@ pub(crate) fn find(tree: &dyn Tree, directory: &str) -> Result<Licenses> {
         return Ok(found);
     }
     for (place, resolved) in named(tree, directory)? {
-        found.add(tree, place, resolved)?;
+        let why = match resolved {
+            Resolved::File { path, .. } => {
+                let bytes = tree.read(&path)?;
+                if bytes.len() <= MAX_BYTES {
+                    found.files.push((place, bytes));
+                    continue;
+                }
+                "it is larger than 4 MiB".to_owned()
+            }
+            Resolved::Directory { .. } => continue,
+            Resolved::Submodule { .. } => "it lies in a submodule".to_owned(),
+            Resolved::Missing { .. } | Resolved::Loop { .. } => "the link leads nowhere".to_owned(),
+            Resolved::Leaves { target, .. } => format!("the link to `{target}` leads out of its repository"),
+        };
+        found.left.push((place, why));
     }
     Ok(found)
 }
@@ -103,29 +115,6 @@ fn named(tree: &dyn Tree, directory: &str) -> Result<Vec<(String, Resolved)>> {
         }
     }
     Ok(found)
-}
-
-impl Licenses {
-    fn add(&mut self, tree: &dyn Tree, place: String, resolved: Resolved) -> Result<()> {
-        let why = match resolved {
-            Resolved::File { path, .. } => {
-                let bytes = tree.read(&path)?;
-                if bytes.len() <= MAX_BYTES {
-                    self.files.push((place, bytes));
-                    return Ok(());
-                }
-                "it is larger than 4 MiB".to_owned()
-            }
-            Resolved::Directory { .. } => return Ok(()),
-            Resolved::Submodule { .. } => "it lies in a submodule".to_owned(),
-            Resolved::Missing { .. } | Resolved::Loop { .. } => "the link leads nowhere".to_owned(),
-            Resolved::Leaves { target, .. } => {
-                format!("the link to `{target}` leads out of its repository")
-            }
-        };
-        self.left.push((place, why));
-        Ok(())
-    }
 }
 
 #[cfg(test)]

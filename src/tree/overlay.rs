@@ -83,10 +83,6 @@ impl Tree for OverlayTree {
         self.base(|base| base.label(path)).unwrap_or_else(|| path::relative("", path))
     }
 
-    fn word(&self, path: &str) -> String {
-        self.base(|base| base.word(path)).unwrap_or_else(|| format!(":/{path}"))
-    }
-
     fn below(&self, directory: &str) -> Result<Vec<String>> {
         let mut all = self.base(|base| base.below(directory)).transpose()?.unwrap_or_default();
         all.extend(self.own(directory).map(|inside| path::join(directory, inside)));

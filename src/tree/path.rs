@@ -88,11 +88,6 @@ pub(crate) fn not_utf8(path: &str) -> Failure {
         .hint("rename its directory")
 }
 
-/// Returns whether `text`, walked from the real directory `directory`, ever climbs above the top.
-pub(crate) fn climbs_out(directory: &str, text: &str) -> bool {
-    resolve(directory, text).is_none()
-}
-
 /// Returns whether `path` is `directory` or lies below it.
 pub(crate) fn is_in(path: &str, directory: &str) -> bool {
     below(path, directory).is_some()

@@ -8,17 +8,12 @@ use crate::message::failure::Result;
 
 pub(crate) struct RecordedTree<'a> {
     pub(crate) tree: &'a dyn Tree,
-    asked: RefCell<BTreeSet<String>>,
+    pub(crate) asked: RefCell<BTreeSet<String>>,
 }
 
 impl<'a> RecordedTree<'a> {
     pub(crate) fn new(tree: &'a dyn Tree) -> Self {
         RecordedTree { tree, asked: RefCell::default() }
-    }
-
-    /// Returns the paths.
-    pub(crate) fn asked(self) -> BTreeSet<String> {
-        self.asked.into_inner()
     }
 
     fn ask(&self, path: &str) -> &'a dyn Tree {

@@ -43,7 +43,7 @@ pub(super) struct Objects {
     /// The repository at hand, when it is this one: git may reach objects that gix does not.
     pub(super) here: Option<Rc<LocalRepo>>,
     /// Every tree object that was looked into.
-    directories: RefCell<HashMap<ObjectId, Rc<Directory>>>,
+    pub(super) directories: RefCell<HashMap<ObjectId, Rc<Directory>>>,
 }
 
 /// How much of what other objects of a pack are made from is kept at hand. Kustomizations are alike, so
@@ -104,18 +104,6 @@ pub(crate) fn proven(repository: &gix::Repository, kind: &str, id: ObjectId) -> 
 impl Objects {
     pub(super) fn new(repository: gix::Repository, here: Option<Rc<LocalRepo>>) -> Self {
         Objects { repository, here, directories: RefCell::default() }
-    }
-
-    /// Takes directories that are decoded already.
-    pub(super) fn hold(&self, all: impl Iterator<Item = (ObjectId, Rc<Directory>)>) {
-        self.directories.borrow_mut().extend(all);
-    }
-
-    /// Returns the number of bytes of an object, without reading them.
-    pub(super) fn size(&self, id: ObjectId) -> Result<u64> {
-        let header = self.repository.find_header(id);
-        let header = header.map_err(|error| Failure::new(format!("object {id} cannot be read: {error}")))?;
-        Ok(header.size())
     }
 
     /// Returns what the tree object holds that is at `path`.
