@@ -1,7 +1,6 @@
-//! What localizing changes: a copy of one target ([`copy`]), or the repository in place ([`in_place`]). Either
-//! way every node of the graph is placed (`layout`, `placing`), the references are edited and the files collected
-//! (`result`). What keeps its URLs is locked ([`lock`]), and what would harm what is deployed is refused ([`deployed`]).
-//! Nothing is written here.
+//! What localizing changes: a copy of one target ([`copy`]), or the repository in place ([`in_place`]). Either way a graph is
+//! walked, its nodes placed (`layout`, `placing`), references edited and files collected (`result`), and what keeps its
+//! URLs is locked ([`lock`]); nothing is written here.
 
 mod chart;
 pub(crate) mod copy;

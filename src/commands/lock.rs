@@ -15,7 +15,7 @@ use crate::destination::working;
 use crate::graph::Warning;
 use crate::message::failure::{self, Failure, Failures, short, stage};
 use crate::message::finding::Rule;
-use crate::plan::lock::{Relocked, Unresolved, relock, up_to_date, without_charts};
+use crate::plan::lock::{Relocked, relock, up_to_date, without_charts};
 use crate::plan::{Changes, File};
 use crate::record::{self, LOCK_NAME, Left, Lock, Remote};
 use crate::workspace::{Workspace, from_top, repository_offline};
@@ -68,7 +68,7 @@ pub(super) struct Locked {
     /// What is wrong in the tree itself, so that what is behind it is not known.
     pub unread: Vec<Failure>,
     /// What could not be resolved.
-    pub unresolved: Unresolved,
+    pub unresolved: Vec<Failure>,
     /// Whether the lock was in conflict, and its two sides were brought together.
     pub merged: bool,
     /// What stays as it was: what both sides of a conflict changed, and not to the same; versions that moved.
@@ -97,7 +97,7 @@ impl LockArgs {
         if !self.add_allow {
             return Ok(locked);
         }
-        let failures = locked.unresolved.failures.iter();
+        let failures = locked.unresolved.iter();
         let of_lock = add_allow(&failures.filter_map(|one| one.exception.as_deref().cloned()).collect::<Vec<_>>())?;
         // No lock mends the rest. What is not locked by now does not answer today.
         let checked = check(&repository_offline()?, &What::WorkingTree, &self.paths, &Base::Own)?;
@@ -142,7 +142,7 @@ pub(super) fn finish(
     let is_first = workspace.lock.is_none();
     let is_same = relocked.lock == **before && !workspace.is_in_conflict();
     // A first lock that holds nothing tells nothing.
-    let is_nothing = is_first && relocked.lock.remotes.is_empty() && !relocked.unresolved.failures.is_empty();
+    let is_nothing = is_first && relocked.lock.remotes.is_empty() && !relocked.unresolved.is_empty();
     let edited = edits.keys().cloned().collect();
     let status = if warnings.iter().any(Warning::fails) {
         Status::Warned
@@ -187,7 +187,7 @@ impl Outcome for Locked {
     }
 
     fn status(&self) -> u8 {
-        let is_done = self.unresolved.failures.is_empty() && self.kept.is_empty();
+        let is_done = self.unresolved.is_empty() && self.kept.is_empty();
         let is_refused = self.must_be_unchanged && self.status != Status::Unchanged;
         u8::from(self.status == Status::Warned || !is_done || is_refused)
     }
@@ -197,14 +197,14 @@ impl Locked {
     /// Returns what could not be done beside all that was, and last what that comes to.
     fn failures(&self, verbose: bool) -> Failures {
         let mut failures = self.kept.clone();
-        let Unresolved { failures: all, count } = &self.unresolved;
+        let all = &self.unresolved;
         let fits = || messages::failures(&Failures(all.clone())).lines().count() <= SCREEN;
         let unresolved = if verbose || fits() { all.clone() } else { by_upstream(all) };
         let hidden = all.len() - unresolved.len();
         failures.extend(unresolved);
         if !all.is_empty() {
-            let count = counted(*count, "remote reference");
-            let failure = Failure::new(format!("{count} could not be resolved"));
+            let count = counted(all.len(), "error");
+            let failure = Failure::new(format!("not everything could be resolved: {count}"));
             failures.push(match hidden {
                 0 => failure,
                 hidden => failure.hint(format!("{} not shown: `-v` shows all", counted(hidden, "error"))),
@@ -215,7 +215,7 @@ impl Locked {
 
     fn told(&self, verbose: bool) -> Vec<String> {
         let count = counted(self.remotes.len(), "remote reference");
-        let is_resolved = self.unresolved.failures.is_empty();
+        let is_resolved = self.unresolved.is_empty();
         let is_nothing = is_resolved && self.remotes.is_empty();
         let mut out = vec![match self.status {
             Status::Unchanged if !is_resolved && self.is_first => {

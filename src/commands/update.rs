@@ -14,7 +14,7 @@ use crate::graph::{RemoteRef, Remotes as _, Warning};
 use crate::message::failure::{Failure, Failures, Location, short};
 use crate::message::finding::Rule;
 use crate::plan::in_place::{self, TurnedBack};
-use crate::plan::lock::{Relocked, Unresolved, relock};
+use crate::plan::lock::{Relocked, relock};
 use crate::plan::{Changes, Options, Plan, update};
 use crate::record::{LOCK_NAME, Lock, Remote};
 use crate::tree::overlay::OverlayTree;
@@ -95,8 +95,8 @@ impl UpdateArgs {
                 }
             }
             let (relocked, plan) = resolved(&workspace, &before, &turned, is_stored, &mut fetcher)?;
-            if self.to.is_some() && !relocked.unresolved.failures.is_empty() {
-                return Err(Failures(relocked.unresolved.failures));
+            if self.to.is_some() && !relocked.unresolved.is_empty() {
+                return Err(Failures(relocked.unresolved));
             }
             if self.url.is_empty() {
                 let changes = Lock::changes(&before, &relocked.lock);
@@ -155,7 +155,7 @@ fn resolved(
     }
     let request = in_place::Request { again: Some(turned.clone()), ..in_place::Request::default() };
     let plan = in_place::plan(workspace, request, &Options::default(), fetcher)?;
-    let relocked = Relocked { lock: plan.lock.clone(), unread: Vec::new(), unresolved: Unresolved::default() };
+    let relocked = Relocked { lock: plan.lock.clone(), unread: Vec::new(), unresolved: Vec::new() };
     Ok((relocked, Some(plan)))
 }
 

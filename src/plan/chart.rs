@@ -54,20 +54,18 @@ impl Builder<'_> {
     /// Returns where the charts of a home go in the result, which no other text names.
     fn chart_home(&self, instance: &Instance, root: RootId, text: &str) -> Result<String> {
         let directory = self.destination(instance, &self.graph.roots[root].directory);
-        let failure = |why| {
-            Failure::new(format!("`chartHome: {text}` {why}"))
-                .hint("name a directory in `chartHome` by a relative path that stays inside")
-        };
-        if path::is_absolute(text) {
-            return Err(failure("is an absolute path, which leads elsewhere on other machines"));
-        }
-        if !self.is_in_scope(root, text) {
-            return Err(failure("leads out of the scope, where no chart can be put"));
-        }
         let home = self.graph.local_path(root, text).map(|home| self.destination(instance, &home));
         match home {
-            Some(home) if path::resolve(&directory, text).as_ref() == Some(&home) => Ok(home),
-            _ => Err(failure("has characters that are not portable")),
+            // In the scope, and under the same text wherever the tree lies.
+            Some(home)
+                if self.is_in_scope(root, text)
+                    && !path::is_absolute(text)
+                    && path::resolve(&directory, text).as_ref() == Some(&home) =>
+            {
+                Ok(home)
+            }
+            _ => Err(Failure::new(format!("no chart can be put into `chartHome: {text}`"))
+                .hint("name a directory that stays in the scope by a relative path, in characters that are portable")),
         }
     }
 }

@@ -47,12 +47,7 @@ pub(crate) fn plan(
         ..graph::Options::default()
     };
     let graph = graph::walk(target.start, Some(remotes), &walking)?;
-    let rules = Rules {
-        owned: &|path| workspace.owns(path),
-        trusted: &|path| config.trusts(path),
-        licenses: !config.no_licenses,
-        in_place: false,
-    };
+    let rules = Rules { trusted: &|path| config.trusts(path), licenses: !config.no_licenses, in_place: false };
     let (localized, after) = localized(&graph, config.load_restrictor, &rules, Some(config))?;
     let brought = |path: &str| localized.files.get(path)?.1.remote.clone();
     let mut lock = Lock {

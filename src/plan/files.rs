@@ -7,10 +7,11 @@ use serde::Serialize;
 
 use crate::config::{Config, FILE_NAME};
 use crate::graph::{FileId, Warning};
-use crate::message::failure::Location;
+use crate::kustomization::{self, Edit};
+use crate::message::failure::{Failure, Location, Result};
 use crate::message::finding::Rule;
 use crate::record::{Remote, StoredFile};
-use crate::tree::path;
+use crate::tree::{Entry, Tree, path};
 
 /// What is written, by path from the top of the tree; none for what is removed.
 pub(crate) type Changes = BTreeMap<String, Option<File>>;
@@ -31,6 +32,14 @@ impl File {
     pub(crate) fn plain(bytes: impl Into<Rc<[u8]>>) -> File {
         File { bytes: bytes.into(), executable: false, blob: None }
     }
+}
+
+/// Returns a file of a tree with edits.
+pub(super) fn edited(tree: &dyn Tree, place: &str, edits: &[Edit<'_>]) -> Result<File> {
+    let bytes = kustomization::edit(&tree.read(place)?, edits)
+        .map_err(|error| Failure::new(format!("`{place}` cannot be edited: {}", error.message)))?;
+    let executable = tree.entry(place)? == Some(Entry::File { executable: true });
+    Ok(File { executable, ..File::plain(bytes) })
 }
 
 /// The roots of a graph at their places, edited, with everything that they reach.

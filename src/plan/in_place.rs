@@ -9,23 +9,22 @@ mod there;
 mod turned_back;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::rc::Rc;
 
-use super::files::{File, Localized};
-use super::result::{Rules, add_attributes, entry, localize, localized_directories};
+use super::files::{File, Localized, edited};
+use super::result::{Rules, entry, localize};
 use super::troubles::Troubles;
-use super::{Affected, Changes, GITATTRIBUTES, Options, Original, Plan, hydrator, lock, proof};
-use crate::graph::{self, At, Explored, FileId, Graph, RemoteRef, Remotes, RootId, Source};
+use super::{Affected, Changes, Options, Original, Plan, hydrator, lock, proof};
+use crate::graph::{self, At, Explored, FileId, Graph, RemoteRef, Remotes, RootId};
 use crate::message::failure::{Failure, Failures, Result};
 use crate::message::finding::{Rule, Severity};
 use crate::record::stored::home;
 use crate::record::{LOCK_NAME, Lock, StoredFile};
 use crate::tree::overlay::OverlayTree;
-use crate::tree::{Entry, SharedTree, Tree, path};
+use crate::tree::{SharedTree, Tree, path};
 use crate::workspace::{Files, Workspace};
 
-pub(crate) use turned_back::TurnedBack;
+pub(crate) use turned_back::{TurnedBack, turned_back};
 
 /// What to localize.
 #[derive(Default)]
@@ -47,11 +46,6 @@ pub(crate) fn plan(
 ) -> Result<Plan, Failures> {
     workspace.refuse_foreign_lock()?;
     planned(workspace, request, options, remotes).map_err(|failures| workspace.explain(failures))
-}
-
-/// Returns the tree of the workspace in which the user's files name by URL again what was localized of it.
-pub(crate) fn turned_back(workspace: &Workspace, held: &Lock) -> Result<TurnedBack> {
-    turned_back::turn_back(workspace, held)
 }
 
 /// Returns the localized files that a lock lists. A lock comes with a pull request: listing a file anywhere else does
@@ -100,16 +94,11 @@ fn planned(
     let mut localized = localized(workspace, graph, &roots, &turned)?;
     let after = walk_after(workspace, &turned.tree, &starts, &localized)?;
     proof::assert_whole(graph, &after, &localized)?;
-    let mut kept = kept(workspace, &held, &localized, &after)?;
-    let directories: BTreeSet<String> = kept.iter().flat_map(|file| localized_directories(&file.path)).collect();
-    for directory in directories {
-        add_attributes(&mut localized.files, &directory);
-    }
-    kept.retain(|file| !localized.files.contains_key(&file.path));
+    let kept = kept(workspace, &held, &localized, &after)?;
     let brought = localized.files.iter().filter(|(place, _)| localized.is_brought(place));
     let brought = brought.filter(|(place, _)| localized.vendored(place).is_none()).map(|(_, (_, entry))| entry);
     let files = kept.iter().copied().chain(brought).cloned().collect();
-    let lock = relocked(workspace, &held, files, &localized, &after, options, !troubles.unread.is_empty())?;
+    let lock = relocked(workspace, &held, files, &localized, &after, options, troubles.has_unread)?;
     let mut changes = there::changes(workspace, &held, &lock, &localized, options.overwrite)?;
     if lock != held || (workspace.lock.is_none() && changes.values().any(Option::is_some)) {
         changes.insert(LOCK_NAME.to_owned(), Some(File::plain(lock.render()?.into_bytes())));
@@ -142,21 +131,16 @@ fn with<'a>(starts: Vec<String>, more: impl IntoIterator<Item = &'a String>) -> 
 }
 
 fn walk(workspace: &Workspace, tree: SharedTree, starts: &[String], remotes: Option<&mut dyn Remotes>) -> Explored {
-    let config = &workspace.config;
-    let missing = |path: &str| config.may_be_missing(path);
     // What is not locked is no error where the configuration says so, and a commit resolves nothing.
-    let level = config.level(Rule::RemoteReference, Severity::Error);
+    let level = workspace.config.level(Rule::RemoteReference, Severity::Error);
     let lock = workspace.lock.as_deref();
     let keeps = |wanted: &RemoteRef| !lock.is_some_and(|lock| lock::is_locked(wanted, lock));
     let is_commit = matches!(workspace.files, Files::Commit { .. });
-    let options = graph::Options {
+    let more = graph::Options {
         keeps: (is_commit && level != Some(Severity::Error)).then_some(&keeps),
-        load_restrictor: config.load_restrictor,
-        leave_missing: Some(&missing),
-        leave: Some(config),
         ..graph::Options::default()
     };
-    graph::explore(Source { tree, ..workspace.source() }, starts, remotes, &options)
+    lock::explore(workspace, tree, starts, remotes, more)
 }
 
 /// Walks the tree as it will be, from every starting point, without a network.
@@ -181,24 +165,7 @@ fn localized(
     roots: &[RootId],
     turned: &TurnedBack,
 ) -> Result<Localized, Failures> {
-    let tree = own_tree(workspace);
-    let is_empty = |place: &str| match &workspace.files {
-        // git knows nothing about a directory without files.
-        Files::WorkingTree { top, .. } => {
-            let directory: PathBuf = top.join(place);
-            directory.read_dir().is_ok_and(|mut entries| entries.next().is_none())
-        }
-        Files::Commit { .. } | Files::Disk { .. } | Files::Tree(_) => false,
-    };
-    // Left by a run that was undone with `git restore`, which leaves new files. Its contents are still not overwritten, as
-    // no lock lists them.
-    let is_left_of_us = |place: &str| {
-        let attributes = path::join(place, ".gitattributes");
-        matches!(tree.entry(&attributes), Ok(Some(Entry::File { .. })))
-            && tree.read(&attributes).is_ok_and(|bytes| bytes == GITATTRIBUTES.as_bytes())
-    };
     let rules = Rules {
-        owned: &|place| workspace.owns(place) || is_empty(place) || is_left_of_us(place),
         trusted: &|path| workspace.config.trusts(path),
         licenses: !workspace.config.no_licenses,
         in_place: true,
@@ -206,8 +173,7 @@ fn localized(
     let mut localized = localize(graph, roots, &rules)?;
     for place in &turned.files {
         if localized.local_files.insert(place.clone()) {
-            let executable = turned.tree.entry(place)? == Some(Entry::File { executable: true });
-            let file = File { executable, ..File::plain(turned.tree.read(place)?) };
+            let file = edited(&*turned.tree, place, &[])?;
             let entry = entry(place, &file);
             localized.files.insert(place.clone(), (file, entry));
         }
@@ -215,20 +181,21 @@ fn localized(
     Ok(localized)
 }
 
-/// Returns the localized files of the lock that stay as they are: those of a commit, those that are used as files of the
-/// tree, and all where something could not be read that may use them.
+/// Returns the localized files of the lock that stay as they are: those of a commit; all others than those that were made
+/// again where one of them is used as a file of the tree, or something could not be read that may use them.
 fn kept<'a>(
     workspace: &Workspace,
     held: &'a Lock,
     localized: &Localized,
     after: &Explored,
 ) -> Result<Vec<&'a StoredFile>> {
-    let is_turned = matches!(workspace.files, Files::WorkingTree { .. });
-    let all = !is_turned || !Troubles::of(workspace, after)?.unread.is_empty();
+    let others: Vec<&StoredFile> = ours(held).filter(|file| !localized.files.contains_key(&file.path)).collect();
     let used: BTreeSet<&str> = after.graph.own_paths().collect();
-    let is_kept =
-        |file: &&StoredFile| (all || used.contains(file.path.as_str())) && !localized.files.contains_key(&file.path);
-    Ok(ours(held).filter(is_kept).collect())
+    let is_turned = matches!(workspace.files, Files::WorkingTree { .. });
+    let stays = !is_turned
+        || Troubles::of(workspace, after)?.has_unread
+        || others.iter().any(|file| used.contains(file.path.as_str()));
+    Ok(if stays { others } else { Vec::new() })
 }
 
 /// Returns the lock that the tree has afterwards.

@@ -21,8 +21,6 @@ struct Candidate {
     place: Vec<String>,
     /// What it is: equal for equal things, however they are spelled.
     identity: String,
-    /// What its suffix is made from, should it need one.
-    seed: String,
     is_file: bool,
 }
 
@@ -44,7 +42,7 @@ pub(super) fn names(graph: &Graph, root: RootId) -> Result<HashMap<usize, String
         .zip(ambiguous)
         .map(|(mut one, ambiguous)| {
             if ambiguous {
-                let suffix = &sha256_hex(one.seed.as_bytes())[..8];
+                let suffix = &sha256_hex(one.identity.as_bytes())[..8];
                 // A file keeps its name: generators take their key from it.
                 let part = if one.is_file { one.place.first_mut() } else { one.place.last_mut() };
                 if let Some(part) = part {
@@ -70,12 +68,6 @@ fn candidate(graph: &Graph, index: usize, edge: &Edge) -> Result<Option<Candidat
                 edge: index,
                 place: localized_path::root_place(&spec, repository.version_name()),
                 identity: format!("{} {}", repository.version_name(), repository.commit),
-                seed: format!(
-                    "{}?ref={} {}",
-                    repository.version.url.shown(),
-                    repository.version_name(),
-                    repository.commit
-                ),
                 is_file: false,
             })
         }
@@ -84,12 +76,10 @@ fn candidate(graph: &Graph, index: usize, edge: &Edge) -> Result<Option<Candidat
                 let shown = remote.url.shown();
                 // The letter case of scheme and host makes no difference.
                 let address = url::Url::parse(&shown).map_or(shown, String::from);
-                let identity = format!("{address} {}", remote.sha256);
                 Some(Candidate {
                     edge: index,
                     place: localized_path::file_place(remote.url.exposed()),
-                    seed: identity.clone(),
-                    identity,
+                    identity: format!("{address} {}", remote.sha256),
                     is_file: true,
                 })
             }

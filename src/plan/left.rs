@@ -130,12 +130,10 @@ impl All<'_> {
             else {
                 continue;
             };
-            let reason = match (is_pinned(image), network) {
-                (false, true) => "the image is not pinned by its digest, and the function asks for the network",
-                (false, false) => "the image is not pinned by its digest",
-                (true, true) => "the function asks for the network",
-                (true, false) => continue,
-            };
+            if is_pinned(image) && !network {
+                continue;
+            }
+            let reason = "the image is not pinned by its digest, or the function asks for the network";
             let image = redact::url(image);
             let what = LeftWhat::Image { image: image.clone() };
             let line = noted.note.line;
@@ -169,8 +167,7 @@ impl All<'_> {
         let new = Left { what: what.clone(), through: BTreeSet::new(), reason: reason.clone(), accepted: is_accepted };
         let left = self.found.entry(what).or_insert(new);
         left.through.extend(through);
-        // One function of the same image may ask for more than the other.
-        if !is_accepted && reason.len() > left.reason.len() {
+        if !is_accepted {
             left.reason = reason;
         }
         left.accepted &= is_accepted;

@@ -6,7 +6,7 @@ use super::files::File;
 use super::placing::{Builder, Instance};
 use super::remotes;
 use super::result::entry;
-use crate::graph::Warning;
+use crate::graph::{SourceId, Warning};
 use crate::message::failure::{Location, Result};
 use crate::message::finding::Rule;
 use crate::record::StoredFile;
@@ -21,34 +21,28 @@ impl Builder<'_> {
         warnings: &mut Vec<Warning>,
     ) -> Result<()> {
         let graph = self.graph;
-        let mut covered = BTreeSet::new();
+        let mut covered: BTreeMap<(SourceId, &str), BTreeSet<&str>> = BTreeMap::new();
         for (instance, root) in &self.visited {
-            let directory = graph.roots[*root].directory.as_str();
-            covered.extend([directory, ""].map(|one| (instance.source, one, instance.base.as_str())));
-        }
-        let mut last = None;
-        let mut licenses = Vec::new();
-        for (source, directory, base) in covered {
-            let Some(repository) = &graph.sources[source].repository else {
-                continue;
-            };
-            if last != Some((source, directory)) {
-                last = Some((source, directory));
-                let tree = &*graph.sources[source].tree;
-                let found = license::find(tree, directory).map_err(|failure| {
-                    failure
-                        .context(format!("the licences of `{}`", tree.label(directory)))
-                        .hint("to leave licences out, write `licenses: false` in .kustomize-localize")
-                })?;
-                licenses = found.files;
-                warnings.extend(found.left.iter().map(|(place, why)| {
-                    let location = Location { file: tree.label(place), ..Location::default() };
-                    let message = format!("this licence is not brought along: {why}");
-                    Warning::new(Rule::LeftLicense, location, message)
-                }));
+            for directory in [graph.roots[*root].directory.as_str(), ""] {
+                covered.entry((instance.source, directory)).or_default().insert(&instance.base);
             }
-            let top = self.destination(&Instance { source, base: base.to_owned() }, directory);
-            for (from, bytes) in &licenses {
+        }
+        for ((source, directory), bases) in covered {
+            let Some(repository) = &graph.sources[source].repository else { continue };
+            let tree = &*graph.sources[source].tree;
+            let found = license::find(tree, directory).map_err(|failure| {
+                failure
+                    .context(format!("the licences of `{}`", tree.label(directory)))
+                    .hint("to leave licences out, write `licenses: false` in .kustomize-localize")
+            })?;
+            warnings.extend(found.left.iter().map(|(place, why)| {
+                let location = Location { file: tree.label(place), ..Location::default() };
+                let message = format!("this licence is not brought along: {why}");
+                Warning::new(Rule::LeftLicense, location, message)
+            }));
+            for (base, (from, bytes)) in bases.iter().flat_map(|base| found.files.iter().map(move |file| (base, file)))
+            {
+                let top = self.destination(&Instance { source, base: (*base).to_owned() }, directory);
                 let inside = path::below(from, directory).unwrap_or(from);
                 let names: Vec<String> = path::components(inside).map(localized_path::segment).collect();
                 let to = path::join(&top, &names.join("/"));

@@ -8,15 +8,14 @@ mod unresolved;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
-
 use super::troubles::Troubles;
 use crate::config::Config;
-use crate::graph::{self, At, Chart, Edge, Explored, Graph, RemoteRef, Remotes, RootId, Target, Trouble};
+use crate::graph::{self, At, Chart, Edge, Explored, Graph, RemoteRef, Remotes, RootId, Source, Target, Trouble};
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::Rule;
 use crate::plan;
 use crate::record::{GitRemote, Left, LeftWhat, Lock, Remote};
+use crate::tree::SharedTree;
 use crate::workspace::Workspace;
 
 /// A lock that fits the tree.
@@ -25,17 +24,8 @@ pub(crate) struct Relocked {
     pub lock: Lock,
     /// What is wrong in the tree itself, so that what is behind it is not known: `check` reports it.
     pub unread: Vec<Failure>,
-    /// What could not be resolved.
-    pub unresolved: Unresolved,
-}
-
-/// What could not be resolved of the remote references of a tree.
-#[derive(Debug, Clone, Default, Serialize)]
-pub(crate) struct Unresolved {
-    /// Why, by place.
-    pub failures: Vec<Failure>,
-    /// How many references that is.
-    pub count: usize,
+    /// Why not everything could be resolved, by place.
+    pub unresolved: Vec<Failure>,
 }
 
 /// Returns the report if the lock fits the tree, at most without what nothing needs, as far as the walk from `paths` (all when empty) shows.
@@ -43,7 +33,7 @@ pub(crate) struct Unresolved {
 pub(crate) fn up_to_date(workspace: &Workspace, paths: &[String]) -> Result<Option<Relocked>> {
     let config = &workspace.config;
     let mut lock = workspace.lock.as_deref().cloned().unwrap_or_default();
-    let explored = explore(workspace, paths, None)?;
+    let explored = walk(workspace, paths, None)?;
     let troubles = Troubles::of(workspace, &explored)?;
     let graph = &explored.graph;
     if lock != without_charts(&lock, config.helm) || !troubles.remote.is_empty() || names_more(graph, &lock, config) {
@@ -52,7 +42,7 @@ pub(crate) fn up_to_date(workspace: &Workspace, paths: &[String]) -> Result<Opti
     let whole = whole(workspace, paths)?;
     let named = still_named(whole.as_ref().map_or(graph, |whole| &whole.graph), &lock);
     // The needs of a kustomization that cannot be read are unknown, so nothing is dropped for it.
-    if unread(workspace, whole.as_ref(), &troubles)?.is_empty() {
+    if !has_unread(workspace, whole.as_ref(), &troubles)? {
         drop_stale(&mut lock, |label| named.contains_key(label));
     }
     let labels: BTreeSet<String> = lock.remotes.iter().map(Remote::label).collect();
@@ -76,7 +66,7 @@ pub(crate) fn up_to_date(workspace: &Workspace, paths: &[String]) -> Result<Opti
         LeftWhat::Image { .. } => false,
     };
     let fits = !lock.left.iter().any(is_to_ask);
-    Ok(fits.then(|| Relocked { lock, unread: troubles.local, unresolved: Unresolved::default() }))
+    Ok(fits.then(|| Relocked { lock, unread: troubles.local, unresolved: Vec::new() }))
 }
 
 /// Returns whether a tree names something that is neither in the lock nor stays remote.
@@ -102,29 +92,38 @@ pub(super) fn is_locked(wanted: &RemoteRef, lock: &Lock) -> bool {
 
 /// Walks the whole tree, where `paths` are a part of it: they do not show what the rest references.
 fn whole(workspace: &Workspace, paths: &[String]) -> Result<Option<Explored>> {
-    if paths.is_empty() { Ok(None) } else { explore(workspace, &[], None).map(Some) }
+    if paths.is_empty() { Ok(None) } else { walk(workspace, &[], None).map(Some) }
 }
 
-/// Returns the kustomizations of the whole tree that could not be read.
-fn unread(workspace: &Workspace, whole: Option<&Explored>, troubles: &Troubles) -> Result<Vec<String>> {
+/// Returns whether a kustomization of the whole tree could not be read.
+fn has_unread(workspace: &Workspace, whole: Option<&Explored>, troubles: &Troubles) -> Result<bool> {
     match whole {
-        None => Ok(troubles.unread.clone()),
-        Some(whole) => Ok(Troubles::of(workspace, whole)?.unread),
+        None => Ok(troubles.has_unread),
+        Some(whole) => Ok(Troubles::of(workspace, whole)?.has_unread),
     }
 }
 
-fn explore(workspace: &Workspace, paths: &[String], remotes: Option<&mut dyn Remotes>) -> Result<Explored> {
+fn walk(workspace: &Workspace, paths: &[String], remotes: Option<&mut dyn Remotes>) -> Result<Explored> {
+    let options = graph::Options { asks_for_left: true, ..graph::Options::default() };
+    Ok(explore(workspace, workspace.tree.clone(), &workspace.starts(paths)?, remotes, options))
+}
+
+/// Walks a tree as the configuration says, and as `options` say beside it.
+pub(super) fn explore(
+    workspace: &Workspace,
+    tree: SharedTree,
+    starts: &[String],
+    remotes: Option<&mut dyn Remotes>,
+    options: graph::Options<'_>,
+) -> Explored {
     let config = &workspace.config;
-    let missing = |path: &str| config.may_be_missing(path);
     let options = graph::Options {
         load_restrictor: config.load_restrictor,
-        leave_missing: Some(&missing),
+        leave_missing: Some(&|path| config.may_be_missing(path)),
         leave: Some(config),
-        asks_for_left: true,
-        ..graph::Options::default()
+        ..options
     };
-    let starts = workspace.starts(paths)?;
-    Ok(graph::explore(workspace.source(), &starts, remotes, &options))
+    graph::explore(Source { tree, ..workspace.source() }, starts, remotes, &options)
 }
 
 /// Returns the lock that fits the tree, with everything resolved that `held` does not hold and that can be. With
@@ -135,33 +134,29 @@ pub(crate) fn relock(
     held: &Lock,
     remotes: &mut dyn Remotes,
 ) -> Result<Relocked> {
-    let mut explored = explore(workspace, paths, Some(remotes))?;
+    let mut explored = walk(workspace, paths, Some(remotes))?;
     let starts: Vec<RootId> = explored.starts.iter().flatten().copied().collect();
     let insisted = explored.graph.insisted(starts);
     let graph = &explored.graph;
     explored.troubles.retain(|trouble| is_insisted(graph, &insisted, trouble));
     let troubles = Troubles::of(workspace, &explored)?;
-    let asked = unresolved::take_out(&mut explored, held);
+    let not_asked = unresolved::take_out(&mut explored, held);
     let graph = &explored.graph;
     let whole = whole(workspace, paths)?;
     // Whether what stays remote could be asked makes no difference, and paths that others reference stay.
     let graphs = std::iter::once(graph).chain(whole.as_ref().map(|whole| &whole.graph));
     let mut named: BTreeSet<String> = graphs.flat_map(|graph| still_named(graph, held).into_keys()).collect();
-    named.extend(asked.not_asked.iter().cloned());
-    let keep = !unread(workspace, whole.as_ref(), &troubles)?.is_empty();
+    named.extend(not_asked.iter().cloned());
+    let keep = has_unread(workspace, whole.as_ref(), &troubles)?;
     let found = plan::remotes(graph)?;
-    let mut lock = merged(held, found.clone(), &named, &asked.not_asked, keep);
+    let mut lock = merged(held, found.clone(), &named, &not_asked, keep);
     leave(&mut lock, graph, whole.as_ref(), &workspace.config, &found);
     if workspace.config.helm {
         // A chart of the user that could not be pulled; `check` reports it.
         let is_own = |left: &Left| left.through.is_empty() && matches!(left.what, LeftWhat::Chart { .. });
         lock.left.retain(|left| left.accepted || !is_own(left));
     }
-    Ok(Relocked {
-        unread: troubles.local,
-        lock,
-        unresolved: Unresolved { failures: troubles.remote, count: asked.unresolved },
-    })
+    Ok(Relocked { unread: troubles.local, lock, unresolved: troubles.remote })
 }
 
 /// Returns whether something has to be mended, and is not behind what stays remote.
@@ -228,7 +223,7 @@ pub(super) fn merged(
     };
     let direct: BTreeSet<String> = lock.remotes.iter().map(Remote::label).collect();
     for old in &held.remotes {
-        let there = lock.remotes.iter_mut().find(|new| is_same(old, new));
+        let there = lock.remotes.iter_mut().find(|new| old.key() == new.key());
         match (there, old) {
             (None, _) => lock.remotes.push(old.clone()),
             (Some(new), _) if not_asked.contains(&old.label()) && new.digest() != old.digest() => {
@@ -304,14 +299,6 @@ pub(super) fn leave(lock: &mut Lock, graph: &Graph, whole: Option<&Explored>, co
     left.retain(|left| left.accepted || !is_locked(left));
     lock.left = left;
     lock.sort();
-}
-
-fn is_same(one: &Remote, other: &Remote) -> bool {
-    let submodules = |remote: &Remote| match remote {
-        Remote::Git(GitRemote { submodules, .. }) => Some(*submodules),
-        Remote::File(_) | Remote::Chart(_) => None,
-    };
-    one.label() == other.label() && submodules(one) == submodules(other)
 }
 
 /// Returns whether files of a remote are stored beside the lock.

@@ -1,16 +1,15 @@
 //! Where every node of the graph goes, and what each reference must say there.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::rc::Rc;
 
 use super::layout;
 use super::result::Rules;
 use super::spelling::{is_remote, new_text, text_to, whole};
 use crate::graph::{FileId, Graph, Origin, Place, RootId, SourceId, Target};
 use crate::kustomization::Accepts;
-use crate::message::failure::{Failure, Location, Result, command};
+use crate::message::failure::{Failure, Location, Result};
 use crate::reference::localized_path::{LOCALIZED_FILES, segment};
-use crate::tree::{Entry, path};
+use crate::tree::path;
 
 /// How many copies of roots there may be, besides one of each. Repositories that name each other twice double them with
 /// every level, which no real tree does.
@@ -46,7 +45,8 @@ pub(super) struct PlacedEdit {
 pub(super) struct Builder<'a> {
     pub(super) graph: &'a Graph,
     pub(super) rules: &'a Rules<'a>,
-    names: HashMap<RootId, Rc<HashMap<usize, String>>>,
+    /// The names that each root gives to what it brings in, by edge.
+    names: Vec<HashMap<usize, String>>,
     pub(super) visited: HashSet<(Instance, RootId)>,
     pub(super) placed: BTreeMap<String, Placed>,
     pub(super) kept: HashSet<String>,
@@ -68,17 +68,18 @@ enum Lead {
 type Holders = HashMap<FileId, BTreeSet<String>>;
 
 impl<'a> Builder<'a> {
-    pub(super) fn new(graph: &'a Graph, rules: &'a Rules<'a>) -> Self {
-        Builder {
+    pub(super) fn new(graph: &'a Graph, rules: &'a Rules<'a>) -> Result<Self> {
+        let names = (0..graph.roots.len()).map(|root| layout::names(graph, root)).collect::<Result<_>>()?;
+        Ok(Builder {
             graph,
             rules,
-            names: HashMap::new(),
+            names,
             visited: HashSet::new(),
             placed: BTreeMap::new(),
             kept: HashSet::new(),
             vendored: BTreeSet::new(),
             failures: Vec::new(),
-        }
+        })
     }
 }
 
@@ -131,27 +132,11 @@ impl Builder<'_> {
         }
     }
 
-    /// Returns the names that a root gives to what it brings in, by edge.
-    fn names_of(&mut self, root: RootId) -> Result<Rc<HashMap<usize, String>>> {
-        if let Some(names) = self.names.get(&root) {
-            return Ok(names.clone());
-        }
-        let names = Rc::new(layout::names(self.graph, root)?);
-        if !names.is_empty()
-            && let Err(failure) = self.make_way(root)
-        {
-            self.failures.push(failure);
-        }
-        self.names.insert(root, names.clone());
-        Ok(names)
-    }
-
-    fn lead(&mut self, instance: &Instance, root: RootId, index: usize) -> Result<Lead> {
+    fn lead(&self, instance: &Instance, root: RootId, index: usize) -> Result<Lead> {
         let graph = self.graph;
         let node = &graph.roots[root];
-        let names = self.names_of(root)?;
         let brought = || {
-            let name = names.get(&index).ok_or_else(|| Failure::new("something remote without a name"))?;
+            let name = self.names[root].get(&index).ok_or_else(|| Failure::new("something remote without a name"))?;
             let directory = self.destination(instance, &node.directory);
             Ok(path::join(&path::join(&directory, LOCALIZED_FILES), name))
         };
@@ -176,7 +161,7 @@ impl Builder<'_> {
 
     /// Returns the places of the kustomization of a root, and of the plugin configurations that it lists: those
     /// in files, and the resources of roots.
-    fn holders(&mut self, instance: &Instance, root: RootId) -> Result<Holders> {
+    fn holders(&self, instance: &Instance, root: RootId) -> Result<Holders> {
         let graph = self.graph;
         let node = &graph.roots[root];
         let own = self.kustomization(instance, root);
@@ -238,7 +223,7 @@ impl Builder<'_> {
             let value = edge.reference.with_path(&text);
             let before = self.before(root, index).filter(|before| *before != value);
             for holder in places {
-                if let Err(failure) = self.hold(holder, edge.from) {
+                if let Err(failure) = self.place_file(holder, edge.from) {
                     // A plugin configuration may lie in a root that comes later.
                     self.failures.push(failure);
                     continue;
@@ -316,39 +301,6 @@ impl Builder<'_> {
                 Origin::Remote(_) | Origin::Archive { .. } => None,
             },
             _ => None,
-        }
-    }
-
-    /// Refuses a `localized-files` that is in the way and not ours.
-    fn make_way(&self, root: RootId) -> Result<()> {
-        let node = &self.graph.roots[root];
-        let source = &self.graph.sources[node.source];
-        let place = path::join(&node.directory, LOCALIZED_FILES);
-        let there = source.tree.entry(&place)?;
-        if there.is_none()
-            || (there == Some(Entry::Directory) && source.repository.is_none() && (self.rules.owned)(&place))
-        {
-            return Ok(());
-        }
-        let shown = source.tree.label(&place);
-        let failure = Failure::new(format!(
-            "`{shown}` is needed for what this kustomization references, and was not made by this tool"
-        ));
-        Err(match source.repository {
-            Some(_) => failure
-                .hint("its repository has files there already; name another version, or copy what you need from it"),
-            None => failure.hint(format!("rename it: {}", command("git mv --", [&shown, "NEW_NAME"]))),
-        })
-    }
-
-    /// Makes sure that a file which is going to be edited is there.
-    fn hold(&mut self, place: &str, file: FileId) -> Result<()> {
-        match &self.graph.files[file].origin {
-            Origin::Tree { source, .. } if self.stays(*source) => {
-                self.placed.entry(place.to_owned()).or_insert(Placed { file, edits: Vec::new(), run_at: None });
-                Ok(())
-            }
-            _ => self.place_file(place, file),
         }
     }
 

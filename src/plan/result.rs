@@ -15,8 +15,6 @@ use crate::tree::path;
 
 /// What a result depends on besides the graph.
 pub(super) struct Rules<'a> {
-    /// Whether a lock holds this path of the source.
-    pub(super) owned: &'a dyn Fn(&str) -> bool,
     /// Whether a fetched program may be executable at this path of the result.
     pub(super) trusted: &'a dyn Fn(&str) -> bool,
     /// Whether the licences of what is brought in come along.
@@ -29,7 +27,7 @@ pub(super) struct Rules<'a> {
 ///
 /// Every reference or file that cannot be placed.
 pub(super) fn localize(graph: &Graph, starts: &[RootId], rules: &Rules<'_>) -> Result<Localized, Failures> {
-    let mut builder = Builder::new(graph, rules);
+    let mut builder = Builder::new(graph, rules)?;
     let top = Instance { source: 0, base: String::new() };
     for start in starts {
         builder.place_root(&top, *start);
@@ -51,7 +49,7 @@ pub(super) fn entry(path: &str, file: &File) -> StoredFile {
 }
 
 /// Adds attributes to a directory, so that git changes no byte below it, unless it holds some.
-pub(super) fn add_attributes(files: &mut BTreeMap<String, (File, StoredFile)>, directory: &str) {
+fn add_attributes(files: &mut BTreeMap<String, (File, StoredFile)>, directory: &str) {
     let place = path::join(directory, ".gitattributes");
     let file = File::plain(GITATTRIBUTES.as_bytes());
     let entry = entry(&place, &file);
@@ -194,7 +192,7 @@ impl Builder<'_> {
 }
 
 /// Returns every `localized-files` that a path lies in.
-pub(super) fn localized_directories(place: &str) -> impl Iterator<Item = String> {
+fn localized_directories(place: &str) -> impl Iterator<Item = String> {
     let above = path::and_above(path::parent(place)).filter(|above| path::name(above) == LOCALIZED_FILES);
     above.map(str::to_owned)
 }

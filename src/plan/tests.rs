@@ -20,7 +20,7 @@ use crate::tree::path;
 /// no cycle.
 const DIRECTORIES: [&str; 8] = ["", "a", "a/b", "a/b/c d", "e", "e/app@v1", "e/localized-files", "f"];
 const FILES: [&str; 3] = ["x.yaml", "files/y.yaml", "files/deep/z"];
-const RULES: Rules<'_> = Rules { owned: &|_| false, trusted: &|_| false, licenses: true, in_place: false };
+const RULES: Rules<'_> = Rules { trusted: &|_| false, licenses: true, in_place: false };
 const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\n";
 
 /// One reference: the field, which of the possible things it names, and how that is spelled.

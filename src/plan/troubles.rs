@@ -12,15 +12,15 @@ pub(super) struct Troubles {
     pub(super) remote: Vec<Failure>,
     /// Something in the tree itself is wrong. Everything else can still be localized.
     pub(super) local: Vec<Failure>,
-    /// The kustomizations that could not be read, so that their references are unknown.
-    pub(super) unread: Vec<String>,
+    /// Whether a kustomization could not be read, so that its references are unknown.
+    pub(super) has_unread: bool,
 }
 
 impl Troubles {
     /// Sorts out the troubles of a walk.
     pub(super) fn of(workspace: &Workspace, explored: &Explored) -> Result<Troubles> {
-        let kustomizations = workspace.kustomizations()?;
-        let mut troubles = Troubles { remote: Vec::new(), local: Vec::new(), unread: kustomizations.hidden.clone() };
+        let has_unread = !workspace.kustomizations()?.hidden.is_empty();
+        let mut troubles = Troubles { remote: Vec::new(), local: Vec::new(), has_unread };
         let graph = &explored.graph;
         let mut seen = BTreeSet::new();
         for trouble in &explored.troubles {
@@ -31,13 +31,9 @@ impl Troubles {
                 troubles.remote.push(trouble.failure.clone());
                 continue;
             }
-            if trouble.kind.hides_references() {
-                let file = graph.file_at(trouble.at).map(|file| graph.label(file));
-                troubles.unread.push(file.unwrap_or_else(|| trouble.failure.message.clone()));
-            }
+            troubles.has_unread |= trouble.kind.hides_references();
             troubles.local.push(trouble.failure.clone());
         }
-        troubles.unread.dedup();
         Ok(troubles)
     }
 }

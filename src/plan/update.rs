@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Changes, File};
+use super::Changes;
+use super::files::edited;
 use crate::config::is_one_version;
 use crate::graph::{self, Edge, NamedBy, RemoteRef, Wants};
-use crate::kustomization::{self, Edit};
+use crate::kustomization::Edit;
 use crate::message::failure::{Failure, Failures, Result, command, listed, short};
 use crate::message::redact;
 use crate::record::{Change, GitRemote, Lock, Remote};
 use crate::reference::{self, Pin, RepoSpec, file_pin};
-use crate::tree::{Entry, path};
+use crate::tree::path;
 use crate::workspace::Workspace;
 
 /// Returns the entries that `urls` name; all when there are none.
@@ -227,12 +228,7 @@ pub(crate) fn retargeted(workspace: &Workspace, names: &[Name], paths: &[String]
             .iter()
             .map(|(edge, new)| Edit { spot: &edge.reference.spot, value: edge.reference.with_path(new) })
             .collect();
-        let bytes = workspace.tree.read(place)?;
-        let edited = kustomization::edit(&bytes, &edits)
-            .map_err(|error| Failure::new(format!("`{place}` cannot be edited: {}", error.message)))?;
-        let entry = workspace.tree.entry(place)?;
-        let executable = matches!(entry, Some(Entry::File { executable: true }));
-        changes.insert(place.to_owned(), Some(File { executable, ..File::plain(edited) }));
+        changes.insert(place.to_owned(), Some(edited(&*workspace.tree, place, &edits)?));
     }
     Ok(changes)
 }

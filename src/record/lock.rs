@@ -434,7 +434,7 @@ impl Lock {
 }
 
 /// What may occur once in a lock, and the order of what occurs: URL, kind, chart, ref or version, submodules.
-type Key<'a> = (&'a str, u8, &'a str, Option<&'a str>, bool);
+pub(crate) type Key<'a> = (&'a str, u8, &'a str, Option<&'a str>, bool);
 
 impl Remote {
     /// Returns what names it in a record: the URL, with `?ref=` when a ref was written.
@@ -489,7 +489,8 @@ impl Remote {
         }
     }
 
-    fn key(&self) -> Key<'_> {
+    /// Returns what no two remotes of a lock have in common.
+    pub(crate) fn key(&self) -> Key<'_> {
         match self {
             Remote::Git(git) => (&git.url, 0, "", git.reference.as_deref(), git.submodules),
             Remote::File(file) => (&file.url, 1, "", None, false),

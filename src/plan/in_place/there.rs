@@ -6,6 +6,7 @@ use super::{Result, ours, own_tree};
 use crate::message::failure::{Failure, Failures, listed, stage};
 use crate::plan::Changes;
 use crate::plan::files::Localized;
+use crate::record::stored::home;
 use crate::record::{Lock, Remote, StoredFile, sha256_hex};
 use crate::tree::Entry;
 use crate::workspace::{Files, Workspace};
@@ -24,12 +25,23 @@ pub(super) fn changes(
         Files::WorkingTree { repo, .. } => repo.config("core.filemode")?.as_deref() != Some("false"),
         Files::Commit { .. } | Files::Disk { .. } | Files::Tree(_) => true,
     };
+    let tree = own_tree(workspace);
+    // Whether the very file is at its place; none where nothing is.
+    let compare = |file: &StoredFile| -> Result<Option<bool>> {
+        Ok(match tree.entry(&file.path)? {
+            None => None,
+            Some(Entry::File { executable }) if !modes || executable == file.executable => {
+                Some(sha256_hex(&tree.read(&file.path)?) == file.sha256)
+            }
+            Some(_) => Some(false),
+        })
+    };
     let is_lost = |there: Option<bool>| there == Some(false) && !overwrite;
     let owned: BTreeMap<&str, &StoredFile> = ours(held).map(|file| (file.path.as_str(), file)).collect();
     let mut changes = Changes::new();
     let (mut edited, mut in_the_way, mut own) = (BTreeSet::new(), Vec::new(), BTreeSet::new());
     for (place, (file, entry)) in &localized.files {
-        let there = compare(workspace, entry, modes)?;
+        let there = compare(entry)?;
         if there == Some(true) {
             continue;
         }
@@ -38,11 +50,19 @@ pub(super) fn changes(
         } else if there.is_some() {
             match owned.get(place.as_str()) {
                 None => in_the_way.push(place.clone()),
-                Some(owned) if is_lost(compare(workspace, owned, modes)?) => drop(edited.insert(place.clone())),
+                Some(owned) if is_lost(compare(owned)?) => drop(edited.insert(place.clone())),
                 Some(_) => {}
             }
         }
         changes.insert(place.clone(), Some(file.clone()));
+    }
+    let brought = localized.files.keys().filter(|place| localized.is_brought(place));
+    let homes: BTreeSet<&str> = brought.filter_map(|place| home(place)).collect();
+    for home in homes.into_iter().filter(|home| !workspace.owns(home)) {
+        let is_free = matches!(tree.entry(home)?, None | Some(Entry::Directory));
+        let others = tree.below(home)?.into_iter();
+        let is_other = |place: &String| !owned.contains_key(place.as_str()) && !localized.files.contains_key(place);
+        in_the_way.extend(others.filter(is_other).chain((!is_free).then(|| home.to_owned())));
     }
     let kept: BTreeSet<&str> = lock.files.iter().map(|file| file.path.as_str()).collect();
     let digests = |lock: &Lock| -> BTreeMap<String, _> {
@@ -51,7 +71,7 @@ pub(super) fn changes(
     let (before, after) = (digests(held), digests(lock));
     let mut unclear = Vec::new();
     for (place, file) in owned.iter().filter(|(place, _)| !localized.files.contains_key(**place)) {
-        let there = compare(workspace, file, modes)?;
+        let there = compare(file)?;
         if kept.contains(place) {
             let has_moved = file.remote.as_ref().is_some_and(|label| before.get(label) != after.get(label));
             if has_moved || there != Some(true) {
@@ -83,18 +103,6 @@ pub(super) fn changes(
         "write a URL in place of the reference that leads there, stage that, and run it again",
     );
     if failures.is_empty() { Ok(changes) } else { Err(Failures(failures)) }
-}
-
-/// Returns whether the very file is at its place; none where nothing is.
-fn compare(workspace: &Workspace, file: &StoredFile, modes: bool) -> Result<Option<bool>> {
-    let tree = own_tree(workspace);
-    Ok(match tree.entry(&file.path)? {
-        None => None,
-        Some(Entry::File { executable }) if !modes || executable == file.executable => {
-            Some(sha256_hex(&tree.read(&file.path)?) == file.sha256)
-        }
-        Some(_) => Some(false),
-    })
 }
 
 /// Refuses to edit files of the user that differ from the index: the edit could not be told apart from what was

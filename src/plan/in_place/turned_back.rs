@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use crate::graph;
-use crate::kustomization::{self, Edit, FILE_NAMES, Reference};
-use crate::message::failure::{Failure, Result};
-use crate::plan::files::Rewritten;
+use crate::kustomization::{Edit, FILE_NAMES, Reference};
+use crate::message::failure::Result;
+use crate::plan::files::{Rewritten, edited};
 use crate::plan::is_remote;
 use crate::plan::update::reference_to;
 use crate::record::{Lock, Remote, StoredFile};
 use crate::tree::overlay::OverlayTree;
-use crate::tree::{Entry, SharedTree, path};
+use crate::tree::{SharedTree, path};
 use crate::workspace::Workspace;
 
 /// The tree of a workspace in which the user's files name by URL again what was localized of it.
@@ -40,8 +40,9 @@ impl TurnedBack {
     }
 }
 
-/// Turns back what the lock lists. Files that are not as it says still stand for what it says.
-pub(super) fn turn_back(workspace: &Workspace, held: &Lock) -> Result<TurnedBack> {
+/// Returns the tree of the workspace in which the user's files name by URL again what was localized of it. Files that are
+/// not as the lock says still stand for what it says.
+pub(crate) fn turned_back(workspace: &Workspace, held: &Lock) -> Result<TurnedBack> {
     let mut turned = TurnedBack::of(workspace.tree.clone());
     // From the end, so that the first one of a label stays.
     let remotes: HashMap<String, &Remote> = held.remotes.iter().rev().map(|remote| (remote.label(), remote)).collect();
@@ -68,10 +69,8 @@ pub(super) fn turn_back(workspace: &Workspace, held: &Lock) -> Result<TurnedBack
     }
     let mut overlay = OverlayTree::new(turned.tree.clone());
     for (place, edits) in edits {
-        let bytes = kustomization::edit(&turned.tree.read(place)?, &edits)
-            .map_err(|error| Failure::new(format!("`{place}` cannot be rewritten: {}", error.message)))?;
-        let executable = turned.tree.entry(place)? == Some(Entry::File { executable: true });
-        overlay.file(place, &bytes, executable);
+        let file = edited(&*turned.tree, place, &edits)?;
+        overlay.file(place, &file.bytes, file.executable);
         turned.files.insert(place.to_owned());
     }
     turned.tree = Rc::new(overlay);

@@ -4,40 +4,22 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::super::troubles::is_remote;
 use super::is_locked;
-use crate::graph::{At, Explored, FileId, Graph, Origin, RootId, Target, Trouble, reach};
-use crate::message::failure::Location;
+use crate::graph::{At, Explored, FileId, Graph, Origin, RootId, Target, reach};
 use crate::plan;
 use crate::record::Lock;
 
 /// A reference: a root and the index of its edge.
 type Reference = (RootId, usize);
 
-/// What could not be resolved.
-pub(super) struct Asked {
-    /// How many references.
-    pub(super) unresolved: usize,
-    /// The labels of the entries of the lock that could not be asked again.
-    pub(super) not_asked: BTreeSet<String>,
-}
-
 /// Takes out every remote reference of the user that could not be resolved, and what only such references lead to. An
 /// upstream with trouble in itself, or behind it, is of no use. What `held` holds all the same is a leaf that was not
-/// followed; all else is broken.
-pub(super) fn take_out(explored: &mut Explored, held: &Lock) -> Asked {
+/// followed; all else is broken. Returns the labels of the entries of `held` that could not be asked again.
+pub(super) fn take_out(explored: &mut Explored, held: &Lock) -> BTreeSet<String> {
     let failed = failed(explored, held);
     let graph = &mut explored.graph;
-    // Charts and what is unsafe are no references of the graph.
-    let is_other = |trouble: &&Trouble| {
-        let is_start = graph.file_at(trouble.at).is_none_or(|file| graph.is_start(file));
-        is_remote(graph, trouble) && is_start && remote_reference(graph, trouble).is_none()
-    };
-    let others = explored.troubles.iter().filter(is_other);
-    let mut unresolved: BTreeSet<Location> =
-        others.filter_map(|trouble| trouble.failure.location.as_deref().cloned()).collect();
     let mut not_asked = BTreeSet::new();
     for (root, index) in failed {
         let edge = &graph.roots[root].edges[index];
-        unresolved.insert(graph.location(edge.from, &edge.reference));
         let entry = edge.remote.as_ref().and_then(|wanted| wanted.locked(held));
         not_asked.extend(entry.map(|entry| entry.label()));
         let is_held = edge.remote.as_ref().is_some_and(|wanted| is_locked(wanted, held));
@@ -50,15 +32,7 @@ pub(super) fn take_out(explored: &mut Explored, held: &Lock) -> Asked {
         }
     }
     graph.charts.retain(|chart| reached.contains(&chart.root));
-    Asked { unresolved: unresolved.len(), not_asked }
-}
-
-/// Returns the remote reference that a trouble is about.
-fn remote_reference(graph: &Graph, trouble: &Trouble) -> Option<Reference> {
-    match trouble.at {
-        At::Edge(root, edge) if plan::is_remote(&graph.roots[root].edges[edge].reference) => Some((root, edge)),
-        _ => None,
-    }
+    not_asked
 }
 
 /// Returns whether nothing that leads to a failed reference is of less use for it: it is the user's, or the lock holds it.
@@ -75,9 +49,12 @@ fn failed(explored: &Explored, held: &Lock) -> BTreeSet<Reference> {
         if !is_remote(graph, trouble) {
             continue;
         }
-        match remote_reference(graph, trouble) {
-            Some(reference) if ends_here(graph, reference, held) => {
-                failed.insert(reference);
+        match trouble.at {
+            At::Edge(root, edge)
+                if plan::is_remote(&graph.roots[root].edges[edge].reference)
+                    && ends_here(graph, (root, edge), held) =>
+            {
+                failed.insert((root, edge));
             }
             _ => broken.extend(graph.file_at(trouble.at)),
         }

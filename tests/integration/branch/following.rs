@@ -424,11 +424,11 @@ fn a_failed_run_changes_nothing() {
         work.git(&["rm", "-r", "--quiet", path]);
     };
     let place = "example/base/localized-files";
-    let said = format!("`{place}` is needed");
+    let said = "files are in the way that the lock does not list: ";
     work.write(&format!("{place}/mine.txt"), "mine\n");
-    in_the_way(place, &said, &format!("git mv -- {place} NEW_NAME"));
+    in_the_way(place, &format!("{said}`{place}/mine.txt`"), "hint: move them away");
     work.write(place, "mine\n");
-    in_the_way(place, &said, "git mv");
+    in_the_way(place, &format!("{said}`{place}`"), "hint: move them away");
     work.git(&["mv", "kustomize-localize.lock", "lock"]);
     work.symlink("kustomize-localize.lock", "other/config.yaml");
     in_the_way("kustomize-localize.lock", "kustomize-localize.lock", "");

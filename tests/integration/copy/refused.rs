@@ -444,23 +444,12 @@ fn results_that_cannot_be_written() {
     for path in ["map.yaml", "a%20b.yaml", "data.txt?a=b", "data.txt", "DATA.txt"] {
         world.file(&format!("{files}/{path}"), config_map("map"));
     }
-    world.upstream_of(
-        "acme/own",
-        &[
-            ("kustomization.yaml", "resources: ['https://files.example.com/map.yaml']\n"),
-            ("localized-files/own.yaml", &config_map("own")),
-        ],
-    );
     let mut all = Refused::new(work);
     all.add(
         "anchor",
         &format!("resources: &all ['{files}/a%20b.yaml']\nconfigMapGenerator: [{{files: *all}}]\n"),
         ":1:18: cannot be rewritten: ",
     );
-    work.write("in/own/localized-files/x.yaml", config_map("own"));
-    all.add("own", &format!("resources: ['{files}/map.yaml']\n"), "`in/own/localized-files` is needed");
-    all.add("theirs", "resources: ['https://github.com/acme/own?ref=v1']\n", "");
-    all.said.push((String::new(), "v1: localized-files` is needed".to_owned()));
     // The same text would have to become two.
     let generator = "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: p}\n";
     work.write("in/gen.yaml", format!("{generator}files: ['{files}/data.txt']\n"));

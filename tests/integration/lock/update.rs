@@ -212,7 +212,7 @@ fn a_missing_upstream_keeps_its_entry_and_does_not_block_others() {
         .fails(1)
         .stderr_has(&format!("kustomization.yaml:3:3: resources[1]: cannot fetch {FILE}"))
         .lacks("leave it remote")
-        .stderr_has("error: 1 remote reference could not be resolved\n");
+        .stderr_has("error: not everything could be resolved: 1 error\n");
     assert_eq!(world.work.read(LOCK), before);
     // The others can be resolved: it is locked, and in the cache.
     update(&world, &["github.com/acme/lib"]).success();

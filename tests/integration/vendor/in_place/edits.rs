@@ -42,10 +42,8 @@ fn other_peoples_files_are_left_alone() {
     let world = world();
     world.work.write("base/localized-files/mine.yaml", "mine\n");
     refused(&world, &[])
-        .stderr_has(
-            "`base/localized-files` is needed for what this kustomization references, and was not made by this tool",
-        )
-        .stderr_has("git mv -- base/localized-files NEW_NAME");
+        .stderr_has("files are in the way that the lock does not list: `base/localized-files/mine.yaml`")
+        .stderr_has("hint: move them away");
     world.work.remove("base/localized-files/mine.yaml");
     in_place(&world.work, &[]).success();
     world.work.commit("localized");
@@ -66,7 +64,7 @@ fn nothing_is_written_through_a_link() {
     let elsewhere = world.sandbox.path("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
     world.work.symlink("base/localized-files", elsewhere.to_str().unwrap());
-    refused(&world, &[]).stderr_has("was not made by this tool");
+    refused(&world, &[]).stderr_has("files are in the way that the lock does not list: `base/localized-files`");
     assert_eq!(elsewhere.read_dir().unwrap().count(), 0);
 }
 
