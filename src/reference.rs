@@ -19,6 +19,7 @@ mod pin;
 mod query;
 mod spec;
 mod unsafe_text;
+mod url_parts;
 mod web_page;
 
 pub(crate) use classify::{has_git_marker, is_remote_file, unsupported_scheme};

@@ -2,7 +2,7 @@
 
 use percent_encoding::percent_decode_str;
 
-use super::go_url::strip_prefix_ignore_case;
+use super::url_parts::UrlParts;
 use super::{Pin, has_git_marker, is_remote_file};
 
 /// Returns whether an http(s) URL is meant as a file where a repository would do as well: its path ends like
@@ -12,7 +12,9 @@ pub(crate) fn looks_like_file(url: &str) -> bool {
     let path = url.split(['?', '#']).next().unwrap_or(url);
     let lower = path.to_ascii_lowercase();
     [".yaml", ".yml", ".json"].iter().any(|ending| lower.ends_with(ending))
-        || (is_remote_file(url) && !has_git_marker(url) && Parts::of(url).forge().is_some())
+        || (is_remote_file(url)
+            && !has_git_marker(url)
+            && UrlParts::of(url).is_some_and(|parts| parts.forge().is_some()))
 }
 
 /// Returns how firmly the URL of a file names a version, and the part of it that does, as `main` or
@@ -22,7 +24,7 @@ pub(crate) fn looks_like_file(url: &str) -> bool {
 /// wherever they run, the queries `ref` and `at`, and on any host a segment that is the name of a branch that most
 /// repositories have. The server takes a short commit id, until there is another one that begins so.
 pub(crate) fn file_pin(url: &str) -> Option<(Pin, String)> {
-    let parts = Parts::of(url);
+    let parts = UrlParts::of(url)?;
     let version =
         parts.forge().or_else(|| parts.moving()).or_else(|| parts.query("ref")).or_else(|| parts.query("at"))?;
     let pin = match version.as_str() {
@@ -39,24 +41,7 @@ const DEFAULT_BRANCHES: [&str; 5] = ["main", "master", "trunk", "develop", "HEAD
 /// What stands in the path of a file of the newest release, whichever that is.
 const LATEST: [&str; 2] = ["releases/latest", "releases/permalink/latest"];
 
-struct Parts<'a> {
-    host: String,
-    segments: Vec<&'a str>,
-    query: &'a str,
-}
-
-impl<'a> Parts<'a> {
-    fn of(url: &'a str) -> Self {
-        let url = url.split_once('#').map_or(url, |(url, _)| url);
-        let (location, query) = url.split_once('?').unwrap_or((url, ""));
-        let rest = strip_prefix_ignore_case(location, "https://")
-            .or_else(|| strip_prefix_ignore_case(location, "http://"))
-            .unwrap_or(location);
-        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-        Parts { host: host.to_ascii_lowercase(), segments: path.split('/').filter(|s| !s.is_empty()).collect(), query }
-    }
-
+impl UrlParts<'_> {
     /// Returns what names the version where a known forge serves raw files; empty for a gist without a revision.
     fn forge(&self) -> Option<String> {
         let segments = self.segments.as_slice();
