@@ -27,12 +27,12 @@ pub(crate) use remote::no_directory;
 pub(crate) use remote_ref::{Found, NamedBy, RemoteRef, Remotes, Wants, accepted, rule, subject};
 pub(crate) use trouble::{At, Trouble, TroubleKind};
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
 use crate::config::{Comments, Config};
 use crate::kustomization::{self, Accepts, Kustomization, NoteKind, ProblemKind, Reference, Refused};
-use crate::message::failure::{Failure, Failures, Result};
+use crate::message::failure::{Failure, Failures, Result, listed};
 use crate::message::finding::Rule;
 use crate::message::redact::SafeUrl;
 use crate::os::limits::{FILE, FINDINGS, RUN};
@@ -40,7 +40,6 @@ use crate::os::parallel::{processors, side_by_side};
 use crate::record::{LoadRestrictor, stored};
 use crate::tree::absence::{Absence, Absences};
 use crate::tree::{self, Resolved, path};
-use plugin::PluginRoot;
 use trouble::WalkResult;
 
 /// How many bytes of kustomizations are read at once, before what they say is kept: that takes less memory.
@@ -119,23 +118,21 @@ pub(crate) fn explore(
     let starts = walker.start(directories);
     let mut remotes = remotes;
     loop {
-        while let Some(root) = walker.queue.pop() {
-            walker.read_root(root);
+        while walker.has_room()
+            && let Some((root, edge)) = walker.queue.pop_front()
+        {
+            walker.follow(root, edge);
         }
         if walker.read_plugin_roots() {
             continue;
         }
-        let Some(remotes) = remotes.as_deref_mut() else {
-            break;
-        };
-        if walker.pending.is_empty() {
-            break;
+        match remotes.as_deref_mut().filter(|_| !walker.pending.is_empty()) {
+            Some(remotes) => walker.resolve_pending(remotes),
+            None => break,
         }
-        walker.resolve_pending(remotes);
     }
     walker.find_charts(remotes);
     walker.refuse_reshaped_plugins();
-    walker.refuse_forbidden();
     // What it took to walk is large: only this is kept.
     let Walker { mut graph, mut troubles, .. } = walker;
     troubles.extend(cycle::find(&graph));
@@ -158,15 +155,12 @@ struct Walker<'a> {
     /// Every reference that was found: kustomizations are alike.
     references: HashSet<Rc<Reference>>,
     downloads: HashMap<SafeUrl, FileId>,
-    queue: Vec<RootId>,
-    /// How many references of each root were followed.
-    followed: Vec<usize>,
+    /// The references to follow: a root and the index of its edge.
+    queue: VecDeque<(RootId, usize)>,
     /// The remote references that wait for their level to be complete: a root and the index of its edge.
     pending: Vec<(RootId, usize)>,
-    /// The roots that others list for the plugin configurations in them.
-    plugin_roots: Vec<PluginRoot>,
-    /// The lister and the root of each of them.
-    listed: HashSet<(RootId, RootId)>,
+    /// The roots that others list for the plugin configurations in them: the lister, the root, and the field.
+    plugin_roots: BTreeMap<(RootId, RootId), String>,
     /// The plugin configurations that were read, each with the root that it is read for.
     plugins: HashSet<(RootId, FileId)>,
     /// What they say.
@@ -262,8 +256,6 @@ impl Walker<'_> {
             edges: Vec::new(),
         });
         self.roots.entry(source).or_default().insert(directory.to_owned(), id);
-        self.followed.push(0);
-        self.queue.push(id);
         Ok((id, Some(self.configuration(file)?)))
     }
 
@@ -300,7 +292,9 @@ impl Walker<'_> {
                 new
             }
         };
-        self.graph.roots[root].edges.push(Edge { from, reference, remote: None, target: Target::Broken });
+        let edges = &mut self.graph.roots[root].edges;
+        edges.push(Edge { from, reference, remote: None, target: Target::Broken });
+        self.queue.push_back((root, edges.len() - 1));
     }
 
     fn kustomization_file(&mut self, source: SourceId, directory: &str) -> WalkResult<(&'static str, FileId)> {
@@ -321,8 +315,8 @@ impl Walker<'_> {
             }
             [] => Err(self.no_kustomization(source, directory)?),
             [(first, ..), ..] => {
-                let names: Vec<String> = found.iter().map(|(name, ..)| format!("`{name}`")).collect();
-                let message = format!("`{}` holds several kustomizations: {}", tree.label(directory), names.join(", "));
+                let names: Vec<String> = found.iter().map(|(name, ..)| (*name).to_owned()).collect();
+                let message = format!("`{}` holds several kustomizations: {}", tree.label(directory), listed(&names));
                 let kind = TroubleKind::BadKustomization { path: path::join(directory, first) };
                 Err(Trouble::new(kind, message).hint("keep one of them: `kustomize build` refuses more"))
             }
@@ -333,11 +327,14 @@ impl Walker<'_> {
         if let Some(known) = self.files.get(&source).and_then(|files| files.get(path)) {
             return *known;
         }
-        let id = self.graph.files.len();
-        let origin = Origin::Tree { source, path: path.to_owned() };
-        self.graph.files.push(File { origin, executable, comments: None });
+        let id = self.add_file(Origin::Tree { source, path: path.to_owned() }, executable);
         self.files.entry(source).or_default().insert(path.to_owned(), id);
         id
+    }
+
+    fn add_file(&mut self, origin: Origin, executable: bool) -> FileId {
+        self.graph.files.push(File { origin, executable, comments: None });
+        self.graph.files.len() - 1
     }
 
     /// Reads a kustomization or plugin configuration, with the exceptions in it.
@@ -357,18 +354,9 @@ impl Walker<'_> {
         if let Some(known) = self.downloads.get(&remote.url) {
             return *known;
         }
-        let id = self.graph.files.len();
-        self.graph.files.push(File { origin: Origin::Remote(remote.clone()), executable: false, comments: None });
+        let id = self.add_file(Origin::Remote(remote.clone()), false);
         self.downloads.insert(remote.url.clone(), id);
         id
-    }
-
-    fn read_root(&mut self, root: RootId) {
-        // Plugin files add edges, also while the loop runs.
-        while self.followed[root] < self.graph.roots[root].edges.len() && self.has_room() {
-            self.followed[root] += 1;
-            self.follow(root, self.followed[root] - 1);
-        }
     }
 
     fn follow(&mut self, root: RootId, edge: usize) {
@@ -382,6 +370,7 @@ impl Walker<'_> {
             Target::Broken
         });
         self.graph.roots[root].edges[edge].target = target;
+        self.refuse_forbidden(root, edge);
     }
 
     /// Notes what could not be followed; the rest goes on.
@@ -405,21 +394,20 @@ impl Walker<'_> {
             return self.wait(root, edge, &wanted);
         }
         let target = self.local(root, edge, reference)?;
-        if let (Accepts::Plugin, Target::File(file)) = (reference.accepts, target) {
-            self.read_plugin(root, file, &reference.field)?;
-        }
-        self.list_plugins(root, reference, target);
-        Ok(target)
+        self.list_plugins(root, reference, target)
     }
 
-    /// Remembers a root that is listed for the plugin configurations in it.
-    fn list_plugins(&mut self, lister: RootId, reference: &Reference, target: Target) {
-        if let (Accepts::Plugin, Target::Root { id, .. }) = (reference.accepts, target)
-            && self.listed.insert((lister, id))
-        {
-            let field = reference.field.clone();
-            self.plugin_roots.push(PluginRoot { lister, root: id, field });
+    /// Reads a file that is listed for its plugin configurations, and remembers a root that is.
+    fn list_plugins(&mut self, lister: RootId, reference: &Reference, target: Target) -> WalkResult<Target> {
+        match target {
+            _ if reference.accepts != Accepts::Plugin => {}
+            Target::File(file) => self.read_plugin(lister, file, &reference.field)?,
+            Target::Root { id, .. } => {
+                self.plugin_roots.entry((lister, id)).or_insert_with(|| reference.field.clone());
+            }
+            Target::Remote | Target::Kept | Target::Broken => {}
         }
+        Ok(target)
     }
 
     fn note(&mut self, root: RootId, file: FileId, note: kustomization::Note) {

@@ -546,7 +546,6 @@ fn why(trouble: Option<&TroubleKind>) -> &'static str {
         Some(TroubleKind::Submodule { .. }) => "in a submodule",
         Some(TroubleKind::Cycle) => "cycle",
         Some(TroubleKind::Unsafe) => "unsafe",
-        Some(TroubleKind::Shadowed) => "ambiguous",
         Some(TroubleKind::Unsupported) => "unsupported",
         Some(TroubleKind::Failed | TroubleKind::Chart) => "unreadable",
         Some(TroubleKind::Problem(_) | TroubleKind::Refused | TroubleKind::Reshaped) | None => "invalid",

@@ -15,8 +15,7 @@ use crate::reference;
 pub(super) use ambiguous_path::Ambiguity;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let is_meant =
-        |kind: &TroubleKind| matches!(kind, TroubleKind::Unsafe | TroubleKind::Unsupported | TroubleKind::Shadowed);
+    let is_meant = |kind: &TroubleKind| matches!(kind, TroubleKind::Unsafe | TroubleKind::Unsupported);
     let mut findings = context.troubles(Rule::UnsafeReference, is_meant);
     for (_, edge) in context.edges() {
         // A reference to something in the tree is a path, and its name is not a secret.

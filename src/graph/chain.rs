@@ -11,11 +11,10 @@ use crate::message::finding::Rule;
 /// Adds to each trouble in an upstream the references that lead to it, and to each that a reference to something remote
 /// leads to how that reference can stay. What was not fetched has its own answer.
 pub(super) fn tell(graph: &Graph, troubles: &mut [Trouble]) {
-    let is_upstream = |trouble: &Trouble| graph.file_at(trouble.at).filter(|file| !graph.is_start(*file));
-    let ways =
-        if troubles.iter().any(|trouble| is_upstream(trouble).is_some()) { edges(graph) } else { HashMap::new() };
+    let ways = edges(graph);
     for trouble in troubles {
-        let way = is_upstream(trouble).map(|file| way_to(graph, &ways, file)).unwrap_or_default();
+        let upstream = graph.file_at(trouble.at).filter(|file| !graph.is_start(*file));
+        let way = upstream.map(|file| way_to(graph, &ways, file)).unwrap_or_default();
         trouble.failure.chain = locations(graph, &way);
         let can_stay = !matches!(
             trouble.kind,

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use super::local::absent;
 use super::trouble::{At, Trouble, TroubleKind, WalkResult};
-use super::{File, FileId, Graph, Noted, Origin, Remotes, RootId, Walker, Warning};
+use super::{ANEW, FileId, Graph, Noted, Origin, Remotes, RootId, Walker, Warning};
 use crate::config::FILE_NAME;
 use crate::kustomization::NoteKind;
 use crate::message::failure::{Failure, Result};
@@ -120,21 +120,16 @@ impl ChartRef {
     pub(crate) fn refuse_unsafe(&self) -> Result<()> {
         let texts = [self.repo.exposed(), &self.name, &self.version];
         let scheme = self.repo.exposed().split_once("://").map(|(scheme, _)| scheme);
-        let reasons = [
-            (texts.iter().any(|text| text.contains(char::is_control)), "it holds control characters"),
-            (texts.iter().any(|text| text.starts_with('-')), "a part of it begins with `-`"),
-            (
-                matches!(self.name.as_str(), "." | "..") || self.name.contains(['/', '\\', ':']),
-                "its name is not a directory name",
-            ),
-            (self.version.contains(['/', '\\']), "its version holds a slash"),
-            (!matches!(scheme, Some("https" | "http" | "oci")), "its repository has no https, http or oci URL"),
-        ];
-        match reasons.into_iter().find(|(is_unsafe, _)| *is_unsafe) {
-            None => Ok(()),
-            Some((_, why)) => Err(Failure::new(format!("the chart {} is refused: {why}", self.label()))
-                .hint("what helm or a path could take for something else is never passed on")),
-        }
+        let is_refused = texts.iter().any(|text| text.contains(char::is_control) || text.starts_with('-'))
+            || matches!(self.name.as_str(), "." | "..")
+            || self.name.contains(['/', '\\', ':'])
+            || self.version.contains(['/', '\\']);
+        let why = match scheme {
+            _ if is_refused => "helm or a path could take a part of it for something else",
+            Some("https" | "http" | "oci") => return Ok(()),
+            _ => "its repository has no https, http or oci URL",
+        };
+        Err(Failure::new(format!("the chart {} is refused: {why}", self.label())).hint(ANEW))
     }
 }
 
@@ -305,12 +300,8 @@ impl Walker<'_> {
     fn pulled(&mut self, chart: usize, archive: Rc<Archive>) {
         let mut files = BTreeMap::new();
         for path in archive.files.keys() {
-            files.insert(path.clone(), self.graph.files.len());
-            self.graph.files.push(File {
-                origin: Origin::Archive { archive: archive.clone(), path: path.clone() },
-                executable: false,
-                comments: None,
-            });
+            let origin = Origin::Archive { archive: archive.clone(), path: path.clone() };
+            files.insert(path.clone(), self.add_file(origin, false));
         }
         let chart = &mut self.graph.charts[chart];
         (chart.archive, chart.files) = (Some(archive), files);

@@ -66,12 +66,9 @@ impl<'a> Inputs<'a> {
         let source = &self.graph.sources[root.source];
         let is_fetched = source.repository.is_some();
         let mut reader = Reader::new(&*source.tree);
-        let mut roots = BTreeSet::new();
+        let mut roots: BTreeSet<RootId> = root.named().map(|(.., id)| id).collect();
         reader.kustomization(&root.directory)?;
         for edge in &root.edges {
-            if let Target::Root { id, .. } = edge.target {
-                roots.insert(id);
-            }
             if let Some(remote) = &edge.remote {
                 reader.inputs.push(Input::Remote(Box::new((**remote).clone())));
             }
@@ -101,12 +98,12 @@ impl<'a> Inputs<'a> {
             if let Some(home) = self.graph.local_path(id, &chart.home) {
                 reader.resolve(&home)?;
             }
-            match &chart.place {
-                Place::There(path) if !is_fetched => reader.named(path)?,
-                Place::There(path) | Place::Missing(path) | Place::Submodule(path) => {
+            if let Place::There(path) | Place::Missing(path) | Place::Submodule(path) = &chart.place {
+                if is_fetched {
                     reader.resolve(path)?;
+                } else {
+                    reader.named(path)?;
                 }
-                Place::Outside => {}
             }
             reader.inputs.extend(chart.wanted.clone().map(Input::Chart));
         }

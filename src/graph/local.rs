@@ -13,14 +13,8 @@ use crate::tree::{self, Resolved, Tree, path};
 /// How many names are compared with one that is missing, and for how many troubles.
 const ALIKE: usize = 500;
 
-/// Returns a hint which scope would hold `path` as well.
-pub(super) fn wider(tree: &dyn Tree, scope: &str, path: &str) -> String {
-    match path::common(scope, path) {
-        // A link leads on from there.
-        common if common == scope => "name a directory that holds both with `--scope DIR`".to_owned(),
-        common => format!("name a directory that holds both: {}", command("--scope", [tree.word(common)])),
-    }
-}
+/// What to do about what lies outside the scope of a copy.
+pub(super) const WIDER: &str = "name a directory that holds both with `--scope DIR`";
 
 /// Returns a name without its ending, and whether it has one.
 fn stem(name: &str) -> (&str, bool) {
@@ -94,13 +88,15 @@ impl Walker<'_> {
             }));
         };
         let is_program = accepts == Accepts::Program;
-        let is_restricted = is_file && !is_program && (is_remote || !self.is_unrestricted(&directory));
+        let is_unrestricted = self.options.load_restrictor == LoadRestrictor::None
+            || self.options.unrestricted.is_some_and(|known| known.contains(&directory));
+        let is_restricted = is_file && !is_program && (is_remote || !is_unrestricted);
         let bound = if is_restricted { &directory } else { &scope };
-        let outside = |path: &str| {
+        let outside = || {
             let shown = tree.label(bound);
             if !is_restricted {
                 let message = format!("`{text}` lies outside the scope `{shown}`");
-                return Trouble::new(TroubleKind::OutOfScope, message).hint(wider(&*tree, bound, path));
+                return Trouble::new(TroubleKind::OutOfScope, message).hint(WIDER);
             }
             let message = format!("`{text}` lies outside its kustomization root `{shown}`");
             let stop = Trouble::new(TroubleKind::Restricted, message);
@@ -111,7 +107,7 @@ impl Walker<'_> {
                 .hint(format!("if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: write `load-restrictor: none` into {FILE_NAME}"))
         };
         if is_program && !path::is_in(&place, bound) {
-            return Err(outside(&place));
+            return Err(outside());
         }
         if is_program && climbs(text) {
             let message = format!("`{text}` climbs with `..` after a name, which may be a link");
@@ -121,13 +117,13 @@ impl Walker<'_> {
             Resolved::File { path, executable } if is_file => {
                 if !path::is_in(path::parent(&path), bound) {
                     // Who builds it all the same builds what it names, too.
-                    self.trouble(outside(&place), At::Edge(root, edge));
+                    self.trouble(outside(), At::Edge(root, edge));
                 }
                 Ok(Target::File(self.file(id, &path, executable)))
             }
             Resolved::Directory { path } if !is_file => {
                 if !path::is_in(&path, bound) {
-                    return Err(outside(&path));
+                    return Err(outside());
                 }
                 let id = self.enter(id, &path)?;
                 self.check_kind(id, text, accepts)?;
@@ -138,7 +134,7 @@ impl Walker<'_> {
             {
                 Ok(self.keep_missing(root, &path))
             }
-            Resolved::Missing { path } if !path::is_in(&path, bound) => Err(outside(&place)),
+            Resolved::Missing { path } if !path::is_in(&path, bound) => Err(outside()),
             Resolved::Missing { path } => Err(self.missing(root, text, path, is_file)),
             Resolved::File { .. } => Err(Trouble::refused(format!("`{text}` is a file, not a directory"))),
             Resolved::Directory { .. } => Err(Trouble::refused(format!("`{text}` is a directory, not a file"))),
@@ -146,28 +142,15 @@ impl Walker<'_> {
         }
     }
 
-    /// Returns whether a root of the user may load any file in its scope.
-    fn is_unrestricted(&self, directory: &str) -> bool {
-        self.options.load_restrictor == LoadRestrictor::None
-            || self.options.unrestricted.is_some_and(|known| known.contains(directory))
-    }
-
-    /// Refuses references to where the result is going to be.
-    pub(super) fn refuse_forbidden(&mut self) {
-        let Some(forbidden) = &self.options.forbidden else { return };
-        let label = self.graph.sources[0].tree.label(forbidden);
-        let mut refused = Vec::new();
-        for (id, root) in self.graph.roots.iter().enumerate().filter(|(_, root)| root.source == 0) {
-            for (index, edge) in root.edges.iter().enumerate() {
-                if self.graph.real(edge).is_some_and(|real| path::is_in(real, forbidden)) {
-                    let text = &edge.reference.text;
-                    let message = format!("`{text}` lies in `{label}`, where the result is going to be");
-                    refused.push((Trouble::refused(message).hint("choose another NEW_DIR"), At::Edge(id, index)));
-                }
-            }
-        }
-        for (stop, at) in refused {
-            self.trouble(stop, at);
+    /// Refuses a reference to where the result is going to be.
+    pub(super) fn refuse_forbidden(&mut self, root: RootId, index: usize) {
+        let edge = &self.graph.roots[root].edges[index];
+        if let (Some(forbidden), Some(real)) = (&self.options.forbidden, self.graph.real(edge))
+            && path::is_in(real, forbidden)
+        {
+            let (text, label) = (&edge.reference.text, self.graph.sources[0].tree.label(forbidden));
+            let message = format!("`{text}` lies in `{label}`, where the result is going to be");
+            self.trouble(Trouble::refused(message).hint("choose another NEW_DIR"), At::Edge(root, index));
         }
     }
 
@@ -205,11 +188,8 @@ impl Walker<'_> {
         let tree = &self.graph.sources[*source].tree;
         let mut absence = self.absence(*source, &path);
         // A rule for directories (`build/`) does not match the missing path itself, but would match its contents.
-        if absence == Absence::Nowhere
-            && !is_file
-            && let ignored @ Absence::Ignored(..) = self.absence(*source, &path::join(&path, FILE_NAMES[0]))
-        {
-            absence = ignored;
+        if absence == Absence::Nowhere && !is_file {
+            absence = self.absence(*source, &path::join(&path, FILE_NAMES[0]));
         }
         let message = format!("there is no `{}`", tree.label(&path));
         let (message, mut hints) = absent(&absence, &path, is_file, message, "add it, or take the reference out");
@@ -232,8 +212,8 @@ impl Walker<'_> {
                 return Ok(stop.hint("put the kustomization itself there"));
             }
         }
-        let there = names().map(|path| (self.absence(source, &path), path));
-        let there = there.min_by_key(|(absence, _)| *absence == Absence::Nowhere);
+        let mut there = names().map(|path| (self.absence(source, &path), path));
+        let there = there.find(|(absence, _)| *absence != Absence::Nowhere);
         let (absence, path) = there.unwrap_or((Absence::Nowhere, String::new()));
         let message = format!("`{}` holds no kustomization", tree.label(directory));
         let hint = "add a `kustomization.yaml` to it, or name its files one by one";

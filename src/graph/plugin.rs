@@ -1,23 +1,13 @@
 //! Plugin configurations: what `generators`, `transformers` and `validators` list. They may be files, or
 //! roots whose resources they are.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::trouble::{At, Trouble, TroubleKind, WalkResult};
 use super::{Edge, FileId, RootId, Target, Walker};
 use crate::kustomization::{self, Accepts, Kustomization, Reference};
 use crate::message::failure::Failure;
-
-/// A root that is listed for the plugin configurations in it.
-pub(super) struct PluginRoot {
-    /// The root that lists it.
-    pub(super) lister: RootId,
-    /// The root that is listed.
-    pub(super) root: RootId,
-    /// The field that lists it.
-    pub(super) field: String,
-}
 
 impl Walker<'_> {
     /// Adds the references of a plugin configuration to the root that lists it: kustomize resolves
@@ -34,7 +24,6 @@ impl Walker<'_> {
             let field = format!("{field} > {}", reference.field);
             self.add_edge(root, file, Reference { field, ..reference.clone() });
         }
-        self.queue.push(root);
         Ok(())
     }
 
@@ -55,11 +44,8 @@ impl Walker<'_> {
     /// Returns whether there were any that had not been read.
     pub(super) fn read_plugin_roots(&mut self) -> bool {
         let mut any = false;
-        let mut index = 0;
         // None are left where there is no room.
-        while let Some(one) = self.plugin_roots.get(index) {
-            let (lister, root, field) = (one.lister, one.root, one.field.clone());
-            index += 1;
+        for ((lister, root), field) in self.plugin_roots.clone() {
             for file in self.configurations(root).1 {
                 if self.plugins.contains(&(lister, file)) {
                     continue;
@@ -75,53 +61,44 @@ impl Walker<'_> {
 
     /// Returns a root and those that it names, and the files that hold their resources.
     fn configurations(&self, root: RootId) -> (BTreeSet<RootId>, Vec<FileId>) {
-        let mut files = Vec::new();
+        let graph = &self.graph;
         // A file that a configuration names is not one itself.
         let is_configured = |root: RootId, edge: &Edge| {
-            edge.from == self.graph.roots[root].file && edge.reference.accepts != Accepts::Plugin
+            edge.from == graph.roots[root].file && edge.reference.accepts != Accepts::Plugin
         };
-        let roots = (self.graph).reach([root], |root, _, edge| is_configured(root, edge));
-        for &root in &roots {
-            let node = &self.graph.roots[root];
-            for edge in node.edges.iter().filter(|edge| is_configured(root, edge)) {
-                if let Target::File(file) = edge.target
-                    && edge.reference.accepts == Accepts::Either
-                {
-                    files.push(file);
-                }
-            }
-        }
+        let roots = graph.reach([root], |root, _, edge| is_configured(root, edge));
+        let edges = roots.iter().flat_map(|root| graph.roots[*root].edges.iter().map(|edge| (*root, edge)));
+        let files = edges.filter_map(|(root, edge)| match edge.target {
+            Target::File(file) if edge.reference.accepts == Accepts::Either && is_configured(root, edge) => Some(file),
+            _ => None,
+        });
+        let files = files.collect();
         (roots, files)
     }
 
     /// Notes the roots of plugin configurations that are not simply those in their files.
     pub(super) fn refuse_reshaped_plugins(&mut self) {
-        let mut told = HashSet::new();
-        for index in 0..self.plugin_roots.len() {
-            let top = self.plugin_roots[index].root;
-            for root in self.configurations(top).0 {
-                let file = self.graph.roots[root].file;
-                if !told.insert(root) {
+        let listed = self.plugin_roots.keys().map(|(_, top)| self.configurations(*top).0);
+        let listed: BTreeSet<RootId> = listed.flatten().collect();
+        for root in listed {
+            let file = self.graph.roots[root].file;
+            let found = match self.graph.read(file) {
+                Ok(bytes) => kustomization::reshaping(&bytes),
+                Err(failure) => {
+                    self.trouble(failure.into(), At::File(file));
                     continue;
                 }
-                let found = match self.graph.read(file) {
-                    Ok(bytes) => kustomization::reshaping(&bytes),
-                    Err(failure) => {
-                        self.trouble(failure.into(), At::File(file));
-                        continue;
-                    }
-                };
-                let Some(found) = found else { continue };
-                let field = &found.field;
-                let message = format!(
-                    "`{}` is listed for its plugin configurations, and `{field}` may change them before they are used: only a build can tell what they name or run",
-                    self.graph.root_label(root)
-                );
-                let location = self.graph.spot(file, found.line, found.column, field);
-                let stop = Trouble::of(TroubleKind::Reshaped, Failure::new(message).at(location));
-                let hint = "build it once, and list what comes out as a file: kustomize build DIRECTORY > plugins.yaml";
-                self.trouble(stop.hint(hint), At::File(file));
-            }
+            };
+            let Some(found) = found else { continue };
+            let field = &found.field;
+            let message = format!(
+                "`{}` is listed for its plugin configurations, and `{field}` may change them before they are used: only a build can tell what they name or run",
+                self.graph.root_label(root)
+            );
+            let location = self.graph.spot(file, found.line, found.column, field);
+            let stop = Trouble::of(TroubleKind::Reshaped, Failure::new(message).at(location));
+            let hint = "build it once, and list what comes out as a file: kustomize build DIRECTORY > plugins.yaml";
+            self.trouble(stop.hint(hint), At::File(file));
         }
     }
 }

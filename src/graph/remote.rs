@@ -1,6 +1,7 @@
 //! Remote references: collected while a level is walked, then resolved together.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::rc::Rc;
 
 use super::local::alike;
@@ -9,7 +10,7 @@ use super::{
     ANEW, FileId, Found, NamedBy, Origin, RemoteRef, Remotes, Repository, RootId, Source, SourceId, Target, Walker,
     Wants,
 };
-use crate::kustomization::{Accepts, Reference};
+use crate::kustomization::Accepts;
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::Rule;
 use crate::message::redact::SafeUrl;
@@ -19,17 +20,17 @@ use crate::tree::{self, Resolved};
 impl Walker<'_> {
     /// Leaves a remote reference for the end of this level.
     pub(super) fn wait(&mut self, root: RootId, edge: usize, wanted: &RemoteRef) -> WalkResult<Target> {
-        refuse_unsafe(wanted)?;
+        let (text, spec) = (wanted.text.exposed(), wanted.spec.as_ref());
+        let refused = |why: &dyn Display| {
+            Trouble::new(TroubleKind::Unsafe, format!("`{}` is refused: {why}", wanted.text.shown()))
+        };
+        reference::refuse_unsafe(text, spec).map_err(|reason| refused(&reason).hint(ANEW))?;
         let is_from_here = match &wanted.by {
             NamedBy::User => true,
             NamedBy::Upstream(urls) => urls.iter().all(|url| url.starts_with("file://")),
         };
-        if wanted.spec.as_ref().is_some_and(RepoSpec::is_file) && !is_from_here {
-            let message = format!(
-                "`{}` is refused: a remote repository may not name a path of this machine",
-                wanted.text.shown()
-            );
-            return Err(Trouble::new(TroubleKind::Unsafe, message)
+        if spec.is_some_and(RepoSpec::is_file) && !is_from_here {
+            return Err(refused(&"a remote repository may not name a path of this machine")
                 .hint("what it names would be copied from here into what you publish: use another ref or a fork"));
         }
         let lines = self.graph.roots[root].edges[edge].lines();
@@ -74,12 +75,12 @@ impl Walker<'_> {
         }
         let found = remotes.resolve(&wanted);
         for (root, edge, one, place) in pending {
-            let answer = match found.get(place) {
-                Some(answer) => answer.clone(),
-                None => Err(Failure::new("the reference was not resolved")),
-            };
+            let lost = || Err(Failure::new("the reference was not resolved"));
+            let answer = found.get(place).cloned().unwrap_or_else(lost);
             let reference = self.graph.roots[root].edges[edge].reference.clone();
-            let target = self.arrive(root, &one, &reference, answer).unwrap_or_else(|mut stop| {
+            let target = self.arrive(&one, reference.accepts, answer);
+            let target = target.and_then(|target| self.list_plugins(root, &reference, target));
+            let target = target.unwrap_or_else(|mut stop| {
                 // Other fixes for a page do not make it a file or a root.
                 let hint = reference::web_page_hint(&reference.text);
                 stop.failure.hints.splice(0..0, hint);
@@ -96,61 +97,44 @@ impl Walker<'_> {
     /// Only of the user's tree: of an upstream, what no reference names may not be here. What is made of it names nothing
     /// remote any more, and is built.
     pub(super) fn refuse_shadowed(&self, root: RootId, wanted: &RemoteRef) -> WalkResult<()> {
-        let text = wanted.text.exposed();
         let source = &self.graph.sources[self.graph.roots[root].source];
-        let path = self.graph.local_path(root, text);
+        let path = self.graph.local_path(root, wanted.text.exposed());
         let Some(path) = path.filter(|_| source.repository.is_none()) else {
             return Ok(());
         };
-        let tree = &source.tree;
-        if let Resolved::Missing { .. } = tree::resolve(&**tree, &path)? {
+        if let Resolved::Missing { .. } = tree::resolve(&*source.tree, &path)? {
             return Ok(());
         }
         let shown = wanted.text.shown();
-        let message = format!("kustomize takes `{shown}` for a URL, although `{}` is there", tree.label(&path));
-        Err(Trouble::new(TroubleKind::Shadowed, message)
+        let message = format!("kustomize takes `{shown}` for a URL, although `{}` is there", source.tree.label(&path));
+        Err(Trouble::new(TroubleKind::Unsupported, message)
             .hint(format!("write `./{shown}` for what lies here"))
             .hint("or rename what lies here"))
     }
 
-    fn arrive(
-        &mut self,
-        root: RootId,
-        wanted: &RemoteRef,
-        reference: &Reference,
-        answer: Result<Found>,
-    ) -> WalkResult<Target> {
-        match answer? {
-            Found::File(remote) => {
-                let file = self.downloaded(&remote);
-                if reference.accepts == Accepts::Plugin {
-                    self.read_plugin(root, file, &reference.field)?;
-                }
-                Ok(Target::File(file))
+    fn arrive(&mut self, wanted: &RemoteRef, accepts: Accepts, answer: Result<Found>) -> WalkResult<Target> {
+        let repository = match answer? {
+            Found::File(remote) => return Ok(Target::File(self.downloaded(&remote))),
+            Found::Root(repository) => repository,
+        };
+        let spec = wanted.spec.as_ref().ok_or_else(|| Failure::new("the reference is not a git URL"))?;
+        let source = self.source(&repository);
+        let shown = wanted.text.shown();
+        match tree::resolve(&*repository.tree, &spec.directory())? {
+            Resolved::Directory { path } => {
+                let id = self.enter(source, &path)?;
+                self.check_kind(id, wanted.text.exposed(), accepts)?;
+                Ok(Target::Root { id, remote: true })
             }
-            Found::Root(repository) => {
-                let spec = wanted.spec.as_ref().ok_or_else(|| Failure::new("the reference is not a git URL"))?;
-                let source = self.source(&repository);
-                let shown = wanted.text.shown();
-                let directory = match tree::resolve(&*repository.tree, &spec.directory())? {
-                    Resolved::Directory { path } => path,
-                    Resolved::File { .. } => {
-                        let message = format!("`{shown}` names a file of a repository, not a directory");
-                        return Err(Trouble::refused(message).hint("name the file by its raw https URL"));
-                    }
-                    Resolved::Missing { .. } => {
-                        let failure = no_directory(&repository, &spec.directory());
-                        let failure = failure.context(format_args!("`{shown}`"));
-                        return Err(Trouble::of(TroubleKind::Refused, failure));
-                    }
-                    other => return Err(self.unresolved(source, &shown, other)),
-                };
-                let id = self.enter(source, &directory)?;
-                self.check_kind(id, wanted.text.exposed(), reference.accepts)?;
-                let target = Target::Root { id, remote: true };
-                self.list_plugins(root, reference, target);
-                Ok(target)
+            Resolved::File { .. } => {
+                let message = format!("`{shown}` names a file of a repository, not a directory");
+                Err(Trouble::refused(message).hint("name the file by its raw https URL"))
             }
+            Resolved::Missing { .. } => {
+                let failure = no_directory(&repository, &spec.directory());
+                Err(Trouble::of(TroubleKind::Refused, failure.context(format_args!("`{shown}`"))))
+            }
+            other => Err(self.unresolved(source, &shown, other)),
         }
     }
 
@@ -179,13 +163,4 @@ pub(crate) fn no_directory(repository: &Repository, directory: &str) -> Failure 
         Some(like) => failure.hint(format!("did you mean `{like}`?")),
         None => failure,
     }
-}
-
-/// Refuses what git could take for something else.
-pub(super) fn refuse_unsafe(wanted: &RemoteRef) -> WalkResult<()> {
-    let spec = wanted.spec.as_ref();
-    reference::refuse_unsafe(wanted.text.exposed(), spec).map_err(|reason| {
-        let shown = wanted.text.shown();
-        Trouble::new(TroubleKind::Unsafe, format!("`{shown}` is refused: {reason}")).hint(ANEW)
-    })
 }

@@ -36,11 +36,8 @@ impl NamedBy {
     /// Adds others that name the same.
     pub(crate) fn extend(&mut self, other: &NamedBy) {
         match (&mut *self, other) {
-            (NamedBy::User, _) => {}
-            (_, NamedBy::User) => *self = NamedBy::User,
-            (NamedBy::Upstream(urls), NamedBy::Upstream(others)) => {
-                urls.extend(others.iter().cloned());
-            }
+            (NamedBy::Upstream(urls), NamedBy::Upstream(others)) => urls.extend(others.iter().cloned()),
+            _ => *self = NamedBy::User,
         }
     }
 }
@@ -141,21 +138,11 @@ impl RemoteRef {
             None => None,
         };
         let repository = self.repository();
-        let what = match repository {
-            None => "a remote file".to_owned(),
-            Some(RepoSpec { query_dropped: true, .. }) => {
-                "a git repository with a query that kustomize ignores".to_owned()
-            }
-            Some(RepoSpec { reference: None, .. }) => "a git repository without a ref".to_owned(),
-            Some(RepoSpec { reference: Some(reference), .. }) => {
-                format!("a git repository at `{}`", redact::url(reference))
-            }
-        };
-        let not_locked = match directory {
-            Some(directory) => format!("of which the lock does not hold `{directory}`"),
-            None => "neither localized nor locked".to_owned(),
-        };
-        let failure = Failure::new(format!("`{}` is {what}, {not_locked}", self.text.shown()));
+        let shown = self.text.shown();
+        let failure = Failure::new(match directory {
+            Some(directory) => format!("the lock does not hold `{directory}` of `{shown}`"),
+            None => format!("`{shown}` is neither localized nor locked"),
+        });
         let hint = reference::web_page(self.text.exposed()).or_else(|| {
             let hint = match repository? {
                 // The current HEAD is not necessarily what was meant.

@@ -34,9 +34,8 @@ pub(crate) enum TroubleKind {
     Chart,
     /// The reference holds what git or kustomize could take for something else.
     Unsafe,
-    /// The reference is a URL for kustomize, and there is something at the path of that name.
-    Shadowed,
-    /// The reference was surely meant to be remote, but kustomize cannot read it.
+    /// The reference was surely meant to be remote, but kustomize cannot read it; or it is a URL for kustomize, and there is
+    /// something at the path of that name.
     Unsupported,
     /// The path leaves its scope or the tree, or is absolute.
     OutOfScope,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::graph::local::wider;
+use crate::graph::local::WIDER;
 use crate::graph::trouble::{Trouble, TroubleKind, WalkResult};
 use crate::graph::{FileId, Source, SourceId, Walker};
 use crate::os::limits::{CARRIED_FILES, PATH};
@@ -20,7 +20,7 @@ impl Walker<'_> {
         let shown = tree.label(&top);
         if !path::is_in(place, &scope) || !path::is_in(&top, &scope) {
             let message = format!("the chart `{shown}` lies outside the scope `{}`", tree.label(&scope));
-            return Err(Trouble::new(TroubleKind::OutOfScope, message).hint(wider(&*tree, &scope, &top)));
+            return Err(Trouble::new(TroubleKind::OutOfScope, message).hint(WIDER));
         }
         // Only a copy takes along what is the user's.
         if is_own && self.options.forbidden.is_none() {

@@ -407,7 +407,7 @@ fn a_failed_run_changes_nothing() {
     let refused = |args: &[&str], said: &str| ends(2, args, said);
     refused(&["example/overlay"], "unexpected argument");
     refused(&["--rev", "nothing"], "unknown revision `nothing`");
-    let unlocked = "remote.git?ref=v1` is a git repository at `v1`, neither localized nor locked";
+    let unlocked = "remote.git?ref=v1` is neither localized nor locked";
     ends(1, &[], unlocked);
     work.lock();
     work.write(BASE, base_of("v9"));

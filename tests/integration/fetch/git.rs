@@ -184,7 +184,7 @@ fn a_query_that_kustomize_ignores_is_no_way_to_say_head() {
     let dropped = format!("{url}?ref=v1;x");
     let repo = naming(&sandbox, &[&url, &dropped]);
     for (command, said) in [
-        ("branch", "a query that kustomize ignores, neither localized"),
+        ("branch", "is neither localized nor locked"),
         ("app", "the query cannot be parsed, so kustomize builds HEAD"),
         ("lock", "the query cannot be parsed, so kustomize builds HEAD"),
     ] {
@@ -203,7 +203,7 @@ fn a_query_that_kustomize_ignores_is_no_way_to_say_head() {
     repo.run(&["lock"]).success();
     naming(&sandbox, &[&url, &dropped]);
     let output = repo.run(&["check"]);
-    output.fails(1).stdout_has("with a query that kustomize ignores");
+    output.fails(1).stdout_has("write `?ref=TAG-OR-COMMIT` without `;`");
     assert_eq!(output.stdout.matches("error[").count(), 1, "{output:?}");
 }
 

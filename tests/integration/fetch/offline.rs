@@ -187,11 +187,11 @@ fn branch_and_offline_report_what_they_lack() {
     repo.run_unchanged(&["branch"])
         .fails(1)
         .stderr_has(&format!(
-            "app/kustomization.yaml:2:3: resources[0]: `{inner}//base?ref=main` is a git repository at `main`, neither \
-             localized nor locked"
+            "app/kustomization.yaml:2:3: resources[0]: `{inner}//base?ref=main` is neither localized nor \
+             locked"
         ))
-        .stderr_has(&format!("at `{fixed}`, neither localized nor locked"))
-        .stderr_has(&format!("`{file}` is a remote file, neither localized nor locked"))
+        .stderr_has(&format!("{fixed}` is neither localized nor locked"))
+        .stderr_has(&format!("`{file}` is neither localized nor locked"))
         .stderr_has("hint: lock what is remote: git kustomize-localize lock && git add -f -- ");
     repo.run_unchanged(&["app", "--offline"])
         .fails(2)

@@ -236,7 +236,7 @@ fn a_directory_that_is_not_in_the_lock_is_not_locked() {
     work.run(&["lock"]).success();
     check("other").success();
     for directory in ["web", "link"] {
-        let unseen = format!("of which the lock does not hold `{directory}`");
+        let unseen = format!("the lock does not hold `{directory}` of");
         check(directory).fails(1).stdout_has(&unseen);
         let added = format!("  added {directory} of https://github.com/acme/lib?ref=v2\n");
         work.run(&["lock"]).success().stdout_has(&added);

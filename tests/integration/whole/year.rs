@@ -134,9 +134,9 @@ fn a_bot_bumps_a_tag_without_the_lock(team: &mut Team) {
     team.pull_request("Bump jobs to v3", |team| {
         team.edit("apps/jobs/kustomization.yaml", "ref=v2", "ref=v3");
     });
-    team.work().run(&["check"]).fails(1).stdout_has("at `v3`, neither localized nor locked");
+    team.work().run(&["check"]).fails(1).stdout_has("v3` is neither localized nor locked");
     if !team.is_copy() {
-        team.work().run_unchanged(IN_PLACE).fails(1).stderr_has("at `v3`, neither localized nor locked");
+        team.work().run_unchanged(IN_PLACE).fails(1).stderr_has("v3` is neither localized nor locked");
     }
     team.pull_request("Lock v3", |team| {
         team.work().run(&["lock"]).success();

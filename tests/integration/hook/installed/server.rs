@@ -178,7 +178,7 @@ const PUSHES: [Push; 5] = [
                 "version: 1\nremotes:\n- url: https://github.com/o/r\n  ref: v1\n  commit: 0123456789abcdef0123456789abcdef01234567\n  paths: [a]\n",
             ),
         ],
-        &["of which the lock does not hold `b`", "new in the lock"],
+        &["the lock does not hold `b`", "new in the lock"],
     ),
     (
         "its names are commands",
