@@ -2,8 +2,7 @@
 //! a network. One file per rule.
 //!
 //! [`check`] walks every kustomization of a tree once, without a [`graph::Remotes`], and passes the results to each rule
-//! in turn (`Context`). Rules write their own messages and help: a person who runs `check` needs other advice than one
-//! who localizes.
+//! in turn (`Context`). What the walk could not follow has the text that the walk gave it; rules say the rest.
 
 mod context;
 mod deployed;

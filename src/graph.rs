@@ -28,6 +28,7 @@ pub(crate) use remote_ref::{Found, NamedBy, RemoteRef, Remotes, Wants, accepted,
 pub(crate) use trouble::{At, Trouble, TroubleKind};
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::mem;
 use std::rc::Rc;
 
 use crate::config::{Comments, Config};
@@ -118,8 +119,8 @@ pub(crate) fn explore(
     let starts = walker.start(directories);
     let mut remotes = remotes;
     loop {
-        while walker.has_room()
-            && let Some((root, edge)) = walker.queue.pop_front()
+        while let Some((root, edge)) = walker.queue.pop_front()
+            && walker.has_room()
         {
             walker.follow(root, edge);
         }
@@ -134,7 +135,8 @@ pub(crate) fn explore(
     walker.find_charts(remotes);
     walker.refuse_reshaped_plugins();
     // What it took to walk is large: only this is kept.
-    let Walker { mut graph, mut troubles, .. } = walker;
+    let (mut graph, mut troubles) = (mem::take(&mut walker.graph), mem::take(&mut walker.troubles));
+    drop(walker);
     troubles.extend(cycle::find(&graph));
     chain::tell(&graph, &mut troubles);
     // Remote references fail after local ones, but a file is read from its top.
@@ -209,7 +211,7 @@ impl Walker<'_> {
                 }
             });
             if bytes >= AT_ONCE {
-                self.read(std::mem::take(&mut unread));
+                self.read(mem::take(&mut unread));
                 bytes = 0;
             }
         }

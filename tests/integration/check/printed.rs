@@ -32,11 +32,11 @@ fn state(repo: &Repo) -> BTreeMap<String, String> {
     state
 }
 
-/// Returns whether a command names a path, or a directory above it. Localized files are written again together.
+/// Returns whether a command names a path, or a directory above it. What is localized is localized again with it.
 fn names(command: &str, path: &str) -> bool {
     let mut above = std::path::Path::new(path).ancestors();
     path == LOCK
-        || (command.contains(" --overwrite ") && path.contains("localized-files/"))
+        || (command.contains(" vendor ") && ["here/", "there/"].iter().any(|root| path.starts_with(root)))
         || above.any(|above| {
             let word = format!(":/{}", above.display());
             !above.as_os_str().is_empty() && command.split(' ').any(|one| one == word)

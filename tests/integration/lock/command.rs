@@ -268,7 +268,7 @@ fn a_reference_behind_which_something_could_not_be_resolved_is_not_locked() {
             .stdout_has("remote-reference")
             .stdout_has(says);
     };
-    gate("`https://github.com/acme/bad//app?ref=v1` is a git repository at `v1`, neither localized nor locked");
+    gate("`https://github.com/acme/bad//app?ref=v1` is neither localized nor locked");
     // Where something is localized there is a record to verify.
     let dev = ["vendor", "--no-verify", "overlays/dev"];
     world.work.run(&dev).success();

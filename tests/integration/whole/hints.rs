@@ -105,8 +105,6 @@ fn paths_of_findings_are_single_words() {
         write("chart/kustomization.yaml", "helmCharts: [{name: web}]\n");
         let chart = "apiVersion: v2\nname: web\n";
         write("chart/charts/web/Chart.yaml", chart);
-        write("one/kustomization.yaml", &listing(&["../other"]));
-        write("other/kustomization.yaml", "namePrefix: a-\n");
     }
     work.commit("all");
     for name in PATHS {
@@ -119,9 +117,6 @@ fn paths_of_findings_are_single_words() {
         let output = work.run(&["check", &format!("./{name}")]);
         output.fails(1);
         has(&output, "git restore --staged", name);
-        let one = format!("./{name}/one");
-        let output = work.run(&["--no-commit", "--no-verify", &one, "copy"]);
-        has(&output, "--scope", name);
     }
 }
 
