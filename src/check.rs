@@ -319,6 +319,14 @@ pub enum Checking {
     },
 }
 
+impl Checking {
+    /// Returns a commit, or the working tree where none is named.
+    pub(crate) fn of(rev: Option<&str>) -> Checking {
+        let commit = |rev: &str| Checking::Commit { rev: rev.to_owned(), commit: String::new() };
+        rev.map_or(Checking::WorkingTree, commit)
+    }
+}
+
 /// The findings that are left out because the base has them too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Known {

@@ -72,15 +72,11 @@ pub(super) struct CheckArgs {
 
 impl CheckArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
-        let what = match (&self.rev, self.staged) {
-            (Some(rev), _) => What::Commit(rev.clone()),
-            (None, true) => What::Index,
-            (None, false) => What::WorkingTree,
-        };
+        let what = if self.staged { Checking::Index } else { Checking::of(self.rev.as_deref()) };
         let mut checked = match self.checked(&what) {
             Err(failures) if output.format == Format::Human => return Err(failures),
             // Reports for machines need one all the more.
-            checked => checked.unwrap_or_else(|failures| Checked::failed(what.checking(), failures.0)),
+            checked => checked.unwrap_or_else(|failures| Checked::failed(what, failures.0)),
         };
         if self.strict {
             checked.strictly();
@@ -92,7 +88,7 @@ impl CheckArgs {
     }
 
     /// Checks; again, once exceptions are written.
-    fn checked(&self, what: &What) -> Result<Checked, Failures> {
+    fn checked(&self, what: &Checking) -> Result<Checked, Failures> {
         let here = repository_offline()?;
         let base = self.base.clone().map_or(Base::Own, Base::Of);
         let check = || check(&here, what, &self.paths, &base);
@@ -179,34 +175,8 @@ pub(super) enum Base {
     Nothing,
 }
 
-/// What to check.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum What {
-    /// The index.
-    Index,
-    /// The working tree.
-    WorkingTree,
-    Commit(String),
-}
-
-impl What {
-    /// Returns a commit, or the working tree where none is named.
-    pub(super) fn of(rev: Option<&str>) -> What {
-        rev.map_or(What::WorkingTree, |rev| What::Commit(rev.to_owned()))
-    }
-
-    /// Returns how reports name it, before it was opened.
-    pub(super) fn checking(&self) -> Checking {
-        match self {
-            What::Index => Checking::Index,
-            What::WorkingTree => Checking::WorkingTree,
-            What::Commit(rev) => Checking::Commit { rev: rev.clone(), commit: String::new() },
-        }
-    }
-}
-
 /// Checks `paths`, as given from the directory that we were started in; everything when there are none.
-pub(super) fn check(here: &Rc<LocalRepo>, what: &What, paths: &[String], base: &Base) -> Result<Checked, Failures> {
+pub(super) fn check(here: &Rc<LocalRepo>, what: &Checking, paths: &[String], base: &Base) -> Result<Checked, Failures> {
     let opened = open(here, what)?;
     // A change that breaks it would stop every change after it.
     let own = Config::of(&*opened.tree, "")?;
@@ -214,25 +184,20 @@ pub(super) fn check(here: &Rc<LocalRepo>, what: &What, paths: &[String], base: &
         Base::Own => None,
         Base::Nothing => Some(Config::default()),
         Base::Of(rev) => {
-            let policy = open(here, &What::Commit(rev.clone())).and_then(|base| Config::of(&*base.tree, ""));
-            Some(policy.map_err(|failure| {
-                failure.context(format_args!("cannot read the configuration of `{}`", shown(rev)))
-            })?)
+            let policy = open(here, &Checking::of(Some(rev))).and_then(|base| Config::of(&*base.tree, ""));
+            let why = || format!("cannot read the configuration of `{}`", shown(rev));
+            Some(policy.map_err(|failure| failure.context(why()))?)
         }
     };
     let paths = paths.iter().map(|text| from_top(here, &*opened.tree, text)).collect::<Result<Vec<String>>>()?;
-    let looks = Looks { here, config: policy.as_ref().unwrap_or(&own), own: policy.is_some().then_some(&own) };
-    let unseen = || match opened.checking {
-        Checking::Index => unseen(here, &paths, false),
-        Checking::WorkingTree => unseen(here, &paths, true),
-        Checking::Commit { .. } => 0,
-    };
-    let mut checked = looks.at(&opened, &paths).map_err(|failure| match unseen() {
-        0 => failure,
-        count => failure.hint(format!("untracked or ignored kustomizations there: {count}; git add them")),
-    })?;
+    let config = policy.as_ref().unwrap_or(&own);
+    let mut checked =
+        opened.check(&paths, config, policy.as_ref().map(|_| &own)).map_err(|failure| match opened.unseen(&paths) {
+            0 => failure,
+            count => failure.hint(format!("untracked or ignored kustomizations there: {count}; git add them")),
+        })?;
     if checked.kustomizations == 0 {
-        checked.unseen = unseen();
+        checked.unseen = opened.unseen(&paths);
     }
     if opened.checking == Checking::Index {
         let kustomizations = opened.tree.kustomizations()?.into_iter().collect();
@@ -240,30 +205,22 @@ pub(super) fn check(here: &Rc<LocalRepo>, what: &What, paths: &[String], base: &
     }
     match base {
         Base::Own => {}
-        Base::Nothing => checked.judge(&[], "", looks.config),
-        Base::Of(rev) => judge(&looks, &opened, &mut checked, rev)?,
+        Base::Nothing => checked.judge(&[], "", config),
+        Base::Of(rev) => judge(&opened, &mut checked, rev, config)?,
     }
     Ok(checked)
 }
 
-/// Returns how many kustomizations in or below `paths` are on disk and not looked at: those that git ignores, or that it
-/// does not track.
-fn unseen(here: &LocalRepo, paths: &[String], is_ignored: bool) -> usize {
-    let is_asked =
-        |place: &&String| paths.is_empty() || paths.iter().any(|path| path::is_in(path::parent(place), path));
-    let untracked = here.untracked(&FILE_NAMES, is_ignored).unwrap_or_default();
-    untracked.iter().filter(is_asked).count()
-}
-
 /// Checks what is going to be localized where it stands, by paths from the top; everything without any.
 pub(super) fn before(workspace: &Workspace, paths: &[String]) -> Result<Vec<Finding>, Failures> {
-    let (here, opened) = match &workspace.files {
+    let opened = match &workspace.files {
+        // Links that the check follows are none that the result depends on.
         Files::Commit { repo, id, tree, .. } => {
-            // Links that the check follows are none that the result depends on.
-            let tree = tree.beside(object_id(&id.tree)?);
-            (repo, Opened::commit(&id.commit, id.commit.clone(), &tree))
+            Opened::commit(repo, &id.commit, id.commit.clone(), &tree.beside(object_id(&id.tree)?))
         }
-        Files::WorkingTree { repo, tree, .. } => (repo, Opened { checking: Checking::WorkingTree, tree: tree.clone() }),
+        Files::WorkingTree { repo, tree, .. } => {
+            Opened { here: repo.clone(), checking: Checking::WorkingTree, tree: tree.clone() }
+        }
         Files::Disk { .. } | Files::Tree(_) => return Ok(Vec::new()),
     };
     let mut config = workspace.config.clone();
@@ -272,8 +229,7 @@ pub(super) fn before(workspace: &Workspace, paths: &[String]) -> Result<Vec<Find
         config.include.clear();
         config.exclude.clear();
     }
-    let looks = Looks { here, config: &config, own: None };
-    let checked = looks.at(&opened, paths)?;
+    let checked = opened.check(paths, &config, None)?;
     if !checked.failures.is_empty() {
         return Err(Failures(checked.failures));
     }
@@ -283,15 +239,16 @@ pub(super) fn before(workspace: &Workspace, paths: &[String]) -> Result<Vec<Find
 
 /// Leaves out what the commit has, too, from which the change to `base` begins, and finds what is new in its
 /// configuration and its locks.
-fn judge(looks: &Looks<'_>, opened: &Opened, checked: &mut Checked, base: &str) -> Result<(), Failures> {
-    let here = looks.here;
-    let of = match &opened.checking {
-        Checking::Commit { commit, .. } => Some(commit.as_str()),
-        Checking::Index | Checking::WorkingTree => None,
+fn judge(opened: &Opened, checked: &mut Checked, base: &str, config: &Config) -> Result<(), Failures> {
+    let here = &opened.here;
+    let (side, of) = match &opened.checking {
+        Checking::Commit { commit, .. } => (Side::Commit(commit), Some(commit.as_str())),
+        Checking::Index => (Side::Index, None),
+        Checking::WorkingTree => (Side::WorkingTree, None),
     };
     let since = merge_base(here, base, of)?.commit;
-    let before = open(here, &What::Commit(since.clone()))?;
-    checked.new_config = here.changed_lines(&since, opened.side(), FILE_NAME)?;
+    let before = open(here, &Checking::of(Some(&since)))?;
+    checked.new_config = here.changed_lines(&since, side, FILE_NAME)?;
     for place in opened.tree.locks()? {
         // One that cannot be read is a failure of the check already.
         let new = added(&*opened.tree, &*before.tree, &place);
@@ -299,90 +256,77 @@ fn judge(looks: &Looks<'_>, opened: &Opened, checked: &mut Checked, base: &str) 
     }
     let mut old = Vec::new();
     if !checked.findings.is_empty() {
-        let before = Looks {
-            // Whatever allows it there, it is not new.
-            own: Some(looks.config),
-            ..*looks
-        }
-        .at(&before, &[])?;
+        // Whatever allows it there, it is not new.
+        let before = before.check(&[], config, Some(config))?;
         if let Some(failure) = before.failures.into_iter().next() {
             let what = format_args!("cannot tell what is new since {since}");
             return Err(failure.context(what).into());
         }
-        let renames = Renames::new(here.renames(&since, opened.side())?);
-        old = renames.apply(before.findings);
+        old = Renames::new(here.renames(&since, side)?).apply(before.findings);
     }
-    checked.judge(&old, base, looks.config);
+    checked.judge(&old, base, config);
     Ok(())
-}
-
-/// How files are looked at.
-#[derive(Clone, Copy)]
-struct Looks<'a> {
-    here: &'a Rc<LocalRepo>,
-    config: &'a Config,
-    /// That of the change, where `config` is that of its base.
-    own: Option<&'a Config>,
-}
-
-impl Looks<'_> {
-    fn at(&self, opened: &Opened, paths: &[String]) -> Result<Checked> {
-        let identity = || Identity::of(self.here, self.config);
-        let absences = Absences::new(self.here.clone(), opened.tree.clone(), opened.checking == Checking::Index);
-        check::check(Input {
-            checking: opened.checking.clone(),
-            tree: opened.tree.clone(),
-            paths,
-            config: self.config,
-            own: self.own,
-            absences: Some(&absences),
-            identity: Some(&identity),
-        })
-    }
 }
 
 /// What is checked, opened.
 pub(super) struct Opened {
+    here: Rc<LocalRepo>,
     checking: Checking,
     /// Its files, as git checks them out: those a build sees.
     pub tree: Rc<dyn Tree>,
 }
 
 impl Opened {
-    fn commit(rev: &str, commit: String, tree: &GitTree) -> Opened {
-        let tree = Rc::new(tree.checked_out());
-        Opened { checking: Checking::Commit { rev: rev.to_owned(), commit }, tree }
+    fn commit(here: &Rc<LocalRepo>, rev: &str, commit: String, tree: &GitTree) -> Opened {
+        let checking = Checking::Commit { rev: rev.to_owned(), commit };
+        Opened { here: here.clone(), checking, tree: Rc::new(tree.checked_out()) }
     }
 
-    /// Returns what git compares a base with.
-    fn side(&self) -> Side<'_> {
-        match &self.checking {
-            Checking::Index => Side::Index,
-            Checking::WorkingTree => Side::WorkingTree,
-            Checking::Commit { commit, .. } => Side::Commit(commit),
-        }
+    /// Checks paths from the top, by a configuration. `own` is that of the change, where `config` is that of its base.
+    fn check(&self, paths: &[String], config: &Config, own: Option<&Config>) -> Result<Checked> {
+        let identity = || Identity::of(&self.here, config);
+        let absences = Absences::new(self.here.clone(), self.tree.clone(), self.checking == Checking::Index);
+        check::check(Input {
+            checking: self.checking.clone(),
+            tree: self.tree.clone(),
+            paths,
+            config,
+            own,
+            absences: Some(&absences),
+            identity: Some(&identity),
+        })
+    }
+
+    /// Returns how many kustomizations in or below `paths` are on disk and not looked at: those that git ignores, or that
+    /// it does not track.
+    fn unseen(&self, paths: &[String]) -> usize {
+        let untracked = match self.checking {
+            Checking::Commit { .. } => Ok(Vec::new()),
+            Checking::Index | Checking::WorkingTree => {
+                self.here.untracked(&FILE_NAMES, self.checking == Checking::WorkingTree)
+            }
+        };
+        let is_asked =
+            |place: &&String| paths.is_empty() || paths.iter().any(|path| path::is_in(path::parent(place), path));
+        untracked.unwrap_or_default().iter().filter(is_asked).count()
     }
 }
 
 /// Opens the files to check.
-pub(super) fn open(here: &Rc<LocalRepo>, what: &What) -> Result<Opened> {
-    Ok(match what {
+pub(super) fn open(here: &Rc<LocalRepo>, what: &Checking) -> Result<Opened> {
+    let tree: Rc<dyn Tree> = match what {
         // No index is what an empty repository has, too.
-        What::Index if here.top.is_none() && !here.index.exists() => {
+        Checking::Index if here.top.is_none() && !here.index.exists() => {
             return Err(Failure::new("this repository has no working tree, and no index to check")
                 .hint("check a commit instead: --rev REV"));
         }
-        What::Index => {
-            let tree = Rc::new(GitTree::of_index(here.clone())?.checked_out());
-            Opened { checking: Checking::Index, tree }
-        }
-        What::WorkingTree => {
-            Opened { checking: Checking::WorkingTree, tree: Rc::new(DiskTree::of_working_tree(here.clone())?) }
-        }
-        What::Commit(rev) => {
+        Checking::Index => Rc::new(GitTree::of_index(here.clone())?.checked_out()),
+        Checking::WorkingTree => Rc::new(DiskTree::of_working_tree(here.clone())?),
+        Checking::Commit { rev, .. } => {
             let id = commit(here, rev)?;
             let tree = GitTree::of_here(here.clone(), object_id(&id.tree)?)?;
-            Opened::commit(rev, id.commit, &tree)
+            return Ok(Opened::commit(here, rev, id.commit, &tree));
         }
-    })
+    };
+    Ok(Opened { here: here.clone(), checking: what.clone(), tree })
 }

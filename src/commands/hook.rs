@@ -5,7 +5,7 @@ mod judged;
 
 use std::io::{IsTerminal, Read};
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Subcommand, ValueEnum};
 use serde::Serialize;
 
 use super::check::{check, formats::human};
@@ -19,52 +19,43 @@ use crate::message::redact::visible;
 use crate::workspace::repository_offline;
 use judged::Judged;
 
-/// Commands about hooks.
-#[derive(Debug, Clone, Subcommand)]
-pub(super) enum HookCommand {
-    /// Install git hooks that run `check`
-    Install(InstallArgs),
-
-    /// Remove what `install` added, and nothing else
-    Uninstall(UninstallArgs),
-
-    /// Do what a hook does; for hooks that are written by hand or by other programs
-    Run(RunArgs),
-}
-
 /// The hooks that can be installed. `pre-merge-commit` is for merges without conflicts, where git runs no `pre-commit`;
 /// `pre-push` sees also what rebase, cherry-pick and revert made, which run no other hook.
 const HOOKS: [&str; 3] = ["pre-commit", "pre-merge-commit", "pre-push"];
 
-#[derive(Debug, Clone, Args)]
-pub(super) struct InstallArgs {
-    /// The hooks to install
-    #[arg(value_name = "HOOK", value_parser = HOOKS, default_values = ["pre-commit", "pre-merge-commit"])]
-    hooks: Vec<String>,
-}
+/// Commands about hooks.
+#[derive(Debug, Clone, Subcommand)]
+pub(super) enum HookCommand {
+    /// Install git hooks that run `check`
+    Install {
+        /// The hooks to install
+        #[arg(value_name = "HOOK", value_parser = HOOKS, default_values = ["pre-commit", "pre-merge-commit"])]
+        hooks: Vec<String>,
+    },
 
-#[derive(Debug, Clone, Args)]
-pub(super) struct UninstallArgs {
-    /// The hooks to remove [default: all]
-    #[arg(value_name = "HOOK", value_parser = HOOKS, hide_default_value = true, default_values = HOOKS)]
-    hooks: Vec<String>,
-}
+    /// Remove what `install` added, and nothing else
+    Uninstall {
+        /// The hooks to remove [default: all]
+        #[arg(value_name = "HOOK", value_parser = HOOKS, hide_default_value = true, default_values = HOOKS)]
+        hooks: Vec<String>,
+    },
 
-#[derive(Debug, Clone, Args)]
-pub(super) struct RunArgs {
-    /// What runs us: `framework` checks, never reaches the network and is for everywhere; `lock` runs `lock`, fails when
-    /// that changed the lock, and is for where people edit URLs; the others are hooks of git
-    #[arg(value_enum, value_name = "HOOK")]
-    hook: Running,
+    /// Do what a hook does; for hooks that are written by hand or by other programs
+    Run {
+        /// What runs us: `framework` checks, never reaches the network and is for everywhere; `lock` runs `lock`, fails
+        /// when that changed the lock, and is for where people edit URLs; the others are hooks of git
+        #[arg(value_enum, value_name = "HOOK")]
+        hook: Running,
 
-    /// What git gives to that hook
-    #[arg(value_name = "ARG", trailing_var_arg = true, allow_hyphen_values = true)]
-    args: Vec<String>,
+        /// What git gives to that hook
+        #[arg(value_name = "ARG", trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
 }
 
 /// What can run us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Running {
+pub(super) enum Running {
     /// Check what is staged
     PreCommit,
     /// Check what a merge makes
@@ -102,32 +93,27 @@ struct Judgement {
 impl HookCommand {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let here = repository_offline()?;
-        Ok(match self {
-            HookCommand::Install(args) => Box::new(install::install(&here, &args.hooks, is_off(&here)?)?),
-            HookCommand::Uninstall(args) => Box::new(install::uninstall(&here, &args.hooks)?),
-            HookCommand::Run(args) => return args.run(&here, output),
-        })
-    }
-}
-
-impl RunArgs {
-    fn run(&self, here: &std::rc::Rc<LocalRepo>, output: &OutputArgs) -> Done {
+        let hook = match self {
+            HookCommand::Install { hooks } => return Ok(Box::new(install::install(&here, hooks, is_off(&here)?)?)),
+            HookCommand::Uninstall { hooks } => return Ok(Box::new(install::uninstall(&here, hooks)?)),
+            HookCommand::Run { hook, .. } => *hook,
+        };
         // Not on a server, where the hook is a gate: only its owner decides what is checked there.
-        let all = match self.hook {
-            hook if hook != Running::PreReceive && is_off(here)? => Vec::new(),
+        let all = match hook {
+            hook if hook != Running::PreReceive && is_off(&here)? => Vec::new(),
             Running::Lock => {
                 let locked = LockArgs::default().locked(output)?;
                 return Ok(Box::new(Locked { must_be_unchanged: true, ..locked }));
             }
             Running::PreCommit | Running::PreMergeCommit => vec![Judged::index()],
-            Running::PrePush => judged::pushed(here, &refs()?)?,
-            Running::PreReceive => judged::received(here, &refs()?)?,
-            Running::Framework => vec![judged::framework(here)?],
+            Running::PrePush => judged::pushed(&here, &refs()?)?,
+            Running::PreReceive => judged::received(&here, &refs()?)?,
+            Running::Framework => vec![judged::framework(&here)?],
         };
         let judge = |judged: Judged| {
-            let checked = check(here, &judged.what, &[], &judged.base);
-            let checked = checked.unwrap_or_else(|failures| Checked::failed(judged.what.checking(), failures.0));
-            Judgement { refs: judged.refs, checked, is_told: self.hook == Running::Framework }
+            let checked = check(&here, &judged.what, &[], &judged.base);
+            let checked = checked.unwrap_or_else(|failures| Checked::failed(judged.what, failures.0));
+            Judgement { refs: judged.refs, checked, is_told: hook == Running::Framework }
         };
         Ok(Box::new(Judgements { checks: all.into_iter().map(judge).collect() }))
     }

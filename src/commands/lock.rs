@@ -7,10 +7,11 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 
 use super::allow::{add_allow, say_added};
-use super::check::{Base, What, check};
+use super::check::{Base, check};
 use super::messages::{self, accepted, counted, lines, number_of_warnings};
 use super::output::{Done, Outcome, OutputArgs, Shown};
 use super::{News, Status, fetcher, fetching};
+use crate::check::Checking;
 use crate::destination::working;
 use crate::graph::Warning;
 use crate::message::failure::{self, Failure, Failures, short, stage};
@@ -100,7 +101,7 @@ impl LockArgs {
         let failures = locked.unresolved.iter();
         let of_lock = add_allow(&failures.filter_map(|one| one.exception.as_deref().cloned()).collect::<Vec<_>>())?;
         // No lock mends the rest. What is not locked by now does not answer today.
-        let checked = check(&repository_offline()?, &What::WorkingTree, &self.paths, &Base::Own)?;
+        let checked = check(&repository_offline()?, &Checking::WorkingTree, &self.paths, &Base::Own)?;
         let exceptions = match checked.failures.as_slice() {
             [] => checked.exceptions(|one| one.fails() && one.rule != Rule::RemoteReference),
             _ => Vec::new(),

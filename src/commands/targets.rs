@@ -9,10 +9,11 @@ use std::rc::Rc;
 
 use clap::Args;
 
-use super::check::{self, What};
+use super::check;
 use super::messages::counted;
 use super::output::{Done, Outcome, Page, Shown};
 use crate::build;
+use crate::check::Checking;
 use crate::config::{Config, FILE_NAME};
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Failures, Result, nearest, shown};
@@ -45,7 +46,7 @@ pub(super) struct TargetsArgs {
 impl TargetsArgs {
     pub(super) fn run(&self) -> Done {
         let here = repository_offline()?;
-        let opened = check::open(&here, &What::of(self.rev.as_deref()))?;
+        let opened = check::open(&here, &Checking::of(self.rev.as_deref()))?;
         let (survey, mut found) = find(&here, &opened.tree)?;
         if self.manifest_generate_paths {
             let lines = targets::generate_paths(&opened.tree, &found)?.into_iter().map(|(object, value)| {

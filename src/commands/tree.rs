@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use clap::{Args, ValueHint};
 use console::Style;
 
-use super::check::{self, What};
+use super::check;
 use super::output::{Done, Outcome, OutputArgs, Shown};
+use crate::check::Checking;
 use crate::config::Config;
 use crate::message::failure::{Failure, Result};
 use crate::message::redact::{self, visible};
@@ -42,7 +43,7 @@ impl TreeArgs {
     /// Returns the graph.
     pub(super) fn run(&self) -> Done {
         let here = repository_offline()?;
-        let opened = check::open(&here, &What::of(self.rev.as_deref()))?;
+        let opened = check::open(&here, &Checking::of(self.rev.as_deref()))?;
         let config = Config::of(&*opened.tree, "")?;
         let targets = self.targets.iter().map(|text| {
             if text.contains("://") {

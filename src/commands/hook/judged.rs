@@ -1,6 +1,7 @@
 //! What a hook that runs has to judge, and against what.
 
-use crate::commands::check::{Base, What};
+use crate::check::Checking;
+use crate::commands::check::Base;
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Result, shown};
 use crate::record::is_object_id;
@@ -9,7 +10,7 @@ use crate::workspace::commit;
 /// One thing to judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Judged {
-    pub what: What,
+    pub what: Checking,
     /// What it is judged against.
     pub base: Base,
     /// The refs that it is for, where they say more than the commit.
@@ -19,7 +20,7 @@ pub(super) struct Judged {
 impl Judged {
     /// Returns what is about to be committed.
     pub(super) fn index() -> Judged {
-        Judged { what: What::Index, base: Base::Own, refs: Vec::new() }
+        Judged { what: Checking::Index, base: Base::Own, refs: Vec::new() }
     }
 }
 
@@ -61,7 +62,7 @@ pub(super) fn framework(here: &LocalRepo) -> Result<Judged> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let push = variable("PRE_COMMIT_REMOTE_NAME").and(variable("PRE_COMMIT_LOCAL_BRANCH"));
     match variable("PRE_COMMIT_TO_REF").or(push) {
-        Some(rev) => Ok(Judged { what: What::Commit(commit(here, &rev)?.commit), ..Judged::index() }),
+        Some(rev) => Ok(Judged { what: Checking::of(Some(&commit(here, &rev)?.commit)), ..Judged::index() }),
         None => Ok(Judged::index()),
     }
 }
@@ -93,7 +94,7 @@ fn judged(here: &LocalRepo, updates: &[Update<'_>], base: impl Fn(&str) -> Resul
                 _ => continue,
             }
         };
-        let one = Judged { what: What::Commit(tip.commit), base: base(old)?, refs: vec![(*name).to_owned()] };
+        let one = Judged { what: Checking::of(Some(&tip.commit)), base: base(old)?, refs: vec![(*name).to_owned()] };
         match all.iter_mut().find(|other| (&other.what, &other.base) == (&one.what, &one.base)) {
             Some(other) => other.refs.extend(one.refs),
             None => all.push(one),
