@@ -1,23 +1,23 @@
 //! `verify`: a localized commit against its lock and trailers. `schema.json` describes each field of the JSON.
 
 mod rebuild;
-mod rebuilt;
 
 use std::path::Path;
 use std::rc::Rc;
 
 use clap::Args;
 
-use super::messages::{self, counted};
+use super::messages::{self, counted, lines};
 use super::output::{Done, Outcome, OutputArgs, Shown};
+use super::remote_git;
+use crate::fetch;
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Failures, Result, command, short};
-use crate::message::redact::visible;
-use crate::record::LOCK_NAME;
 use crate::record::upstream::Verdict;
+use crate::record::{LOCK_NAME, Remote};
 use crate::tree::path;
 use crate::verify::upstream::{Ask, Upstream};
-use crate::verify::{self, Kind, Record, Verified, verify_directory};
+use crate::verify::{self, Difference, Kind, Record, Verified, verify_directory};
 use crate::workspace::repository_offline;
 
 /// Arguments of `verify`.
@@ -48,8 +48,14 @@ impl VerifyArgs {
                 .hint("leave it out, or name a commit")
                 .into());
         }
-        let upstream = self.upstream.then(|| asker(here.as_deref(), output.quiet)).transpose()?;
-        let ask = upstream.as_ref().map(|upstream| |remotes: &[&crate::record::Remote]| upstream.ask(remotes));
+        let upstream = match self.upstream {
+            true => {
+                let options = fetch::Options { quiet: output.quiet, ..fetch::Options::default() };
+                Some(fetch::Upstream::new(remote_git(here.as_deref())?, &options)?)
+            }
+            false => None,
+        };
+        let ask = upstream.as_ref().map(|upstream| |remotes: &[&Remote]| upstream.ask(remotes));
         let ask = ask.as_ref().map(|ask| ask as &Ask<'_>);
         if let Some(directory) = directory {
             return Ok(Box::new(verify_directory(directory, here.is_some(), ask)?));
@@ -58,7 +64,7 @@ impl VerifyArgs {
         let rev = self.rev.as_deref().unwrap_or("HEAD");
         let mut verified = verify::verify(&here, rev, ask)?;
         if self.rebuild {
-            rebuilt::compare(&mut verified)?;
+            rebuild::compare(&mut verified)?;
         }
         Ok(Box::new(verified))
     }
@@ -66,8 +72,7 @@ impl VerifyArgs {
 
 /// Returns the directory that an argument names, if that is not a commit.
 pub(super) fn directory<'a>(rev: Option<&'a str>, here: Option<&LocalRepo>) -> Result<Option<&'a str>> {
-    let is_directory = |text: &&str| Path::new(text).is_dir();
-    let Some(text) = rev.filter(is_directory) else {
+    let Some(text) = rev.filter(|text| Path::new(text).is_dir()) else {
         return Ok(None);
     };
     let commit = match here {
@@ -83,49 +88,39 @@ pub(super) fn directory<'a>(rev: Option<&'a str>, here: Option<&LocalRepo>) -> R
         .hint(format!("name the commit as {}", id.commit)))
 }
 
-/// Sets up asking with the connection settings of the repository, if there is one.
-fn asker(here: Option<&LocalRepo>, quiet: bool) -> Result<crate::fetch::Upstream> {
-    let options = crate::fetch::Options { quiet, ..crate::fetch::Options::default() };
-    crate::fetch::Upstream::new(super::remote_git(here)?, &options)
-}
-
 impl Outcome for Verified {
     /// Returns what differs, and what was looked at.
     fn text(&self, _shown: Shown) -> String {
-        let mut out = String::new();
         // The state of upstream is reported below, along with what has not changed.
-        for difference in self.differences.iter().filter(|difference| difference.kind != Kind::Upstream) {
-            let place = match (difference.path.as_str(), difference.place) {
-                ("", _) => String::new(),
-                (path, Some(span)) => format!("{path}:{}:{}: ", span.line, span.column),
-                (path, None) => format!("{path}: "),
-            };
-            out += &format!("{}{}\n", visible(&place), visible(&difference.message));
-        }
+        let differences = self.differences.iter().filter(|difference| difference.kind != Kind::Upstream);
+        let mut out: Vec<String> = differences
+            .map(|Difference { path, place, message, .. }| match place {
+                _ if path.is_empty() => message.clone(),
+                Some(span) => format!("{path}:{}:{}: {message}", span.line, span.column),
+                None => format!("{path}: {message}"),
+            })
+            .collect();
         if !out.is_empty() {
-            out.push('\n');
+            out.push(String::new());
         }
         out.extend(self.records.iter().map(told));
-        for one in &self.left {
-            let label = visible(&one.left.what.label());
-            out += &format!("stays remote (allowed): {label}: {}\n", visible(&one.left.reason));
-        }
-        if let Some(all) = &self.upstream {
-            out += &upstream(all);
-        }
+        let left = self.left.iter().map(|one| &one.left);
+        out.extend(left.map(|left| format!("stays remote (allowed): {}: {}", left.what.label(), left.reason)));
+        out.extend(self.upstream.iter().flat_map(|all| upstream(all)));
         let result = match self.differences.len() {
             0 if self.failures.is_empty() && self.records.is_empty() => "as locked".to_owned(),
             0 if self.failures.is_empty() => [&["as recorded"], self.also.as_slice()].concat().join(", "),
             0 => "not everything could be looked at".to_owned(),
             count => counted(count, "difference"),
         };
-        let rev = visible(&self.rev);
+        let rev = &self.rev;
         let named = match &self.commit {
-            None => rev,
-            Some(commit) if commit.starts_with(&rev) && rev.len() >= 12 => short(commit).to_owned(),
+            None => rev.clone(),
+            Some(commit) if commit.starts_with(rev) && rev.len() >= 12 => short(commit).to_owned(),
             Some(commit) => format!("{rev} ({})", short(commit)),
         };
-        out + &format!("verified {named}: {result}\n")
+        out.push(format!("verified {named}: {result}"));
+        lines(out)
     }
 
     fn said(&self, _output: &OutputArgs) -> String {
@@ -138,78 +133,52 @@ impl Outcome for Verified {
 }
 
 fn told(record: &Record) -> String {
-    let directory = visible(path::shown(&record.directory));
-    let from = record.target.as_ref().map(|target| format!(" from {}", visible(target))).unwrap_or_default();
+    let directory = path::shown(&record.directory);
+    let from = record.target.as_ref().map(|target| format!(" from {target}")).unwrap_or_default();
     let message = match &record.recorded_by {
         Some(commit) => format!("recorded in the lock and in the message of {}", short(commit)),
         None if record.has_message => "recorded in the lock alone: no commit message has it any more".to_owned(),
         None => "recorded in the lock alone".to_owned(),
     };
-    format!("{directory}{from}: {}, {}; {message}\n", counted(record.files, "file"), counted(record.remotes, "remote"))
+    format!("{directory}{from}: {}, {}; {message}", counted(record.files, "file"), counted(record.remotes, "remote"))
 }
 
 /// Returns one line for each remote, and one that counts them.
-fn upstream(all: &[Upstream]) -> String {
-    let mut out = String::new();
-    for one in all {
-        let Upstream { lock, line, answer, .. } = one;
-        let label = visible(&one.remote.label());
-        let verdict = answer.verdict.name();
-        out.push_str(&format!("{}:{line}: {verdict}: {label}", visible(lock)));
-        let was = one.remote.digest();
-        let was = short(was.hex());
-        let now = answer.now.as_ref().map(|now| short(now.hex()));
-        match (answer.verdict, now) {
-            (Verdict::Ok, _) => out.push_str(&format!(" is {was}")),
-            (_, Some(now)) => out.push_str(&format!(" was {was}, is {now}")),
-            (_, None) => out.push_str(&format!(" was {was}")),
-        }
-        if !answer.why.is_empty() {
-            out.push_str(&format!(": {}", visible(&answer.why)));
-        }
-        if let Some(commits) = answer.commits {
-            out.push_str(&match commits {
-                0 => " by merges alone".to_owned(),
-                commits => format!(" by {}", counted(commits, "commit")),
-            });
-        }
-        out.push('\n');
-        for (commit, subject) in &answer.newest {
-            out.push_str(&format!("    {} {}\n", short(commit), visible(subject)));
-        }
-        let named = answer.newest.len();
-        if let Some(more) = answer.commits.and_then(|all| all.checked_sub(named))
-            && more > 0
-            && named > 0
-        {
-            out.push_str(&format!("    and {more} more\n"));
+fn upstream(all: &[Upstream]) -> Vec<String> {
+    let mut out = Vec::new();
+    for Upstream { lock, line, remote, answer, .. } in all {
+        let was = remote.digest();
+        let now = answer.now.as_ref().filter(|_| answer.verdict != Verdict::Ok);
+        let is = if answer.verdict == Verdict::Ok { "is" } else { "was" };
+        let now = now.map(|now| format!(", is {}", short(now.hex()))).unwrap_or_default();
+        let why = if answer.why.is_empty() { String::new() } else { format!(": {}", answer.why) };
+        let by = match answer.commits {
+            None => String::new(),
+            Some(0) => " by merges alone".to_owned(),
+            Some(commits) => format!(" by {}", counted(commits, "commit")),
+        };
+        let (verdict, label) = (answer.verdict.name(), remote.label());
+        out.push(format!("{lock}:{line}: {verdict}: {label} {is} {}{now}{why}{by}", short(was.hex())));
+        let newest = answer.newest.iter();
+        out.extend(newest.map(|(commit, subject)| format!("    {} {subject}", short(commit))));
+        match answer.commits.unwrap_or_default().saturating_sub(answer.newest.len()) {
+            more if more > 0 && !answer.newest.is_empty() => out.push(format!("    and {more} more")),
+            _ => {}
         }
     }
-    let counts: Vec<String> = Verdict::ALL
-        .iter()
-        .filter_map(|verdict| {
-            let count = all.iter().filter(|one| one.answer.verdict == *verdict);
-            match count.count() {
-                0 => None,
-                count => Some(format!("{count} {}", verdict.name())),
-            }
-        })
-        .collect();
-    out.push_str(&if counts.is_empty() {
-        "upstream: there is nothing to ask for\n".to_owned()
+    let count = |verdict: &Verdict| all.iter().filter(|one| one.answer.verdict == *verdict).count();
+    let counts = Verdict::ALL.iter().filter(|verdict| count(verdict) > 0);
+    let counts: Vec<String> = counts.map(|verdict| format!("{} {}", count(verdict), verdict.name())).collect();
+    out.push(if counts.is_empty() {
+        "upstream: there is nothing to ask for".to_owned()
     } else {
-        format!("upstream of {}: {}\n", counted(all.len(), "remote"), counts.join(", "))
+        format!("upstream of {}: {}", counted(all.len(), "remote"), counts.join(", "))
     });
-    let is = |verdict| all.iter().any(|one| one.answer.verdict == verdict);
-    if is(Verdict::Updated) || is(Verdict::Moved) {
-        out.push_str(
-            "  to take what is there now: git kustomize-localize update; of a copy whose source has no lock: remove it and copy again\n",
-        );
+    if count(&Verdict::Updated) + count(&Verdict::Moved) > 0 {
+        out.push("  to take what is there now: git kustomize-localize update; of a copy whose source has no lock: remove it and copy again".to_owned());
     }
-    if is(Verdict::Moved) {
-        out.push_str(
-            "  before that, find out why something moved; for a tag or a file name it: git kustomize-localize update URL\n",
-        );
+    if count(&Verdict::Moved) > 0 {
+        out.push("  before that, find out why something moved; for a tag or a file name it: git kustomize-localize update URL".to_owned());
     }
     out
 }

@@ -1,45 +1,70 @@
-//! What a record describes, localized again: from the source commit and the lock alone, with bytes from cache or
-//! network. Nothing is written, and what the branch holds is ignored.
+//! `verify --rebuild`: what each record describes, localized again from the source commit and the lock alone, with bytes
+//! from cache or network. Nothing is written, and what the branch holds is ignored.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use crate::commands::fetcher;
 use crate::commands::localize::target::{local_target, remote, remote_target};
+use crate::commands::{fetcher, fetching};
 use crate::destination::objects;
 use crate::fetch;
-use crate::git::{CommitId, LocalRepo};
-use crate::message::failure::{Failures, Result};
+use crate::git::LocalRepo;
+use crate::message::failure::{Failure, Failures, Result};
 use crate::plan::{Options, copy, in_place};
-use crate::record::Lock;
-use crate::tree::git::object_id;
+use crate::record::history::trees::{differences, entries, lookup};
+use crate::record::{LOCK_NAME, Lock};
+use crate::tree::git::{GitTree, object_id, open};
 use crate::tree::path;
+use crate::verify::{Difference, Kind, Record, Verified};
 use crate::workspace::Workspace;
 
-/// A tree that was made again. Its objects are in memory only.
-pub(super) struct Rebuilt {
-    /// Where the tree can be read.
-    pub(super) repository: gix::Repository,
-    pub(super) tree: gix::ObjectId,
+/// Adds what differs from localizing again, and why it could not be compared.
+pub(super) fn compare(verified: &mut Verified) -> Result<(), Failures> {
+    // Not the one that may reach nothing: what is fetched is configured there.
+    let here = Rc::new(LocalRepo::discover()?.ok_or_else(|| Failure::new("this is not a git repository"))?);
+    let (mut found, mut failures) = (Vec::new(), Vec::new());
+    if verified.records.is_empty() {
+        let rev = &verified.rev;
+        failures.push(Failure::new(format!("`{rev}` cannot be localized again: it holds no localized files")).hint(
+            "name the branch with the localized files, for example: git kustomize-localize verify localized/main",
+        ));
+    }
+    let rev = verified.commit.as_deref().unwrap_or_default();
+    let whole = here.commit(rev)?.ok_or_else(|| Failure::new(format!("{} cannot be read", verified.rev)))?;
+    for record in &verified.records {
+        match of(&here, &whole.tree, record) {
+            Ok(differences) => found.extend(differences),
+            Err(error) => {
+                let shown = path::shown(&record.directory);
+                failures.extend(error.context(format_args!("`{shown}` cannot be localized again")).0);
+            }
+        }
+    }
+    verified.differences.extend(found);
+    verified.also.push("the same when localized again");
+    verified.failures.extend(failures);
+    Ok(())
 }
 
-/// Localizes again what `directory` holds by its lock; the whole repository where the lock has no target.
-pub(super) fn rebuild(
-    here: &Rc<LocalRepo>,
-    source: CommitId,
-    directory: &str,
-    lock: &Rc<Lock>,
-) -> Result<Rebuilt, Failures> {
-    let repository = crate::tree::git::open(&here.git_dir)?.with_object_memory();
+/// Returns what differs in a tree from localizing again what a record describes.
+fn of(here: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Difference>, Failures> {
+    let source = record.source.as_deref().ok_or_else(|| {
+        Failure::new("no commit message names the source commit")
+            .hint("verify the branch itself, for example: git kustomize-localize verify localized/main")
+    })?;
+    let source = here.commit(source)?.ok_or_else(|| {
+        Failure::new(format!("the source commit {source} is not here"))
+            .hint("a shallow clone may not have it: git fetch --unshallow")
+    })?;
+    let whole = object_id(whole)?;
+    let tree = GitTree::of_here(here.clone(), whole)?;
+    let lock = Lock::at(&tree, &path::join(&record.directory, LOCK_NAME))?.unwrap_or_default();
+    // What is made again is in memory only.
+    let repository = open(&here.git_dir)?.with_object_memory();
     let source_tree = object_id(&source.tree)?;
     let workspace = Workspace::of_commit(here.clone(), source)?;
     let options = Options { overwrite: false, trailers: lock.trailers };
-    let fetching = fetch::Options {
-        helm: workspace.config.helm,
-        max_file_size: workspace.config.max_file_size,
-        locked: true,
-        allow_private: workspace.config.allow_private,
-        ..fetch::Options::default()
-    };
+    let fetching = fetch::Options { locked: true, ..fetching(&workspace.config, false, false) };
     let mut fetcher = fetcher(Some(here), fetching, vec![lock.clone()], None)?;
     let plan = match &lock.target {
         Some(target) => {
@@ -51,14 +76,28 @@ pub(super) fn rebuild(
                     local_target(&workspace, &place(target), scope.as_deref(), "")
                 }
             };
-            let into = directory.to_owned();
-            copy::plan(&workspace, target, into, &options, &mut fetcher)?
+            copy::plan(&workspace, target, record.directory.clone(), &options, &mut fetcher)?
         }
-        None => {
-            let all = in_place::Request::default();
-            in_place::plan(&workspace, all, &options, &mut fetcher)?
-        }
+        None => in_place::plan(&workspace, in_place::Request::default(), &options, &mut fetcher)?,
     };
-    let tree = objects::write(&repository, source_tree, [], &plan)?.directory;
-    Ok(Rebuilt { repository, tree })
+    let made = objects::write(&repository, source_tree, [], &plan)?.directory;
+    let there = match record.target {
+        Some(_) => lookup(&repository, whole, &record.directory)?.map(|(_, id)| id),
+        // In place, commits of other people have other trees. That one of ours has just this tree is checked already.
+        None => match record.tree.as_deref().map(object_id).transpose()? {
+            Some(tree) if entries(&repository, tree).is_ok() => Some(tree),
+            _ => Some(whole),
+        },
+    };
+    let Some(there) = there else {
+        return Ok(Vec::new());
+    };
+    let paths = differences(&repository, made, there, &BTreeSet::new())?;
+    let difference = |place: &String| Difference {
+        kind: Kind::Rebuilt,
+        path: path::join(&record.directory, place),
+        place: None,
+        message: "is not what localizing again gives".to_owned(),
+    };
+    Ok(paths.iter().map(difference).collect())
 }
