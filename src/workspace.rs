@@ -36,8 +36,9 @@ pub(crate) struct Workspace {
     pub config: Config,
     /// The lock at the top of the repository, if there is one.
     pub lock: Option<Rc<Lock>>,
-    /// What the two sides of a lock in conflict changed, and not to the same. `lock` is what both come to.
-    pub both: Vec<Failure>,
+    /// What the two sides of a lock in conflict changed, and not to the same; none where there is no conflict. `lock` is
+    /// what both come to.
+    pub merged: Option<Vec<Failure>>,
     kustomizations: OnceCell<Kustomizations>,
     /// Every directory that a file of the lock lies in, at any depth, from the top of the repository.
     owned: HashSet<String>,
@@ -65,8 +66,8 @@ pub(crate) enum Files {
         top: PathBuf,
         /// Its files.
         tree: Rc<DiskTree>,
-        /// What is on disk instead of the lock, where that is in conflict.
-        conflict: Option<Vec<u8>>,
+        /// What was on disk as the lock.
+        lock: Option<Vec<u8>>,
     },
     Disk {
         /// The repository that we were started in, if it was one.
@@ -100,17 +101,12 @@ impl Kustomizations {
 impl Workspace {
     /// Opens the commit that `rev` names, or HEAD.
     pub(crate) fn of_rev(repo: Rc<LocalRepo>, rev: Option<&str>) -> Result<Workspace, Failures> {
-        let named = rev.unwrap_or("HEAD");
-        let Some((id, name)) = repo.named(named)? else {
-            return Err(match rev {
-                None => Failure::new("this repository has no commit yet")
-                    .hint("commit your files first: git add . && git commit"),
-                Some(rev) => {
-                    Failure::new(format!("unknown revision `{rev}`")).hint("list the commits: git log --oneline --all")
-                }
-            }
-            .into());
-        };
+        let found = repo.named(rev.unwrap_or("HEAD"))?;
+        let (id, name) = found.ok_or_else(|| match rev {
+            None => Failure::new("this repository has no commit yet")
+                .hint("commit your files first: git add . && git commit"),
+            Some(rev) => unknown(rev),
+        })?;
         Workspace::at(repo, id, name, rev.is_none())
     }
 
@@ -122,9 +118,7 @@ impl Workspace {
     fn at(repo: Rc<LocalRepo>, id: CommitId, name: Option<String>, is_head: bool) -> Result<Workspace, Failures> {
         let tree = Rc::new(GitTree::of_here(repo.clone(), object_id(&id.tree)?)?);
         let prefix = repo.prefix.trim_end_matches('/').to_owned();
-        let shared = tree.clone();
-        let files = Files::Commit { repo, id, name, is_head, tree };
-        Workspace::of(files, shared, prefix, Some(String::new()), None)
+        Workspace::of(Files::Commit { repo, id, name, is_head, tree }, prefix, Some(String::new()), None)
     }
 
     /// Opens the working tree that we were started in. With `merges`, the two sides of a lock that git could not merge
@@ -142,15 +136,10 @@ impl Workspace {
         let _alone = repo.alone()?;
         let tree = Rc::new(DiskTree::of_working_tree(repo.clone())?);
         let merged = if merges { conflict::merged(&repo, &*tree)? } else { None };
-        let conflict = match (&merged, tree.entry(LOCK_NAME)?) {
-            (None, _) => None,
-            (Some(_), Some(_)) => Some(tree.read(LOCK_NAME)?),
-            (Some(_), None) => Some(Vec::new()),
-        };
+        let lock = std::fs::read(top.join(LOCK_NAME)).ok();
         let prefix = repo.prefix.trim_end_matches('/').to_owned();
-        let shared = tree.clone();
-        let files = Files::WorkingTree { repo, top, tree, conflict };
-        let workspace = Workspace::of(files, shared, prefix, Some(String::new()), merged)?;
+        let files = Files::WorkingTree { repo, top, tree, lock };
+        let workspace = Workspace::of(files, prefix, Some(String::new()), merged)?;
         workspace.refuse_foreign_lock()?;
         workspace.kustomizations()?;
         Ok(workspace)
@@ -170,33 +159,28 @@ impl Workspace {
             Some(top) => Some(tree.path(&top)?),
             None => None,
         };
-        let shared = tree.clone();
-        Workspace::of(Files::Disk { repo, cwd, tree }, shared, prefix, top, None)
+        Workspace::of(Files::Disk { repo, cwd, tree }, prefix, top, None)
     }
 
     /// Takes the files of any tree for those of a repository.
     #[cfg_attr(not(test), expect(dead_code, reason = "where unit tests plan"))]
     pub(crate) fn of_tree(tree: Rc<dyn Tree>) -> Result<Workspace, Failures> {
-        let files = Files::Tree(tree.clone());
-        Workspace::of(files, tree, String::new(), Some(String::new()), None)
+        Workspace::of(Files::Tree(tree), String::new(), Some(String::new()), None)
     }
 
-    fn of(
-        files: Files,
-        tree: SharedTree,
-        prefix: String,
-        top: Option<String>,
-        merged: Option<Merged>,
-    ) -> Result<Workspace, Failures> {
-        let config = Config::of(&*tree, top.as_deref().unwrap_or(&prefix))?;
-        let (lock, both) = match (merged, &top) {
-            (Some(merged), _) => {
-                let both = merged.both.iter().map(conflict::unclear).collect();
-                (Some(Rc::new(merged.lock)), both)
-            }
-            (None, Some(top)) => (Lock::at(&*tree, &path::join(top, LOCK_NAME))?, Vec::new()),
-            (None, None) => (None, Vec::new()),
+    fn of(files: Files, prefix: String, top: Option<String>, merged: Option<Merged>) -> Result<Workspace, Failures> {
+        let tree: SharedTree = match &files {
+            Files::Commit { tree, .. } => tree.clone(),
+            Files::WorkingTree { tree, .. } | Files::Disk { tree, .. } => tree.clone(),
+            Files::Tree(tree) => tree.clone(),
         };
+        let config = Config::of(&*tree, top.as_deref().unwrap_or(&prefix))?;
+        let lock = match (&merged, &top) {
+            (Some(merged), _) => Some(Rc::new(merged.lock.clone())),
+            (None, Some(top)) => Lock::at(&*tree, &path::join(top, LOCK_NAME))?,
+            (None, None) => None,
+        };
+        let merged = merged.map(|merged| merged.both.iter().map(conflict::unclear).collect());
         let mut owned = HashSet::new();
         for file in lock.iter().flat_map(|lock| &lock.files) {
             let mut directory = path::parent(&file.path);
@@ -204,7 +188,7 @@ impl Workspace {
                 directory = path::parent(directory);
             }
         }
-        Ok(Workspace { files, tree, prefix, top, config, lock, both, kustomizations: OnceCell::new(), owned })
+        Ok(Workspace { files, tree, prefix, top, config, lock, merged, kustomizations: OnceCell::new(), owned })
     }
 
     /// Refuses to change what was localized as a copy, and a lock that could not be written.
@@ -218,7 +202,7 @@ impl Workspace {
         }
         match self.tree.entry(LOCK_NAME)? {
             None | Some(Entry::File { .. }) => Ok(()),
-            Some(_) if self.is_in_conflict() => Ok(()),
+            Some(_) if self.merged.is_some() => Ok(()),
             Some(_) => Err(Failure::new(format!("`{LOCK_NAME}` is not a regular file"))
                 .hint("move it away: the lock is written there")),
         }
@@ -309,22 +293,11 @@ impl Workspace {
         Some(Absences::new(repo.clone(), tree.clone(), *is_head))
     }
 
-    /// Returns whether the lock is in conflict on disk.
-    pub(crate) fn is_in_conflict(&self) -> bool {
-        matches!(&self.files, Files::WorkingTree { conflict: Some(_), .. })
-    }
-
     /// Returns whether the lock on disk is the one that was read. What is not on disk does not change.
     pub(crate) fn has_lock_as_read(&self) -> bool {
-        let Files::WorkingTree { top, conflict, .. } = &self.files else {
-            return true;
-        };
-        let now = std::fs::read(top.join(LOCK_NAME)).ok();
-        match (conflict, now, &self.lock) {
-            (Some(conflict), now, _) => now.unwrap_or_default() == *conflict,
-            (None, None, None) => true,
-            (None, Some(now), Some(lock)) => Lock::parse(&now, LOCK_NAME).is_ok_and(|now| now == **lock),
-            (None, ..) => false,
+        match &self.files {
+            Files::WorkingTree { top, lock, .. } => std::fs::read(top.join(LOCK_NAME)).ok() == *lock,
+            _ => true,
         }
     }
 
@@ -357,10 +330,12 @@ pub(crate) fn repository_offline() -> Result<Rc<LocalRepo>> {
 
 /// Returns the commit that a revision names.
 pub(crate) fn commit(here: &LocalRepo, rev: &str) -> Result<CommitId> {
-    here.commit(rev)?.ok_or_else(|| {
-        Failure::new(format!("unknown revision `{}`", shown(rev)))
-            .hint("fetch it first, or name another one: git log --oneline --all")
-    })
+    here.commit(rev)?.ok_or_else(|| unknown(rev))
+}
+
+fn unknown(rev: &str) -> Failure {
+    Failure::new(format!("unknown revision `{}`", shown(rev)))
+        .hint("fetch it first, or name another one: git log --oneline --all")
 }
 
 /// Returns where a change to `base` begins: its merge base with the commit `of`, or HEAD; itself where the histories

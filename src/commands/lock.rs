@@ -141,7 +141,7 @@ pub(super) fn finish(
 ) -> Result<Locked, Failures> {
     relocked.lock.written_after(before);
     let is_first = workspace.lock.is_none();
-    let is_same = relocked.lock == **before && !workspace.is_in_conflict();
+    let is_same = relocked.lock == **before && workspace.merged.is_none();
     // A first lock that holds nothing tells nothing.
     let is_nothing = is_first && relocked.lock.remotes.is_empty() && !relocked.unresolved.is_empty();
     let edited = edits.keys().cloned().collect();
@@ -167,8 +167,8 @@ pub(super) fn finish(
         remotes: relocked.lock.remotes,
         unresolved: relocked.unresolved,
         left: relocked.lock.left,
-        merged: workspace.is_in_conflict(),
-        kept: workspace.both.clone(),
+        merged: workspace.merged.is_some(),
+        kept: workspace.merged.clone().unwrap_or_default(),
         news: News::new(),
         edited,
         warnings,
