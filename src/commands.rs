@@ -162,14 +162,15 @@ pub(crate) fn run() -> ExitCode {
 
 /// Returns what to say where a command has no output in a format.
 fn wrong_format(format: Format, command: Option<&Command>) -> Option<Failure> {
-    let of = match format {
-        Format::Human | Format::Json => return None,
-        Format::Sarif | Format::Github | Format::Gitlab if matches!(command, Some(Command::Check(_))) => return None,
-        Format::Cyclonedx | Format::Spdx | Format::Slsa if matches!(command, Some(Command::Sbom(_))) => return None,
-        Format::Sarif | Format::Github | Format::Gitlab => "check",
-        Format::Cyclonedx | Format::Spdx | Format::Slsa => "sbom",
-    };
-    Some(Failure::new(format!("this format is for `{of}`")).hint("leave `--format` out, or write `--format json`"))
+    match (format, command) {
+        (Format::Human | Format::Json, _) => None,
+        (Format::Sarif | Format::Github | Format::Gitlab, Some(Command::Check(_))) => None,
+        (Format::Cyclonedx | Format::Spdx | Format::Slsa, Some(Command::Sbom(_))) => None,
+        _ => {
+            let failure = Failure::new("this command has no such format");
+            Some(failure.hint("leave `--format` out, or write `--format json`"))
+        }
+    }
 }
 
 /// Prints what clap says instead of a command: help and version are results, everything else is a usage error.
@@ -188,8 +189,8 @@ fn not_parsed(error: clap::Error) -> ExitCode {
     usage::point_elsewhere(&mut error);
     let text = output::styled(&error.render(), console::colors_enabled_stderr());
     // git takes `--help` for itself, and looks for a manual page.
-    let (before, after) = text.rsplit_once("For more information").unwrap_or((&text, ""));
-    say(&format!("{before}For more information{}", after.replace("--help", "-h")));
+    let (before, after) = text.rsplit_once("--help").unwrap_or((&text, ""));
+    say(&format!("{before}-h{after}"));
     ended(FAILED)
 }
 

@@ -4,12 +4,13 @@ use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::{COPY, PAGES, documented};
+use super::{COPY, PAGES};
 use crate::message::failure::{Failure, nearest};
 
-/// The words of other programs for what a command does.
-const OTHER_WORDS: [(&str, &str); 17] = [
+/// Other words for what a command does: those of other programs, and options of one command that are given to another.
+const OTHER_WORDS: [(&str, &str); 19] = [
     ("add", "lock"),
+    ("base", "check --base"),
     ("copy", COPY),
     ("diff", "affected"),
     ("graph", "tree"),
@@ -22,25 +23,27 @@ const OTHER_WORDS: [(&str, &str); 17] = [
     ("outdated", "verify --upstream"),
     ("pin", "lock"),
     ("push", "branch --push"),
+    ("staged", "check --staged"),
     ("status", "check"),
     ("sync", "branch"),
     ("upgrade", "update"),
     ("validate", "check"),
 ];
 
-/// Returns the command that a word may mean.
-fn meant(word: &str) -> Option<&'static str> {
-    let other = OTHER_WORDS.iter().find(|(other, _)| *other == word).map(|(_, command)| *command);
-    other.or_else(|| nearest(word, PAGES.iter().map(|(name, _)| *name).filter(|name| *name != COPY)))
+/// Returns the command that a word stands for.
+fn word(word: &str) -> Option<&'static str> {
+    let commands = PAGES.iter().map(|(name, _)| (*name, *name));
+    OTHER_WORDS.into_iter().chain(commands).find(|(other, _)| *other == word).map(|(_, command)| command)
 }
 
 /// Returns what is wrong with a word in the place of a command or a TARGET that is neither, and nothing on disk.
-pub(super) fn unknown_word(word: &str) -> Option<Failure> {
-    if word.contains('/') || word.starts_with('-') || Path::new(word).exists() {
+pub(super) fn unknown_word(text: &str) -> Option<Failure> {
+    if text.contains('/') || text.starts_with('-') || Path::new(text).exists() {
         return None;
     }
-    let failure = Failure::new(format!("`{word}` is neither a command nor a directory"));
-    Some(failure.hint(match meant(word) {
+    let failure = Failure::new(format!("`{text}` is neither a command nor a directory"));
+    let meant = || nearest(text, PAGES.iter().map(|(name, _)| *name).filter(|name| *name != COPY));
+    Some(failure.hint(match word(text).or_else(meant) {
         Some(name) => format!("did you mean `git kustomize-localize {name}`?"),
         None => {
             "for a copy, name the directory that holds the kustomization; for all commands: git kustomize-localize -h"
@@ -55,21 +58,12 @@ pub(super) fn unknown_command(error: &clap::Error) -> Option<Failure> {
     if error.kind() == ErrorKind::UnknownArgument { unknown_word(&word) } else { None }
 }
 
-/// Names what has an option, where something else does not: clap only tells how to pass it as a value.
+/// Names the command that is meant by an option: clap only tells how to pass it as a value, or what looks like it.
 pub(super) fn point_elsewhere(error: &mut clap::Error) {
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else { return };
-    let option = unknown.split('=').next().and_then(|option| option.strip_prefix("--"));
-    let Some(option) = option.filter(|_| error.kind() == ErrorKind::UnknownArgument) else { return };
-    let command = documented();
-    let has = |command: &clap::Command| command.get_arguments().any(|one| one.get_long() == Some(option));
-    let commands = command.get_subcommands().filter(|one| has(one)).map(|one| format!("`{}`", one.get_name()));
-    let names: Vec<String> = commands.chain(has(&command).then(|| "a copy".to_owned())).collect();
-    let is_similar = error.get(ContextKind::SuggestedArg).is_some();
-    let tip = match meant(option).filter(|_| !is_similar) {
-        _ if !names.is_empty() => format!("it is an option of {}", names.join(", ")),
-        Some(command) => format!("it is a command: git kustomize-localize {command}"),
-        None => return,
-    };
+    let option = unknown.split('=').next().unwrap_or_default().trim_start_matches('-');
+    let Some(command) = word(option).filter(|_| error.kind() == ErrorKind::UnknownArgument) else { return };
+    let tip = format!("did you mean `git kustomize-localize {command}`?");
     // One of nearly that name is not meant, nor is its usage.
     error.remove(ContextKind::SuggestedArg);
     error.remove(ContextKind::Usage);

@@ -12,7 +12,7 @@ use super::output::{Done, Outcome, OutputArgs, Shown};
 use super::remote_git;
 use crate::fetch;
 use crate::git::LocalRepo;
-use crate::message::failure::{Failure, Failures, Result, command, short};
+use crate::message::failure::{Failure, Failures, Result, argument, short};
 use crate::record::upstream::Verdict;
 use crate::record::{LOCK_NAME, Remote};
 use crate::tree::path;
@@ -48,13 +48,9 @@ impl VerifyArgs {
                 .hint("leave it out, or name a commit")
                 .into());
         }
-        let upstream = match self.upstream {
-            true => {
-                let options = fetch::Options { quiet: output.quiet, ..fetch::Options::default() };
-                Some(fetch::Upstream::new(remote_git(here.as_deref())?, &options)?)
-            }
-            false => None,
-        };
+        let options = fetch::Options { quiet: output.quiet, ..fetch::Options::default() };
+        let asker = || fetch::Upstream::new(remote_git(here.as_deref())?, &options);
+        let upstream = self.upstream.then(asker).transpose()?;
         let ask = upstream.as_ref().map(|upstream| |remotes: &[&Remote]| upstream.ask(remotes));
         let ask = ask.as_ref().map(|ask| ask as &Ask<'_>);
         if let Some(directory) = directory {
@@ -84,8 +80,8 @@ pub(super) fn directory<'a>(rev: Option<&'a str>, here: Option<&LocalRepo>) -> R
         return Ok(None);
     }
     Err(Failure::new(format!("`{text}` names both a commit and a directory with a `{LOCK_NAME}`"))
-        .hint(format!("name the directory as{}", command("", [format!("./{text}")])))
-        .hint(format!("name the commit as {}", id.commit)))
+        .hint(format!("name the directory: {}", argument(&format!("./{text}"))))
+        .hint(format!("name the commit: {}", id.commit)))
 }
 
 impl Outcome for Verified {

@@ -107,13 +107,8 @@ pub(super) fn uninstall(here: &LocalRepo, names: &[String]) -> Result<Changed> {
     let mut files = Vec::new();
     for (name, _) in named(names) {
         let path = directory.join(name);
-        match read(&path)? {
-            Some(bytes) if bytes.starts_with(OURS) => files.push(path),
-            Some(bytes) if String::from_utf8_lossy(&bytes).contains("kustomize-localize hook run") => {
-                return Err(Failure::new(format!("`{}` runs the check, and is not ours to change", path.display()))
-                    .hint("remove that line from it"));
-            }
-            _ => {}
+        if read(&path)?.is_some_and(|bytes| bytes.starts_with(OURS)) {
+            files.push(path);
         }
     }
     for path in &files {

@@ -1,5 +1,7 @@
 //! What the user named, found.
 
+use std::path::Path;
+
 use super::What;
 use crate::commands::usage::unknown_word;
 use crate::destination::Destination;
@@ -144,39 +146,30 @@ fn above(target: &str, text: &str, workspace: &Workspace) -> Result<String> {
 
 /// Finds a directory that was named: `what` is its part.
 fn directory(what: &str, text: &str, workspace: &Workspace) -> Result<String> {
-    let refused = |why: String| Failure::new(format!("the {what} `{text}` {why}"));
-    if text.is_empty() {
-        return Err(refused("is empty".to_owned()).hint("name a directory"));
-    }
-    let (tree, top) = (&*workspace.tree, workspace.top.as_deref());
-    let Some(lexical) = tree::argument_path(tree, top, &workspace.prefix, text) else {
-        return Err(refused("lies outside of the repository".to_owned())
-            .hint("name a directory in it, or copy it without a repository: `--no-commit`"));
+    let tree = &*workspace.tree;
+    let place = tree::argument_path(tree, workspace.top.as_deref(), &workspace.prefix, text);
+    let is_committed = matches!(workspace.files, Files::Commit { .. }) && Path::new(text).exists();
+    let (why, hint) = match place.map(|place| tree::resolve(tree, &place)).transpose()? {
+        _ if text.is_empty() => ("is empty", "name a directory"),
+        Some(Resolved::Directory { path }) => return Ok(path),
+        None => {
+            ("lies outside of the repository", "name a directory in it, or copy it without a repository: `--no-commit`")
+        }
+        Some(Resolved::Missing { .. }) if is_committed => {
+            ("is not in the source commit", "commit it first, or use `--no-commit`")
+        }
+        Some(Resolved::Missing { .. }) => match unknown_word(text).filter(|_| what == "target") {
+            Some(failure) => return Err(failure),
+            None => ("does not exist", "name the directory that holds the kustomization, as seen from here"),
+        },
+        Some(Resolved::File { .. }) => ("is a file", "name the directory that holds the kustomization"),
+        Some(Resolved::Submodule { .. }) => {
+            ("lies in a submodule", "run it in the submodule, or name the submodule's repository by URL")
+        }
+        Some(Resolved::Leaves { .. }) => ("leads out of the tree by a link", "name the directory itself"),
+        Some(Resolved::Loop { .. }) => ("leads nowhere: links lead to each other", "name the directory itself"),
     };
-    match tree::resolve(tree, &lexical)? {
-        Resolved::Directory { path } => Ok(path),
-        Resolved::File { .. } => {
-            Err(refused("is a file".to_owned()).hint("name the directory that holds the kustomization"))
-        }
-        Resolved::Missing { .. } => {
-            let is_committed = matches!(workspace.files, Files::Commit { .. }) && std::path::Path::new(text).exists();
-            let failure = Failure::new(format!("there is no directory `{text}` for the {what}"));
-            Err(match unknown_word(text).filter(|_| what == "target") {
-                Some(failure) => failure,
-                None if is_committed => failure
-                    .hint(format!("a {what} is read from the source commit: commit it first, or use `--no-commit`")),
-                None => failure.hint("name the directory that holds the kustomization, as seen from here"),
-            })
-        }
-        Resolved::Submodule { path } => Err(refused(format!("lies in the submodule `{}`", tree.label(&path)))
-            .hint("run it in the submodule, or name the submodule's repository by URL")),
-        Resolved::Leaves { link, target } => {
-            Err(refused(format!("leads out of the tree: the link `{}` says `{target}`", tree.label(&link))))
-        }
-        Resolved::Loop { link } => {
-            Err(refused(format!("leads nowhere: the links at `{}` lead to each other", tree.label(&link))))
-        }
-    }
+    Err(Failure::new(format!("the {what} `{text}` {why}")).hint(hint))
 }
 
 /// Finds a root that is localized where it stands.

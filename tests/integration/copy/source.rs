@@ -203,9 +203,9 @@ fn a_missing_target_is_reported() {
     let work = &project.work;
     work.write("new/kustomization.yaml", "resources: []\n");
     fs::create_dir(work.path().join("empty")).unwrap();
-    let commit = "a target is read from the source commit: commit it first, or use `--no-commit`";
+    let commit = "commit it first, or use `--no-commit`";
     let look = "name the directory that holds the kustomization, as seen from here";
-    let (directory, word) = ("there is no directory `", "` is neither a command nor a directory");
+    let (directory, word) = ("error: the target `", "` is neither a command nor a directory");
     for (target, says, hint) in [
         ("new", directory, commit),
         ("empty", directory, commit),
@@ -231,13 +231,10 @@ fn a_missing_target_is_reported() {
     refused(work, &["chek", "--staged"], &[word, meant]);
     // What a command does not take, and another one does.
     refused(work, &["branch", "app"], &["unexpected argument 'app'"]);
-    refused(work, &["--in-place"], &["tip: it is a command: git kustomize-localize branch"]);
-    refused(work, &["vendor", "--update"], &["tip: it is a command: git kustomize-localize update"]);
+    refused(work, &["--in-place"], &["tip: did you mean `git kustomize-localize branch`?"]);
+    refused(work, &["vendor", "--update"], &["tip: did you mean `git kustomize-localize update`?"]);
     // Another command has the option.
-    let has = "tip: it is an option of `branch`, `vendor`, `lock`, a copy";
-    refused(work, &["check", "--offline"], &[has]);
-    let has = "tip: it is an option of `check`";
-    refused(work, &["--staged"], &[has]).lacks("similar");
+    refused(work, &["--staged"], &["tip: did you mean `git kustomize-localize check --staged`?"]).lacks("similar");
     // A directory of that name is a TARGET.
     fs::create_dir(work.path().join("chek")).unwrap();
     refused(work, &["chek", "--staged"], &["unexpected argument '--staged'"]);

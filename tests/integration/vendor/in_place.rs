@@ -275,7 +275,7 @@ fn options_that_make_no_sense_are_refused() {
         (&["https://github.com/acme/lib//web?ref=v1"], no_place),
         (&["base/own.yaml"], "the root `base/own.yaml` is a file"),
         (&["../elsewhere"], "lies outside of the repository"),
-        (&["nowhere"], "there is no directory `nowhere` for the root"),
+        (&["nowhere"], "the root `nowhere` does not exist"),
         (&["overlays"], "`overlays` holds no kustomization"),
         (&[&inside], "it lies in localized files"),
     ] {

@@ -44,7 +44,7 @@ fn every_clone_is_enough() {
             clone
                 .run(&["example/none", "--rev", "main"])
                 .fails(2)
-                .stderr_has("there is no directory `example/none` for the target");
+                .stderr_has("the target `example/none` does not exist");
         }
     }
 }

@@ -181,7 +181,7 @@ fn targets_are_named_from_the_top_too() {
         ("../../base", "localized base: "),
         (":/", "`.` holds no kustomization"),
         (":/../base", "lies outside of the repository"),
-        (":/nowhere", "there is no directory `:/nowhere` for the root"),
+        (":/nowhere", "the root `:/nowhere` does not exist"),
     ] {
         let output = in_place(&elsewhere, &["--dry-run", target]);
         let all = format!("{}{}", output.stdout, output.stderr);

@@ -91,8 +91,8 @@ fn a_commit_and_a_directory_are_distinguished() {
     verify(work, &[COPY])
         .fails(2)
         .stderr_has("names both a commit and a directory with a `kustomize-localize.lock`")
-        .stderr_has("hint: name the directory as ./localized-overlay\n")
-        .stderr_has(&format!("hint: name the commit as {id}\n"));
+        .stderr_has("hint: name the directory: ./localized-overlay\n")
+        .stderr_has(&format!("hint: name the commit: {id}\n"));
     verify(work, &["./localized-overlay"]).success();
     verify(work, &[&id]).fails(2).stderr_has("holds no record");
     verify(work, &["./localized-overlay", "--rebuild"]).fails(2).stderr_has("--rebuild is for a commit");
