@@ -119,25 +119,12 @@ impl TargetCheck {
     fn new(target: &str, verdict: Verdict) -> TargetCheck {
         let next_step = match &verdict {
             Verdict::Identical | Verdict::VerifiedBefore | Verdict::Skipped { .. } => None,
-            Verdict::Differs(_) => Some("to accept the difference: --no-verify"),
+            Verdict::Differs(_) | Verdict::Broken { .. } => Some("to accept the difference: --no-verify"),
             Verdict::Unsteady(_) => Some(
                 "let it build to the same each time (charts need a release name, functions no clock), or leave it unverified: --no-verify",
             ),
-            Verdict::NotBuilt { reason } | Verdict::Broken { reason } => {
-                let mut steps = NEXT_STEPS.iter();
-                steps.find_map(|(said, step)| reason.contains(said).then_some(*step))
-            }
+            Verdict::NotBuilt { .. } => Some("to pass a flag to both builds, for example: --build-arg=--enable-helm"),
         };
         TargetCheck { target: target.to_owned(), verdict, next_step, size: 0, outputs: None }
     }
 }
-
-/// Messages of kustomize about a missing input, and what to do about each.
-const NEXT_STEPS: [(&str, &str); 3] = [
-    ("must specify --enable-helm", "to build it with helm: --build-arg=--enable-helm"),
-    (
-        "external plugins disabled",
-        "to run its plugins and functions, which is to run their code: --build-arg=--enable-alpha-plugins, and for programs --build-arg=--enable-exec",
-    ),
-    ("permission denied", "a program that was brought in is not executable before you trust it: see the warnings"),
-];

@@ -63,16 +63,12 @@ impl OnBranch {
         let Some(into) = &self.into else {
             return Ok(tip.is_told.then(|| (tip.made.clone(), tip.tree)));
         };
+        // The newest commit may be about another NEW_DIR.
         let is_it = |record: &Trailers| record.target.into.as_ref() == Some(into);
-        let record = if is_it(&tip.made) {
-            tip.made.clone()
-        } else {
-            // The newest commit is about another NEW_DIR.
-            match records::newest(&self.repository, &tip.commit, &[], is_it)? {
-                Found::Record(record) => record.trailers,
-                _ => return Ok(None),
-            }
+        let Found::Record(found) = records::newest(&self.repository, &tip.commit, &[], is_it)? else {
+            return Ok(None);
         };
+        let record = found.trailers;
         let there = tip.new_dirs.get(into).map(|new_dir| new_dir.tree);
         let there = there.filter(|tree| record.tree == Digest::GitTree(tree.to_string()));
         Ok(there.map(|tree| (record, tree)))

@@ -67,15 +67,9 @@ pub(crate) fn write(
     }
 }
 
-/// gix says what failed, the cause says why.
+/// gix says what failed, the causes say why.
 fn failed(error: &dyn std::error::Error) -> Failure {
-    let mut text = error.to_string();
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    for cause in causes.map(ToString::to_string) {
-        if !text.contains(&cause) {
-            text = format!("{text}: {cause}");
-        }
-    }
-    Failure::new(format!("could not write to the object database: {text}"))
+    let all = std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string);
+    Failure::new(format!("could not write to the object database: {}", all.collect::<Vec<_>>().join(": ")))
         .hint("check that the repository can be written and that the disk has room")
 }

@@ -269,31 +269,39 @@ impl OnBranch {
         histories: &dyn Fn(&[Move]) -> Vec<Option<History>>,
     ) -> Result<Delivered> {
         let written = self.write(&self.repository, plan)?;
-        let tree = written.directory.to_string();
-        let push = |commit: &str| self.pushed.as_ref().map_or(Ok(true), |pushed| pushed.push(commit));
         let source = self.source.commit.clone();
         let parents = match &self.tip {
             None => vec![source],
-            Some(tip) if self.contains_source(tip)? => {
-                if tip.is_told && tip.tree == written.tree {
-                    let commit = tip.commit.clone();
-                    if !push(&commit)? {
-                        return Ok(Delivered::Outrun);
-                    }
-                    // So that what comes next, as a push, finds the branch whether or not there was news.
-                    self.move_to(&commit, "kustomize-localize: reset to the remote branch")?;
-                    return Ok(Delivered::Committed(Committed { commit, tree, is_new: false }));
-                }
-                vec![tip.commit.clone()]
-            }
+            Some(tip) if self.contains_source(tip)? => vec![tip.commit.clone()],
             Some(tip) => vec![tip.commit.clone(), source],
         };
-        let text = match self.options.message.as_slice() {
-            [] => self.text(plan, before, histories),
-            paragraphs => paragraphs.join("\n\n"),
+        let is_it = |tip: &&TipState| parents.len() == 1 && tip.is_told && tip.tree == written.tree;
+        let (commit, reason) = match self.tip.as_ref().filter(is_it) {
+            // So that what comes next, as a push, finds the branch whether or not there was news.
+            Some(tip) => (tip.commit.clone(), "reset to the remote branch".to_owned()),
+            None => {
+                let text = match self.options.message.as_slice() {
+                    [] => self.text(plan, before, histories),
+                    paragraphs => paragraphs.join("\n\n"),
+                };
+                let message = render_message(&text, &self.trailers(plan, &written, builds))?;
+                let subject = message.lines().next().unwrap_or_default().to_owned();
+                (self.repo.commit_tree(&written.tree.to_string(), &parents, &message)?, subject)
+            }
         };
+        if let Some(pushed) = &self.pushed
+            && !pushed.push(&commit)?
+        {
+            return Ok(Delivered::Outrun);
+        }
+        self.move_to(&commit, &format!("kustomize-localize: {reason}"))?;
+        let is_new = self.tip.as_ref().is_none_or(|tip| tip.commit != commit);
+        Ok(Delivered::Committed(Committed { commit, tree: written.directory.to_string(), is_new }))
+    }
+
+    fn trailers(&self, plan: &Plan, written: &Written, builds: Option<&BuildCheck>) -> Trailers {
         let target = plan.lock.target.clone();
-        let trailers = Trailers {
+        Trailers {
             target: TargetTrailer {
                 in_place: target.is_none(),
                 target: target.unwrap_or_else(|| ".".to_owned()),
@@ -302,17 +310,10 @@ impl OnBranch {
             },
             source: Some(Digest::GitCommit(self.source.commit.clone())),
             remotes: plan.lock.remote_trailers(),
-            tree: Digest::GitTree(tree.clone()),
+            tree: Digest::GitTree(written.directory.to_string()),
             verified: builds.map(BuildCheck::verified).unwrap_or_default(),
             tool: concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")).to_owned(),
-        };
-        let message = render_message(&text, &trailers)?;
-        let commit = self.repo.commit_tree(&written.tree.to_string(), &parents, &message)?;
-        if !push(&commit)? {
-            return Ok(Delivered::Outrun);
         }
-        self.move_to(&commit, &format!("kustomize-localize: {}", message.lines().next().unwrap_or_default()))?;
-        Ok(Delivered::Committed(Committed { commit, tree, is_new: true }))
     }
 
     /// Returns whether a tip contains its source. In a shallow clone the commits do not show that: the record does.

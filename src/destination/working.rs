@@ -21,26 +21,24 @@ pub(crate) fn write(workspace: &Workspace, changes: &Changes) -> Result<()> {
         return Err(Failure::new("only a working tree can be changed"));
     };
     let _alone = repo.alone()?;
-    refuse_other_lock(workspace, top, changes)?;
-    refuse_edited(tree, changes)?;
+    refuse_edited(workspace, tree, changes)?;
     apply(&repo.git_dir, top, changes)
 }
 
-/// Refuses to write over a lock that another run has written meanwhile, unless it is the very same.
-fn refuse_other_lock(workspace: &Workspace, top: &Path, changes: &Changes) -> Result<()> {
-    let now = fs::read(top.join(LOCK_NAME)).ok();
-    let ours = changes.get(LOCK_NAME).map(|to| to.as_ref().map(|file| &*file.bytes));
-    let is_ours = ours == Some(now.as_deref());
-    if changes.is_empty() || is_ours || workspace.has_lock_as_read() { Ok(()) } else { Err(changed_meanwhile()) }
-}
-
-/// Refuses to overwrite a file that was edited since it was read, unless it already holds the new contents.
-fn refuse_edited(tree: &DiskTree, changes: &Changes) -> Result<()> {
-    let is_done =
-        |place: &str, to: &Option<File>| tree.read(place).ok().as_deref() == to.as_ref().map(|file| &*file.bytes);
-    match changes.iter().find(|(place, to)| !tree.is_as_read(place) && !is_done(place, to)) {
+/// Refuses to overwrite a file that was edited since it was read, unless it already holds the new contents; and to write
+/// anything where another run has changed the lock.
+fn refuse_edited(workspace: &Workspace, tree: &DiskTree, changes: &Changes) -> Result<()> {
+    let is_edited = |place: &str| match changes.get(place) {
+        Some(to) if tree.read(place).ok().as_deref() == to.as_ref().map(|file| &*file.bytes) => false,
+        _ if place == LOCK_NAME => !workspace.has_lock_as_read(),
+        _ => !tree.is_as_read(place),
+    };
+    if !changes.is_empty() && is_edited(LOCK_NAME) {
+        return Err(changed_meanwhile());
+    }
+    match changes.keys().find(|place| is_edited(place)) {
         None => Ok(()),
-        Some((place, _)) => {
+        Some(place) => {
             Err(Failure::new(format!("`{}` was edited meanwhile", shown(place))).hint("run the same command again"))
         }
     }
@@ -127,12 +125,16 @@ fn refuse_links(top: &Path, place: &str) -> Result<()> {
     above.reverse();
     for path in above {
         let Ok(there) = fs::symlink_metadata(top.join(path)) else { return Ok(()) };
-        let what = match there.is_dir() {
-            true if path == place => "a directory",
-            false if path == place => continue,
-            true => continue,
-            false if there.is_symlink() => "a link",
-            false => "a file",
+        if there.is_dir() != (path == place) {
+            continue;
+        }
+        let kind = there.file_type();
+        let what = if kind.is_dir() {
+            "a directory"
+        } else if kind.is_symlink() {
+            "a link"
+        } else {
+            "a file"
         };
         return Err(Failure::new(format!("`{path}` is {what}, so that `{place}` cannot be written"))
             .hint("move it away, then run the same command again"));

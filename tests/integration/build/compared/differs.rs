@@ -31,12 +31,9 @@ fn missing_build_inputs_are_explained() {
     let work = &project.work;
     work.write("example/base/charts/c/Chart.yaml", "name: c\n");
     work.write("example/base/charts/c/values.yaml", "");
-    for (text, step) in [
-        ("helmCharts:\n- name: c\n  releaseName: r\n", "  to build it with helm: --build-arg=--enable-helm\n"),
-        (
-            "transformers:\n- |-\n  apiVersion: example.com/v1\n  kind: Mine\n  metadata:\n    name: m\n    annotations:\n      config.kubernetes.io/function: |\n        exec: {path: ./fn.sh}\n",
-            "--build-arg=--enable-alpha-plugins",
-        ),
+    for text in [
+        "helmCharts:\n- name: c\n  releaseName: r\n",
+        "transformers:\n- |-\n  apiVersion: example.com/v1\n  kind: Mine\n  metadata:\n    name: m\n    annotations:\n      config.kubernetes.io/function: |\n        exec: {path: ./fn.sh}\n",
     ] {
         work.write("example/base/fn.sh", "#!/bin/sh\ncat\n");
         work.write("example/base/kustomization.yaml", text);
@@ -46,7 +43,7 @@ fn missing_build_inputs_are_explained() {
             .success()
             .stdout_has("1 root did not build before either")
             .stdout_has("did not build: ")
-            .stdout_has(step);
+            .stdout_has("  to pass a flag to both builds, for example: --build-arg=--enable-helm\n");
     }
 }
 
