@@ -257,7 +257,7 @@ fn fetcher(
     locks: Vec<Rc<Lock>>,
     held: Option<Tip>,
 ) -> Result<Fetcher> {
-    Fetcher::new(remote_git(repo.map(|repo| &**repo))?, fetch::Cache::of_user(), options, locks, held)
+    Ok(Fetcher::new(remote_git(repo.map(|repo| &**repo))?, options, locks, held))
 }
 
 /// Returns git for remote repositories, with the connection settings of this one, if there is one.

@@ -112,7 +112,7 @@ pub struct Config {
     pub no_licenses: bool,
     /// Which files a kustomization root may load.
     pub load_restrictor: LoadRestrictor,
-    /// Whether what an upstream names may lie further inwards than that upstream.
+    /// Whether what only an upstream names may lie at an address that is not public.
     pub allow_private: bool,
     /// The largest file that is taken from elsewhere, in bytes; none: the default.
     #[serde(deserialize_with = "read::size")]

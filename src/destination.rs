@@ -14,7 +14,7 @@ pub(crate) use directory::NewDirectory;
 pub(crate) use on_branch::{BranchOptions, Committed, OnBranch, refuse_changed};
 
 use crate::build::BuildCheck;
-use crate::fetch::{History, Move, Tip};
+use crate::fetch::{Histories, Tip};
 use crate::message::failure::Result;
 use crate::plan::Plan;
 use crate::record::{LOCK_NAME, Lock};
@@ -122,7 +122,7 @@ impl Destination {
         plan: &Plan,
         builds: Option<&BuildCheck>,
         before: &Lock,
-        histories: &dyn Fn(&[Move]) -> Vec<Option<History>>,
+        histories: &Histories<'_>,
     ) -> Result<Delivered> {
         match self {
             Destination::Branch(branch) => return branch.commit(plan, before, builds, histories),

@@ -17,7 +17,7 @@ mod remote_ref;
 pub(crate) mod testing;
 mod trouble;
 
-pub(crate) use chart::{Archive, CHART_HOME, Chart, ChartRef, Place, Pulled};
+pub(crate) use chart::{Archive, Chart, ChartRef, Place, Pulled};
 pub(crate) use local::alike;
 pub(crate) use nodes::{
     Edge, File, FileId, Graph, Noted, Origin, RemoteFile, Repository, Root, RootId, Source, SourceId, Target, Warning,

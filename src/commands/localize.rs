@@ -394,7 +394,7 @@ impl<'a> Run<'a> {
         let status = match differs.or_else(|| withheld(&plan, request.how.dry_run, destination.branch().is_some())) {
             Some(status) => status,
             None => {
-                let histories = |moves: &[_]| self.fetcher.histories(moves);
+                let histories = |moves: &[(&_, &_)]| self.fetcher.histories(moves);
                 match destination.deliver(workspace, &plan, builds.as_ref(), &before, &histories)? {
                     Delivered::Outrun => return Ok(None),
                     Delivered::Written => Status::Written,

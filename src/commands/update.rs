@@ -9,7 +9,7 @@ use super::lock::{self, Locked};
 use super::output::{Done, OutputArgs};
 use super::{News, Status, fetcher, fetching};
 use crate::destination::{message, working};
-use crate::fetch::{self, Course, Fetcher, Move, Tip};
+use crate::fetch::{self, Course, Fetcher, Tip};
 use crate::graph::{RemoteRef, Remotes as _, Warning};
 use crate::message::failure::{Failure, Failures, Location, short};
 use crate::message::finding::Rule;
@@ -227,21 +227,20 @@ fn unanswered(fetcher: &mut Fetcher, selected: &[Remote]) -> Vec<(String, Failur
 /// far as the remotes tell.
 fn histories(fetcher: &Fetcher, before: &Lock, after: &Lock) -> (Vec<Warning>, News) {
     let pairs = message::pairs(before, after);
-    let moves: Vec<Move> = pairs.iter().map(|(old, new)| message::between(old, new)).collect();
     let (mut warnings, mut news) = (Vec::new(), News::new());
-    for (moved, ((_, new), history)) in moves.iter().zip(pairs.iter().zip(fetcher.histories(&moves))) {
+    for ((old, new), history) in pairs.iter().zip(fetcher.histories(&pairs)) {
         let Some(history) = history else { continue };
         news.insert(Remote::Git((*new).clone()).label(), message::subjects(&history));
-        let was = short(&moved.old);
+        let was = short(&old.commit);
         let what = match history.course {
             Course::Back => format!("was set back: it is older than {was}, which was locked"),
             Course::Apart => format!("was rewritten: it does not contain {was}, which was locked"),
             Course::Forward => continue,
         };
-        let name = moved.to.as_deref().unwrap_or("HEAD");
-        if moved.from == moved.to && !fetcher.is_tag(&moved.url, name) {
+        let name = new.reference.as_deref().unwrap_or("HEAD");
+        if old.reference == new.reference && !fetcher.is_tag(&new.url, name) {
             let location = Location { file: LOCK_NAME.to_owned(), ..Location::default() };
-            let message = format!("`{name}` of {} {what}", moved.url);
+            let message = format!("`{name}` of {} {what}", new.url);
             warnings.push(Warning::new(Rule::RewrittenBranch, location, message));
         }
     }

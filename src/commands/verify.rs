@@ -49,7 +49,7 @@ impl VerifyArgs {
                 .into());
         }
         let options = fetch::Options { quiet: output.quiet, ..fetch::Options::default() };
-        let asker = || fetch::Upstream::new(remote_git(here.as_deref())?, &options);
+        let asker = || remote_git(here.as_deref()).map(|remote_git| fetch::Network::new(remote_git, &options));
         let upstream = self.upstream.then(asker).transpose()?;
         let ask = upstream.as_ref().map(|upstream| |remotes: &[&Remote]| upstream.ask(remotes));
         let ask = ask.as_ref().map(|ask| ask as &Ask<'_>);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::fetch::{Course, History, Move};
+use crate::fetch::{Course, Histories, History};
 use crate::message::failure::{short, shown};
 use crate::record::{Change, Digest, GitRemote, Lock, Remote};
 
@@ -18,13 +18,12 @@ pub(super) fn text(
     before: &Lock,
     after: &Lock,
     discarded: &[String],
-    histories: impl FnOnce(&[Move]) -> Vec<Option<History>>,
+    histories: &Histories<'_>,
 ) -> String {
     let pairs = pairs(before, after);
     // One that got another ref is listed as a move only.
     let told: BTreeSet<String> = pairs.iter().flat_map(|(old, new)| [label(old), label(new)]).collect();
-    let moves: Vec<Move> = pairs.iter().map(|(old, new)| between(old, new)).collect();
-    let histories = histories(&moves);
+    let histories = histories(&pairs);
     let mut moved: Vec<String> =
         pairs.iter().zip(histories).map(|((old, new), history)| told_move(old, new, history.as_ref())).collect();
     let (mut added, mut removed) = (Vec::new(), Vec::new());
@@ -85,16 +84,6 @@ fn repositories(lock: &Lock) -> Vec<&GitRemote> {
     let remotes = lock.remotes.iter();
     let git = remotes.filter_map(|remote| if let Remote::Git(git) = remote { Some(git) } else { None });
     git.collect()
-}
-
-pub(crate) fn between(old: &GitRemote, new: &GitRemote) -> Move {
-    Move {
-        url: new.url.clone(),
-        from: old.reference.clone(),
-        to: new.reference.clone(),
-        old: old.commit.clone(),
-        new: new.commit.clone(),
-    }
 }
 
 fn label(remote: &GitRemote) -> String {
@@ -166,7 +155,8 @@ mod tests {
             Lock::parse(format!("version: 1\nremotes:\n{entries}").as_bytes(), "x").unwrap()
         };
         let (before, after) = (lock(&[("v1", 'a')]), lock(&[("v2", 'd'), ("v3", 'e')]));
-        let text = text("Localize main", &before, &after, &[], |moves| vec![None; moves.len()]);
+        let text =
+            text("Localize main", &before, &after, &[], &|moves: &[(&GitRemote, &GitRemote)]| vec![None; moves.len()]);
         assert!(!text.contains("Moved"), "{text}");
         for part in ["?ref=v2 at dddd", "?ref=v3 at eeee", "No longer referenced:\n\n- "] {
             assert!(text.contains(part), "no {part:?} in\n{text}");

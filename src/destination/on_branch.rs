@@ -12,7 +12,7 @@ use super::worktree::Linked;
 use super::{Delivered, message};
 use crate::build::BuildCheck;
 use crate::config::{Config, FILE_NAME};
-use crate::fetch::{History, Move, Published, Tip};
+use crate::fetch::{Histories, Published, Tip};
 use crate::git::{CommitId, LocalRepo, branch_of};
 use crate::message::failure::{Failure, Result, listed, short, stage};
 use crate::plan::Plan;
@@ -266,7 +266,7 @@ impl OnBranch {
         plan: &Plan,
         before: &Lock,
         builds: Option<&BuildCheck>,
-        histories: &dyn Fn(&[Move]) -> Vec<Option<History>>,
+        histories: &Histories<'_>,
     ) -> Result<Delivered> {
         let written = self.write(&self.repository, plan)?;
         let source = self.source.commit.clone();
@@ -344,7 +344,7 @@ impl OnBranch {
         worktree.map_or(Ok(()), |worktree| worktree.follow(here, &name, commit))
     }
 
-    fn text(&self, plan: &Plan, before: &Lock, histories: &dyn Fn(&[Move]) -> Vec<Option<History>>) -> String {
+    fn text(&self, plan: &Plan, before: &Lock, histories: &Histories<'_>) -> String {
         let subject = match (&self.into, &self.source_name) {
             (Some(into), _) => {
                 let target = plan.lock.target.as_deref().unwrap_or_default();

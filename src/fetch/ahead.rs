@@ -1,55 +1,81 @@
-//! Fetching the files of repositories before the walk asks for them.
+//! Fetching the files of repositories before the walk asks for them: the same walk goes through what is here, and what
+//! it lacks is one request, until nothing is missing. A file that is not found so is fetched when it is read.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
-use super::checkout::{CheckoutTree, Stop};
-use super::git::Batch;
-use super::{Fetcher, survey, work};
-use crate::message::failure::{Failure, FailureKind};
-use crate::os::process::Terminal;
+use super::Fetcher;
+use super::checkout::CheckoutTree;
+use super::git::Missing;
+use crate::graph::{self, Origin, Place, Repository, Source};
 use crate::reference::RepoRef;
+use crate::tree::{Entry, Resolved, Tree, license, path, resolve};
+
+/// How many files of a chart are fetched ahead.
+const MOST_BELOW: usize = 20_000;
 
 impl Fetcher {
     /// Fetches the files that builds of these roots read, all that are known at one moment together.
-    pub(super) fn bring_files(&self, roots: &HashMap<RepoRef, Vec<String>>) {
-        let trees: Vec<(&CheckoutTree, &Vec<String>)> =
-            roots.iter().filter_map(|(key, directories)| Some((&**self.checkouts.get(key)?, directories))).collect();
+    pub(super) fn bring_files<'a>(&self, roots: impl Iterator<Item = (&'a Rc<Repository>, String)>) {
+        let mut directories: HashMap<&RepoRef, (&Rc<Repository>, Vec<String>)> = HashMap::new();
+        for (repository, directory) in roots {
+            let known = directories.entry(&repository.version).or_insert_with(|| (repository, Vec::new()));
+            known.1.push(directory);
+        }
         loop {
-            let mut batches: Vec<Batch> = Vec::new();
-            let mut stops: Vec<Vec<Stop>> = Vec::new();
-            for (tree, directories) in &trees {
-                for (batch, stop) in tree.missing(|tree| survey::roots(tree, directories)) {
-                    match batches.iter().position(|other| other.is_like(&batch)) {
-                        Some(place) => {
-                            batches[place].extend(batch);
-                            stops[place].push(stop);
-                        }
-                        None => {
-                            batches.push(batch);
-                            stops.push(vec![stop]);
-                        }
-                    }
+            let mut all: Vec<Missing> = Vec::new();
+            for (version, (repository, directories)) in &directories {
+                let Some(tree) = self.checkouts.get(version) else { continue };
+                for missing in tree.missing(|| walk(tree, repository, directories)) {
+                    let left = all.iter_mut().try_fold(missing, |missing, one| one.join(missing).ok_or(()));
+                    all.extend(left.ok());
                 }
             }
-            if batches.is_empty() {
+            if all.is_empty() {
                 return;
             }
-            let answers = work::files(&batches, &self.git, &self.progress);
-            for ((answer, batch), stops) in answers.into_iter().zip(&batches).zip(stops) {
-                let asks =
-                    |failure: &Failure| failure.kind == FailureKind::Login && self.may_ask(&batch.fetched.request);
-                let answer = match answer {
-                    Err(failure) if asks(&failure) => {
-                        self.progress.suspend(|| self.git.fetch_files(batch, Terminal::Shared))
-                    }
-                    answer => answer,
-                };
-                if let Err(failure) = answer {
-                    // Reading one of the files will say so.
-                    for stop in stops {
-                        let _ = stop.set(failure.clone());
-                    }
-                }
+            self.network.fetch_missing(&all);
+        }
+    }
+}
+
+/// Goes through everything in a repository that builds of the roots in these directories read.
+fn walk(tree: &CheckoutTree, repository: &Rc<Repository>, directories: &[String]) {
+    let is_directory = |directory: &String| match resolve(tree, directory) {
+        Ok(Resolved::Directory { path }) => Some(path),
+        _ => None,
+    };
+    let directories: Vec<String> = directories.iter().filter_map(is_directory).collect();
+    let source = Source { tree: repository.tree.clone(), scope: String::new(), repository: Some(repository.clone()) };
+    let graph = graph::explore(source, &directories, None, &graph::Options::default()).graph;
+    for file in &graph.files {
+        if let Origin::Tree { path, .. } = &file.origin {
+            tree.want(path);
+        }
+    }
+    for directory in graph.roots.iter().map(|root| root.directory.as_str()).chain([""]) {
+        for place in license::paths(tree, directory).unwrap_or_default() {
+            tree.want(&place);
+        }
+    }
+    for chart in &graph.charts {
+        if let Place::There(place) = &chart.place {
+            below(tree, place);
+        }
+    }
+}
+
+/// Wants every file below a directory.
+fn below(tree: &CheckoutTree, directory: &str) {
+    let (mut left, mut todo) = (MOST_BELOW, vec![directory.to_owned()]);
+    while let Some(directory) = todo.pop() {
+        for name in tree.names(&directory).unwrap_or_default() {
+            let place = path::join(&directory, &name);
+            left = left.saturating_sub(1);
+            match tree.entry(&place) {
+                Ok(Some(Entry::Directory)) if left > 0 => todo.push(place),
+                Ok(Some(Entry::File { .. } | Entry::Link)) if left > 0 => tree.want(&place),
+                _ => {}
             }
         }
     }

@@ -1,15 +1,14 @@
-//! What was fetched before: bare repositories, one for each (URL, commit), files by digest, and what lies between
-//! two commits.
+//! What was fetched before: bare repositories, one for each (URL, commit), and files by digest.
 //!
 //! Nothing in it is ever written again. A repository is fetched into a temporary sibling and renamed, and so is each
 //! pack with more of its files that is added later; there is no lock and no maintenance, and all of it may be deleted at
 //! any time.
 
-use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::budget::MAX_FILE_SIZE;
+use super::git::format_of;
 use crate::git;
 use crate::message::failure::{Failure, Result};
 use crate::os::failpoint;
@@ -85,11 +84,16 @@ impl Cache {
         make().map_err(|error| self.failure(&error))
     }
 
-    /// Keeps a fetched repository as the one that holds `commit` of `url`.
-    pub(crate) fn keep(&self, scratch: Scratch, url: &str, commit: &str) -> Result<PathBuf> {
+    /// Keeps what was fetched as the repository that holds `commit` of `url`.
+    pub(crate) fn keep(&self, scratch: &Scratch, url: &str, commit: &str) -> Result<PathBuf> {
+        if let Some(path) = self.repository(url, commit, false)? {
+            return Ok(path);
+        }
         let path = self.repositories(url)?.join(commit);
+        let one = self.scratch(url, format_of(commit))?;
+        self.add(scratch, &[one.path()])?;
         failpoint::before("put a fetched repository into the cache");
-        match scratch.persist(&path) {
+        match one.persist(&path) {
             Ok(()) => Ok(path),
             // Another run was faster: the same commit holds the same bytes.
             Err(_) if self.repository(url, commit, false)?.is_some() => Ok(path),
@@ -134,31 +138,18 @@ impl Cache {
     }
 
     pub(crate) fn keep_file(&self, bytes: &[u8], sha256: &str) -> Result<()> {
-        match self.file(sha256) {
-            Some(_) => Ok(()),
-            None => self.write(&self.files()?, sha256, bytes),
+        if self.file(sha256).is_some() {
+            return Ok(());
         }
-    }
-
-    /// Returns what was noted under a name. Nothing that is proven may rest on it.
-    pub(crate) fn note(&self, name: &str) -> Option<Vec<u8>> {
-        std::fs::read(self.notes().ok()?.join(sha256_hex(name.as_bytes()))).ok()
-    }
-
-    /// Notes what will be true for ever under a name.
-    pub(crate) fn keep_note(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        self.write(&self.notes()?, &sha256_hex(name.as_bytes()), bytes)
-    }
-
-    fn write(&self, directory: &Path, name: &str, bytes: &[u8]) -> Result<()> {
-        self.make(directory)?;
+        let directory = self.files()?;
+        self.make(&directory)?;
         let write = || -> std::io::Result<()> {
-            let scratch = Scratch::beside(directory, FETCHING)?;
+            let scratch = Scratch::beside(&directory, FETCHING)?;
             let temporary = scratch.path().join("body");
             failpoint::before("write a file for the cache");
             std::fs::write(&temporary, bytes)?;
             failpoint::before("put a file into the cache");
-            std::fs::rename(&temporary, directory.join(name))
+            std::fs::rename(&temporary, directory.join(sha256))
         };
         write().map_err(|error| self.failure(&error))
     }
@@ -189,10 +180,6 @@ impl Cache {
 
     fn files(&self) -> Result<PathBuf> {
         Ok(self.directory()?.join("http"))
-    }
-
-    fn notes(&self) -> Result<PathBuf> {
-        Ok(self.directory()?.join("history"))
     }
 
     fn make(&self, directory: &Path) -> Result<()> {
@@ -269,41 +256,22 @@ fn is_whole(directory: &Path, commit: &str) -> bool {
         Some(())
     };
     let packs = || {
-        let mut any = false;
-        for entry in directory.join("objects/pack").read_dir().ok()? {
-            let index = entry.ok()?.path();
-            if index.extension().is_some_and(|extension| extension == "idx") {
-                // An index ends with the digest that its pack ends with, and its own.
-                let expected = digests(&index, id.kind())?;
-                let pack = digests(&index.with_extension("pack"), id.kind())?;
-                any = expected.starts_with(&pack[pack.len() / 2..]);
-                if !any {
-                    return None;
-                }
-            }
-        }
-        any.then_some(())
+        let entries = directory.join("objects/pack").read_dir().into_iter().flatten().flatten();
+        let mut indexes =
+            entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|it| it == "idx"));
+        let mut indexes = indexes.by_ref().peekable();
+        indexes.peek().is_some()
+            && indexes.all(|index| is_pack_whole(&index, id.kind()).is_some_and(|is_whole| is_whole))
     };
-    directory.is_dir() && packs().and_then(|()| readable()).is_some()
+    directory.is_dir() && packs() && readable().is_some()
 }
 
-/// Returns the last two digests of a file, of which the last one is that of all before it; none where it is not.
-fn digests(file: &Path, kind: gix::hash::Kind) -> Option<Vec<u8>> {
-    let length = kind.len_in_bytes();
-    let mut file = std::fs::File::open(file).ok()?;
-    let end = u64::try_from(length).ok()?;
-    let mut left = file.metadata().ok()?.len().checked_sub(end)?;
-    let mut hasher = gix::hash::hasher(kind);
-    let mut buffer = vec![0; 1 << 16];
-    while left > 0 {
-        let most = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        file.read_exact(&mut buffer[..most]).ok()?;
-        hasher.update(&buffer[..most]);
-        left -= most as u64;
-    }
-    let computed = hasher.try_finalize().ok()?;
-    file.seek(SeekFrom::End(-2 * i64::try_from(length).ok()?)).ok()?;
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).ok()?;
-    bytes.ends_with(computed.as_bytes()).then_some(bytes)
+/// Returns whether an index and its pack are what they were when they were written; none if they cannot be read.
+fn is_pack_whole(index: &Path, kind: gix::hash::Kind) -> Option<bool> {
+    let never = AtomicBool::new(false);
+    let pack = gix::odb::pack::data::File::at(index.with_extension("pack"), kind).ok()?;
+    let index = gix::odb::pack::index::File::at(index, kind).ok()?;
+    index.verify_checksum(&mut gix::progress::Discard, &never).ok()?;
+    let checksum = pack.verify_checksum(&mut gix::progress::Discard, &never).ok()?;
+    Some(checksum == index.pack_checksum())
 }

@@ -6,22 +6,18 @@ use std::rc::Rc;
 
 use gix::ObjectId;
 
-use super::budget::Budget;
-use super::git::{Batch, Fetched, GitRemotes, GitRequest};
+use super::git::{Fetched, GitRequest, Missing, Stop};
 use super::submodule::{self, Submodule};
-use super::survey::{self, Partial};
-use crate::graph::NamedBy;
+use super::{DEFAULT_TIMEOUT, Network, ONLINE};
 use crate::message::failure::{Failure, Result};
-use crate::os::process::Terminal;
 use crate::tree::checkout::{Conversion, FILE_NAME as ATTRIBUTES};
 use crate::tree::git::{GitTree, object_id, open_fetched, proven};
 use crate::tree::{Entry, Tree, path};
 
-/// One commit of a fetched repository. A file that did not come with it is fetched when it is read, and with it what
-/// is likely to be read next.
+/// One commit of a fetched repository. A file that did not come with it is fetched when it is read.
 pub(super) struct CheckoutTree {
     objects: GitTree,
-    remotes: Rc<GitRemotes>,
+    network: Rc<Network>,
     fetched: Fetched,
     /// How the user names it: `URL?ref=REF`, without secrets.
     label: String,
@@ -32,7 +28,6 @@ pub(super) struct CheckoutTree {
     conversion: Conversion,
     /// Whether all attributes of the tree are known to be here.
     has_attributes: Cell<bool>,
-    budget: Budget,
     /// The files that the budget has counted.
     counted: RefCell<HashSet<ObjectId>>,
     /// Whether missing files are only noted now.
@@ -45,20 +40,11 @@ pub(super) struct CheckoutTree {
     stop: Stop,
 }
 
-/// Why no more files of a tree can be fetched, once that is known.
-pub(super) type Stop = Rc<OnceCell<Failure>>;
-
 impl CheckoutTree {
     /// Opens a fetched commit.
-    pub(super) fn open(
-        remotes: &Rc<GitRemotes>,
-        fetched: Fetched,
-        label: String,
-        has_submodules: bool,
-    ) -> Result<Self> {
-        let budget = remotes.budget().clone();
+    pub(super) fn open(network: &Rc<Network>, fetched: Fetched, label: String, has_submodules: bool) -> Result<Self> {
         let commit = &fetched.commit;
-        let repository = open_fetched(&fetched.directory, budget.memory())?;
+        let repository = open_fetched(&fetched.directory, network.budget.memory())?;
         let bytes = proven(&repository, "commit", object_id(commit)?)?;
         let root = gix::objs::CommitRefIter::from_bytes(&bytes, repository.object_hash())
             .tree_id()
@@ -66,7 +52,7 @@ impl CheckoutTree {
         let hash = repository.object_hash();
         Ok(CheckoutTree {
             objects: GitTree::new(repository, root),
-            remotes: remotes.clone(),
+            network: network.clone(),
             fetched,
             label,
             has_submodules,
@@ -75,7 +61,6 @@ impl CheckoutTree {
             // Filter drivers are not configured here.
             conversion: Conversion::new(false, hash),
             has_attributes: Cell::default(),
-            budget,
             counted: RefCell::default(),
             is_noting: Cell::default(),
             noted: RefCell::default(),
@@ -84,11 +69,10 @@ impl CheckoutTree {
         })
     }
 
-    /// Notes which files are missing, in submodules too, while `look` looks at the tree. Returns what is to be fetched,
-    /// and what to do with a failure of that.
-    pub(super) fn missing(&self, look: impl FnOnce(&dyn Partial)) -> Vec<(Batch, Stop)> {
+    /// Returns which files are missing, in submodules too, that `look` asks for.
+    pub(super) fn missing(&self, look: impl FnOnce()) -> Vec<Missing> {
         self.note(true);
-        look(self);
+        look();
         self.note(false);
         self.take_noted()
     }
@@ -100,18 +84,26 @@ impl CheckoutTree {
         }
     }
 
-    fn take_noted(&self) -> Vec<(Batch, Stop)> {
-        let mut batches = Vec::new();
+    fn take_noted(&self) -> Vec<Missing> {
+        let mut all = Vec::new();
         let ids = self.noted.take();
-        if !ids.is_empty() && self.stop.get().is_none() && !self.remotes.is_offline() {
+        if !ids.is_empty() && self.stop.get().is_none() && !self.network.offline {
             self.requested.borrow_mut().extend(ids.iter().copied());
-            let batch = Batch { fetched: self.fetched.clone(), others: Vec::new(), ids };
-            batches.push((batch, self.stop.clone()));
+            all.push(Missing { commits: vec![self.fetched.clone()], ids, stops: vec![self.stop.clone()] });
         }
         for mount in self.mounts.borrow().values() {
-            batches.extend(mount.take_noted());
+            all.extend(mount.take_noted());
         }
-        batches
+        all
+    }
+
+    /// Asks for the file at `path`, which is noted where it is missing.
+    pub(super) fn want(&self, path: &str) {
+        match self.mounted(path) {
+            Ok(Some((mount, rest))) => mount.want(rest),
+            Ok(None) => drop(self.bring(path)),
+            Err(_) => {}
+        }
     }
 
     /// Returns the submodule that holds `path`, fetched when it is first looked into, and the path
@@ -165,11 +157,12 @@ impl CheckoutTree {
             url: url.as_str().into(),
             reference: None,
             commit: Some(commit.to_owned()),
-            by: NamedBy::Upstream([parent.shown()].into()),
             is_submodule: true,
+            may_ask: false,
+            timeout: DEFAULT_TIMEOUT,
         };
-        let fetched = self.remotes.fetch(&request, None, None, Terminal::Detached)?;
-        CheckoutTree::open(&self.remotes, fetched, label.to_owned(), true)
+        let fetched = self.network.fetch_one(&request)?;
+        CheckoutTree::open(&self.network, fetched, label.to_owned(), true)
     }
 
     /// Returns what is not here of what it takes to read a file of this repository.
@@ -203,22 +196,18 @@ impl CheckoutTree {
             self.noted.borrow_mut().extend(new);
             return Err(missing());
         }
-        if self.remotes.is_offline() {
-            return Err(missing().hint("run once without `--offline`"));
+        if self.network.offline {
+            return Err(missing().hint(ONLINE));
         }
         loop {
             if let Some(failure) = self.stop.get() {
                 return Err(failure.clone());
             }
-            let batches = self.missing(|tree| survey::around(tree, path));
-            if batches.is_empty() {
+            let missing = self.missing(|| self.want(path));
+            if missing.is_empty() {
                 return Ok(());
             }
-            for (batch, stop) in batches {
-                if let Err(failure) = self.remotes.fetch_files(&batch, Terminal::Detached) {
-                    let _ = stop.set(failure);
-                }
-            }
+            self.network.fetch_missing(&missing);
         }
     }
 
@@ -229,20 +218,10 @@ impl CheckoutTree {
         };
         if !self.counted.borrow().contains(&id) {
             // One that is refused is refused each time.
-            self.budget.take(size, || self.label(path))?;
+            self.network.budget.take(size, || self.label(path))?;
             self.counted.borrow_mut().insert(id);
         }
         Ok(())
-    }
-}
-
-impl Partial for CheckoutTree {
-    fn want(&self, path: &str) -> bool {
-        match self.mounted(path) {
-            Ok(Some((mount, rest))) => mount.want(rest),
-            Ok(None) => self.bring(path).is_ok(),
-            Err(_) => false,
-        }
     }
 }
 

@@ -2,66 +2,90 @@
 //! something asks for them.
 
 mod failure;
-mod files;
-mod together;
 
-pub(super) use files::Batch;
-
-use std::collections::{HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use url::Url;
+use gix::ObjectId;
 
 pub(super) use failure::CHECK_URL;
 
+use super::RELOCK;
 use super::budget::Budget;
-use super::cache::Cache;
-use super::http;
-use super::reach::{Access, Reach};
-use crate::git::{Fetch, Part, RemoteGit};
-use crate::graph::NamedBy;
+use super::network::{Clock, Network};
+use crate::git::{Fetch, Part};
 use crate::message::failure::{Failure, FailureKind, Result};
-use crate::message::redact::{self, SafeUrl};
+use crate::message::redact::SafeUrl;
 use crate::os::interrupt::Scratch;
-use crate::os::process::{self, Limits, Output, Terminal};
+use crate::os::process::{Output, Terminal};
 use crate::record::is_object_id;
 use crate::tree::git::{object_id, open_fetched};
 
-/// How many redirects of a repository are followed, one after the other.
-const MAX_REDIRECTS: usize = 5;
-
-/// What to do about a lock that no longer fits what is upstream.
-pub(super) const RELOCK: &str = "to lock what it is now: `git kustomize-localize update`; where only the lock of NEW_DIR holds it, \
-                                remove NEW_DIR and copy again";
-
 /// What to fetch: everything that makes one fetch differ from another.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct GitRequest {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct GitRequest {
     /// The clone spec, as git takes it.
     pub url: SafeUrl,
     /// The ref as written; none stands for HEAD.
     pub reference: Option<String>,
     /// The commit, where it is known: from a lock, or because the ref is one.
     pub commit: Option<String>,
-    /// Whose files name it.
-    pub by: NamedBy,
     pub is_submodule: bool,
+    /// Whether the person at the terminal may be asked for a login.
+    pub may_ask: bool,
+    pub timeout: Duration,
+}
+
+impl GitRequest {
+    /// Returns what names the commit to its server.
+    fn name(&self) -> &str {
+        self.commit.as_deref().unwrap_or_else(|| self.reference())
+    }
+
+    pub(super) fn reference(&self) -> &str {
+        self.reference.as_deref().unwrap_or("HEAD")
+    }
 }
 
 /// A commit that lies in the cache now. Some of its files may still be elsewhere.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fetched {
+#[derive(Debug, Clone)]
+pub(super) struct Fetched {
     /// The bare repository that holds it.
     pub directory: PathBuf,
     /// Its full id.
     pub commit: String,
+    /// Whether the ref was resolved, and is a tag.
+    pub is_tag: bool,
     /// The request that led to it.
     pub request: GitRequest,
-    /// How long one fetch for it may take, where the request says.
-    pub timeout: Option<Duration>,
+}
+
+/// Files of one repository that are missing, to be fetched together.
+pub(super) struct Missing {
+    /// The commits that need them.
+    pub commits: Vec<Fetched>,
+    pub ids: BTreeSet<ObjectId>,
+    /// What tells each of their trees that no more can be fetched.
+    pub stops: Vec<Stop>,
+}
+
+/// Why no more files of a tree can be fetched, once that is known.
+pub(super) type Stop = Arc<OnceLock<Failure>>;
+
+impl Missing {
+    /// Takes others of the same repository; returns them where they are of another one.
+    pub(super) fn join(&mut self, other: Missing) -> Option<Missing> {
+        let (one, others) = (&self.commits[0].request, &other.commits[0].request);
+        if one.url != others.url || one.is_submodule != others.is_submodule {
+            return Some(other);
+        }
+        self.commits.extend(other.commits);
+        self.ids.extend(other.ids);
+        self.stops.extend(other.stops);
+        None
+    }
 }
 
 /// The answer of a server to a request for its refs: lines `ID<tab>REF`.
@@ -71,6 +95,10 @@ pub(super) struct Listing(String);
 impl Listing {
     /// Returns the full name of a ref, and its commit: a tag object stands for that.
     pub(super) fn find(&self, reference: &str) -> Option<(String, String)> {
+        let id = |name: &str| {
+            let mut refs = self.0.lines().filter_map(|line| line.split_once('\t'));
+            refs.find(|(_, listed)| *listed == name).map(|(id, _)| id.to_owned())
+        };
         // git's order for a short name (gitrevisions(7)).
         let names = [
             reference.to_owned(),
@@ -81,328 +109,131 @@ impl Listing {
             format!("refs/remotes/{reference}/HEAD"),
         ];
         let found = names.into_iter().find_map(|name| {
-            let id = self.id(&format!("{name}^{{}}")).or_else(|| self.id(&name))?;
-            Some((name, id.to_owned()))
+            let id = id(&format!("{name}^{{}}")).or_else(|| id(&name))?;
+            Some((name, id))
         });
         found.filter(|(_, id)| is_object_id(id))
     }
-
-    /// Returns what a full name stands for.
-    pub(super) fn id(&self, name: &str) -> Option<&str> {
-        self.0.lines().filter_map(|line| line.split_once('\t')).find(|(_, listed)| *listed == name).map(|(id, _)| id)
-    }
 }
 
-/// The time that one request may take, however many times git is started for it.
-pub(super) struct Clock<'a> {
-    start: Instant,
-    timeout: Duration,
-    cancel: Option<&'a AtomicBool>,
-}
-
-impl<'a> Clock<'a> {
-    pub(super) fn start(timeout: Duration, cancel: Option<&'a AtomicBool>) -> Self {
-        Clock { start: Instant::now(), timeout, cancel }
-    }
-
-    pub(super) fn limits(&self) -> Limits<'a> {
-        Limits { timeout: Some(self.timeout.saturating_sub(self.start.elapsed())), cancel: self.cancel }
-    }
-}
-
-/// Fetches commits, each once; safe to share between threads.
-#[derive(Clone)]
-pub(crate) struct GitRemotes {
-    remote_git: RemoteGit,
-    cache: Cache,
-    timeout: Duration,
-    offline: bool,
-    budget: Budget,
-    reach: Arc<Reach>,
-    client: Arc<http::Client>,
-    /// The refs that were resolved and turned out to be tags: URLs without secrets, and refs.
-    tags: Arc<Mutex<HashSet<(String, String)>>>,
-    /// The URLs that were fetched from, with whether the cache held something of them before.
-    known: Arc<Mutex<HashMap<String, bool>>>,
-}
-
-impl GitRemotes {
-    /// Sets up fetching into `cache`. `timeout` holds for one fetch, `budget` for all files that are read.
-    pub(super) fn new(
-        remote_git: RemoteGit,
-        cache: Cache,
-        timeout: Duration,
-        offline: bool,
-        budget: Budget,
-        reach: Arc<Reach>,
-        client: Arc<http::Client>,
-    ) -> Self {
-        GitRemotes {
-            remote_git,
-            cache,
-            timeout,
-            offline,
-            budget,
-            reach,
-            client,
-            tags: Arc::default(),
-            known: Arc::default(),
-        }
-    }
-
-    /// Returns whether a ref (of a URL without secrets) was resolved here, and is a tag.
-    pub(crate) fn is_tag(&self, url: &str, reference: &str) -> bool {
-        let tags = self.tags.lock().unwrap_or_else(PoisonError::into_inner);
-        tags.contains(&(url.to_owned(), reference.to_owned()))
-    }
-
-    fn learn_tag(&self, request: &GitRequest, reference: &str) {
-        let mut tags = self.tags.lock().unwrap_or_else(PoisonError::into_inner);
-        tags.insert((request.url.shown(), reference.to_owned()));
-    }
-
-    /// How remote repositories are spoken to.
-    pub(crate) fn remote_git(&self) -> &RemoteGit {
-        &self.remote_git
-    }
-
-    pub(super) fn budget(&self) -> &Budget {
-        &self.budget
-    }
-
-    pub(super) fn cache(&self) -> &Cache {
-        &self.cache
-    }
-
-    pub(super) fn is_offline(&self) -> bool {
-        self.offline
-    }
-
+impl Network {
     /// Returns the wished commit if the cache holds it, so that nothing needs to be fetched.
-    pub(crate) fn cached(&self, request: &GitRequest, timeout: Option<Duration>) -> Result<Option<Fetched>> {
+    pub(super) fn cached(&self, request: &GitRequest) -> Result<Option<Fetched>> {
         let Some(commit) = request.commit.clone() else {
             return Ok(None);
         };
         let directory = self.cache.repository(&request.url.shown(), &commit, self.offline)?;
-        Ok(directory.map(|directory| Fetched { directory, commit, request: request.clone(), timeout }))
+        Ok(directory.map(|directory| Fetched { directory, commit, is_tag: false, request: request.clone() }))
     }
 
-    /// Fetches what is wished, unless the cache holds it.
-    pub(crate) fn fetch(
-        &self,
-        request: &GitRequest,
-        timeout: Option<Duration>,
-        cancel: Option<&AtomicBool>,
-        terminal: Terminal,
-    ) -> Result<Fetched> {
-        if let Some(fetched) = self.cached(request, timeout)? {
-            return Ok(fetched);
-        }
-        let shown = request.url.shown();
-        if self.offline {
-            return Err(self.not_cached(request));
-        }
-        let clock = Clock::start(timeout.unwrap_or(self.timeout), cancel);
-        if request.commit.is_none() && self.knew(&shown) {
-            // Something of this repository is here: asking what the ref is costs less than a fetch.
-            let commit = self.resolve_by(request, &clock, terminal)?;
-            let known = GitRequest { commit: Some(commit), ..request.clone() };
-            if let Some(fetched) = self.cached(&known, timeout)? {
-                return Ok(fetched);
-            }
-        }
-        // git would ask for a password again with each batch of files.
-        let part = match terminal {
-            Terminal::Shared => Part::All,
-            Terminal::Detached => Part::SmallFiles,
+    /// Fetches what is wished of one repository, unless the cache holds it.
+    pub(super) fn fetch(&self, requests: &[GitRequest]) -> Vec<Result<Fetched>> {
+        let failure = match (self.fetch_together(requests), requests) {
+            (Ok(fetched), _) => return fetched.into_iter().map(Ok).collect(),
+            (Err(failure), [one]) => self.fetch_by_ref(one, failure),
+            // A server that does not answer is asked once.
+            (Err(failure), _) if failure.kind == FailureKind::NoAnswer => Err(failure),
+            // One missing ref is the end of such a request: each alone explains what is wrong.
+            (Err(_), _) => return requests.iter().map(|one| self.fetch_one(one)).collect(),
         };
-        let (scratch, commit) = self.bring(request, part, &clock, terminal)?;
-        let directory = self.cache.keep(scratch, &shown, &commit)?;
-        Ok(Fetched {
-            directory,
-            request: GitRequest { commit: Some(commit.clone()), ..request.clone() },
-            commit,
-            timeout,
-        })
+        requests.iter().map(|_| failure.clone()).collect()
     }
 
-    /// Returns whether the cache held something of a URL (without secrets) before this run fetched from it.
-    fn knew(&self, shown: &str) -> bool {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let knows = || self.cache.knows(shown);
-        *known.entry(shown.to_owned()).or_insert_with(knows)
+    pub(super) fn fetch_one(&self, request: &GitRequest) -> Result<Fetched> {
+        let fetched = self.fetch(std::slice::from_ref(request)).pop();
+        fetched.unwrap_or_else(|| Err(self.no_such_ref(request, request.name())))
     }
 
-    /// Fetches what is wished into a temporary repository. Returns the commit, too.
-    fn bring(
-        &self,
-        request: &GitRequest,
-        part: Part,
-        clock: &Clock<'_>,
-        terminal: Terminal,
-    ) -> Result<(Scratch, String)> {
-        let reference = request.reference.as_deref().unwrap_or("HEAD");
-        let Some(commit) = &request.commit else {
-            return self.fetch_reference(request, reference, part, clock, terminal);
+    /// Fetches a locked commit by the ref that led to it: servers may refuse to give a commit by its id.
+    fn fetch_by_ref(&self, request: &GitRequest, failure: Failure) -> Result<Fetched> {
+        let reference = request.reference();
+        let Some(commit) = request.commit.as_ref().filter(|commit| !reference.eq_ignore_ascii_case(commit)) else {
+            return Err(failure);
         };
-        let failure = match self.fetch_reference(request, commit, part, clock, terminal) {
-            Err(failure) if failure.kind == FailureKind::NotInRepository => failure,
-            done => return done,
-        };
-        if reference.eq_ignore_ascii_case(commit) || request.is_submodule {
+        if failure.kind != FailureKind::NotInRepository || request.is_submodule {
             return Err(failure);
         }
-        // Servers may refuse to give a commit by its id: the ref may still lead there.
-        match self.fetch_reference(request, reference, part, clock, terminal) {
-            Ok((scratch, found)) if found == *commit => Ok((scratch, found)),
-            Ok((_, found)) => Err(Failure::new(format!(
-                "{}: `{reference}` is {found} now, and the locked commit {commit} cannot be fetched",
+        let by_ref = GitRequest { commit: None, ..request.clone() };
+        match self.fetch_together(&[by_ref]).ok().and_then(|mut fetched| fetched.pop()) {
+            Some(fetched) if fetched.commit == *commit => Ok(fetched),
+            Some(Fetched { commit: now, .. }) => Err(Failure::new(format!(
+                "{}: `{reference}` is {now} now, and the locked commit {commit} cannot be fetched",
                 request.url.shown()
             ))
             .hint(RELOCK)
             .because(FailureKind::NotInRepository)),
-            Err(_) => Err(failure),
+            None => Err(failure),
         }
     }
 
-    fn resolve_by(&self, request: &GitRequest, clock: &Clock<'_>, terminal: Terminal) -> Result<String> {
-        let reference = request.reference.as_deref().unwrap_or("HEAD");
-        let listing = self.list(request, &[reference], clock, terminal)?;
-        let found = listing.find(reference);
-        let (name, id) = found.ok_or_else(|| self.no_such_ref(request, reference))?;
-        if name.starts_with("refs/tags/") {
-            self.learn_tag(request, reference);
+    fn fetch_together(&self, requests: &[GitRequest]) -> Result<Vec<Fetched>> {
+        let Some(first) = requests.first() else {
+            return Ok(Vec::new());
+        };
+        let (shown, clock) = (first.url.shown(), Clock::start(first.timeout));
+        let mut done: Vec<Option<Fetched>> = Vec::new();
+        // Where something of this repository is here, asking what a ref is costs less than a fetch.
+        let floating: Vec<&str> =
+            requests.iter().filter(|request| request.commit.is_none()).map(GitRequest::reference).collect();
+        let listing = if floating.is_empty() || !self.cache.knows(&shown) {
+            None
+        } else {
+            Some(self.list(first, &floating, &clock)?)
+        };
+        for request in requests {
+            let found = match (&request.commit, &listing) {
+                (None, Some(listing)) => Some(
+                    listing.find(request.reference()).ok_or_else(|| self.no_such_ref(request, request.reference()))?,
+                ),
+                _ => None,
+            };
+            let (name, commit) = found.unzip();
+            let is_tag = name.is_some_and(|name| name.starts_with("refs/tags/"));
+            let commit = commit.or_else(|| request.commit.clone());
+            let cached = self.cached(&GitRequest { commit, ..request.clone() })?;
+            done.push(cached.map(|fetched| Fetched { is_tag, ..fetched }));
         }
-        Ok(id)
+        let left = || requests.iter().zip(&done).filter(|(_, done)| done.is_none()).map(|(request, _)| request);
+        let names: Vec<&str> = left().map(GitRequest::name).collect();
+        if names.is_empty() {
+            return Ok(done.into_iter().flatten().collect());
+        }
+        let scratch = self.fetch_into(first, &names, Part::SmallFiles, &clock)?;
+        let left = requests.iter().zip(&mut done).filter(|(_, done)| done.is_none());
+        for (number, (request, done)) in left.enumerate() {
+            let (commit, is_tag) = fetched_commit(scratch.path(), number, request.name(), &self.budget)?;
+            let directory = self.cache.keep(&scratch, &shown, &commit)?;
+            let request = GitRequest { commit: Some(commit.clone()), ..request.clone() };
+            *done = Some(Fetched { directory, commit, is_tag, request });
+        }
+        Ok(done.into_iter().flatten().collect())
     }
 
     /// Asks the server of what is wished what several refs of it are.
-    pub(super) fn list(
-        &self,
-        request: &GitRequest,
-        references: &[&str],
-        clock: &Clock<'_>,
-        terminal: Terminal,
-    ) -> Result<Listing> {
-        let output =
-            self.talk(request, clock, |remote_git, url| remote_git.list(url, references, clock.limits(), terminal))?;
-        if output.status.success() {
-            Ok(Listing(String::from_utf8_lossy(&output.stdout).into_owned()))
-        } else {
-            Err(self.explain(request, references.first().unwrap_or(&"HEAD"), &output))
+    pub(super) fn list(&self, request: &GitRequest, references: &[&str], clock: &Clock) -> Result<Listing> {
+        let output = self.talk(request, clock, |remote_git, url, terminal| {
+            remote_git.list(url, references, clock.limits(), terminal)
+        })?;
+        if !output.status.success() {
+            return Err(self.explain(request, references.first().unwrap_or(&"HEAD"), &output));
         }
+        Ok(Listing(String::from_utf8_lossy(&output.stdout).into_owned()))
     }
 
-    /// Lets git talk to the server of a request: with the user's logins only if the user names its host, no further
-    /// inwards than the file that names it may lead, and also where a redirect leads.
-    pub(super) fn talk(
-        &self,
-        request: &GitRequest,
-        clock: &Clock<'_>,
-        say: impl Fn(&RemoteGit, &str) -> Result<Output, process::Error>,
-    ) -> Result<Output> {
-        let mut access = self.reach.access(&request.by, request.url.exposed());
-        let mut url = request.url.clone();
-        let mut redirects = 0;
-        loop {
-            let pinned = self.reach.judge_repository(url.exposed(), access)?;
-            self.refuse_default_login(url.exposed(), access)?;
-            let mut remote_git = self.remote_git.pinned(pinned);
-            if !access.named {
-                remote_git = remote_git.anonymous();
-            }
-            let output = say(&remote_git, url.exposed()).map_err(|error| self.not_run(request, error, clock))?;
-            if output.status.success() || redirects == MAX_REDIRECTS {
-                return Ok(output);
-            }
-            let Some(next) = self.redirect(url.exposed(), access, &output)? else {
-                return Ok(output);
-            };
-            redirects += 1;
-            (url, access) = (next.0.into(), next.1);
-        }
-    }
-
-    /// Returns where a server sends a request of git, which follows no redirect itself; none where git failed for
-    /// another reason.
-    fn redirect(&self, url: &str, access: Access, output: &Output) -> Result<Option<(String, Access)>> {
-        const ASKED: &str = "/info/refs";
-        let codes = [301, 302, 303, 307, 308];
-        let is_redirect = |code| output.says(&[&format!("requested url returned error: {code}") as &str]);
-        if !codes.into_iter().any(is_redirect) {
-            return Ok(None);
-        }
-        let from = self.remote_git.rewritten(url);
-        let asked = format!("{}{ASKED}?service=git-upload-pack", from.trim_end_matches('/'));
-        let mut to = self.client.get(&asked, access).map_err(|error| error.into_failure(url))?.url;
-        to.set_query(None);
-        let (Some(to), Ok(from)) = (to.as_str().strip_suffix(ASKED), Url::parse(&from)) else {
-            return Ok(None);
-        };
-        let Ok(target) = Url::parse(to) else {
-            return Ok(None);
-        };
-        let access = self.reach.redirected(&from, None, &target);
-        Ok(Some((to.to_owned(), access)))
-    }
-
-    /// Refuses to let git send the `default` login of `~/.netrc` to a host that only an upstream names.
-    fn refuse_default_login(&self, url: &str, access: Access) -> Result<()> {
-        let Ok(parsed) = Url::parse(url) else {
-            return Ok(());
-        };
-        let host = parsed.host_str().unwrap_or_default();
-        let netrc = std::env::home_dir().map(|home| home.join(".netrc"));
-        let netrc = netrc.and_then(|path| std::fs::read(path).ok());
-        let netrc = String::from_utf8_lossy(netrc.as_deref().unwrap_or_default());
-        let words: Vec<&str> = netrc.split_whitespace().collect();
-        if access.named || !words.contains(&"default") || words.windows(2).any(|two| two == ["machine", host]) {
-            return Ok(());
-        }
-        Err(Failure::new(format!(
-            "{} is refused: only an upstream names {host}, and git would send it the `default` login of ~/.netrc",
-            redact::url(url)
-        ))
-        .hint(format!("if that is meant: add `machine {host}` with a login to ~/.netrc")))
-    }
-
-    fn fetch_reference(
-        &self,
-        request: &GitRequest,
-        reference: &str,
-        part: Part,
-        clock: &Clock<'_>,
-        terminal: Terminal,
-    ) -> Result<(Scratch, String)> {
-        let references = [reference];
-        let scratch = self.fetch_references(request, &references, part, clock, terminal)?;
-        let (commit, is_tag) = fetched_commit(scratch.path(), 0, reference, &self.budget)?;
-        if is_tag {
-            self.learn_tag(request, reference);
-        }
-        Ok((scratch, commit))
-    }
-
-    fn fetch_references(
-        &self,
-        request: &GitRequest,
-        references: &[&str],
-        part: Part,
-        clock: &Clock<'_>,
-        terminal: Terminal,
-    ) -> Result<Scratch> {
-        let first = references.first().copied().unwrap_or("HEAD");
+    /// Fetches commits into a temporary repository beside those of the same URL, without their larger files if the server
+    /// can leave them out.
+    fn fetch_into(&self, request: &GitRequest, names: &[&str], part: Part, clock: &Clock) -> Result<Scratch> {
+        let first = names.first().copied().unwrap_or("HEAD");
         // The other format applies if the server says so; a request by id does not ask.
         let formats = if first.len() == 64 && is_object_id(first) { ["sha256", "sha1"] } else { ["sha1", "sha256"] };
-        let numbered = references.iter().enumerate();
-        let refspecs: String = numbered.map(|(number, one)| format!("+{one}:refs/kl/{number}\n")).collect();
+        let numbered = names.iter().enumerate();
+        let refspecs: String = numbered.map(|(number, name)| format!("+{name}:refs/kl/{number}\n")).collect();
         for format in formats {
-            let fetch = |part| self.fetch_into(request, part, &refspecs, format, clock, terminal);
-            let mut done = fetch(part)?;
-            if !done.1.status.success() && refuses_filter(&done.1) {
-                done = fetch(Part::All)?;
+            let fetch = |part| self.fetch_with(request, format, clock, part, &refspecs);
+            let (mut scratch, mut output) = fetch(part)?;
+            if refuses_filter(&output) {
+                (scratch, output) = fetch(Part::All)?;
             }
-            let (scratch, output) = done;
             if output.status.success() {
                 return Ok(scratch);
             }
@@ -413,26 +244,71 @@ impl GitRemotes {
         Err(Failure::new(format!("{} uses an object format that this git does not know", request.url.shown())))
     }
 
-    /// Fetches into a temporary repository beside those of the same URL.
-    fn fetch_into(
+    fn fetch_with(
         &self,
         request: &GitRequest,
+        format: &str,
+        clock: &Clock,
         part: Part,
         refspecs: &str,
-        format: &str,
-        clock: &Clock<'_>,
-        terminal: Terminal,
     ) -> Result<(Scratch, Output)> {
         let scratch = self.cache.scratch(&request.url.shown(), format)?;
-        let option = match part {
-            Part::All | Part::SmallFiles => Some("--depth=1"),
-            Part::NoFiles | Part::NoTrees => Some("--no-write-fetch-head"),
-        };
-        let wanted = Fetch { into: scratch.path(), part, option, refspecs, by_repository: request.is_submodule };
-        let output =
-            self.talk(request, clock, |remote_git, url| remote_git.fetch(url, wanted, clock.limits(), terminal))?;
+        let option = if part == Part::NoFiles { "--no-write-fetch-head" } else { "--depth=1" };
+        let output = self.talk(request, clock, |remote_git, url, terminal| {
+            let part = match (part, terminal) {
+                // git would ask for a password again with each batch of files.
+                (Part::SmallFiles, Terminal::Shared) => Part::All,
+                (part, _) => part,
+            };
+            let (into, by_repository) = (scratch.path(), request.is_submodule);
+            let wanted = Fetch { into, part, option: Some(option), refspecs, by_repository };
+            remote_git.fetch(url, wanted, clock.limits(), terminal)
+        })?;
         Ok((scratch, output))
     }
+
+    /// Fetches files that are missing, of each repository with one request.
+    pub(super) fn fetch_missing(&self, missing: &[Missing]) {
+        self.progress.each(
+            missing,
+            |one| one.commits[0].request.url.shown(),
+            |one| {
+                if let Err(failure) = self.fetch_files(one) {
+                    // Reading one of the files will say so.
+                    for stop in &one.stops {
+                        let _ = stop.set(failure.clone());
+                    }
+                }
+            },
+        );
+    }
+
+    /// Adds files to what the cache holds of commits, or all of them, where the server does not give single ones.
+    fn fetch_files(&self, missing: &Missing) -> Result<()> {
+        let Fetched { commit, request, .. } = &missing.commits[0];
+        let ids: String = missing.ids.iter().map(|id| format!("{id}\n")).collect();
+        let clock = Clock::start(request.timeout);
+        let (scratch, output) = self.fetch_with(request, format_of(commit), &clock, Part::NoFiles, &ids)?;
+        if output.status.success() {
+            let places: Vec<&Path> = missing.commits.iter().map(|one| &*one.directory).collect();
+            return self.cache.add(&scratch, &places);
+        }
+        let failure = self.explain(request, commit, &output);
+        if !matches!(failure.kind, FailureKind::NotInRepository | FailureKind::Other) {
+            return Err(failure);
+        }
+        for Fetched { request, directory, .. } in &missing.commits {
+            let clock = Clock::start(request.timeout);
+            let scratch = self.fetch_into(request, &[request.name()], Part::All, &clock)?;
+            self.cache.add(&scratch, &[directory])?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the format of the repository that has an object with this id.
+pub(super) fn format_of(id: &str) -> &'static str {
+    if id.len() == 64 { "sha256" } else { "sha1" }
 }
 
 /// Returns whether a server gives whole commits only, and says so. One that does not know of filters ignores them.

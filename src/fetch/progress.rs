@@ -5,6 +5,11 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::os::parallel::side_by_side;
+
+/// How many things are fetched side by side.
+const SIDE_BY_SIDE: usize = 8;
+
 /// One line on standard error that shows what is being waited for.
 pub(crate) struct Progress {
     bar: ProgressBar,
@@ -25,6 +30,25 @@ impl Progress {
             bar.set_style(style);
         }
         Progress { bar, waiting: Mutex::default() }
+    }
+
+    /// Does the jobs side by side, and shows what each is doing by its label. Clears the line.
+    pub(super) fn each<J: Sync, D: Send>(
+        &self,
+        jobs: &[J],
+        label: impl Fn(&J) -> String + Sync,
+        one: impl Fn(&J) -> D + Sync,
+    ) -> Vec<D> {
+        self.expect(jobs.len());
+        let done = side_by_side(jobs, SIDE_BY_SIDE, |_, job| {
+            let what = label(job);
+            self.begin(&what);
+            let done = one(job);
+            self.end(&what);
+            done
+        });
+        self.clear();
+        done
     }
 
     /// Announces `count` more things to do.

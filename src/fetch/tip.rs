@@ -10,6 +10,8 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use super::helm::archive;
+use crate::graph::{Archive, ChartRef};
 use crate::kustomization::{self, Edit, GeneratorKey};
 use crate::message::failure::{Failure, Result};
 use crate::record::{Lock, StoredFile, sha256_hex};
@@ -42,7 +44,7 @@ impl Tip {
         )
     }
 
-    /// Returns the files of a repository that were localized before; `None` if there are none.
+    /// Returns the files of a repository or a chart that were localized before; `None` if there are none.
     pub(crate) fn repository(&self, label: &str) -> Option<BTreeMap<String, StoredFile>> {
         let files: BTreeMap<String, StoredFile> = self
             .lock
@@ -54,17 +56,17 @@ impl Tip {
         (!files.is_empty()).then_some(files)
     }
 
-    /// Returns the files of a chart that was localized before, by their path in it; `None` unless all of them
-    /// are still what the lock says.
-    pub(crate) fn chart(&self, label: &str) -> Option<BTreeMap<String, Rc<[u8]>>> {
-        let files: Option<BTreeMap<String, Rc<[u8]>>> = self
-            .lock
-            .files
-            .iter()
-            .filter(|file| file.remote.as_deref() == Some(label))
-            .map(|file| Some((file.source.clone()?, self.read(file).ok()?.into())))
-            .collect();
-        files.filter(|files| !files.is_empty())
+    /// Returns a chart that was localized before, of the archive with this digest; none unless all of its files are still
+    /// what the lock says.
+    pub(crate) fn archive(&self, chart: &ChartRef, sha256: &str) -> Option<Rc<Archive>> {
+        let entry = chart.locked(&self.lock).filter(|entry| entry.sha256 == sha256)?;
+        let files = self.repository(&chart.label())?.into_iter();
+        let files = files.map(|(path, file)| Some((path, self.read(&file).ok()?.into())));
+        let files: BTreeMap<String, Rc<[u8]>> = files.collect::<Option<_>>()?;
+        let (name, resolved) = archive::metadata(&files).ok()?;
+        (name == chart.name).then(|| {
+            Rc::new(Archive { chart: chart.clone(), resolved, sha256: sha256.to_owned(), size: entry.size, files })
+        })
     }
 
     fn read(&self, file: &StoredFile) -> Result<Vec<u8>> {

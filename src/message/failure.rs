@@ -88,6 +88,8 @@ pub enum FailureKind {
     NoAnswer,
     /// No connection for a file, or none that held; git may have a proxy of its own.
     NoConnection,
+    /// What is there cannot be used.
+    Unusable,
     /// Anything else.
     #[default]
     Other,

@@ -1,6 +1,7 @@
 //! Why a fetch failed, and what to do about it.
 
-use super::{Clock, GitRemotes, GitRequest};
+use super::GitRequest;
+use crate::fetch::network::{Clock, Network};
 use crate::git;
 use crate::message::failure::{Failure, FailureKind, command};
 use crate::os::process::{self, Output};
@@ -10,21 +11,8 @@ use crate::reference::Pin;
 pub(in crate::fetch) const CHECK_URL: &str =
     "check the URL: kustomize splits it after two segments, at `.git`, or where `//` stands";
 
-impl GitRemotes {
-    pub(in crate::fetch) fn not_cached(&self, request: &GitRequest) -> Failure {
-        Failure::new(format!("{} is not in the cache", self.describe(request))).hint("run once without `--offline`")
-    }
-
-    fn describe(&self, request: &GitRequest) -> String {
-        let shown = request.url.shown();
-        match (&request.commit, &request.reference) {
-            (Some(commit), _) => format!("commit {commit} of {shown}"),
-            (None, Some(reference)) => format!("which commit `{reference}` of {shown} is"),
-            (None, None) => format!("which commit HEAD of {shown} is"),
-        }
-    }
-
-    pub(in crate::fetch) fn not_run(&self, request: &GitRequest, error: process::Error, clock: &Clock<'_>) -> Failure {
+impl Network {
+    pub(in crate::fetch) fn not_run(&self, request: &GitRequest, error: process::Error, clock: &Clock) -> Failure {
         let shown = request.url.shown();
         match error {
             process::Error::Deadline(..) => {

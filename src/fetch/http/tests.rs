@@ -8,6 +8,9 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::git::RemoteGit;
+use crate::message::failure::FailureKind;
+
 use super::*;
 use server::{Reply, Server, ok, reply};
 
@@ -17,23 +20,35 @@ const U_P: &str = "Basic dTpw";
 /// Long enough for a busy machine, short enough to tell it from waiting for ever.
 const SOON: Duration = Duration::from_secs(20);
 
-fn options() -> Options {
-    Options { deadline: Duration::from_secs(60), max_bytes: 1000, retries: 2, first_delay: Duration::from_millis(2) }
+fn bounds() -> Bounds {
+    Bounds { deadline: Duration::from_secs(60), max_bytes: 1000, retries: 2, first_delay: Duration::from_millis(2) }
 }
 
-fn nobody() -> Box<AskCredentials> {
-    Box::new(|url| panic!("asked for {url}"))
+/// A client that asks nobody for a login.
+fn client(bounds: Bounds) -> Client {
+    asking(bounds, |url| panic!("asked for {url}"))
 }
 
-fn client(options: Options) -> Client {
-    Client::with(options, nobody(), Arc::default(), Surroundings::default())
+fn asking(bounds: Bounds, ask: impl Fn(&Url) -> Option<(String, String)> + Send + Sync + 'static) -> Client {
+    let reach = Arc::new(Reach::new(RemoteGit::default(), true));
+    Client { proxies: false, ..Client::new(bounds, reach, Box::new(ask)) }
 }
 
-fn get(url: &str) -> Result<Body, HttpError> {
-    client(options()).get(url, Access::FREE)
+/// Gets a URL that the user names.
+fn get_with(client: &Client, url: &str) -> Result<Body> {
+    client.reach.name(url);
+    client.get(url)
 }
 
-fn text(result: Result<Body, HttpError>) -> String {
+fn get(url: &str) -> Result<Body> {
+    get_with(&client(bounds()), url)
+}
+
+fn said(result: Result<Body>) -> String {
+    result.unwrap_err().message
+}
+
+fn text(result: Result<Body>) -> String {
     String::from_utf8(result.unwrap().bytes).unwrap()
 }
 
@@ -61,16 +76,20 @@ fn a_file_is_fetched() {
 #[test]
 fn the_helper_is_asked_where_a_login_is_wanted() {
     let server = Server::http(guarded);
-    let ask = Box::new(|_: &Url| Some(("u".to_owned(), "p".to_owned())));
-    let client = Client::with(options(), ask, Arc::default(), Surroundings::default());
-    assert_eq!(text(client.get(&server.url("/f"), Access::FREE)), "secret\n");
+    let ask = || asking(bounds(), |_| Some(("u".to_owned(), "p".to_owned())));
+    assert_eq!(text(get_with(&ask(), &server.url("/f"))), "secret\n");
     assert_eq!(server.requests().len(), 2);
+    // Not for a host that only an upstream names.
+    assert!(said(ask().get(&server.url("/f"))).ends_with("answered 401 Unauthorized"));
+    assert_eq!(server.requests().len(), 3);
 }
 
 #[test]
 fn retries_end() {
     let server = Server::http(|_, _| reply("503 Service Unavailable", &[], "later"));
-    assert_eq!(get(&server.url("/f")).unwrap_err().is_status(), Some(503));
+    let failure = get(&server.url("/f")).unwrap_err();
+    assert!(failure.message.ends_with("answered 503 Service Unavailable"), "{failure:?}");
+    assert_eq!(failure.kind, FailureKind::NoConnection);
     assert_eq!(server.requests().len(), 3);
 }
 
@@ -89,9 +108,7 @@ fn retry_after_is_respected() {
 fn a_wait_beyond_the_deadline_is_not_begun() {
     let server = Server::http(|_, _| reply("429 Too Many Requests", &["Retry-After: 3600"], "slow down"));
     let start = Instant::now();
-    let retry_after = Some(Duration::from_secs(3600));
-    let kind = get(&server.url("/f")).unwrap_err().kind;
-    assert_eq!(kind, Kind::Status { code: 429, redirected: false, retry_after });
+    assert!(said(get(&server.url("/f"))).ends_with("answered 429 Too Many Requests"));
     assert!(start.elapsed() < SOON);
     assert_eq!(server.requests().len(), 1);
 }
@@ -105,8 +122,8 @@ fn a_truncated_body_is_tried_again_and_never_taken() {
     for broken in [length, chunked] {
         let server = Server::http(move |_, _| Reply::Raw(broken.clone()));
         let error = get(&server.url("/f")).unwrap_err();
-        assert_eq!(error.kind, Kind::Connection);
-        assert!(error.to_string().contains("ended early or is damaged after 4 bytes"), "{error:?}");
+        assert_eq!(error.kind, FailureKind::NoConnection);
+        assert!(error.message.contains("ended early or is damaged after 4 bytes"), "{error:?}");
         assert_eq!(server.requests().len(), 3);
     }
     let server = Server::http(|number, _| match number {
@@ -123,10 +140,11 @@ fn a_server_that_drips_is_cut_at_the_deadline() {
     for start in [format!("{head}\r\n"), format!("{head}X-Slow: ")] {
         let server = Server::http(move |_, _| Reply::Drip(start.clone().into_bytes()));
         let deadline = Duration::from_millis(300);
-        let client = client(Options { deadline, ..options() });
+        let client = client(Bounds { deadline, ..bounds() });
         let start = Instant::now();
-        let error = client.get(&server.url("/f"), Access::FREE);
-        assert_eq!(error, Err(HttpError::deadline(deadline)));
+        let failure = get_with(&client, &server.url("/f")).unwrap_err();
+        assert!(failure.message.ends_with(": it took longer than 0.3 s"), "{failure:?}");
+        assert_eq!(failure.kind, FailureKind::NoAnswer);
         assert!(start.elapsed() >= deadline);
         assert!(start.elapsed() < Duration::from_secs(10));
     }
@@ -145,14 +163,16 @@ fn the_size_is_counted_after_decompression() {
         reply("200 OK", &["Content-Encoding: gzip"], zeros())
     });
     for server in [&announced, &endless, &bomb] {
-        assert_eq!(get(&server.url("/f")), Err(HttpError::too_large(1000)));
+        let failure = get(&server.url("/f")).unwrap_err();
+        assert!(failure.message.ends_with("the file is too large: the limit is 1000 bytes"), "{failure:?}");
+        assert_eq!(failure.kind, FailureKind::Unusable);
         assert_eq!(server.requests().len(), 1);
     }
     let exact = Server::http(|_, _| ok(&"x".repeat(1000)));
     assert_eq!(text(get(&exact.url("/f"))).len(), 1000);
 
-    let large = client(Options { max_bytes: 40_000, ..options() });
-    let body = large.get(&bomb.url("/f"), Access::FREE);
+    let large = client(Bounds { max_bytes: 40_000, ..bounds() });
+    let body = get_with(&large, &bomb.url("/f"));
     assert_eq!(body.unwrap().bytes, vec![0; 40_000]);
 }
 
@@ -170,9 +190,9 @@ fn damaged_compression_is_an_error() {
     let mut damaged = zeros();
     damaged.truncate(60);
     let server = Server::http(move |_, _| reply("200 OK", &["Content-Encoding: gzip"], &damaged));
-    let client = client(Options { max_bytes: 100_000, ..options() });
-    let error = client.get(&server.url("/f"), Access::FREE).unwrap_err();
-    assert_eq!(error.kind, Kind::Connection);
+    let client = client(Bounds { max_bytes: 100_000, ..bounds() });
+    let error = get_with(&client, &server.url("/f")).unwrap_err();
+    assert_eq!(error.kind, FailureKind::NoConnection);
 }
 
 #[test]
@@ -183,9 +203,8 @@ fn a_refused_connection_is_tried_again_and_named() {
     };
     let url = format!("http://u:hunter2@127.0.0.1:{port}/f?token=hunter3");
     let error = get(&url).unwrap_err();
-    assert!(error.to_string().starts_with(&format!("cannot connect to 127.0.0.1:{port}: ")), "{error:?}");
-    let shown = format!("{error:?} {:?}", error.clone().into_failure(&url));
-    assert!(!shown.contains("hunter"), "{shown}");
+    assert!(error.message.starts_with(&format!("cannot connect to 127.0.0.1:{port}: ")), "{error:?}");
+    assert!(!format!("{error:?}").contains("hunter"), "{error:?}");
 }
 
 #[test]
@@ -193,18 +212,74 @@ fn an_unknown_host_is_named() {
     // A label of more than 63 characters: resolvers refuse it without asking anybody.
     let host = format!("{}.localhost", "x".repeat(64));
     let error = get(&format!("http://{host}/f")).unwrap_err();
-    assert_eq!(error.kind, Kind::Dns);
-    assert!(error.to_string().contains(&host), "{error:?}");
+    assert_eq!(error.kind, FailureKind::NoConnection);
+    assert!(error.message.starts_with(&format!("host {host} was not found: ")), "{error:?}");
 }
 
 #[test]
-fn options_must_leave_room() {
-    let size = Options { max_bytes: 0, ..options() };
-    assert!(Client::new(size, nobody(), Arc::default()).is_err());
-    assert!(Client::new(Options::default(), nobody(), Arc::default()).is_ok());
-
+fn a_deadline_may_be_without_end() {
     let server = Server::http(|_, _| ok("a\n"));
-    let endless = client(Options { deadline: Duration::MAX, ..options() });
-    let body = endless.get(&server.url("/f"), Access::FREE);
-    assert_eq!(text(body), "a\n");
+    let endless = client(Bounds { deadline: Duration::MAX, ..bounds() });
+    assert_eq!(text(get_with(&endless, &server.url("/f"))), "a\n");
+}
+
+#[test]
+fn a_failure_names_the_url_without_its_secrets() {
+    let server = Server::http(|_, _| reply("404 Not Found", &[], ""));
+    let failure = get(&server.url_as("me:hunter2", "/a.yaml?token=hunter3")).unwrap_err();
+    assert!(failure.message.starts_with("cannot fetch http://"), "{failure:?}");
+    assert!(failure.message.contains("/a.yaml"), "{failure:?}");
+    assert!(failure.message.ends_with("answered 404 Not Found"), "{failure:?}");
+    assert_eq!(failure.kind, FailureKind::NoRepository);
+    assert!(!format!("{failure:?}").contains("hunter"), "{failure:?}");
+}
+
+#[test]
+fn the_login_of_a_url_is_sent_and_cleartext_asks_for_no_other() {
+    let first = |url: &str| parse(url).unwrap().1.map(|Login(user, password)| (user, password));
+    let login = |user: &str, password: Option<&str>| Some((user.to_owned(), password.map(str::to_owned)));
+    for (url, expected) in [
+        ("https://u%40x:p%3a%2F@example.com/f", login("u@x", Some("p:/"))),
+        ("https://token@example.com/f", login("token", None)),
+        ("https://:p@example.com/f", login("", Some("p"))),
+        ("http://u:p@example.com/f", login("u", Some("p"))),
+        ("https://other.example/f", None),
+    ] {
+        assert_eq!(first(url), expected, "{url}");
+    }
+    let client = asking(bounds(), |url| {
+        assert_eq!(url.query(), None);
+        Some((url.username().to_owned(), "p".to_owned()))
+    });
+    let asked = |url: &str| {
+        let (url, login) = parse(url).unwrap();
+        client.login(&url, login.as_ref()).map(|Login(user, _)| user)
+    };
+    assert_eq!(asked("https://example.com/f").as_deref(), Some(""));
+    assert_eq!(asked("https://me@example.com/f?token=hunter2#x").as_deref(), Some("me"));
+    assert!(asked("http://127.0.0.1/f").is_some());
+    assert!(asked("http://[::1]:80/f").is_some());
+    assert!(asked("http://LOCALHOST/f").is_some());
+    assert!(asked("http://example.com/f").is_none());
+    assert!(asked("http://localhost.example.com/f").is_none());
+    assert!(asked("http://127.0.0.1.example.com/f").is_none());
+    assert!(asked("https://u:p@example.com/f").is_none());
+}
+
+#[test]
+fn only_http_urls_are_accepted() {
+    for bad in [
+        "",
+        "file:///etc/passwd",
+        "ftp://h/f",
+        "https://",
+        "https:///",
+        "https://h/a\nb",
+        "\thttps://h/",
+        "github.com/o/r",
+        "https://h:99999/",
+    ] {
+        assert!(parse(bad).is_err(), "{bad:?}");
+    }
+    assert_eq!(parse("HTTP://u:p@Example.COM:80/a?b=c#d").unwrap().0.as_str(), "http://example.com/a?b=c");
 }

@@ -2,279 +2,233 @@
 
 use std::error::Error as StdError;
 use std::io::{self, Read};
-use std::net::{IpAddr, ToSocketAddrs};
-use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::net::ToSocketAddrs;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use reqwest::blocking::{Client, ClientBuilder, Response};
+use reqwest::StatusCode;
+use reqwest::blocking::{Client as Connection, ClientBuilder, Response};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{LOCATION, RETRY_AFTER};
-use rustls::RootCertStore;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
-use url::{Host, Url};
+use url::Url;
 
-use super::super::reach::{Zone, innermost};
-use super::Options;
-use super::credentials::{Credentials, is_loopback};
-use super::error::{HttpError, Kind};
-use super::retry::Clock;
+use super::{Client, Login, is_loopback};
+use crate::fetch::budget;
+use crate::fetch::reach::is_public;
+use crate::message::failure::{Failure, FailureKind};
 
-/// The longest wait for a connection (look-up, TCP and TLS), so that an address that swallows
-/// packets leaves time for another try.
+/// The longest wait for a connection (look-up, TCP and TLS), so that an address that swallows packets leaves time for
+/// another try.
 const CONNECT: Duration = Duration::from_secs(15);
 
 const USER_AGENT: &str = concat!("git-kustomize-localize/", env!("CARGO_PKG_VERSION"));
+
+const AGAIN: &str = "try again: the server or the network broke off";
 
 /// What came back.
 pub(super) enum Answer {
     /// A success, read to its end.
     Body(Vec<u8>),
-    Redirect {
-        /// What its `Location` says.
-        location: Vec<u8>,
-        /// The address that answered, which may be that of a proxy.
-        at: Option<IpAddr>,
-    },
-    /// Any other status, and how long to wait before the next try.
-    Status(u16, Option<Duration>),
+    /// What its `Location` says.
+    Redirect(Vec<u8>),
 }
 
-/// The connections of one run, built at the first request.
-pub(super) struct Transport {
-    roots: Roots,
-    proxies: bool,
-    max_bytes: u64,
-    connect: Duration,
-    /// Uses the proxies of the environment, if they apply.
-    proxied: OnceLock<Result<Client, String>>,
-    /// Without a proxy. Always so for loopback hosts, as in Go's client: what is sent there is
-    /// trusted not to leave this machine.
-    direct: OnceLock<Result<Client, String>>,
+/// Why no file came back.
+pub(super) struct Stop {
+    pub(super) failure: Box<Failure>,
+    /// How long to wait at least before the same may succeed; none where it will not.
+    pub(super) again: Option<Duration>,
+    pub(super) wants_login: bool,
+    /// Whether it says the same of everything at this host.
+    pub(super) is_of_host: bool,
 }
 
-impl Transport {
-    pub(super) fn new(options: &Options, roots: Roots, proxies: bool) -> Self {
-        Transport {
-            roots,
-            proxies,
-            max_bytes: options.max_bytes,
-            connect: CONNECT.min(options.deadline),
-            proxied: OnceLock::new(),
-            direct: OnceLock::new(),
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Stop {
+        Stop { failure: Box::new(failure), again: None, wants_login: false, is_of_host: false }
+    }
+}
+
+impl Client {
+    /// Sends one GET and reads the answer.
+    pub(super) fn send(&self, url: &Url, login: Option<&Login>, left: Duration) -> Result<Answer, Stop> {
+        if left.is_zero() {
+            return Err(self.too_late());
         }
-    }
-
-    /// Returns a client for one request that leads no further inwards than `most`.
-    fn bounded(&self, url: &Url, most: Zone) -> Result<Client, HttpError> {
-        let host = url.host().map(|host| host.to_owned());
-        // A name is resolved by the connection, whose addresses are those that count.
-        if let Some(zone) = host
-            .as_ref()
-            .filter(|host| !matches!(host, Host::Domain(_)))
-            .and_then(innermost)
-            .filter(|zone| *zone > most)
-        {
-            return Err(HttpError::inwards(&self::host(url), zone));
+        let mut request = self.connection(url)?.get(url.clone()).timeout(left);
+        if let Some(Login(user, password)) = login {
+            request = request.basic_auth(user, password.as_ref());
         }
-        let name = url.host_str().unwrap_or_default().to_owned();
-        let resolver = Arc::new(Bounded { name, most });
-        self.build(!self.proxies || is_loopback(url), Some(resolver)).map_err(|reason| HttpError::setup(&reason))
-    }
-
-    fn client(&self, url: &Url) -> Result<&Client, HttpError> {
-        let (cell, direct) =
-            if !self.proxies || is_loopback(url) { (&self.direct, true) } else { (&self.proxied, false) };
-        cell.get_or_init(|| self.build(direct, None)).as_ref().map_err(|reason| HttpError::setup(reason))
-    }
-
-    fn build(&self, direct: bool, resolver: Option<Arc<Bounded>>) -> Result<Client, String> {
-        // reqwest takes its cryptography from here. An error means that one is installed already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let builder = || -> ClientBuilder {
-            let builder = Client::builder()
-                .user_agent(USER_AGENT)
-                .redirect(reqwest::redirect::Policy::none())
-                .referer(false)
-                .connect_timeout(self.connect);
-            let builder = match &resolver {
-                Some(resolver) => builder.dns_resolver(resolver.clone()),
-                None => builder,
-            };
-            if direct { builder.no_proxy() } else { builder }
-        };
-        builder()
-            .tls_certs_merge(self.roots.load())
-            .build()
-            // A system without any CA certificate (a small container) can still fetch over http;
-            // https then fails with its own message.
-            .or_else(|_| builder().tls_certs_only([]).build())
-            .map_err(|error| root_cause(&error.without_url()))
-    }
-
-    /// Sends one GET and reads the answer. With `most` it leads no further inwards.
-    pub(super) fn send(
-        &self,
-        url: &Url,
-        most: Option<Zone>,
-        credentials: Option<&Credentials>,
-        clock: &Clock,
-    ) -> Result<Answer, HttpError> {
-        let remaining = clock.remaining()?;
-        let client = match most {
-            Some(most) => self.bounded(url, most)?,
-            None => self.client(url)?.clone(),
-        };
-        let mut request = client.get(url.clone()).timeout(remaining);
-        if let Some(credentials) = credentials {
-            request = request.basic_auth(&credentials.user, credentials.password.as_ref());
-        }
-        let response = request.send().map_err(|error| classify(&host(url), error, clock))?;
+        let response = request.send().map_err(|error| self.failed(url, error))?;
         let status = response.status();
         let header = |name| response.headers().get(name);
-        if status.is_success() {
-            return self.read(response, clock);
+        match (status.as_u16(), header(LOCATION)) {
+            (200..=299, _) => self.read(response),
+            (301 | 302 | 303 | 307 | 308, Some(location)) => Ok(Answer::Redirect(location.as_bytes().to_vec())),
+            _ => {
+                // A date is not respected: then the wait is ours.
+                let wait = header(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+                Err(refused(url, status, Duration::from_secs(wait.unwrap_or_default())))
+            }
         }
-        if matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
-            && let Some(location) = header(LOCATION)
-        {
-            return Ok(Answer::Redirect {
-                location: location.as_bytes().to_vec(),
-                at: response.remote_addr().map(|address| address.ip()),
-            });
-        }
-        // A date is not respected: then the wait is ours.
-        let seconds = header(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
-        Ok(Answer::Status(status.as_u16(), seconds.map(Duration::from_secs)))
     }
 
-    fn read(&self, response: Response, clock: &Clock) -> Result<Answer, HttpError> {
+    fn read(&self, response: Response) -> Result<Answer, Stop> {
+        let most = self.bounds.max_bytes;
         // Known only for a body that is not compressed.
-        let is_announced = response.content_length().is_some_and(|length| length > self.max_bytes);
+        let is_announced = response.content_length().is_some_and(|length| length > most);
         let mut bytes = Vec::new();
-        let read = if is_announced { Ok(0) } else { response.take(self.max_bytes + 1).read_to_end(&mut bytes) };
+        let read = if is_announced { Ok(0) } else { response.take(most + 1).read_to_end(&mut bytes) };
+        let unusable = |failure: Failure| Err(failure.because(FailureKind::Unusable).into());
         match read {
-            Err(error) if is_timeout(&error) => Err(HttpError::deadline(clock.total)),
-            Err(error) => Err(HttpError::broken(format!(
+            Err(error) if is_timeout(&error) => Err(self.too_late()),
+            Err(error) => Err(broken(format!(
                 "the answer ended early or is damaged after {} bytes: {}",
                 bytes.len(),
                 root_cause(&error)
             ))),
-            Ok(_) if is_announced || bytes.len() as u64 > self.max_bytes => Err(HttpError::too_large(self.max_bytes)),
-            Ok(0) => Err(HttpError::empty()),
+            Ok(_) if is_announced || bytes.len() as u64 > most => unusable(
+                Failure::new(format!("the file is too large: the limit is {}", budget::bytes(most)))
+                    .hint("check that the URL names one file of manifests, not an archive")
+                    .hint("to accept larger files, write `max-file-size: SIZE` in .kustomize-localize"),
+            ),
+            Ok(0) => {
+                unusable(Failure::new("the server answered with an empty body").hint("check that the URL names a file"))
+            }
             Ok(_) => Ok(Answer::Body(bytes)),
         }
     }
-}
 
-fn classify(host: &str, error: reqwest::Error, clock: &Clock) -> HttpError {
-    let error = error.without_url();
-    let reason = root_cause(&error);
-    let refused = chain(&error).find_map(|cause| cause.downcast_ref::<TooFarInwards>());
-    if let Some(TooFarInwards(zone)) = refused {
-        HttpError::inwards(host, *zone)
-    } else if error.is_dns() {
-        let message = format!("host {host} was not found: {reason}");
-        HttpError::unreached(Kind::Dns, message, "check the spelling of the host and the network")
-    } else if chain(&error).any(|cause| cause.is::<rustls::Error>()) {
-        HttpError::tls(host, &reason)
-    } else if error.is_connect() {
-        let message = format!("cannot connect to {host}: {reason}");
-        HttpError::unreached(Kind::Connection, message, "check that the host can be reached from here")
-    } else if error.is_timeout() {
-        HttpError::deadline(clock.total)
-    } else if error.is_builder() {
-        HttpError::setup(&reason)
-    } else {
-        HttpError::broken(format!("the connection to {host} failed: {reason}"))
-    }
-}
-
-/// Resolves names as the system does, and refuses addresses of one of them.
-struct Bounded {
-    /// The name; others are those of proxies.
-    name: String,
-    /// The innermost zone that it may lie in.
-    most: Zone,
-}
-
-/// A name has an address too far inwards.
-#[derive(Debug, thiserror::Error)]
-#[error("it has {}", .0.what())]
-struct TooFarInwards(Zone);
-
-impl Resolve for Bounded {
-    fn resolve(&self, name: Name) -> Resolving {
-        let most = (name.as_str() == self.name).then_some(self.most);
-        let resolved = (name.as_str(), 0).to_socket_addrs();
-        Box::pin(std::future::ready(resolved.map_err(Into::into).and_then(
-            |addresses| -> Result<Addrs, Box<dyn StdError + Send + Sync>> {
-                let addresses: Vec<_> = addresses.collect();
-                let zones = addresses.iter().map(|address| Zone::of(address.ip()));
-                match zones.max().filter(|zone| most.is_some_and(|most| *zone > most)) {
-                    Some(zone) => Err(TooFarInwards(zone).into()),
-                    None => Ok(Box::new(addresses.into_iter())),
-                }
-            },
-        )))
-    }
-}
-
-/// CA certificates that are trusted beside those of the system.
-#[derive(Default)]
-pub(super) struct Roots {
-    pub(super) file: Option<PathBuf>,
-    pub(super) directories: Vec<PathBuf>,
-}
-
-impl Roots {
-    /// What `SSL_CERT_FILE` and `SSL_CERT_DIR` name, where the platform's verifier does not look
-    /// at these variables. It does on Linux and the BSDs, where they replace the system's own.
-    pub(super) fn from_environment() -> Self {
-        if !cfg!(any(target_vendor = "apple", windows)) {
-            return Roots::default();
+    /// Returns what to make a request with. What only an upstream or a redirect names has to be public, also when its name
+    /// is resolved once more.
+    fn connection(&self, url: &Url) -> Result<Connection, Failure> {
+        self.reach.refuse(url.as_str())?;
+        // Loopback hosts are reached without a proxy, as in Go's client: what is sent there is trusted not to leave this
+        // machine.
+        let direct = !self.proxies || is_loopback(url);
+        let name = url.host_str().filter(|_| !self.reach.access(url.as_str()).anywhere).map(str::to_owned);
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (direct, name);
+        if let Some(client) = clients.get(&key) {
+            return Ok(client.clone());
         }
-        Roots {
-            file: std::env::var_os("SSL_CERT_FILE").map(PathBuf::from),
-            directories: std::env::var_os("SSL_CERT_DIR")
-                .map(|value| std::env::split_paths(&value).collect())
-                .unwrap_or_default(),
-        }
-    }
-
-    /// Reads the certificates (PEM). Anything that cannot be read or is not a CA certificate is skipped, as OpenSSL
-    /// does: a host that needs it will not be trusted, which is reported.
-    fn load(&self) -> Vec<reqwest::Certificate> {
-        let listed = self
-            .directories
-            .iter()
-            .filter_map(|directory| std::fs::read_dir(directory).ok())
-            .flatten()
-            .filter_map(|entry| Some(entry.ok()?.path()));
-        let mut store = RootCertStore::empty();
-        let mut certificates = Vec::new();
-        for path in self.file.iter().cloned().chain(listed) {
-            if !path.is_file() {
-                continue;
+        // reqwest takes its cryptography from here. An error means that one is installed already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let builder = || -> ClientBuilder {
+            let mut builder = Connection::builder()
+                .user_agent(USER_AGENT)
+                .redirect(reqwest::redirect::Policy::none())
+                .referer(false)
+                .connect_timeout(CONNECT.min(self.bounds.deadline));
+            if let Some(name) = &key.1 {
+                builder = builder.dns_resolver(Arc::new(Public(name.clone())));
             }
-            let Ok(text) = std::fs::read(&path) else {
-                continue;
+            if direct { builder.no_proxy() } else { builder }
+        };
+        // A system without any CA certificate (a small container) can still fetch over http; https then fails with its
+        // own message.
+        let built = builder().build().or_else(|_| builder().tls_certs_only([]).build());
+        let client = built.map_err(|error| {
+            Failure::new(format!("the HTTP client cannot be set up: {}", root_cause(&error.without_url())))
+        })?;
+        clients.insert(key, client.clone());
+        Ok(client)
+    }
+
+    fn failed(&self, url: &Url, error: reqwest::Error) -> Stop {
+        let (error, host) = (error.without_url(), host(url));
+        let reason = root_cause(&error);
+        if error.is_dns() {
+            // Resolvers say "no such host" and "ask again" with the same kind of error. The texts are those of glibc, musl
+            // and Windows; elsewhere a look-up is not repeated.
+            let is_temporary = ["temporary", "try again"].iter().any(|said| reason.to_ascii_lowercase().contains(said));
+            let message = format!("host {host} was not found: {reason}");
+            let stop = unreached(message, "check the spelling of the host and the network");
+            Stop { again: stop.again.filter(|_| is_temporary), ..stop }
+        } else if chain(&error).any(|cause| cause.is::<rustls::Error>()) {
+            // As rustls names it in its message.
+            let hint = if reason.contains("UnknownIssuer") {
+                "if the host uses a private CA, name its certificate in SSL_CERT_FILE; if this system has no CA certificates, install the package `ca-certificates`"
+            } else {
+                "check the host name, its certificate and the clock here"
             };
-            for der in CertificateDer::pem_slice_iter(&text).flatten() {
-                if let Ok(certificate) = reqwest::Certificate::from_der(&der)
-                    && store.add(der).is_ok()
-                {
-                    certificates.push(certificate);
-                }
-            }
+            Failure::new(format!("no trusted connection to {host}: {reason}")).hint(hint).into()
+        } else if error.is_connect() {
+            unreached(format!("cannot connect to {host}: {reason}"), "check that the host can be reached from here")
+        } else if error.is_timeout() {
+            self.too_late()
+        } else {
+            broken(format!("the connection to {host} failed: {reason}"))
         }
-        certificates
+    }
+
+    fn too_late(&self) -> Stop {
+        let message = format!("it took longer than {} s", self.bounds.deadline.as_secs_f64());
+        Failure::new(message).hint(AGAIN).because(FailureKind::NoAnswer).into()
+    }
+}
+
+fn broken(message: String) -> Stop {
+    let failure = Failure::new(message).hint(AGAIN).because(FailureKind::NoConnection);
+    Stop { again: Some(Duration::ZERO), ..failure.into() }
+}
+
+/// No connection was made, as the host was not found or did not answer.
+fn unreached(message: String, hint: &str) -> Stop {
+    // The value may hold a password and is not looked at.
+    let proxy = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"]
+        .into_iter()
+        .find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
+    let mut failure = Failure::new(message).hint(hint).because(FailureKind::NoConnection);
+    if let Some(variable) = proxy {
+        failure = failure.hint(format!("check the proxy that {variable} names"));
+    }
+    Stop { again: Some(Duration::ZERO), is_of_host: true, ..failure.into() }
+}
+
+/// The final answer was not a success. The server asks to wait so long before the next try.
+fn refused(url: &Url, status: StatusCode, wait: Duration) -> Stop {
+    let (code, host) = (status.as_u16(), host(url));
+    let answered = format!("{host} answered {code} {}", status.canonical_reason().unwrap_or_default());
+    let mut failure = Failure::new(answered.trim_end());
+    failure.kind = match code {
+        404 | 410 => FailureKind::NoRepository,
+        408 | 429 | 500..=599 => FailureKind::NoConnection,
+        _ => FailureKind::Other,
+    };
+    let hint = match code {
+        401 | 403 => {
+            "if it needs a login, store one in git's credential helper: git credential approve; it is sent to the host of the URL alone, and not over plain http"
+        }
+        404 | 410 => "check the URL; if the file is private, it needs a login: git credential approve",
+        407 => "put the proxy's user name and password into its URL",
+        408 | 429 | 500..=599 => "try again later",
+        _ => "",
+    };
+    let failure = if hint.is_empty() { failure } else { failure.hint(hint) };
+    let again = failure.kind.is_outage().then_some(wait);
+    Stop { again, wants_login: code == 401, ..failure.into() }
+}
+
+/// Resolves names as the system does. The host of this name has to have public addresses alone; others are those of
+/// proxies.
+struct Public(String);
+
+impl Resolve for Public {
+    fn resolve(&self, name: Name) -> Resolving {
+        let resolved = (name.as_str(), 0).to_socket_addrs().and_then(|addresses| -> io::Result<Addrs> {
+            let addresses: Vec<_> = addresses.collect();
+            if name.as_str() == self.0 && addresses.iter().any(|address| !is_public(address.ip())) {
+                return Err(io::Error::other("it has an address that is not public"));
+            }
+            Ok(Box::new(addresses.into_iter()))
+        });
+        Box::pin(std::future::ready(resolved.map_err(Into::into)))
     }
 }
 
 /// Returns the host to name in messages, with the port where it is not the scheme's own.
-pub(super) fn host(url: &Url) -> String {
+fn host(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     match url.port() {
         Some(port) => format!("{host}:{port}"),

@@ -10,7 +10,7 @@ use crate::os::process::{self, Limits, Output, Terminal};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     All,
-    /// No files of 1 KiB and more. Most kustomizations are smaller: with them at hand, what a build reads is known
+    /// No files of 2 KiB and more. Most kustomizations are smaller: with them at hand, what a build reads is known
     /// without another request. In trees, a file costs about 50 bytes itself.
     SmallFiles,
     /// Only what is named.
@@ -61,7 +61,7 @@ impl RemoteGit {
         let mut command = self.to(url, terminal);
         let filter = match wanted.part {
             Part::All => None,
-            Part::SmallFiles => Some("blob:limit=1k"),
+            Part::SmallFiles => Some("blob:limit=2k"),
             Part::NoFiles => Some("blob:none"),
             Part::NoTrees => Some("tree:0"),
         };

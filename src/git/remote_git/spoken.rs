@@ -131,3 +131,38 @@ impl RemoteGit {
             .unwrap_or_else(|| "ssh".to_owned())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Its name could stand for another address when git asks for it.
+    #[test]
+    fn a_pinned_host_is_connected_to_at_its_addresses() {
+        let to = |url: &str, port, addresses: &[&str]| {
+            let addresses = addresses.iter().map(|address| address.parse().unwrap()).collect();
+            let pinned = Pinned { host: "git.example.com".to_owned(), port, addresses };
+            RemoteGit::default().pinned(Some(pinned)).to(url, Terminal::Detached)
+        };
+        for (url, port, addresses, expected) in [
+            ("https://git.example.com/a/b", 443, &["1.1.1.1", "2606:4700::1"][..], "443:1.1.1.1,2606:4700::1"),
+            ("http://git.example.com:8080/a/b", 8080, &["1.1.1.1"], "8080:1.1.1.1"),
+            // A proxy may know it.
+            ("http://git.example.com/a/b", 80, &[], "80:255.255.255.255"),
+        ] {
+            let command = to(url, port, addresses);
+            let resolved = format!("http.curloptResolve=git.example.com:{expected}");
+            assert!(command.get_args().any(|argument| argument == resolved.as_str()), "{command:?}");
+        }
+        for (url, port, alias) in [
+            ("ssh://git@git.example.com/a/b", 22, "git.example.com"),
+            ("git@git.example.com:a/b", 22, "git.example.com"),
+            ("ssh://git@git.example.com:2222/a/b", 2222, "'[git.example.com]:2222'"),
+        ] {
+            let command = to(url, port, &["1.1.1.1"]);
+            let ssh = command.get_envs().find(|(name, _)| *name == "GIT_SSH_COMMAND").and_then(|(_, value)| value);
+            let ssh = ssh.unwrap().to_str().unwrap();
+            assert!(ssh.ends_with(&format!(" -o HostName=1.1.1.1 -o HostKeyAlias={alias}")), "{ssh}");
+        }
+    }
+}

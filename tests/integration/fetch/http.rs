@@ -180,7 +180,7 @@ fn the_answer_decides_between_file_and_root_as_in_kustomize() {
 }
 
 #[test]
-fn a_guess_is_given_up_once_the_file_is_there() {
+fn git_is_not_asked_where_the_file_is_there() {
     let sandbox = Sandbox::new();
     let server = Server::start();
     server.route("/a/b/raw?ref=main", Reply::ok(config_map("file")));
@@ -195,9 +195,8 @@ fn a_guess_is_given_up_once_the_file_is_there() {
     assert!(left.next().is_none());
 }
 
-/// The repository of a guess that was given up for one reference is still there for another.
 #[test]
-fn a_guess_that_was_given_up_can_be_wanted_elsewhere() {
+fn one_url_may_begin_a_file_and_a_root() {
     let (sandbox, server, ..) = super::served();
     server.serve_git("/", &sandbox.path("srv"));
     let url = format!("{}acme/base", server.url());

@@ -45,7 +45,7 @@ fn helm_that_is_asked_for_must_be_there() {
     work.remove("kustomize-localize.lock");
     fs::remove_dir_all(stage.sandbox.path("cache")).unwrap();
     stage.without_helm();
-    let missing = "#nginx@1.2.3: there is no helm on PATH to bring it in\n";
+    let missing = "#nginx@1.2.3: there is no helm on PATH to pull it\n";
     work.run(&["lock"]).fails(1).stderr_has(missing).stderr_has("without `helm: true`");
     // Nothing claims that charts are brought in from now on, nor why it stays remote.
     assert!(!work.path().join("kustomize-localize.lock").exists());

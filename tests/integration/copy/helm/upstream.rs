@@ -118,8 +118,5 @@ fn a_repository_that_cannot_be_asked_is_unreachable() {
         ask(work).fails(1).stdout_has(": gone: ");
     }
     stage.without_helm();
-    ask(work)
-        .fails(2)
-        .stdout_has(": there is no helm on PATH to ask for it\n")
-        .stderr_has("hint: helm must be on PATH");
+    ask(work).fails(2).stdout_has(": there is no helm on PATH to pull it\n").stderr_has("hint: put helm on PATH");
 }

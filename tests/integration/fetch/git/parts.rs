@@ -14,7 +14,7 @@ fn large(name: &str) -> String {
 }
 
 fn padding() -> String {
-    "# a long comment\n".repeat(100)
+    "# a long comment\n".repeat(150)
 }
 
 /// Returns a sandbox and an upstream with many large files, of which `base` needs three, in two directories and a plugin.
@@ -36,7 +36,7 @@ fn fill(repo: &Repo) {
         format!("{padding}apiVersion: builtin\nkind: PatchTransformer\nmetadata:\n  name: patch\npath: patch.yaml\n"),
     );
     repo.write("base/patch.yaml", format!("{padding}{}data:\n  patched: \"1\"\n", config_map("base")));
-    // Its kustomization does not come along, so that only a guess finds the file beside it at once.
+    // Its kustomization does not come along, so that the file beside it is known later.
     repo.write("common/kustomization.yaml", format!("{padding}resources: [cm.yaml]\n"));
     repo.write("common/cm.yaml", large("common"));
     repo.write("LICENSE", large("terms"));
@@ -81,7 +81,7 @@ fn only_what_a_build_reads_is_fetched() {
     let repo = naming(&sandbox, &[format!("{url}//base?ref=main")]);
     let log = count_git(&sandbox);
     repo.run(&["app"]).success();
-    // The commit, what is known then, what the plugin names.
+    // The commit, what is known then, what the plugin and the other kustomization name.
     let fetches = taken(&log, "fetch");
     assert_eq!(fetches.len(), 3, "{fetches:#?}");
     let files = repo.files("localized/main").join("\n");
@@ -265,7 +265,7 @@ fn refs_of_one_repository_are_one_request() {
     let json = ["app", "--dry-run", "--format", "json"];
     let output = repo.run(&json);
     output.success().stdout_has(&first);
-    // The commits, their files, what the plugin names.
+    // The commits, their files, what these name.
     assert_eq!(taken(&log, "fetch").len(), 3);
     assert!(bytes(&sandbox) < 6 * 30_000, "{}", bytes(&sandbox));
     // Each of them is whole for itself.

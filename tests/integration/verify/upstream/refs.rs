@@ -102,7 +102,7 @@ fn every_ref_gets_its_verdict() {
             "moved back: the branch `back` was set back to an older commit".to_owned(),
             "gone deleted: the repository has no ref `deleted` any more".to_owned(),
             "gone tag-deleted: the repository has no ref `tag-deleted` any more".to_owned(),
-            "moved hidden: the tag `hidden` names another commit, and hides the branch of that name".to_owned(),
+            "moved hidden: the tag `hidden` names another commit".to_owned(),
             "moved light-moved: the tag `light-moved` names another commit".to_owned(),
             "moved annotated-moved: the tag `annotated-moved` names another commit".to_owned(),
         ];
