@@ -21,7 +21,7 @@ use std::path::PathBuf;
 
 use serde::{Serialize, Serializer};
 
-pub(crate) use alone::{Roots, build_all, build_one};
+pub(crate) use alone::{Roots, build_all};
 pub(crate) use compare::{Difference, Verdict};
 pub(crate) use earlier::Earlier;
 pub(crate) use runner::check_builds;

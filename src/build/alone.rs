@@ -51,13 +51,6 @@ impl Roots {
     }
 }
 
-/// Builds a directory that lies in `input` with the kustomize of this machine, the user's git, and the network.
-pub(crate) fn build_one(input: &Path, target: &Path, arguments: &[String]) -> Result<Vec<u8>> {
-    let private = Scratch::new().map_err(|error| unusable(&error))?;
-    let build = Building { program: &program(None)?, target, arguments, reach: Reach::Network, input };
-    output(&build, private.path(), input)
-}
-
 /// Builds kustomizations of a tree that was written to `input`, or that are put there for as long, with the network
 /// closed.
 pub(crate) fn build_all(tree: &dyn Tree, input: &Path, all: &[&Generated]) -> Result<Vec<Result<Vec<u8>>>> {

@@ -8,7 +8,6 @@ use std::time::Duration;
 use super::fake_git;
 use super::inputs::{Fetched, Files};
 use super::program::{Network, PROXIES, Program};
-use crate::git::untied;
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::os::interrupt::unusable;
@@ -60,8 +59,6 @@ fn cause(text: &str) -> String {
 /// What a build reaches.
 #[derive(Clone, Copy)]
 pub(super) enum Reach<'a> {
-    /// The network, by the user's git with the user's configuration.
-    Network,
     /// What was fetched: repositories by our own git, files as it says.
     Fetched(&'a Fetched),
     Nothing,
@@ -95,23 +92,12 @@ impl Building<'_> {
         let mut command = self.program.command();
         let nothing = private.join("nothing");
         let (manifest, files) = match self.reach {
-            Reach::Network => (None, &Files::Upstream),
-            Reach::Fetched(fetched) => (Some(fetched.manifest.as_path()), &fetched.files),
-            Reach::Nothing => (Some(nothing.as_path()), &Files::None),
+            Reach::Fetched(fetched) => (fetched.manifest.as_path(), &fetched.files),
+            Reach::Nothing => (nothing.as_path(), &Files::None),
         };
-        match manifest {
-            // git needs what its user has configured. No program of upstream runs beside it.
-            None => {
-                untied(&mut command);
-                command.env_remove(fake_git::VARIABLE);
-            }
-            Some(manifest) => {
-                see(&mut command, matches!(files, Files::Upstream));
-                fake_git::link(&bin)
-                    .map_err(|error| Failure::new(format!("git could not be stood in for: {error}")))?;
-                command.env("HOME", &home).env("PATH", first_on_path(&bin)).env(fake_git::VARIABLE, manifest);
-            }
-        }
+        see(&mut command, matches!(files, Files::Upstream));
+        fake_git::link(&bin).map_err(|error| Failure::new(format!("git could not be stood in for: {error}")))?;
+        command.env("HOME", &home).env("PATH", first_on_path(&bin)).env(fake_git::VARIABLE, manifest);
         command
             .args(self.arguments)
             .arg("--")
@@ -127,8 +113,7 @@ impl Building<'_> {
         let is_isolated = self.program.network == Network::Namespace;
         let isolation = Isolation {
             network: is_isolated && matches!(files, Files::None),
-            // The real git may ask ssh, which trusts no file whose owner it does not see.
-            read_only: Some(self.input).filter(|_| is_isolated && manifest.is_some()),
+            read_only: Some(self.input).filter(|_| is_isolated),
         };
         process::isolate(&mut command, isolation)
             .map_err(|error| Failure::new(format!("no directory to build in: {error}")))?;

@@ -12,20 +12,17 @@ use clap::Args;
 use super::check;
 use super::messages::counted;
 use super::output::{Done, Outcome, Page, Shown};
-use crate::build;
 use crate::check::Checking;
 use crate::config::{Config, FILE_NAME};
 use crate::git::LocalRepo;
-use crate::message::failure::{Failure, Failures, Result, nearest, shown};
+use crate::message::failure::{Failures, Result};
 use crate::message::redact::visible;
-use crate::os::interrupt::{Scratch, unusable};
 use crate::reference_tree::Survey;
 use crate::targets::built::{Builder, find_built};
-use crate::targets::generated::generated;
-use crate::targets::{self, Found, Here, Identity, Place, Revision, SeenTree, Target, Targets};
+use crate::targets::{self, Found, Here, Identity, Place, Revision, Target, Targets};
 use crate::tree::{Tree, path};
 use crate::workspace::repository_offline;
-use object_builds::{ObjectBuilds, export};
+use object_builds::ObjectBuilds;
 
 /// Arguments of `targets`.
 #[derive(Debug, Clone, Args)]
@@ -37,10 +34,6 @@ pub(super) struct TargetsArgs {
     /// Print the annotation that Argo CD needs for each application to notice every change
     #[arg(long)]
     manifest_generate_paths: bool,
-
-    /// Build the target of this name as its engine does, and print the result
-    #[arg(long, value_name = "NAME", conflicts_with = "manifest_generate_paths")]
-    build: Option<String>,
 }
 
 impl TargetsArgs {
@@ -55,10 +48,6 @@ impl TargetsArgs {
                 format!("{}\n  argocd.argoproj.io/manifest-generate-paths: {}\n", visible(&name), visible(&value))
             });
             return Page::of(lines.collect());
-        }
-        if let Some(name) = &self.build {
-            let built = build(&*opened.tree, &found, name)?;
-            return Page::of(String::from_utf8_lossy(&built).into_owned());
         }
         survey.reaches(&mut found, |_| true)?;
         // What is deployed from a localized branch is what that holds, where it is here.
@@ -200,75 +189,4 @@ pub(super) fn as_built(here: &Rc<LocalRepo>, survey: &Survey, config: &Config, m
     let run = |builders: &[&Builder]| builds.run(survey, builders);
     let find = |before: &Targets, built: &[_]| find_built(tree, config, || Identity::of(here, config), before, built);
     survey.built(found, config.load_restrictor, run, find)
-}
-
-/// Builds a target as its engine does, but for what it does with the output: substitutes variables, decrypts, applies.
-fn build(tree: &dyn Tree, found: &Targets, name: &str) -> Result<Vec<u8>> {
-    let target = named(found, name)?;
-    let not_built = |why: &str| Failure::new(format!("{} cannot be built here: {why}", target.by()));
-    let there = match &target.place {
-        Place::Here(there) => there,
-        Place::External(why) | Place::Templated(why) => return Err(not_built(why)),
-    };
-    let seen = SeenTree::new(tree, &there.hidden);
-    let generated = generated(&seen, target, there)?.ok_or_else(|| match &there.found {
-        Found::Nothing(why) => not_built(why),
-        found => not_built(&format!("it is a {}, and no kustomization", found.id())),
-    })?;
-    let scratch = Scratch::new().map_err(|error| unusable(&error))?;
-    let put = |error: std::io::Error| unusable(&error).context("cannot write what is built");
-    export(tree, &there.hidden, scratch.path())?;
-    let directory = scratch.path().join(&generated.directory);
-    std::fs::create_dir_all(&directory).map_err(put)?;
-    std::fs::write(directory.join(generated.file_name), &generated.text).map_err(put)?;
-    build::build_one(scratch.path(), &directory, &generated.arguments)
-}
-
-/// Returns the target that a name means: that of its object, with or without its namespace, else its directory, which
-/// also tells those of one object apart. What is not here cannot be built, and is meant only where nothing else is.
-fn named<'a>(found: &'a Targets, name: &str) -> Result<&'a Target> {
-    let of_object = |target: &Target| {
-        let object = &target.object;
-        object.name == name || object.full_name() == name || target.by() == name
-    };
-    let of_directory = |target: &&Target| directory(target) == Some(name);
-    let mut meant: Vec<&Target> = found.targets.iter().filter(|one| of_object(one)).collect();
-    if meant.iter().any(|one| directory(one).is_some()) {
-        meant.retain(|one| directory(one).is_some());
-    }
-    if meant.len() > 1 && meant.iter().any(of_directory) {
-        meant.retain(of_directory);
-    }
-    if meant.is_empty() {
-        meant = found.targets.iter().filter(of_directory).collect();
-    }
-    match meant.as_slice() {
-        [target] => Ok(target),
-        [] => {
-            let failure = Failure::new(format!("no target has the name `{}`", shown(name)));
-            let known = found.targets.iter().map(|target| &target.object);
-            let known: Vec<String> = known.flat_map(|object| [object.name.clone(), object.full_name()]).collect();
-            Err(match nearest(name, known.iter().map(String::as_str)) {
-                Some(meant) => failure.hint(format!("did you mean `{}`?", shown(meant))),
-                None => failure.hint("list them: git kustomize-localize targets"),
-            })
-        }
-        [one, other, ..] if one.by() == other.by() => {
-            let [one_path, other_path] = [one, other].map(|target| shown(directory(target).unwrap_or_default()));
-            let message = format!("{} deploys `{one_path}` and `{other_path}`", one.by());
-            Err(Failure::new(message).hint("name one of the directories"))
-        }
-        [one, other, ..] => {
-            Err(Failure::new(format!("`{}` is the name of {} and of {}", shown(name), one.by(), other.by()))
-                .hint("name one of them in full, as these are"))
-        }
-    }
-}
-
-/// Returns the name of the directory that a target deploys, where it is here.
-fn directory(target: &Target) -> Option<&str> {
-    match &target.place {
-        Place::Here(here) => Some(path::shown(&here.path)),
-        Place::External(_) | Place::Templated(_) => None,
-    }
 }

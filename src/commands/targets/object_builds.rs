@@ -8,7 +8,6 @@ use crate::graph::inputs::Input;
 use crate::message::failure::Result;
 use crate::os::interrupt::{Scratch, unusable};
 use crate::reference_tree::Survey;
-use crate::targets::Hidden;
 use crate::targets::built::{Builder, Output};
 use crate::targets::generated::Generated;
 use crate::tree::Tree;
@@ -79,15 +78,4 @@ impl ObjectBuilds {
         let places = places.into_iter().filter(|place| self.written.insert(place.clone()));
         build::disk::write(tree, places, None, top)
     }
-}
-
-/// Writes the files of a tree that are not hidden below a directory.
-pub(super) fn export(tree: &dyn Tree, hidden: &Hidden, top: &Path) -> Result<()> {
-    let mut places = Vec::new();
-    for place in tree.below("")? {
-        if !tree.entry(&place)?.is_some_and(|entry| hidden.hides(&place, entry)) {
-            places.push(place);
-        }
-    }
-    build::disk::write(tree, places, None, top)
 }

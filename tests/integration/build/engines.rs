@@ -113,77 +113,10 @@ fn fleet() -> Option<Project> {
 }
 
 #[test]
-fn an_application_with_many_sources_is_built_from_the_one_that_is_here() {
+fn the_annotation_names_what_an_application_reads() {
     let Some(project) = fleet() else { return };
     let work = &project.work;
     deployed(work);
-    let many = |name: &str, path: &str| {
-        format!(
-            "apiVersion: argoproj.io/v1alpha1
-kind: Application
-metadata: {{name: {name}}}
-spec:
-  sources:
-  - {{repoURL: 'https://charts.example.com', chart: web, targetRevision: v1}}
-  - {{repoURL: {HERE}, path: apps/one}}
-{path}"
-        )
-    };
-    let two = format!("  - {{repoURL: {HERE}, path: apps/two}}\n");
-    work.write("argo/chart.yaml", many("chart", ""));
-    work.write("argo/both.yaml", many("both", &two));
-    // What has this name as its directory is not meant.
-    work.write("argo/beside.yaml", many("apps/two", ""));
-    work.commit("Deploy more");
-    for name in ["chart", "apps/two"] {
-        work.run(&["targets", "--build", name]).success().stdout_has("  name: base\n");
-    }
-    work.run(&["targets", "--build", "both"])
-        .fails(2)
-        .stderr_has("Argo CD Application both (argo/both.yaml:1) deploys `apps/one` and `apps/two`")
-        .stderr_has("hint: name one of the directories");
-    // One that has the name of its object can be named, and so can the top.
-    work.write("argo/same.yaml", many("same", &two).replace("apps/one", "same"));
-    work.write("same/kustomization.yaml", "resources: [../example/base]\n");
-    work.write("argo/top.yaml", many("top", &two).replace("apps/one", "."));
-    work.write("kustomization.yaml", "resources: [example/base]\n");
-    work.commit("Deploy the top");
-    for name in ["same", "."] {
-        work.run(&["targets", "--build", name]).success().stdout_has("  name: base\n");
-    }
-    work.run(&["targets", "--build", "top"]).fails(2).stderr_has("deploys `.` and `apps/two`");
-}
-
-#[test]
-fn targets_build_prints_what_the_engine_builds() {
-    let Some(project) = fleet() else { return };
-    let work = &project.work;
-    deployed(work);
-    let built = work.run_unchanged(&["targets", "--build", "flux-system/overlay"]);
-    built
-        .success()
-        .stdout_has("  name: dev-base-x\n")
-        .stdout_has("  namespace: prod\n")
-        .stdout_has("    patched: \"yes\"\n")
-        .stdout_has("    mixed: in\n");
-    work.run(&["targets", "--build", "web"])
-        .success()
-        .stdout_has("  name: argo-base\n")
-        .stdout_has("    who: ${WHO}\n");
-    // A kustomization is made of the directory; what is filled in or decrypted later stays.
-    work.run(&["targets", "--build", "plain"])
-        .success()
-        .stdout_has("  name: plain-${WHO}\n")
-        .stdout_has("  password: ENC[AES256_GCM,data:p673w==,iv:YY=,aad:UQ=,tag:A=]\n");
-    work.run(&["targets", "--build", "example/overlay"])
-        .fails(2)
-        .stderr_has("is the name of Argo CD Application web (argo/apps/web.yaml:1) and of Flux");
-    work.run(&["targets", "--build", "nowhere"])
-        .fails(2)
-        .stderr_has("no target has the name `nowhere`")
-        .stderr_has("git kustomize-localize targets");
-    work.run(&["targets", "--build", "plian"]).fails(2).stderr_has("hint: did you mean `plain`?");
-    work.run(&["targets", "--build", "one"]).success().stdout_has("  name: one-base\n");
     let paths = work.run(&["targets", "--manifest-generate-paths"]);
     paths.success().stdout_has(
         "argo/apps/web.yaml:1: Application web\n  argocd.argoproj.io/manifest-generate-paths: .;/example/base\n",
@@ -236,8 +169,6 @@ root.yaml:1: Argo CD Application root
 4 targets: 4 here, 0 external, 0 templated
 ";
     assert_eq!(shown, expected);
-    work.run(&["targets", "--build", "web/prod"]).success().stdout_has("name: prod\n");
-    work.run(&["targets", "--build", "web"]).fails(2).stderr_has("built by overlays/prod/kustomization.yaml");
     work.run(&["targets", "--manifest-generate-paths"])
         .success()
         .stdout_has("Application web, built by overlays/prod/kustomization.yaml\n");
