@@ -39,13 +39,12 @@ use std::rc::Rc;
 use serde::Serialize;
 
 use crate::config::{Comments, Config};
-use crate::graph::{self, Explored, FileId, Graph, Target, TroubleKind};
-use crate::kustomization::{self, ProblemKind};
+use crate::graph::{self, Explored, Graph, TroubleKind};
 use crate::message::failure::{Exception, Failure, Result};
 use crate::message::finding::{Finding, Rule, Severity, Subject};
 use crate::message::redact;
 use crate::record::{Added, LOCK_NAME, Lock, stored};
-use crate::targets::{Identity, Targets};
+use crate::targets::{self, Identity, Targets};
 use crate::tree::absence::Absences;
 use crate::tree::{Entry, Tree, path};
 
@@ -84,7 +83,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         ..graph::Options::default()
     };
     let (targets, mut explored) = deployed::walk(&input, &kustomizations, &options, &mut failures)?;
-    let flux = flux_objects(&explored);
+    let flux = targets::flux_objects(&explored);
     let graph = &explored.graph;
     explored.troubles.retain(|trouble| graph.file_at(trouble.at).is_none_or(|file| !flux.contains(&file)));
     let locks = locks(&input, &lock_places, &mut failures);
@@ -277,31 +276,6 @@ fn references(graph: &Graph) -> usize {
         }
     }
     own + shared.len()
-}
-
-/// Returns the roots that are none: objects of Flux, which are named like kustomizations. One that a
-/// reference leads to is meant as a root, and `kustomize build` refuses it.
-pub(crate) fn flux_objects(explored: &Explored) -> HashSet<FileId> {
-    let candidates: HashSet<FileId> = explored
-        .troubles
-        .iter()
-        .filter(|trouble| trouble.kind == TroubleKind::Problem(ProblemKind::WrongKind))
-        .filter_map(|trouble| explored.graph.file_at(trouble.at))
-        .filter(|file| kustomization::is_flux_object(&explored.graph.bytes(*file)))
-        .collect();
-    if candidates.is_empty() {
-        return candidates;
-    }
-    let roots = &explored.graph.roots;
-    let meant: HashSet<FileId> = roots
-        .iter()
-        .flat_map(|root| &root.edges)
-        .filter_map(|edge| match edge.target {
-            Target::Root { id, .. } => Some(roots[id].file),
-            _ => None,
-        })
-        .collect();
-    candidates.difference(&meant).copied().collect()
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -270,7 +270,7 @@ impl Config {
 
     /// Returns whether the root in this directory is a starting point: it lies in what `include`
     /// matches, if there is any, and not in what `exclude` matches.
-    fn starts(&self, directory: &str) -> bool {
+    pub(crate) fn starts(&self, directory: &str) -> bool {
         let is_included = || self.include.iter().any(|glob| glob.covers(directory));
         (self.include.is_empty() || is_included()) && !self.leaves_out(directory)
     }

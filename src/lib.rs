@@ -31,13 +31,11 @@
 //! | [`commands`] | what the program does, one file per command, and what it prints; hooks; the manual |
 //! | [`destination`] | where a plan goes: a branch and its worktree, a directory, the working tree |
 //! | [`verify`](mod@verify) | compares a localized commit with its lock and trailers, and with upstream |
-//! | [`affected`] | the roots whose build a change can touch |
-//! | [`reference_tree`] | the graph as people see it: what references what, in which state |
 //! | [`check`](mod@check) | the rules: what a hermetic build could not resolve |
 //! | [`hook`](mod@hook) | git hooks: installing and uninstalling them, and what a running one has to check |
 //! | [`build`] | builds original and result, and compares the outputs |
 //! | [`plan`] | what localizing changes, as a copy or in place, and what locking does |
-//! | [`targets`] | what Flux, Argo CD and Fleet deploy from a tree, and how they build it |
+//! | [`targets`] | what Flux, Argo CD and Fleet deploy from a tree, how they build it, and what a change of it touches; the graph as people see it |
 //! | [`workspace`] | what a run starts from: files of a commit or on disk, with configuration and lock |
 //! | [`fetch`] | git, http, helm, cache, earlier results: the only room that reaches the network |
 //! | [`graph`] | roots, files and references; defines [`graph::Remotes`], which `fetch` implements |
@@ -60,7 +58,6 @@
 
 #![cfg_attr(test, allow(clippy::expect_used, clippy::unwrap_used))]
 
-mod affected;
 mod build;
 mod check;
 mod commands;
@@ -75,7 +72,6 @@ mod os;
 mod plan;
 mod record;
 mod reference;
-mod reference_tree;
 mod targets;
 mod tree;
 mod verify;

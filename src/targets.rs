@@ -22,7 +22,11 @@
 //! | `seen` | what an engine gets to see of the repository |
 //! | `undeployed` | which objects nothing deploys |
 //! | `unread` | what could not be read |
+//! | [`affected`] | what a change touches |
+//! | [`reference_tree`] | the graph as people see it |
+//! | `reaches` | what builds reach that the tree does not hold |
 
+pub(crate) mod affected;
 mod argo;
 pub(crate) mod built;
 mod fleet;
@@ -32,7 +36,9 @@ mod git_repo;
 mod identity;
 mod ignore;
 mod place;
+mod reaches;
 mod read_paths;
+pub(crate) mod reference_tree;
 mod scan;
 mod seen;
 mod settle;
@@ -49,6 +55,8 @@ use serde_json::{Map, Value as Json};
 
 use crate::config::Config;
 pub(crate) use crate::config::Engine;
+use crate::graph::{Explored, FileId, Root, TroubleKind};
+use crate::kustomization::{ProblemKind, is_flux_object};
 use crate::message::failure::Result;
 use crate::message::redact;
 use crate::record::{LoadRestrictor, sha256_hex};
@@ -102,8 +110,7 @@ pub(crate) struct Target {
     /// What may change the object before it is deployed, so that it may name something else then: known after
     /// [`Targets::settle`].
     pub changed_by: Option<Changer>,
-    /// What its build reaches that the tree does not hold: known after
-    /// [`Survey::reaches`](crate::reference_tree::Survey::reaches), of what is built here.
+    /// What its build reaches that the tree does not hold: known after [`Targets::reach`], of what is built here.
     pub reaches: Option<Vec<Reached>>,
 }
 
@@ -237,20 +244,6 @@ pub(crate) enum Found {
     Nothing(String),
 }
 
-impl Found {
-    /// Returns its name for machines.
-    pub(crate) fn id(&self) -> &'static str {
-        match self {
-            Found::Kustomization(_) => "kustomization",
-            Found::Directory(_) => "directory",
-            Found::Chart(_) => "chart",
-            Found::Plugin(_) => "plugin",
-            Found::Submodule(_) => "submodule",
-            Found::Nothing(_) => "nothing",
-        }
-    }
-}
-
 /// A source of Flux: what of the repository it packs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Artifact {
@@ -370,11 +363,6 @@ pub(crate) struct Targets {
 }
 
 impl Targets {
-    /// Returns the files of the tree that hold objects of engines.
-    pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
-        self.files.iter().map(String::as_str)
-    }
-
     /// Returns the targets that lie in this repository, at a revision that can be the one that is looked at, as their
     /// objects are written.
     pub(crate) fn here(&self) -> impl Iterator<Item = (&Target, &Here)> {
@@ -517,7 +505,7 @@ impl Target {
 }
 
 /// Finds what is deployed from a tree. `identity` is asked only where an object names a repository.
-pub(crate) fn find(tree: &dyn Tree, config: &Config, identity: impl FnOnce() -> Result<Identity>) -> Result<Targets> {
+pub(crate) fn find(tree: &dyn Tree, config: &Config, identity: &dyn Fn() -> Result<Identity>) -> Result<Targets> {
     find_in(tree, config, &candidates(tree)?, identity)
 }
 
@@ -526,7 +514,7 @@ pub(crate) fn find_in(
     tree: &dyn Tree,
     config: &Config,
     candidates: &[String],
-    identity: impl FnOnce() -> Result<Identity>,
+    identity: &dyn Fn() -> Result<Identity>,
 ) -> Result<Targets> {
     of_scan(tree, config, identity, scan::scan(tree, config, candidates)?)
 }
@@ -535,7 +523,7 @@ pub(crate) fn find_in(
 fn of_scan(
     tree: &dyn Tree,
     config: &Config,
-    identity: impl FnOnce() -> Result<Identity>,
+    identity: &dyn Fn() -> Result<Identity>,
     found: scan::Scan,
 ) -> Result<Targets> {
     let files = found.objects.iter().map(|one| one.object.file.clone());
@@ -560,6 +548,24 @@ fn of_scan(
     targets.unread.sort();
     targets.unread.dedup();
     Ok(targets)
+}
+
+/// Returns the kustomizations of roots that are none: objects of Flux, which are named so. One that a reference leads to is
+/// meant as a root, and `kustomize build` refuses it.
+pub(crate) fn flux_objects(explored: &Explored) -> HashSet<FileId> {
+    let candidates: HashSet<FileId> = explored
+        .troubles
+        .iter()
+        .filter(|trouble| trouble.kind == TroubleKind::Problem(ProblemKind::WrongKind))
+        .filter_map(|trouble| explored.graph.file_at(trouble.at))
+        .filter(|file| is_flux_object(&explored.graph.bytes(*file)))
+        .collect();
+    if candidates.is_empty() {
+        return candidates;
+    }
+    let roots = &explored.graph.roots;
+    let meant: HashSet<FileId> = roots.iter().flat_map(Root::named).map(|(.., id)| roots[id].file).collect();
+    candidates.difference(&meant).copied().collect()
 }
 
 #[cfg(test)]

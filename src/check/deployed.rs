@@ -52,7 +52,7 @@ pub(super) fn walk(
     };
     let explored = unrestricted(input, &targets, &starts, options, explored);
     let changes = if targets.targets.is_empty() || starts.len() >= all.len() { &explored } else { &*every };
-    targets.settle(&changes.graph, &*input.tree);
+    targets.settle(&changes.graph);
     Ok((targets, explored))
 }
 

@@ -15,10 +15,10 @@ use super::output::{Done, Outcome, Page, Shown};
 use crate::check::Checking;
 use crate::config::{Config, FILE_NAME};
 use crate::git::LocalRepo;
+use crate::graph::Explored;
+use crate::graph::inputs::explore_all;
 use crate::message::failure::{Failures, Result};
 use crate::message::redact::visible;
-use crate::reference_tree::Survey;
-use crate::targets::built::{Builder, find_built};
 use crate::targets::{self, Found, Here, Identity, Place, Revision, Target, Targets};
 use crate::tree::{Tree, path};
 use crate::workspace::repository_offline;
@@ -40,7 +40,7 @@ impl TargetsArgs {
     pub(super) fn run(&self) -> Done {
         let here = repository_offline()?;
         let opened = check::open(&here, &Checking::of(self.rev.as_deref()))?;
-        let (survey, mut found) = find(&here, &opened.tree)?;
+        let (explored, mut found) = find(&here, &opened.tree)?;
         if self.manifest_generate_paths {
             let lines = targets::generate_paths(&opened.tree, &found)?.into_iter().map(|(object, value)| {
                 let by = object.built_by.as_ref().map(|by| format!(", built by {by}")).unwrap_or_default();
@@ -49,7 +49,7 @@ impl TargetsArgs {
             });
             return Page::of(lines.collect());
         }
-        survey.reaches(&mut found, |_| true)?;
+        found.reach(&explored, |_| true)?;
         // What is deployed from a localized branch is what that holds, where it is here.
         let identity = Identity::of(&here, &Config::of(&*opened.tree, "")?)?;
         let places = found.targets.iter().filter_map(|target| match &target.place {
@@ -59,7 +59,7 @@ impl TargetsArgs {
         let revisions: HashSet<Revision> = places.collect();
         for revision in revisions.iter().filter(|revision| revision.is_localized()) {
             if let Some(tip) = identity.tip(revision)? {
-                Survey::of(Rc::new(tip))?.reaches(&mut found, |other| other == revision)?;
+                found.reach(&explore_all(Rc::new(tip))?, |other| other == revision)?;
             }
         }
         Ok(Box::new(found))
@@ -172,21 +172,23 @@ fn summary(targets: &Targets) -> String {
 }
 
 /// Finds what is deployed, with objects as the builds that change them make them.
-pub(super) fn find(here: &Rc<LocalRepo>, tree: &Rc<dyn Tree>) -> Result<(Survey, Targets), Failures> {
+pub(super) fn find(here: &Rc<LocalRepo>, tree: &Rc<dyn Tree>) -> Result<(Explored, Targets), Failures> {
     let config = Config::of(&**tree, "")?;
-    let found = targets::find(&**tree, &config, || Identity::of(here, &config))?;
-    let survey = Survey::of(tree.clone())?;
-    let found = as_built(here, &survey, &config, found)?;
-    Ok((survey, found))
+    let identity = || Identity::of(here, &config);
+    let found = targets::find(&**tree, &config, &identity)?;
+    let explored = explore_all(tree.clone())?;
+    let found = as_built(&explored, &config, &identity, found)?;
+    Ok((explored, found))
 }
 
 /// Returns what is deployed with objects as the builds that change them make them; where this program does not build, with
 /// what may change them.
-pub(super) fn as_built(here: &Rc<LocalRepo>, survey: &Survey, config: &Config, mut found: Targets) -> Result<Targets> {
-    survey.settle(&mut found);
-    let tree = &**survey.tree();
+pub(super) fn as_built(
+    explored: &Explored,
+    config: &Config,
+    identity: &dyn Fn() -> Result<Identity>,
+    found: Targets,
+) -> Result<Targets> {
     let mut builds = ObjectBuilds::default();
-    let run = |builders: &[&Builder]| builds.run(survey, builders);
-    let find = |before: &Targets, built: &[_]| find_built(tree, config, || Identity::of(here, config), before, built);
-    survey.built(found, config.load_restrictor, run, find)
+    found.as_built(explored, config, identity, |builders| builds.run(&explored.graph, builders))
 }

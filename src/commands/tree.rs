@@ -13,7 +13,7 @@ use crate::message::failure::{Failure, Result};
 use crate::message::redact::{self, visible};
 use crate::plan::update;
 use crate::reference::RepoSpec;
-use crate::reference_tree::{self, Node, NodeKind, ReferenceTree};
+use crate::targets::reference_tree::{Node, NodeKind, ReferenceTree};
 use crate::tree::path;
 use crate::workspace::{from_top, repository_offline};
 
@@ -53,9 +53,9 @@ impl TreeArgs {
             from_top(&here, &*opened.tree, text)
         });
         let targets = targets.collect::<Result<Vec<String>>>()?;
-        let mut tree = reference_tree::survey(opened.tree, &config, &targets, self.invert.is_some())?;
+        let mut tree = ReferenceTree::survey(opened.tree, &config, &targets, self.invert.is_some())?;
         if self.remote {
-            tree.only_remote();
+            tree.only_remote(|_| true);
         }
         if let Some(url) = &self.invert {
             let name = update::Name::of(url);
@@ -79,13 +79,8 @@ fn is_there(url: &str, node: &Node) -> bool {
 
 /// Returns whether a URL of the command line means a node, by its own URL or by what it was brought in from.
 fn is_named(name: &update::Name, node: &Node) -> bool {
-    match &node.kind {
-        NodeKind::Root { localized, .. } | NodeKind::File { localized } => {
-            localized.as_ref().is_some_and(|label| name.is_of_reference(label))
-        }
-        NodeKind::Git { .. } | NodeKind::Http { .. } | NodeKind::Chart { .. } => name.is_of_reference(&node.name),
-        NodeKind::Broken { .. } => false,
-    }
+    let label = if node.is_away() { Some(&node.name) } else { node.localized.as_ref() };
+    label.is_some_and(|label| name.is_of_reference(label))
 }
 
 impl Outcome for ReferenceTree {
@@ -130,14 +125,11 @@ impl Outcome for ReferenceTree {
 fn styled(node: &Node, color: bool) -> String {
     let plain = Style::new().force_styling(color);
     let (dim, state) = (plain.clone().dim(), node.state());
-    let style = match &node.kind {
-        NodeKind::Git { locked: Some(_), .. }
-        | NodeKind::Http { locked: Some(_) }
-        | NodeKind::Chart { locked: Some(_) } => plain.green(),
-        NodeKind::Git { .. } | NodeKind::Http { .. } | NodeKind::Chart { .. } => plain.red(),
-        NodeKind::Broken { .. } | NodeKind::Root { broken: Some(_), .. } => plain.red(),
-        NodeKind::Root { .. } => plain.bold(),
-        NodeKind::File { .. } => plain,
+    let style = match node.kind {
+        _ if node.locked.is_some() => plain.green(),
+        _ if node.is_away() || node.why.is_some() => plain.red(),
+        NodeKind::Kustomization => plain.bold(),
+        _ => plain,
     };
     let name = style.apply_to(visible(&node.name));
     if state.is_empty() {

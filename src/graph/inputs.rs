@@ -127,6 +127,14 @@ pub(crate) fn explore(tree: Rc<dyn Tree>, directories: &[String]) -> Explored {
     super::explore(source, directories, None, &options)
 }
 
+/// Walks a tree so from every kustomization.
+pub(crate) fn explore_all(tree: Rc<dyn Tree>) -> Result<Explored> {
+    let kustomizations = tree.kustomizations()?;
+    let directories: BTreeSet<&str> = kustomizations.iter().map(|place| path::parent(place)).collect();
+    let directories: Vec<String> = directories.into_iter().map(str::to_owned).collect();
+    Ok(explore(tree, &directories))
+}
+
 /// Returns what the build of a directory reads that is no root, and all of the files and directories `whole`.
 pub(crate) fn of_no_root(tree: &dyn Tree, directory: &str, whole: &[String]) -> Result<Vec<Input>> {
     let mut reader = Reader::new(tree);

@@ -87,6 +87,22 @@ impl Graph {
         self.reach(starts, |root, index, _| !self.left.contains(&(root, index)))
     }
 
+    /// Returns of some roots those to which none of `others` leads but themselves, and one of each ring that is left.
+    pub(crate) fn unnamed(&self, roots: &[RootId], others: impl IntoIterator<Item = RootId>) -> BTreeSet<RootId> {
+        let named = |root: RootId| self.roots[root].named().map(|(.., id)| id).filter(move |id| *id != root);
+        let named: BTreeSet<RootId> = others.into_iter().flat_map(named).collect();
+        let (below, above): (Vec<RootId>, Vec<RootId>) = roots.iter().partition(|root| named.contains(root));
+        let mut reached = BTreeSet::new();
+        let mut unnamed = BTreeSet::new();
+        for root in above.into_iter().chain(below) {
+            if !reached.contains(&root) {
+                unnamed.insert(root);
+                reached.extend(self.reach([root], |_, _, _| true));
+            }
+        }
+        unnamed
+    }
+
     /// Returns the roots that name each root.
     pub(crate) fn users(&self) -> Vec<Vec<RootId>> {
         let mut users = vec![Vec::new(); self.roots.len()];

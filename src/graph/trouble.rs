@@ -14,7 +14,7 @@ pub(crate) struct Trouble {
 }
 
 /// What a [`Trouble`] is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum At {
     /// A reference: a root and the index of its edge.
     Edge(RootId, usize),

@@ -4,15 +4,21 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::generated::{Generated, generated};
+use super::reaches::Beyond;
+use super::reference_tree::ReferenceTree;
 use super::scan::{self, Document, Scan};
 use super::settle::{files_of, readers};
 use super::{Identity, Object, Reached, Target, Targets, Why};
 use crate::config::Config;
-use crate::graph::{Graph, RootId};
+use crate::graph::inputs::{Input, Inputs};
+use crate::graph::{Explored, Graph, RootId};
 use crate::kustomization::Kind;
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
 use crate::tree::{Tree, path};
+
+/// How often objects that builds make may deploy others that are to be built.
+const DEEPEST: usize = 10;
 
 /// How many objects of engines are read in what one build makes.
 const MOST: usize = 100_000;
@@ -32,7 +38,7 @@ pub(crate) struct Builder {
     pub roots: Vec<String>,
     /// What it builds.
     pub made: Generated,
-    /// What it reaches that the tree does not hold; whoever knows that sets it.
+    /// What it reaches that the tree does not hold.
     pub reaches: Vec<Reached>,
     /// Where an object stands of which no single one in the tree is the source.
     place: (String, usize),
@@ -55,30 +61,54 @@ pub(super) struct Builds {
 }
 
 impl Targets {
+    /// Returns these targets with objects as the builds that change them make them, and the objects that these deploy in
+    /// turn. `explored` is a walk over all of the tree; `run` builds.
+    pub(crate) fn as_built(
+        mut self,
+        explored: &Explored,
+        config: &Config,
+        identity: &dyn Fn() -> Result<Identity>,
+        mut run: impl FnMut(&[&Builder]) -> Result<Vec<Output>>,
+    ) -> Result<Targets> {
+        self.settle(&explored.graph);
+        let mut known: BTreeMap<String, Output> = BTreeMap::new();
+        for _ in 0..DEEPEST {
+            let builders = self.builders(explored, config.load_restrictor)?;
+            let new: Vec<&Builder> = builders.iter().filter(|one| !known.contains_key(&one.by)).collect();
+            if new.is_empty() {
+                break;
+            }
+            let outputs = run(&new)?;
+            known.extend(new.into_iter().map(|one| one.by.clone()).zip(outputs));
+            let built = builders.iter().filter_map(|one| Some((one, known.get(&one.by)?)));
+            self = find_built(&*explored.graph.sources[0].tree, config, identity, &self, built)?;
+            self.settle(&explored.graph);
+        }
+        Ok(self)
+    }
+
     /// Returns the builds that show what becomes of the objects that something may change: for each file of those, the
     /// targets that deploy it, and the topmost roots that nothing here deploys. Those from which objects are taken
-    /// already are among them. `graph` is a walk over all of `tree`.
-    pub(crate) fn builders(
-        &self,
-        graph: &Graph,
-        tree: &dyn Tree,
-        load_restrictor: LoadRestrictor,
-    ) -> Result<Vec<Builder>> {
+    /// already are among them.
+    fn builders(&self, explored: &Explored, load_restrictor: LoadRestrictor) -> Result<Vec<Builder>> {
+        let graph = &explored.graph;
         let changed = || self.targets.iter().filter(|one| one.changed_by.is_some());
         let files = changed().flat_map(Target::object_files);
         let mut wanted: BTreeSet<String> = files.map(str::to_owned).collect();
         wanted.extend(self.builds.files.iter().cloned());
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
         let users = graph.users();
-        loop {
+        let mut builders = loop {
             let above = readers(graph, &|file| wanted.contains(file));
-            let mut builders = self.deploying(graph, tree, &above, &wanted)?;
-            let deployed = builders.values().flat_map(|one| one.roots.clone());
-            let deployed: HashSet<String> = deployed.collect();
+            let mut builders = self.deploying(graph, &above, &wanted)?;
+            let deployed: HashSet<String> = builders.values().flat_map(|one| one.roots.clone()).collect();
             for root in above {
-                let is_top = users[root].is_empty();
                 let found = &graph.roots[root];
-                if is_top && found.kind != Some(Kind::Component) && !deployed.contains(&found.directory) {
-                    let builder = plain(graph, tree, root, load_restrictor);
+                let is_top = users[root].is_empty() && found.kind != Some(Kind::Component);
+                if is_top && !deployed.contains(&found.directory) {
+                    let builder = plain(graph, root, load_restrictor);
                     builders.insert(builder.by.clone(), builder);
                 }
             }
@@ -87,9 +117,15 @@ impl Targets {
             let read = builders.values().flat_map(|builder| &builder.files);
             wanted.extend(read.filter(|file| self.files.contains(*file)).cloned());
             if wanted.len() == before {
-                return Ok(builders.into_values().collect());
+                break builders;
             }
+        };
+        let reference_tree = ReferenceTree::of(explored, [], false)?;
+        let beyond = Beyond::new(&reference_tree);
+        for builder in builders.values_mut() {
+            builder.reaches = beyond.of(builder.roots.iter().map(String::as_str));
         }
+        Ok(builders.into_values().collect())
     }
 
     /// Returns the files of the tree that have something to do with an engine.
@@ -103,11 +139,11 @@ impl Targets {
     fn deploying(
         &self,
         graph: &Graph,
-        tree: &dyn Tree,
         above: &BTreeSet<RootId>,
         files: &BTreeSet<String>,
     ) -> Result<BTreeMap<String, Builder>> {
         let known = graph.own_roots();
+        let tree = &*graph.sources[0].tree;
         let mut builders = BTreeMap::new();
         for (target, here) in self.here().filter(|(target, _)| target.changed_by.is_none()) {
             let roots: Vec<String> = target.roots(here).map(str::to_owned).collect();
@@ -138,8 +174,24 @@ impl Targets {
     }
 }
 
+/// Returns what builds read of the tree of a walk: everything, where an engine changes what is built.
+pub(crate) fn inputs_of(graph: &Graph, builders: &[&Builder]) -> Result<Vec<Input>> {
+    if builders.iter().any(|builder| builder.made.is_changed) {
+        return Ok(vec![Input::Below(String::new())]);
+    }
+    let known = graph.own_roots();
+    let built = builders.iter().flat_map(|builder| &builder.roots);
+    let built = built.filter_map(|directory| known.get(directory.as_str()).copied());
+    let inputs = Inputs::of(graph);
+    let mut all = Vec::new();
+    for root in graph.insisted(built) {
+        all.extend(inputs.of_root(root)?.own);
+    }
+    Ok(all)
+}
+
 /// Returns the build of a root as it is.
-fn plain(graph: &Graph, tree: &dyn Tree, root: RootId, load_restrictor: LoadRestrictor) -> Builder {
+fn plain(graph: &Graph, root: RootId, load_restrictor: LoadRestrictor) -> Builder {
     let found = &graph.roots[root];
     let file = path::join(&found.directory, found.file_name);
     let arguments = match load_restrictor {
@@ -147,7 +199,7 @@ fn plain(graph: &Graph, tree: &dyn Tree, root: RootId, load_restrictor: LoadRest
         LoadRestrictor::RootOnly => Vec::new(),
     };
     Builder {
-        by: tree.label(&file),
+        by: graph.label(found.file),
         roots: vec![found.directory.clone()],
         made: Generated {
             directory: found.directory.clone(),
@@ -165,12 +217,12 @@ fn plain(graph: &Graph, tree: &dyn Tree, root: RootId, load_restrictor: LoadRest
 
 /// Finds what is deployed, as [`find`](super::find) did `before`, with objects as builds made them. Where one of the builds
 /// that deploy an object failed, the object is looked at as its file has it, too.
-pub(crate) fn find_built(
+fn find_built<'a>(
     tree: &dyn Tree,
     config: &Config,
-    identity: impl FnOnce() -> Result<Identity>,
+    identity: &dyn Fn() -> Result<Identity>,
     before: &Targets,
-    built: &[(Builder, Output)],
+    built: impl Iterator<Item = (&'a Builder, &'a Output)>,
 ) -> Result<Targets> {
     let mut scan = scan::scan(tree, config, &before.scanned())?;
     let mut builds = Builds::default();

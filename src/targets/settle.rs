@@ -8,15 +8,15 @@ use serde_json::Value as Json;
 use super::scan::is_known;
 use super::{Changer, Found, Place, Target, Targets};
 use crate::graph::{Edge, Graph, RootId, Target as Leads};
-use crate::kustomization::{Kind, Value, documents, read_object};
-use crate::tree::{Tree, path};
+use crate::kustomization::{Kind, read_object};
+use crate::tree::path;
 
 impl Targets {
-    /// Notes which targets stand in objects that a kustomization of `graph` (a walk over `tree`), or another target, may
+    /// Notes which targets stand in objects that a kustomization of `graph` (a walk over all of the tree), or another target, may
     /// change, and which nothing deploys. What a build made of an object is changed by nothing else that was built.
-    pub(crate) fn settle(&mut self, graph: &Graph, tree: &dyn Tree) {
+    pub(crate) fn settle(&mut self, graph: &Graph) {
         let files: HashSet<&str> = self.targets.iter().flat_map(Target::object_files).collect();
-        let roots = if files.is_empty() { HashMap::new() } else { changed_files(graph, tree, &files) };
+        let roots = if files.is_empty() { HashMap::new() } else { changed_files(graph, &files) };
         let mut parents: HashMap<&str, Vec<String>> = HashMap::new();
         for target in &self.targets {
             if let Some(path) = target.patched() {
@@ -51,7 +51,7 @@ impl Target {
         let Place::Here(here) = &self.place else {
             return None;
         };
-        let may = || may_change(&Json::Object(self.build.overrides.clone()), &|_| None);
+        let may = || may_change(&Json::Object(self.build.overrides.clone()));
         (!matches!(here.found, Found::Nothing(_)) && may()).then_some(&here.path)
     }
 
@@ -76,7 +76,7 @@ impl Target {
 }
 
 /// Returns the files that roots read which may change one of `objects`, each with the first such kustomization.
-fn changed_files(graph: &Graph, tree: &dyn Tree, objects: &HashSet<&str>) -> HashMap<String, String> {
+fn changed_files(graph: &Graph, objects: &HashSet<&str>) -> HashMap<String, String> {
     let mut changed = HashMap::new();
     for reader in readers(graph, &|file| objects.contains(file)) {
         // A component changes what its users have accumulated.
@@ -84,10 +84,10 @@ fn changed_files(graph: &Graph, tree: &dyn Tree, objects: &HashSet<&str>) -> Has
             [reader],
             |_, _, edge| matches!(edge.target, Leads::Root { id, .. } if graph.roots[id].kind == Some(Kind::Component)),
         );
-        let may_change = |root: &RootId| graph.roots[*root].source == 0 && root_may_change(graph, *root, tree);
+        let may_change = |root: &RootId| graph.roots[*root].source == 0 && root_may_change(graph, *root);
         let by = [reader].into_iter().chain(components).find(may_change);
         if let Some(by) = by {
-            let by = tree.label(&path::join(&graph.roots[by].directory, graph.roots[by].file_name));
+            let by = graph.label(graph.roots[by].file);
             for file in files_of(graph, [reader]) {
                 changed.entry(file.to_owned()).or_insert_with(|| by.clone());
             }
@@ -97,46 +97,28 @@ fn changed_files(graph: &Graph, tree: &dyn Tree, objects: &HashSet<&str>) -> Has
 }
 
 /// Returns whether a root may change objects of engines. One that cannot be read, or is not plain YAML, may.
-fn root_may_change(graph: &Graph, root: RootId, tree: &dyn Tree) -> bool {
-    let root = &graph.roots[root];
-    let Ok(bytes) = graph.read(root.file) else { return true };
+fn root_may_change(graph: &Graph, root: RootId) -> bool {
+    let Ok(bytes) = graph.read(graph.roots[root].file) else { return true };
     let text = String::from_utf8_lossy(&bytes);
     // Most have none of these.
     if !["atches", "replacements", "transformers"].iter().any(|word| text.contains(word)) {
         return false;
     }
-    let read = |file: &str| {
-        let bytes = tree.read(&path::resolve(&root.directory, file)?).ok()?;
-        String::from_utf8(bytes).ok()
-    };
     match read_object(&text, 0) {
-        Ok(kustomization) => kustomization.is_some_and(|value| may_change(&value.json(), &read)),
+        Ok(kustomization) => kustomization.is_some_and(|value| may_change(&value.json())),
         Err(_) => true,
     }
 }
 
-/// Returns whether a kustomization may change objects of engines. `read` gives the text of a file beside it; what is not
-/// here may change anything.
-fn may_change(kustomization: &Json, read: &dyn Fn(&str) -> Option<String>) -> bool {
+/// Returns whether a kustomization may change objects of engines: it has transformers, or a patch or replacement that
+/// does not name another kind.
+fn may_change(kustomization: &Json) -> bool {
     let items = |key: &str| kustomization[key].as_array().into_iter().flatten();
-    let in_text = |text: &str| {
-        documents(text).any(|(before, document)| match read_object(document, before) {
-            Ok(object) => object.is_some_and(|one| one.get("kind").and_then(Value::text).is_none_or(is_engines)),
-            Err(_) => true,
-        })
-    };
-    let patch = |one: &Json| {
-        if let Some(kind) = one["target"]["kind"].as_str().or(one["kind"].as_str()) {
-            return is_engines(kind);
-        }
-        match one["patch"].as_str().or(one.as_str().filter(|text| text.contains('\n'))) {
-            Some(text) => in_text(text),
-            None => one["path"].as_str().or(one.as_str()).and_then(read).is_none_or(|text| in_text(&text)),
-        }
-    };
+    let is_wanted = |kind: &Json| kind.as_str().is_none_or(is_engines);
+    let patch = |one: &Json| is_wanted(&one["target"]["kind"]) && is_wanted(&one["kind"]);
     let replacement = |one: &Json| {
-        let targets = one["targets"].as_array().map(Vec::as_slice);
-        targets.is_none_or(|all| all.iter().any(|one| one["select"]["kind"].as_str().is_none_or(is_engines)))
+        let targets = one["targets"].as_array();
+        targets.is_none_or(|all| all.iter().any(|one| is_wanted(&one["select"]["kind"])))
     };
     let mut patches = ["patches", "patchesJson6902", "patchesStrategicMerge"].into_iter().flat_map(items);
     items("transformers").next().is_some() || patches.any(patch) || items("replacements").any(replacement)
@@ -176,14 +158,8 @@ mod tests {
             ("patches: [{target: {kind: Application}, path: x.yaml}]", true),
             ("patches: [{target: {kind: Deployment}, path: x.yaml}]", false),
             ("patches: [{target: {kind: 'Appl.*'}, path: x.yaml}]", true),
-            ("patches: [{path: deployment.yaml}]", false),
-            ("patches: [{path: application.yaml}]", true),
-            ("patches: [{path: gone.yaml}]", true),
-            ("patches: [{patch: '[{op: remove, path: /spec/x}]'}]", true),
-            ("patches: [{patch: 'a: ['}]", true),
-            ("patches: [{patch: ''}]", false),
-            ("patchesStrategicMerge: [deployment.yaml]", false),
-            ("patchesStrategicMerge: [deployment.yaml, application.yaml]", true),
+            ("patches: [{path: x.yaml}]", true),
+            ("patchesStrategicMerge: [x.yaml]", true),
             ("patchesStrategicMerge: [{kind: Kustomization, spec: {path: x}}]", true),
             ("patchesJson6902: [{target: {kind: List}, path: x.yaml}]", true),
             ("replacements: [{path: x.yaml}]", true),
@@ -193,13 +169,8 @@ mod tests {
             ("transformers: [x.yaml]", true),
             ("namePrefix: a-\nimages: [{name: a, newTag: b}]", false),
         ] {
-            let read = |file: &str| match file {
-                "application.yaml" => Some("kind: Application\n".to_owned()),
-                "deployment.yaml" => Some("kind: Deployment\n".to_owned()),
-                _ => None,
-            };
             let value = read_object(text, 0).unwrap().unwrap();
-            assert_eq!(may_change(&value.json(), &read), expected, "{text}");
+            assert_eq!(may_change(&value.json()), expected, "{text}");
         }
     }
 }

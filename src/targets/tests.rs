@@ -15,7 +15,13 @@ fn identity(config: &Config) -> Identity {
 
 fn find_in(files: &[(&str, &str)]) -> Targets {
     let config = Config::default();
-    find(&tree(files), &config, || Ok(identity(&config))).unwrap()
+    find(&tree(files), &config, &|| Ok(identity(&config))).unwrap()
+}
+
+/// Returns the name of what is found, as in JSON.
+fn id(found: &Found) -> String {
+    let json = serde_json::to_value(found).unwrap();
+    json.as_object().unwrap().keys().next().unwrap().clone()
 }
 
 /// Returns a target in a line: what names it, and where it is.
@@ -26,7 +32,7 @@ fn line(target: &Target) -> String {
                 Revision { name: None, is_this: true } => String::new(),
                 Revision { name, is_this } => format!("@{name:?}{is_this}"),
             };
-            format!("{}{revision} {}", here.path, here.found.id())
+            format!("{}{revision} {}", here.path, id(&here.found))
         }
         Place::External(why) => format!("external: {why}"),
         Place::Templated(why) => format!("templated: {why}"),
@@ -60,7 +66,7 @@ fn what_the_configuration_declares_is_a_target() {
     let roots = roots.map(|root| (format!("{root}/kustomization.yml"), "resources: []\n"));
     let roots: Vec<(&str, &str)> = roots.iter().map(|(path, text)| (path.as_str(), *text)).collect();
     let tree = tree(&roots);
-    let found = find(&tree, &config, || Ok(identity(&config))).unwrap();
+    let found = find(&tree, &config, &|| Ok(identity(&config))).unwrap();
     let lines: Vec<String> = found.targets.iter().map(line).collect();
     assert_eq!(
         lines,
@@ -207,5 +213,5 @@ spec:
 fn what_is_excluded_is_no_target() {
     let config = Config::parse(b"exclude: ['**/testdata']\n", ".kustomize-localize").unwrap();
     let tree = tree(&[("testdata/app.yaml", flux::APPS), ("x/testdata/deep/fleet.yaml", "namespace: x\n")]);
-    assert_eq!(find(&tree, &config, || Ok(identity(&config))).unwrap(), Targets::default());
+    assert_eq!(find(&tree, &config, &|| Ok(identity(&config))).unwrap(), Targets::default());
 }

@@ -3,11 +3,11 @@
 use std::rc::Rc;
 
 use crate::check;
+use crate::graph::inputs::explore_all;
 use crate::graph::{Explored, Graph, Warning};
 use crate::message::failure::Result;
 use crate::message::finding::Finding;
 use crate::plan::Plan;
-use crate::reference_tree::Survey;
 use crate::targets::{self, Identity, Targets};
 use crate::tree::disk::DiskTree;
 use crate::tree::overlay::OverlayTree;
@@ -29,11 +29,11 @@ impl Deployed {
         let tree: SharedTree =
             if is_disk { Rc::new(DiskTree::of_working_tree(repo.clone())?) } else { workspace.tree.clone() };
         let config = &workspace.config;
-        let mut targets = targets::find(&*tree, config, || Identity::of(repo, config))?;
+        let mut targets = targets::find(&*tree, config, &|| Identity::of(repo, config))?;
         if !is_disk {
-            targets.settle(&plan.before, &*tree);
+            targets.settle(&plan.before);
         } else if !targets.targets.is_empty() {
-            Survey::of(tree.clone())?.settle(&mut targets);
+            targets.settle(&explore_all(tree.clone())?.graph);
         }
         let deployed = Deployed(targets);
         let mut after = OverlayTree::new(tree.clone());

@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::build;
+use crate::graph::Graph;
 use crate::graph::inputs::Input;
 use crate::message::failure::Result;
 use crate::os::interrupt::{Scratch, unusable};
-use crate::reference_tree::Survey;
-use crate::targets::built::{Builder, Output};
+use crate::targets::built::{Builder, Output, inputs_of};
 use crate::targets::generated::Generated;
-use crate::tree::Tree;
 
 /// How many are run.
 const MOST: usize = 1000;
@@ -27,12 +26,12 @@ pub(super) struct ObjectBuilds {
 
 impl ObjectBuilds {
     /// Builds what needs nothing but the tree.
-    pub(super) fn run(&mut self, survey: &Survey, builders: &[&Builder]) -> Result<Vec<Output>> {
+    pub(super) fn run(&mut self, graph: &Graph, builders: &[&Builder]) -> Result<Vec<Output>> {
         let hermetic = builders.iter().filter(|one| one.reaches.is_empty());
         let left = MOST.saturating_sub(self.count);
         let all: Vec<&Builder> = hermetic.copied().take(left).collect();
         self.count += all.len();
-        let mut outputs = self.outputs(survey, &all)?.into_iter();
+        let mut outputs = self.outputs(graph, &all)?.into_iter();
         let output = |builder: &&Builder| match builder.reaches.first() {
             Some(reached) => Err(format!("it reaches {}: {}", reached.name, reached.state)),
             None => match outputs.next() {
@@ -43,7 +42,7 @@ impl ObjectBuilds {
         Ok(builders.iter().map(output).collect())
     }
 
-    fn outputs(&mut self, survey: &Survey, all: &[&Builder]) -> Result<Vec<Result<Vec<u8>>>> {
+    fn outputs(&mut self, graph: &Graph, all: &[&Builder]) -> Result<Vec<Result<Vec<u8>>>> {
         if all.is_empty() {
             return Ok(Vec::new());
         }
@@ -51,9 +50,9 @@ impl ObjectBuilds {
             Some(scratch) => scratch,
             None => Scratch::new().map_err(|error| unusable(&error))?,
         };
-        self.write(survey, all, scratch.path())?;
+        self.write(graph, all, scratch.path())?;
         let made: Vec<&Generated> = all.iter().map(|one| &one.made).collect();
-        let built = build::build_all(&**survey.tree(), scratch.path(), &made);
+        let built = build::build_all(&*graph.sources[0].tree, scratch.path(), &made);
         self.scratch = Some(scratch);
         Ok(match built {
             Ok(outputs) => outputs,
@@ -62,10 +61,10 @@ impl ObjectBuilds {
     }
 
     /// Writes what builds read below a directory.
-    fn write(&mut self, survey: &Survey, all: &[&Builder], top: &Path) -> Result<()> {
-        let tree = &**survey.tree();
+    fn write(&mut self, graph: &Graph, all: &[&Builder], top: &Path) -> Result<()> {
+        let tree = &*graph.sources[0].tree;
         let mut places = BTreeSet::new();
-        for input in survey.inputs_of(all)? {
+        for input in inputs_of(graph, all)? {
             match input {
                 Input::At(place) => {
                     places.insert(place);

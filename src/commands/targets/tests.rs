@@ -42,8 +42,8 @@ spec:
     }
     tree.file("cm.yaml", b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm}\ndata: {kustomize.buildOptions: --enable-helm}\n", false);
     let remotes = ["https://github.com/acme/fleet".to_owned()];
-    let identity = || Ok(Identity::new(remotes, &config, []));
-    targets::find(&tree, &config, identity).unwrap()
+    let identity = || Ok(Identity::new(remotes.clone(), &config, []));
+    targets::find(&tree, &config, &identity).unwrap()
 }
 
 #[test]

@@ -1,8 +1,8 @@
 use super::*;
-use crate::reference_tree::Link;
+use crate::targets::reference_tree::Link;
 
 fn node(name: &str, kind: NodeKind) -> Node {
-    Node { name: name.to_owned(), kind }
+    Node { name: name.to_owned(), kind, ..Node::default() }
 }
 
 fn tree() -> ReferenceTree {
@@ -15,13 +15,12 @@ fn tree() -> ReferenceTree {
         field: "resources[0]".to_owned(),
         reference: String::new(),
     };
-    let root = NodeKind::Root { component: false, localized: None, broken: None };
     ReferenceTree {
         nodes: vec![
-            node("a", root),
-            node("a/config.yaml", NodeKind::File { localized: None }),
-            node("https://example.com/a.yaml", NodeKind::Http { locked: None }),
-            node("missing", NodeKind::Broken { why: "not there" }),
+            node("a", NodeKind::Kustomization),
+            node("a/config.yaml", NodeKind::File),
+            node("https://example.com/a.yaml", NodeKind::Http),
+            Node { why: Some("not there"), ..node("missing", NodeKind::Broken) },
         ],
         starts: vec![0],
         links: (1..4).map(link).collect(),

@@ -6,10 +6,9 @@ use std::rc::Rc;
 use super::changes::Changes;
 use super::{Affected, AffectedRoot, Cause, Status, affected};
 use crate::config::Config;
-use crate::graph::Origin;
 use crate::graph::inputs::explore;
+use crate::graph::{Explored, Origin};
 use crate::record::LOCK_NAME;
-use crate::reference_tree::Survey;
 use crate::targets::{self, Identity, Targets};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{self, Tree, path};
@@ -55,12 +54,12 @@ fn compared(old: &World, new: &World) -> Affected {
         let here = ["https://github.com/acme/fleet".to_owned()];
         Ok(Identity::new(here, &config, ["main".to_owned()]))
     };
-    let (was, is) = changes.targets(&config, identity).unwrap();
+    let (was, is) = changes.targets(&config, &identity).unwrap();
     // Although not all of it was searched.
-    let searched = targets::find(&*changes.old, &config, identity).unwrap();
+    let searched = targets::find(&*changes.old, &config, &identity).unwrap();
     assert_eq!(was, searched);
-    let build = |survey: &Survey, mut found: Targets| {
-        survey.settle(&mut found);
+    let build = |explored: &Explored, mut found: Targets| {
+        found.settle(&explored.graph);
         Ok(found)
     };
     affected(&changes, &config, was, is, &build).unwrap()

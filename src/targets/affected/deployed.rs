@@ -1,14 +1,13 @@
 //! The targets whose build can differ: those of which the object, or its source, says something else, and those of whose
 //! inputs one is different.
 
-use std::cell::OnceCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::changes::Changes;
-use super::{AffectedTarget, Cause, Causes, Status};
+use super::{AffectedTarget, Cause, Status};
 use crate::config::{Config, Engine};
 use crate::graph::inputs::{self, Input};
-use crate::graph::{Graph, RootId, Target as Leads};
+use crate::graph::{Graph, RootId};
 use crate::message::failure::Result;
 use crate::targets::{self, Object, Place, Target, Targets};
 
@@ -25,11 +24,10 @@ pub(super) struct Deployed<'a> {
     pub(super) changes: &'a Changes,
     pub(super) config: &'a Config,
     pub(super) graph: &'a Graph,
-    pub(super) causes: &'a Causes,
+    /// One of the things that differ for each root.
+    pub(super) causes: &'a [Option<Cause>],
     /// The roots by their directories.
     pub(super) roots: HashMap<&'a str, RootId>,
-    /// The files that the roots read for which something differs, and those that they lead to.
-    pub(super) read: OnceCell<HashMap<&'a str, &'a Cause>>,
 }
 
 impl Deployed<'_> {
@@ -104,7 +102,7 @@ impl Deployed<'_> {
             }
             for directory in target.roots(here) {
                 let cause = match self.roots.get(directory) {
-                    Some(root) => self.causes.found[*root].clone(),
+                    Some(root) => self.causes[*root].clone(),
                     None => self.changes.first_of(&inputs::of_no_root(&*self.changes.new, directory, &[])?)?,
                 };
                 if cause.is_some() {
@@ -119,28 +117,8 @@ impl Deployed<'_> {
 
     /// Returns what differs for a root that reads the object of a target, and may change it.
     fn of_readers(&self, target: &Target) -> Option<Cause> {
-        let read = self.read.get_or_init(|| {
-            let roots = self.causes.found.iter().enumerate();
-            let mut todo: Vec<(RootId, &Cause)> =
-                roots.filter_map(|(root, cause)| Some((root, cause.as_ref()?))).collect();
-            let mut seen = HashSet::new();
-            let mut read = HashMap::new();
-            while let Some((root, cause)) = todo.pop() {
-                if !seen.insert(root) {
-                    continue;
-                }
-                for edge in &self.graph.roots[root].edges {
-                    if let Leads::Root { id, .. } = edge.target {
-                        todo.push((id, cause));
-                    } else if let Some(path) = self.graph.own_file(edge) {
-                        read.entry(path).or_insert(cause);
-                    }
-                }
-            }
-            read
-        });
         let files = target.object_files();
-        let mut causes = files.iter().filter_map(|file| read.get(*file));
-        causes.next().map(|cause| (*cause).clone())
+        let readers = targets::readers(self.graph, &|file| files.contains(&file));
+        readers.into_iter().find_map(|root| self.causes[root].clone())
     }
 }

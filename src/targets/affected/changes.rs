@@ -50,7 +50,7 @@ impl Changes {
     pub(crate) fn targets(
         &self,
         config: &Config,
-        identity: impl Fn() -> Result<Identity>,
+        identity: &dyn Fn() -> Result<Identity>,
     ) -> Result<(Targets, Targets)> {
         let differs = |place: &str| self.first_above(place).is_some();
         let mut was = targets::candidates_at(&*self.old, &self.paths)?;
@@ -58,8 +58,8 @@ impl Changes {
         was.extend(is.iter().filter(|place| !differs(place)).cloned());
         was.sort();
         Ok((
-            targets::find_in(&*self.old, config, &was, &identity)?,
-            targets::find_in(&*self.new, config, &is, &identity)?,
+            targets::find_in(&*self.old, config, &was, identity)?,
+            targets::find_in(&*self.new, config, &is, identity)?,
         ))
     }
 

@@ -1,143 +1,22 @@
 //! What the builds of targets reach that the tree does not hold.
 
-use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
-use std::rc::Rc;
 
-use super::{NodeKind, ReferenceTree, locks};
-use crate::graph::inputs::{self, Input, Inputs};
-use crate::graph::{Explored, RootId, reach};
+use super::reference_tree::{NodeKind, ReferenceTree};
+use super::{Found, Place, Reached, Revision, Targets, is_url};
+use crate::graph::{Explored, reach};
 use crate::message::failure::Result;
 use crate::message::redact;
-use crate::record::LoadRestrictor;
-use crate::targets::built::{Builder, Output};
-use crate::targets::generated::Generated;
-use crate::targets::{Found, Place, Reached, Revision, Targets, is_url};
-use crate::tree::{Tree, path};
+use crate::tree::path;
 
-/// How often objects that builds make may deploy others that are to be built.
-const DEEPEST: usize = 10;
-
-/// A walk over a tree without a network.
-pub(crate) struct Survey {
-    tree: Rc<dyn Tree>,
-    /// All of the tree, once somebody asks.
-    kustomizations: OnceCell<Vec<String>>,
-    explored: Explored,
-}
-
-impl Survey {
-    /// Walks a tree from every kustomization: any may change an object, also one that the configuration leaves out.
-    pub(crate) fn of(tree: Rc<dyn Tree>) -> Result<Survey> {
-        let kustomizations = tree.kustomizations()?;
-        let parents = kustomizations.iter().map(|place| path::parent(place));
-        let directories: BTreeSet<String> = parents.map(str::to_owned).collect();
-        let directories: Vec<String> = directories.into_iter().collect();
-        let mut survey = Survey::from(tree, &directories);
-        survey.kustomizations = OnceCell::from(kustomizations);
-        Ok(survey)
-    }
-
-    /// Walks a tree from some directories.
-    pub(crate) fn from(tree: Rc<dyn Tree>, directories: &[String]) -> Survey {
-        let explored = inputs::explore(tree.clone(), directories);
-        Survey { tree, kustomizations: OnceCell::new(), explored }
-    }
-
-    /// Returns the tree.
-    pub(crate) fn tree(&self) -> &Rc<dyn Tree> {
-        &self.tree
-    }
-
-    /// Returns what the walk came to.
-    pub(crate) fn explored(&self) -> &Explored {
-        &self.explored
-    }
-
-    /// Notes what may change the objects of targets before they are deployed.
-    pub(crate) fn settle(&self, targets: &mut Targets) {
-        targets.settle(&self.explored.graph, &*self.tree);
-    }
-
-    /// Returns targets with objects as the builds that change them make them, and the objects that these deploy in turn.
-    /// `run` builds, `find` finds what is deployed with what was built, given what was found before.
-    pub(crate) fn built(
-        &self,
-        mut found: Targets,
-        load_restrictor: LoadRestrictor,
-        mut run: impl FnMut(&[&Builder]) -> Result<Vec<Output>>,
-        find: impl Fn(&Targets, &[(Builder, Output)]) -> Result<Targets>,
-    ) -> Result<Targets> {
-        let mut known: HashMap<String, (Generated, Output)> = HashMap::new();
-        let mut last = Vec::new();
-        for _ in 0..DEEPEST {
-            let builders = self.builders(&found, load_restrictor)?;
-            let is_new = |one: &&Builder| {
-                let known = known.get(&one.by);
-                known.is_none_or(|(made, _)| *made != one.made)
-            };
-            let new: Vec<&Builder> = builders.iter().filter(is_new).collect();
-            let names: Vec<String> = builders.iter().map(|one| one.by.clone()).collect();
-            if new.is_empty() && names == last {
-                break;
-            }
-            last = names;
-            let outputs = run(&new)?;
-            let made = new.iter().map(|one| (one.by.clone(), one.made.clone()));
-            let made: Vec<(String, Generated)> = made.collect();
-            for ((by, made), output) in made.into_iter().zip(outputs) {
-                known.insert(by, (made, output));
-            }
-            let output = |builder: Builder| {
-                let (_, output) = known.get(&builder.by)?;
-                Some((builder, output.clone()))
-            };
-            let built: Vec<(Builder, Output)> = builders.into_iter().filter_map(output).collect();
-            found = find(&found, &built)?;
-            self.settle(&mut found);
-        }
-        Ok(found)
-    }
-
-    /// Returns the builds that show what becomes of the objects that something may change, with what they reach that the
-    /// tree does not hold.
-    fn builders(&self, targets: &Targets, load_restrictor: LoadRestrictor) -> Result<Vec<Builder>> {
-        let graph = &self.explored.graph;
-        let mut builders = targets.builders(graph, &*self.tree, load_restrictor)?;
-        if !builders.is_empty() {
-            let reference_tree = self.reference_tree()?;
-            let reach = Reach::new(&reference_tree);
-            for builder in &mut builders {
-                builder.reaches = reach.from(builder.roots.iter().map(String::as_str));
-            }
-        }
-        Ok(builders)
-    }
-
-    /// Returns what builds read of the tree: everything, where an engine changes what is built.
-    pub(crate) fn inputs_of(&self, builders: &[&Builder]) -> Result<Vec<Input>> {
-        if builders.iter().any(|builder| builder.made.is_changed) {
-            return Ok(vec![Input::Below(String::new())]);
-        }
-        let graph = &self.explored.graph;
-        let known = graph.own_roots();
-        let built = builders.iter().flat_map(|builder| &builder.roots);
-        let built = built.filter_map(|directory| known.get(directory.as_str()).copied());
-        let inputs = Inputs::of(graph);
-        let mut all = Vec::new();
-        for root in graph.insisted(built) {
-            all.extend(inputs.of_root(root)?.own);
-        }
-        Ok(all)
-    }
-
-    /// Notes for each target that is deployed from such a revision, and that the tree holds, what its build reaches that
-    /// the tree does not hold.
-    pub(crate) fn reaches(&self, targets: &mut Targets, is_it: impl Fn(&Revision) -> bool) -> Result<()> {
-        let all = self.directories()?;
-        let reference_tree = self.reference_tree()?;
-        let reach = Reach::new(&reference_tree);
-        for target in &mut targets.targets {
+impl Targets {
+    /// Notes for each target that is deployed from such a revision, and that the tree of a walk holds, what its build
+    /// reaches that the tree does not hold.
+    pub(crate) fn reach(&mut self, explored: &Explored, is_it: impl Fn(&Revision) -> bool) -> Result<()> {
+        let all = explored.graph.own_roots();
+        let reference_tree = ReferenceTree::of(explored, [], false)?;
+        let beyond = Beyond::new(&reference_tree);
+        for target in &mut self.targets {
             let Place::Here(here) = &target.place else {
                 continue;
             };
@@ -145,10 +24,10 @@ impl Survey {
             let (Found::Kustomization(_) | Found::Directory(_), true) = (&here.found, here.revision.is_this) else {
                 continue;
             };
-            if !is_it(&here.revision) || !target.roots(here).all(|root| all.contains(root)) {
+            if !is_it(&here.revision) || !target.roots(here).all(|root| all.contains_key(root)) {
                 continue;
             }
-            let mut reached = reach.from(target.roots(here));
+            let mut reached = beyond.of(target.roots(here));
             for component in &target.build.components {
                 let state = match &component.found {
                     None if is_url(&component.text.text) => "not locked".to_owned(),
@@ -166,71 +45,44 @@ impl Survey {
         }
         Ok(())
     }
-
-    /// Returns the directories of all kustomizations of the tree, wherever the walk began.
-    pub(crate) fn directories(&self) -> Result<BTreeSet<&str>> {
-        let kustomizations = match self.kustomizations.get() {
-            Some(known) => known,
-            None => {
-                let all = self.tree.kustomizations()?;
-                self.kustomizations.get_or_init(|| all)
-            }
-        };
-        let parents = kustomizations.iter().map(|place| path::parent(place));
-        Ok(parents.collect())
-    }
-
-    fn reference_tree(&self) -> Result<ReferenceTree> {
-        let locks = locks(&*self.tree)?;
-        let starts = self.explored.starts.iter().copied().flatten();
-        let starts: Vec<RootId> = starts.collect();
-        Ok(ReferenceTree::of(&self.explored, &starts, &locks, false))
-    }
 }
 
-/// The references of a tree, by what names.
-struct Reach<'a> {
+/// What the roots of a tree lead to.
+pub(super) struct Beyond<'a> {
     tree: &'a ReferenceTree,
     roots: HashMap<&'a str, usize>,
     named: Vec<Vec<usize>>,
 }
 
-impl<'a> Reach<'a> {
-    fn new(tree: &'a ReferenceTree) -> Self {
+impl<'a> Beyond<'a> {
+    pub(super) fn new(tree: &'a ReferenceTree) -> Self {
         let nodes = tree.nodes.iter().enumerate();
-        let roots = nodes
-            .filter(|(_, node)| matches!(node.kind, NodeKind::Root { .. }))
-            .map(|(index, node)| (node.name.as_str(), index));
-        Reach { tree, roots: roots.collect(), named: tree.below() }
+        let roots = nodes.filter(|(_, node)| node.kind == NodeKind::Kustomization);
+        let roots = roots.map(|(index, node)| (node.name.as_str(), index));
+        Beyond { tree, roots: roots.collect(), named: tree.below() }
     }
 
     /// Returns what is not in the tree among what the directories lead to, sorted.
-    fn from<'d>(&self, directories: impl Iterator<Item = &'d str>) -> Vec<Reached> {
-        let names = directories.map(path::shown);
-        let starts = names.filter_map(|name| self.roots.get(name).copied());
-        let named = |index: &usize| self.named[*index].clone();
-        let mut reached = BTreeSet::new();
-        for index in reach(starts, named) {
-            let node = &self.tree.nodes[index];
-            let is_away = match &node.kind {
-                NodeKind::Git { .. } | NodeKind::Http { .. } | NodeKind::Chart { .. } | NodeKind::Broken { .. } => true,
-                NodeKind::Root { broken, .. } => broken.is_some(),
-                NodeKind::File { .. } => false,
-            };
-            if is_away {
-                reached.insert(Reached { name: node.name.clone(), state: node.state() });
-            }
-        }
-        reached.into_iter().collect()
+    pub(super) fn of<'d>(&self, directories: impl Iterator<Item = &'d str>) -> Vec<Reached> {
+        let starts = directories.filter_map(|directory| self.roots.get(path::shown(directory)).copied());
+        let nodes = reach(starts, |index| self.named[*index].iter().copied());
+        let nodes = nodes.iter().map(|index| &self.tree.nodes[*index]);
+        let beyond = nodes.filter(|node| node.is_away() || node.why.is_some());
+        let reached = beyond.map(|node| Reached { name: node.name.clone(), state: node.state() });
+        reached.collect::<BTreeSet<_>>().into_iter().collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::rc::Rc;
+
     use super::*;
     use crate::check::testing::{flux, source};
     use crate::config::Config;
+    use crate::graph::inputs::explore_all;
     use crate::graph::testing;
+    use crate::targets::built::{Builder, Output};
     use crate::targets::{self, Identity};
     use crate::tree::overlay::OverlayTree;
 
@@ -258,18 +110,18 @@ remotes:
     }
 
     /// Returns the targets of a tree, settled.
-    fn settled(tree: &Rc<OverlayTree>) -> (Survey, Targets) {
+    fn settled(tree: &Rc<OverlayTree>) -> (Explored, Targets) {
         let config = Config::default();
-        let mut targets = targets::find(&**tree, &config, || Ok(identity(&config))).unwrap();
-        let survey = Survey::of(tree.clone()).unwrap();
-        survey.settle(&mut targets);
-        (survey, targets)
+        let mut targets = targets::find(&**tree, &config, &|| Ok(identity(&config))).unwrap();
+        let explored = explore_all(tree.clone()).unwrap();
+        targets.settle(&explored.graph);
+        (explored, targets)
     }
 
     /// Returns the targets of a tree, with what they reach.
     fn surveyed(files: &[(&str, &str)]) -> Targets {
-        let (survey, mut targets) = settled(&tree(files));
-        survey.reaches(&mut targets, |_| true).unwrap();
+        let (explored, mut targets) = settled(&tree(files));
+        targets.reach(&explored, |_| true).unwrap();
         targets
     }
 
@@ -326,8 +178,8 @@ remotes:
         let tagged = source("").replace("branch: main", "tag: v1");
         let files = Rc::get_mut(&mut all).unwrap();
         files.file("source.yaml", tagged.as_bytes(), false);
-        let (survey, mut targets) = settled(&all);
-        survey.reaches(&mut targets, |_| true).unwrap();
+        let (explored, mut targets) = settled(&all);
+        targets.reach(&explored, |_| true).unwrap();
         assert_eq!(reached(&targets, "web"), None);
     }
 
@@ -406,8 +258,8 @@ spec:
             links.link("link", "part");
             links.link("loop", "loop");
             links.link("away", "../../part");
-            let (survey, mut targets) = settled(&tree);
-            survey.reaches(&mut targets, |_| true).unwrap();
+            let (explored, mut targets) = settled(&tree);
+            targets.reach(&explored, |_| true).unwrap();
             let file = "../file: component of the object, `file` is a file";
             let mut expected = vec![file, rest[0], rest[1]];
             if object == flux {
@@ -420,7 +272,9 @@ spec:
     /// Returns what would be built, as `NAME: FILE…`, and the targets with what a build makes of them.
     fn built(files: &[(&str, &str)], outputs: &[(&str, Output)]) -> (Vec<String>, Vec<String>) {
         let tree = tree(files);
-        let (survey, found) = settled(&tree);
+        let config = Config::default();
+        let found = targets::find(&*tree, &config, &|| Ok(identity(&config))).unwrap();
+        let explored = explore_all(tree).unwrap();
         let mut names = Vec::new();
         let run = |builders: &[&Builder]| {
             let output = |builder: &&Builder| {
@@ -433,11 +287,7 @@ spec:
             };
             Ok(builders.iter().map(output).collect())
         };
-        let config = Config::default();
-        let find = |before: &Targets, built: &[(Builder, Output)]| {
-            targets::built::find_built(&*tree, &config, || Ok(identity(&config)), before, built)
-        };
-        let found = survey.built(found, LoadRestrictor::RootOnly, run, find).unwrap();
+        let found = found.as_built(&explored, &config, &|| Ok(identity(&config)), run).unwrap();
         let line = |target: &targets::Target| {
             let path = match &target.place {
                 Place::Here(here) => here.path.as_str(),
