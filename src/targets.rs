@@ -19,7 +19,6 @@
 //! | `settle` | which objects a build may change before they are deployed |
 //! | [`built`] | what builds make of these objects |
 //! | `ignore` | what Flux leaves out of an artifact |
-//! | `seen` | what an engine gets to see of the repository |
 //! | `undeployed` | which objects nothing deploys |
 //! | `unread` | what could not be read |
 //! | [`affected`] | what a change touches |
@@ -40,14 +39,12 @@ mod reaches;
 mod read_paths;
 pub(crate) mod reference_tree;
 mod scan;
-mod seen;
 mod settle;
 mod undeployed;
 mod unread;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
-use std::hash::Hash;
 use std::rc::Rc;
 
 use serde::Serialize;
@@ -64,11 +61,10 @@ use crate::tree::{Tree, path};
 
 pub(crate) use argo::{exclusion, override_files};
 pub use identity::Identity;
-pub(crate) use ignore::{FILE_NAME as IGNORE_NAME, Ignored};
+pub(crate) use ignore::{FILE_NAME as IGNORE_NAME, Ignored, Ignores};
 pub(crate) use place::is_url;
 pub(crate) use read_paths::{generate_paths, inputs};
-pub(crate) use scan::{candidates, candidates_at, is_searched};
-pub(crate) use seen::{Hidden, SeenTree};
+pub(crate) use scan::{candidates, is_searched};
 pub(crate) use settle::readers;
 pub(crate) use unread::{Unread, Why};
 
@@ -89,7 +85,7 @@ pub(crate) struct Object {
 }
 
 /// Something that is deployed.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Target {
     /// Who builds it.
     pub engine: Engine,
@@ -133,7 +129,7 @@ pub(crate) struct Reached {
 }
 
 /// Where what is deployed lies.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Place {
     /// In this repository.
@@ -145,7 +141,7 @@ pub(crate) enum Place {
 }
 
 /// A directory of this repository that is deployed.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Here {
     /// The directory as written.
     #[serde(skip)]
@@ -160,9 +156,9 @@ pub(crate) struct Here {
     /// What of the repository the engine gets to see; none where it is the whole repository.
     #[serde(skip)]
     pub artifact: Option<Rc<Artifact>>,
-    /// What the engine does not get to see.
+    /// What Flux leaves out of the artifact; none where it is not known, or the engine builds from a checkout.
     #[serde(skip)]
-    pub hidden: Rc<Hidden>,
+    pub hidden: Option<Rc<Ignores>>,
     /// What Flux takes for resources where it makes the kustomization.
     #[serde(skip)]
     pub scanned: Vec<Resource>,
@@ -179,7 +175,7 @@ pub(crate) struct Resource {
 
 impl Here {
     fn new(written: &str, (path, found): (String, Found), revision: Revision, artifact: Option<Rc<Artifact>>) -> Here {
-        let (hidden, scanned) = (Rc::default(), Vec::new());
+        let (hidden, scanned) = (None, Vec::new());
         Here { written: written.to_owned(), path, revision, found, artifact, hidden, scanned }
     }
 
@@ -425,12 +421,8 @@ impl Build {
 
     /// Adds what another one adds by name.
     fn join(&mut self, other: Build) {
-        fn add<T: Clone + Eq + Hash>(all: &mut Vec<T>, more: Vec<T>) {
-            let mut known: HashSet<T> = all.iter().cloned().collect();
-            all.extend(more.into_iter().filter(|one| known.insert(one.clone())));
-        }
-        add(&mut self.components, other.components);
-        add(&mut self.patches, other.patches);
+        self.components.extend(other.components);
+        self.patches.extend(other.patches);
     }
 }
 

@@ -14,7 +14,7 @@ use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, Failures, Result, command, nearest, shown};
 use crate::plan;
 use crate::targets::generated::generated;
-use crate::targets::{Found, Place, SeenTree, Target, Targets};
+use crate::targets::{Found, Place, Target, Targets};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{self, Resolved, SharedTree, Tree, path};
 use crate::workspace::{Files, Workspace, from_top, repository_offline};
@@ -109,17 +109,17 @@ fn deployed(tree: &SharedTree, target: &Target) -> Result<(SharedTree, String, V
         Place::Here(there) => there,
         Place::External(why) | Place::Templated(why) => return Err(not_built(why)),
     };
-    let made = generated(&SeenTree::new(&**tree, &there.hidden), target, there)?;
-    let made = made.ok_or_else(|| match &there.found {
-        Found::Nothing(why) => not_built(why),
-        found => not_built(&format!("it is a {}, and no kustomization", found.id())),
-    })?;
     let mut seen = OverlayTree::new(tree.clone());
     for place in tree.below("")? {
-        if tree.entry(&place)?.is_some_and(|entry| there.hidden.hides(&place, entry)) {
+        if tree.entry(&place)?.is_some_and(|entry| target.hides(there, &place, entry)) {
             seen.remove(&place);
         }
     }
+    let made = generated(&seen, target, there)?;
+    let made = made.ok_or_else(|| match &there.found {
+        Found::Nothing(why) => not_built(why),
+        _ => not_built(&format!("`{}` is not for kustomize", path::shown(&there.path))),
+    })?;
     seen.file(&path::join(&made.directory, made.file_name), &made.text, false);
     Ok((Rc::new(seen), made.directory, made.arguments))
 }

@@ -190,5 +190,5 @@ pub(super) fn as_built(
     found: Targets,
 ) -> Result<Targets> {
     let mut builds = ObjectBuilds::default();
-    found.as_built(explored, config, identity, |builders| builds.run(&explored.graph, builders))
+    found.built(explored, config, identity, |builders| builds.run(&explored.graph, builders))
 }

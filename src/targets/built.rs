@@ -63,7 +63,7 @@ pub(super) struct Builds {
 impl Targets {
     /// Returns these targets with objects as the builds that change them make them, and the objects that these deploy in
     /// turn. `explored` is a walk over all of the tree; `run` builds.
-    pub(crate) fn as_built(
+    pub(crate) fn built(
         mut self,
         explored: &Explored,
         config: &Config,

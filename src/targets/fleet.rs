@@ -14,42 +14,9 @@ pub(super) const FILE_NAME: &str = "fleet.yaml";
 /// The names of the file of a bundle. The first one that is there counts.
 const FILE_NAMES: [&str; 2] = [FILE_NAME, "fleet.yml"];
 
-/// The keys that no other program has in a file of that name.
-const OWN_KEYS: [&str; 5] = ["defaultNamespace", "helm", "kustomize", "overrideTargets", "targetCustomizations"];
-
-/// The keys of a `fleet.yaml`: other programs have a file of that name, too.
-const KEYS: [&str; 30] = [
-    "annotations",
-    "bundleSpec",
-    "correctDrift",
-    "defaultNamespace",
-    "deleteCRDResources",
-    "deleteNamespace",
-    "dependsOn",
-    "diff",
-    "doNotDeploy",
-    "downstreamResources",
-    "forceSyncGeneration",
-    "helm",
-    "ignore",
-    "imageScans",
-    "keepResources",
-    "kustomize",
-    "labels",
-    "name",
-    "namespace",
-    "namespaceAnnotations",
-    "namespaceLabels",
-    "overrideTargets",
-    "paused",
-    "resources",
-    "rolloutStrategy",
-    "serviceAccount",
-    "targetCustomizations",
-    "targetRestrictions",
-    "targets",
-    "yaml",
-];
+/// Keys of a `fleet.yaml`. Other programs have a file of that name, too, with none of them.
+const KEYS: &str = "bundleSpec correctDrift defaultNamespace dependsOn diff doNotDeploy helm keepResources kustomize name \
+    namespace namespaceLabels overrideTargets rolloutStrategy targetCustomizations targetRestrictions targets";
 
 /// Adds what Fleet deploys.
 pub(super) fn find(tree: &dyn Tree, config: &Config, targets: &mut Targets) -> Result<()> {
@@ -90,15 +57,15 @@ pub(super) fn file_in(tree: &dyn Tree, directory: &str) -> Result<Option<String>
 /// Returns whether a text that cannot be read says something that a bundle of Fleet does.
 fn declares(text: &str) -> bool {
     let mut keys = text.lines().filter_map(|line| line.split_once(':'));
-    keys.any(|(key, _)| KEYS.contains(&key))
+    keys.any(|(key, _)| is_key(key))
 }
 
-/// Fleet passes over keys that it does not know, so that one of them says nothing where another is Fleet's own.
 fn is_fleet(value: &Value) -> bool {
-    value.mapping().is_some_and(|pairs| {
-        let mut keys = pairs.iter().map(|(key, _)| key.as_str());
-        !pairs.is_empty() && keys.clone().all(|key| KEYS.contains(&key)) || keys.any(|key| OWN_KEYS.contains(&key))
-    })
+    value.mapping().is_some_and(|pairs| pairs.iter().any(|(key, _)| is_key(key)))
+}
+
+fn is_key(key: &str) -> bool {
+    KEYS.split_whitespace().any(|one| one == key)
 }
 
 /// Adds the directories that a bundle is built from: its own, and those that it names for some clusters, in

@@ -1,9 +1,7 @@
 //! Fleet: each path of a `GitRepo` is a bundle, also where there is no `fleet.yaml`.
 
-use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use super::argo::Pattern;
 use super::scan::{Document, Word};
 use super::unread::noted;
 use super::{Build, Engine, Found, Here, Identity, Place, Targets, Unread, fleet, place};
@@ -14,7 +12,6 @@ use crate::tree::{Tree, path};
 
 /// Adds what Fleet deploys of the paths of each `GitRepo`, but for what a `fleet.yaml` in them says.
 pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
-    let mut listed = HashMap::new();
     for found in objects.iter().filter(|one| one.object.kind == "GitRepo") {
         let unread = &mut targets.unread;
         let read = || {
@@ -46,52 +43,19 @@ pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], t
         }
         let mut seen = HashSet::new();
         for (written, spot) in paths {
-            let Some(meant) = meant(tree, &mut listed, base, written)? else {
-                unread.push(found.wrong(spot.0, &format!("`{written}` in `spec.paths` is a broken pattern")));
+            if written.contains(['*', '?', '[', '\\']) {
+                add(spot, Place::Templated(format!("`{written}` is a pattern")));
                 continue;
-            };
-            for directory in meant.into_iter().filter(|one| seen.insert(one.clone())) {
-                let there = place::of_path(tree, base, &directory, Engine::Fleet)?;
-                // What is not there makes no bundle, but was meant to.
-                if matches!(there.1, Found::Nothing(_)) || is_bundle(tree, &there.0)? {
-                    add(spot, Place::Here(Here::new(written, there, identity.revision(Some(revision)), None)));
-                }
+            }
+            let there = place::of_path(tree, base, written, Engine::Fleet)?;
+            let is_nothing = matches!(there.1, Found::Nothing(_));
+            // What is not there makes no bundle, but was meant to.
+            if seen.insert(there.clone()) && (is_nothing || is_bundle(tree, &there.0)?) {
+                add(spot, Place::Here(Here::new(written, there, identity.revision(Some(revision)), None)));
             }
         }
     }
     Ok(())
-}
-
-/// Returns the directories that a path means: itself, or all that match where it is a pattern; none where that is broken.
-/// `listed` holds the directories below those that hold the repository, once somebody asks.
-fn meant(
-    tree: &dyn Tree,
-    listed: &mut HashMap<String, Vec<String>>,
-    base: &str,
-    written: &str,
-) -> Result<Option<Vec<String>>> {
-    let Some(written) = path::resolve("", written) else {
-        return Ok(Some(vec![written.to_owned()]));
-    };
-    if !written.contains(['*', '?', '[', '\\']) {
-        return Ok(Some(vec![written]));
-    }
-    let Some(pattern) = Pattern::new(&written) else {
-        return Ok(None);
-    };
-    let all = match listed.entry(base.to_owned()) {
-        Entry::Occupied(known) => known.into_mut(),
-        Entry::Vacant(new) => new.insert(directories(tree, base)?),
-    };
-    Ok(Some(all.iter().filter(|one| pattern.matches(one)).cloned().collect()))
-}
-
-/// Returns all directories below one, as they are named from there, sorted.
-fn directories(tree: &dyn Tree, base: &str) -> Result<Vec<String>> {
-    let files = tree.below(base)?;
-    let inside = files.iter().filter_map(|file| path::below(file, base));
-    let directories = path::directories(inside).into_iter();
-    Ok(directories.map(str::to_owned).collect())
 }
 
 /// Returns whether a directory is a bundle by itself: it has no `fleet.yaml`, but YAML that no such file below it covers.

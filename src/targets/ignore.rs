@@ -6,8 +6,8 @@
 
 use std::rc::Rc;
 
-use super::Artifact;
 use super::argo::Pattern as Glob;
+use super::{Artifact, Engine, Here, Target};
 use crate::message::failure::Result;
 use crate::tree::{Entry, Tree, path};
 
@@ -18,30 +18,13 @@ pub(crate) const FILE_NAME: &str = ".sourceignore";
 const ALWAYS: [&str; 4] = [".git/", ".gitignore", ".gitmodules", ".gitattributes"];
 
 /// What is left out where no pattern is given.
-const DEFAULTS: [&str; 20] = [
-    "*.jpg",
-    "*.jpeg",
-    "*.gif",
-    "*.png",
-    "*.wmv",
-    "*.flv",
-    "*.tar.gz",
-    "*.zip",
-    ".github/",
-    ".circleci/",
-    ".travis.yml",
-    ".gitlab-ci.yml",
-    "appveyor.yml",
-    ".drone.yml",
-    "cloudbuild.yaml",
-    "codeship-services.yml",
-    "codeship-steps.yml",
-    "**/.goreleaser.yml",
-    "**/.sops.yaml",
-    "**/.flux.yaml",
+const DEFAULTS: [&str; 3] = [
+    "*.jpg,*.jpeg,*.gif,*.png,*.wmv,*.flv,*.tar.gz,*.zip",
+    ".github/,.circleci/,.travis.yml,.gitlab-ci.yml,appveyor.yml,.drone.yml,cloudbuild.yaml,codeship-services.yml,codeship-steps.yml",
+    "**/.goreleaser.yml,**/.sops.yaml,**/.flux.yaml",
 ];
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Pattern {
     /// Where it stands: `.sourceignore:3`, `spec.ignore`, or that it is a default.
     place: String,
@@ -56,7 +39,7 @@ struct Pattern {
     is_path: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Name {
     text: String,
     /// None where it is broken, so that it matches nothing.
@@ -91,6 +74,25 @@ impl Ignored {
     }
 }
 
+impl Target {
+    /// Returns the artifact of a `GitRepository` from which Flux builds it: of others nobody here knows what is packed.
+    pub(super) fn artifact<'a>(&self, here: &'a Here) -> Option<&'a Artifact> {
+        here.artifact.as_deref().filter(|artifact| {
+            let object = artifact.object.as_ref();
+            self.engine == Engine::Flux && object.is_none_or(|one| one.kind == "GitRepository")
+        })
+    }
+
+    /// Returns whether its engine does not get to see something: Flux leaves links out of an artifact, too.
+    pub(crate) fn hides(&self, here: &Here, place: &str, entry: Entry) -> bool {
+        match entry {
+            Entry::Link => self.engine == Engine::Flux,
+            Entry::File { .. } => here.hidden.as_ref().is_some_and(|hidden| hidden.rule(place).is_some()),
+            Entry::Directory | Entry::Submodule => false,
+        }
+    }
+}
+
 /// What every `.sourceignore` of a tree says, for all sources.
 pub(super) struct SourceIgnore {
     /// What is left out always and by these files.
@@ -119,7 +121,7 @@ impl SourceIgnore {
         let mut alone = given.clone();
         if alone.len() == ALWAYS.len() {
             let place = "the defaults of Flux".to_owned();
-            alone.extend(patterns(&DEFAULTS.join("\n"), "", |_| place.clone()));
+            alone.extend(patterns(&DEFAULTS.join(",").replace(',', "\n"), "", |_| place.clone()));
         }
         Ok(SourceIgnore { given: given.into(), alone: alone.into() })
     }
@@ -140,8 +142,8 @@ impl SourceIgnore {
 }
 
 /// What is left out of an artifact.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Ignores {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Ignores {
     given: Rc<[Pattern]>,
     /// Those of the source, which have the last word.
     own: Vec<Pattern>,
@@ -151,7 +153,7 @@ pub(super) struct Ignores {
 
 impl Ignores {
     /// Returns the pattern that leaves a file out, if one does.
-    pub(super) fn rule(&self, file: &str) -> Option<Ignored> {
+    pub(crate) fn rule(&self, file: &str) -> Option<Ignored> {
         let is_in = |directory: &String| file.starts_with(directory.as_str());
         for (directories, place) in
             [(&self.sparse, "`spec.sparseCheckout`"), (&self.copied, "`copy` of its ArtifactGenerator")]

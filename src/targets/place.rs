@@ -5,9 +5,8 @@ use std::rc::Rc;
 
 use serde_json::Value as Json;
 
-use super::{
-    Build, Engine, Found, Here, Hidden, Identity, Object, Place, Resource, Revision, SeenTree, Target, Targets,
-};
+use super::ignore::SourceIgnore;
+use super::{Build, Engine, Found, Here, Identity, Ignores, Object, Place, Resource, Revision, Target, Targets};
 use crate::config::Config;
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::Result;
@@ -131,16 +130,20 @@ pub(super) fn look_inside(tree: &dyn Tree, targets: &mut [Target]) -> Result<()>
         for one in &mut target.build.components {
             one.found = component(tree, engine, &here.path, &one.text.text)?;
         }
-        let hidden = Hidden::of(tree, target, here, &mut source_ignore)?;
+        let artifact = target.artifact(here);
+        if artifact.is_some() && source_ignore.is_none() {
+            source_ignore = Some(SourceIgnore::of(tree)?);
+        }
+        let hidden = source_ignore.as_ref().zip(artifact).map(|(known, artifact)| Rc::new(known.with(artifact)));
         let mut scanned = Vec::new();
         if let (Found::Directory(directory), Engine::Flux) = (&here.found, engine)
             // Else it is only in the tip of a localized branch.
             && (directory.is_empty() || tree.entry(directory)? == Some(Entry::Directory))
         {
-            scan(&SeenTree::new(tree, &hidden), directory, &mut scanned)?;
+            scan(tree, hidden.as_deref(), directory, &mut scanned)?;
         }
         if let Place::Here(here) = &mut target.place {
-            (here.hidden, here.scanned) = (Rc::new(hidden), scanned);
+            (here.hidden, here.scanned) = (hidden, scanned);
         }
     }
     Ok(())
@@ -148,15 +151,18 @@ pub(super) fn look_inside(tree: &dyn Tree, targets: &mut [Target]) -> Result<()>
 
 /// Adds what Flux takes for resources of a directory without a kustomization: directories with one, which it does not
 /// enter, and YAML files at any depth.
-fn scan(tree: &dyn Tree, directory: &str, scanned: &mut Vec<Resource>) -> Result<()> {
+fn scan(tree: &dyn Tree, hidden: Option<&Ignores>, directory: &str, scanned: &mut Vec<Resource>) -> Result<()> {
     for name in tree.names(directory)? {
         let path = path::join(directory, &name);
+        let is_hidden = |file: &str| hidden.is_some_and(|hidden| hidden.rule(file).is_some());
+        // A link is not in an artifact.
+        let is_seen = |found: &(&str, String)| path::parent(&found.1) == path && !is_hidden(&found.1);
         match tree.entry(&path)? {
-            Some(Entry::Directory) if tree::kustomization_in(tree, &path)?.is_some() => {
+            Some(Entry::Directory) if tree::kustomization_in(tree, &path)?.is_some_and(|found| is_seen(&found)) => {
                 scanned.push(Resource { path, is_root: true });
             }
-            Some(Entry::Directory) => scan(tree, &path, scanned)?,
-            Some(Entry::File { .. }) if name.ends_with(".yaml") || name.ends_with(".yml") => {
+            Some(Entry::Directory) => scan(tree, hidden, &path, scanned)?,
+            Some(Entry::File { .. }) if (name.ends_with(".yaml") || name.ends_with(".yml")) && !is_hidden(&path) => {
                 scanned.push(Resource { path, is_root: false });
             }
             _ => {}

@@ -287,7 +287,7 @@ spec:
             };
             Ok(builders.iter().map(output).collect())
         };
-        let found = found.as_built(&explored, &config, &|| Ok(identity(&config)), run).unwrap();
+        let found = found.built(&explored, &config, &|| Ok(identity(&config)), run).unwrap();
         let line = |target: &targets::Target| {
             let path = match &target.place {
                 Place::Here(here) => here.path.as_str(),

@@ -1,7 +1,5 @@
 //! The YAML documents of a tree in which an engine is interested.
 
-use std::collections::BTreeSet;
-
 use crate::config::Config;
 use crate::kustomization::{Value, documents, read_object, unescaped};
 use crate::message::failure::Result;
@@ -111,15 +109,10 @@ pub(super) struct Scan {
 
 /// Searches a tree for the YAML files that can hold an object that matters.
 pub(crate) fn candidates(tree: &dyn Tree) -> Result<Vec<String>> {
-    candidates_at(tree, &[String::new()].into())
-}
-
-/// Searches for those files at or below these places.
-pub(crate) fn candidates_at(tree: &dyn Tree, places: &BTreeSet<String>) -> Result<Vec<String>> {
     // An escape, or UTF-16, may hide any of them.
     let odd: [&[u8]; 3] = [b"\\", b"\xff\xfe", b"\xfe\xff"];
     let marks: Vec<&[u8]> = marks().map(str::as_bytes).chain(odd).collect();
-    tree.files_with(places, &SEARCHED, &marks)
+    tree.files_with(&[String::new()].into(), &SEARCHED, &marks)
 }
 
 /// Returns what stands in every object that matters, and in few other files.

@@ -45,22 +45,13 @@ impl Changes {
         })
     }
 
-    /// Finds what was deployed and what is. To search all files of a tree takes long: of what was, only those are
-    /// searched that are not the same.
+    /// Finds what was deployed and what is.
     pub(crate) fn targets(
         &self,
         config: &Config,
         identity: &dyn Fn() -> Result<Identity>,
     ) -> Result<(Targets, Targets)> {
-        let differs = |place: &str| self.first_above(place).is_some();
-        let mut was = targets::candidates_at(&*self.old, &self.paths)?;
-        let is = targets::candidates(&*self.new)?;
-        was.extend(is.iter().filter(|place| !differs(place)).cloned());
-        was.sort();
-        Ok((
-            targets::find_in(&*self.old, config, &was, identity)?,
-            targets::find_in(&*self.new, config, &is, identity)?,
-        ))
+        Ok((targets::find(&*self.old, config, identity)?, targets::find(&*self.new, config, identity)?))
     }
 
     /// Returns the first of these inputs that is different.

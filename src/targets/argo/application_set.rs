@@ -3,16 +3,18 @@
 use std::collections::BTreeSet;
 
 use super::super::scan::Document;
-use super::super::{Build, Component, DirectorySet, Engine, Object, Place, Target, Targets, Text, Unread, Why};
+use super::super::{Build, Component, DirectorySet, Engine, Object, Place, Target, Targets, Unread, Why, is_url};
 use super::Argo;
 use super::generator::{MOST, Reader, kinds};
 use super::pattern::Pattern;
-use super::template::{Parameters, fill, fill_known, may_move};
+use super::template::{Parameters, fill_known};
 use crate::kustomization::{Data, Value, read_object};
 use crate::message::failure;
 use crate::reference::localized_path::LOCALIZED_FILES;
-use crate::reference::{RepoSpec, is_remote_file};
 use crate::tree::path;
+
+/// What the fields begin with that say where an application is built from.
+const SOURCE: &str = "source";
 
 /// Adds the applications of a set; those that only the cluster can make become one templated target.
 pub(super) fn expand(
@@ -41,7 +43,8 @@ pub(super) fn expand(
     for (generator, (kind, body)) in generators.iter().flat_map(kinds) {
         let given = reader.generate(generator, kind, body)?;
         let own = body.get("template");
-        let template = own.map_or_else(|| template.clone(), |own| filled_up(own, template));
+        let template =
+            own.map_or_else(|| template.clone(), |own| super::merge(template, own, (own.line, own.column), &[]));
         let mut told = BTreeSet::new();
         let mut tell = |why: &str, build: Build, targets: &mut Targets| {
             if told.insert(why.to_owned()) || !build.is_plain() {
@@ -61,10 +64,10 @@ pub(super) fn expand(
             };
             if let Some(patch) = patch {
                 match patched(&found, patch, &parameters, is_go) {
-                    Ok(value) => found.value = value,
-                    Err(urls) => {
+                    Some(value) => found.value = value,
+                    None => {
                         let mut build = argo.added(&found, &mut targets.unread)?;
-                        build.components.extend(urls.into_iter().map(Component::from));
+                        build.components.extend(urls(set, patch));
                         tell("`templatePatch` may change it", build, targets);
                         continue;
                     }
@@ -96,32 +99,28 @@ fn unknown(set: &Document, at: &Value, why: &str, build: Build) -> Target {
     set.target(Engine::ArgoCd, spot, place, build)
 }
 
-/// Returns an application as a `templatePatch` changes it. As the error, where it may change what is built and only the
-/// cluster knows how, the URLs that it names besides repositories.
-fn patched(found: &Document, patch: &Value, parameters: &Parameters, is_go: bool) -> Result<Value, Vec<Text>> {
-    let text = patch.text().unwrap_or("{{");
-    let filled = fill(text, parameters, is_go).filter(|filled| !filled.contains("{{"));
-    let place = (patch.line, patch.column);
-    if let Some(Ok(change)) = filled.map(|filled| read_object(&filled, 0)) {
-        let change = change.map(|change| super::merge(&found.value, &change, place, &[]));
-        return Ok(change.unwrap_or_else(|| found.value.clone()));
+/// Returns an application as a `templatePatch` changes it; none where it may change what is built, and only the cluster
+/// knows how.
+fn patched(found: &Document, patch: &Value, parameters: &Parameters, is_go: bool) -> Option<Value> {
+    let (filled, is_all) = fill_known(patch.text()?, parameters, is_go);
+    if let (true, Ok(change)) = (is_all, read_object(&filled, 0)) {
+        let change = change.map(|change| super::merge(&found.value, &change, (patch.line, patch.column), &[]));
+        return Some(change.unwrap_or_else(|| found.value.clone()));
     }
-    if !may_move(text, parameters, is_go) {
-        return Ok(found.value.clone());
-    }
-    let words = text.split([' ', '\t', '\r', '\n', '"', '\'', ',', '[', ']', '{', '}']);
+    // Keys are read without regard to case.
+    (!filled.to_lowercase().contains(SOURCE)).then(|| found.value.clone())
+}
+
+/// Returns the URLs that a patch names besides repositories.
+fn urls(set: &Document, patch: &Value) -> Vec<Component> {
     let mut before = "";
+    let words = patch.text().unwrap_or_default().split([' ', '\t', '\r', '\n', '"', '\'', ',', '[', ']', '{', '}']);
     let urls = words.filter(|word| !word.trim_matches(':').is_empty()).filter(|word| {
         let key = std::mem::replace(&mut before, word).trim_end_matches(':');
-        !key.eq_ignore_ascii_case("repourl") && (is_remote_file(word) || RepoSpec::parse(word).is_ok())
+        !key.eq_ignore_ascii_case("repourl") && is_url(word)
     });
-    Err(urls
-        .filter_map(|url| {
-            let mut word = patch.clone();
-            word.data = Data::Text(url.to_owned());
-            found.text_at(&word)
-        })
-        .collect())
+    let urls = urls.map(|url| patch.with(Data::Text(url.to_owned())));
+    urls.filter_map(|url| set.text_at(&url)).map(Component::from).collect()
 }
 
 /// Returns an application; none where the template gives it no name.
@@ -148,27 +147,6 @@ fn has_place(application: &Value) -> bool {
         text.is_none_or(|text| !text.contains("{{"))
     };
     sources.all(|source| ["repoURL", "path", "chart", "targetRevision"].into_iter().all(|key| is_known(source, key)))
-}
-
-/// Returns the template of a generator with what it leaves empty taken from that of the set, as Argo CD merges them.
-fn filled_up(own: &Value, of_set: &Value) -> Value {
-    match (&own.data, &of_set.data) {
-        (Data::Mapping(own_pairs), Data::Mapping(pairs)) => {
-            let both = own_pairs.iter().map(|(key, value)| {
-                let value = match of_set.get(key) {
-                    Some(other) => filled_up(value, other),
-                    None => value.clone(),
-                };
-                (key.clone(), value)
-            });
-            let rest = pairs.iter().filter(|(key, _)| own.get(key).is_none());
-            own.with(Data::Mapping(both.chain(rest.cloned()).collect()))
-        }
-        (Data::Null, _) => of_set.clone(),
-        (Data::Text(text), _) if text.is_empty() => of_set.clone(),
-        (Data::List(items), _) if items.is_empty() => of_set.clone(),
-        _ => own.clone(),
-    }
 }
 
 impl DirectorySet {

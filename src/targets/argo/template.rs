@@ -4,9 +4,6 @@ use std::collections::BTreeMap;
 
 use crate::tree::path;
 
-/// What the fields begin with that say where an application is built from.
-const SOURCE: &str = "source";
-
 /// The parameters that a generator gives one application, by their names in a template: `path.basename`, `cluster`.
 pub(super) type Parameters = BTreeMap<String, String>;
 
@@ -51,19 +48,6 @@ pub(super) fn fill_known(text: &str, parameters: &Parameters, is_go: bool) -> (S
     }
     filled.push_str(rest);
     (filled, is_all)
-}
-
-/// Returns whether a patch may change the source of an application: it names one, or prints what is not known.
-pub(super) fn may_move(patch: &str, parameters: &Parameters, is_go: bool) -> bool {
-    let (filled, _) = fill_known(patch, parameters, is_go);
-    let mut actions = filled.split("{{").skip(1).map(|rest| rest.split("}}").next().unwrap_or(rest));
-    let decides = |action: &str| {
-        let action = action.trim_matches(['-', ' ']);
-        let is_test = ["if ", "else if "].iter().any(|word| action.starts_with(word));
-        is_go && (is_test || ["else", "end"].contains(&action))
-    };
-    // Keys are read without regard to case, and with escapes and tags.
-    filled.to_lowercase().contains(SOURCE) || filled.contains(['\\', '!']) || !actions.all(decides)
 }
 
 /// Returns the name of the parameter that an action of a Go template prints.
@@ -151,51 +135,6 @@ mod tests {
         ] {
             let parameters = if is_go { &go } else { &old };
             assert_eq!(fill(text, parameters, is_go).as_deref(), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_patch_that_names_no_source_moves_nothing() {
-        let pairs = [
-            ("prune", "true"),
-            ("patch", "spec: {source: {path: x}}"),
-            ("key", "Source"),
-            ("head", "sour"),
-            ("tail", "ce"),
-            ("escape", "\"\\u0073ource\""),
-        ];
-        let parameters = pairs.map(|(key, value)| (key.to_owned(), value.to_owned()));
-        let parameters = Parameters::from(parameters);
-        let harmless = "{{- if .auto }}\nspec: {syncPolicy: {automated: {prune: {{ .prune }}}}}\n{{- end }}";
-        for text in [
-            harmless,
-            "{{ if eq .auto \"yes\" }}spec: {a: {{ .head }}}{{ else if .b }}x: {{ .tail }}{{ end }}",
-            "a: s\n{{- if .auto }}\nenabled: true\n{{- end }}",
-        ] {
-            assert!(!may_move(text, &parameters, true), "{text}");
-        }
-        assert!(!may_move("spec: {a: {{prune}}}", &parameters, false));
-        for text in [
-            "spec: {source: {path: x}}",
-            "spec: {SOURCES: []}",
-            "spec: {{ toYaml .spec }}",
-            "{{ .spec | indent 2 }}",
-            "x: {{ never ends",
-            "{{ .patch }}",
-            "spec:\n  {{ .key }}: {path: x}",
-            "spec:\n  {{ .head }}{{ .tail }}: {path: x}",
-            "spec: {{ .unheardOf }}",
-            "spec:\n  {{ .escape }}: {path: x}",
-            "spec: {\"sourc\\u0065\": {path: x}}",
-            "spec: {!!binary c291cmNl: {path: x}}",
-            "spec: {b: [{{ range .all }}1,{{ end }}]}",
-            "{{ with .a }}x: {{ .prune }}{{ end }}",
-            "{{ if .a }}{{ else with .b }}x: {{ .prune }}{{ end }}",
-        ] {
-            assert!(may_move(text, &parameters, true), "{text}");
-        }
-        for text in ["{{patch}}", "{{key}}: x", "spec: {sour{{tail}}: {path: x}}", "{{if .a}}"] {
-            assert!(may_move(text, &parameters, false), "{text}");
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
+use super::super::Artifact;
 use super::super::scan::Document;
-use super::super::{Artifact, Revision};
 use super::source::{Bound, Sources};
 use crate::kustomization::Value;
 use crate::tree::path;
@@ -39,16 +39,6 @@ impl<'a> Copy<'a> {
     }
 }
 
-/// What of this repository is copied.
-struct Ours {
-    /// The first of its sources: the others pack the same, as an artifact has one set of patterns here.
-    source: Bound,
-    /// The directory that is the top of the artifact.
-    base: String,
-    revision: Revision,
-    artifact: Artifact,
-}
-
 /// Returns what an artifact of a generator holds.
 pub(super) fn bound(sources: &Sources, generator: &Document, artifact: &Value) -> Bound {
     let elsewhere = |why: &str| {
@@ -60,50 +50,42 @@ pub(super) fn bound(sources: &Sources, generator: &Document, artifact: &Value) -
     let Some(copies) = copies.collect::<Option<Vec<Copy<'_>>>>() else {
         return elsewhere("copies more than whole directories");
     };
-    let mut ours: Option<Ours> = None;
-    let mut others = Vec::new();
+    let mut all = Vec::new();
     for copy in copies {
         let Some(source) = source(sources, generator, copy.alias) else {
             return elsewhere("names a source that it does not have");
         };
-        let Bound::Here { base, revision, artifact } = &source else {
-            others.push((copy.to, source));
-            continue;
-        };
-        let from = path::join(base, &copy.from);
+        all.push((copy, source));
+    }
+    let Some((_, first)) = all.first() else {
+        return elsewhere("copies nothing");
+    };
+    // An artifact has one set of patterns here.
+    if !all.iter().all(|(_, source)| source.packs_the_same(first)) {
+        return elsewhere("copies from sources that do not pack the same");
+    }
+    let Bound::Here { base: source, revision, artifact } = first else {
+        return first.clone();
+    };
+    let mut base: Option<String> = None;
+    let mut copied = Vec::new();
+    for (copy, _) in &all {
+        let from = path::join(source, &copy.from);
         let above = match copy.to.as_str() {
             "" => Some(from.as_str()),
             to if to == from => Some(""),
             to => from.strip_suffix(to).and_then(|from| from.strip_suffix('/')),
         };
-        let known = ours.get_or_insert_with(|| Ours {
-            base: above.unwrap_or_default().to_owned(),
-            revision: revision.clone(),
-            artifact: Artifact { copied: Vec::new(), ..artifact.as_deref().cloned().unwrap_or_default() },
-            source: source.clone(),
-        });
-        if above != Some(&*known.base) {
-            return elsewhere("arranges its files anew");
+        match above {
+            Some(above) if base.get_or_insert_with(|| above.to_owned()) == above => copied.push(format!("{from}/")),
+            _ => return elsewhere("arranges its files anew"),
         }
-        if !source.packs_the_same(&known.source) {
-            return elsewhere("copies from sources of this repository that do not pack the same");
-        }
-        known.artifact.copied.push(format!("{from}/"));
     }
-    let Some(mut ours) = ours else {
-        let first = others.into_iter().next().map(|(_, other)| other);
-        return first.unwrap_or_else(|| elsewhere("copies nothing"));
-    };
-    if others.iter().any(|(to, _)| to.is_empty()) {
-        return elsewhere("mixes it with another source");
+    if copied.iter().any(|directory| directory == "/") {
+        copied.clear();
     }
-    let all = |directory: &String| directory == "/";
-    if ours.artifact.copied.iter().any(all) {
-        ours.artifact.copied.clear();
-    }
-    let others = others.iter().map(|(to, _)| path::join(&ours.base, to));
-    ours.artifact.included.extend(others);
-    Bound::Here { base: ours.base, revision: ours.revision, artifact: Some(Rc::new(ours.artifact)) }
+    let artifact = Artifact { copied, ..artifact.as_deref().cloned().unwrap_or_default() };
+    Bound::Here { base: base.unwrap_or_default(), revision: revision.clone(), artifact: Some(Rc::new(artifact)) }
 }
 
 /// Returns what a generator means by the alias of a source.
