@@ -29,7 +29,7 @@ pub(crate) use turned_back::{TurnedBack, turned_back};
 /// What to localize.
 #[derive(Default)]
 pub(crate) struct Request {
-    /// The directories of the roots to localize, with what was localized before; every starting point when there are none.
+    /// The directories of the roots to localize; every starting point, with what was localized before, when there are none.
     pub targets: Vec<String>,
     /// The tree with the URLs back, if something in it was changed. Then nothing is localized but what was before.
     pub again: Option<TurnedBack>,
@@ -78,7 +78,7 @@ fn planned(
     };
     let is_named = !targets.is_empty();
     let starts = if is_named { targets } else { workspace.starts(&[])? };
-    let starts = with(starts, &turned.roots);
+    let starts = if is_named { starts } else { with(starts, &turned.roots) };
     let explored = walk(workspace, turned.tree.clone(), &starts, Some(remotes));
     let troubles = Troubles::of(workspace, &explored)?;
     // What is named must be there; `check` finds what else is wrong in the files of the user.
@@ -91,15 +91,24 @@ fn planned(
     let used = graph.own_paths().map(str::to_owned).collect();
     let is_asked = |root: &RootId| !is_update || turned.roots.contains(&graph.roots[*root].directory);
     let roots: Vec<RootId> = explored.starts.iter().flatten().copied().filter(is_asked).collect();
-    let mut localized = localized(workspace, graph, &roots, &turned)?;
+    let placed = graph.reach(roots.iter().copied(), |_, _, _| true);
+    let placed: BTreeSet<RootId> = placed.into_iter().filter(|root| graph.roots[*root].source == 0).collect();
+    let mut localized = localized(workspace, graph, &roots, &placed, &turned)?;
     let after = walk_after(workspace, &turned.tree, &starts, &localized)?;
     proof::assert_whole(graph, &after, &localized)?;
-    let kept = kept(workspace, &held, &localized, &after)?;
+    let placed: BTreeSet<&str> = placed.iter().map(|root| graph.roots[*root].directory.as_str()).collect();
+    let is_beside = |file: &StoredFile| home(&file.path).is_some_and(|home| placed.contains(path::parent(home)));
+    let mut kept = kept(workspace, &held, &localized, &after)?;
+    if kept.is_empty() && is_named {
+        // What lies beside other roots is not touched.
+        let others = ours(&held).filter(|file| !is_beside(file) && !localized.files.contains_key(&file.path));
+        kept.extend(others);
+    }
     let brought = localized.files.iter().filter(|(place, _)| localized.is_brought(place));
     let brought = brought.filter(|(place, _)| localized.vendored(place).is_none()).map(|(_, (_, entry))| entry);
     let files = kept.iter().copied().chain(brought).cloned().collect();
     let lock = relocked(workspace, &held, files, &localized, &after, options, troubles.has_unread)?;
-    let mut changes = there::changes(workspace, &held, &lock, &localized, options.overwrite)?;
+    let mut changes = there::changes(workspace, &held, &lock, &localized, &is_beside, options.overwrite)?;
     if lock != held || (workspace.lock.is_none() && changes.values().any(Option::is_some)) {
         changes.insert(LOCK_NAME.to_owned(), Some(File::plain(lock.render()?.into_bytes())));
     }
@@ -163,6 +172,7 @@ fn localized(
     workspace: &Workspace,
     graph: &Graph,
     roots: &[RootId],
+    placed: &BTreeSet<RootId>,
     turned: &TurnedBack,
 ) -> Result<Localized, Failures> {
     let rules = Rules {
@@ -171,7 +181,10 @@ fn localized(
         in_place: true,
     };
     let mut localized = localize(graph, roots, &rules)?;
-    for place in &turned.files {
+    let roots = placed.iter().map(|root| &graph.roots[*root]);
+    let files = roots.flat_map(|root| root.edges.iter().map(|edge| edge.from).chain([root.file]));
+    let walked: BTreeSet<&str> = files.filter_map(|file| graph.own_path(file)).collect();
+    for place in turned.files.iter().filter(|place| walked.contains(place.as_str())) {
         if localized.local_files.insert(place.clone()) {
             let file = edited(&*turned.tree, place, &[])?;
             let entry = entry(place, &file);

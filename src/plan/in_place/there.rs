@@ -12,12 +12,13 @@ use crate::tree::Entry;
 use crate::workspace::{Files, Workspace};
 
 /// Returns what has to be written and removed for the tree to hold what is localized, and no other files of `held` than
-/// those of `lock`. Refuses what somebody would lose work by.
+/// those of `lock`, of which those beside roots that are localized are as they say. Refuses what somebody would lose work by.
 pub(super) fn changes(
     workspace: &Workspace,
     held: &Lock,
     lock: &Lock,
     localized: &Localized,
+    is_beside: &dyn Fn(&StoredFile) -> bool,
     overwrite: bool,
 ) -> Result<Changes, Failures> {
     // Whether the mode of a file means anything.
@@ -74,7 +75,7 @@ pub(super) fn changes(
         let there = compare(file)?;
         if kept.contains(place) {
             let has_moved = file.remote.as_ref().is_some_and(|label| before.get(label) != after.get(label));
-            if has_moved || there != Some(true) {
+            if is_beside(file) && (has_moved || there != Some(true)) {
                 unclear.push((*place).to_owned());
             }
         } else if there.is_some() {
