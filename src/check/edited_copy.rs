@@ -95,10 +95,7 @@ fn again(context: &Context<'_>, directory: &str, lock: &Lock, place: &str) -> St
     // Named by the root beside them: without one every locked URL of the repository would be localized.
     let root = path::parent(stored::home(place).unwrap_or(directory));
     match tree::kustomization_in(context.tree, root) {
-        Ok(Some(_)) => {
-            let command = command("git kustomize-localize vendor --overwrite", [format!(":/{root}")]);
-            format!("write all localized files again: {command}")
-        }
+        Ok(Some(_)) => command("git kustomize-localize vendor --overwrite", [format!(":/{root}")]),
         _ => format!("bring back the kustomization in `{}`, which these files belong to", path::shown(root)),
     }
 }
@@ -134,7 +131,7 @@ mod tests {
             finding.message,
             "`a/localized-files/h/x.yaml` was edited: its sha256 is a1fce4363854…, in `kustomize-localize.lock` it is 2d711642b726…"
         );
-        assert_eq!(finding.help[0], "write all localized files again: git kustomize-localize vendor --overwrite :/a");
+        assert_eq!(finding.help[0], "git kustomize-localize vendor --overwrite :/a");
         assert!(finding.fails());
     }
 
