@@ -46,7 +46,7 @@
 //!
 //! # Exceptions
 //!
-//! What an entry of `allow` covers ([`Allow`]), or a comment at the reference ([`Comments`]), stays as it is. See [`UrlGlob`]
+//! What an entry of `allow` covers ([`Allow`]), or a comment at the reference ([`Comments`]), stays as it is. See `address`
 //! for what a URL matches and [`RefPolicy`] for what a ref is worth.
 
 mod address;
@@ -69,11 +69,10 @@ use crate::record::LoadRestrictor;
 use crate::reference;
 use crate::tree::{Entry, Tree, path};
 
-pub(crate) use address::UrlGlob;
-pub(crate) use allow::{Allow, Named};
+pub(crate) use allow::Allow;
 pub(crate) use comment::{Comment, Comments};
 pub(crate) use deployed::{Declared, Engine, Repository};
-pub(crate) use glob::{Glob, PathGlob};
+pub(crate) use glob::Glob;
 
 /// How what is found stays as it is.
 pub(crate) const ADD_ALLOW: &str = "or let it stay as it is: git kustomize-localize check --add-allow";
@@ -118,7 +117,7 @@ pub struct Config {
     #[serde(deserialize_with = "read::size")]
     pub max_file_size: Option<u64>,
     /// Which programs from elsewhere stay executable.
-    pub trust_exec: Vec<PathGlob>,
+    pub trust_exec: Vec<Glob>,
     /// Whether a branch gets a `hydrator.metadata`.
     pub hydrator_metadata: bool,
     /// The URLs under which this repository is deployed, besides its remotes.
@@ -144,9 +143,6 @@ pub enum RefPolicy {
 }
 
 impl RefPolicy {
-    /// Every policy, from the weakest.
-    pub const ALL: &[RefPolicy] = &[RefPolicy::Any, RefPolicy::Branch, RefPolicy::Tag, RefPolicy::Commit];
-
     /// Returns its name, as in the configuration.
     pub fn name(self) -> &'static str {
         match self {
@@ -167,13 +163,8 @@ impl RefPolicy {
                 None if rule == Rule::FloatingRef => RefPolicy::Any,
                 None => RefPolicy::Tag,
             },
-            Subject::Helm { version, .. } => {
-                if is_one_version(version) {
-                    RefPolicy::Tag
-                } else {
-                    RefPolicy::Any
-                }
-            }
+            Subject::Helm { version, .. } if is_one_version(version) => RefPolicy::Tag,
+            Subject::Helm { .. } => RefPolicy::Any,
             Subject::Image { image } => {
                 let name = image.rsplit('/').next().unwrap_or(image);
                 match name.rsplit_once(':') {
@@ -188,12 +179,8 @@ impl RefPolicy {
 
     /// Returns what a [`reference::Pin`] of this name is worth.
     fn of_pin(pin: &str) -> RefPolicy {
-        match pin {
-            "commit" => RefPolicy::Commit,
-            "tag" => RefPolicy::Tag,
-            "branch" => RefPolicy::Branch,
-            _ => RefPolicy::Any,
-        }
+        let all = [RefPolicy::Branch, RefPolicy::Tag, RefPolicy::Commit];
+        all.into_iter().find(|policy| policy.name() == pin).unwrap_or(RefPolicy::Any)
     }
 }
 
@@ -207,12 +194,10 @@ pub(crate) fn is_placeholder(reason: &str) -> bool {
 /// Returns whether helm takes a version for itself, not for a range of versions.
 pub(crate) fn is_one_version(version: &str) -> bool {
     let version = version.strip_prefix('v').unwrap_or(version);
-    let numbers = version.split(['-', '+']).next().unwrap_or_default();
-    let mut parts = 0;
-    numbers.split('.').all(|number| {
-        parts += 1;
-        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-    }) && parts == 3
+    let numbers: Vec<&str> = version.split(['-', '+']).next().unwrap_or_default().split('.').collect();
+    let is_number = |number: &&str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    numbers.len() == 3
+        && numbers.iter().all(is_number)
         && version.chars().all(|c| c.is_ascii_alphanumeric() || ".-+".contains(c))
 }
 
@@ -288,7 +273,7 @@ impl Config {
 
     /// Returns whether a program from elsewhere stays executable where it is stored.
     pub fn trusts(&self, path: &str) -> bool {
-        self.trust_exec.iter().any(|glob| glob.0.is_match(path))
+        self.trust_exec.iter().any(|glob| glob.matches(path))
     }
 }
 

@@ -438,7 +438,7 @@ impl Fetcher {
         let exception = Config::exception(rule, subject, "");
         let is_outage = failure.kind.is_outage();
         failure.upstream = match &exception {
-            Some(exception) if !is_outage => exception.repository.as_str().into(),
+            Some(exception) if !is_outage => exception.glob.as_str().into(),
             _ => reach::place(url.exposed()).unwrap_or_default().into(),
         };
         if was_there {

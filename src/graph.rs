@@ -32,7 +32,7 @@ use std::mem;
 use std::rc::Rc;
 
 use crate::config::{Comments, Config};
-use crate::kustomization::{self, Accepts, Kustomization, NoteKind, ProblemKind, Reference, Refused};
+use crate::kustomization::{self, Accepts, Kustomization, ProblemKind, Reference, Refused};
 use crate::message::failure::{Failure, Failures, Result, listed};
 use crate::message::finding::Rule;
 use crate::message::redact::SafeUrl;
@@ -418,15 +418,12 @@ impl Walker<'_> {
         }
         let lines = (file, note.line, note.line);
         let is_allowed = |subject| self.is_allowed(Rule::Function, &subject, lines);
-        let is_left = note.kind.is_open() && !note.kind.runs().is_some_and(is_allowed);
-        let is_misleading = matches!(note.kind, NoteKind::Misleading { .. });
-        let (message, index) = (note.message.clone(), self.graph.notes.len());
+        let is_left = note.kind.is_open() && !note.kind.subject().is_some_and(is_allowed);
+        let (message, index) = (note.kind.message(), self.graph.notes.len());
         self.graph.notes.push(Noted { root, file, note });
         if is_left {
             let location = self.graph.note_location(index);
             self.graph.warnings.push(Warning::new(Rule::Function, location, message));
-        } else if is_misleading {
-            self.trouble(Trouble::new(TroubleKind::Unsafe, message).hint(ANEW), At::Note(index));
         }
     }
 

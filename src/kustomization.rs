@@ -33,8 +33,10 @@ mod sniff;
 mod yaml;
 
 pub use edit::{Edit, edit};
+pub use fields::reference_fields;
 pub(crate) use objects::{documents, read_object, unescaped};
-pub(crate) use plugin::{FunctionRuntime, is_pinned};
+pub(crate) use plugin::{Runs, is_pinned};
+pub(crate) use read::is_same_key;
 pub use read::{read, read_plugin, reshaping};
 pub(crate) use sniff::{is_flux_object, looks_like_html, looks_like_resources};
 pub(crate) use yaml::{Data, Value};
@@ -65,17 +67,6 @@ pub struct Kustomization {
     pub build_metadata: Vec<String>,
 }
 
-/// A field that may make resources, or change what is in them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reshaping {
-    /// The field.
-    pub field: String,
-    /// 1-based line of its key.
-    pub line: usize,
-    /// 1-based column of its key, in characters.
-    pub column: usize,
-}
-
 /// One scalar that names a file or a root.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Reference {
@@ -102,14 +93,16 @@ pub struct Reference {
 }
 
 impl Reference {
+    /// Returns the whole value of the scalar as it is.
+    pub fn value(&self) -> String {
+        self.with_path(&self.text)
+    }
+
     /// Returns the whole value of the scalar, for [`Edit::value`], that makes it name `path` and nothing else
     /// change: a generator's file keeps its key, which is written out when the base name of `path` is another one.
     pub fn with_path(&self, path: &str) -> String {
         match &self.key {
-            Some(GeneratorKey::Explicit(key)) => format!("{key}={path}"),
-            Some(GeneratorKey::Implied(key)) if read::base_name(path) != key => {
-                format!("{key}={path}")
-            }
+            Some(key) if key.is_written || read::base_name(path) != key.name => format!("{}={path}", key.name),
             _ => path.to_owned(),
         }
     }
@@ -135,30 +128,23 @@ pub enum Accepts {
 /// kustomize computes it from the *text* of the source (`ParseFileSource`), so another path may need
 /// an explicit key to keep it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum GeneratorKey {
-    /// Written as `key=path`.
-    Explicit(String),
-    /// The base name of the text, its query included.
-    Implied(String),
-}
-
-impl GeneratorKey {
-    /// Returns the key itself.
-    pub fn name(&self) -> &str {
-        match self {
-            GeneratorKey::Explicit(name) | GeneratorKey::Implied(name) => name,
-        }
-    }
+pub struct GeneratorKey {
+    /// The key itself; the base name of the text, its query included, where none is written.
+    pub name: String,
+    /// Whether it is written as `key=path`.
+    pub is_written: bool,
 }
 
 /// Where in a file a scalar stands, for [`edit()`]. Valid for the bytes it was read from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Spot {
-    /// Its bytes; none where it stands in a scalar that cannot be edited.
+    /// Its bytes; none where it cannot be edited.
     range: Range<usize>,
-    line: usize,
-    column: usize,
-    /// Several places may show one scalar, by an anchor: each has its number.
+    /// 1-based line and column.
+    place: (usize, usize),
+    /// Whether it stands in `[]` or `{}`.
+    in_flow: bool,
+    /// Several places may show one scalar, by an anchor of what it stands in: each has its number.
     number: usize,
 }
 
@@ -210,10 +196,8 @@ pub struct Note {
     pub column: usize,
     /// The field, as in [`Reference::field`].
     pub field: String,
-    /// What it is, with the data that rules need.
+    /// What it is.
     pub kind: NoteKind,
-    /// The same for people: a lower-case phrase.
-    pub message: String,
 }
 
 /// The sorts of [`Note`].
@@ -221,15 +205,10 @@ pub struct Note {
 pub enum NoteKind {
     /// A document after the first, which kustomize does not read.
     ExtraDocument,
-    /// A value that a program which kustomize starts takes for something else than it is.
-    Misleading {
-        /// The value.
-        text: String,
-    },
-    /// A chart that helm pulls unless the directory `{chartHome}/{name}-{version}/{name}` (with a version) or
-    /// `{chartHome}/{name}` exists.
-    RemoteChart {
-        /// The repository, `https://`, `http://` or `oci://`.
+    /// A chart, at `{chartHome}/{name}`. One with a repository may be at `{chartHome}/{name}-{version}/{name}`, if it has a
+    /// version, and is pulled by helm where it is not there.
+    Chart {
+        /// The repository, `https://`, `http://` or `oci://`; empty where there is none.
         repo: String,
         /// The chart.
         name: String,
@@ -241,15 +220,6 @@ pub enum NoteKind {
         /// Whether `devel` is set: without a version, the newest one may be one under development.
         devel: bool,
     },
-    /// A chart without `repo`: it must be at `{chartHome}/{name}`.
-    LocalChart {
-        /// The chart.
-        name: String,
-        /// The version; ignored by kustomize.
-        version: String,
-        /// As of a remote chart.
-        values_file: bool,
-    },
     /// A directory of charts other than `charts`; may lie anywhere.
     ChartHome {
         /// The path as written.
@@ -257,26 +227,13 @@ pub enum NoteKind {
         /// Where it is written.
         spot: Spot,
     },
-    /// A KRM function: code that is not part of the kustomization.
-    KrmFunction {
+    /// A function or plugin: code that is not part of the kustomization.
+    Code {
+        /// `kind` of the configuration.
+        kind: String,
         /// What runs.
-        runtime: FunctionRuntime,
-        /// `kind` of the configuration.
-        kind: String,
+        runs: Runs,
     },
-    /// An exec or Go plugin, looked up in the plugin home at `{group}/{version}/{lower(kind)}/{kind}`.
-    LegacyPlugin {
-        /// `apiVersion` of the configuration.
-        api_version: String,
-        /// `kind` of the configuration.
-        kind: String,
-    },
-}
-
-/// Returns every field in which a string may name a file or a root, as `patches[].path`; those of a built-in plugin
-/// begin with its kind: `PatchTransformer.path`.
-pub fn reference_fields() -> Vec<String> {
-    fields::referring()
 }
 
 #[cfg(test)]

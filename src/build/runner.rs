@@ -8,7 +8,7 @@ use super::run::{Build, Building, Reach};
 use super::{BuildCheck, Job, Options, TargetCheck, Verdict, compare};
 use crate::fetch::Progress;
 use crate::graph::Graph;
-use crate::kustomization::{FunctionRuntime, NoteKind};
+use crate::kustomization::{NoteKind, Runs};
 use crate::message::failure::{Failure, Result};
 use crate::os::interrupt::{Scratch, unusable};
 use crate::os::parallel::{processors, side_by_side};
@@ -225,7 +225,7 @@ fn absolute(graph: &Graph, one: &Affected) -> Option<String> {
 /// `--enable-exec` kustomize leaves programs out.
 fn unrunnable(graph: &Graph, arguments: &[String], program: &Program) -> Option<String> {
     let mut programs = graph.notes.iter().filter_map(|noted| match &noted.note.kind {
-        NoteKind::KrmFunction { runtime: FunctionRuntime::Exec { path }, .. } => Some((noted.file, path)),
+        NoteKind::Code { runs: Runs::Program(path), .. } => Some((noted.file, path)),
         _ => None,
     });
     let has = |name: &str| arguments.iter().any(|argument| *argument == name || *argument == format!("{name}=true"));

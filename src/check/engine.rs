@@ -40,19 +40,15 @@ fn plugins(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
             continue;
         }
         let (message, help) = match &noted.note.kind {
-            NoteKind::RemoteChart { name, .. } | NoteKind::LocalChart { name, .. } => (
+            NoteKind::Chart { name, .. } => (
                 format!("{engine} inflates no charts, and `{name}` is one"),
                 "deploy it with a HelmRelease, or commit what `helm template` prints",
             ),
-            NoteKind::KrmFunction { kind, .. } => {
-                (format!("{engine} runs no functions, and `{kind}` is one"), "run it before, and commit what it prints")
-            }
-            NoteKind::LegacyPlugin { kind, .. } => {
-                (format!("{engine} runs no plugins, and `{kind}` is one"), "run it before, and commit what it prints")
-            }
-            NoteKind::ExtraDocument | NoteKind::Misleading { .. } | NoteKind::ChartHome { .. } => {
-                continue;
-            }
+            NoteKind::Code { kind, .. } => (
+                format!("{engine} runs no functions or plugins, and `{kind}` is one"),
+                "run it before, and commit what it prints",
+            ),
+            NoteKind::ExtraDocument | NoteKind::ChartHome { .. } => continue,
         };
         findings.push(context.at_note(Rule::Engine, noted, message, vec![help.to_owned()]));
     }

@@ -9,7 +9,7 @@
 use super::Context;
 use crate::config::ADD_ALLOW;
 use crate::graph::{Noted, TroubleKind};
-use crate::kustomization::{FunctionRuntime, NoteKind, is_pinned};
+use crate::kustomization::{NoteKind, Runs, is_pinned};
 use crate::message::finding::{Finding, Rule, Subject};
 use crate::message::redact;
 
@@ -33,20 +33,20 @@ fn open(context: &Context<'_>, noted: &Noted) -> Option<Finding> {
     }
     let mut is_unread = false;
     let (names, mut help) = match kind {
-        NoteKind::KrmFunction { runtime: FunctionRuntime::Exec { path }, .. } => {
+        NoteKind::Code { runs: Runs::Program(path), .. } => {
             (path, vec!["put the program into this repository, and name it by its path".to_owned()])
         }
-        NoteKind::KrmFunction { runtime: FunctionRuntime::Container { image, network }, .. } => {
+        NoteKind::Code { runs: Runs::Image { image, network }, .. } => {
             let name = image.split('@').next().unwrap_or(image);
             let pin = (!is_pinned(image)).then(|| format!("pin it by its digest: `{name}@sha256:DIGEST`"));
             let offline = network.then(|| "commit what it fetches, and leave `network` out".to_owned());
             (image, pin.into_iter().chain(offline).collect())
         }
-        NoteKind::KrmFunction { kind, .. } => {
+        NoteKind::Code { kind, runs: Runs::Unknown } => {
             is_unread = true;
             (kind, vec!["write `exec: {path: …}` or `container: {image: …}`".to_owned()])
         }
-        NoteKind::LegacyPlugin { kind, .. } => {
+        NoteKind::Code { kind, .. } => {
             (kind, vec!["use a built-in plugin, or a function whose program is in this repository".to_owned()])
         }
         _ => return None,
@@ -57,10 +57,10 @@ fn open(context: &Context<'_>, noted: &Noted) -> Option<Finding> {
     }
     let reference = redact::url(names);
     let finding = Finding {
-        subject: kind.runs().unwrap_or_else(|| Subject::Program { program: reference.clone() }),
+        subject: kind.subject().unwrap_or_else(|| Subject::Program { program: reference.clone() }),
         reference,
         unread: is_unread,
-        ..context.at_note(Rule::Function, noted, noted.note.message.clone(), help)
+        ..context.at_note(Rule::Function, noted, kind.message(), help)
     };
     Some(if is_url { Context::warning(finding) } else { finding })
 }
@@ -188,7 +188,7 @@ mod tests {
     /// What kustomize makes of a specification, whatever the spelling.
     #[test]
     fn specifications_are_read_as_kustomize_reads_them() {
-        use Rule::{Function, InvalidKustomization, UnsafeReference};
+        use Rule::{Function, InvalidKustomization};
         let pinned = format!("image: x@sha256:{DIGEST}");
         for (spec, rules) in [
             ("container: {PINNED}", &[][..]),
@@ -203,7 +203,7 @@ mod tests {
             ("exec: {path: ./run.sh}\ncontainer: {image: x}", &[Function]),
             ("exec: {path: sed}\ncontainer: {PINNED}", &[]),
             ("Exec: {PATH: sed}", &[Function]),
-            ("container: {image: '-x'}", &[Function, UnsafeReference]),
+            ("container: {image: '-x'}", &[Function, InvalidKustomization]),
             ("container: {PINNED, Mounts: [{src: data}]}", &[InvalidKustomization]),
         ] {
             let mut found: Vec<Rule> =

@@ -27,7 +27,7 @@ fn note(context: &Context<'_>, noted: &Noted) -> Option<Finding> {
         NoteKind::ExtraDocument => "remove it, or put it into a kustomization of its own".to_owned(),
         _ => return None,
     };
-    let message = noted.note.message.clone();
+    let message = "kustomize reads the first document only, not this one".to_owned();
     Some(Context::warning(context.at_note(RULE, noted, message, vec![help])))
 }
 
@@ -58,15 +58,11 @@ mod tests {
         for (text, caret, message) in [
             ("# x\nresource: [x.yaml] # y\n", "resource: [x.yaml]", "unknown field `resource`"),
             ("resources:\n- 7 # y\n", "7", "expected a string, found a number"),
-            (
-                "kind: Deployment\nnamePrefix: a-\n",
-                "Deployment",
-                "kind should be Kustomization or Component, not `Deployment`",
-            ),
+            ("kind: Deployment\nnamePrefix: a-\n", "Deployment", "kind should be Kustomization here, not `Deployment`"),
             (
                 "apiVersion: v1\nnamePrefix: a-\n",
                 "v1",
-                "apiVersion for Kustomization should be kustomize.config.k8s.io/v1beta1",
+                "apiVersion should be kustomize.config.k8s.io/v1beta1 here, not `v1`",
             ),
         ] {
             let finding = one(Scene::of(text));
@@ -206,7 +202,7 @@ mod tests {
         let findings = meant.check().findings;
         assert!(!findings.is_empty());
         assert!(findings.iter().all(|one| one.rule == RULE && one.path == "flux/kustomization.yaml"));
-        assert!(findings.iter().any(|one| one.message.starts_with("apiVersion for Kustomization")), "{findings:?}");
+        assert!(findings.iter().any(|one| one.message.starts_with("apiVersion should be")), "{findings:?}");
     }
 
     #[test]

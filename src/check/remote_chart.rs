@@ -96,9 +96,7 @@ pub(super) fn find_values(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
         let (Place::There(directory), name) = (&chart.place, &chart.name) else {
             return None;
         };
-        if let NoteKind::RemoteChart { values_file: true, .. } | NoteKind::LocalChart { values_file: true, .. } =
-            &noted.note.kind
-        {
+        if let NoteKind::Chart { values_file: true, .. } = &noted.note.kind {
             return None;
         }
         let path = path::join(directory, "values.yaml");

@@ -82,7 +82,7 @@ fn allow(findings: &mut Vec<Finding>, files: &HashMap<&str, Rc<Comments>>, confi
                 &said.file,
                 entry.span,
                 redact::text(&entry.line_text),
-                format!("nothing is covered by the entry for `{}`", shown(&redact::url(entry.what.text()))),
+                format!("nothing is covered by the entry for `{}`", shown(&redact::url(&entry.text))),
                 "remove the entry, or correct what it names, its `refs` or `rules`".to_owned(),
             ));
         }

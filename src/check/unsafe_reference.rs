@@ -30,9 +30,12 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         }
     }
     for noted in &context.graph.notes {
-        let NoteKind::RemoteChart { repo: url, .. } = &noted.note.kind else {
+        let NoteKind::Chart { repo: url, .. } = &noted.note.kind else {
             continue;
         };
+        if url.is_empty() {
+            continue;
+        }
         let shown = redact::url(url);
         let refused = reference::refuse_unsafe(url, None).err();
         let told = [
@@ -115,6 +118,7 @@ mod tests {
 
     #[test]
     fn values_that_helm_could_take_for_an_option() {
+        let find = |text: &str| Scene::of(text).find(Rule::InvalidKustomization);
         let list = |field: &str| format!("helmCharts: [{{name: web, {field}}}]\n");
         let generator = |field: &str| {
             format!(

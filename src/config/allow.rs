@@ -5,18 +5,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use globset::GlobMatcher;
 use serde::Deserialize;
 
-use super::{Config, PLACEHOLDER, PathGlob, RefPolicy, UrlGlob, glob, read};
+use super::{Config, PLACEHOLDER, RefPolicy, address, glob, read};
 use crate::message::failure::Exception;
 use crate::message::finding::{Rule, Span, Subject};
 use crate::message::redact;
+use crate::tree::path;
 
 /// An entry of `allow`: what it covers stays as it is, wherever that is looked at.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "read::AllowKeys")]
 pub struct Allow {
-    /// What it covers.
-    pub what: Named,
-    /// How firmly that must be pinned.
+    /// What it names: `url` (files and repositories), `chart`, `image`, `path` (from the top of the repository: what is
+    /// named, or the file in which something else is found), `program` (and plugins, as functions name them).
+    #[serde(skip)]
+    pub key: &'static str,
+    /// The glob as it was written.
+    pub text: String,
+    pub(super) matcher: GlobMatcher,
+    /// How firmly what it covers must be pinned.
     pub refs: RefPolicy,
     /// Why.
     pub reason: String,
@@ -28,62 +34,40 @@ pub struct Allow {
     pub line_text: String,
 }
 
-/// What an entry of `allow` names.
-#[derive(Debug, Clone)]
-pub enum Named {
-    /// Files and repositories.
-    Url(UrlGlob),
-    /// Charts of repositories.
-    Chart(UrlGlob),
-    /// Images of functions.
-    Image(UrlGlob),
-    /// Paths from the top of the repository: what is named, or the file in which something else is found.
-    Path(GlobMatcher),
-    /// Programs and plugins, as functions name them.
-    Program(GlobMatcher),
-}
-
 impl Allow {
     /// Returns whether another entry covers the same, whatever its reason.
     pub fn says(&self, other: &Allow) -> bool {
-        self.what.key() == other.what.key()
-            && self.what.text() == other.what.text()
-            && self.refs == other.refs
-            && self.rules == other.rules
+        (self.key, &self.text, self.refs, &self.rules) == (other.key, &other.text, other.refs, &other.rules)
     }
 }
 
-impl Named {
-    /// Returns the key that names it.
-    fn key(&self) -> &'static str {
-        match self {
-            Named::Url(_) => "url",
-            Named::Path(_) => "path",
-            Named::Chart(_) => "chart",
-            Named::Image(_) => "image",
-            Named::Program(_) => "program",
-        }
+/// Reads the glob of an entry with this key. Fails with the rest of a sentence ("the glob `x` …").
+pub(super) fn compile(key: &str, glob: &str) -> Result<GlobMatcher, String> {
+    match key {
+        "path" => glob::from_top(glob),
+        "program" => glob::compile(glob),
+        _ => address::compile(glob),
     }
+}
 
-    /// Returns the glob as it was written.
-    pub fn text(&self) -> &str {
-        match self {
-            Named::Url(glob) | Named::Chart(glob) | Named::Image(glob) => &glob.text,
-            Named::Path(glob) | Named::Program(glob) => glob.glob().glob(),
-        }
+/// Returns whether the glob of an entry with its key matches what is found in a file, given by its path from the top.
+pub(super) fn is_match(glob: &GlobMatcher, subject: &Subject, file: &str) -> bool {
+    match subject {
+        Subject::Path { path } => glob.is_match(path),
+        Subject::Local => glob.is_match(file),
+        Subject::Program { program } => glob.is_match(program),
+        _ => address::place(subject).is_some_and(|place| path::and_above(&place).any(|place| glob.is_match(place))),
     }
+}
 
-    /// Returns whether it covers what is found in a file, given by its path from the top.
-    fn covers(&self, subject: &Subject, file: &str) -> bool {
-        match (self, subject) {
-            (Named::Url(glob), Subject::Git { .. } | Subject::Http { .. })
-            | (Named::Chart(glob), Subject::Helm { .. })
-            | (Named::Image(glob), Subject::Image { .. }) => glob.matches(subject),
-            (Named::Path(glob), Subject::Path { path }) => glob.is_match(path),
-            (Named::Path(glob), Subject::Local) => glob.is_match(file),
-            (Named::Program(glob), Subject::Program { program }) => glob.is_match(program),
-            _ => false,
-        }
+/// Returns the key of an entry that covers this.
+fn key(subject: &Subject) -> &'static str {
+    match subject {
+        Subject::Git { .. } | Subject::Http { .. } => "url",
+        Subject::Helm { .. } => "chart",
+        Subject::Image { .. } => "image",
+        Subject::Path { .. } | Subject::Local => "path",
+        Subject::Program { .. } => "program",
     }
 }
 
@@ -93,10 +77,13 @@ impl Config {
         if self.allow.is_empty() {
             return None;
         }
-        let refs = RefPolicy::of(rule, subject);
-        self.allow
-            .iter()
-            .position(|allow| allow.rules.contains(&rule) && allow.refs <= refs && allow.what.covers(subject, file))
+        let (refs, key) = (RefPolicy::of(rule, subject), key(subject));
+        self.allow.iter().position(|allow| {
+            allow.rules.contains(&rule)
+                && allow.refs <= refs
+                && allow.key == key
+                && is_match(&allow.matcher, subject, file)
+        })
     }
 
     /// Returns why something that a rule is about stays as it is; none if no entry of `allow` covers it.
@@ -124,63 +111,33 @@ impl Config {
         if !rule.can_be_allowed() {
             return None;
         }
-        let (key, glob) = match subject {
-            Subject::Git { .. } | Subject::Http { .. } => ("url", UrlGlob::naming(subject)?),
-            Subject::Helm { .. } => ("chart", UrlGlob::naming(subject)?),
-            Subject::Image { .. } => ("image", UrlGlob::naming(subject)?),
-            Subject::Path { path } => ("path", globset::escape(path)),
-            Subject::Local => ("path", globset::escape(file)),
-            Subject::Program { program } => ("program", globset::escape(program)),
-        };
-        let inside = match subject {
-            Subject::Git { path, .. } => path.split('/').filter(|name| !name.is_empty()).count(),
-            Subject::Http { .. } | Subject::Helm { .. } => 1,
-            _ => 0,
+        let glob = match subject {
+            Subject::Path { path } => globset::escape(path),
+            Subject::Local => globset::escape(file),
+            Subject::Program { program } => globset::escape(program),
+            _ => address::naming(subject)?,
         };
         // What cannot be read back is no entry.
-        match key {
-            "path" => drop(PathGlob::try_from(glob.clone()).ok()?),
-            "program" => drop(glob::compile(&glob).ok()?),
-            _ => drop(UrlGlob::parse(&glob).ok()?),
-        }
-        let repository = glob.rsplitn(inside + 1, '/').last().unwrap_or_default();
-        Some(Exception {
-            key,
-            refs: RefPolicy::of(rule, subject).name(),
-            rule: if rule.is_allowed_by_default() { "" } else { rule.id() },
-            repository: repository.to_owned(),
-            glob,
-        })
+        compile(key(subject), &glob).ok().filter(|glob| is_match(glob, subject, file))?;
+        let refs = RefPolicy::of(rule, subject).min(RefPolicy::default()).name();
+        let rule = if rule.is_allowed_by_default() { "" } else { rule.id() };
+        Some(Exception { key: key(subject), refs, rule, glob })
     }
 
-    /// Returns the entries of `allow` for all of these, as YAML, one for each repository: about what several have in
-    /// common.
+    /// Returns the entries of `allow` for all of these, as YAML: about the weakest ref, where several name one thing.
     pub fn entries(exceptions: &[&Exception]) -> Vec<String> {
-        let mut groups: BTreeMap<(&str, &str, &str), Vec<&Exception>> = BTreeMap::new();
+        let mut entries = BTreeMap::new();
         for one in exceptions {
-            let kind = (one.key, one.repository.as_str(), one.rule);
-            groups.entry(kind).or_default().push(one);
+            let refs = entries.entry((one.key, &one.glob, one.rule)).or_insert(one.refs);
+            // By their names they are in order.
+            *refs = one.refs.min(refs);
         }
-        let entries = groups.into_iter().map(|((key, repository, rule), group)| {
-            let globs: BTreeSet<&str> = group.iter().map(|one| one.glob.as_str()).collect();
-            let glob = match globs.first() {
-                Some(glob) if globs.len() == 1 => glob,
-                _ => repository,
-            };
-            let is_of = |policy: &&RefPolicy| group.iter().any(|one| one.refs == policy.name());
-            let refs = RefPolicy::ALL.iter().find(is_of).copied();
-            let refs = refs.filter(|_| !["path", "program"].contains(&key));
-            let mut entry = format!("- {{{key}: {}", quoted(glob));
-            if let Some(refs) = refs.filter(|refs| *refs < RefPolicy::default()) {
-                entry.push_str(&format!(", refs: {}", refs.name()));
-            }
-            if !rule.is_empty() {
-                entry.push_str(&format!(", rules: [{rule}]"));
-            }
-            entry.push_str(&format!(", reason: {PLACEHOLDER}}}"));
-            entry
-        });
-        entries.collect()
+        let entry = |((key, glob, rule), refs): ((&str, &String, &str), &str)| {
+            let refs = if refs == RefPolicy::default().name() { String::new() } else { format!(", refs: {refs}") };
+            let rules = if rule.is_empty() { String::new() } else { format!(", rules: [{rule}]") };
+            format!("- {{{key}: {}{refs}{rules}, reason: {PLACEHOLDER}}}", quoted(glob))
+        };
+        entries.into_iter().map(entry).collect()
     }
 }
 

@@ -8,16 +8,10 @@ impl Config {
     pub fn append(text: &str, entries: &[String]) -> Option<String> {
         let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
         let mut lines: Vec<&str> = text.lines().collect();
-        let is_empty = |value: &str| value.strip_prefix("[]").is_some_and(is_blank);
-        let is_key = |line: &&str| {
-            let value = line.strip_prefix("allow:").map(str::trim);
-            value.is_some_and(|value| is_blank(value) || is_empty(value))
-        };
+        let is_key = |line: &&str| line.strip_prefix("allow:").is_some_and(is_blank);
         let key = lines.iter().position(is_key).unwrap_or(lines.len());
-        match lines.get_mut(key) {
-            Some(line) if line.contains("[]") && is_empty(line["allow:".len()..].trim()) => *line = "allow:",
-            Some(_) => {}
-            None => lines.push("allow:"),
+        if key == lines.len() {
+            lines.push("allow:");
         }
         let first = lines[key + 1..].iter().find(|line| !is_blank(line));
         let first = first.filter(|line| line.trim_start().starts_with("- "));
@@ -58,7 +52,6 @@ mod tests {
             ("", "allow:\n@\n"),
             ("# ours\n", "# ours\nallow:\n@\n"),
             ("helm: true", "helm: true\nallow:\n@\n"),
-            ("allow: [] # none\nhelm: true\n", "allow:\n@\nhelm: true\n"),
             (
                 "allow:\n- {url: a.example, reason: r} # why\n\n# below\nhelm: true\n",
                 "allow:\n@\n- {url: a.example, reason: r} # why\n\n# below\nhelm: true\n",
@@ -78,6 +71,7 @@ mod tests {
     fn what_cannot_be_told_from_the_lines_is_not_edited() {
         for text in [
             "allow: [{url: a.example, reason: r}]\n",
+            "allow: []\n",
             "{helm: true}\n",
             "'allow':\n- {url: a.example, reason: r}\n",
             "helm: true\n...\n",

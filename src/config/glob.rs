@@ -1,4 +1,4 @@
-//! Globs: of directories, and of paths.
+//! Globs of paths and directories.
 
 use globset::{GlobBuilder, GlobMatcher};
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use crate::tree::path;
 /// The longest glob, in bytes.
 const LONGEST: usize = 1000;
 
-/// A glob of directories, from the top of the repository.
+/// A glob of paths or directories, from the top of the repository.
 ///
 /// `*` and `?` stand for characters of one name, `**` as a name for any number of directories, `[ab]` and `{a,b}` for
 /// alternatives within one name. Letter case matters. `.` is the top only.
@@ -26,18 +26,10 @@ pub struct Glob {
     pub line_text: String,
 }
 
-/// A glob of paths from the top of the repository.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(try_from = "String")]
-pub struct PathGlob(pub(super) GlobMatcher);
-
 /// Reads a glob: `*` stays within one name, `**` as a name stands for any number of them.
 pub(super) fn compile(text: &str) -> Result<GlobMatcher, String> {
-    if text.is_empty() {
-        return Err("is empty".to_owned());
-    }
-    if text.len() > LONGEST {
-        return Err(format!("is longer than {LONGEST} bytes"));
+    if text.is_empty() || text.len() > LONGEST {
+        return Err(format!("is empty, or longer than {LONGEST} bytes"));
     }
     let glob = |text: &str| {
         let mut builder = GlobBuilder::new(text);
@@ -61,15 +53,11 @@ pub(super) fn compile(text: &str) -> Result<GlobMatcher, String> {
     Ok(glob(text)?.compile_matcher())
 }
 
-/// Refuses what no path from the top is.
-fn from_top(text: &str) -> Result<(), String> {
-    if text.starts_with('/') || text.ends_with('/') {
-        return Err("begins or ends with `/`: write it from the top of the repository".to_owned());
-    }
+/// Reads a glob of paths from the top of the repository.
+pub(super) fn from_top(text: &str) -> Result<GlobMatcher, String> {
     match text.split('/').find(|name| ["", ".", ".."].contains(name)) {
-        Some("") if !text.is_empty() => Err("holds `//`".to_owned()),
-        Some(name) if !name.is_empty() => Err(format!("holds `{name}`: write the path from the top")),
-        _ => Ok(()),
+        Some(name) if text != "." => Err(format!("holds the name `{name}`: write the path from the top")),
+        _ => compile(text),
     }
 }
 
@@ -77,54 +65,18 @@ impl TryFrom<String> for Glob {
     type Error = String;
 
     fn try_from(text: String) -> Result<Glob, String> {
-        Glob::parse(&text).map_err(|why| {
-            let shown = shown(&text);
-            format!("the glob `{shown}` {why}\nwrite directories from the top of the repository, for example `apps/*`")
-        })
-    }
-}
-
-impl TryFrom<String> for PathGlob {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<PathGlob, String> {
-        let glob = from_top(&text).and_then(|()| compile(&text));
-        glob.map(PathGlob).map_err(|why| {
-            let shown = shown(&text);
-            format!(
-                "the glob `{shown}` {why}\nwrite paths from the top of the repository, for example `apps/*/secret.env`"
-            )
-        })
+        let matcher = from_top(&text).map_err(|why| format!("the glob `{}` {why}", shown(&text)))?;
+        Ok(Glob { text, matcher, span: Span::default(), line_text: String::new() })
     }
 }
 
 impl Glob {
-    /// Reads a glob.
-    ///
-    /// Fails with the rest of a sentence ("the glob `x` …") where it can match no directory.
-    pub(super) fn parse(text: &str) -> Result<Glob, String> {
-        if text.contains(char::is_control) {
-            return Err("holds a control character".to_owned());
-        }
-        if text.starts_with('!') {
-            return Err("begins with `!`: there are no exceptions to exceptions".to_owned());
-        }
-        if text != "." {
-            from_top(text)?;
-        }
-        let last = path::name(text);
-        if crate::kustomization::FILE_NAMES.contains(&last) {
-            return Err(format!("names the file `{last}`: name its directory"));
-        }
-        Ok(Glob { text: text.to_owned(), matcher: compile(text)?, span: Span::default(), line_text: String::new() })
-    }
-
-    /// Returns whether it matches this directory, a path from the top of the repository.
-    pub fn matches(&self, directory: &str) -> bool {
-        match directory {
+    /// Returns whether it matches this path from the top of the repository.
+    pub fn matches(&self, path: &str) -> bool {
+        match path {
             "" => [".", "**"].contains(&self.text.as_str()),
             "." => false,
-            directory => self.matcher.is_match(directory),
+            path => self.matcher.is_match(path),
         }
     }
 

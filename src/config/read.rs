@@ -1,28 +1,15 @@
 //! The configuration from text.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 
 use serde::de::{Deserialize, Deserializer, Error as _};
 
-use super::glob::{self, PathGlob};
-use super::{Allow, Config, Named, RefPolicy, UrlGlob};
-use crate::kustomization::format::{self, at_line};
-use crate::kustomization::{Data, Value};
-use crate::message::failure::{Failure, Result, shown};
+use super::{Allow, Config, RefPolicy, allow, glob};
+use crate::kustomization::format;
+use crate::message::failure::{Result, shown};
 use crate::message::finding::{Rule, Span};
+use crate::message::redact;
 use crate::os::limits::CONFIGURATION;
-use crate::tree::path;
-
-/// Keys that were, and what says the same now.
-const FORMER: [(&str, &str); 6] = [
-    ("comments", "remove it; to accept exceptions in the change that adds them: `rules: {new-exception: warning}`"),
-    ("leave", "write an exception: `allow: [{url: URL, reason: WHY}]`"),
-    ("leave-missing", "write an exception: `allow: [{path: GLOB, reason: WHY}]`"),
-    ("locked", "write `rules: {locked-reference: error}`"),
-    ("new-only", "remove it; what is new since a revision: git kustomize-localize check --base REV"),
-    ("strict", "write `rules: {ID: error}`, or pass `--strict`"),
-];
 
 impl Config {
     /// Reads a configuration; `file` is how messages name it.
@@ -34,20 +21,9 @@ impl Config {
     /// keys or rules that are not known, keys that are there twice, values of another type, globs that
     /// can match nothing, an entry of `allow` without a reason, anchors and aliases.
     pub fn parse(bytes: &[u8], file: &str) -> Result<Config> {
-        let text = format::text(bytes, file, CONFIGURATION, "save the file as UTF-8")?;
+        let text = format::text(bytes, file, CONFIGURATION)?;
+        let (mut config, root): (Config, _) = format::parse(text, file)?;
         let lines: Vec<&str> = text.lines().collect();
-        if let Some(index) = lines.iter().position(|line| line.starts_with("<<<<<<< ")) {
-            return Err(Failure::new("holds a merge conflict").at(at_line(file, index + 1)));
-        }
-        let is_blank = |line: &&str| matches!(line.trim(), "" | "---") || line.trim().starts_with('#');
-        let (mut config, mut root) = (Config::default(), Value::new((1, 1), Data::Null));
-        if !lines.iter().all(is_blank) {
-            (config, root) = format::parse(text, file).map_err(|failure: Failure| {
-                let is_it = |(key, _): &&(&str, &str)| failure.message.starts_with(&format!("unknown field `{key}`"));
-                let former = FORMER.iter().find(is_it);
-                former.into_iter().fold(failure.clone(), |failure, (_, now)| failure.hint(*now))
-            })?;
-        }
         config.file = file.to_owned();
         let span = |(line, column): (usize, usize)| {
             let text = lines.get(line - 1).copied().unwrap_or_default();
@@ -70,22 +46,14 @@ impl Config {
     }
 }
 
-impl<'de> Deserialize<'de> for Rule {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Rule, D::Error> {
-        static IDS: LazyLock<Vec<&str>> = LazyLock::new(|| Rule::ALL.iter().map(|rule| rule.id()).collect());
-        let id = String::deserialize(deserializer)?;
-        Rule::from_id(&id).ok_or_else(|| D::Error::unknown_variant(&id, &IDS))
-    }
-}
-
 /// The keys of an entry of `allow`.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AllowKeys {
-    url: Option<UrlGlob>,
-    path: Option<PathGlob>,
-    chart: Option<UrlGlob>,
-    image: Option<UrlGlob>,
+    url: Option<String>,
+    path: Option<String>,
+    chart: Option<String>,
+    image: Option<String>,
     program: Option<String>,
     #[serde(default)]
     refs: RefPolicy,
@@ -98,24 +66,23 @@ impl TryFrom<AllowKeys> for Allow {
     type Error = String;
 
     fn try_from(keys: AllowKeys) -> Result<Allow, String> {
-        let program = keys.program.map(|text| {
-            let glob = glob::compile(&text);
-            glob.map_err(|why| format!("the glob `{}` {why}", shown(&text)))
-        });
         let named = [
-            keys.url.map(Named::Url),
-            keys.path.map(|glob| Named::Path(glob.0)),
-            keys.chart.map(Named::Chart),
-            keys.image.map(Named::Image),
-            program.transpose()?.map(Named::Program),
+            ("url", keys.url),
+            ("path", keys.path),
+            ("chart", keys.chart),
+            ("image", keys.image),
+            ("program", keys.program),
         ];
-        let mut named = named.into_iter().flatten();
-        let (Some(what), None) = (named.next(), named.next()) else {
+        let mut named = named.into_iter().filter_map(|(key, text)| Some((key, text?)));
+        let (Some((key, text)), None) = (named.next(), named.next()) else {
             let reason = shown(&keys.reason);
             return Err(format!(
                 "the entry because of `{reason}` must name exactly one of `url`, `path`, `chart`, `image`, `program`"
             ));
         };
+        // What is not a glob may be a URL with a password.
+        let why = |why: String| format!("the glob `{}` {}", shown(&redact::url(&text)), redact::text(&why));
+        let matcher = allow::compile(key, &text).map_err(why)?;
         let rules = match keys.rules {
             None => Rule::ALL.iter().copied().filter(|rule| rule.is_allowed_by_default()).collect(),
             Some(rules) if rules.is_empty() => {
@@ -127,7 +94,7 @@ impl TryFrom<AllowKeys> for Allow {
             return Err(format!("`{rule}` cannot be allowed"));
         }
         let (span, line_text) = Default::default();
-        Ok(Allow { what, refs: keys.refs, reason: keys.reason, rules, span, line_text })
+        Ok(Allow { key, text, matcher, refs: keys.refs, reason: keys.reason, rules, span, line_text })
     }
 }
 
@@ -142,29 +109,25 @@ pub(super) fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String
 
 /// Reads a directory of the repository.
 pub(super) fn directory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    let written = String::deserialize(deserializer)?;
-    let resolved = path::resolve("", &written).filter(|_| !path::is_absolute(&written));
-    let is_same = |path: &String| *path == written || path.is_empty() && written == ".";
-    resolved.filter(is_same).ok_or_else(|| {
-        D::Error::custom(format!(
-            "`{}` is not a directory of the repository\nwrite directories from the top of the repository, for example `clusters/edge`; `.` for the top",
-            shown(&written)
-        ))
-    })
+    let text = String::deserialize(deserializer)?;
+    match &*text {
+        "." => Ok(String::new()),
+        _ => glob::from_top(&globset::escape(&text)).map(|_| text.clone()).map_err(|why| {
+            D::Error::custom(format!(
+                "the path `{}` {why}\nwrite a directory from the top of the repository",
+                shown(&text)
+            ))
+        }),
+    }
 }
 
 /// Reads a size as git writes it: a number, and k, m or g for powers of 1024.
 pub(super) fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let text = String::deserialize(deserializer)?;
-    let (digits, shift) = match text.char_indices().next_back() {
-        Some((end, 'k' | 'K')) => (&text[..end], 10),
-        Some((end, 'm' | 'M')) => (&text[..end], 20),
-        Some((end, 'g' | 'G')) => (&text[..end], 30),
-        _ => (&*text, 0),
-    };
-    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
-    let number = digits.parse::<u64>().ok().filter(|number| is_number && *number > 0);
-    let size = number.and_then(|number| number.checked_mul(1 << shift));
+    let (digits, unit) = text.split_at(text.trim_end_matches(char::is_alphabetic).len());
+    let shift = ["", "k", "m", "g"].iter().position(|known| known.eq_ignore_ascii_case(unit));
+    let number = digits.parse::<u64>().ok().filter(|number| *number > 0);
+    let size = number.zip(shift).and_then(|(number, shift)| number.checked_mul(1 << (10 * shift)));
     size.map(Some).ok_or_else(|| {
         let text = shown(&text);
         D::Error::custom(format!(

@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use super::helm::archive;
 use crate::graph::{Archive, ChartRef};
-use crate::kustomization::{self, Edit, GeneratorKey};
+use crate::kustomization::{self, Edit};
 use crate::message::failure::{Failure, Result};
 use crate::record::{Lock, StoredFile, sha256_hex};
 use crate::reference::localized_path::LOCALIZED_FILES;
@@ -92,11 +92,7 @@ fn restored(bytes: Vec<u8>, file: &StoredFile) -> Option<Vec<u8>> {
     let edits: Vec<Edit<'_>> = references
         .iter()
         .filter_map(|reference| {
-            let now = match &reference.key {
-                Some(GeneratorKey::Explicit(key)) => &format!("{key}={}", reference.text),
-                _ => &reference.text,
-            };
-            let original = file.rewritten.get(now)?;
+            let original = file.rewritten.get(&reference.value())?;
             Some(Edit { spot: &reference.spot, value: original.clone() })
         })
         .collect();

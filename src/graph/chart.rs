@@ -155,14 +155,13 @@ impl Graph {
 
 /// Returns the name of a chart that a note is about, and the chart to request, if it need not be in the tree.
 fn named(kind: &NoteKind) -> Option<(&str, Option<ChartRef>)> {
-    let (name, wanted) = match kind {
-        NoteKind::RemoteChart { repo, name, version, devel, .. } => {
-            let (repo, devel) = (repo.as_str().into(), *devel && version.is_empty());
-            (name, Some(ChartRef { repo, name: name.clone(), version: version.clone(), devel }))
-        }
-        NoteKind::LocalChart { name, .. } => (name, None),
-        _ => return None,
+    let NoteKind::Chart { repo, name, version, devel, .. } = kind else {
+        return None;
     };
+    let wanted = (!repo.is_empty()).then(|| {
+        let (repo, devel) = (repo.as_str().into(), *devel && version.is_empty());
+        ChartRef { repo, name: name.clone(), version: version.clone(), devel }
+    });
     Some((name.as_str(), wanted)).filter(|_| !name.is_empty())
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use super::{ChartRef, Explored, Graph, Options, Origin, Place, RemoteRef, RootId, Source, SourceId, Target};
-use crate::kustomization::{FILE_NAMES, FunctionRuntime, NoteKind};
+use crate::kustomization::{FILE_NAMES, NoteKind, Runs};
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
 use crate::tree::recorded::RecordedTree;
@@ -108,8 +108,8 @@ impl<'a> Inputs<'a> {
             reader.inputs.extend(chart.wanted.clone().map(Input::Chart));
         }
         let runs_here = |note: &&usize| match &self.graph.notes[**note].note.kind {
-            NoteKind::KrmFunction { runtime, .. } => matches!(runtime, FunctionRuntime::Exec { .. }),
-            kind => matches!(kind, NoteKind::LegacyPlugin { .. }),
+            NoteKind::Code { runs, .. } => matches!(runs, Runs::Program(_) | Runs::Plugin(_)),
+            _ => false,
         };
         // Code is started in the directory of the root.
         if !is_fetched && self.notes.get(&id).into_iter().flatten().any(|note| runs_here(&note)) {

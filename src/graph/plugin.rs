@@ -89,13 +89,12 @@ impl Walker<'_> {
                     continue;
                 }
             };
-            let Some(found) = found else { continue };
-            let field = &found.field;
+            let Some((field, line, column)) = found else { continue };
             let message = format!(
                 "`{}` is listed for its plugin configurations, and `{field}` may change them before they are used: only a build can tell what they name or run",
                 self.graph.root_label(root)
             );
-            let location = self.graph.spot(file, found.line, found.column, field);
+            let location = self.graph.spot(file, line, column, &field);
             let stop = Trouble::of(TroubleKind::Reshaped, Failure::new(message).at(location));
             let hint = "build it once, and list what comes out as a file: kustomize build DIRECTORY > plugins.yaml";
             self.trouble(stop.hint(hint), At::File(file));

@@ -1,7 +1,7 @@
 //! THE table: every field in which a string leads somewhere, and what it means there. Nothing else in the program knows a
 //! field by name. What is not on the way to one of these is kustomize's own business.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
 use super::Accepts;
@@ -136,8 +136,8 @@ const FUNCTION_SPEC: Table = &[
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     pub role: Option<Role>,
-    pub names: Vec<(&'static str, Tree)>,
-    pub items: Option<Box<Tree>>,
+    /// By the name of a field; by `[]` what is in a list.
+    pub names: BTreeMap<&'static str, Tree>,
     /// Whether there is no other field.
     pub is_complete: bool,
 }
@@ -152,14 +152,9 @@ fn tree(table: Table) -> Tree {
     for (path, role) in table {
         let mut at = &mut root;
         for step in path.split('.').filter(|step| !step.is_empty()) {
-            let name = step.trim_end_matches("[]");
-            let index = at.names.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
-                at.names.push((name, Tree::default()));
-                at.names.len() - 1
-            });
-            at = &mut at.names[index].1;
+            at = at.names.entry(step.trim_end_matches("[]")).or_default();
             if step.ends_with("[]") {
-                at = at.items.get_or_insert_default();
+                at = at.names.entry("[]").or_default();
             }
         }
         at.role = Some(*role);
@@ -167,8 +162,9 @@ fn tree(table: Table) -> Tree {
     root
 }
 
-/// Returns every field in which a string may name a file or a root.
-pub(super) fn referring() -> Vec<String> {
+/// Returns every field in which a string may name a file or a root, as `patches[].path`; those of a built-in plugin begin
+/// with its kind: `PatchTransformer.path`.
+pub fn reference_fields() -> Vec<String> {
     let refers = |role: &Role| matches!(role, Leads(_) | Source | Patch | ChartHome);
     let of = |table: Table| table.iter().filter(move |(_, role)| refers(role));
     let mut found: Vec<String> = of(KUSTOMIZATION).map(|(path, _)| (*path).to_owned()).collect();

@@ -11,15 +11,17 @@ use crate::os::limits::Limit;
 /// Of a message, which may quote the text.
 const LONGEST: usize = 1000;
 
-/// Returns the text of a file if it can be one of ours at all. `hint` says what to do about one that is not text.
-pub(crate) fn text<'a>(bytes: &'a [u8], file: &str, limit: Limit, hint: &str) -> Result<&'a str> {
+/// What a file is that two sides of a merge wrote.
+pub(crate) const CONFLICT: &str = "holds a merge conflict";
+
+/// Returns the text of a file if it can be one of ours at all.
+pub(crate) fn text<'a>(bytes: &'a [u8], file: &str, limit: Limit) -> Result<&'a str> {
     limit.check(bytes.len(), || file.to_owned())?;
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
-        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
-        Failure::new("not UTF-8").at(at_line(file, line)).hint(hint)
-    })?;
-    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+    let text = std::str::from_utf8(bytes).map_err(|_| Failure::new("not UTF-8").at(at_line(file, 0)))?;
+    match text.lines().position(|line| line.starts_with("<<<<<<<")) {
+        Some(index) => Err(Failure::new(CONFLICT).at(at_line(file, index + 1))),
+        None => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
+    }
 }
 
 /// Returns a line of a file; 0 for the whole of it.
@@ -27,21 +29,22 @@ pub(crate) fn at_line(file: &str, line: usize) -> Location {
     Location { file: file.to_owned(), line, ..Location::default() }
 }
 
-/// Reads a text, which is one document. In the message of a type of ours, a hint may stand on a line of its own.
+/// Reads a text, which is one document; an empty one has no keys. In the message of a type of ours, a hint may stand on a
+/// line of its own.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str, file: &str) -> Result<(T, Value)> {
     let failure = |(line, column): Place, message: &str| {
         Failure::new(redact::visible(message)).at(Location { column, ..at_line(file, line) })
     };
-    let documents = match yaml::read(text, usize::MAX) {
-        Ok(stream) => stream.documents,
-        Err(error) => return Err(failure((error.line, error.column), &format!("not YAML: {}", error.message))),
-    };
-    if let Some(second) = documents.get(1) {
-        return Err(failure(second.place(), "a second document"));
+    let stream = yaml::read(text, 1)
+        .map_err(|error| failure((error.line, error.column), &format!("not YAML: {}", error.message)))?;
+    if let Some(second) = stream.rest {
+        return Err(failure(second, "a second document"));
     }
-    let root = documents.into_iter().next().unwrap_or_else(|| Value::new((0, 0), Data::Mapping(Vec::new())));
-    if let Some((place, message)) = odd(&root) {
-        return Err(failure(place, message));
+    let root = stream.documents.into_iter().next().filter(|root| root.data != Data::Null);
+    let text = if root.is_some() { text } else { "{}" };
+    let root = root.unwrap_or_else(|| Value::new((1, 1), Data::Mapping(Vec::new())));
+    if let Some(place) = odd(&root) {
+        return Err(failure(place, "no value, or one with an anchor, alias or tag"));
     }
     let value = serde_yaml::from_str(text).map_err(|error| {
         let whole: String = error.to_string().chars().take(LONGEST).collect();
@@ -62,13 +65,11 @@ pub(crate) fn places(root: &Value, key: &str) -> Vec<Place> {
     list.unwrap_or_default().iter().map(Value::place).collect()
 }
 
-/// Returns what is no plain data.
-fn odd(value: &Value) -> Option<(Place, &'static str)> {
-    if value.is_anchored || value.alias_of.is_some() || value.tag.is_some() {
-        return Some((value.place(), "anchors, aliases and tags are not allowed here"));
-    }
+/// Returns the place of what is no plain data.
+fn odd(value: &Value) -> Option<Place> {
     match &value.data {
-        Data::Null => Some((value.place(), "nothing stands here: write a value, or leave the key out")),
+        _ if value.is_anchored || value.is_alias || value.tag.is_some() => Some(value.place()),
+        Data::Null => Some(value.place()),
         Data::List(items) => items.iter().find_map(odd),
         Data::Mapping(pairs) => pairs.iter().find_map(|(_, value)| odd(value)),
         _ => None,

@@ -1,12 +1,10 @@
 //! Kubernetes objects as values with places: for those who look for a few fields in objects of others.
 
-use std::collections::BTreeMap;
-
 use granit_parser::ScalarStyle;
 use serde_json::Value as Json;
 
 use super::plugin;
-use super::read::equal;
+use super::read::is_same_key;
 use super::yaml::{self, Data, Value, is_old_flag};
 
 impl Value {
@@ -27,7 +25,7 @@ impl Value {
     /// Returns the value of a key in any case, as Go takes it; none where there is nothing behind it.
     pub(super) fn folded_field(&self, name: &str) -> Option<&Value> {
         let mut pairs = self.mapping()?.iter();
-        pairs.find(|(key, value)| equal(name, key) && value.data != Data::Null).map(|(_, value)| value)
+        pairs.find(|(key, value)| is_same_key(name, key) && value.data != Data::Null).map(|(_, value)| value)
     }
 
     /// Returns the text, if it is one for YAML 1.1 too, which kustomizations are read by.
@@ -38,13 +36,8 @@ impl Value {
 
     /// Returns whether it may be true: it is not false, for YAML 1.1.
     pub(super) fn is_on(&self) -> bool {
-        match &self.data {
-            Data::Flag(flag) => *flag,
-            Data::Text(word) if self.string().is_none() => {
-                word.starts_with(['y', 'Y']) || word.len() == 2 && !word.starts_with(['n', 'N'])
-            }
-            _ => true,
-        }
+        let word = self.scalar().unwrap_or_default().to_ascii_lowercase();
+        !matches!(word.as_str(), "false" | "n" | "no" | "off")
     }
 
     /// Returns the text, if it is one.
@@ -97,75 +90,27 @@ impl Value {
         match &self.data {
             Data::Null => Json::Null,
             Data::Flag(flag) => Json::Bool(*flag),
-            Data::Number(text) => {
-                let number = text.parse().map(Json::Number);
-                number.unwrap_or_else(|_| Json::String(text.clone()))
-            }
+            Data::Number(text) => text.parse().map_or_else(|_| Json::String(text.clone()), Json::Number),
             Data::Text(text) => Json::String(text.clone()),
             Data::List(items) => items.iter().map(Value::json).collect(),
-            Data::Mapping(pairs) => {
-                let pairs = pairs.iter();
-                Json::Object(pairs.map(|(key, value)| (key.clone(), value.json())).collect())
-            }
+            Data::Mapping(pairs) => pairs.iter().map(|(key, value)| (key.clone(), value.json())).collect(),
         }
     }
 
     /// Returns it with each text replaced by what `change` returns for it.
     pub(crate) fn map_texts(&self, change: &mut dyn FnMut(&str) -> String) -> Value {
-        let data = match &self.data {
-            Data::Text(text) => Data::Text(change(text)),
-            Data::List(items) => Data::List(items.iter().map(|item| item.map_texts(change)).collect()),
-            Data::Mapping(pairs) => {
-                let pairs = pairs.iter();
-                Data::Mapping(pairs.map(|(key, value)| (change(key), value.map_texts(change))).collect())
-            }
-            other => other.clone(),
-        };
-        self.with(data)
-    }
-
-    /// Returns it as Go reads it that knows these keys, between blanks: in any case. What stands behind several spellings
-    /// of one is all there.
-    pub(crate) fn folded(&self, keys: &'static str) -> Value {
-        let data = match &self.data {
-            Data::List(items) => Data::List(items.iter().map(|item| item.folded(keys)).collect()),
-            Data::Mapping(pairs) => {
-                let mut known: BTreeMap<&str, Value> = BTreeMap::new();
-                let mut folded = Vec::new();
-                for (key, value) in pairs {
-                    match keys.split_whitespace().find(|known| equal(known, key)) {
-                        None => folded.push((key.clone(), value.folded(keys))),
-                        Some(key) => match known.get_mut(key) {
-                            None => drop(known.insert(key, value.clone())),
-                            Some(old) => old.join(value),
-                        },
-                    }
-                }
-                let known = known.into_iter();
-                folded.extend(known.map(|(key, value)| (key.to_owned(), value.folded(keys))));
-                Data::Mapping(folded)
-            }
-            other => other.clone(),
-        };
-        self.with(data)
-    }
-
-    fn join(&mut self, other: &Value) {
-        match (&mut self.data, &other.data) {
-            (Data::List(items), Data::List(others)) => items.extend_from_slice(others),
-            (Data::Mapping(pairs), Data::Mapping(others)) => pairs.extend_from_slice(others),
-            (_, Data::Null) => {}
-            (data, other) => data.clone_from(other),
-        }
+        let mut new = self.clone();
+        new.each(&mut |value| match &mut value.data {
+            Data::Text(text) => *text = change(text),
+            Data::Mapping(pairs) => pairs.iter_mut().for_each(|(key, _)| *key = change(key)),
+            _ => {}
+        });
+        new
     }
 
     /// Moves it to the place of another value: its lines are not those of a file.
     pub(crate) fn place_at(&mut self, (line, column): (usize, usize)) {
         self.each(&mut |value| (value.line, value.column) = (line, column));
-    }
-
-    fn add_lines(&mut self, before: usize) {
-        self.each(&mut |value| value.line += before);
     }
 
     pub(super) fn each(&mut self, change: &mut dyn FnMut(&mut Value)) {
@@ -183,28 +128,16 @@ impl Value {
 /// Nothing in a document begins at the start of a line with `---`, so that no document has to be read to find the next.
 pub(crate) fn documents(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut rest = Some(text);
-    let mut before = 0;
-    std::iter::from_fn(move || {
-        let all = rest?;
-        let mut lines = 0;
-        let mut end = 0;
-        for line in all.split_inclusive('\n') {
-            let separates = line
-                .strip_prefix("---")
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']));
-            if separates && lines > 0 {
-                break;
-            }
-            end += line.len();
-            lines += 1;
+    let (mut starts, mut at) = (vec![(0, 0)], 0);
+    for (before, line) in text.split_inclusive('\n').enumerate() {
+        let after = line.strip_prefix("---");
+        if before > 0 && after.is_some_and(|after| after.is_empty() || after.starts_with([' ', '\t', '\r', '\n'])) {
+            starts.push((before, at));
         }
-        let (document, after) = all.split_at(end);
-        rest = (!after.is_empty()).then_some(after);
-        let start = before;
-        before += lines;
-        Some((start, document))
-    })
+        at += line.len();
+    }
+    let ends: Vec<usize> = starts[1..].iter().map(|(_, at)| *at).chain([at]).collect();
+    starts.into_iter().zip(ends).map(|((before, at), end)| (before, &text[at..end]))
 }
 
 /// What ends a line, for some reader of YAML.
@@ -212,34 +145,29 @@ const BREAKS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 
 /// Returns the text with the escapes of double quotes resolved that stand for a character that can be seen, or for none.
 pub(crate) fn unescaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('\\') {
-        out.push_str(before);
-        let digits = match after.chars().next() {
+    let mut parts = text.split('\\');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = match part.chars().next() {
             Some('x') => 2,
             Some('u') => 4,
             Some('U') => 8,
             _ => 0,
         };
-        let number = after
-            .get(1..1 + digits)
-            .filter(|digits| !digits.is_empty())
-            .and_then(|digits| u32::from_str_radix(digits, 16).ok())
-            .and_then(char::from_u32);
-        match number {
+        let number = part.get(1..1 + digits).and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        match number.and_then(char::from_u32) {
             Some(character) => {
                 out.push(character);
-                rest = &after[1 + digits..];
+                out.push_str(&part[1 + digits..]);
             }
             // A line that goes on.
-            None => match after.strip_prefix("\r\n").or_else(|| after.strip_prefix(BREAKS)) {
-                Some(next) => rest = next.trim_start_matches([' ', '\t']),
-                None => rest = after,
+            None => match part.strip_prefix("\r\n").or_else(|| part.strip_prefix(BREAKS)) {
+                Some(next) => out.push_str(next.trim_start_matches([' ', '\t'])),
+                None => out.push_str(part),
             },
         }
     }
-    out + rest
+    out
 }
 
 /// Reads one document that begins after `before` lines; none where it is empty.
@@ -249,9 +177,7 @@ pub(crate) fn read_object(text: &str, before: usize) -> Result<Option<Value>, (u
         return Err((before + line, format!("not plain YAML: {what}")));
     }
     let mut found = stream.documents.into_iter().next().filter(|value| value.data != Data::Null);
-    if let Some(value) = &mut found {
-        value.add_lines(before);
-    }
+    found.iter_mut().for_each(|value| value.each(&mut |value| value.line += before));
     Ok(found)
 }
 

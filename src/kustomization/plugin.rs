@@ -2,10 +2,9 @@
 //! file of their own. Built-in ones hold references; all others are code, and only noted.
 
 use super::fields::{BUILTIN_TREES, FUNCTION};
-use super::read::Reader;
+use super::read::{Reader, did_you_mean};
 use super::yaml::{self, Data, Place, Stream, Value};
 use super::{Accepts, NoteKind};
-use crate::message::failure::nearest;
 use crate::message::finding::Subject;
 use crate::message::redact;
 
@@ -14,35 +13,35 @@ use crate::message::redact;
 const FUNCTION_ANNOTATIONS: [&str; 2] = ["config.kubernetes.io/function", "config.k8s.io/function"];
 const CONTAINER_ANNOTATION: &str = "config.kubernetes.io/container";
 
-/// What a KRM function runs.
+/// What a function or plugin runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FunctionRuntime {
+pub enum Runs {
     /// A program. With a slash it is relative to the kustomization and may lie anywhere; without one it is
     /// looked up in `PATH`.
-    Exec {
-        /// The path as written.
-        path: String,
-    },
+    Program(String),
     /// A container image.
-    Container {
+    Image {
         /// The image; not empty.
         image: String,
         /// Whether it may use the network.
         network: bool,
     },
-    /// None that is known.
+    /// An exec or Go plugin, by where below the plugin home kustomize looks for it (api/internal/plugins/loader/loader.go).
+    /// A Go plugin has `.so` at the end.
+    Plugin(String),
+    /// A function of a sort that is not known.
     Unknown,
 }
 
 impl NoteKind {
     /// Returns what it runs, for a policy; none where it runs nothing, or cannot be read.
-    pub fn runs(&self) -> Option<Subject> {
+    pub fn subject(&self) -> Option<Subject> {
         let program = match self {
-            NoteKind::KrmFunction { runtime: FunctionRuntime::Container { image, .. }, .. } => {
+            NoteKind::Code { runs: Runs::Image { image, .. }, .. } => {
                 return Some(Subject::Image { image: redact::url(image) });
             }
-            NoteKind::KrmFunction { runtime: FunctionRuntime::Exec { path }, .. } => path,
-            NoteKind::LegacyPlugin { kind, .. } => kind,
+            NoteKind::Code { runs: Runs::Program(path), .. } => path,
+            NoteKind::Code { kind, runs: Runs::Plugin(_) } => kind,
             _ => return None,
         };
         Some(Subject::Program { program: redact::url(program) })
@@ -50,18 +49,43 @@ impl NoteKind {
 
     /// Returns whether it runs a program that is named by its URL.
     pub fn downloads(&self) -> bool {
-        matches!(self, NoteKind::KrmFunction { runtime: FunctionRuntime::Exec { path }, .. } if path.contains("://"))
+        matches!(self, NoteKind::Code { runs: Runs::Program(path), .. } if path.contains("://"))
     }
 
     /// Returns whether it runs code that is not in the tree, or that can be another tomorrow.
     pub fn is_open(&self) -> bool {
         match self {
-            NoteKind::KrmFunction { runtime: FunctionRuntime::Exec { path }, .. } => !path.contains('/'),
-            NoteKind::KrmFunction { runtime: FunctionRuntime::Container { image, network }, .. } => {
-                *network || !is_pinned(image)
-            }
-            NoteKind::KrmFunction { .. } | NoteKind::LegacyPlugin { .. } => true,
+            NoteKind::Code { runs: Runs::Program(path), .. } => !path.contains('/'),
+            NoteKind::Code { runs: Runs::Image { image, network }, .. } => *network || !is_pinned(image),
+            NoteKind::Code { .. } => true,
             _ => false,
+        }
+    }
+
+    /// Returns what code it runs, for people.
+    pub fn message(&self) -> String {
+        let NoteKind::Code { kind, runs } = self else {
+            return String::new();
+        };
+        match runs {
+            Runs::Program(path) if path.contains('/') => {
+                let shown = redact::url(path);
+                format!(
+                    "the function `{kind}` runs `{shown}`, which kustomize does not download: only a localized copy has it"
+                )
+            }
+            Runs::Program(path) => {
+                format!("the function `{kind}` runs `{path}`, whatever that is on the PATH of the machine that builds")
+            }
+            Runs::Image { image, network } => {
+                let pinned = if is_pinned(image) { "" } else { ", not pinned by its digest" };
+                let network = if *network { ", with the network" } else { "" };
+                format!("the function `{kind}` runs the image `{image}`{pinned}{network}")
+            }
+            Runs::Plugin(home) => {
+                format!("the code of plugin `{kind}` is in the plugin home of the machine that builds, at `{home}`")
+            }
+            Runs::Unknown => format!("the function `{kind}` says neither a program nor an image"),
         }
     }
 }
@@ -73,20 +97,11 @@ pub(crate) fn is_pinned(image: &str) -> bool {
     })
 }
 
-/// Returns where below the plugin home kustomize looks for the code of a plugin
-/// (api/internal/plugins/loader/loader.go). A Go plugin has `.so` at the end.
-fn home_path(api_version: &str, kind: &str) -> String {
-    format!("{api_version}/{}/{kind}", kind.to_lowercase())
-}
-
-/// An object with what kustomize asks of every object: its kind.
-type Object<'s> = (&'s Value, String);
-
-/// Collects the objects of a stream. The error is the place of what is not one, and why.
+/// Collects the objects of a stream, with their kinds. The error is the place of what is not one, and why.
 ///
 /// `GetValidatedMetadata` (kyaml/yaml/rnode.go): a kind and a name, but a list needs no name. `apiVersion` may be
 /// missing.
-pub(super) fn objects<'s>(stream: &'s Stream<'_>) -> Result<Vec<Object<'s>>, (Place, String)> {
+pub(super) fn objects<'s>(stream: &'s Stream<'_>) -> Result<Vec<(&'s Value, String)>, (Place, String)> {
     let mut objects = Vec::new();
     for value in &stream.documents {
         let word = |keys: &[&str]| value.at(keys).and_then(Value::scalar).unwrap_or_default();
@@ -113,13 +128,14 @@ pub(super) fn objects<'s>(stream: &'s Stream<'_>) -> Result<Vec<Object<'s>>, (Pl
 /// splitters of documents differ about it, from version to version too, so that only a build could tell what such an
 /// object says.
 pub(super) fn not_plain(stream: &Stream<'_>) -> Option<(Place, String, &'static str)> {
-    for (line, text) in stream.text.lines().enumerate() {
+    let is_odd = |text: &str| {
         let after = text.strip_prefix("---").unwrap_or_default();
         let is_comment = after.starts_with([' ', '\t']) && after.trim_start().starts_with('#');
-        if !after.trim().is_empty() && !is_comment {
-            let place = stream.place((line + 1, 1));
-            return Some((place, "text after `---`".to_owned(), "begin the document on the line after `---`"));
-        }
+        !after.trim().is_empty() && !is_comment
+    };
+    if let Some(line) = stream.text.lines().position(is_odd) {
+        let place = (stream.before + line + 1, 1);
+        return Some((place, "text after `---`".to_owned(), "begin the document on the line after `---`"));
     }
     stream.documents.iter().find_map(odd)
 }
@@ -139,14 +155,18 @@ pub(super) fn odd_here(value: &Value) -> Option<(Place, String, &'static str)> {
         return Some((value.place(), format!("the tag `{tag}`"), "write the value without a tag"));
     }
     let (_, merged) = value.mapping()?.iter().find(|(key, _)| key == "<<")?;
-    Some((merged.key.0, "the merge key `<<`".to_owned(), "write out what it merges"))
+    Some((merged.key, "the merge key `<<`".to_owned(), "write out what it merges"))
+}
+
+fn refuse_odd(stream: &Stream<'_>, reader: &mut Reader<'_>) {
+    if let Some((place, what, hint)) = not_plain(stream) {
+        reader.problem(place, "", format!("not plain YAML: {what}"), hint);
+    }
 }
 
 /// Reads the plugin configurations of a stream. `prefix` stands before the kind in every field.
 pub(super) fn read_objects(stream: &Stream<'_>, prefix: &str, reader: &mut Reader<'_>) {
-    if let Some((place, what, hint)) = not_plain(stream) {
-        reader.problem(place, "", format!("not plain YAML: {what}"), hint);
-    }
+    refuse_odd(stream, reader);
     let objects = match objects(stream) {
         Ok(objects) => objects,
         Err((place, why)) => {
@@ -159,70 +179,34 @@ pub(super) fn read_objects(stream: &Stream<'_>, prefix: &str, reader: &mut Reade
         reader.prefix = if is_one { format!("{prefix}{kind}") } else { format!("{prefix}{kind}[{i}]") };
         let api_version = value.get("apiVersion").and_then(Value::scalar).unwrap_or_default();
         if kind.ends_with("List") {
-            let message = format!("not plain YAML: a `{kind}` of objects");
             let hint = "write each object in a document of its own, after `---`";
-            reader.problem(value.place(), "", message, hint);
+            reader.problem(value.place(), "", format!("not plain YAML: a `{kind}` of objects"), hint);
         } else if !matches!(api_version.as_str(), "builtin" | "/builtin") {
             // The group is empty in both (`resid.ParseGroupVersion`).
-            code(reader, value, kind, api_version);
+            let home = || Runs::Plugin(format!("{api_version}/{}/{kind}", kind.to_lowercase()));
+            let runs = function(reader, value).unwrap_or_else(home);
+            reader.note(value.place(), "", NoteKind::Code { kind, runs });
         } else if let Some(tree) = BUILTIN_TREES.get(kind.as_str()) {
             reader.visit(tree, value, "");
         } else {
-            let meant = nearest(&kind, BUILTIN_TREES.keys().copied());
-            let hint = meant.map(|name| format!("did you mean `{name}`?")).unwrap_or_default();
+            let hint = did_you_mean(&kind, BUILTIN_TREES.keys().copied());
             reader.problem(value.place(), "", format!("there is no built-in plugin `{kind}`"), &hint);
         }
     }
     reader.prefix.clear();
 }
 
-/// Notes what an object runs.
-fn code(reader: &mut Reader<'_>, object: &Value, kind: String, api_version: String) {
-    if let Some(runtime) = function(reader, object) {
-        let function = format!("the function `{kind}`");
-        let message = match &runtime {
-            FunctionRuntime::Exec { path } if path.contains('/') => {
-                format!(
-                    "{function} runs `{}`, which kustomize does not download: only a localized copy has it",
-                    redact::url(path)
-                )
-            }
-            FunctionRuntime::Exec { path } => {
-                format!("{function} runs `{path}`, whatever that is on the PATH of the machine that builds")
-            }
-            FunctionRuntime::Container { image, network } => {
-                let pinned = if is_pinned(image) { "" } else { ", not pinned by its digest" };
-                format!(
-                    "{function} runs the image `{image}`{pinned}{}",
-                    if *network { ", with the network" } else { "" }
-                )
-            }
-            FunctionRuntime::Unknown => format!("{function} says neither a program nor an image"),
-        };
-        return reader.note(object.place(), "", NoteKind::KrmFunction { runtime, kind }, message);
-    }
-    if let Some(arguments) = object.folded_field("argsFromFile") {
-        let hint = "write the arguments into `argsOneLiner`";
-        reader.problem(arguments.place(), "argsFromFile", "this field is not supported", hint);
-    }
-    let home = home_path(&api_version, &kind);
-    let message = format!("the code of plugin `{kind}` is in the plugin home of the machine that builds, at `{home}`");
-    reader.note(object.place(), "", NoteKind::LegacyPlugin { api_version, kind }, message);
-}
-
 /// Finds out what an object runs, if it is a function.
-fn function(reader: &mut Reader<'_>, object: &Value) -> Option<FunctionRuntime> {
+fn function(reader: &mut Reader<'_>, object: &Value) -> Option<Runs> {
     let metadata = object.get("metadata")?;
     let annotation = |name| metadata.at(&["annotations", name]).filter(|value| value.text() != Some(""));
     if let Some(value) = FUNCTION_ANNOTATIONS.into_iter().find_map(annotation) {
         let stream = yaml::read_within(reader.text, value).ok().filter(|_| value.text().is_some());
         let Some(stream) = stream.filter(|stream| stream.documents.len() == 1) else {
-            return Some(FunctionRuntime::Unknown);
+            return Some(Runs::Unknown);
         };
-        if let Some((place, what, hint)) = not_plain(&stream) {
-            reader.problem(place, "", format!("not plain YAML: {what}"), hint);
-        }
-        return stream.documents.first().map(|spec| specified(reader, spec));
+        refuse_odd(&stream, reader);
+        return Some(specified(reader, &stream.documents[0]));
     }
     if let Some(spec) = metadata.get("configFn") {
         return Some(specified(reader, spec));
@@ -230,26 +214,26 @@ fn function(reader: &mut Reader<'_>, object: &Value) -> Option<FunctionRuntime> 
     let at = metadata.at(&["annotations", CONTAINER_ANNOTATION])?;
     let image = at.scalar().filter(|image| !image.is_empty())?;
     reader.argument(at, "", &image, "docker");
-    Some(FunctionRuntime::Container { image, network: false })
+    Some(Runs::Image { image, network: false })
 }
 
 /// Reads a specification (`runtimeutil.FunctionSpec`), whose keys are those of a kustomization. An image goes before a
 /// program.
-fn specified(reader: &mut Reader<'_>, spec: &Value) -> FunctionRuntime {
+fn specified(reader: &mut Reader<'_>, spec: &Value) -> Runs {
     reader.visit(&FUNCTION, spec, "");
     let field = |of, name| spec.folded_field(of).and_then(|of| of.folded_field(name));
     let word = |of, name| field(of, name).and_then(|at| Some((at, at.scalar().filter(|word| !word.is_empty())?)));
     if let Some((at, image)) = word("container", "image") {
         reader.argument(at, "container.image", &image, "docker");
         let network = field("container", "network").is_some_and(Value::is_on);
-        return FunctionRuntime::Container { image, network };
+        return Runs::Image { image, network };
     }
     let Some((at, path)) = word("exec", "path") else {
-        return FunctionRuntime::Unknown;
+        return Runs::Unknown;
     };
     // Without a slash it is looked for on the `PATH`.
     if path.contains('/') {
         reader.reference(Accepts::Program, at, "exec.path", &path, None);
     }
-    FunctionRuntime::Exec { path }
+    Runs::Program(path)
 }

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
+use granit_parser::ScalarStyle;
+
 use super::fields::{Role, TREE, Tree};
 use super::yaml::{self, Data, Place, Stream, Value};
 use super::{
-    Accepts, GeneratorKey, Kind, Kustomization, Note, NoteKind, Problem, ProblemKind, Reference, Refused, Reshaping,
-    Spot, plugin,
+    Accepts, GeneratorKey, Kind, Kustomization, Note, NoteKind, Problem, ProblemKind, Reference, Refused, Spot, plugin,
 };
 use crate::message::failure::nearest;
 use crate::message::redact;
@@ -24,16 +25,16 @@ pub fn read(bytes: &[u8]) -> Result<Kustomization, Refused> {
         reader.visit(&TREE, root, "");
         reader.check_kind(root);
     }
-    let is_filled =
-        |(key, value): &(String, Value)| !equal("kind", key) && !equal("apiVersion", key) && value.data != Data::Null;
-    let pairs = stream.documents.first().map(|root| root.mapping().unwrap_or_default());
-    if !pairs.is_some_and(|pairs| pairs.iter().any(is_filled)) && reader.problems.is_empty() {
+    let is_filled = |(key, value): &(String, Value)| {
+        value.data != Data::Null && !["kind", "apiVersion"].iter().any(|name| is_same_key(name, key))
+    };
+    let mut pairs = stream.documents.iter().filter_map(Value::mapping).flatten();
+    if reader.problems.is_empty() && !pairs.any(is_filled) {
         let hint = "add a field; `resources: []` is enough";
         reader.problem_of(ProblemKind::Empty, (1, 1), "", "kustomization.yaml is empty", hint);
     }
     if let Some(rest) = stream.rest {
-        let message = "kustomize reads the first document only, not this one".to_owned();
-        reader.note(rest, "", NoteKind::ExtraDocument, message);
+        reader.note(rest, "", NoteKind::ExtraDocument);
     }
     reader.finish()
 }
@@ -47,28 +48,25 @@ pub fn read_plugin(bytes: &[u8]) -> Result<Kustomization, Refused> {
 }
 
 /// Returns the first field of a kustomization besides those that only list resources and name them: with it, what is built
-/// may be another thing than what stands in the files that are named.
-pub fn reshaping(bytes: &[u8]) -> Option<Reshaping> {
+/// may be another thing than what stands in the files that are named. With the line and column of its key.
+pub fn reshaping(bytes: &[u8]) -> Option<(String, usize, usize)> {
     const LISTING: [&str; 8] =
         ["apiVersion", "kind", "metadata", "buildMetadata", "resources", "bases", "namePrefix", "nameSuffix"];
     let stream = parse(bytes, 1).ok()?;
     let mut pairs = stream.documents.first()?.mapping()?.iter();
     let (key, value) = pairs.find(|(key, value)| {
         let is_empty = value.data == Data::Null || value.list().is_some_and(<[_]>::is_empty);
-        !is_empty && !LISTING.iter().any(|name| equal(name, key))
+        !is_empty && !LISTING.iter().any(|name| is_same_key(name, key))
     })?;
-    let ((line, column), _) = value.key;
-    Some(Reshaping { field: key.clone(), line, column })
+    Some((key.clone(), value.key.0, value.key.1))
 }
 
 /// Reads bytes as YAML.
 fn parse(bytes: &[u8], limit: usize) -> Result<Stream<'_>, Problem> {
     let problem = |place, message: &str, hint: &str| Problem::new(ProblemKind::Other, place, message, hint);
     let text = std::str::from_utf8(bytes).map_err(|error| {
-        let valid = String::from_utf8_lossy(bytes.get(..error.valid_up_to()).unwrap_or_default());
-        let last = valid.rsplit('\n').next().unwrap_or_default();
-        let place = (valid.matches('\n').count() + 1, last.chars().count() + 1);
-        problem(place, "not UTF-8", "save the file as UTF-8")
+        let line = 1 + bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+        problem((line, 1), "not UTF-8", "save the file as UTF-8")
     })?;
     yaml::read(text, limit).map_err(|error| {
         let line = text.lines().position(|line| line.starts_with("<<<<<<< "));
@@ -148,14 +146,14 @@ impl<'a> Reader<'a> {
 
     /// Visits everything on the way to a field of the table.
     pub(super) fn visit(&mut self, tree: &Tree, value: &Value, field: &str) {
-        let leads_on = tree.items.is_some() || !tree.names.is_empty();
+        let leads_on = !tree.names.is_empty();
         if tree.role == Some(Role::Other) || (value.data == Data::Null && leads_on) {
             return;
         }
         if let Some((place, what, hint)) = plugin::odd_here(value) {
             return self.problem(place, field, format!("{what} on the way to a reference"), hint);
         }
-        match (&value.data, &tree.items) {
+        match (&value.data, tree.names.get("[]")) {
             (Data::List(items), Some(of)) => {
                 for (i, item) in items.iter().enumerate() {
                     self.visit(of, item, &format!("{field}[{i}]"));
@@ -175,19 +173,18 @@ impl<'a> Reader<'a> {
     fn visit_fields(&mut self, tree: &Tree, pairs: &[(String, Value)], field: &str) {
         let mut seen = HashMap::new();
         for (key, value) in pairs {
-            let (place, _) = value.key;
+            let place = value.key;
             if let Some(line) = seen.insert(folded(key).collect::<String>(), place.0) {
                 let message = format!("the same field is in line {line}");
                 self.problem(place, &join(field, key), message, "put both into one field, or remove one of them");
                 continue;
             }
-            match tree.names.iter().find(|(name, _)| equal(name, key)) {
+            match tree.names.iter().find(|(name, _)| is_same_key(name, key)) {
                 Some((name, of)) if value.data != Data::Null && value.text() != Some("") => {
                     self.visit(of, value, &join(field, name));
                 }
                 None if tree.is_complete => {
-                    let meant = nearest(key, tree.names.iter().map(|(name, _)| *name));
-                    let hint = meant.map(|name| format!("did you mean `{name}`?")).unwrap_or_default();
+                    let hint = did_you_mean(key, tree.names.keys().copied());
                     self.problem(place, &join(field, key), format!("unknown field `{key}`"), &hint);
                 }
                 _ => {}
@@ -224,44 +221,33 @@ impl<'a> Reader<'a> {
                 self.problem(value.place(), field, "kustomize does not read it beside `helmGlobals`", hint);
             }
             Role::ChartHome => {
-                let message = format!("charts are looked for in `{text}`");
-                let kind = NoteKind::ChartHome { path: text.to_owned(), spot: self.spot(value) };
-                self.note(value.place(), field, kind, message);
+                self.note(value.place(), field, NoteKind::ChartHome { path: text.to_owned(), spot: self.spot(value) });
             }
             Role::Argument => self.argument(value, field, text, "helm"),
             Role::Other | Role::Chart(_) | Role::Unsupported(_) => {}
         }
     }
 
-    /// Notes a text that a program would take for an option.
+    /// Refuses a text that a program would take for an option.
     pub(super) fn argument(&mut self, value: &Value, field: &str, text: &str, program: &str) {
         if text.starts_with('-') {
             let message = format!("{program} would take `{}` for an option", redact::url(text));
-            self.note(value.place(), field, NoteKind::Misleading { text: text.to_owned() }, message);
+            self.problem(value.place(), field, message, "write it again, and check where it came from");
         }
     }
 
-    /// `ParseFileSource` (api/internal/generators/utils.go).
+    /// `ParseFileSource` (api/internal/generators/utils.go). What stands behind the `=` of a URL may be a token.
     fn file_source(&mut self, value: &Value, field: &str, text: &str) {
-        let hint = "write `key=path`, or the path alone; download what has `=` in its name";
-        let message = match text.split_once('=') {
-            None => {
-                let key = GeneratorKey::Implied(base_name(text).to_owned());
-                return self.reference(Accepts::File, value, field, text, Some(key));
-            }
-            Some((_, path)) if path.contains('=') => "key name or file path contains '='".to_owned(),
-            Some(("", _)) => "no key name before '='".to_owned(),
-            Some((_, "")) => "no file path after '='".to_owned(),
-            // What stands behind `=` may be a token.
-            Some((key, _)) if key.contains("://") || (key.contains('?') && redact::has_secret(text)) => {
-                format!("kustomize takes the text before `=` in `{}` for the key", redact::url(text))
-            }
-            Some((key, path)) => {
-                let key = GeneratorKey::Explicit(key.to_owned());
-                return self.reference(Accepts::File, value, field, path, Some(key));
-            }
-        };
-        self.problem(value.place(), field, message, hint);
+        let (name, path) = text.split_once('=').unwrap_or((base_name(text), text));
+        let is_written = text.contains('=');
+        let is_url = name.contains("://") || name.contains('?') && redact::has_secret(text);
+        if is_written && (is_url || name.is_empty() || path.is_empty() || path.contains('=')) {
+            let hint = "write `key=path`, or the path alone; download what has `=` in its name";
+            let message = format!("expected a path, or `key=path` with one `=`, found `{}`", redact::url(text));
+            return self.problem(value.place(), field, message, hint);
+        }
+        let key = GeneratorKey { name: name.to_owned(), is_written };
+        self.reference(Accepts::File, value, field, path, Some(key));
     }
 
     /// Reads a text that stands in a scalar, and is YAML with objects itself.
@@ -291,29 +277,31 @@ impl<'a> Reader<'a> {
         }
         if self.has_room() {
             let field = join(&self.prefix, field);
-            let (end_line, end_column) = value.end;
-            let (line, column, text, spot) = (value.line, value.column, text.to_owned(), self.spot(value));
+            let ((line, column), (end_line, end_column)) = (value.place(), value.end);
+            let (text, spot) = (text.to_owned(), self.spot(value));
             let reference = Reference { field, accepts, text, key, line, column, end_line, end_column, spot };
             self.read.references.push(reference);
         }
     }
 
+    /// Returns where a scalar is edited: none but a plain or quoted one, or an alias.
     fn spot(&self, value: &Value) -> Spot {
+        let is_block = matches!(value.style, ScalarStyle::Literal | ScalarStyle::Folded) && !value.is_alias;
+        let range = if is_block { 0..0 } else { value.range.clone() };
         let number = self.read.references.len() + self.read.notes.len();
-        Spot { range: value.range.clone(), line: value.line, column: value.column, number }
+        Spot { range, place: value.place(), in_flow: value.in_flow, number }
     }
 
     /// `names` are those of its name, version, repository and file of values.
     fn chart(&mut self, names: [&str; 4], value: &Value, field: &str) {
         for (key, value) in value.mapping().unwrap_or_default() {
-            let field = join(field, key);
-            if let Some((place, what, hint)) = plugin::odd_here(value).filter(|_| value.text().is_some()) {
-                self.problem(place, &field, format!("{what} of a chart"), hint);
-            }
             // Each is an argument of helm.
-            let words = value.list().unwrap_or(std::slice::from_ref(value));
-            for (word, text) in words.iter().filter_map(|word| Some((word, word.text()?))) {
+            for word in value.list().unwrap_or(std::slice::from_ref(value)) {
+                let (field, Some(text)) = (join(field, key), word.text()) else { continue };
                 self.argument(word, &field, text, "helm");
+                if let Some((place, what, hint)) = plugin::odd_here(word) {
+                    self.problem(place, &field, format!("{what} of a chart"), hint);
+                }
             }
         }
         let [name, version, repo, values] =
@@ -321,14 +309,10 @@ impl<'a> Reader<'a> {
         // Nothing else is read then; that there are values to replace them by is taken for granted.
         let replaces = value.folded_field("valuesMerge").and_then(Value::text) == Some("replace");
         let values_file = replaces || !values.is_empty();
-        if let Some(at) = value.folded_field(names[2]).filter(|_| !repo.is_empty()) {
-            let message = format!("chart `{name}` comes from a repository unless it is vendored");
-            let devel = value.folded_field("devel").is_some_and(Value::is_on);
-            let kind = NoteKind::RemoteChart { repo, name, version, values_file, devel };
-            self.note(at.place(), field, kind, message);
-        } else if !name.is_empty() {
-            let message = format!("chart `{name}` must be in the directory of charts");
-            self.note(value.place(), field, NoteKind::LocalChart { name, version, values_file }, message);
+        let devel = value.folded_field("devel").is_some_and(Value::is_on);
+        if !name.is_empty() || !repo.is_empty() {
+            let at = value.folded_field(names[2]).filter(|_| !repo.is_empty()).unwrap_or(value).place();
+            self.note(at, field, NoteKind::Chart { repo, name, version, values_file, devel });
         }
     }
 
@@ -344,15 +328,12 @@ impl<'a> Reader<'a> {
         if name == "Component" {
             self.read.kind = Kind::Component;
         }
-        if let Some((place, kind)) = kind.filter(|(_, kind)| *kind != name) {
-            let message = format!("kind should be Kustomization or Component, not `{kind}`");
-            let hint = "write `kind: Kustomization`, or remove the line";
-            self.problem_of(ProblemKind::WrongKind, place, "kind", message, hint);
-        }
-        if let Some((place, _)) = version.filter(|(_, version)| *version != wanted) {
-            let message = format!("apiVersion for {name} should be {wanted}");
-            let hint = format!("write `apiVersion: {wanted}`, or remove the line");
-            self.problem_of(ProblemKind::WrongKind, place, "apiVersion", message, &hint);
+        for (field, found, wanted) in [("kind", kind, name), ("apiVersion", version, wanted)] {
+            if let Some((place, found)) = found.filter(|(_, found)| *found != wanted) {
+                let message = format!("{field} should be {wanted} here, not `{found}`");
+                let hint = format!("write `{field}: {wanted}`, or remove the line");
+                self.problem_of(ProblemKind::WrongKind, place, field, message, &hint);
+            }
         }
     }
 
@@ -365,10 +346,10 @@ impl<'a> Reader<'a> {
         self.problem(value.place(), field, message, hint.as_deref().unwrap_or_default());
     }
 
-    pub(super) fn note(&mut self, (line, column): Place, field: &str, kind: NoteKind, message: String) {
+    pub(super) fn note(&mut self, (line, column): Place, field: &str, kind: NoteKind) {
         if self.has_room() {
             let field = join(&self.prefix, field);
-            self.read.notes.push(Note { line, column, field, kind, message });
+            self.read.notes.push(Note { line, column, field, kind });
         }
     }
 
@@ -382,6 +363,10 @@ impl<'a> Reader<'a> {
             self.problems.push(Problem { field, ..Problem::new(kind, place, message, hint) });
         }
     }
+}
+
+pub(super) fn did_you_mean(name: &str, known: impl Iterator<Item = &'static str>) -> String {
+    nearest(name, known).map(|name| format!("did you mean `{name}`?")).unwrap_or_default()
 }
 
 /// Returns whether kustomize may take a text for YAML, not for a path: every text that can be a mapping. It goes on to the
@@ -413,16 +398,16 @@ fn folded(key: &str) -> impl Iterator<Item = char> {
     })
 }
 
-pub(super) fn equal(name: &str, key: &str) -> bool {
+/// Compares keys as Go does.
+pub(crate) fn is_same_key(name: &str, key: &str) -> bool {
     folded(name).eq(folded(key))
 }
 
 /// Joins a field and the name of one in it.
-pub(super) fn join(field: &str, name: &str) -> String {
+fn join(field: &str, name: &str) -> String {
     match (field, name) {
         ("", name) => name.to_owned(),
         (field, "") => field.to_owned(),
-        (field, name) if name.starts_with('[') => [field, name].concat(),
         (field, name) => [field, ".", name].concat(),
     }
 }

@@ -6,11 +6,8 @@ use super::{plugin, yaml};
 /// that is not empty a mapping with `kind` and `metadata.name` (or a list of such), and at least one of them.
 /// kustomize asks for no more; it does not ask for `apiVersion`, and takes an empty body for success.
 pub(crate) fn looks_like_resources(bytes: &[u8]) -> Result<(), String> {
-    let Ok(text) = std::str::from_utf8(bytes) else {
-        return Err("not text".to_owned());
-    };
-    let bare = text.strip_prefix('\u{feff}').unwrap_or(text).trim();
-    if bare.is_empty() {
+    let text = std::str::from_utf8(bytes).map_err(|_| "not text".to_owned())?;
+    if text.trim_start_matches('\u{feff}').trim().is_empty() {
         return Err("empty".to_owned());
     }
     if looks_like_html(bytes) {
@@ -28,39 +25,19 @@ pub(crate) fn looks_like_resources(bytes: &[u8]) -> Result<(), String> {
 /// Returns whether a body is a web page rather than a file: what a host sends instead of one that needs a login, or of
 /// a directory.
 pub(crate) fn looks_like_html(bytes: &[u8]) -> bool {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let mut rest = bytes.trim_ascii_start();
-    // Comments and an XML declaration may stand before the page.
-    loop {
-        let end: &[u8] = if rest.starts_with(b"<!--") {
-            b"-->"
-        } else if rest.starts_with(b"<?xml") {
-            b"?>"
-        } else {
-            break;
-        };
-        match rest.windows(end.len()).position(|window| window == end) {
-            Some(at) => rest = rest.get(at + end.len()..).unwrap_or_default().trim_ascii_start(),
-            None => break,
-        }
-    }
-    ["<!doctype html", "<html", "<head", "<body", "<title"]
-        .iter()
-        .any(|start| rest.get(..start.len()).is_some_and(|found| found.eq_ignore_ascii_case(start.as_bytes())))
+    let start = String::from_utf8_lossy(&bytes[..bytes.len().min(1000)]).to_ascii_lowercase();
+    let start = start.trim_start_matches('\u{feff}').trim_start();
+    start.starts_with('<') && ["<!doctype html", "<html", "<head>", "<body"].iter().any(|tag| start.contains(tag))
 }
 
 /// Returns whether a file that is named like a kustomization holds an object of Flux, whose kind has the same name: its
 /// first document has `apiVersion: kustomize.toolkit.fluxcd.io/…`.
 pub(crate) fn is_flux_object(bytes: &[u8]) -> bool {
     const GROUP: &str = "kustomize.toolkit.fluxcd.io/";
-    let Ok(text) = std::str::from_utf8(bytes) else {
-        return false;
-    };
-    if !text.contains(GROUP) {
-        return false;
-    }
-    let root = yaml::read(text, 1).ok().and_then(|stream| stream.documents.into_iter().next());
-    let version = root.as_ref().and_then(|root| root.get("apiVersion")?.text());
+    let text = std::str::from_utf8(bytes).ok().filter(|text| text.contains(GROUP));
+    let stream = text.and_then(|text| yaml::read(text, 1).ok());
+    let root = stream.as_ref().and_then(|stream| stream.documents.first());
+    let version = root.and_then(|root| root.get("apiVersion")?.text());
     version.is_some_and(|version| version.starts_with(GROUP))
 }
 

@@ -106,8 +106,8 @@ fn generator_keys_are_those_of_kustomize() {
     let text = "configMapGenerator: [{files: [a/b.txt, a/b/, 'k=a/b', 'https://h/p?x', ./x/.]}]\n";
     let file = good(text);
     let keys: Vec<_> = file.references.iter().map(|r| (r.text.as_str(), r.key.clone().unwrap())).collect();
-    let implied = |key: &str| GeneratorKey::Implied(key.to_owned());
-    let explicit = |key: &str| GeneratorKey::Explicit(key.to_owned());
+    let implied = |key: &str| GeneratorKey { name: key.to_owned(), is_written: false };
+    let explicit = |key: &str| GeneratorKey { name: key.to_owned(), is_written: true };
     let wanted = [
         ("a/b.txt", implied("b.txt")),
         ("a/b/", implied("b")),
@@ -205,10 +205,12 @@ fn nothing_passes_in_silence() {
 
 #[test]
 fn an_empty_entry_is_not_a_root() {
-    let problems = read(b"resources: ['', null, a]\n").unwrap_err().problems;
-    let found: Vec<_> = problems.iter().map(|problem| (problem.field.as_str(), problem.message.as_str())).collect();
-    let message = "an empty entry names nothing";
-    assert_eq!(found, [("resources[0]", message), ("resources[1]", message)]);
+    for field in ["resources", "crds", "components"] {
+        let problems = read(format!("{field}: ['', null, a]\n").as_bytes()).unwrap_err().problems;
+        let found: Vec<_> = problems.iter().map(|one| (one.field.as_str(), one.message.as_str())).collect();
+        let message = "an empty entry names nothing";
+        assert_eq!(found, [(&*format!("{field}[0]"), message), (&*format!("{field}[1]"), message)]);
+    }
 }
 
 #[test]
@@ -246,15 +248,15 @@ helmChartInflationGenerator:
     let fields: Vec<_> = notes.iter().map(|n| (n.line, n.field.as_str())).collect();
     let old = "helmChartInflationGenerator[0]";
     assert_eq!(fields, [(1, "helmGlobals.chartHome"), (3, "helmCharts[0]"), (4, "helmCharts[1]"), (7, old),]);
-    let NoteKind::RemoteChart { repo, name, version, values_file, .. } = &notes[1].kind else {
+    let NoteKind::Chart { repo, name, version, values_file, .. } = &notes[1].kind else {
         panic!("{:?}", notes[1]);
     };
     assert_eq!((repo.as_str(), name.as_str(), version.as_str(), *values_file), ("https://h", "a", "1.0.0", true));
-    let NoteKind::LocalChart { name, values_file: false, .. } = &notes[2].kind else {
+    let NoteKind::Chart { repo, name, values_file: false, .. } = &notes[2].kind else {
         panic!("{:?}", notes[2]);
     };
-    assert_eq!(name, "b");
-    let NoteKind::RemoteChart { repo, name, version, .. } = &notes[3].kind else {
+    assert_eq!((repo.as_str(), name.as_str()), ("", "b"));
+    let NoteKind::Chart { repo, name, version, .. } = &notes[3].kind else {
         panic!("{:?}", notes[3]);
     };
     assert_eq!((repo.as_str(), name.as_str(), version.as_str()), ("oci://h", "c", ""));
@@ -269,14 +271,11 @@ helmChartInflationGenerator:
 fn fields_that_are_not_followed_are_refused() {
     let helm =
         |more: &str| format!("apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {{name: a}}\n{more}");
-    let code = |more: &str| format!("apiVersion: a/v1\nkind: A\nmetadata: {{name: a}}\n{more}");
     let listed = |plugin: &str| format!("generators:\n- |-\n  {}", plugin.replace('\n', "\n  "));
     for text in [
         "helmGlobals: {configHome: x}\n".to_owned(),
         "helmChartInflationGenerator: [{chartName: a, HELMHOME: x}]\n".to_owned(),
         listed(&helm("ConfigHome: x\n")),
-        listed(&code("ArgsFromFile: x\n")),
-        listed(&code("argsFromFile: null\nArgsFromFile: x\n")),
         listed(
             "apiVersion: a/v1\nkind: A\nmetadata:\n  name: a\n  configFn: {Container: {image: i, MOUNTS: [{src: x}]}}\n",
         ),

@@ -19,7 +19,7 @@ const DEEPEST: usize = 100;
 pub(super) type Place = (usize, usize);
 
 /// A value of a YAML document, aliases resolved.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Value {
     /// 1-based line.
     pub line: usize,
@@ -35,11 +35,18 @@ pub(crate) struct Value {
     pub(super) style: ScalarStyle,
     pub(super) in_flow: bool,
     pub(super) is_anchored: bool,
-    /// Where what an alias stands for begins.
-    pub(super) alias_of: Option<usize>,
+    pub(super) is_alias: bool,
     pub(super) tag: Option<String>,
-    /// Where its key begins, and the byte.
-    pub(super) key: (Place, usize),
+    /// Where its key begins.
+    pub(super) key: Place,
+}
+
+/// Two are equal where the text says the same in the same way, wherever that stands.
+impl PartialEq for Value {
+    fn eq(&self, other: &Value) -> bool {
+        let form = |value: &Value| (value.style, value.in_flow, value.is_anchored, value.is_alias);
+        form(self) == form(other) && self.tag == other.tag && self.data == other.data
+    }
 }
 
 /// What a [`Value`] is.
@@ -57,7 +64,7 @@ pub(crate) enum Data {
     Mapping(Vec<(String, Value)>),
 }
 
-fn wrong<T>(place: Place, message: impl Into<String>) -> Result<T, Problem> {
+pub(super) fn wrong<T>(place: Place, message: impl Into<String>) -> Result<T, Problem> {
     Err(Problem::new(ProblemKind::Other, place, message, ""))
 }
 
@@ -72,8 +79,8 @@ pub(super) struct Stream<'t> {
     pub documents: Vec<Value>,
     /// Where something begins that was not read, because as many documents as requested were.
     pub rest: Option<Place>,
-    /// The scalar that holds the text, where that is no file.
-    within: Option<Within>,
+    /// How many lines stand before the text in its file.
+    pub before: usize,
 }
 
 /// Reads up to `limit` documents with both parsers. Nothing is read from outside in any other way.
@@ -90,81 +97,50 @@ pub(super) fn read(text: &str, limit: usize) -> Result<Stream<'_>, Problem> {
     Ok(stream)
 }
 
-/// Reads all documents of a text that stands in a scalar of `file`. Their places are those in the file.
-pub(super) fn read_within<'v>(file: &str, value: &'v Value) -> Result<Stream<'v>, Problem> {
-    let mut stream = read(value.text().unwrap_or_default(), usize::MAX)?;
-    let within = Within { start: value.place(), end: value.end, lines: Lines::find(file, value) };
+/// Reads all documents of a text that stands in a scalar of `file`. Their places are those in the file; where only the
+/// parser knows them, that of the scalar.
+pub(super) fn read_within<'v>(file: &str, scalar: &'v Value) -> Result<Stream<'v>, Problem> {
+    let mut stream = read(scalar.text().unwrap_or_default(), usize::MAX)?;
+    stream.before = scalar.line - 1;
+    let lines = lines(file, scalar);
     let moved = &mut |value: &mut Value| {
-        (value.line, value.column) = within.place(value.place());
-        value.end = if within.lines.is_some() { within.place(value.end) } else { within.end };
-        value.range = within.byte(value.range.start)..within.byte(value.range.end);
-        value.alias_of = value.alias_of.map(|start| within.byte(start));
-        value.key = (within.place(value.key.0), within.byte(value.key.1));
+        let Some((indent, starts)) = &lines else {
+            (value.end, value.range, value.key) = (scalar.end, 0..0, scalar.place());
+            return (value.line, value.column) = scalar.place();
+        };
+        let place = |(line, column): Place| (scalar.line + line - 1, indent + column);
+        let byte = |at: usize| {
+            let line = starts.partition_point(|(start, _)| *start <= at).checked_sub(1);
+            line.map_or(0, |line| starts[line].1 + at - starts[line].0)
+        };
+        (value.line, value.column) = place(value.place());
+        (value.end, value.key) = (place(value.end), place(value.key));
+        value.range = byte(value.range.start)..byte(value.range.end);
     };
     stream.documents.iter_mut().for_each(|document| document.each(moved));
-    stream.within = Some(within);
     Ok(stream)
 }
 
-impl Stream<'_> {
-    /// Returns where a place of the text is in the file.
-    pub(super) fn place(&self, place: Place) -> Place {
-        self.within.as_ref().map_or(place, |within| within.place(place))
+/// Finds the lines of a literal block scalar (`|`) in the file: their indentation, and where each begins, by the byte in the
+/// value and in the file. None where it is another scalar, or they do not match one by one.
+fn lines(file: &str, scalar: &Value) -> Option<(usize, Vec<(usize, usize)>)> {
+    if scalar.style != ScalarStyle::Literal || scalar.is_alias || scalar.range.is_empty() {
+        return None;
     }
-}
-
-/// A scalar that holds YAML.
-#[derive(Debug)]
-struct Within {
-    start: Place,
-    end: Place,
-    /// None if nothing in it has a place of its own.
-    lines: Option<Lines>,
-}
-
-/// The lines of a literal block scalar (`|`).
-#[derive(Debug)]
-struct Lines {
-    indent: usize,
-    /// Where each begins: the byte in the value, the byte in the file.
-    starts: Vec<(usize, usize)>,
-}
-
-impl Lines {
-    /// Finds the lines of a value in the file; none if it is no literal block scalar, or they do not match one by one.
-    fn find(file: &str, value: &Value) -> Option<Self> {
-        if value.style != ScalarStyle::Literal || value.alias_of.is_some() || value.range.is_empty() {
+    let mut at = file.get(..scalar.range.start)?.rfind('\n').map_or(0, |at| at + 1);
+    let (indent, mut start, mut starts) = (scalar.range.start - at, 0, Vec::new());
+    for line in scalar.text()?.split_inclusive('\n') {
+        let source = file.get(at..)?.split_inclusive('\n').next()?;
+        let content = line.trim_end_matches('\n');
+        let before = source.trim_end_matches(['\n', '\r']).strip_suffix(content)?;
+        if !before.bytes().all(|b| b == b' ') || (!content.is_empty() && before.len() != indent) {
             return None;
         }
-        let mut at = file.get(..value.range.start)?.rfind('\n').map_or(0, |at| at + 1);
-        let mut lines = Lines { indent: value.range.start - at, starts: Vec::new() };
-        let mut start = 0;
-        for line in value.text()?.split_inclusive('\n') {
-            let source = file.get(at..)?.split_inclusive('\n').next()?;
-            let content = line.trim_end_matches('\n');
-            let before = source.trim_end_matches(['\n', '\r']).strip_suffix(content)?;
-            if !before.bytes().all(|b| b == b' ') || (!content.is_empty() && before.len() != lines.indent) {
-                return None;
-            }
-            lines.starts.push((start, at + before.len()));
-            start += line.len();
-            at += source.len();
-        }
-        Some(lines)
+        starts.push((start, at + before.len()));
+        start += line.len();
+        at += source.len();
     }
-}
-
-impl Within {
-    fn place(&self, (line, column): Place) -> Place {
-        self.lines.as_ref().map_or(self.start, |lines| (self.start.0 + line - 1, lines.indent + column))
-    }
-
-    /// Returns where a byte is in the file; 0 where that is not known.
-    fn byte(&self, at: usize) -> usize {
-        let starts = self.lines.as_ref().map_or(&[][..], |lines| &lines.starts);
-        let line = starts.partition_point(|(start, _)| *start <= at).checked_sub(1);
-        line.and_then(|line| starts.get(line)).map_or(0, |(start, outer)| outer + (at - start))
-    }
+    Some((indent, starts))
 }
 
 impl Value {
@@ -179,9 +155,9 @@ impl Value {
             style: ScalarStyle::Plain,
             in_flow: false,
             is_anchored: false,
-            alias_of: None,
+            is_alias: false,
             tag: None,
-            key: ((line, column), 0),
+            key: (line, column),
         }
     }
 
@@ -193,23 +169,14 @@ impl Value {
     pub(super) fn place(&self) -> Place {
         (self.line, self.column)
     }
-
-    /// Returns how many nodes it is.
-    fn size(&self) -> usize {
-        match &self.data {
-            Data::Text(text) => 1 + text.len() / LONG,
-            Data::List(items) => 1 + items.iter().map(Value::size).sum::<usize>(),
-            Data::Mapping(pairs) => 1 + pairs.iter().map(|(_, value)| 1 + value.size()).sum::<usize>(),
-            _ => 1,
-        }
-    }
 }
 
 /// Makes values of the events of the first parser.
 struct Reader<'t> {
     text: &'t str,
     events: Parser<'t, StrInput<'t>>,
-    anchors: HashMap<usize, Value>,
+    /// Each with its size.
+    anchors: HashMap<usize, (Value, usize)>,
     names: HashSet<String>,
     /// How many nodes there are, with what anchors hold and aliases stand for.
     size: usize,
@@ -219,7 +186,7 @@ type Next<'t> = (Event<'t>, Span);
 
 impl<'t> Reader<'t> {
     fn stream(mut self, limit: usize) -> Result<Stream<'t>, Problem> {
-        let mut stream = Stream { text: self.text, documents: Vec::new(), rest: None, within: None };
+        let mut stream = Stream { text: self.text, documents: Vec::new(), rest: None, before: 0 };
         while let Some(next) = self.events.next_event() {
             let is_done = stream.documents.len() >= limit;
             match next {
@@ -262,6 +229,7 @@ impl<'t> Reader<'t> {
         if depth > DEEPEST {
             return wrong(place, "nested too deep");
         }
+        let before = self.size;
         let mut value = Value { end: place_of(&span.end), range, in_flow, ..Value::new(place, Data::Null) };
         let (anchor, tag) = match event {
             Event::Scalar(word, style, anchor, tag) => {
@@ -270,68 +238,64 @@ impl<'t> Reader<'t> {
                 (anchor, tag)
             }
             Event::SequenceStart(style, anchor, tag) => {
-                value.data = Data::List(self.items(style == StructureStyle::Flow, depth)?);
+                value.data = Data::List(self.values(style, depth)?);
                 (anchor, tag)
             }
             Event::MappingStart(style, anchor, tag) => {
-                value.data = Data::Mapping(self.pairs(style == StructureStyle::Flow, depth)?);
+                value.data = Data::Mapping(pairs(self.values(style, depth)?)?);
                 (anchor, tag)
             }
             Event::Alias(anchor) => {
-                let Some(target) = self.anchors.get(&anchor) else {
+                let Some((target, size)) = self.anchors.get(&anchor) else {
                     return wrong(place, "this alias stands for a value that contains it");
                 };
                 // Before it is copied.
-                let size = target.size();
-                count(&mut self.size, size, place)?;
+                count(&mut self.size, *size, place)?;
                 (value.data, value.style) = (target.data.clone(), target.style);
-                (value.tag, value.alias_of) = (target.tag.clone(), Some(target.range.start));
+                (value.tag, value.is_alias) = (target.tag.clone(), true);
                 return Ok(value);
             }
             _ => return wrong(place, "not a value"),
         };
         value.tag = tag.map(|tag: std::borrow::Cow<'_, Tag>| format!("{}{}", tag.handle(), tag.suffix()));
-        let own = value.text().map_or(1, |text| 1 + text.len() / LONG);
-        count(&mut self.size, own, place)?;
+        count(&mut self.size, value.text().map_or(1, |text| 1 + text.len() / LONG), place)?;
         if anchor != 0 {
             value.is_anchored = true;
+            let size = self.size - before;
             // A copy, too.
-            count(&mut self.size, value.size(), place)?;
-            self.anchors.insert(anchor, value.clone());
+            count(&mut self.size, size, place)?;
+            self.anchors.insert(anchor, (value.clone(), size));
         }
         Ok(value)
     }
 
-    fn items(&mut self, in_flow: bool, depth: usize) -> Result<Vec<Value>, Problem> {
-        let mut items = Vec::new();
+    /// Reads what is in a collection, to its end.
+    fn values(&mut self, style: StructureStyle, depth: usize) -> Result<Vec<Value>, Problem> {
+        let mut values = Vec::new();
         loop {
             match self.next()? {
-                (Event::SequenceEnd, _) => return Ok(items),
-                next => items.push(self.value(next, in_flow, depth + 1)?),
+                (Event::SequenceEnd | Event::MappingEnd, _) => return Ok(values),
+                next => values.push(self.value(next, style == StructureStyle::Flow, depth + 1)?),
             }
         }
     }
+}
 
-    fn pairs(&mut self, in_flow: bool, depth: usize) -> Result<Vec<(String, Value)>, Problem> {
-        let (mut pairs, mut seen) = (Vec::new(), HashSet::new());
-        loop {
-            let next = self.next()?;
-            if matches!(next.0, Event::MappingEnd) {
-                return Ok(pairs);
-            }
-            let at = self.value(next, in_flow, depth + 1)?;
-            let is_word = at.alias_of.is_none() && !matches!(at.style, ScalarStyle::Literal | ScalarStyle::Folded);
-            let Some(key) = at.scalar().filter(|_| is_word && at.tag.is_none()) else {
-                return wrong(at.place(), "a key that is not a plain or quoted string");
-            };
-            if !seen.insert(key.clone()) {
-                return wrong(at.place(), format!("the key `{key}` is there twice"));
-            }
-            let next = self.next()?;
-            let value = self.value(next, in_flow, depth + 1)?;
-            pairs.push((key, Value { key: (at.place(), at.range.start), ..value }));
+/// Makes pairs of keys and values in turn.
+fn pairs(values: Vec<Value>) -> Result<Vec<(String, Value)>, Problem> {
+    let (mut pairs, mut seen) = (Vec::new(), HashSet::new());
+    let mut values = values.into_iter();
+    while let Some((at, value)) = values.next().zip(values.next()) {
+        let is_word = !at.is_alias && !matches!(at.style, ScalarStyle::Literal | ScalarStyle::Folded);
+        let Some(key) = at.scalar().filter(|_| is_word && at.tag.is_none()) else {
+            return wrong(at.place(), "a key that is not a plain or quoted string");
+        };
+        if !seen.insert(key.clone()) {
+            return wrong(at.place(), format!("the key `{key}` is there twice"));
         }
+        pairs.push((key, Value { key: at.place(), ..value }));
     }
+    Ok(pairs)
 }
 
 fn count(size: &mut usize, more: usize, place: Place) -> Result<(), Problem> {
@@ -389,13 +353,8 @@ fn is_number(word: &str) -> bool {
         || unsigned.starts_with(begins) && unsigned.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
-/// Puts an error of the parser into words, as ours begin.
 fn syntax(error: &ScanError) -> Problem {
-    let info = error.info();
-    let mut chars = info.chars();
-    let first = chars.next().map(|c| c.to_ascii_lowercase());
-    let message: String = first.into_iter().chain(chars).collect();
-    Problem::new(ProblemKind::Other, place_of(error.marker()), message, "")
+    Problem::new(ProblemKind::Other, place_of(error.marker()), error.info(), "")
 }
 
 /// Checks that libyaml, the ancestor of the parser in kustomize, reads the same: where the two disagree, kustomize may see
@@ -415,43 +374,37 @@ fn agree(stream: &Stream<'_>) -> Result<(), Problem> {
         };
         if let Err(place) = same(document, &other) {
             let odd_line = stream.text.lines().position(|line| line.contains(['\u{85}', '\u{2028}', '\u{2029}']));
-            let odd_line = odd_line.map(|index| (index + 1, 1));
-            let message = match odd_line {
-                Some(_) => "a line break of YAML 1.1 (U+0085, U+2028 or U+2029) makes the text ambiguous",
-                None => "two YAML parsers disagree about this",
+            return match odd_line {
+                Some(line) => {
+                    let message = "a line break of YAML 1.1 (U+0085, U+2028 or U+2029) makes the text ambiguous";
+                    wrong((line + 1, 1), message)
+                }
+                None => wrong(place, "two YAML parsers disagree about this"),
             };
-            return wrong(odd_line.unwrap_or(place), message);
         }
     }
     Ok(())
 }
 
-/// Compares a value with what the other parser read; the error is where they differ.
+/// Compares a value with what the other parser read; the error is where they differ. The types of words are our own
+/// business, but the words must be the same.
 fn same(value: &Value, other: &Other) -> Result<(), Place> {
-    let other = match other {
-        Other::Tagged(tagged) => &tagged.value,
-        other => other,
-    };
-    // The types of words are our own business, but the words must be the same.
     let is_same = match (&value.data, other) {
-        (Data::Null, Other::Null) => true,
-        (Data::Flag(flag), Other::Bool(other)) => flag == other,
+        (_, Other::Tagged(tagged)) => return same(value, &tagged.value),
+        (Data::Null, other) => *other == Other::Null,
+        (Data::Flag(flag), other) => *other == Other::Bool(*flag),
         (Data::Text(word) | Data::Number(word), other) => is_same_word(word, other),
         (Data::List(items), Other::Sequence(others)) if items.len() == others.len() => {
             return items.iter().zip(others).try_for_each(|(item, other)| same(item, other));
         }
         (Data::Mapping(pairs), Other::Mapping(others)) if pairs.len() == others.len() => {
-            for ((key, value), (name, other)) in pairs.iter().zip(others) {
-                if !is_same_word(key, name) {
-                    return Err(value.key.0);
-                }
-                same(value, other)?;
-            }
-            true
+            return pairs.iter().zip(others).try_for_each(|((key, value), (name, other))| {
+                if is_same_word(key, name) { same(value, other) } else { Err(value.key) }
+            });
         }
         _ => false,
     };
-    if is_same { Ok(()) } else { Err(value.place()) }
+    is_same.then_some(()).ok_or(value.place())
 }
 
 fn is_same_word(word: &str, other: &Other) -> bool {

@@ -111,9 +111,6 @@ pub struct Exception {
     pub refs: &'static str,
     /// The rule that it has to name; empty for none.
     pub rule: &'static str,
-    /// The repository, or the directory, that holds it: entries about one are told as one.
-    #[serde(skip)]
-    pub repository: String,
     /// The glob that matches it.
     pub glob: String,
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::finding::Severity;
 
@@ -29,7 +29,7 @@ enum Allow {
 macro_rules! rules {
     ($($rule:ident $id:literal $severity:ident $allow:ident;)+) => {
         /// A rule, with a page in `check/ID.md`.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Rule {
             $($rule,)+

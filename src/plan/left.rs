@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::remotes;
 use crate::config::Config;
 use crate::graph::{FileId, Graph, Origin, RootId, Target};
-use crate::kustomization::{FunctionRuntime, NoteKind, is_pinned};
+use crate::kustomization::{NoteKind, Runs, is_pinned};
 use crate::message::finding::{Rule, Subject};
 use crate::message::redact;
 use crate::record::{Left, LeftWhat};
@@ -126,8 +126,7 @@ impl All<'_> {
     fn functions(&mut self) {
         let graph = self.graph;
         for noted in &graph.notes {
-            let NoteKind::KrmFunction { runtime: FunctionRuntime::Container { image, network }, .. } = &noted.note.kind
-            else {
+            let NoteKind::Code { runs: Runs::Image { image, network }, .. } = &noted.note.kind else {
                 continue;
             };
             if is_pinned(image) && !network {

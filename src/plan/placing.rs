@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::layout;
 use super::result::Rules;
-use super::spelling::{is_remote, new_text, text_to, whole};
+use super::spelling::{is_remote, new_text, text_to};
 use crate::graph::{FileId, Graph, Origin, Place, RootId, SourceId, Target};
 use crate::kustomization::Accepts;
 use crate::message::failure::{Failure, Location, Result};
@@ -294,7 +294,7 @@ impl Builder<'_> {
         let edge = &node.edges[index];
         let to = |path: &str| text_to(&edge.reference, &node.directory, path);
         match edge.target {
-            _ if is_remote(&edge.reference) => Some(whole(&edge.reference)),
+            _ if is_remote(&edge.reference) => Some(edge.reference.value()),
             Target::Root { id, .. } => Some(to(&graph.roots[id].directory)),
             Target::File(file) => match &graph.files[file].origin {
                 Origin::Tree { path, .. } => Some(edge.reference.with_path(&to(path))),

@@ -1,6 +1,6 @@
 //! The text of a reference that leads to another place.
 
-use crate::kustomization::{Accepts, GeneratorKey, Reference};
+use crate::kustomization::{Accepts, Reference};
 use crate::reference::{self, RepoSpec};
 use crate::tree::path;
 
@@ -41,12 +41,4 @@ pub(crate) fn is_remote(reference: &Reference) -> bool {
     let text = reference.text.as_str();
     reference::is_remote_file(text)
         || (!matches!(reference.accepts, Accepts::File | Accepts::Program) && RepoSpec::parse(text).is_ok())
-}
-
-/// Returns the whole scalar as it was.
-pub(super) fn whole(reference: &Reference) -> String {
-    match &reference.key {
-        Some(GeneratorKey::Explicit(key)) => format!("{key}={}", reference.text),
-        _ => reference.text.clone(),
-    }
 }

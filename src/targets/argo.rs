@@ -9,7 +9,7 @@ mod template;
 use super::scan::Document;
 use super::unread::{Stop, is_template, noted};
 use super::{Build, Component, Directory, Engine, Found, Here, Identity, Place, Target, Targets, Unread, place};
-use crate::kustomization::{Data, Value, read_object};
+use crate::kustomization::{Data, Value, is_same_key, read_object};
 use crate::message::failure::Result;
 use crate::message::redact;
 use crate::record::LoadRestrictor;
@@ -22,10 +22,6 @@ type Read<T> = std::result::Result<T, Stop>;
 
 /// The fields of `source.kustomize` that change nothing of the kustomization.
 const NOT_OVERRIDES: [&str; 3] = ["components", "ignoreMissingComponents", "version"];
-
-/// The keys that say what an application is built from. Argo CD reads them in any case.
-const KEYS: &str = "spec source sources sourceHydrator drySource repoURL path chart targetRevision ref kustomize \
-    components patches ignoreMissingComponents helm valueFiles fileParameters plugin directory recurse include exclude";
 
 /// The option of `kustomize build` that lets a root load any file, as people write it.
 const ANY_FILE: &str = "LoadRestrictionsNone";
@@ -50,11 +46,10 @@ pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], t
         }
     }
     for found in &all {
-        let found = found.template(found.object.clone(), found.value.folded(KEYS));
-        for source in noted(sources(&found), &mut targets.unread)? {
+        for source in noted(sources(found), &mut targets.unread)? {
             // Without a repository it is a patch for one.
             if source.get("repoURL").is_some() {
-                let target = argo.of_source(&found, source, &mut targets.unread);
+                let target = argo.of_source(found, source, &mut targets.unread);
                 targets.targets.extend(noted(target, &mut targets.unread)?);
             }
         }
@@ -119,11 +114,10 @@ fn sources(found: &Document) -> Read<Vec<&Value>> {
 impl Argo<'_> {
     /// Returns what the sources of an application add, wherever it is built from.
     fn added(&self, found: &Document, unread: &mut Vec<Unread>) -> Result<Build> {
-        let found = found.template(found.object.clone(), found.value.folded(KEYS));
         let mut all = Build::default();
-        for source in noted(sources(&found), unread)? {
-            let beside = self.beside(&found, source)?;
-            all.join(self.any(&found, source, &beside, unread)?);
+        for source in noted(sources(found), unread)? {
+            let beside = self.beside(found, source)?;
+            all.join(self.any(found, source, &beside, unread)?);
         }
         Ok(all)
     }
@@ -204,11 +198,14 @@ impl Argo<'_> {
         let bytes = self.tree.read(&file)?;
         let text = String::from_utf8_lossy(&bytes);
         match read_object(&text, 0) {
+            Ok(Some(patch)) if is_respelled(&patch) => {
+                let message = "Argo CD reads its keys in any case: write them as it does";
+                Err(Unread::invalid(&file, patch.line, message, false).into())
+            }
             Ok(Some(patch)) => {
                 // What says where the files are stays.
                 let kept = ["path", "repoURL", "targetRevision", "chart"];
-                // A key in another case does not stand for the same before it is read.
-                Ok(merge(source, &patch, (source.line, source.column), &kept).folded(KEYS))
+                Ok(merge(source, &patch, (source.line, source.column), &kept))
             }
             Ok(None) => Ok(source.clone()),
             Err((line, message)) => Err(Unread::invalid(&file, line, message, is_template(&text)).into()),
@@ -268,6 +265,18 @@ pub(crate) fn override_files(directory: &str, application: &str) -> Vec<String> 
     }
     let own = format!(".argocd-source-{application}.yaml");
     [".argocd-source.yaml", &own].map(|name| path::join(directory, name)).into()
+}
+
+/// Returns whether something has a key that Argo CD takes for another one, which says what an application is built from.
+fn is_respelled(value: &Value) -> bool {
+    const KEYS: [&str; 9] =
+        ["spec", "source", "sources", "sourceHydrator", "drySource", "kustomize", "components", "patches", "path"];
+    let is_other = |key: &str| KEYS.iter().any(|known| key != *known && is_same_key(known, key));
+    match &value.data {
+        Data::Mapping(pairs) => pairs.iter().any(|(key, value)| is_other(key) || is_respelled(value)),
+        Data::List(items) => items.iter().any(is_respelled),
+        _ => false,
+    }
 }
 
 /// Returns a value with a JSON merge patch applied, but for some keys. What the patch brings in is put at `place`. It

@@ -67,38 +67,43 @@ const SPELLINGS: [fn(&str) -> String; 4] = [
 
 #[test]
 fn what_an_application_adds_by_a_url_is_found() {
+    let adds = kustomize(str::to_owned);
+    let source = format!("{HERE}, {adds}");
+    let element = format!("{{list: {{elements: [{{name: a}}], template: {{spec: {{source: {{{adds}}}}}}}}}}}");
+    // Where only the cluster knows what is built, too.
+    let unknown = source.replace("path: apps", "path: '{{.name}}'");
+    for text in [
+        application(&format!("source: {{{source}}}")),
+        application(&format!("sources: [{{{HERE}}}, {{{source}}}]")),
+        application(&format!("sourceHydrator: {{drySource: {{{source}}}}}")),
+        set(LIST, &source, ""),
+        set(CLUSTERS, &unknown, ""),
+        set(&element, HERE, ""),
+    ] {
+        adds_both(&[("argo/a.yaml", &text)]);
+    }
+    for name in [".argocd-source.yaml", ".argocd-source-web.yaml"] {
+        let place = format!("apps/{name}");
+        adds_both(&[("argo/a.yaml", &argo("path: apps")), (&place, &adds)]);
+    }
+}
+
+/// What no API server has seen may have its keys in any case.
+#[test]
+fn what_is_merged_has_its_keys_as_they_are_known() {
     for spell in SPELLINGS {
         let adds = kustomize(spell);
-        let source = format!("{HERE}, {adds}");
-        let element = format!("{{list: {{elements: [{{name: a}}], template: {{spec: {{source: {{{adds}}}}}}}}}}}");
         let patch = format!("  templatePatch: |\n    spec: {{source: {{{adds}}}}}\n");
-        // Where only the cluster knows what is built, too.
-        let unknown = source.replace("path: apps", "path: '{{.name}}'");
-        for text in [
-            application(&format!("source: {{{source}}}")),
-            application(&format!("sources: [{{{HERE}}}, {{{source}}}]")),
-            application(&format!("sourceHydrator: {{drySource: {{{source}}}}}")),
-            set(LIST, &source, ""),
-            set(CLUSTERS, &unknown, ""),
-            set(&element, HERE, ""),
-            set(LIST, HERE, &patch),
-        ] {
-            adds_both(&[("argo/a.yaml", &text)]);
-        }
-        for name in [".argocd-source.yaml", ".argocd-source-web.yaml"] {
-            let place = format!("apps/{name}");
-            adds_both(&[("argo/a.yaml", &argo("path: apps")), (&place, &adds)]);
-        }
+        adds_both(&[("argo/a.yaml", &set(LIST, HERE, &patch))]);
+        let beside = [("argo/a.yaml", &*argo("path: apps")), ("apps/.argocd-source.yaml", &adds)];
+        let found = scene(&beside).find(Rule::InvalidTarget);
+        assert_eq!(found.len(), usize::from(spell("k") != "k"), "{adds}: {found:?}");
     }
 }
 
 #[test]
 fn what_is_merged_takes_nothing_away() {
-    for beside in [
-        "kustomize: null\n",
-        "kustomize: {components: ~, patches: null}\n",
-        "Kustomize: {Components: [], Patches: []}\n",
-    ] {
+    for beside in ["kustomize: null\n", "kustomize: {components: ~, patches: null}\n"] {
         adds_both(&[("argo/a.yaml", &both()), ("apps/.argocd-source.yaml", beside)]);
     }
     let adds = kustomize(str::to_owned);
@@ -121,7 +126,7 @@ fn what_any_file_beside_adds_is_found_where_only_the_cluster_knows_the_name() {
     let floating = format!("{HERE}, targetRevision: '{{{{.metadata.labels.rev}}}}'");
     let component = "kustomize: {components: ['https://github.com/acme/parts//a?ref=v1']}\n";
     let patch = "kustomize: {patches: [{path: 'https://files.example.com/b.yaml'}]}\n";
-    let other = "KUSTOMIZE: {Components: ['https://github.com/acme/parts//c?ref=v1']}\n";
+    let other = "kustomize: {components: ['https://github.com/acme/parts//c?ref=v1']}\n";
     for text in [
         of_clusters("web-{{.name}}", HERE),
         of_clusters("{{ index .labels \"a/b\" }}", HERE),

@@ -20,7 +20,7 @@ fn globs_match_directories_from_the_top() {
         (".github/*", vec![".github/x"], vec!["github/x"]),
         ("été/*", vec!["été/é"], vec!["Été/é"]),
     ] {
-        let glob = Glob::parse(glob).unwrap();
+        let glob = Glob::try_from(glob.to_owned()).unwrap();
         for directory in yes {
             assert!(glob.matches(directory), "{} {directory}", glob.text);
         }
@@ -29,13 +29,12 @@ fn globs_match_directories_from_the_top() {
         }
     }
     for (glob, why) in [
-        ("", "is empty"),
-        ("/apps", "begins or ends with `/`"),
-        ("apps/", "begins or ends with `/`"),
-        ("./apps", "holds `.`"),
-        ("../apps", "holds `..`"),
-        ("apps//web", "holds `//`"),
-        ("!apps", "begins with `!`"),
+        ("", "holds the name ``"),
+        ("/apps", "holds the name ``"),
+        ("apps/", "holds the name ``"),
+        ("./apps", "holds the name `.`"),
+        ("../apps", "holds the name `..`"),
+        ("apps//web", "holds the name ``"),
         ("apps/**x", "stands alone"),
         ("apps/[!a]x", "would match `/`"),
         ("apps[^a]x", "would match `/`"),
@@ -43,21 +42,19 @@ fn globs_match_directories_from_the_top() {
         ("apps/[a", "is not a glob"),
         ("{a/b,c}", "is not a glob"),
         ("apps\\", "is not a glob"),
-        ("apps/web/kustomization.yaml", "names the file `kustomization.yaml`"),
-        ("a\tb", "control"),
     ] {
-        let refused = Glob::parse(glob).unwrap_err();
+        let refused = Glob::try_from(glob.to_owned()).unwrap_err();
         assert!(refused.contains(why), "{glob}: {refused}");
     }
     // No text makes the reader panic, or is slow.
     let pieces =
         ["?", "*", "**/", "**/?", "{a,b}", "{a,{b,?}}", "[a-z]", "é?", "{", "[", "\\", "a/*", "{**/,a}", "[.]"];
     for piece in pieces {
-        let glob = Glob::parse(&piece.repeat(1000 / piece.len()));
+        let glob = Glob::try_from(piece.repeat(1000 / piece.len()));
         assert!(!glob.is_ok_and(|glob| glob.covers(&"b/".repeat(2000))) || piece.contains('*'));
     }
     // Guessing where each `**` ends would take longer than anybody waits.
-    let glob = Glob::parse(&format!("{}b", "**/a/".repeat(100))).unwrap();
+    let glob = Glob::try_from(format!("{}b", "**/a/".repeat(100))).unwrap();
     assert!(!glob.matches(&"a/".repeat(2000)));
     assert!(glob.matches(&format!("{}b", "a/".repeat(2000))));
 }

@@ -28,18 +28,18 @@ fn every_key_is_read() {
         assert!(config.helm && config.allow_private);
         assert_eq!(config.load_restrictor, LoadRestrictor::None);
         let [own, charts, secret, image, program] = &config.allow[..] else { panic!("{:?}", config.allow) };
-        assert_eq!((own.what.text(), own.refs), ("github.com/acme", RefPolicy::Tag));
+        assert_eq!((&*own.text, own.refs), ("github.com/acme", RefPolicy::Tag));
         assert_eq!(own.reason, "our own");
         let default = Rule::ALL.iter().filter(|rule| rule.is_allowed_by_default());
         assert_eq!(own.rules, default.copied().collect());
         assert_eq!((own.span.line, own.span.column), (first + 12, 3));
         assert_eq!(own.line_text, "- url: github.com/acme");
         assert_eq!(own.span.end_column, own.line_text.len() + 1);
-        assert!(matches!(&secret.what, Named::Path(_)));
+        assert!(secret.key == "path");
         assert_eq!(secret.reason, "made by each cluster");
-        assert!(matches!(&image.what, Named::Image(_)));
-        assert_eq!(program.what.text(), "sed");
-        let unreasoned: Vec<&str> = config.unreasoned().map(|one| one.what.text()).collect();
+        assert!(image.key == "image");
+        assert_eq!(program.text, "sed");
+        let unreasoned: Vec<&str> = config.unreasoned().map(|one| &*one.text).collect();
         assert_eq!(unreasoned, ["gcr.io/acme"]);
         assert_eq!(charts.reason, "mirrored, and watched");
         assert_eq!(charts.refs, RefPolicy::Any);
@@ -72,7 +72,7 @@ fn whatever_is_wrong_is_refused_with_its_place() {
             "2:11: rules.engine: unknown variant `info`, expected one of `error`, `warning`, `off`",
         ),
         ("rules:\n  engine: false", "2:11: rules.engine: unknown variant `false`"),
-        ("rules:", "nothing stands here"),
+        ("rules:", "no value"),
         ("rules: off", "1:8: rules: invalid type: string \"off\", expected a map"),
         ("scopes: apps", "1:9: scopes: invalid type: string \"apps\", expected a sequence"),
         ("scopes: [[apps]]", "1:10: scopes[0]: invalid type: sequence, expected a string"),
@@ -82,21 +82,11 @@ fn whatever_is_wrong_is_refused_with_its_place() {
         ("allow-private: true\nallow-private: false", "2:1: not YAML: the key `allow-private` is there twice"),
         ("rules:\n  engine: off\n  engine: off", "3:3: not YAML: the key `engine` is there twice"),
         ("- a", "1:1: invalid type: sequence, expected struct Config"),
-        ("allow-private: true\n---\nallow-private: true", "3:1: a second document"),
+        ("allow-private: true\n---\nallow-private: true", "2:1: a second document"),
         ("scopes: [a", "not YAML"),
         ("allow-private: true\n<<<<<<< ours", "2: holds a merge conflict"),
     ] {
         is_refused_for(&format!("{text}\n"), part);
-    }
-}
-
-#[test]
-fn a_former_key_is_answered_with_what_says_the_same_now() {
-    for (text, now) in
-        [("leave: [a]", "allow: [{url: URL"), ("locked: error", "locked-reference"), ("strict: true", "ID")]
-    {
-        let failure = Config::parse(text.as_bytes(), "").unwrap_err();
-        assert!(failure.hints.iter().any(|hint| hint.contains(now)), "{failure:?}");
     }
 }
 
@@ -106,7 +96,7 @@ fn an_entry_of_allow_says_which_and_why() {
         ("url: a.example", "2:3: allow[0]: missing field `reason`"),
         ("url: a.example\n  reason: ''", "2:3: allow[0]: a string is empty"),
         ("url: a.example\n  reason: '  '", "a string is empty"),
-        ("url: a.example\n  reason:", "3:9: nothing stands here"),
+        ("url: a.example\n  reason:", "3:9: no value"),
         ("reason: r", "2:1: allow: the entry because of `r` must name exactly one of `url`, `path`"),
         ("{url: a.example, path: a, reason: r}", "must name exactly one of"),
         ("a.example", "2:3: allow[0]: invalid type: string \"a.example\", expected struct AllowKeys"),
@@ -127,15 +117,14 @@ fn an_entry_of_allow_says_which_and_why() {
 fn hostile_files_end_in_an_error() {
     let bomb = "a: &a [x, x]\nb: &b [*a, *a]\nscopes: [*b, *b]\n";
     refused(bomb);
-    is_refused_for("scopes: &a [x]\n", "anchors, aliases and tags are not allowed");
-    is_refused_for("scopes: !!seq [x]\n", "tags are not allowed");
+    is_refused_for("scopes: &a [x]\n", "no value, or one with an anchor");
+    is_refused_for("scopes: !!seq [x]\n", "anchor, alias or tag");
     refused(&"[".repeat(100_000));
     refused(&format!("scopes: {}", "[".repeat(1000)));
     refused(&"x: ".repeat(10_000));
     is_refused_for(&"#".repeat(300 << 10), "more than 262144 bytes");
     let failures = Config::parse(b"allow-private: true\n\xff", "x").unwrap_err();
-    assert_eq!(failures.to_string(), "x:2: not UTF-8");
-    assert_eq!(failures.hints, ["save the file as UTF-8"]);
+    assert_eq!(failures.to_string(), "x: not UTF-8");
     assert!(Config::parse(b"\0", "x").is_err());
     // Text quoted from the file moves no cursor.
     is_refused_for("rules:\n  \"\\e[2Jx\": off\n", "\\u{1b}[2Jx");

@@ -85,12 +85,15 @@ fn an_anchor_carries_its_value_only_where_it_is_wanted() {
         change(before, &[("resources[1]", "new")]).unwrap(),
         "resources: [&a x, new]\ncrds: [*a]\nnamePrefix: *a\n"
     );
-    // All references the same: the other user gets what it had.
+    // What no reference shows is not edited.
     let same = [("resources[0]", "new"), ("resources[1]", "new"), ("crds[0]", "new")];
-    assert_eq!(change(before, &same).unwrap(), "resources: [&a new, *a]\ncrds: [*a]\nnamePrefix: x\n");
+    let shared = change(before, &same).unwrap_err();
+    assert!(shared.message.contains("an anchor may share it"), "{shared:?}");
+    let before = before.replace("namePrefix: *a", "namePrefix: x");
+    assert_eq!(change(&before, &same).unwrap(), "resources: [&a new, new]\ncrds: [new]\nnamePrefix: x\n");
     // Each its own.
     let each = [("resources[0]", "1"), ("resources[1]", "2"), ("crds[0]", "3")];
-    assert_eq!(change(before, &each).unwrap(), "resources: [&a '1', '2']\ncrds: ['3']\nnamePrefix: x\n");
+    assert_eq!(change(&before, &each).unwrap(), "resources: [&a '1', '2']\ncrds: ['3']\nnamePrefix: x\n");
 }
 
 #[test]
@@ -98,8 +101,8 @@ fn a_shared_list_changes_for_all_or_not_at_all() {
     let before = "resources: &l [a, b]\ncrds: *l\n";
     let both = [("resources[0]", "c"), ("crds[0]", "c")];
     assert_eq!(change(before, &both).unwrap(), "resources: &l [c, b]\ncrds: *l\n");
-    let one = change(before, &[("resources[0]", "c")]).unwrap_err();
-    assert!(one.message.contains("shares this value"), "{one:?}");
+    let one = change(before, &both[..1]).unwrap_err();
+    assert!(one.message.contains("an anchor may share it"), "{one:?}");
     let differ = change(before, &[("resources[0]", "c"), ("crds[0]", "d")]).unwrap_err();
     assert!(differ.message.contains("need different ones"), "{differ:?}");
 }

@@ -1,5 +1,5 @@
 use super::{Accepts, GeneratorKey, NoteKind, good, read, references};
-use crate::kustomization::{Edit, FunctionRuntime, Kustomization, edit, read_object, read_plugin};
+use crate::kustomization::{Edit, Kustomization, Runs, edit, read_object, read_plugin};
 
 fn plugin(text: &str) -> Kustomization {
     read_plugin(text.as_bytes()).unwrap_or_else(|problems| panic!("{text}\n{problems:#?}"))
@@ -65,7 +65,7 @@ fn keys_of_plugins_follow_the_rules_of_objects() {
     assert_eq!(plugin_references(&config("unknown: {a: 1}\nfiles: ['yes']")), ["ConfigMapGenerator.files[0]=yes"]);
     assert_eq!(plugin_references(&config("x: &a [b]\nfiles: *a")), ["ConfigMapGenerator.files[0]=b"]);
     let key = &plugin(&config("files:\n- a/b?c")).references[0].key;
-    assert_eq!(*key, Some(GeneratorKey::Implied("b?c".to_owned())));
+    assert_eq!(*key, Some(GeneratorKey { name: "b?c".to_owned(), is_written: false }));
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn bad_plugins_are_refused() {
         (config("foo: {a: 1, a: 2}"), 4, "there twice"),
         (config("files: a"), 4, "expected a list"),
         (config("files: [1]"), 4, "expected a string"),
-        (config("files: [a=b=c]"), 4, "contains '='"),
+        (config("files: [a=b=c]"), 4, "with one `=`"),
         ("# c\nkind: X\n".to_owned(), 2, "without `metadata.name`"),
         ("foo\n".to_owned(), 1, "a string instead of an object"),
         (builtin("PrefixTransformers", ""), 1, "there is no built-in plugin"),
@@ -232,14 +232,14 @@ fn problems_inside_are_placed_outside() {
     assert_eq!(found[0].field, "generators[0]#ConfigMapGenerator.files[1]");
 }
 
-fn runtime(metadata: &str) -> FunctionRuntime {
+fn runtime(metadata: &str) -> Runs {
     let text = format!("apiVersion: x/v1\nkind: Foo\nmetadata:\n  name: x\n{metadata}spec: {{url: https://h/a}}\n");
     let notes = plugin(&text).notes;
     assert_eq!(notes.len(), 1);
     match notes.into_iter().next().unwrap().kind {
-        NoteKind::KrmFunction { runtime, kind } => {
+        NoteKind::Code { kind, runs } => {
             assert_eq!(kind, "Foo");
-            runtime
+            runs
         }
         other => panic!("{other:?}"),
     }
@@ -249,23 +249,17 @@ fn runtime(metadata: &str) -> FunctionRuntime {
 fn functions_are_noted() {
     for name in ["config.kubernetes.io/function", "config.k8s.io/function"] {
         let annotation = |spec: &str| format!("  annotations:\n    {name}: |\n{spec}");
-        assert_eq!(
-            runtime(&annotation("      exec: {path: ./a.sh}\n")),
-            FunctionRuntime::Exec { path: "./a.sh".to_owned() }
-        );
+        assert_eq!(runtime(&annotation("      exec: {path: ./a.sh}\n")), Runs::Program("./a.sh".to_owned()));
         assert_eq!(
             runtime(&annotation("      container:\n        image: i\n        network: true\n")),
-            FunctionRuntime::Container { image: "i".to_owned(), network: true }
+            Runs::Image { image: "i".to_owned(), network: true }
         );
-        assert_eq!(runtime(&annotation("      {[\n")), FunctionRuntime::Unknown);
+        assert_eq!(runtime(&annotation("      {[\n")), Runs::Unknown);
     }
-    assert_eq!(
-        runtime("  configFn: {container: {image: i}}\n"),
-        FunctionRuntime::Container { image: "i".to_owned(), network: false }
-    );
+    assert_eq!(runtime("  configFn: {container: {image: i}}\n"), Runs::Image { image: "i".to_owned(), network: false });
     assert_eq!(
         runtime("  annotations: {config.kubernetes.io/container: i}\n"),
-        FunctionRuntime::Container { image: "i".to_owned(), network: false }
+        Runs::Image { image: "i".to_owned(), network: false }
     );
 }
 
@@ -278,7 +272,7 @@ fn other_plugins_are_noted() {
     assert_eq!(file.notes[0].field, "generators[0]#Foo");
     assert_eq!(
         file.notes[0].kind,
-        NoteKind::LegacyPlugin { api_version: "team.example.com/v1".to_owned(), kind: "Foo".to_owned() }
+        NoteKind::Code { kind: "Foo".to_owned(), runs: Runs::Plugin("team.example.com/v1/foo/Foo".to_owned()) }
     );
 }
 
@@ -319,5 +313,5 @@ fn charts_in_plugins_are_noted() {
     let notes = plugin(&text).notes;
     let fields: Vec<_> = notes.iter().map(|n| n.field.as_str()).collect();
     assert_eq!(fields, ["HelmChartInflationGenerator", "HelmChartInflationGenerator.chartHome",]);
-    assert!(matches!(&notes[0].kind, NoteKind::RemoteChart { name, .. } if name == "a"));
+    assert!(matches!(&notes[0].kind, NoteKind::Chart { name, .. } if name == "a"));
 }

@@ -12,7 +12,7 @@ use serde_yaml::{Mapping, Value};
 use super::validate::{Problem, validate};
 use super::{ChartRemote, FileRemote, GitRemote, Left, LeftWhat, Lock, Remote};
 use crate::kustomization::Value as Yaml;
-use crate::kustomization::format::{self, at_line};
+use crate::kustomization::format::{self, CONFLICT, at_line};
 use crate::message::failure::{Failure, Location, Result};
 use crate::message::redact::is_invisible;
 use crate::os::limits::LOCK;
@@ -39,14 +39,10 @@ impl Lock {
     /// [`Lock::render`] could have written: unknown or repeated keys, another version, anchors and
     /// aliases, two entries for one thing, paths that lead elsewhere, malformed digests, passwords.
     pub fn parse(bytes: &[u8], file: &str) -> Result<Lock> {
-        let (mut lock, _) = as_written(bytes, file).map_err(|failure| {
-            if failure.message.starts_with("unknown field `options`") {
-                failure.hint(OPTIONS)
-            } else if failure.hints.is_empty() {
-                failure.hint(RESTORE)
-            } else {
-                failure
-            }
+        let (mut lock, _) = as_written(bytes, file).map_err(|failure| match &*failure.message {
+            CONFLICT if file == LOCK_NAME => failure.hint(LOCK_COMMAND),
+            message if message.starts_with("unknown field `options`") => failure.hint(OPTIONS),
+            _ => failure.hint(RESTORE),
         })?;
         lock.sort();
         Ok(lock)
@@ -88,17 +84,7 @@ impl Lock {
 
 /// Reads a lock in the order in which it is written.
 fn as_written(bytes: &[u8], file: &str) -> Result<(Lock, Yaml)> {
-    let text = format::text(bytes, file, LOCK, RESTORE)?;
-    if text.trim().is_empty() {
-        return Err(Failure::new("the lock is empty").at(at_line(file, 0)));
-    }
-    if let Some(index) = text.lines().position(|line| line.starts_with("<<<<<<<")) {
-        let failure = Failure::new("holds a merge conflict").at(at_line(file, index + 1));
-        return Err(failure.hint(match file {
-            LOCK_NAME => LOCK_COMMAND,
-            _ => "make it again: it is the lock of what was localized",
-        }));
-    }
+    let text = format::text(bytes, file, LOCK)?;
     let (lock, root): (Lock, Yaml) = format::parse(text, file)?;
     validate(&lock).map_err(|Problem { list, index, message }| {
         let line = format::places(&root, list).get(index).map_or(0, |(line, _)| *line);

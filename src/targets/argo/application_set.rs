@@ -103,7 +103,9 @@ fn unknown(set: &Document, at: &Value, why: &str, build: Build) -> Target {
 /// knows how.
 fn patched(found: &Document, patch: &Value, parameters: &Parameters, is_go: bool) -> Option<Value> {
     let (filled, is_all) = fill_known(patch.text()?, parameters, is_go);
-    if let (true, Ok(change)) = (is_all, read_object(&filled, 0)) {
+    if let (true, Ok(change)) = (is_all, read_object(&filled, 0))
+        && !change.as_ref().is_some_and(super::is_respelled)
+    {
         let change = change.map(|change| super::merge(&found.value, &change, (patch.line, patch.column), &[]));
         return Some(change.unwrap_or_else(|| found.value.clone()));
     }

@@ -144,7 +144,7 @@ fn no_format_shows_a_secret() {
         components: [\"https://me:hunter2@h/o/.github/x?ref=v1\"]\n\
         patches:\n- path: https://me:hunter2@files.example.com/latest/p.yaml # https://me:hunter2@h\n\
         helmCharts: [{name: nginx, repo: 'https://me:hunter2@charts.example'}]\n\
-        generators:\n- |-\n  apiVersion: x/v1\n  kind: A\n  metadata: {name: a}\n  argsFromFile: https://me:hunter2@h/x\n";
+        generators:\n- |-\n  apiVersion: x/v1\n  kind: A\n  metadata: {name: a}\n  argsFromFile: https://me:hunter2@h/x\nconfigurations: ['']\n";
     let memory = Memory::of(&[("kustomization.yaml", text)]);
     let checked = memory.checked();
     assert_eq!(checked.status(), 1);

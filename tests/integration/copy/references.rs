@@ -218,7 +218,9 @@ fn keys_documents_and_aliases_are_read_as_kustomize_does() {
     world.work.run(&["app"]).success();
     let clone = world.clone_of_branch();
     world.same_build("app", &clone, "localized-app");
-    assert_eq!(clone.read("localized-app/Kustomization"), text.replace(FILES, "localized-files/files.example.com"));
+    let local = "localized-files/files.example.com";
+    let expected = text.replace("*one", &format!("data.txt={FILES}/data.txt")).replace(FILES, local);
+    assert_eq!(clone.read("localized-app/Kustomization"), expected);
     assert_eq!(world.work.files("localized/main:localized-app").len(), 5);
 }
 

@@ -291,7 +291,7 @@ fn add_local_files(world: &World, all: &mut Refused<'_>) {
     all.add(
         "key",
         "configMapGenerator: [{files: ['https://files.example.com/data.txt?a=b']}]\n",
-        ":1:31: configMapGenerator[0].files[0]: kustomize takes the text before `=`",
+        ":1:31: configMapGenerator[0].files[0]: expected a path, or `key=path` with one `=`",
     );
 }
 

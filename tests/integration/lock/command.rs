@@ -338,11 +338,11 @@ fn help_fits_why_it_could_not_be_resolved() {
         (
             format!("{lib}//web?ref=v9"),
             "hint: list what there is: git ls-remote https://github.com/acme/lib",
-            "github.com/acme/lib/web, reason: TODO}",
+            "github.com/acme/lib, reason: TODO}",
         ),
-        (format!("{lib}//ohter?ref=v1"), "hint: did you mean `other`?", "github.com/acme/lib/ohter, reason: TODO}"),
-        (format!("https://github.com/{gone}v1"), "", "github.com/acme/nowhere/web, reason: TODO}"),
-        (format!("https://github.com/{gone}{none}"), "", "github.com/acme/nowhere/web, reason: TODO}"),
+        (format!("{lib}//ohter?ref=v1"), "hint: did you mean `other`?", "github.com/acme/lib, reason: TODO}"),
+        (format!("https://github.com/{gone}v1"), "", "github.com/acme/nowhere, reason: TODO}"),
+        (format!("https://github.com/{gone}{none}"), "", "github.com/acme/nowhere, reason: TODO}"),
         // What may be there tomorrow is not to be left.
         (
             "https://127.0.0.1:1/acme/lib//web?ref=v1".to_owned(),

@@ -150,7 +150,7 @@ enum Piece {
 fn pieces(file: &File) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let fixed = |pieces: &mut Vec<Piece>, text: &str| pieces.push(Piece::Fixed(text.to_owned()));
-    let mut anchors: Vec<String> = Vec::new();
+    let mut anchors: Vec<(String, bool)> = Vec::new();
     if file.bom {
         fixed(&mut pieces, "\u{feff}");
     }
@@ -162,6 +162,7 @@ fn pieces(file: &File) -> Vec<Piece> {
             let old = OLD[item.old];
             let mut value = old.to_owned();
             let mut before = String::new();
+            let mut new = item.new.clone();
             // kustomize takes no `?` without quotes there.
             let plain = if *flow && old.contains('?') { format!("'{old}'") } else { old.to_owned() };
             let token = match item.style {
@@ -169,13 +170,16 @@ fn pieces(file: &File) -> Vec<Piece> {
                 2 => format!("'{old}'"),
                 3 => format!("\"{old}\""),
                 6 => {
-                    anchors.push(value.clone());
+                    anchors.push((value.clone(), new.is_some()));
                     before = format!("&a{} ", anchors.len() - 1);
                     plain
                 }
                 8 | 9 if !anchors.is_empty() => {
                     let which = item.old % anchors.len();
-                    value = anchors[which].clone();
+                    // Where the value changes, each that shows it says what it is to be.
+                    let (shown, is_edited) = &anchors[which];
+                    value.clone_from(shown);
+                    new = new.or_else(|| is_edited.then(|| shown.clone()));
                     format!("*a{which}")
                 }
                 10 if old.contains(' ') => old.replace(' ', "\n     "),
@@ -183,7 +187,7 @@ fn pieces(file: &File) -> Vec<Piece> {
             };
             fixed(&mut pieces, if *flow { " " } else { "  -  " });
             fixed(&mut pieces, &before);
-            pieces.push(Piece::Scalar { token, value, field: format!("{field}[{i}]"), new: item.new.clone() });
+            pieces.push(Piece::Scalar { token, value, field: format!("{field}[{i}]"), new });
             if *flow {
                 fixed(&mut pieces, if item.comment { ", # c\n" } else { " ," });
             } else {
