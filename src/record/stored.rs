@@ -85,13 +85,9 @@ pub(crate) fn differences(tree: &dyn Tree, directory: &str, lock: &Lock) -> Resu
 
 /// Returns the bytes with the line ends that git stores.
 fn unix(bytes: &[u8]) -> Vec<u8> {
-    let mut unix = Vec::with_capacity(bytes.len());
-    for (index, byte) in bytes.iter().enumerate() {
-        if (*byte, bytes.get(index + 1)) != (b'\r', Some(&b'\n')) {
-            unix.push(*byte);
-        }
-    }
-    unix
+    let next = bytes.iter().skip(1).map(Some).chain([None]);
+    let kept = bytes.iter().zip(next).filter(|(byte, next)| (**byte, *next) != (b'\r', Some(&b'\n')));
+    kept.map(|(byte, _)| *byte).collect()
 }
 
 /// Returns the outermost `localized-files` that a path lies in.

@@ -7,7 +7,7 @@
 //! Kustomize-Localize-Remote: https://github.com/kubernetes-sigs/kustomize?ref=v1.0.6 gitCommit:0123…
 //! Kustomize-Localize-Remote: https://raw.githubusercontent.com/…/deployment.yaml sha256:dead…
 //! Kustomize-Localize-Tree: gitTree:8b3f…
-//! Kustomize-Localize-Verified: identical 1/2, not built 1 kustomize/v5.8.1 --enable-helm
+//! Kustomize-Localize-Verified: identical 1/2 kustomize/v5.8.1 --enable-helm
 //! Kustomize-Localize-Not-Built: example/broken
 //! Kustomize-Localize-Tool: git-kustomize-localize/0.1.0
 //! ```
@@ -89,7 +89,7 @@ impl Trailers {
         for target in self.verified.not_built() {
             line("Not-Built", &encode(target));
         }
-        line("Tool", &encode_fields(&self.tool));
+        line("Tool", &encode(&self.tool));
         Ok(lines)
     }
 
@@ -233,20 +233,6 @@ fn check_digest(digest: &Digest, is_right_kind: bool) -> Result<()> {
 /// Returns `text` as one field.
 pub(super) fn encode(text: &str) -> String {
     utf8_percent_encode(text, ENCODED).to_string()
-}
-
-/// Returns `text`, which may be several fields, as it stands in a value: a space stays one where it
-/// stands alone between two fields.
-fn encode_fields(text: &str) -> String {
-    let last = text.len().saturating_sub(1);
-    let mut after_space = true;
-    text.char_indices()
-        .map(|(index, c)| {
-            let keep = c == ' ' && !after_space && index != last;
-            after_space = keep;
-            if keep { " ".to_owned() } else { encode(c.encode_utf8(&mut [0; 4])) }
-        })
-        .collect()
 }
 
 /// Returns what [`encode`] or [`encode_fields`] was given.

@@ -84,12 +84,7 @@ impl Verified {
         let Verified::Identical { same, not_built, by } = self else {
             return "not built".to_owned();
         };
-        let all = same + not_built.len();
-        let also = match not_built.len() {
-            0 => String::new(),
-            count => format!(", not built {count}"),
-        };
-        let mut value = format!("identical {same}/{all}{also} {}", encode(&by.program));
+        let mut value = format!("identical {same}/{} {}", same + not_built.len(), encode(&by.program));
         for argument in &by.arguments {
             value.push(' ');
             value.push_str(&encode(argument));
@@ -101,23 +96,15 @@ impl Verified {
     pub(super) fn parse(value: &str, not_built: BTreeSet<String>) -> Result<Self> {
         let malformed = || Failure::new(format!("`{}` is malformed", shown(value)));
         let fields: Vec<&str> = value.split(' ').collect();
-        let (counts, rest) = match fields.as_slice() {
+        let (counts, program, arguments) = match fields.as_slice() {
             ["not", "built"] if not_built.is_empty() => return Ok(Verified::NotBuilt),
-            ["identical", counts, rest @ ..] => (counts, rest),
+            ["identical", counts, program, arguments @ ..] => (counts, program, arguments),
             _ => return Err(malformed()),
         };
-        let (counts, count, rest) = match (counts.strip_suffix(','), rest) {
-            (None, rest) => (*counts, 0, rest),
-            (Some(counts), ["not", "built", count, rest @ ..]) => {
-                (counts, count.parse().map_err(|_| malformed())?, rest)
-            }
-            (Some(_), _) => return Err(malformed()),
-        };
-        let counts = counts.split_once('/').ok_or_else(malformed)?;
-        let same: usize = counts.0.parse().map_err(|_| malformed())?;
-        let all: usize = counts.1.parse().map_err(|_| malformed())?;
-        let (program, arguments) = rest.split_first().ok_or_else(malformed)?;
-        if count != not_built.len() || all == 0 || same.checked_add(count) != Some(all) {
+        let (same, all) = counts.split_once('/').ok_or_else(malformed)?;
+        let [same, all] = [same, all].map(|count| count.parse::<usize>().map_err(|_| malformed()));
+        let (same, all) = (same?, all?);
+        if all == 0 || same.checked_add(not_built.len()) != Some(all) {
             return Err(malformed());
         }
         let arguments = arguments.iter().map(|argument| decode(argument));
@@ -165,7 +152,7 @@ mod tests {
             (identical(&[], by(&[])), "identical 2/2 kustomize/v5.8.1"),
             (
                 identical(&["apps/a b"], by(&["--enable-helm", "--helm-command=my helm"])),
-                "identical 2/3, not built 1 kustomize/v5.8.1 --enable-helm --helm-command=my%20helm",
+                "identical 2/3 kustomize/v5.8.1 --enable-helm --helm-command=my%20helm",
             ),
         ] {
             assert_eq!(verified.render(), value);
@@ -183,11 +170,10 @@ mod tests {
             ("identical 1/1", &BTreeSet::new()),
             ("identical 0/0 kustomize/v1", &BTreeSet::new()),
             ("identical 1/2 kustomize/v1", &BTreeSet::new()),
-            ("identical 1/2 kustomize/v1", &one),
             ("identical 1/1 kustomize/v1", &one),
-            ("identical 1/3, not built 2 kustomize/v1", &one),
-            ("identical 1/2, not built x kustomize/v1", &one),
-            ("identical 1/2, kustomize/v1", &one),
+            ("identical 1/3 kustomize/v1", &one),
+            ("identical x/2 kustomize/v1", &one),
+            ("identical 1/2,not kustomize/v1", &one),
             ("identical x/1 kustomize/v1", &BTreeSet::new()),
             ("identical 1/1 kustomize/v1  --a", &BTreeSet::new()),
             ("identical 1/1 a%0Ab", &BTreeSet::new()),
