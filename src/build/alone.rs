@@ -94,7 +94,7 @@ fn in_place(
     let directory = top.join(&made.directory);
     // Links of the tree may lead out.
     let is_inside = || Ok(directory.canonicalize()?.starts_with(top.canonicalize()?));
-    if !is_inside().map_err(|error| unusable(&error))? {
+    if !is_inside().map_err(|error: std::io::Error| unusable(&error))? {
         return Ok(Err(Failure::new(format!("a link leads out of the repository: `{}`", made.directory))));
     }
     let place = directory.join(made.file_name);
@@ -103,7 +103,7 @@ fn in_place(
     remove().and_then(|()| fs::write(&place, &made.text)).map_err(|error| unusable(&error))?;
     let built = build();
     remove().map_err(|error| unusable(&error))?;
-    disk::write(tree, [path::join(&made.directory, made.file_name)], None, top)?;
+    disk::write_temporary(tree, [path::join(&made.directory, made.file_name)], None, top)?;
     Ok(built)
 }
 

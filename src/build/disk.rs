@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::message::failure::{Failure, Result};
 use crate::os::failpoint;
+use crate::os::interrupt::unusable;
 use crate::tree::checkout::Conversion;
 use crate::tree::{Entry, Tree, path};
 
@@ -39,6 +40,16 @@ pub(crate) fn write<P: AsRef<str>>(
         written.map_err(|error| not_written(place, &error))?;
     }
     links.iter().try_for_each(|(to, text)| link(text, to).map_err(|error| not_written(text, &error)))
+}
+
+/// Writes the same below the temporary directory.
+pub(crate) fn write_temporary<P: AsRef<str>>(
+    tree: &dyn Tree,
+    places: impl IntoIterator<Item = P>,
+    conversion: Option<&Conversion>,
+    top: &Path,
+) -> Result<()> {
+    write(tree, places, conversion, top).map_err(|failure| unusable(&failure))
 }
 
 fn not_written(place: &str, error: &io::Error) -> Failure {

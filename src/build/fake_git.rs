@@ -138,7 +138,7 @@ fn found(manifest: &Path, url: &str, reference: &str) -> Result<Vec<Upstream>, S
 /// Copies a directory with the links in it.
 fn copy(from: &Path, to: &Path) -> Result<()> {
     let tree = DiskTree::of_directory(from, false)?;
-    disk::write(&tree, tree.below("")?, None, to)
+    disk::write_temporary(&tree, tree.below("")?, None, to)
 }
 
 #[cfg(test)]

@@ -117,7 +117,7 @@ pub(super) fn of_graph(
     }
     for (number, part) in parts.iter().enumerate() {
         let conversion = conversion(checks_out && part.source.repository.is_none());
-        disk::write(&part.tree, &part.places, conversion.as_ref(), &place(graph, number, top))?;
+        disk::write_temporary(&part.tree, &part.places, conversion.as_ref(), &place(graph, number, top))?;
     }
     Ok(())
 }
@@ -134,7 +134,7 @@ pub(super) fn of_copy(plan: &Plan, into: &str, checkout: Option<&SharedTree>, to
             places.push(place);
         }
     }
-    disk::write(&tree, places, conversion(checkout.is_some()).as_ref(), top)
+    disk::write_temporary(&tree, places, conversion(checkout.is_some()).as_ref(), top)
 }
 
 /// Returns what makes files those of a checkout: line ends, `ident` and encodings follow the attributes that hold where a

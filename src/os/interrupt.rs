@@ -219,7 +219,7 @@ pub(crate) fn is_left(parent: &Path, prefix: &str) -> bool {
 }
 
 /// Returns the failure for a temporary directory that cannot be used.
-pub(crate) fn unusable(error: &std::io::Error) -> Failure {
+pub(crate) fn unusable(error: &dyn std::fmt::Display) -> Failure {
     Failure::new(format!("could not write to the temporary directory `{}`: {error}", std::env::temp_dir().display()))
         .hint("set TMPDIR to a directory that can be written and has room")
 }

@@ -75,6 +75,6 @@ impl ObjectBuilds {
             }
         }
         let places = places.into_iter().filter(|place| self.written.insert(place.clone()));
-        build::disk::write(tree, places, None, top)
+        build::disk::write_temporary(tree, places, None, top)
     }
 }
