@@ -12,13 +12,15 @@ use clap::Args;
 
 use super::json;
 use super::output::{Done, Format, Json, Outcome, OutputArgs, Shown};
+use crate::config::Config;
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Result, shown};
 use crate::message::redact;
 use crate::record::{Digest, LOCK_NAME, Lock, sha256_hex};
+use crate::targets::reference_tree::ReferenceTree;
 use crate::tree::disk::DiskTree;
 use crate::tree::git::{GitTree, object_id};
-use crate::tree::{Tree, path};
+use crate::tree::{SharedTree, Tree, path};
 use crate::workspace::{commit, repository_offline};
 use component::Component;
 
@@ -51,7 +53,7 @@ impl SbomArgs {
             }
             let lock = tree.read(LOCK_NAME)?;
             let subject = Digest::Sha256(sha256_hex(&lock));
-            let components = components(&tree, [LOCK_NAME.to_owned()])?;
+            let components = components(Rc::new(tree), vec![LOCK_NAME.to_owned()])?;
             let name = Lock::parse(&lock, LOCK_NAME)?.target.unwrap_or_else(|| path::name(directory).to_owned());
             return Ok(Box::new(Sbom { name, subject, created, components }));
         }
@@ -63,7 +65,7 @@ impl SbomArgs {
         if locks.is_empty() {
             return Err(no_lock(rev).into());
         }
-        let components = components(&tree, locks)?;
+        let components = components(Rc::new(tree), locks)?;
         let name = here.remote_urls()?.first().map_or_else(|| "repository".to_owned(), |url| redact::url(url));
         Ok(Box::new(Sbom { name, subject: Digest::GitCommit(id.commit), created, components }))
     }
@@ -74,12 +76,12 @@ fn no_lock(what: &str) -> Failure {
         .hint("record what each remote reference is: git kustomize-localize lock")
 }
 
-/// Returns what locks hold, each thing once.
-fn components(tree: &dyn Tree, locks: impl IntoIterator<Item = String>) -> Result<Vec<Component>> {
+/// Returns what locks hold, each thing once, with the places in the tree that name it.
+fn components(tree: SharedTree, locks: Vec<String>) -> Result<Vec<Component>> {
     let mut all: BTreeMap<(String, String), Component> = BTreeMap::new();
     for place in locks {
         let lock = Lock::parse(&tree.read(&place)?, &tree.label(&place))?;
-        for component in component::components(tree, path::parent(&place), &lock)? {
+        for component in component::components(&*tree, path::parent(&place), &lock)? {
             let known = all.entry((component.label.clone(), component.purl.clone()));
             let known = known.or_insert_with(|| component.clone());
             known.paths.extend(component.paths);
@@ -87,7 +89,18 @@ fn components(tree: &dyn Tree, locks: impl IntoIterator<Item = String>) -> Resul
             known.licenses.extend(component.licenses);
         }
     }
-    Ok(all.into_values().collect())
+    let mut all: Vec<Component> = all.into_values().collect();
+    let named = ReferenceTree::survey(tree.clone(), &Config::of(&*tree, "")?, &[], false)?;
+    for link in named.links.iter().filter(|link| named.nodes[link.from].localized.is_none()) {
+        let to = &named.nodes[link.to];
+        let is_meant = |one: &&mut Component| match &to.localized {
+            Some(label) => one.label == *label,
+            None => to.locked.is_some() && one.digest == to.locked && one.reference == to.reference,
+        };
+        let place = format!("{}:{}", link.file, link.line);
+        all.iter_mut().filter(is_meant).for_each(|one| one.named_by.extend([place.clone()]));
+    }
+    Ok(all)
 }
 
 /// Returns the date that reproducible builds are given.

@@ -92,6 +92,13 @@ fn a_component_says_what_it_is_and_under_which_licence() {
     assert_eq!(internal["purl"], "pkg:github/acme/internal");
     assert!(internal["properties"].to_string().contains("by hand"), "{internal}");
     // What names what.
+    for (rev, line) in [("main", 2), ("localized/main", 2)] {
+        let document: Value = serde_json::from_str(&sbom(&world.work, rev, "cyclonedx")).unwrap();
+        let properties = component(&document, "acme/licensed")["properties"].to_string();
+        let place = format!("\"git-kustomize-localize:named-by\",\"value\":\"app/kustomization.yaml:{line}\"");
+        assert!(properties.contains(&place), "{rev}: {properties}");
+        assert!(!component(&document, "acme/deep")["properties"].to_string().contains("named-by"));
+    }
     let id = |name: &str| component(&document, name)["bom-ref"].as_str().unwrap().to_owned();
     let dependencies = document["dependencies"].as_array().unwrap();
     let of = |from: &str| dependencies.iter().find(|one| one["ref"] == from).unwrap()["dependsOn"].to_string();
