@@ -124,6 +124,28 @@ fn the_annotation_names_what_an_application_reads() {
 }
 
 #[test]
+fn a_target_is_built_as_its_engine_does() {
+    let Some(project) = fleet() else { return };
+    let work = &project.work;
+    deployed(work);
+    work.run(&["lock"]).success();
+    work.run_unchanged(&["build", "flux-system/overlay"])
+        .success()
+        .stdout_has("  name: dev-base-x\n")
+        .stdout_has("  namespace: prod\n")
+        .stdout_has("    patched: \"yes\"\n")
+        .stdout_has("    mixed: in\n");
+    work.run(&["build", "web"]).success().stdout_has("  name: argo-base\n").stdout_has("    who: ${WHO}\n");
+    // A kustomization is made of the directory; what is filled in or decrypted later stays.
+    work.run(&["build", "clusters/prod/apps.yaml:20"])
+        .success()
+        .stdout_has("  name: plain-${WHO}\n")
+        .stdout_has("  password: ENC[AES256_GCM,data:p673w==,iv:YY=,aad:UQ=,tag:A=]\n");
+    work.run(&["build", "one"]).success().stdout_has("  name: one-base\n");
+    work.run(&["build", "root"]).fails(2).stderr_has("cannot be built here: `argo/apps` is not for kustomize");
+}
+
+#[test]
 fn objects_are_taken_from_the_builds_that_change_them() {
     let sandbox = Sandbox::new();
     if sandbox.builds().is_none() {
