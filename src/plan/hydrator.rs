@@ -6,10 +6,10 @@
 use std::collections::BTreeSet;
 
 use gix::objs::CommitRef;
-use serde::Serialize;
+use serde_json::json;
 
 use super::File;
-use crate::git::{CommitId, LocalRepo};
+use crate::git::CommitId;
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::record::{Lock, Remote};
@@ -18,34 +18,6 @@ use crate::workspace::{Files, Workspace};
 
 /// The name of the file, at the top of the repository.
 pub(crate) const NAME: &str = "hydrator.metadata";
-
-/// The fields of the file, in the order in which GitOps Promoter documents them.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Metadata<'a> {
-    dry_sha: &'a str,
-    author: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    date: Option<String>,
-    subject: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    body: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    references: Vec<Reference<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct Reference<'a> {
-    commit: Upstream<'a>,
-}
-
-/// A commit of another repository.
-#[derive(Debug, Serialize)]
-struct Upstream<'a> {
-    sha: &'a str,
-    #[serde(rename = "repoURL")]
-    url: &'a str,
-}
 
 /// Returns what writes the file; none where the configuration does not ask for it, or what is localized is no commit.
 /// `lock` is the lock of the result.
@@ -56,13 +28,10 @@ pub(super) fn change(workspace: &Workspace, lock: &Lock) -> Result<Option<(Strin
     if !workspace.config.hydrator_metadata {
         return Ok(None);
     }
-    let bytes = rendered(&raw(repo, id)?, id, lock)?;
+    let raw = repo.object("commit", &id.commit)?;
+    let raw = raw.ok_or_else(|| Failure::new(format!("commit {} cannot be read", id.commit)))?;
+    let bytes = rendered(&raw, id, lock)?;
     Ok(Some((NAME.to_owned(), Some(File::plain(bytes)))))
-}
-
-fn raw(repo: &LocalRepo, id: &CommitId) -> Result<Vec<u8>> {
-    let commit = repo.object("commit", &id.commit)?;
-    commit.ok_or_else(|| Failure::new(format!("commit {} cannot be read", id.commit)))
 }
 
 /// Returns the text of the file for a commit, of which `raw` are the bytes.
@@ -80,14 +49,21 @@ fn rendered(raw: &[u8], id: &CommitId, lock: &Lock) -> Result<Vec<u8>> {
         let format = gix::date::time::format::ISO8601_STRICT;
         has_four_digits.then(|| time.format(format).ok()).flatten()
     });
-    let metadata = Metadata {
-        dry_sha: &id.commit,
-        author: format!("{} <{}>", printable(author.name.as_ref()), printable(author.email.as_ref())),
-        date,
-        subject: text(&message.summary()),
-        body: message.body.map(|body| text(body)).unwrap_or_default(),
-        references: references(lock),
-    };
+    let remotes = lock.remotes.iter().filter_map(|remote| match remote {
+        Remote::Git(git) => Some((&git.url, &git.commit)),
+        Remote::File(_) | Remote::Chart(_) => None,
+    });
+    // The same commit under several refs is one.
+    let references: BTreeSet<(&String, &String)> = remotes.collect();
+    let references = references.iter().map(|(url, commit)| json!({"commit": {"sha": commit, "repoURL": url}}));
+    let metadata = json!({
+        "drySha": id.commit,
+        "author": format!("{} <{}>", printable(author.name.as_ref()), printable(author.email.as_ref())),
+        "date": date,
+        "subject": text(&message.summary()),
+        "body": message.body.map(|body| text(body)).unwrap_or_default(),
+        "references": references.collect::<Vec<_>>(),
+    });
     let mut bytes = serde_json::to_vec_pretty(&metadata).map_err(|error| unreadable(&error))?;
     bytes.push(b'\n');
     Ok(bytes)
@@ -96,16 +72,6 @@ fn rendered(raw: &[u8], id: &CommitId, lock: &Lock) -> Result<Vec<u8>> {
 fn printable(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     text.chars().filter(|c| !c.is_control()).collect()
-}
-
-/// Returns the commits of other repositories that the result holds files of, each once, in the order of the lock.
-fn references(lock: &Lock) -> Vec<Reference<'_>> {
-    let mut seen = BTreeSet::new();
-    let remotes = lock.remotes.iter().filter_map(|remote| match remote {
-        Remote::Git(git) => Some(Upstream { sha: &git.commit, url: &git.url }),
-        Remote::File(_) | Remote::Chart(_) => None,
-    });
-    remotes.filter(|commit| seen.insert((commit.url, commit.sha))).map(|commit| Reference { commit }).collect()
 }
 
 #[cfg(test)]
@@ -125,8 +91,8 @@ mod tests {
         for time in ["99999999999999 +0000", "-99999999999999 +0000"] {
             let text = commit(&format!("J <j@example.com> {time}"), "x");
             let value: serde_json::Value = serde_json::from_str(&text).unwrap();
-            assert_eq!(value.get("date"), None, "{text}");
-            assert_eq!(value.get("body"), None, "{text}");
+            assert_eq!(value["date"], json!(null), "{text}");
+            assert_eq!(value["body"], "", "{text}");
         }
         let text = commit("\u{1b}J <j@example.com> 1 +0000", "clone https://u:hunter2@example.com/x \"quoted\"");
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();

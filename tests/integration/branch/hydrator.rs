@@ -25,6 +25,7 @@ fn the_branch_names_its_source_commit_and_goes_on_doing_so() {
             "author": work.git(&["log", "-1", "--format=%an <%ae>", "main"]),
             "date": work.git(&["log", "-1", "--format=%aI", "main"]).replace('Z', "+00:00"),
             "subject": "lock",
+            "body": "",
             "references": [{"commit": {
                 "sha": project.upstream.id("v1"),
                 "repoURL": "https://example.com/acme/remote.git",
