@@ -9,16 +9,16 @@
 use std::collections::HashMap;
 
 use crate::graph::{Edge, Graph, Origin, RootId, Target};
-use crate::message::failure::{Failure, Result};
-use crate::message::redact;
 use crate::record::sha256_hex;
-use crate::reference::{RepoSpec, localized_path};
+use crate::reference::localized_path;
 
 /// One remote thing beside a kustomization.
 struct Candidate {
     edge: usize,
     /// Path components below `localized-files`.
     place: Vec<String>,
+    /// The same in lower case.
+    folded: Vec<String>,
     /// What it is: equal for equal things, however they are spelled.
     identity: String,
     is_file: bool,
@@ -26,72 +26,46 @@ struct Candidate {
 
 /// Names what one root brings in: for each remote edge the path below its `localized-files`, that
 /// of the file, or that of the repository's top.
-pub(super) fn names(graph: &Graph, root: RootId) -> Result<HashMap<usize, String>> {
-    let mut candidates = Vec::new();
-    for (index, edge) in graph.roots[root].edges.iter().enumerate() {
-        if let Some(candidate) = candidate(graph, index, edge)? {
-            candidates.push(candidate);
+pub(super) fn names(graph: &Graph, root: RootId) -> HashMap<usize, String> {
+    let edges = graph.roots[root].edges.iter().enumerate();
+    let candidates: Vec<Candidate> = edges.filter_map(|(index, edge)| candidate(graph, index, edge)).collect();
+    let name = |one: &Candidate| {
+        let mut place = one.place.clone();
+        // A file keeps its name: generators take their key from it.
+        let part = if one.is_file { place.first_mut() } else { place.last_mut() };
+        if let Some(part) = part.filter(|_| candidates.iter().any(|other| meet(one, other))) {
+            *part = format!("{part}-{}", &sha256_hex(one.identity.as_bytes())[..8]);
         }
-    }
-    let folded: Vec<Vec<String>> =
-        candidates.iter().map(|one| one.place.iter().map(|part| part.to_lowercase()).collect()).collect();
-    let all = || candidates.iter().zip(&folded);
-    let ambiguous: Vec<bool> = all().map(|one| all().any(|other| meet(one, other))).collect();
-    Ok(candidates
-        .into_iter()
-        .zip(ambiguous)
-        .map(|(mut one, ambiguous)| {
-            if ambiguous {
-                let suffix = &sha256_hex(one.identity.as_bytes())[..8];
-                // A file keeps its name: generators take their key from it.
-                let part = if one.is_file { one.place.first_mut() } else { one.place.last_mut() };
-                if let Some(part) = part {
-                    part.push('-');
-                    part.push_str(suffix);
-                }
-            }
-            (one.edge, one.place.join("/"))
-        })
-        .collect())
+        (one.edge, place.join("/"))
+    };
+    candidates.iter().map(name).collect()
 }
 
-fn candidate(graph: &Graph, index: usize, edge: &Edge) -> Result<Option<Candidate>> {
-    Ok(match edge.target {
+fn candidate(graph: &Graph, index: usize, edge: &Edge) -> Option<Candidate> {
+    let (place, identity, is_file) = match edge.target {
         Target::Root { id, remote: true } => {
-            let repository = graph.sources[graph.roots[id].source]
-                .repository
-                .as_ref()
-                .ok_or_else(|| Failure::new("a remote root without a repository"))?;
-            let spec = RepoSpec::parse(&edge.reference.text)
-                .map_err(|reason| Failure::new(format!("`{}`: {reason}", redact::url(&edge.reference.text))))?;
-            Some(Candidate {
-                edge: index,
-                place: localized_path::root_place(&spec, repository.version_name()),
-                identity: format!("{} {}", repository.version_name(), repository.commit),
-                is_file: false,
-            })
+            let repository = graph.sources[graph.roots[id].source].repository.as_ref()?;
+            let place = localized_path::root_place(edge.remote.as_ref()?.spec.as_ref()?, repository.version_name());
+            (place, format!("{} {}", repository.version_name(), repository.commit), false)
         }
         Target::File(file) => match &graph.files[file].origin {
             Origin::Remote(remote) => {
                 let shown = remote.url.shown();
                 // The letter case of scheme and host makes no difference.
                 let address = url::Url::parse(&shown).map_or(shown, String::from);
-                Some(Candidate {
-                    edge: index,
-                    place: localized_path::file_place(remote.url.exposed()),
-                    identity: format!("{address} {}", remote.sha256),
-                    is_file: true,
-                })
+                (localized_path::file_place(remote.url.exposed()), format!("{address} {}", remote.sha256), true)
             }
-            Origin::Tree { .. } | Origin::Archive { .. } => None,
+            Origin::Tree { .. } | Origin::Archive { .. } => return None,
         },
-        _ => None,
-    })
+        _ => return None,
+    };
+    let folded = place.iter().map(|part| part.to_lowercase()).collect();
+    Some(Candidate { edge: index, place, folded, identity, is_file })
 }
 
-/// Returns whether two things that are not the same would meet on one path. Each comes with its place
-/// in lower case.
-fn meet((one, a): (&Candidate, &Vec<String>), (other, b): (&Candidate, &Vec<String>)) -> bool {
+/// Returns whether two things that are not the same would meet on one path.
+fn meet(one: &Candidate, other: &Candidate) -> bool {
+    let (a, b) = (&one.folded, &other.folded);
     if a == b {
         return one.identity != other.identity || one.place != other.place || one.is_file != other.is_file;
     }

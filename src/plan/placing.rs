@@ -68,18 +68,17 @@ enum Lead {
 type Holders = HashMap<FileId, BTreeSet<String>>;
 
 impl<'a> Builder<'a> {
-    pub(super) fn new(graph: &'a Graph, rules: &'a Rules<'a>) -> Result<Self> {
-        let names = (0..graph.roots.len()).map(|root| layout::names(graph, root)).collect::<Result<_>>()?;
-        Ok(Builder {
+    pub(super) fn new(graph: &'a Graph, rules: &'a Rules<'a>) -> Self {
+        Builder {
             graph,
             rules,
-            names,
+            names: (0..graph.roots.len()).map(|root| layout::names(graph, root)).collect(),
             visited: HashSet::new(),
             placed: BTreeMap::new(),
             kept: HashSet::new(),
             vendored: BTreeSet::new(),
             failures: Vec::new(),
-        })
+        }
     }
 }
 

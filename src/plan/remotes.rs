@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::graph::{Archive, Edge, FileId, Graph, Origin, Repository, Target};
 use crate::message::failure::{Failure, Result};
 use crate::record::{ChartRemote, FileRemote, GitRemote, Remote};
-use crate::reference::RepoSpec;
 
 /// Returns the lock entry of a repository, without the paths in it.
 pub(crate) fn git(repository: &Repository) -> Remote {
@@ -70,12 +69,8 @@ pub(super) fn references(graph: &Graph, edge: &Edge) -> Vec<String> {
 fn remote_of(graph: &Graph, edge: &Edge) -> Option<Remote> {
     match edge.target {
         Target::Root { id, remote: true } => {
-            let directory = match RepoSpec::parse(&edge.reference.text) {
-                // As it is named: a lock must show what it holds without looking into the repository.
-                Ok(spec) => spec.directory(),
-                Err(_) => graph.roots[id].directory.clone(),
-            };
-            rooted(graph, id, &directory)
+            // As it is named: a lock must show what it holds without looking into the repository.
+            rooted(graph, id, &edge.remote.as_ref()?.spec.as_ref()?.directory())
         }
         Target::File(file) => match &graph.files[file].origin {
             Origin::Remote(file) => Some(Remote::File(FileRemote {

@@ -27,7 +27,7 @@ pub(super) struct Rules<'a> {
 ///
 /// Every reference or file that cannot be placed.
 pub(super) fn localize(graph: &Graph, starts: &[RootId], rules: &Rules<'_>) -> Result<Localized, Failures> {
-    let mut builder = Builder::new(graph, rules)?;
+    let mut builder = Builder::new(graph, rules);
     let top = Instance { source: 0, base: String::new() };
     for start in starts {
         builder.place_root(&top, *start);
@@ -105,21 +105,17 @@ impl Builder<'_> {
     fn file(&self, place: &str, placed: &Placed, localized: &mut Localized) -> Result<()> {
         let graph = self.graph;
         let from = &graph.files[placed.file];
-        let (remote, source, blob) = match &from.origin {
-            Origin::Remote(remote) => (Some(remote.url.shown()), None, None),
-            Origin::Archive { archive, path } => (Some(archive.chart.label()), Some(path.clone()), None),
-            Origin::Tree { source, path } => {
-                let blob = graph.sources[*source].tree.stored(path);
-                match &graph.sources[*source].repository {
-                    Some(repository) => (Some(remotes::git(repository).label()), Some(path.clone()), blob),
-                    None => {
-                        localized.local_files.insert(place.to_owned());
-                        (None, None, blob)
-                    }
-                }
-            }
-        };
+        let remote = remotes::through(graph, placed.file);
         let is_local = remote.is_none();
+        let (path, blob) = match &from.origin {
+            Origin::Remote(_) => (None, None),
+            Origin::Archive { path, .. } => (Some(path), None),
+            Origin::Tree { source, path } => (Some(path), graph.sources[*source].tree.stored(path)),
+        };
+        let source = path.filter(|_| !is_local).cloned();
+        if is_local {
+            localized.local_files.insert(place.to_owned());
+        }
         // What was downloaded is not run by accident; it has no mode.
         let may_run = match &from.origin {
             _ if is_local => None,
