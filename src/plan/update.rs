@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Changes;
 use super::files::edited;
 use crate::config::is_one_version;
-use crate::graph::{self, Edge, NamedBy, RemoteRef, Wants};
+use crate::graph::{self, NamedBy, RemoteRef, Wants};
 use crate::kustomization::Edit;
 use crate::message::failure::{Failure, Failures, Result, command, listed, short};
 use crate::message::redact;
@@ -195,7 +195,7 @@ pub(crate) fn retargeted(workspace: &Workspace, names: &[Name], paths: &[String]
     let starts = workspace.starts(&[])?;
     let explored = graph::explore(workspace.source(), &starts, None, &graph::Options::default());
     let graph = &explored.graph;
-    let mut edits: BTreeMap<&str, Vec<(&Edge, String)>> = BTreeMap::new();
+    let mut edits: BTreeMap<&str, Vec<Edit<'_>>> = BTreeMap::new();
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {
         let spec = edge.remote.as_ref().and_then(|wanted| wanted.spec.as_ref());
         let (Some(spec), Some(place)) = (spec, graph.own_path(edge.from)) else {
@@ -213,8 +213,8 @@ pub(crate) fn retargeted(workspace: &Workspace, names: &[Name], paths: &[String]
                 .at(graph.location(edge.from, &edge.reference))
         })?;
         let of_file = edits.entry(place).or_default();
-        if new != *text && !of_file.iter().any(|(other, _)| other.reference.spot == edge.reference.spot) {
-            of_file.push((edge, new));
+        if new != *text {
+            of_file.push(Edit { spot: &edge.reference.spot, value: edge.reference.with_path(&new) });
         }
     }
     if edits.is_empty() {
@@ -222,15 +222,10 @@ pub(crate) fn retargeted(workspace: &Workspace, names: &[Name], paths: &[String]
         return Err(Failure::new(format!("no kustomization{there} names a git repository that this URL means"))
             .hint("to see what is named: git kustomize-localize tree"));
     }
-    let mut changes = Changes::new();
-    for (place, edits) in edits {
-        let edits: Vec<Edit<'_>> = edits
-            .iter()
-            .map(|(edge, new)| Edit { spot: &edge.reference.spot, value: edge.reference.with_path(new) })
-            .collect();
-        changes.insert(place.to_owned(), Some(edited(&*workspace.tree, place, &edits)?));
-    }
-    Ok(changes)
+    let edited = |(place, edits): (&str, Vec<Edit<'_>>)| {
+        edited(&*workspace.tree, place, &edits).map(|file| (place.to_owned(), Some(file)))
+    };
+    edits.into_iter().map(edited).collect()
 }
 
 /// Returns a reference with another ref; none where kustomize would not read it as that.

@@ -59,10 +59,7 @@ pub(crate) fn turned_back(workspace: &Workspace, held: &Lock) -> Result<TurnedBa
             let url = url(&remotes, &owned, &root.directory, &edge.reference);
             let (Some(from), Some(url)) = (from, url) else { continue };
             let edit = Edit { spot: &edge.reference.spot, value: edge.reference.with_path(&url) };
-            let edits = edits.entry(from).or_default();
-            if !edits.iter().any(|other| other.spot == edit.spot) {
-                edits.push(edit);
-            }
+            edits.entry(from).or_default().push(edit);
             turned.roots.insert(root.directory.clone());
             turned.texts.insert((from.to_owned(), edge.reference.field.clone()), edge.reference.text.clone());
         }
