@@ -77,8 +77,7 @@ fn planned(
         (None, _) => TurnedBack::of(workspace.tree.clone()),
     };
     let is_named = !targets.is_empty();
-    let starts = if is_named { targets } else { workspace.starts(&[])? };
-    let starts = if is_named { starts } else { with(starts, &turned.roots) };
+    let starts = if is_named { targets } else { with(workspace.starts(&[])?, &turned.roots) };
     let explored = walk(workspace, turned.tree.clone(), &starts, Some(remotes));
     let troubles = Troubles::of(workspace, &explored)?;
     // What is named must be there; `check` finds what else is wrong in the files of the user.

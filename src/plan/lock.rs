@@ -42,7 +42,7 @@ pub(crate) fn up_to_date(workspace: &Workspace, paths: &[String]) -> Result<Opti
     let whole = whole(workspace, paths)?;
     let named = still_named(whole.as_ref().map_or(graph, |whole| &whole.graph), &lock);
     // The needs of a kustomization that cannot be read are unknown, so nothing is dropped for it.
-    if !has_unread(workspace, whole.as_ref(), &troubles)? {
+    if !Troubles::of(workspace, whole.as_ref().unwrap_or(&explored))?.has_unread {
         drop_stale(&mut lock, |label| named.contains_key(label));
     }
     let labels: BTreeSet<String> = lock.remotes.iter().map(Remote::label).collect();
@@ -95,14 +95,6 @@ fn whole(workspace: &Workspace, paths: &[String]) -> Result<Option<Explored>> {
     if paths.is_empty() { Ok(None) } else { walk(workspace, &[], None).map(Some) }
 }
 
-/// Returns whether a kustomization of the whole tree could not be read.
-fn has_unread(workspace: &Workspace, whole: Option<&Explored>, troubles: &Troubles) -> Result<bool> {
-    match whole {
-        None => Ok(troubles.has_unread),
-        Some(whole) => Ok(Troubles::of(workspace, whole)?.has_unread),
-    }
-}
-
 fn walk(workspace: &Workspace, paths: &[String], remotes: Option<&mut dyn Remotes>) -> Result<Explored> {
     let options = graph::Options { asks_for_left: true, ..graph::Options::default() };
     Ok(explore(workspace, workspace.tree.clone(), &workspace.starts(paths)?, remotes, options))
@@ -140,14 +132,14 @@ pub(crate) fn relock(
     let graph = &explored.graph;
     explored.troubles.retain(|trouble| is_insisted(graph, &insisted, trouble));
     let troubles = Troubles::of(workspace, &explored)?;
+    let whole = whole(workspace, paths)?;
+    let keep = Troubles::of(workspace, whole.as_ref().unwrap_or(&explored))?.has_unread;
     let not_asked = unresolved::take_out(&mut explored, held);
     let graph = &explored.graph;
-    let whole = whole(workspace, paths)?;
     // Whether what stays remote could be asked makes no difference, and paths that others reference stay.
     let graphs = std::iter::once(graph).chain(whole.as_ref().map(|whole| &whole.graph));
     let mut named: BTreeSet<String> = graphs.flat_map(|graph| still_named(graph, held).into_keys()).collect();
     named.extend(not_asked.iter().cloned());
-    let keep = has_unread(workspace, whole.as_ref(), &troubles)?;
     let found = plan::remotes(graph)?;
     let mut lock = merged(held, found.clone(), &named, &not_asked, keep);
     leave(&mut lock, graph, whole.as_ref(), &workspace.config, &found);
