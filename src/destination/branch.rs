@@ -18,13 +18,6 @@ pub(crate) struct Branch {
     pub tip: Option<String>,
 }
 
-impl Branch {
-    /// The full name of the ref.
-    pub(super) fn full_name(&self) -> String {
-        format!("refs/heads/{}", self.name)
-    }
-}
-
 /// Returns the name of the branch to commit to. `source` is the branch that the source commit was named by; none when it
 /// was named otherwise or HEAD is detached. `is_here` says whether that is a branch of this repository, not of a remote.
 pub(super) fn choose(asked: Option<&str>, source: Option<&str>, is_here: bool) -> Result<String> {

@@ -189,18 +189,13 @@ impl OnBranch {
         };
         // Unknown where history was not fetched.
         let is_older = recorded != source && repo.commit(recorded)?.is_some() && repo.is_ancestor(source, recorded)?;
-        if is_older {
-            Err(Failure::new(format!(
-                "`{}` holds {} localized, which is newer than HEAD ({})",
-                self.branch.name,
-                short(recorded),
-                short(source)
-            ))
+        if !is_older {
+            return Ok(());
+        }
+        let (name, recorded, source) = (&self.branch.name, short(recorded), short(source));
+        Err(Failure::new(format!("`{name}` holds {recorded} localized, which is newer than HEAD ({source})"))
             .hint("bring HEAD up to date: git pull")
             .hint("to go back on the branch, too: --rev HEAD"))
-        } else {
-            Ok(())
-        }
     }
 
     /// Returns the path of NEW_DIR; empty for the repository where it stands.
@@ -331,14 +326,15 @@ impl OnBranch {
     /// Moves the branch to a commit, unless it is there, and lets its worktree follow.
     fn move_to(&self, commit: &str, reason: &str) -> Result<()> {
         let (here, branch) = (&self.repo, &self.branch);
-        let name = branch.full_name();
+        let name = format!("refs/heads/{}", branch.name);
         let is_there = branch.local.as_deref() == Some(commit);
         if is_there && self.worktree.is_none() {
             return Ok(());
         }
         // Another run may have it checked out somewhere by now.
         let _alone = here.alone()?;
-        let worktree = self.worktree.as_ref().map(|worktree| worktree.again(here, &name)).transpose()?;
+        let find = |worktree: &Linked| Linked::find(here, &worktree.directory, &name);
+        let worktree = self.worktree.as_ref().map(find).transpose()?;
         branch::refuse_checked_out(here, &branch.name, worktree.as_ref())?;
         if let Some(worktree) = &worktree {
             worktree.refuse_in_the_way(here, commit)?;
@@ -384,22 +380,20 @@ fn edited(branch: &str, tip: &TipState) -> Failure {
 /// Returns NEW_DIR as a path from the top of the repository.
 fn into(workspace: &Workspace, shown: &str) -> Result<String> {
     let top = workspace.top.as_deref();
-    match tree::argument_path(&*workspace.tree, top, &workspace.prefix, shown) {
-        None => Err(Failure::new(format!("NEW_DIR `{shown}` lies outside of the repository"))
-            .hint("choose a directory inside, or write plain files: `--no-commit`")),
-        Some(into) if into.is_empty() => {
-            Err(Failure::new("NEW_DIR is the top of the repository").hint("choose a directory below it"))
-        }
-        Some(into) => {
-            for component in path::components(&into) {
-                let options = gix::validate::path::component::Options::default();
-                gix::validate::path::component(component.into(), None, options).map_err(|error| {
-                    Failure::new(format!("NEW_DIR `{shown}` cannot be used: {error}")).hint("choose another NEW_DIR")
-                })?;
-            }
-            Ok(into)
-        }
+    let Some(into) = tree::argument_path(&*workspace.tree, top, &workspace.prefix, shown) else {
+        return Err(Failure::new(format!("NEW_DIR `{shown}` lies outside of the repository"))
+            .hint("choose a directory inside, or write plain files: `--no-commit`"));
+    };
+    if into.is_empty() {
+        return Err(Failure::new("NEW_DIR is the top of the repository").hint("choose a directory below it"));
     }
+    for component in path::components(&into) {
+        let options = gix::validate::path::component::Options::default();
+        gix::validate::path::component(component.into(), None, options).map_err(|error| {
+            Failure::new(format!("NEW_DIR `{shown}` cannot be used: {error}")).hint("choose another NEW_DIR")
+        })?;
+    }
+    Ok(into)
 }
 
 /// Returns a ref as people say it.

@@ -11,7 +11,7 @@ use crate::os::failpoint;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Linked {
     /// Its directory, an absolute path.
-    directory: PathBuf,
+    pub(super) directory: PathBuf,
     /// The commit whose files it holds, and nothing else; none where it is to be made.
     holds: Option<String>,
 }
@@ -39,11 +39,6 @@ impl Linked {
             }
         };
         Ok(Linked { directory, holds })
-    }
-
-    /// Looks again at what was found: other runs may have been here.
-    pub(super) fn again(&self, here: &LocalRepo, branch: &str) -> Result<Linked> {
-        Linked::find(here, &self.directory, branch)
     }
 
     /// Returns whether this is the worktree at `directory`.
