@@ -250,7 +250,8 @@ impl Config {
     /// Returns the scope of a directory: of it and the directories above it, the innermost that one of
     /// `scopes` matches; `None` when none does, so that the repository bounds.
     pub fn scope_of(&self, directory: &str) -> Option<String> {
-        glob::innermost(&self.scopes, directory)
+        let is_scope = |directory: &&str| self.scopes.iter().any(|glob| glob.matches(directory));
+        glob::and_above(directory).find(is_scope).map(str::to_owned)
     }
 
     /// Returns whether the root in this directory is a starting point: it lies in what `include`
@@ -263,12 +264,6 @@ impl Config {
     /// Returns whether `exclude` matches a directory, or one above it.
     pub fn leaves_out(&self, directory: &str) -> bool {
         self.exclude.iter().any(|glob| glob.covers(directory))
-    }
-
-    /// Returns the entries whose reason is a placeholder.
-    pub fn unreasoned(&self) -> impl Iterator<Item = &Allow> {
-        let allow = self.allow.iter();
-        allow.filter(|one| is_placeholder(&one.reason))
     }
 
     /// Returns whether a program from elsewhere stays executable where it is stored.

@@ -418,11 +418,10 @@ impl Walker<'_> {
         }
         let lines = (file, note.line, note.line);
         let is_allowed = |subject| self.is_allowed(Rule::Function, &subject, lines);
-        let is_left = note.kind.is_open() && !note.kind.subject().is_some_and(is_allowed);
-        let (message, index) = (note.kind.message(), self.graph.notes.len());
+        let open = note.kind.open().filter(|_| !note.kind.subject().is_some_and(is_allowed));
         self.graph.notes.push(Noted { root, file, note });
-        if is_left {
-            let location = self.graph.note_location(index);
+        if let Some(message) = open {
+            let location = self.graph.note_location(self.graph.notes.len() - 1);
             self.graph.warnings.push(Warning::new(Rule::Function, location, message));
         }
     }

@@ -33,7 +33,6 @@ mod sniff;
 mod yaml;
 
 pub use edit::{Edit, edit};
-pub use fields::reference_fields;
 pub(crate) use objects::{documents, read_object, unescaped};
 pub(crate) use plugin::{Runs, is_pinned};
 pub(crate) use read::is_same_key;
@@ -63,8 +62,6 @@ pub struct Kustomization {
     pub references: Vec<Reference>,
     /// What kustomize accepts but a person should know, in the order of the text.
     pub notes: Vec<Note>,
-    /// The values of `buildMetadata`; they make the output of a build depend on paths.
-    pub build_metadata: Vec<String>,
 }
 
 /// One scalar that names a file or a root.

@@ -110,7 +110,7 @@ pub mod seams {
         pub use crate::tree::{Entry, Tree};
     }
     pub mod kustomization {
-        pub use crate::kustomization::{Edit, FILE_NAMES, edit, read, read_plugin, reference_fields, reshaping};
+        pub use crate::kustomization::{Edit, FILE_NAMES, edit, read, read_plugin, reshaping};
     }
     pub mod fetch {
         pub use crate::fetch::helm::archive;

@@ -27,29 +27,30 @@ const UPSTREAM: &str = "name a version of its upstream whose functions are pinne
 
 fn open(context: &Context<'_>, noted: &Noted) -> Option<Finding> {
     let kind = &noted.note.kind;
-    let is_url = kind.downloads();
-    if !kind.is_open() && !is_url {
+    let NoteKind::Code { kind: name, runs } = kind else {
         return None;
-    }
-    let mut is_unread = false;
-    let (names, mut help) = match kind {
-        NoteKind::Code { runs: Runs::Program(path), .. } => {
-            (path, vec!["put the program into this repository, and name it by its path".to_owned()])
+    };
+    let (message, is_url) = match (kind.open(), runs) {
+        (Some(message), _) => (message, false),
+        (None, Runs::Program(path)) if path.contains("://") => {
+            let shown = redact::url(path);
+            let why = "which kustomize does not download: only a localized copy has it";
+            (format!("the function `{name}` runs `{shown}`, {why}"), true)
         }
-        NoteKind::Code { runs: Runs::Image { image, network }, .. } => {
+        _ => return None,
+    };
+    let (names, mut help) = match runs {
+        Runs::Program(path) => (path, vec!["put the program into this repository, and name it by its path".to_owned()]),
+        Runs::Image { image, network } => {
             let name = image.split('@').next().unwrap_or(image);
             let pin = (!is_pinned(image)).then(|| format!("pin it by its digest: `{name}@sha256:DIGEST`"));
             let offline = network.then(|| "commit what it fetches, and leave `network` out".to_owned());
             (image, pin.into_iter().chain(offline).collect())
         }
-        NoteKind::Code { kind, runs: Runs::Unknown } => {
-            is_unread = true;
-            (kind, vec!["write `exec: {path: …}` or `container: {image: …}`".to_owned()])
+        Runs::Unknown => (name, vec!["write `exec: {path: …}` or `container: {image: …}`".to_owned()]),
+        Runs::Plugin(_) => {
+            (name, vec!["use a built-in plugin, or a function whose program is in this repository".to_owned()])
         }
-        NoteKind::Code { kind, .. } => {
-            (kind, vec!["use a built-in plugin, or a function whose program is in this repository".to_owned()])
-        }
-        _ => return None,
     };
     // Localized files are not edited here.
     if context.is_owned(context.path(noted.file)) {
@@ -59,8 +60,8 @@ fn open(context: &Context<'_>, noted: &Noted) -> Option<Finding> {
     let finding = Finding {
         subject: kind.subject().unwrap_or_else(|| Subject::Program { program: reference.clone() }),
         reference,
-        unread: is_unread,
-        ..context.at_note(Rule::Function, noted, kind.message(), help)
+        unread: *runs == Runs::Unknown,
+        ..context.at_note(Rule::Function, noted, message, help)
     };
     Some(if is_url { Context::warning(finding) } else { finding })
 }

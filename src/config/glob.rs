@@ -86,14 +86,8 @@ impl Glob {
     }
 }
 
-/// Returns the innermost of a directory and those above it that one of the globs matches.
-pub(super) fn innermost(globs: &[Glob], directory: &str) -> Option<String> {
-    let mut all = and_above(directory).filter(|directory| globs.iter().any(|glob| glob.matches(directory)));
-    all.next().map(str::to_owned)
-}
-
 /// Returns a directory and those above it, but not the top (unless it is the top itself).
-fn and_above(directory: &str) -> impl Iterator<Item = &str> {
+pub(super) fn and_above(directory: &str) -> impl Iterator<Item = &str> {
     let top = Some(directory).filter(|directory| directory.is_empty());
     top.into_iter().chain(path::and_above(directory))
 }

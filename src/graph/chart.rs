@@ -172,11 +172,10 @@ impl Walker<'_> {
         // All of a kustomization share one home of charts, where that is `helmGlobals`, or the last one of the old
         // generator (`SplitHelmParameters`; both is refused). A plugin configuration has its own.
         let sharing = |noted: &Noted| {
-            let shared = ["helmGlobals", "helmCharts[", "helmChartInflationGenerator["];
             let field = noted.note.field.trim_end_matches(".chartHome");
-            let is_shared =
-                noted.file == graph.roots[noted.root].file && shared.iter().any(|one| field.starts_with(one));
-            (noted.root, noted.file, if is_shared { String::new() } else { field.to_owned() })
+            let is_shared = noted.file == graph.roots[noted.root].file && !field.contains('#');
+            let own = (!is_shared).then(|| field.to_owned());
+            (noted.root, noted.file, own)
         };
         let homes: HashMap<_, &String> = (graph.notes.iter())
             .filter_map(|noted| match &noted.note.kind {

@@ -11,8 +11,8 @@ use crate::tree::path;
 
 /// How many knots are reported.
 const MOST: usize = 100;
-/// How many roots of a chain are shown, at its begin and at its end.
-const SHOWN: usize = 16;
+/// How many references of a chain are shown.
+const SHOWN: usize = 32;
 
 /// One reference from root to root: the root, and the index of its edge.
 type Step = (RootId, usize);
@@ -93,16 +93,14 @@ fn trouble(graph: &Graph, chain: &[Step], what: &str) -> Option<Trouble> {
     let ((first, _), last) = (*chain.first()?, *chain.last()?);
     let label = |root: RootId| format!("`{}`", graph.root_label(root));
     let mut shown = vec![label(first)];
-    for (root, edge) in chain {
+    for (root, edge) in chain.iter().take(SHOWN) {
         let edge = &graph.roots[*root].edges[*edge];
         if let Target::Root { id, remote } = edge.target {
             let url = if remote { format!(" ({})", redact::url(&edge.reference.text)) } else { String::new() };
             shown.push(label(id) + &url);
         }
     }
-    if let Some(more) = shown.len().checked_sub(2 * SHOWN).filter(|more| *more > 0) {
-        shown.splice(SHOWN..SHOWN + more, [format!("{more} more")]);
-    }
+    shown.extend(chain.get(SHOWN).map(|_| "…".to_owned()));
     let message = format!("cycle: {} {what}: {}", label(first), shown.join(" -> "));
     let hint = "take the reference out, or let it name something else: what both need belongs in a root of its own";
     Some(Trouble::new(TroubleKind::Cycle, message).hint(hint).at(graph, At::Edge(last.0, last.1)))

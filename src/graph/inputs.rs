@@ -1,9 +1,9 @@
 //! What the build of a root reads.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-use super::{ChartRef, Explored, Graph, Options, Origin, Place, RemoteRef, RootId, Source, SourceId, Target};
+use super::{ChartRef, Explored, Graph, Noted, Options, Origin, Place, RemoteRef, RootId, Source, SourceId, Target};
 use crate::kustomization::{FILE_NAMES, NoteKind, Runs};
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
@@ -38,20 +38,21 @@ pub(crate) struct Inputs<'a> {
     graph: &'a Graph,
     /// The roots by their trees and directories.
     directories: HashMap<(SourceId, &'a str), RootId>,
-    /// The notes of each root, as indices.
-    notes: HashMap<RootId, Vec<usize>>,
+    /// The roots that start code of the tree.
+    runs_code: HashSet<RootId>,
 }
 
 impl<'a> Inputs<'a> {
     /// Prepares the inputs of the roots of a walk.
     pub(crate) fn of(graph: &'a Graph) -> Inputs<'a> {
-        let mut notes: HashMap<RootId, Vec<usize>> = HashMap::new();
-        for (index, noted) in graph.notes.iter().enumerate() {
-            notes.entry(noted.root).or_default().push(index);
-        }
+        let runs_code = |noted: &Noted| match &noted.note.kind {
+            NoteKind::Code { runs, .. } => matches!(runs, Runs::Program(_) | Runs::Plugin(_)).then_some(noted.root),
+            _ => None,
+        };
+        let runs_code = graph.notes.iter().filter_map(runs_code).collect();
         let roots = graph.roots.iter().enumerate();
         let directories = roots.map(|(id, root)| ((root.source, root.directory.as_str()), id)).collect();
-        Inputs { graph, directories, notes }
+        Inputs { graph, directories, runs_code }
     }
 
     /// Returns the directory of a root.
@@ -107,12 +108,8 @@ impl<'a> Inputs<'a> {
             }
             reader.inputs.extend(chart.wanted.clone().map(Input::Chart));
         }
-        let runs_here = |note: &&usize| match &self.graph.notes[**note].note.kind {
-            NoteKind::Code { runs, .. } => matches!(runs, Runs::Program(_) | Runs::Plugin(_)),
-            _ => false,
-        };
         // Code is started in the directory of the root.
-        if !is_fetched && self.notes.get(&id).into_iter().flatten().any(|note| runs_here(&note)) {
+        if !is_fetched && self.runs_code.contains(&id) {
             reader.whole(root.directory.clone())?;
         }
         roots.remove(&id);

@@ -11,7 +11,6 @@ use super::Accepts;
 pub(super) enum Role {
     /// Nothing here.
     Other,
-    BuildMetadata,
     /// A path or URL.
     Leads(Accepts),
     /// A generator's source: a file, or `key=file`.
@@ -28,7 +27,7 @@ pub(super) enum Role {
 }
 
 use Accepts::{Component, Either, File, Plugin};
-use Role::{Argument, BuildMetadata, Chart, ChartHome, Leads, Other, Patch, Source, Unsupported};
+use Role::{Argument, Chart, ChartHome, Leads, Other, Patch, Source, Unsupported};
 
 /// Fields, each by its way from the top: `patches[].path`.
 type Table = &'static [(&'static str, Role)];
@@ -40,7 +39,6 @@ const CONFIG_HOME: Role = Unsupported("leave it out: configure helm where it run
 const KUSTOMIZATION: Table = &[
     ("apiVersion", Other),
     ("kind", Other),
-    ("buildMetadata[]", BuildMetadata),
     ("resources[]", Leads(Either)),
     // Appended to `resources` (FixKustomization), so a file does as well as a root.
     ("bases[]", Leads(Either)),
@@ -73,6 +71,7 @@ const KUSTOMIZATION: Table = &[
     ("helmChartInflationGenerator[].helmHome", CONFIG_HOME),
     ("helmChartInflationGenerator[].values", Leads(File)),
     // So that a field with a typing error is seen.
+    ("buildMetadata", Other),
     ("metadata", Other),
     ("namePrefix", Other),
     ("nameSuffix", Other),
@@ -160,17 +159,4 @@ fn tree(table: Table) -> Tree {
         at.role = Some(*role);
     }
     root
-}
-
-/// Returns every field in which a string may name a file or a root, as `patches[].path`; those of a built-in plugin begin
-/// with its kind: `PatchTransformer.path`.
-pub fn reference_fields() -> Vec<String> {
-    let refers = |role: &Role| matches!(role, Leads(_) | Source | Patch | ChartHome);
-    let of = |table: Table| table.iter().filter(move |(_, role)| refers(role));
-    let mut found: Vec<String> = of(KUSTOMIZATION).map(|(path, _)| (*path).to_owned()).collect();
-    for (kind, table) in BUILTIN {
-        found.extend(of(table).map(|(path, _)| format!("{kind}.{path}")));
-    }
-    found.sort();
-    found
 }

@@ -43,7 +43,9 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str, file: &str) -> Result<(T, V
     let root = stream.documents.into_iter().next().filter(|root| root.data != Data::Null);
     let text = if root.is_some() { text } else { "{}" };
     let root = root.unwrap_or_else(|| Value::new((1, 1), Data::Mapping(Vec::new())));
-    if let Some(place) = odd(&root) {
+    // What is no plain data.
+    let is_odd = |value: &Value| value.data == Data::Null || value.is_anchored || value.is_alias || value.tag.is_some();
+    if let Some(place) = root.find_map(&|value| is_odd(value).then(|| value.place())) {
         return Err(failure(place, "no value, or one with an anchor, alias or tag"));
     }
     let value = serde_yaml::from_str(text).map_err(|error| {
@@ -63,15 +65,4 @@ pub(crate) fn places(root: &Value, key: &str) -> Vec<Place> {
     let value = root.get(key);
     let list = value.and_then(Value::list).or(value.map(std::slice::from_ref));
     list.unwrap_or_default().iter().map(Value::place).collect()
-}
-
-/// Returns the place of what is no plain data.
-fn odd(value: &Value) -> Option<Place> {
-    match &value.data {
-        _ if value.is_anchored || value.is_alias || value.tag.is_some() => Some(value.place()),
-        Data::Null => Some(value.place()),
-        Data::List(items) => items.iter().find_map(odd),
-        Data::Mapping(pairs) => pairs.iter().find_map(|(_, value)| odd(value)),
-        _ => None,
-    }
 }

@@ -10,11 +10,8 @@ use super::yaml::{self, Data, Value, is_old_flag};
 impl Value {
     /// Returns the value of a key; none where there is none, or nothing behind it.
     pub(crate) fn get(&self, key: &str) -> Option<&Value> {
-        let Data::Mapping(pairs) = &self.data else {
-            return None;
-        };
-        let (_, value) = pairs.iter().find(|(name, _)| name == key)?;
-        (value.data != Data::Null).then_some(value)
+        let (_, value) = self.mapping()?.iter().find(|(name, _)| name == key)?;
+        Some(value).filter(|value| value.data != Data::Null)
     }
 
     /// Returns the value that these keys lead to.
@@ -111,6 +108,15 @@ impl Value {
     /// Moves it to the place of another value: its lines are not those of a file.
     pub(crate) fn place_at(&mut self, (line, column): (usize, usize)) {
         self.each(&mut |value| (value.line, value.column) = (line, column));
+    }
+
+    /// Returns the first answer for it, or for what is in it.
+    pub(super) fn find_map<T>(&self, find: &dyn Fn(&Value) -> Option<T>) -> Option<T> {
+        find(self).or_else(|| match &self.data {
+            Data::List(items) => items.iter().find_map(|item| item.find_map(find)),
+            Data::Mapping(pairs) => pairs.iter().find_map(|(_, value)| value.find_map(find)),
+            _ => None,
+        })
     }
 
     pub(super) fn each(&mut self, change: &mut dyn FnMut(&mut Value)) {

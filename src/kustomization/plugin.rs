@@ -36,44 +36,26 @@ pub enum Runs {
 impl NoteKind {
     /// Returns what it runs, for a policy; none where it runs nothing, or cannot be read.
     pub fn subject(&self) -> Option<Subject> {
-        let program = match self {
-            NoteKind::Code { runs: Runs::Image { image, .. }, .. } => {
-                return Some(Subject::Image { image: redact::url(image) });
-            }
-            NoteKind::Code { runs: Runs::Program(path), .. } => path,
-            NoteKind::Code { kind, runs: Runs::Plugin(_) } => kind,
-            _ => return None,
+        let NoteKind::Code { kind, runs } = self else {
+            return None;
+        };
+        let program = match runs {
+            Runs::Image { image, .. } => return Some(Subject::Image { image: redact::url(image) }),
+            Runs::Program(path) => path,
+            Runs::Plugin(_) => kind,
+            Runs::Unknown => return None,
         };
         Some(Subject::Program { program: redact::url(program) })
     }
 
-    /// Returns whether it runs a program that is named by its URL.
-    pub fn downloads(&self) -> bool {
-        matches!(self, NoteKind::Code { runs: Runs::Program(path), .. } if path.contains("://"))
-    }
-
-    /// Returns whether it runs code that is not in the tree, or that can be another tomorrow.
-    pub fn is_open(&self) -> bool {
-        match self {
-            NoteKind::Code { runs: Runs::Program(path), .. } => !path.contains('/'),
-            NoteKind::Code { runs: Runs::Image { image, network }, .. } => *network || !is_pinned(image),
-            NoteKind::Code { .. } => true,
-            _ => false,
-        }
-    }
-
-    /// Returns what code it runs, for people.
-    pub fn message(&self) -> String {
+    /// Returns what code it runs that is not in the tree, or that can be another tomorrow, for people.
+    pub fn open(&self) -> Option<String> {
         let NoteKind::Code { kind, runs } = self else {
-            return String::new();
+            return None;
         };
-        match runs {
-            Runs::Program(path) if path.contains('/') => {
-                let shown = redact::url(path);
-                format!(
-                    "the function `{kind}` runs `{shown}`, which kustomize does not download: only a localized copy has it"
-                )
-            }
+        Some(match runs {
+            Runs::Program(path) if path.contains('/') => return None,
+            Runs::Image { image, network: false } if is_pinned(image) => return None,
             Runs::Program(path) => {
                 format!("the function `{kind}` runs `{path}`, whatever that is on the PATH of the machine that builds")
             }
@@ -86,7 +68,7 @@ impl NoteKind {
                 format!("the code of plugin `{kind}` is in the plugin home of the machine that builds, at `{home}`")
             }
             Runs::Unknown => format!("the function `{kind}` says neither a program nor an image"),
-        }
+        })
     }
 }
 
@@ -105,12 +87,12 @@ pub(super) fn objects<'s>(stream: &'s Stream<'_>) -> Result<Vec<(&'s Value, Stri
     let mut objects = Vec::new();
     for value in &stream.documents {
         let word = |keys: &[&str]| value.at(keys).and_then(Value::scalar).unwrap_or_default();
-        let kind = word(&["kind"]);
+        let (kind, name) = (word(&["kind"]), word(&["metadata", "name"]));
         let why = match &value.data {
             Data::Null => continue,
             Data::Mapping(pairs) if pairs.is_empty() => continue,
             Data::Mapping(_) if kind.is_empty() => "an object without `kind`".to_owned(),
-            Data::Mapping(_) if !kind.ends_with("List") && word(&["metadata", "name"]).is_empty() => {
+            Data::Mapping(_) if name.is_empty() && !kind.ends_with("List") => {
                 format!("an object of kind {kind} without `metadata.name`")
             }
             Data::Mapping(_) => {
@@ -137,15 +119,7 @@ pub(super) fn not_plain(stream: &Stream<'_>) -> Option<(Place, String, &'static 
         let place = (stream.before + line + 1, 1);
         return Some((place, "text after `---`".to_owned(), "begin the document on the line after `---`"));
     }
-    stream.documents.iter().find_map(odd)
-}
-
-fn odd(value: &Value) -> Option<(Place, String, &'static str)> {
-    odd_here(value).or_else(|| match &value.data {
-        Data::List(items) => items.iter().find_map(odd),
-        Data::Mapping(pairs) => pairs.iter().find_map(|(_, value)| odd(value)),
-        _ => None,
-    })
+    stream.documents.iter().find_map(|document| document.find_map(&odd_here))
 }
 
 /// Returns what in a value itself is not plain YAML.

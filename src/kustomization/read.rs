@@ -103,6 +103,7 @@ impl From<Problem> for Refused {
 }
 
 /// Applies a table to a document, or an object in it.
+#[derive(Default)]
 pub(super) struct Reader<'a> {
     /// The whole file.
     pub text: &'a str,
@@ -115,8 +116,7 @@ pub(super) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(text: &'a str) -> Self {
-        let (read, problems) = Default::default();
-        Reader { text, prefix: String::new(), has_globals: false, read, problems }
+        Reader { text, ..Reader::default() }
     }
 
     /// Returns whether there is room for one more reference, note or problem.
@@ -215,7 +215,6 @@ impl<'a> Reader<'a> {
             Role::Patch => self.reference(Accepts::File, value, field, text, None),
             Role::Leads(accepts) => self.reference(accepts, value, field, text, None),
             Role::Source => self.file_source(value, field, text),
-            Role::BuildMetadata => self.read.build_metadata.push(text.to_owned()),
             Role::ChartHome if self.has_globals && field.ends_with("].chartHome") => {
                 let hint = "leave it out, or write it as `helmGlobals.chartHome`";
                 self.problem(value.place(), field, "kustomize does not read it beside `helmGlobals`", hint);
@@ -318,21 +317,19 @@ impl<'a> Reader<'a> {
 
     /// `EnforceFields`: both may be missing or empty.
     fn check_kind(&mut self, root: &Value) {
-        let word = |name| root.folded_field(name).and_then(|value| Some((value.place(), value.string()?)));
-        let [kind, version] = ["kind", "apiVersion"].map(|name| word(name).filter(|(_, word)| !word.is_empty()));
         // api/types/kustomization.go
-        let (name, wanted) = match kind {
-            Some((_, "Component")) => ("Component", "kustomize.config.k8s.io/v1alpha1"),
-            _ => ("Kustomization", "kustomize.config.k8s.io/v1beta1"),
+        let (kind, name, version) = match root.folded_field("kind").and_then(Value::string) {
+            Some("Component") => (Kind::Component, "Component", "kustomize.config.k8s.io/v1alpha1"),
+            _ => (Kind::Kustomization, "Kustomization", "kustomize.config.k8s.io/v1beta1"),
         };
-        if name == "Component" {
-            self.read.kind = Kind::Component;
-        }
-        for (field, found, wanted) in [("kind", kind, name), ("apiVersion", version, wanted)] {
-            if let Some((place, found)) = found.filter(|(_, found)| *found != wanted) {
+        self.read.kind = kind;
+        for (field, wanted) in [("kind", name), ("apiVersion", version)] {
+            let Some(value) = root.folded_field(field) else { continue };
+            let found = value.string().unwrap_or_default();
+            if !found.is_empty() && found != wanted {
                 let message = format!("{field} should be {wanted} here, not `{found}`");
                 let hint = format!("write `{field}: {wanted}`, or remove the line");
-                self.problem_of(ProblemKind::WrongKind, place, field, message, &hint);
+                self.problem_of(ProblemKind::WrongKind, value.place(), field, message, &hint);
             }
         }
     }

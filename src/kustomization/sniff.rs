@@ -7,12 +7,6 @@ use super::{plugin, yaml};
 /// kustomize asks for no more; it does not ask for `apiVersion`, and takes an empty body for success.
 pub(crate) fn looks_like_resources(bytes: &[u8]) -> Result<(), String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "not text".to_owned())?;
-    if text.trim_start_matches('\u{feff}').trim().is_empty() {
-        return Err("empty".to_owned());
-    }
-    if looks_like_html(bytes) {
-        return Err("an HTML page".to_owned());
-    }
     let stream =
         yaml::read(text, usize::MAX).map_err(|error| format!("not YAML (line {}: {})", error.line, error.message))?;
     let objects = plugin::objects(&stream).map_err(|((line, _), why)| format!("{why} (line {line})"))?;
@@ -84,9 +78,10 @@ mod tests {
 
     #[test]
     fn everything_else_is_named() {
-        assert_eq!(refusal(" \n"), "empty");
+        assert_eq!(refusal(" \n"), "without any object");
+        assert_eq!(refusal("\u{feff}"), "without any object");
         assert_eq!(refusal("# nothing\n---\n"), "without any object");
-        assert_eq!(refusal("<!DOCTYPE html>\n<html>"), "an HTML page");
+        assert_eq!(refusal("<!DOCTYPE html>\n<html>"), "a string instead of an object (line 1)");
         assert_eq!(refusal("hello\n"), "a string instead of an object (line 1)");
         assert_eq!(refusal("- a\n"), "a list instead of an object (line 1)");
         assert_eq!(

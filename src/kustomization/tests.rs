@@ -3,6 +3,7 @@
 mod plugins;
 mod problems;
 
+use super::fields::{BUILTIN_TREES, Role, TREE, Tree};
 use super::{Accepts, FILE_NAMES, GeneratorKey, Kind, Kustomization, NoteKind, read};
 
 /// Reads a kustomization that must be right.
@@ -20,6 +21,26 @@ fn references(text: &str) -> Vec<String> {
 #[test]
 fn names_are_in_the_order_of_kustomize() {
     assert_eq!(FILE_NAMES, ["kustomization.yaml", "kustomization.yml", "Kustomization"]);
+}
+
+/// Returns the fields of a table in which a string may name a file or a root.
+fn fields(tree: &Tree, path: &str) -> Vec<String> {
+    let refers = |role| matches!(role, Role::Leads(_) | Role::Source | Role::Patch | Role::ChartHome);
+    let here = tree.role.is_some_and(refers).then(|| path.to_owned());
+    let below = tree.names.iter().flat_map(|(name, of)| match (path, *name) {
+        (path, "[]") => fields(of, &format!("{path}[]")),
+        ("", name) => fields(of, name),
+        (path, name) => fields(of, &format!("{path}.{name}")),
+    });
+    here.into_iter().chain(below).collect()
+}
+
+#[test]
+fn fields_with_a_reference_are_listed_for_random_trees() {
+    let mut found = fields(&TREE, "");
+    found.extend(BUILTIN_TREES.iter().flat_map(|(kind, tree)| fields(tree, kind)));
+    found.sort();
+    assert_eq!(found.join("\n") + "\n", include_str!("tests/reference_fields.txt"));
 }
 
 #[test]
@@ -229,8 +250,6 @@ fn kinds_are_distinguished() {
     assert_eq!(good("kind: ''\nresources: []\n").kind, Kind::Kustomization);
     let text = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nmetadata: {name: x}\n";
     assert_eq!(good(text).kind, Kind::Component);
-    let file = good("buildMetadata: [originAnnotations, managedByLabel]\n");
-    assert_eq!(file.build_metadata, ["originAnnotations", "managedByLabel"]);
 }
 
 #[test]

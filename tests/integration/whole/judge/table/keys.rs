@@ -1,8 +1,8 @@
 //! The letters of keys: `encoding/json` does not look at their case.
 
-use git_kustomize_localize::seams::kustomization::reference_fields;
 use serde_json::json;
 
+use crate::whole::generated::reference_fields;
 use crate::whole::judge::variant::Variant;
 use crate::whole::yaml::{extend, nested};
 
@@ -13,7 +13,7 @@ pub(super) fn variants() -> Vec<Variant> {
         if field.starts_with(|letter: char| letter.is_ascii_uppercase()) {
             continue;
         }
-        let mut document = nested(&field, "https://h.example/o/r", "cm", "a");
+        let mut document = nested(field, "https://h.example/o/r", "cm", "a");
         if field != "resources[]" {
             extend(&mut document, json!({"resources": ["cm.yaml"]}));
         }

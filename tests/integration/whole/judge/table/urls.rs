@@ -1,9 +1,9 @@
 //! Spellings of URLs, in every field that takes a path.
 
-use git_kustomize_localize::seams::kustomization::reference_fields;
 use serde_json::json;
 
 use super::listed;
+use crate::whole::generated::reference_fields;
 use crate::whole::judge::variant::Variant;
 use crate::whole::yaml::{extend, nested, plugin};
 
@@ -103,10 +103,10 @@ const THOROUGH: [&str; 4] = ["resources[]", "components[]", "patches[].path", "c
 pub(super) fn variants() -> Vec<Variant> {
     let mut all = Vec::new();
     for field in reference_fields() {
-        let thorough = THOROUGH.contains(&field.as_str());
+        let thorough = THOROUGH.contains(&field);
         let texts: &[&str] = if thorough { &SPELLINGS } else { &COMMON };
         for text in texts {
-            all.extend(in_field(&field, text));
+            all.extend(in_field(field, text));
         }
     }
     for text in COMMON {
