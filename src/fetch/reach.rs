@@ -91,8 +91,10 @@ impl Reach {
     /// Returns what a request for a URL may do.
     pub(super) fn access(&self, url: &str) -> Access {
         let named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
-        // A path of this machine is refused before, where only an upstream names it.
-        let named = place(url).is_none_or(|place| named.contains(&place));
+        // A path of this machine is refused before, where only an upstream names it. Anything else has a place, or is
+        // named by nobody.
+        let is_path = url.starts_with('/') || url.starts_with("file://");
+        let named = place(url).map_or(is_path, |place| named.contains(&place));
         Access { anywhere: named || self.allow_private, named }
     }
 
@@ -101,7 +103,14 @@ impl Reach {
         if self.access(url).anywhere {
             return Ok(Vec::new());
         }
-        let addresses = host(url).as_ref().map(addresses).unwrap_or_default();
+        let Some(host) = host(url) else {
+            return Err(Failure::new(format!(
+                "{} is refused: only an upstream or a redirect names it, and its host cannot be read",
+                redact::url(url)
+            ))
+            .hint(ALLOW));
+        };
+        let addresses = addresses(&host);
         match addresses.iter().find(|address| !is_public(**address)) {
             Some(address) => Err(Failure::new(format!(
                 "{} is refused: only an upstream or a redirect names it, and {address} is not a public address",
@@ -270,6 +279,11 @@ mod tests {
             ("https://no.such.invalid/a", true),
             // ssh has no proxy that could know it.
             ("ssh://git@no.such.invalid/a", false),
+            // What git can read, and we cannot.
+            ("http://[::1%25lo]:8080/a/b.git", false),
+            ("http://[::ffff:169.254.169.254%25x]/a/b", false),
+            ("git@[10.0.0.1]:a/b", false),
+            ("ssh://git@[10.0.0.1]/a", false),
         ] {
             assert_eq!(reach.git(url).is_ok(), allowed, "{url}");
         }
