@@ -234,10 +234,13 @@ pub(crate) fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
     let (mut real, rest) = if is_plain { (directory.to_owned(), name) } else { (String::new(), path) };
     let mut rest: Vec<String> = path::components(rest).rev().map(str::to_owned).collect();
     let mut links = 0;
-    let mut executable = None;
+    let (mut executable, mut last) = (None, (String::new(), String::new()));
     while let Some(component) = rest.pop() {
         if component == ".." {
             // Only links bring these in; `real` holds no link, so its parent is the true one.
+            if real.is_empty() {
+                return Ok(Resolved::Leaves { link: last.0, target: last.1 });
+            }
             real = path::parent(&real).to_owned();
             executable = None;
             continue;
@@ -276,6 +279,7 @@ pub(crate) fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
                 let Some(inside) = inside else {
                     return Ok(Resolved::Leaves { link: next, target });
                 };
+                last = (next, target);
                 rest.extend(path::components(&inside).rev().filter(|component| *component != ".").map(str::to_owned));
             }
         }
@@ -303,6 +307,8 @@ mod tests {
         tree.link("up", "a/../run.sh");
         tree.link("out", "../secret");
         tree.link("a/out", "../../secret");
+        tree.link("a/b/top", "../..");
+        tree.link("a/b/above", "top/../run.sh");
         tree.link("absolute", "/etc/passwd");
         tree.link("one", "two");
         tree.link("two", "one");
@@ -326,6 +332,8 @@ mod tests {
             ("out", "out leaves to ../secret"),
             ("a/out", "a/out leaves to ../../secret"),
             ("dir/out", "a/out leaves to ../../secret"),
+            ("a/b/top/run.sh", "program run.sh"),
+            ("a/b/above", "a/b/top leaves to ../.."),
             ("absolute", "absolute leaves to /etc/passwd"),
             ("one", "loop"),
         ] {
