@@ -43,8 +43,8 @@ pub(super) fn expand(
     for (generator, (kind, body)) in generators.iter().flat_map(kinds) {
         let given = reader.generate(generator, kind, body)?;
         let own = body.get("template");
-        let template =
-            own.map_or_else(|| template.clone(), |own| super::merge(template, own, (own.line, own.column), &[]));
+        let template = own
+            .map_or_else(|| template.clone(), |own| super::merge(template, &stated(own), (own.line, own.column), &[]));
         let mut told = BTreeSet::new();
         let mut tell = |why: &str, build: Build, targets: &mut Targets| {
             if told.insert(why.to_owned()) || !build.is_plain() {
@@ -93,6 +93,19 @@ pub(super) fn expand(
     Ok(())
 }
 
+/// Returns the template of a generator without what it leaves empty: Argo CD takes that from the set.
+fn stated(own: &Value) -> Value {
+    let Data::Mapping(pairs) = &own.data else { return own.clone() };
+    let is_empty = |value: &Value| match &value.data {
+        Data::Null => true,
+        Data::Text(text) => text.is_empty(),
+        Data::List(items) => items.is_empty(),
+        _ => false,
+    };
+    let pairs = pairs.iter().filter(|(_, value)| !is_empty(value));
+    own.with(Data::Mapping(pairs.map(|(key, value)| (key.clone(), stated(value))).collect()))
+}
+
 /// Names what only the cluster can make.
 fn unknown(set: &Document, at: &Value, why: &str, build: Build) -> Target {
     let (spot, place) = ((at.line, at.column), Place::Templated(why.to_owned()));
@@ -109,8 +122,16 @@ fn patched(found: &Document, patch: &Value, parameters: &Parameters, is_go: bool
         let change = change.map(|change| super::merge(&found.value, &change, (patch.line, patch.column), &[]));
         return Some(change.unwrap_or_else(|| found.value.clone()));
     }
-    // Keys are read without regard to case.
-    (!filled.to_lowercase().contains(SOURCE)).then(|| found.value.clone())
+    let mut actions = filled.split("{{").skip(1).map(|rest| rest.split("}}").next().unwrap_or(rest));
+    let prints_nothing = |action: &str| {
+        let action = action.trim_matches(['-', ' ']);
+        let is_test = ["if ", "else if "].iter().any(|word| action.starts_with(word));
+        is_go && (is_test || ["else", "end"].contains(&action))
+    };
+    // Keys are read without regard to case, and with escapes and tags.
+    let may_move =
+        filled.to_lowercase().contains(SOURCE) || filled.contains(['\\', '!']) || !actions.all(prints_nothing);
+    (!may_move).then(|| found.value.clone())
 }
 
 /// Returns the URLs that a patch names besides repositories.

@@ -62,7 +62,9 @@ pub(super) fn bound(sources: &Sources, generator: &Document, artifact: &Value) -
     };
     // An artifact has one set of patterns here.
     if !all.iter().all(|(_, source)| source.packs_the_same(first)) {
-        return elsewhere("copies from sources that do not pack the same");
+        let why = format!("the ArtifactGenerator `{}` copies from several sources", generator.object.full_name());
+        let is_here = all.iter().any(|(_, source)| matches!(source, Bound::Here { .. }));
+        return if is_here { Bound::Templated(why) } else { Bound::Elsewhere(why) };
     }
     let Bound::Here { base: source, revision, artifact } = first else {
         return first.clone();

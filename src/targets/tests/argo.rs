@@ -217,6 +217,10 @@ fn an_application_set_makes_what_the_tree_tells() {
         ("'spec: {source: {path: x/two}}'", "x/two"),
         ("'spec: {source: {path: x/{{.b}}}}'", "`templatePatch` may change it"),
         ("{}", "`templatePatch` may change it"),
+        // What it prints may be anything.
+        ("'{{ toYaml .spec }}'", "`templatePatch` may change it"),
+        ("'spec: {\"sourc\\u0065\": {{ .unheardOf }}}'", "`templatePatch` may change it"),
+        ("'{{ if .b }}spec: {syncPolicy: {}}{{ end }}'", "x/one"),
     ] {
         let patched = format!("{text}  templatePatch: {patch}\n");
         assert_eq!(paths_of(&patched), [expected], "{patch}");
@@ -228,6 +232,8 @@ fn an_application_set_makes_what_the_tree_tells() {
     let patched = format!("{text}  templatePatch: '{{{{ .patch }}}}'\n");
     assert_eq!(paths_of(&patched), ["x/two", "y"]);
     let text = set("list: {elements: [{a: one}]}", "x/{{.a}}");
+    let own = "list: {elements: [{a: one}], template: {spec: {source: {repoURL: '', path: 'y/{{.a}}'}, sources: []}}}";
+    assert_eq!(paths_of(&set(own, "x/{{.a}}")), ["y/one"]);
     let old = text.replace("  goTemplate: true\n", "").replace("{{.a}}", "{{a}}");
     assert_eq!(paths_of(&old), ["x/one"]);
 }

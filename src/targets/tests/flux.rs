@@ -126,7 +126,7 @@ fn what_is_not_bound_says_why() {
 #[test]
 fn what_a_generator_copies_is_here_where_it_lies_as_in_the_repository() {
     let made = "external: the ArtifactGenerator `flux-system/made`";
-    let unlike = format!("{made} copies from sources that do not pack the same");
+    let unlike = "templated: the ArtifactGenerator `flux-system/made` copies from several sources";
     let ours = |name: &str, spec: &str| {
         let named = SOURCE.replace("name: flux-system", &format!("name: {name}"));
         format!("---\n{named}{spec}")
@@ -158,12 +158,12 @@ fn what_a_generator_copies_is_here_where_it_lies_as_in_the_repository() {
         (
             "{from: '@repo/apps/prod/**', to: '@artifact/'}, {from: '@other/x/**', to: '@artifact/base/'}",
             "./base/x",
-            unlike.clone(),
+            unlike.to_owned(),
         ),
         (
             "{from: '@repo/apps/prod/**', to: '@artifact/'}, {from: '@other/x/**', to: '@artifact/'}",
             "./",
-            unlike.clone(),
+            unlike.to_owned(),
         ),
         ("{from: '@other/**', to: '@artifact/'}", "./", "external: it is in https://github.com/acme/other".to_owned()),
         (
@@ -207,17 +207,17 @@ fn what_a_generator_copies_is_here_where_it_lies_as_in_the_repository() {
         (
             "{from: '@repo/base/**', to: '@artifact/base/'}, {from: '@strict/apps/**', to: '@artifact/apps/'}",
             "apps/prod",
-            unlike.clone(),
+            unlike.to_owned(),
         ),
         (
             "{from: '@strict/base/**', to: '@artifact/base/'}, {from: '@repo/apps/**', to: '@artifact/apps/'}",
             "apps/prod",
-            unlike.clone(),
+            unlike.to_owned(),
         ),
         (
             "{from: '@repo/base/**', to: '@artifact/base/'}, {from: '@sparse/apps/**', to: '@artifact/apps/'}",
             "apps/prod",
-            unlike.clone(),
+            unlike.to_owned(),
         ),
     ] {
         let generator = format!(
