@@ -180,6 +180,8 @@ pub enum ProblemKind {
     WrongKind,
     /// More than what is read of a file: nothing in it is known.
     TooLarge,
+    /// A program would take a text for one of its options.
+    Option,
     /// Anything else.
     Other,
 }

@@ -231,7 +231,8 @@ impl<'a> Reader<'a> {
     pub(super) fn argument(&mut self, value: &Value, field: &str, text: &str, program: &str) {
         if text.starts_with('-') {
             let message = format!("{program} would take `{}` for an option", redact::url(text));
-            self.problem(value.place(), field, message, "write it again, and check where it came from");
+            let hint = "write it again, and check where it came from";
+            self.problem_of(ProblemKind::Option, value.place(), field, message, hint);
         }
     }
 

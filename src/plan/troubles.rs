@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::graph::{self, At, Explored, Graph, Remotes, Source, Trouble, TroubleKind};
+use crate::kustomization::ProblemKind;
 use crate::message::failure::{Failure, Failures, Result};
 use crate::workspace::Workspace;
 
@@ -57,8 +58,8 @@ pub(crate) fn reached(
 /// user's tree names there is the user's, wherever the reference stands: a plugin configuration may be fetched from a
 /// URL.
 pub(super) fn is_remote(graph: &Graph, trouble: &Trouble) -> bool {
-    // Unsafe references stop everything.
-    if trouble.kind == TroubleKind::Unsafe {
+    // What is unsafe stops everything.
+    if matches!(trouble.kind, TroubleKind::Unsafe | TroubleKind::Problem(ProblemKind::Option)) {
         return true;
     }
     let Some(root) = graph.root_at(trouble.at) else {
