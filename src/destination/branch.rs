@@ -105,7 +105,11 @@ pub(super) fn refuse_checked_out(here: &LocalRepo, name: &str, worktree: Option<
     let directory = &listed.directory;
     if listed.is_gone {
         return Err(Failure::new(format!("branch `{name}` is checked out in a worktree that is gone: `{directory}`"))
-            .hint(format!("to let git forget it: {}", command("git worktree remove -f -f", [directory]))));
+            .hint("if its drive is only detached, attach it")
+            .hint(format!(
+                "to let git forget it, with what was staged there: {}",
+                command("git worktree remove -f -f", [directory])
+            )));
     }
     let failure =
         Failure::new(format!("branch `{name}` is checked out at `{directory}`, whose files would not follow"))

@@ -71,7 +71,11 @@ impl Checkout {
             // Of each the path, the name, the state.
             ATTRIBUTES.iter().map(|_| git.answer().and_then(|_| git.answer()).and_then(|_| git.answer())).collect()
         };
-        let states = states().map_err(|_| cannot_tell(path))?;
+        let states = states().map_err(|_| {
+            // What it still answers belongs to this path.
+            self.attributes = None;
+            cannot_tell(path)
+        })?;
         let [filter, others @ ..] = states.as_slice() else {
             return Err(cannot_tell(path));
         };
