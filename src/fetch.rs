@@ -316,7 +316,6 @@ impl Fetcher {
             return Err(Failure::new(format!("{label} is an HTML page, not a file that a build can read"))
                 .hint("use the URL of the raw file; a page may also be a login that wants credentials"));
         }
-        self.network.budget.take(bytes.len() as u64, || label.clone())?;
         if let Some(locked) = job.id.as_ref().filter(|locked| **locked != sha256) {
             let message = format!("{label} has changed since it was locked: sha256 {sha256} instead of {locked}");
             return Err(Failure::new(message).hint(RELOCK));

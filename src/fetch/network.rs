@@ -79,6 +79,11 @@ impl Network {
                 None => groups.push(vec![job]),
             }
         }
+        // Counted where it comes in: what is too much in all is not kept until the last one has come.
+        let taken = |group: &[Job], bytes: Vec<u8>| {
+            self.budget.take(bytes.len() as u64, || group[0].key.label())?;
+            Ok(Got::Bytes(bytes))
+        };
         let got = self.progress.each(
             &groups,
             |group| group[0].key.label(),
@@ -91,8 +96,8 @@ impl Network {
                     let fetched = self.fetch(&requests.collect::<Vec<_>>()).into_iter();
                     fetched.map(|fetched| fetched.map(Got::Commit)).collect()
                 }
-                Key::File(url) => vec![self.client.get(url.exposed()).map(|body| Got::Bytes(body.bytes))],
-                Key::Chart(chart) => vec![helm::pull(self, chart).map(Got::Bytes)],
+                Key::File(url) => vec![self.client.get(url.exposed()).and_then(|body| taken(group, body.bytes))],
+                Key::Chart(chart) => vec![helm::pull(self, chart).and_then(|bytes| taken(group, bytes))],
             },
         );
         groups.into_iter().flatten().zip(got.into_iter().flatten()).collect()
