@@ -163,6 +163,10 @@ pub(crate) fn run() -> ExitCode {
 /// Returns what to say where a command has no output in a format.
 fn wrong_format(format: Format, command: Option<&Command>) -> Option<Failure> {
     match (format, command) {
+        // What it prints is that of kustomize.
+        (Format::Json, Some(Command::Build(_))) => {
+            Some(Failure::new("`build` prints what kustomize writes").hint("leave `--format` out"))
+        }
         (Format::Human | Format::Json, _) => None,
         (Format::Sarif | Format::Github | Format::Gitlab, Some(Command::Check(_))) => None,
         (Format::Cyclonedx | Format::Spdx | Format::Slsa, Some(Command::Sbom(_))) => None,

@@ -35,6 +35,10 @@ fn a_root_is_built_from_the_lock_without_the_network() {
     assert_eq!(world.server.log(), [""; 0]);
     let inside = world.sandbox.run(&world.work.path().join("web"), &["build"]);
     assert_eq!(inside.success().stdout, expected.stdout);
+    let json = world.work.run_unchanged(&["build", "web", "--format=json"]);
+    json.fails(2).stderr_has("`build` prints what kustomize writes");
+    let quiet = world.work.run_unchanged(&["build", "web", "--quiet"]);
+    assert_eq!(quiet.success().stdout, expected.stdout);
     // The line is no command here: it is what kustomize wrote.
     assert!(expected.stdout.lines().any(|line| line.trim() == "::debug::x"), "{expected:?}");
 }
