@@ -19,7 +19,7 @@ use std::process::Command;
 
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
-use crate::os::process::{self, Limits, Output, Terminal};
+use crate::os::process::{self, Output, Terminal};
 
 /// A `git` command with what every one of them needs: messages that we can read, no locks taken
 /// for mere queries, no terminal prompt, and objects that are what their ids say.
@@ -35,7 +35,7 @@ fn command() -> Command {
 
 /// Runs git without a terminal.
 fn run(git: &mut Command, input: Option<&[u8]>) -> Result<Output> {
-    process::run(git, input, Limits::default(), Terminal::Detached).map_err(not_run)
+    process::run(git, input, None, Terminal::Detached).map_err(not_run)
 }
 
 /// Turns "git could not be run" into a failure with a hint.

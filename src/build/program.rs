@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::message::failure::{Failure, Result};
-use crate::os::process::{self, Isolation, Limits, Output, Terminal};
+use crate::os::process::{self, Isolation, Output, Terminal};
 use crate::record::sha256_of;
 
 /// How long a program may take to say its version.
@@ -179,8 +179,7 @@ fn said(path: &Path, kind: Kind) -> Result<(Network, Output), process::Error> {
         });
         process::isolate(&mut command, isolation)
             .map_err(|error| process::Error::Io(path.display().to_string(), error))?;
-        let limits = Limits { timeout: Some(TIMEOUT), cancel: None };
-        process::run(&mut command, None, limits, Terminal::Detached)
+        process::run(&mut command, None, Some(TIMEOUT), Terminal::Detached)
     };
     let directory = std::env::temp_dir();
     let isolated = Isolation { network: true, read_only: Some(&directory) };

@@ -11,7 +11,7 @@ use super::program::{Network, PROXIES, Program};
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::os::interrupt::unusable;
-use crate::os::process::{self, Isolation, Limits, Terminal};
+use crate::os::process::{self, Isolation, Terminal};
 
 /// How long one build may take.
 const TIMEOUT: Duration = Duration::from_secs(300);
@@ -117,8 +117,7 @@ impl Building<'_> {
         };
         process::isolate(&mut command, isolation)
             .map_err(|error| Failure::new(format!("no directory to build in: {error}")))?;
-        let limits = Limits { timeout: Some(TIMEOUT), cancel: None };
-        match process::run(&mut command, None, limits, Terminal::Detached) {
+        match process::run(&mut command, None, Some(TIMEOUT), Terminal::Detached) {
             Ok(output) => Ok(Build {
                 said: redact::text(&output.stderr),
                 success: output.status.success(),

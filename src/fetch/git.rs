@@ -212,7 +212,7 @@ impl Network {
     /// Asks the server of what is wished what several refs of it are.
     pub(super) fn list(&self, request: &GitRequest, references: &[&str], clock: &Clock) -> Result<Listing> {
         let output = self.talk(request, clock, |remote_git, url, terminal| {
-            remote_git.list(url, references, clock.limits(), terminal)
+            remote_git.list(url, references, clock.left(), terminal)
         })?;
         if !output.status.success() {
             return Err(self.explain(request, references.first().unwrap_or(&"HEAD"), &output));
@@ -262,7 +262,7 @@ impl Network {
             };
             let (into, by_repository) = (scratch.path(), request.is_submodule);
             let wanted = Fetch { into, part, option: Some(option), refspecs, by_repository };
-            remote_git.fetch(url, wanted, clock.limits(), terminal)
+            remote_git.fetch(url, wanted, clock.left(), terminal)
         })?;
         Ok((scratch, output))
     }

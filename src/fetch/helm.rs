@@ -16,7 +16,7 @@ use crate::graph::{Archive, ChartRef};
 use crate::message::failure::{Failure, FailureKind, Result, command};
 use crate::message::redact;
 use crate::os::interrupt::{Scratch, unusable};
-use crate::os::process::{self, Limits, Output, Terminal};
+use crate::os::process::{self, Output, Terminal};
 use crate::record::sha256_hex;
 
 /// Runs `helm pull` as kustomize does, except that nothing is unpacked. helm gets the user's logins only for a host that
@@ -60,15 +60,17 @@ pub(super) fn pull(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
         command.arg(format!("--repo={}", chart.repo.exposed()));
         command.arg("--").arg(&chart.name);
     }
-    let limits = Limits { timeout: Some(DEFAULT_TIMEOUT), cancel: None };
-    let output = process::run(&mut command, None, limits, Terminal::Detached).map_err(|error| match error {
-        process::Error::NotFound(_) => Failure::new(format!("{}: there is no helm on PATH to pull it", chart.label()))
-            .hint("put helm on PATH; or leave charts remote, without `helm: true` in .kustomize-localize"),
-        error @ process::Error::Deadline(..) => {
-            Failure::new(format!("{}: {error}", chart.label())).because(FailureKind::NoAnswer)
-        }
-        error => Failure::new(format!("{}: {error}", chart.label())),
-    })?;
+    let output =
+        process::run(&mut command, None, Some(DEFAULT_TIMEOUT), Terminal::Detached).map_err(|error| match error {
+            process::Error::NotFound(_) => {
+                Failure::new(format!("{}: there is no helm on PATH to pull it", chart.label()))
+                    .hint("put helm on PATH; or leave charts remote, without `helm: true` in .kustomize-localize")
+            }
+            error @ process::Error::Deadline(..) => {
+                Failure::new(format!("{}: {error}", chart.label())).because(FailureKind::NoAnswer)
+            }
+            error => Failure::new(format!("{}: {error}", chart.label())),
+        })?;
     if !output.status.success() {
         let said = said(&output.stderr);
         let trouble = if says_that_it_is_gone(&output) {

@@ -163,7 +163,7 @@ impl<'a> Commits<'a> {
         let (into, by_repository) = (self.scratch.path(), self.request.is_submodule);
         let wanted = Fetch { into, part: Part::NoTrees, option, refspecs: &refspecs, by_repository };
         let output = self.network.talk(self.request, &self.clock, |remote_git, url, terminal| {
-            remote_git.fetch(url, wanted, self.clock.limits(), terminal)
+            remote_git.fetch(url, wanted, self.clock.left(), terminal)
         })?;
         if output.status.success() {
             return Ok(());
@@ -172,7 +172,7 @@ impl<'a> Commits<'a> {
     }
 
     fn ask(&self, arguments: &[&str]) -> Result<Option<String>> {
-        let answer = self.network.remote_git.commits(self.scratch.path(), arguments, self.clock.limits());
+        let answer = self.network.remote_git.commits(self.scratch.path(), arguments, self.clock.left());
         answer.map_err(|error| self.network.not_run(self.request, error, &self.clock))
     }
 

@@ -13,7 +13,7 @@ use super::reach::Reach;
 use super::{Cache, DEFAULT_TIMEOUT, Got, Job, Key, MAX_FILE_SIZE, Options, Progress, helm};
 use crate::git::RemoteGit;
 use crate::message::failure::{Failure, FailureKind, Result};
-use crate::os::process::{self, Limits, Output, Terminal};
+use crate::os::process::{self, Output, Terminal};
 
 /// How many redirects of a repository are followed, one after the other.
 const MAX_REDIRECTS: usize = 5;
@@ -42,8 +42,8 @@ impl Clock {
         Clock { start: Instant::now(), timeout }
     }
 
-    pub(super) fn limits(&self) -> Limits<'static> {
-        Limits { timeout: Some(self.timeout.saturating_sub(self.start.elapsed())), cancel: None }
+    pub(super) fn left(&self) -> Option<Duration> {
+        Some(self.timeout.saturating_sub(self.start.elapsed()))
     }
 }
 

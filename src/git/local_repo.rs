@@ -15,7 +15,7 @@ use std::process::Command;
 use super::{command, is_object_id, not_run, run, said};
 use crate::message::failure::{self, Failure, Result};
 use crate::os::failpoint;
-use crate::os::process::{self, Conversation, Limits, Output, Terminal};
+use crate::os::process::{self, Conversation, Output, Terminal};
 
 /// A commit of this repository: full hex ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -278,7 +278,7 @@ impl LocalRepo {
         git.args(parents.iter().flat_map(|parent| ["-p", parent])).args(["-F", "-", tree]);
         failpoint::before("write the commit");
         // A signing program may have to ask for a passphrase.
-        let output = process::run(&mut git, Some(message.as_bytes()), Limits::default(), Terminal::Shared);
+        let output = process::run(&mut git, Some(message.as_bytes()), None, Terminal::Shared);
         let output = output.map_err(not_run)?;
         match output.status.success() {
             true => Ok(text(output.stdout)?.trim_end().to_owned()),

@@ -9,9 +9,10 @@ pub(crate) use spoken::{Pinned, is_http};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use super::command;
-use crate::os::process::{self, Limits, Terminal};
+use crate::os::process::{self, Terminal};
 
 /// Variables that tie git to one repository (`git rev-parse --local-env-vars`), and a few more that
 /// would redirect what we read or write. `GIT_CONFIG_PARAMETERS` and `GIT_CONFIG_COUNT` are kept:
@@ -114,11 +115,11 @@ impl RemoteGit {
         &self,
         directory: &Path,
         arguments: &[&str],
-        limits: Limits<'_>,
+        timeout: Option<Duration>,
     ) -> Result<Option<String>, process::Error> {
         let mut command = self.command(&[]);
         command.env("GIT_DIR", directory).args(arguments);
-        let output = process::run(&mut command, None, limits, Terminal::Detached)?;
+        let output = process::run(&mut command, None, timeout, Terminal::Detached)?;
         let said = || String::from_utf8_lossy(&output.stdout).into_owned();
         Ok(output.status.success().then(said))
     }
@@ -144,8 +145,8 @@ impl RemoteGit {
 
 /// Returns what a command says that talks to no server, without its final line end; none where it fails.
 fn asks(command: &mut Command, input: Option<&[u8]>) -> Option<String> {
-    let limits = Limits { timeout: Some(std::time::Duration::from_secs(30)), cancel: None };
-    let output = process::run(command, input, limits, Terminal::Detached).ok()?;
+    let timeout = Some(Duration::from_secs(30));
+    let output = process::run(command, input, timeout, Terminal::Detached).ok()?;
     let answer = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
     Some(answer).filter(|_| output.status.success())
 }

@@ -4,7 +4,6 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -24,15 +23,6 @@ pub(crate) enum Terminal {
     Detached,
     /// Our session and process group: the child may ask for a password.
     Shared,
-}
-
-/// When to give up on a child.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Limits<'a> {
-    /// The time that the child may take; none: as long as it likes.
-    pub timeout: Option<Duration>,
-    /// Set by another thread when the result is no longer wanted.
-    pub cancel: Option<&'a AtomicBool>,
 }
 
 /// The result of a finished child.
@@ -76,16 +66,14 @@ pub(crate) enum Error {
     /// The deadline passed; the whole process group was ended.
     #[error("`{0}` did not finish within {1} s")]
     Deadline(String, u64),
-    /// The result was no longer wanted; the whole process group was ended.
-    #[error("`{0}` was cancelled")]
-    Cancelled(String),
 }
 
-/// Runs `command` to its end, feeding it `input`, and collects what it writes.
+/// Runs `command` to its end, feeding it `input`, and collects what it writes. Without a `timeout` it may take as long as
+/// it likes.
 pub(crate) fn run(
     command: &mut Command,
     input: Option<&[u8]>,
-    limits: Limits<'_>,
+    timeout: Option<Duration>,
     terminal: Terminal,
 ) -> Result<Output, Error> {
     let name = command.get_program().to_string_lossy().into_owned();
@@ -104,7 +92,7 @@ pub(crate) fn run(
     let (written, reader) = mpsc::channel();
     drain(child.stdout.take(), 0, written.clone());
     drain(child.stderr.take(), 1, written);
-    wait(&mut child, name, limits, &reader).inspect_err(|_| end(&mut child, own_group))
+    wait(&mut child, name, timeout, &reader).inspect_err(|_| end(&mut child, own_group))
 }
 
 /// Starts a child, with `own_group` in a session and a group of its own.
@@ -287,7 +275,7 @@ fn drain(pipe: Option<impl Read + Send + 'static>, number: usize, to: mpsc::Send
 fn wait(
     child: &mut Child,
     name: String,
-    limits: Limits<'_>,
+    timeout: Option<Duration>,
     reader: &mpsc::Receiver<(usize, Vec<u8>)>,
 ) -> Result<Output, Error> {
     let start = Instant::now();
@@ -315,10 +303,7 @@ fn wait(
                 }
             }
         }
-        if limits.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
-            return Err(Error::Cancelled(name));
-        }
-        if let Some(timeout) = limits.timeout.filter(|timeout| start.elapsed() >= *timeout) {
+        if let Some(timeout) = timeout.filter(|timeout| start.elapsed() >= *timeout) {
             return Err(Error::Deadline(name, timeout.as_secs()));
         }
     }
@@ -361,8 +346,7 @@ mod tests {
 
     #[test]
     fn feeds_input_and_collects_both_outputs() {
-        let output =
-            run(&mut sh("cat; echo oops >&2; exit 3"), Some(b"hello"), Limits::default(), Terminal::Detached).unwrap();
+        let output = run(&mut sh("cat; echo oops >&2; exit 3"), Some(b"hello"), None, Terminal::Detached).unwrap();
         assert_eq!(output.stdout, b"hello");
         assert_eq!(output.stderr, "oops\n");
         assert_eq!(output.status.code(), Some(3));
@@ -372,18 +356,10 @@ mod tests {
     fn a_child_that_leaves_the_session_is_not_waited_for() {
         let start = Instant::now();
         let script = "echo out; setsid sleep 20 & sleep 0.1; echo err >&2; exit 4";
-        let output = run(&mut sh(script), None, Limits::default(), Terminal::Detached).unwrap();
+        let output = run(&mut sh(script), None, None, Terminal::Detached).unwrap();
         assert!(start.elapsed() < Duration::from_secs(10));
         assert_eq!(output.status.code(), Some(4));
         assert_eq!((output.stdout.as_slice(), output.stderr.as_str()), (&b"out\n"[..], "err\n"));
-    }
-
-    #[test]
-    fn a_cancelled_run_ends() {
-        let cancel = AtomicBool::new(true);
-        let limits = Limits { timeout: None, cancel: Some(&cancel) };
-        let error = run(&mut sh("sleep 60"), None, limits, Terminal::Detached).unwrap_err();
-        assert!(matches!(error, Error::Cancelled(_)), "{error}");
     }
 
     #[test]
@@ -391,7 +367,7 @@ mod tests {
         let output = run(
             &mut sh("if true </dev/tty; then echo tty; else echo none; fi 2>/dev/null"),
             None,
-            Limits::default(),
+            None,
             Terminal::Detached,
         )
         .unwrap();
@@ -412,7 +388,7 @@ mod tests {
         let mut command = sh(&script);
         let isolation = Isolation { network: true, read_only: Some(&input) };
         isolate(&mut command, isolation).unwrap();
-        let Ok(output) = run(&mut command, None, Limits::default(), Terminal::Detached) else {
+        let Ok(output) = run(&mut command, None, None, Terminal::Detached) else {
             // The machine forbids it: then builds are not isolated either.
             return;
         };
@@ -441,8 +417,7 @@ mod tests {
 
     #[test]
     fn a_missing_program_is_named() {
-        let error =
-            run(&mut Command::new("no-such-program-here"), None, Limits::default(), Terminal::Detached).unwrap_err();
+        let error = run(&mut Command::new("no-such-program-here"), None, None, Terminal::Detached).unwrap_err();
         assert_eq!(error.to_string(), "`no-such-program-here` was not found on PATH");
     }
 }

@@ -6,7 +6,7 @@ use super::{LocalRepo, done, text};
 use crate::git::not_run;
 use crate::message::failure::Result;
 use crate::os::failpoint;
-use crate::os::process::{self, Limits, Terminal};
+use crate::os::process::{self, Terminal};
 
 impl LocalRepo {
     /// Returns the names of the remotes, as configured.
@@ -63,6 +63,6 @@ impl LocalRepo {
     fn talk(&self, args: &[&str]) -> Result<Vec<u8>> {
         let mut command = self.command();
         command.env_remove("GIT_TERMINAL_PROMPT").args(args);
-        done(process::run(&mut command, None, Limits::default(), Terminal::Shared).map_err(not_run)?)
+        done(process::run(&mut command, None, None, Terminal::Shared).map_err(not_run)?)
     }
 }

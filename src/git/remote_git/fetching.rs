@@ -1,10 +1,11 @@
 //! What is asked of a remote: its refs; commits with all of their files, without the larger ones, without any; files.
 
 use std::path::Path;
+use std::time::Duration;
 
 use super::{REMOTE, RemoteGit};
 use crate::os::failpoint;
-use crate::os::process::{self, Limits, Output, Terminal};
+use crate::os::process::{self, Output, Terminal};
 
 /// What one fetch brings, where the server can leave out the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +40,7 @@ impl RemoteGit {
         &self,
         url: &str,
         references: &[&str],
-        limits: Limits<'_>,
+        timeout: Option<Duration>,
         terminal: Terminal,
     ) -> Result<Output, process::Error> {
         let mut command = self.to(url, terminal);
@@ -47,7 +48,7 @@ impl RemoteGit {
         for reference in references {
             command.arg(reference).arg(format!("{reference}^{{}}"));
         }
-        process::run(&mut command, None, limits, terminal)
+        process::run(&mut command, None, timeout, terminal)
     }
 
     /// Fetches from `url`.
@@ -55,7 +56,7 @@ impl RemoteGit {
         &self,
         url: &str,
         wanted: Fetch<'_>,
-        limits: Limits<'_>,
+        timeout: Option<Duration>,
         terminal: Terminal,
     ) -> Result<Output, process::Error> {
         let mut command = self.to(url, terminal);
@@ -86,6 +87,6 @@ impl RemoteGit {
             command.env("GIT_PROTOCOL_FROM_USER", "0");
         }
         failpoint::before("fetch");
-        process::run(&mut command, Some(wanted.refspecs.as_bytes()), limits, terminal)
+        process::run(&mut command, Some(wanted.refspecs.as_bytes()), timeout, terminal)
     }
 }
