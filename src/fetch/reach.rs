@@ -104,19 +104,11 @@ impl Reach {
             return Ok(Vec::new());
         }
         let Some(host) = host(url) else {
-            return Err(Failure::new(format!(
-                "{} is refused: only an upstream or a redirect names it, and its host cannot be read",
-                redact::url(url)
-            ))
-            .hint(ALLOW));
+            return Err(refused(url, "its host cannot be read"));
         };
         let addresses = addresses(&host);
         match addresses.iter().find(|address| !is_public(**address)) {
-            Some(address) => Err(Failure::new(format!(
-                "{} is refused: only an upstream or a redirect names it, and {address} is not a public address",
-                redact::url(url)
-            ))
-            .hint(ALLOW)),
+            Some(address) => Err(refused(url, &format!("{address} is not a public address"))),
             None => Ok(addresses),
         }
     }
@@ -142,18 +134,18 @@ impl Reach {
                 Ok(git.pinned(Some(Pinned { host, port: port.unwrap_or(22), addresses })))
             }
             Some(Host::Ipv4(_) | Host::Ipv6(_)) => Ok(git),
-            _ => Err(Failure::new(format!(
-                "{} is refused: only an upstream or a redirect names it, and its address is unknown",
-                redact::url(url)
-            ))
-            .hint(ALLOW)),
+            _ => Err(refused(url, "its address is unknown")),
         }
     }
 }
 
-/// What to do about a request that is refused.
-const ALLOW: &str =
-    "if that is meant: name the host in a file of your own, or write `allow-private: true` into .kustomize-localize";
+/// Returns the failure for a URL that leads where the user's files send nobody.
+fn refused(url: &str, why: &str) -> Failure {
+    let url = redact::url(url);
+    Failure::new(format!("{url} is refused: only an upstream or a redirect names it, and {why}")).hint(
+        "if that is meant: name the host in a file of your own, or write `allow-private: true` into .kustomize-localize",
+    )
+}
 
 /// Refuses to let git send the `default` login of `~/.netrc` to a host that only an upstream names.
 fn refuse_default_login(url: &str) -> Result<()> {
