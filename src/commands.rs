@@ -151,7 +151,7 @@ pub(crate) fn run() -> ExitCode {
         Some(Command::Tree(args)) => args.run(),
         Some(Command::Targets(args)) => args.run(),
         Some(Command::Affected(args)) => args.run(),
-        Some(Command::Sbom(args)) => args.run(&output),
+        Some(Command::Sbom(args)) => args.run(),
         Some(Command::Hook(command)) => command.run(&output),
         Some(Command::Explain(args)) => args.run(),
         Some(Command::Generate(command)) => command.run(),

@@ -43,29 +43,29 @@ pub(super) struct Sbom {
 }
 
 impl SbomArgs {
-    pub(super) fn run(&self, _output: &OutputArgs) -> Done {
+    pub(super) fn run(&self) -> Done {
         let here = LocalRepo::discover_offline()?.map(Rc::new);
         let created = created()?;
         if let Some(directory) = super::verify::directory(self.rev.as_deref(), here.as_deref())? {
             let tree = DiskTree::of_directory(Path::new(directory), here.is_some())?;
-            if tree.entry(LOCK_NAME)?.is_none() {
-                return Err(no_lock(directory).into());
-            }
-            let lock = tree.read(LOCK_NAME)?;
-            let subject = Digest::Sha256(sha256_hex(&lock));
-            let components = components(Rc::new(tree), vec![LOCK_NAME.to_owned()])?;
-            let name = Lock::parse(&lock, LOCK_NAME)?.target.unwrap_or_else(|| path::name(directory).to_owned());
+            let Some(lock) = Lock::at(&tree, LOCK_NAME)? else { return Err(no_lock(directory).into()) };
+            let subject = Digest::Sha256(sha256_hex(&tree.read(LOCK_NAME)?));
+            let name = lock.target.clone().unwrap_or_else(|| path::name(directory).to_owned());
+            let components = components(Rc::new(tree), &[(String::new(), lock)])?;
             return Ok(Box::new(Sbom { name, subject, created, components }));
         }
         let here = here.map_or_else(repository_offline, Ok)?;
         let rev = self.rev.as_deref().unwrap_or("HEAD");
         let id = commit(&here, rev)?;
         let tree = GitTree::of_here(here.clone(), object_id(&id.tree)?)?;
-        let locks = tree.locks()?;
+        let mut locks = Vec::new();
+        for place in tree.locks()? {
+            locks.extend(Lock::at(&tree, &place)?.map(|lock| (path::parent(&place).to_owned(), lock)));
+        }
         if locks.is_empty() {
             return Err(no_lock(rev).into());
         }
-        let components = components(Rc::new(tree), locks)?;
+        let components = components(Rc::new(tree), &locks)?;
         let name = here.remote_urls()?.first().map_or_else(|| "repository".to_owned(), |url| redact::url(url));
         Ok(Box::new(Sbom { name, subject: Digest::GitCommit(id.commit), created, components }))
     }
@@ -76,12 +76,11 @@ fn no_lock(what: &str) -> Failure {
         .hint("record what each remote reference is: git kustomize-localize lock")
 }
 
-/// Returns what locks hold, each thing once, with the places in the tree that name it.
-fn components(tree: SharedTree, locks: Vec<String>) -> Result<Vec<Component>> {
+/// Returns what locks hold, each with its directory: each thing once, with the places in the tree that name it.
+fn components(tree: SharedTree, locks: &[(String, Rc<Lock>)]) -> Result<Vec<Component>> {
     let mut all: BTreeMap<(String, String), Component> = BTreeMap::new();
-    for place in locks {
-        let lock = Lock::parse(&tree.read(&place)?, &tree.label(&place))?;
-        for component in component::components(&*tree, path::parent(&place), &lock)? {
+    for (directory, lock) in locks {
+        for component in component::components(&*tree, directory, lock)? {
             let known = all.entry((component.label.clone(), component.purl.clone()));
             let known = known.or_insert_with(|| component.clone());
             known.paths.extend(component.paths);

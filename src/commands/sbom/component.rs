@@ -33,13 +33,21 @@ pub(super) struct Component {
     pub paths: BTreeSet<String>,
     /// Why it stays remote, if it does.
     pub left: Option<String>,
-    /// The places in the tree that name it, or the targets that run it.
+    /// The places in the tree that name it.
     pub named_by: BTreeSet<String>,
     /// The labels of the components that name it.
     pub through: BTreeSet<String>,
 }
 
 impl Component {
+    /// Returns the sha256 of what is downloaded; none of a repository.
+    pub(super) fn sha256(&self) -> Option<&str> {
+        match &self.digest {
+            Some(Digest::Sha256(hex)) => Some(hex),
+            _ => None,
+        }
+    }
+
     /// Returns its licences as an SPDX expression.
     pub(super) fn license(&self) -> Option<String> {
         let all: Vec<&str> = self.licenses.iter().copied().collect();
@@ -197,7 +205,7 @@ impl Component {
     }
 
     /// Makes it of an image with tag and digest.
-    pub(super) fn of_image(self, image: &str) -> Self {
+    fn of_image(self, image: &str) -> Self {
         let (name, digest) = image.split_once('@').map_or((image, None), |(name, digest)| (name, Some(digest)));
         let (name, tag) = match name.rsplit_once(':') {
             Some((name, tag)) if !tag.contains('/') => (name, Some(tag)),

@@ -44,10 +44,7 @@ impl Sbom {
 
     pub(super) fn cyclonedx(&self) -> Value {
         let components = self.each(|id, component| {
-            let hash = match &component.digest {
-                Some(Digest::Sha256(hex)) => vec![json!({ "alg": "SHA-256", "content": hex })],
-                _ => Vec::new(),
-            };
+            let hash = component.sha256().map(|hex| [json!({ "alg": "SHA-256", "content": hex })]);
             let license = component.license();
             let properties = component.notes().into_iter().flat_map(|(name, values)| {
                 values.into_iter().map(move |value| json!({ "name": format!("{TOOL}:{name}"), "value": value }))
@@ -59,7 +56,7 @@ impl Sbom {
                 "version": component.version,
                 "purl": component.purl,
                 "hashes": hash,
-                "licenses": license.map(|expression| vec![json!({ "expression": expression })]),
+                "licenses": license.map(|expression| [json!({ "expression": expression })]),
                 "properties": properties.collect::<Vec<_>>(),
             })
         });
@@ -86,10 +83,7 @@ impl Sbom {
     pub(super) fn spdx(&self) -> Value {
         let spdx_id = |id: &str| format!("SPDXRef-{id}");
         let mut packages = self.each(|id, component| {
-            let checksum = match &component.digest {
-                Some(Digest::Sha256(hex)) => vec![json!({ "algorithm": "SHA256", "checksumValue": hex })],
-                _ => Vec::new(),
-            };
+            let checksum = component.sha256().map(|hex| [json!({ "algorithm": "SHA256", "checksumValue": hex })]);
             let notes = component.notes().into_iter();
             let notes = notes.map(|(name, values)| format!("{name}: {}\n", values.join(", ")));
             json!({
@@ -117,7 +111,10 @@ impl Sbom {
             "downloadLocation": UNKNOWN,
             "filesAnalyzed": false,
         }));
-        let related = |from: &str, kind: &str, to: &str| json!({ "spdxElementId": spdx_id(from), "relationshipType": kind, "relatedSpdxElement": spdx_id(to) });
+        let related = |from: &str, kind: &str, to: &str| {
+            let (from, to) = (spdx_id(from), spdx_id(to));
+            json!({ "spdxElementId": from, "relationshipType": kind, "relatedSpdxElement": to })
+        };
         let mut relationships = vec![related("DOCUMENT", "DESCRIBES", &self.id(None))];
         for (from, all) in self.dependencies() {
             relationships.extend(all.iter().map(|to| related(&from, "DEPENDS_ON", to)));
