@@ -59,7 +59,7 @@ const RELOCK: &str = "to lock what it is now: `git kustomize-localize update`; w
                       remove NEW_DIR and copy again";
 
 /// What to do where only the network could help.
-const ONLINE: &str = "run once without `--offline`";
+pub(crate) const ONLINE: &str = "run once without `--offline`";
 
 /// What changes how remote references are brought in.
 #[derive(Debug, Clone, Default)]

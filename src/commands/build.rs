@@ -1,10 +1,11 @@
 //! `build`: what kustomize makes of a root, or of what is deployed, with what the lock holds.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 
 use clap::{Args, ValueHint};
 
+use super::localize::KustomizeArgs;
 use super::output::{Done, OutputArgs, Page, print};
 use super::{fetcher, fetching, targets};
 use crate::build::Roots;
@@ -31,13 +32,8 @@ pub(super) struct BuildArgs {
     #[arg(long, value_name = "REV")]
     rev: Option<String>,
 
-    /// The kustomize that builds [default: the environment variable KUSTOMIZE, else `kustomize` on PATH, else `kubectl`]
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
-    kustomize: Option<PathBuf>,
-
-    /// Pass an extra argument to the build, for example `--build-arg=--enable-helm`; may be given several times
-    #[arg(long, value_name = "ARG", allow_hyphen_values = true, hide_short_help = true)]
-    build_arg: Vec<String>,
+    #[command(flatten)]
+    with: KustomizeArgs,
 }
 
 impl BuildArgs {
@@ -47,8 +43,8 @@ impl BuildArgs {
             None => Workspace::of_working_tree(false)?,
         };
         let (tree, directory, mut arguments) = self.subject(&workspace)?;
-        arguments.extend(self.build_arg.iter().cloned());
-        let roots = roots(&workspace, tree, std::slice::from_ref(&directory), self.kustomize.as_deref(), output.quiet)?;
+        arguments.extend(self.with.build_arg.iter().cloned());
+        let roots = roots(&workspace, tree, &directory, self.with.kustomize.as_deref(), output.quiet)?;
         print(&roots.build(&directory, &arguments)?);
         Page::of(String::new())
     }
@@ -59,7 +55,9 @@ impl BuildArgs {
         let (tree, text) = (&workspace.tree, self.what.as_deref().unwrap_or("."));
         let place = from_top(&repo, &**tree, text)?;
         let root = root_at(&**tree, &place)?;
-        let is_name = !text.starts_with('.') && !text.starts_with(':') && !text.ends_with('/');
+        // What is deployed takes builds to find: not for what can only be a directory.
+        let is_path = text.starts_with(['.', ':']) || text.ends_with('/');
+        let is_name = !is_path && (text.matches('/').count() < 2 || text.contains(':'));
         let found = if root.is_some() && !is_name { Targets::default() } else { targets::find(&repo, tree)?.1 };
         match (root, meant(&found, text, &place).as_slice()) {
             (Some(root), []) => Ok((tree.clone(), root, Vec::new())),
@@ -70,11 +68,11 @@ impl BuildArgs {
     }
 }
 
-/// Writes roots of a tree, with everything that they reach, from the lock and the cache alone.
-pub(super) fn roots(
+/// Writes a root of a tree, with everything that it reaches, from the lock and the cache alone.
+fn roots(
     workspace: &Workspace,
     tree: SharedTree,
-    directories: &[String],
+    directory: &String,
     kustomize: Option<&Path>,
     quiet: bool,
 ) -> Result<Roots, Failures> {
@@ -82,9 +80,10 @@ pub(super) fn roots(
     let locks = workspace.lock.clone().into_iter().collect();
     let mut fetcher = fetcher(workspace.repo(), options, locks, None)?;
     let source = Source { tree, ..workspace.source() };
+    let directories = std::slice::from_ref(directory);
     let graph = plan::reached(workspace, source, directories, &mut fetcher).map_err(|mut failures| {
         for failure in &mut failures.0 {
-            let hints = failure.hints.iter_mut().filter(|hint| hint.contains("`--offline`"));
+            let hints = failure.hints.iter_mut().filter(|hint| hint.starts_with(fetch::ONLINE));
             hints.for_each(|hint| *hint = "bring it into the cache: git kustomize-localize lock".to_owned());
         }
         failures

@@ -31,6 +31,19 @@ use crate::workspace::{Files, Workspace};
 pub(super) use deployed::Deployed;
 use target::Subject;
 
+/// Which kustomize builds, and how.
+#[derive(Debug, Clone, Args)]
+pub(super) struct KustomizeArgs {
+    /// The kustomize that builds [default: the environment variable KUSTOMIZE, else `kustomize` on
+    /// PATH, else `kubectl`]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub kustomize: Option<PathBuf>,
+
+    /// Pass an extra argument to `kustomize build`, for example `--build-arg=--enable-helm`; may be given several times
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true, hide_short_help = true)]
+    pub build_arg: Vec<String>,
+}
+
 /// How to localize, wherever the result goes.
 #[derive(Debug, Clone, Args)]
 pub(super) struct HowArgs {
@@ -43,17 +56,11 @@ pub(super) struct HowArgs {
     offline: bool,
 
     /// Do not build original and result to compare them
-    #[arg(long, hide_short_help = true)]
+    #[arg(long, conflicts_with_all = ["kustomize", "build_arg"], hide_short_help = true)]
     no_verify: bool,
 
-    /// The kustomize that builds [default: the environment variable KUSTOMIZE, else `kustomize` on
-    /// PATH, else `kubectl`]
-    #[arg(long, value_name = "FILE", conflicts_with = "no_verify", hide_short_help = true)]
-    kustomize: Option<PathBuf>,
-
-    /// Pass an extra argument to both builds, for example `--build-arg=--enable-helm`; may be given several times
-    #[arg(long, value_name = "ARG", allow_hyphen_values = true, conflicts_with = "no_verify", hide_short_help = true)]
-    build_arg: Vec<String>,
+    #[command(flatten)]
+    with: KustomizeArgs,
 
     /// Say what would be done; may fetch into the cache, writes nothing else
     #[arg(long)]
@@ -362,8 +369,8 @@ impl<'a> Run<'a> {
         let is_commit = matches!(self.workspace.files, Files::Commit { .. });
         let checkout = is_commit.then(|| self.workspace.tree.clone());
         let options = build::Options {
-            program: how.kustomize.clone(),
-            arguments: how.build_arg.clone(),
+            program: how.with.kustomize.clone(),
+            arguments: how.with.build_arg.clone(),
             offline: how.offline,
             quiet: self.request.quiet,
             outputs: self.outputs(),

@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::ONLINE;
 use super::budget::MAX_FILE_SIZE;
 use super::git::format_of;
 use crate::git;
@@ -52,7 +53,7 @@ impl Cache {
         if damaged && offline {
             let shown = path.display();
             return Err(Failure::new(format!("`{shown}` in the cache is damaged"))
-                .hint("run once without `--offline`: it is fetched again"));
+                .hint(format!("{ONLINE}: it is fetched again")));
         }
         if damaged {
             failpoint::before("remove a damaged entry of the cache");
