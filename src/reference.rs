@@ -29,6 +29,5 @@ pub(crate) use pin::Pin;
 pub(crate) use query::PLAIN_QUERY;
 pub(crate) use spec::RepoRef;
 pub use spec::RepoSpec;
-pub(crate) use unsafe_text::Unsafe;
 pub use unsafe_text::refuse_unsafe;
 pub(crate) use web_page::{subgroup_hint, web_page, web_page_hint};

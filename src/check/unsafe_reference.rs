@@ -102,7 +102,7 @@ mod tests {
             ("resources: [\"https://github.com/o/r\\e[31m?ref=v1\"]", "the reference holds control characters"),
             (
                 "resources: ['https://github.com/o/r?ref=a..b']",
-                "`https://github.com/o/r?ref=a..b` is refused: git takes no such ref: it holds `..`",
+                "`https://github.com/o/r?ref=a..b` is refused: git takes no such ref: it holds `..` or ends with `.`",
             ),
         ] {
             let findings = find(text);

@@ -207,7 +207,7 @@ fn refuse(remote: &Remote) -> Result<()> {
         .filter(|spec| spec.clone_spec().shown() == *url)
         .ok_or_else(|| refused("no kustomization can name such a repository"))?;
     spec.reference.clone_from(&git.reference);
-    refuse_unsafe(&text, Some(&spec)).map_err(|reason| refused(&reason.to_string()))
+    refuse_unsafe(&text, Some(&spec)).map_err(|reason| refused(&reason))
 }
 
 /// Returns what a failure to answer means.

@@ -10,7 +10,7 @@ use crate::message::failure::{Failure, Result};
 use crate::message::finding::{Rule, Subject};
 use crate::message::redact::{self, SafeUrl};
 use crate::record::{GitRemote, LeftWhat, Lock, Remote};
-use crate::reference::{self, PLAIN_QUERY, Pin, RepoSpec, Unsafe};
+use crate::reference::{self, PLAIN_QUERY, Pin, RepoSpec};
 
 /// What a reference that kustomize reads over the network may turn out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -66,11 +66,7 @@ impl RemoteRef {
             Accepts::File | Accepts::Program if is_http => (Wants::File, None),
             Accepts::File | Accepts::Program => return None,
             // A URL whose path climbs is not accepted as a repository, but it may be a file.
-            Accepts::Either | Accepts::Plugin if is_http => {
-                let escapes =
-                    |spec: &RepoSpec| matches!(reference::refuse_unsafe(text, Some(spec)), Err(Unsafe::Escapes(_)));
-                (Wants::Either, spec().filter(|spec| !escapes(spec)))
-            }
+            Accepts::Either | Accepts::Plugin if is_http => (Wants::Either, spec().filter(|spec| !spec.escapes())),
             _ => (Wants::Root, Some(spec()?)),
         };
         Some(RemoteRef { text: text.into(), wants, spec, by: by() })

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::go_url::strip_prefix_ignore_case;
-use super::query::Query;
+use super::query::{pairs, timeout};
 use crate::message::redact::SafeUrl;
 
 const SSH: &str = "ssh://";
@@ -18,7 +18,7 @@ const FILE: &str = "file://";
 /// `.github`, `_git/` inside `my_git/`, `https://user@github.com/o/r` becomes ssh, and a local
 /// directory `app@v1/base/x` is a repository on the host `v1`.
 ///
-/// Its `Debug` form shows the clone spec without secrets.
+/// Its `Debug` form shows no secrets.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RepoSpec {
     /// Everything before the repository path, as git gets it: scheme, userinfo, host, port and the
@@ -57,33 +57,39 @@ impl RepoSpec {
 
     /// Reads a text as kustomize's `NewRepoSpecFromURL` does.
     ///
-    /// A text that kustomize does not take for a git repository; it then tries a local path.
-    pub fn parse(text: &str) -> Result<RepoSpec, NotGit> {
+    /// The error is why kustomize does not take a text for a git repository; it then tries a local path.
+    pub fn parse(text: &str) -> Result<RepoSpec, &'static str> {
         if text.starts_with('/') {
-            return Err(NotGit::AbsolutePath);
+            return Err("it is an absolute path");
         }
         let (location, query) = text.split_once('?').unwrap_or((text, ""));
-        let query = Query::parse(query);
+        let pairs = pairs(query);
+        // An empty first value is not skipped in favour of a later one: it counts as absent.
+        let first = |name: &str| {
+            let (_, value) = pairs.iter().flatten().find(|(key, _)| key == name)?;
+            Some(value.as_str()).filter(|value| !value.is_empty())
+        };
         let (host, rest) = split_host(location)?;
         let default = if host == FILE { Some((rest, "")) } else { two_segments(rest) };
-        let (repo_path, path) = marker_split(rest).or(default).ok_or(NotGit::NoRepository)?;
+        let (repo_path, path) = marker_split(rest).or(default).ok_or("it names no repository")?;
         if repo_path.is_empty() {
-            return Err(NotGit::NoRepository);
+            return Err("it names no repository");
         }
         let path = path.strip_prefix('/').unwrap_or(path);
         // A further `/` makes the path absolute for kustomize here, and it looks no further. When it
         // opens the directory it does notice; we do in `refuse_unsafe`.
         if !path.starts_with('/') && clean(path).first() == Some(&"..") {
-            return Err(NotGit::LeavesRepository);
+            return Err("its directory leaves the repository");
         }
         Ok(RepoSpec {
             host,
             repo_path: repo_path.to_owned(),
             path: path.to_owned(),
-            reference: query.reference,
-            timeout: query.timeout,
-            submodules: query.submodules,
-            query_dropped: query.dropped,
+            reference: first("ref").or_else(|| first("version")).map(str::to_owned),
+            timeout: first("timeout").and_then(timeout),
+            // `strconv.ParseBool`
+            submodules: !matches!(first("submodules"), Some("0" | "f" | "F" | "FALSE" | "false" | "False")),
+            query_dropped: pairs.is_none(),
         })
     }
 
@@ -105,6 +111,11 @@ impl RepoSpec {
         self.host == FILE
     }
 
+    /// Returns whether its path, or that of its repository, climbs out with `..`.
+    pub(crate) fn escapes(&self) -> bool {
+        self.repo_path.split('/').any(|segment| segment == "..") || clean(&self.path).first() == Some(&"..")
+    }
+
     /// Returns the part of [`RepoSpec::host`] without scheme and without what ends it.
     pub(super) fn authority(&self) -> &str {
         let host = self.host.as_str();
@@ -115,48 +126,12 @@ impl RepoSpec {
 
 impl fmt::Debug for RepoSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RepoSpec")
-            .field("clone_spec", &self.clone_spec())
-            .field("path", &self.path)
-            .field("reference", &self.reference)
-            .field("timeout", &self.timeout)
-            .field("submodules", &self.submodules)
-            .field("query_dropped", &self.query_dropped)
-            .finish()
+        self.repo_ref().fmt(f)
     }
 }
-
-/// Why kustomize does not take a text for a git repository.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum NotGit {
-    /// It begins with `/`.
-    AbsolutePath,
-    /// It has none of the four schemes, no `user@`, and does not begin with `github.com`.
-    NoScheme,
-    /// Nothing stands where the host should.
-    NoHost,
-    /// The path is empty, or too short to hold a repository.
-    NoRepository,
-    /// The directory in the repository begins with `..`.
-    LeavesRepository,
-}
-
-impl fmt::Display for NotGit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            NotGit::AbsolutePath => "it is an absolute path",
-            NotGit::NoScheme => "it has no scheme that kustomize reads as a git repository",
-            NotGit::NoHost => "it names no host",
-            NotGit::NoRepository => "it names no repository",
-            NotGit::LeavesRepository => "its directory leaves the repository",
-        })
-    }
-}
-
-impl std::error::Error for NotGit {}
 
 /// Splits the host, in the form in which git gets it, from the path of a text without query.
-pub(super) fn split_host(text: &str) -> Result<(String, &str), NotGit> {
+pub(super) fn split_host(text: &str) -> Result<(String, &str), &'static str> {
     let text = strip_prefix_ignore_case(text, "git::").unwrap_or(text);
     let (scheme, text) = split_scheme(text);
     if scheme == FILE {
@@ -166,14 +141,14 @@ pub(super) fn split_host(text: &str) -> Result<(String, &str), NotGit> {
     let github = is_github(text);
     let scp_style = scheme.is_empty() && (!user.is_empty() || github);
     if scheme.is_empty() && !scp_style {
-        return Err(NotGit::NoScheme);
+        return Err("it has no scheme that kustomize reads as a git repository");
     }
     let (host, rest) = match separator(text, scp_style) {
         Some(at) => text.split_at(at + 1),
         None => (text, ""),
     };
     if host.is_empty() {
-        return Err(NotGit::NoHost);
+        return Err("it names no host");
     }
     let host = if !github {
         format!("{scheme}{user}{host}")

@@ -1,26 +1,22 @@
 //! What must not reach git, a path or a record, whatever kustomize makes of it.
 
-use std::fmt;
-
 use percent_encoding::percent_decode_str;
 
 use super::go_url::{HttpUrl, strip_prefix_ignore_case};
 use super::pin::is_commit_id;
-use super::spec::{RepoSpec, clean};
+use super::spec::RepoSpec;
 use crate::message::redact;
 
 /// Refuses a reference that could be taken for an option, that hides control characters, that leaves
-/// its repository, or whose ref git would not take for one.
+/// its repository, or whose ref git would not take for one. The error says why, and shows nothing of the text.
 ///
 /// Give the spec when the text is used as a git repository; without it only what holds for any text
 /// and for an http URL is looked at. A reference that passes is well-formed, not trusted.
-pub fn refuse_unsafe(text: &str, spec: Option<&RepoSpec>) -> Result<(), Unsafe> {
-    refuse_controls(text, Part::Reference)?;
+pub fn refuse_unsafe(text: &str, spec: Option<&RepoSpec>) -> Result<(), String> {
+    refuse_controls(text, "reference")?;
     // A record holds neither: its entry would be for what another URL names.
-    refuse_blanks(text, Part::Reference)?;
-    if text.contains('#') {
-        return Err(Unsafe::Fragment);
-    }
+    refuse_blanks(text, "reference")?;
+    refuse("it", text.contains('#'), "holds `#`, which ends a URL")?;
     let Some(spec) = spec else {
         // helm pulls charts from `oci://`, which is https.
         let oci = strip_prefix_ignore_case(text, "oci:").map(|rest| format!("https:{rest}"));
@@ -36,172 +32,66 @@ pub fn refuse_unsafe(text: &str, spec: Option<&RepoSpec>) -> Result<(), Unsafe> 
         let (userinfo, host) = authority.rsplit_once('@').unwrap_or(("", authority));
         refuse_authority(userinfo, host)?;
     }
-    refuse_encoded(&spec.repo_path, Part::Repository)?;
-    refuse_blanks(&spec.repo_path, Part::Repository)?;
-    if spec.repo_path.split('/').any(|segment| segment == "..") {
-        return Err(Unsafe::Escapes(Part::Repository));
-    }
-    refuse_dash(spec.clone_spec().exposed(), Part::Repository)?;
-    refuse_controls(&spec.path, Part::Directory)?;
-    refuse_dash(&spec.path, Part::Directory)?;
-    if clean(&spec.path).first() == Some(&"..") {
-        return Err(Unsafe::Escapes(Part::Directory));
-    }
+    refuse_encoded(&spec.repo_path, "repository path")?;
+    refuse_blanks(&spec.repo_path, "repository path")?;
+    refuse_dash(spec.clone_spec().exposed(), "repository path")?;
+    refuse_controls(&spec.path, "directory")?;
+    refuse_dash(&spec.path, "directory")?;
+    refuse("its path", spec.escapes(), "climbs out with `..`")?;
     spec.reference.as_deref().map_or(Ok(()), refuse_ref)
 }
 
-/// The part of a reference that is unsafe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Part {
-    /// The text as a whole.
-    Reference,
-    /// The user name or password before the `@`.
-    User,
-    /// The host.
-    Host,
-    /// The path of the repository.
-    Repository,
-    /// The directory in the repository.
-    Directory,
-    /// The ref.
-    Ref,
+fn refuse(part: &str, is_refused: bool, why: &str) -> Result<(), String> {
+    if is_refused { Err(format!("{part} {why}")) } else { Ok(()) }
 }
 
-impl fmt::Display for Part {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Part::Reference => "reference",
-            Part::User => "user",
-            Part::Host => "host",
-            Part::Repository => "repository path",
-            Part::Directory => "directory",
-            Part::Ref => "ref",
-        })
-    }
-}
-
-/// Why a reference is refused. The message names the part and never shows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Unsafe {
-    /// The part begins with `-`, as an option does.
-    LeadingDash(Part),
-    /// The part holds a control character, as it stands or percent-encoded.
-    Control(Part),
-    /// The part begins or ends with a blank, which is easily overlooked.
-    BlankEnd(Part),
-    /// The part holds a blank where none can be.
-    Blank(Part),
-    /// The part holds what no such part holds, so that not everybody sees the same host: what is
-    /// shown, judged or recorded could be another than the one that is asked.
-    Malformed(Part),
-    Fragment,
-    /// The part climbs out with `..`.
-    Escapes(Part),
-    /// git takes no such text for a ref (`git check-ref-format`), for this reason.
-    NotARef(&'static str),
-}
-
-impl fmt::Display for Unsafe {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Unsafe::LeadingDash(part) => write!(f, "its {part} begins with `-`"),
-            Unsafe::Control(part) => write!(f, "its {part} holds a control character"),
-            Unsafe::BlankEnd(part) => write!(f, "its {part} begins or ends with a blank"),
-            Unsafe::Blank(part) => write!(f, "its {part} contains a space"),
-            Unsafe::Malformed(part) => write!(f, "its {part} is malformed"),
-            Unsafe::Fragment => write!(f, "it holds `#`, which ends a URL"),
-            Unsafe::Escapes(part) => write!(f, "its {part} climbs out with `..`"),
-            Unsafe::NotARef(reason) => write!(f, "git takes no such ref: {reason}"),
-        }
-    }
-}
-
-impl std::error::Error for Unsafe {}
-
-fn refuse_authority(userinfo: &str, host: &str) -> Result<(), Unsafe> {
-    refuse_encoded(userinfo, Part::User)?;
-    refuse_encoded(host, Part::Host)?;
-    if host.contains(' ') {
-        return Err(Unsafe::Blank(Part::Host));
-    }
-    // Where one client ends a userinfo or a host and another does not.
-    if userinfo.contains(['\\', '/', '?', '#']) {
-        return Err(Unsafe::Malformed(Part::User));
-    }
+fn refuse_authority(userinfo: &str, host: &str) -> Result<(), String> {
+    refuse_encoded(userinfo, "user")?;
+    refuse_encoded(host, "host")?;
+    // Where one client ends a userinfo or a host and another does not: what is shown, judged or recorded could be another
+    // host than the one that is asked.
+    refuse("its user", userinfo.contains(['\\', '/', '?', '#']), "is malformed")?;
     let decoded = percent_decode_str(host).decode_utf8_lossy();
-    if redact::is_no_host(host) || decoded.contains(['@', '\\', '/', '?', '#']) {
-        return Err(Unsafe::Malformed(Part::Host));
-    }
-    Ok(())
+    refuse("its host", redact::is_no_host(host) || decoded.contains(['@', '\\', '/', '?', '#', ' ']), "is malformed")
 }
 
 /// Refuses a leading dash and control characters in a part that git or a server decodes.
-fn refuse_encoded(part: &str, name: Part) -> Result<(), Unsafe> {
-    let decoded = percent_decode_str(part).decode_utf8_lossy();
-    refuse_dash(&decoded, name)?;
-    refuse_controls(&decoded, name)
+fn refuse_encoded(text: &str, part: &str) -> Result<(), String> {
+    let decoded = percent_decode_str(text).decode_utf8_lossy();
+    refuse_dash(&decoded, part)?;
+    refuse_controls(&decoded, part)
 }
 
-fn refuse_dash(part: &str, name: Part) -> Result<(), Unsafe> {
-    if part.starts_with('-') {
-        return Err(Unsafe::LeadingDash(name));
-    }
-    Ok(())
+fn refuse_dash(text: &str, part: &str) -> Result<(), String> {
+    refuse(&format!("its {part}"), text.starts_with('-'), "begins with `-`")
 }
 
-fn refuse_blanks(part: &str, name: Part) -> Result<(), Unsafe> {
-    if part.trim() != part {
-        return Err(Unsafe::BlankEnd(name));
-    }
-    Ok(())
+fn refuse_blanks(text: &str, part: &str) -> Result<(), String> {
+    refuse(&format!("its {part}"), text.trim() != text, "begins or ends with a blank")
 }
 
-fn refuse_controls(part: &str, name: Part) -> Result<(), Unsafe> {
-    if part.chars().any(char::is_control) {
-        return Err(Unsafe::Control(name));
-    }
-    Ok(())
+fn refuse_controls(text: &str, part: &str) -> Result<(), String> {
+    refuse(&format!("its {part}"), text.chars().any(char::is_control), "holds a control character")
 }
 
 /// Refuses what `git check-ref-format` refuses, and what `git fetch` would not take literally.
-fn refuse_ref(text: &str) -> Result<(), Unsafe> {
+fn refuse_ref(text: &str) -> Result<(), String> {
     if is_commit_id(text) {
         return Ok(());
     }
-    refuse_dash(text, Part::Ref)?;
-    refuse_controls(text, Part::Ref)?;
-    let no = |reason| Err(Unsafe::NotARef(reason));
-    if text.contains(' ') {
-        return Err(Unsafe::Blank(Part::Ref));
-    }
-    if text.contains('\u{fffd}') {
-        return no("it is not UTF-8");
-    }
-    if text.contains("..") {
-        return no("it holds `..`");
-    }
-    if text.contains("@{") || text == "@" {
-        return no("it holds `@{` or is `@`");
-    }
-    if text.contains(['~', '^', ':', '?', '*', '[', '\\']) {
-        return no("it holds one of `~ ^ : ? * [ \\`");
-    }
-    if text.starts_with('+') {
-        return no("it begins with `+`, which forces an update");
-    }
-    if text.ends_with('.') {
-        return no("it ends with `.`");
-    }
-    for segment in text.split('/') {
-        if segment.is_empty() {
-            return no("it begins or ends with `/`, or holds `//`");
-        }
-        if segment.starts_with('.') {
-            return no("a part of it begins with `.`");
-        }
-        if segment.ends_with(".lock") {
-            return no("a part of it ends with `.lock`");
-        }
+    refuse_dash(text, "ref")?;
+    refuse_controls(text, "ref")?;
+    let is_odd = |segment: &str| segment.is_empty() || segment.starts_with('.') || segment.ends_with(".lock");
+    for (is_refused, why) in [
+        (text.contains(' '), "it contains a space"),
+        (text.contains('\u{fffd}'), "it is not UTF-8"),
+        (text.contains("..") || text.ends_with('.'), "it holds `..` or ends with `.`"),
+        (text.contains("@{") || text == "@", "it holds `@{` or is `@`"),
+        (text.contains(['~', '^', ':', '?', '*', '[', '\\']), "it holds one of `~ ^ : ? * [ \\`"),
+        (text.starts_with('+'), "it begins with `+`, which forces an update"),
+        (text.split('/').any(is_odd), "a part of it is empty, begins with `.` or ends with `.lock`"),
+    ] {
+        refuse("git takes no such ref:", is_refused, why)?;
     }
     Ok(())
 }
@@ -210,7 +100,7 @@ fn refuse_ref(text: &str) -> Result<(), Unsafe> {
 mod tests {
     use super::*;
 
-    fn check(text: &str) -> Result<(), Unsafe> {
+    fn check(text: &str) -> Result<(), String> {
         refuse_unsafe(text, RepoSpec::parse(text).ok().as_ref())
     }
 
@@ -242,61 +132,61 @@ mod tests {
     #[test]
     fn options_in_disguise() {
         for (text, part) in [
-            ("github.com/o/r?ref=-x", Part::Ref),
-            ("github.com/o/r?ref=--upload-pack=touch%20x", Part::Ref),
-            ("github.com/o/r?ref=%2Dx", Part::Ref),
-            ("ssh://-oProxyCommand=x/o/r", Part::Host),
-            ("ssh://%2DoProxyCommand=x/o/r", Part::Host),
-            ("ssh://-oProxyCommand=x@host/o/r", Part::User),
-            ("ssh://git@-oProxyCommand=x/o/r", Part::Host),
-            ("git@-oProxyCommand=x:o/r", Part::Host),
-            ("git@host:-o/r", Part::Repository),
-            ("file://-x/y", Part::Repository),
-            ("https://host/-o/r", Part::Repository),
-            ("github.com/o/r//-dir", Part::Directory),
-            ("https://-host/x.yaml", Part::Host),
-            ("https://-u@host/x.yaml", Part::User),
+            ("github.com/o/r?ref=-x", "ref"),
+            ("github.com/o/r?ref=--upload-pack=touch%20x", "ref"),
+            ("github.com/o/r?ref=%2Dx", "ref"),
+            ("ssh://-oProxyCommand=x/o/r", "host"),
+            ("ssh://%2DoProxyCommand=x/o/r", "host"),
+            ("ssh://-oProxyCommand=x@host/o/r", "user"),
+            ("ssh://git@-oProxyCommand=x/o/r", "host"),
+            ("git@-oProxyCommand=x:o/r", "host"),
+            ("git@host:-o/r", "repository path"),
+            ("file://-x/y", "repository path"),
+            ("https://host/-o/r", "repository path"),
+            ("github.com/o/r//-dir", "directory"),
+            ("https://-host/x.yaml", "host"),
+            ("https://-u@host/x.yaml", "user"),
         ] {
-            assert_eq!(check(text), Err(Unsafe::LeadingDash(part)), "{text}");
+            assert_eq!(check(text), Err(format!("its {part} begins with `-`")), "{text}");
         }
     }
 
     #[test]
     fn control_characters() {
         for (text, part) in [
-            ("ba\nse", Part::Reference),
-            ("https://host/x\u{1b}[2J.yaml", Part::Reference),
-            ("github.com/o/r?ref=v1\t", Part::Reference),
-            ("github.com/o/r//\u{9b}x", Part::Reference),
-            ("github.com/o/r?ref=v1%0a", Part::Ref),
-            ("github.com/o/r?ref=%7f", Part::Ref),
-            ("github.com/o/r?ref=%c2%9b", Part::Ref),
-            ("https://ho%0ast/o/r", Part::Host),
-            ("https://u%00:p@host/o/r", Part::User),
-            ("https://host/o%0d/r", Part::Repository),
+            ("ba\nse", "reference"),
+            ("https://host/x\u{1b}[2J.yaml", "reference"),
+            ("github.com/o/r?ref=v1\t", "reference"),
+            ("github.com/o/r//\u{9b}x", "reference"),
+            ("github.com/o/r?ref=v1%0a", "ref"),
+            ("github.com/o/r?ref=%7f", "ref"),
+            ("github.com/o/r?ref=%c2%9b", "ref"),
+            ("https://ho%0ast/o/r", "host"),
+            ("https://u%00:p@host/o/r", "user"),
+            ("https://host/o%0d/r", "repository path"),
         ] {
-            assert_eq!(check(text), Err(Unsafe::Control(part)), "{text}");
+            assert_eq!(check(text), Err(format!("its {part} holds a control character")), "{text}");
         }
     }
 
     #[test]
     fn escapes_and_blanks() {
         for (text, expected) in [
-            ("github.com/o/r////../x", Unsafe::Escapes(Part::Directory)),
-            ("https://host/o/../r.git", Unsafe::Escapes(Part::Repository)),
-            ("file://../repo//p", Unsafe::Escapes(Part::Repository)),
-            ("https://ho st/o/r", Unsafe::Blank(Part::Host)),
-            ("https://h/o/r ", Unsafe::BlankEnd(Part::Reference)),
-            ("https://h/o/r\u{a0}", Unsafe::BlankEnd(Part::Reference)),
-            ("git@h:o/r?ref=v1\u{3000}", Unsafe::BlankEnd(Part::Reference)),
-            ("https://h/o/r\u{a0}?ref=v1", Unsafe::BlankEnd(Part::Repository)),
-            ("https://h/o/r\u{3000}//d", Unsafe::BlankEnd(Part::Repository)),
-            ("ssh://git@h/o/r#x?ref=v1", Unsafe::Fragment),
-            ("https://h/x.yaml#x", Unsafe::Fragment),
-            ("github.com/o/r?ref=a b", Unsafe::Blank(Part::Ref)),
-            ("github.com/o/r?ref=a+b", Unsafe::Blank(Part::Ref)),
+            ("github.com/o/r////../x", "its path climbs out with `..`"),
+            ("https://host/o/../r.git", "its path climbs out with `..`"),
+            ("file://../repo//p", "its path climbs out with `..`"),
+            ("https://ho st/o/r", "its host is malformed"),
+            ("https://h/o/r ", "its reference begins or ends with a blank"),
+            ("https://h/o/r\u{a0}", "its reference begins or ends with a blank"),
+            ("git@h:o/r?ref=v1\u{3000}", "its reference begins or ends with a blank"),
+            ("https://h/o/r\u{a0}?ref=v1", "its repository path begins or ends with a blank"),
+            ("https://h/o/r\u{3000}//d", "its repository path begins or ends with a blank"),
+            ("ssh://git@h/o/r#x?ref=v1", "it holds `#`, which ends a URL"),
+            ("https://h/x.yaml#x", "it holds `#`, which ends a URL"),
+            ("github.com/o/r?ref=a b", "git takes no such ref: it contains a space"),
+            ("github.com/o/r?ref=a+b", "git takes no such ref: it contains a space"),
         ] {
-            assert_eq!(check(text), Err(expected), "{text}");
+            assert_eq!(check(text), Err(expected.to_owned()), "{text}");
         }
     }
 
@@ -304,16 +194,16 @@ mod tests {
     fn hosts_that_two_clients_see_differently() {
         for (text, part) in [
             // Shown without what looks like a password, this would be github.com.
-            ("https://evil.example=/@github.com/o/x.yaml", Part::Host),
-            ("https://evil.example\u{3002}/x/@github.com/o/r", Part::Host),
-            ("https://evil.example\\x:@github.com/o/r.git", Part::User),
-            ("https://evil.example%40github.com/o/r", Part::Host),
-            ("https://github.com\\.evil.example/o/r.git", Part::Host),
-            ("https://u:pass/word@host/o/r", Part::Host),
-            ("git@%40host:o/r", Part::Host),
-            ("ssh://git@host:x/o/r", Part::Host),
+            ("https://evil.example=/@github.com/o/x.yaml", "host"),
+            ("https://evil.example\u{3002}/x/@github.com/o/r", "host"),
+            ("https://evil.example\\x:@github.com/o/r.git", "user"),
+            ("https://evil.example%40github.com/o/r", "host"),
+            ("https://github.com\\.evil.example/o/r.git", "host"),
+            ("https://u:pass/word@host/o/r", "host"),
+            ("git@%40host:o/r", "host"),
+            ("ssh://git@host:x/o/r", "host"),
         ] {
-            assert_eq!(check(text), Err(Unsafe::Malformed(part)), "{text}");
+            assert_eq!(check(text), Err(format!("its {part} is malformed")), "{text}");
         }
         for text in [
             "https://größe.example/x.yaml",
@@ -327,7 +217,7 @@ mod tests {
         }
         // For a file as for a repository.
         let file = refuse_unsafe("https://evil.example=/@github.com/o/x.yaml", None);
-        assert_eq!(file, Err(Unsafe::Malformed(Part::Host)));
+        assert_eq!(file, Err("its host is malformed".to_owned()));
         assert_eq!(refuse_unsafe("https://[2001:db8::1]:8/x.yaml", None), Ok(()));
     }
 
@@ -357,13 +247,13 @@ mod tests {
         ] {
             let text = format!("github.com/o/r?ref={reference}");
             let result = check(&text);
-            assert!(matches!(result, Err(Unsafe::NotARef(_))), "{text}: {result:?}");
+            assert!(result.is_err_and(|why| why.starts_with("git takes no such ref")), "{text}");
         }
     }
 
     #[test]
     fn messages_show_nothing_of_the_text() {
         let error = check("ssh://-hunter2@host/o/r").unwrap_err();
-        assert_eq!(error.to_string(), "its user begins with `-`");
+        assert_eq!(error, "its user begins with `-`");
     }
 }

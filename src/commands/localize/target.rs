@@ -126,7 +126,7 @@ pub(crate) fn remote(target: &str, has_scope: bool) -> Result<Option<RepoSpec>> 
             None => Ok(None),
         };
     };
-    reference::refuse_unsafe(target, Some(&spec)).map_err(|reason| refused(reason.to_string()))?;
+    reference::refuse_unsafe(target, Some(&spec)).map_err(refused)?;
     if has_scope {
         return Err(Failure::new("`--scope` cannot be given for a remote target: its repository is the scope")
             .hint("leave `--scope` out"));
