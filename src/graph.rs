@@ -434,6 +434,7 @@ impl Walker<'_> {
             }
             let kind = match problem.kind {
                 ProblemKind::TooLarge => TroubleKind::Failed,
+                ProblemKind::Reshaped => TroubleKind::Reshaped,
                 kind => TroubleKind::Problem(kind),
             };
             let location = self.graph.spot(file, problem.line, problem.column, &problem.field);

@@ -182,6 +182,8 @@ pub enum ProblemKind {
     TooLarge,
     /// A program would take a text for one of its options.
     Option,
+    /// Plugin configurations are not simply what stands in their files.
+    Reshaped,
     /// Anything else.
     Other,
 }
@@ -223,8 +225,6 @@ pub enum NoteKind {
     ChartHome {
         /// The path as written.
         path: String,
-        /// Where it is written.
-        spot: Spot,
     },
     /// A function or plugin: code that is not part of the kustomization.
     Code {

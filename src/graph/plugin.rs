@@ -4,10 +4,9 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::trouble::{At, Trouble, TroubleKind, WalkResult};
+use super::trouble::{At, WalkResult};
 use super::{Edge, FileId, RootId, Target, Walker};
 use crate::kustomization::{self, Accepts, Kustomization, Reference};
-use crate::message::failure::Failure;
 
 impl Walker<'_> {
     /// Adds the references of a plugin configuration to the root that lists it: kustomize resolves
@@ -82,22 +81,11 @@ impl Walker<'_> {
         let listed: BTreeSet<RootId> = listed.flatten().collect();
         for root in listed {
             let file = self.graph.roots[root].file;
-            let found = match self.graph.read(file) {
-                Ok(bytes) => kustomization::reshaping(&bytes),
-                Err(failure) => {
-                    self.trouble(failure.into(), At::File(file));
-                    continue;
-                }
-            };
-            let Some((field, line, column)) = found else { continue };
-            let message = format!(
-                "`{}` is listed for its plugin configurations, and `{field}` may change them before they are used: only a build can tell what they name or run",
-                self.graph.root_label(root)
-            );
-            let location = self.graph.spot(file, line, column, &field);
-            let stop = Trouble::of(TroubleKind::Reshaped, Failure::new(message).at(location));
-            let hint = "build it once, and list what comes out as a file: kustomize build DIRECTORY > plugins.yaml";
-            self.trouble(stop.hint(hint), At::File(file));
+            match self.graph.read(file).map(|bytes| kustomization::reshaping(&bytes)) {
+                Ok(Some(problem)) => drop(self.problems(file, problem.into())),
+                Ok(None) => {}
+                Err(failure) => self.trouble(failure.into(), At::File(file)),
+            }
         }
     }
 }

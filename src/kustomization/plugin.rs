@@ -134,40 +134,44 @@ pub(super) fn odd_here(value: &Value) -> Option<(Place, String, &'static str)> {
 
 fn refuse_odd(stream: &Stream<'_>, reader: &mut Reader<'_>) {
     if let Some((place, what, hint)) = not_plain(stream) {
-        reader.problem(place, "", format!("not plain YAML: {what}"), hint);
+        reader.problem(place, format!("not plain YAML: {what}"), hint);
     }
 }
 
-/// Reads the plugin configurations of a stream. `prefix` stands before the kind in every field.
-pub(super) fn read_objects(stream: &Stream<'_>, prefix: &str, reader: &mut Reader<'_>) {
+/// Reads the plugin configurations of a stream.
+pub(super) fn read_objects(stream: &Stream<'_>, reader: &mut Reader<'_>) {
     refuse_odd(stream, reader);
     let objects = match objects(stream) {
         Ok(objects) => objects,
         Err((place, why)) => {
             let hint = "write one object in each document, with `kind` and `metadata.name`";
-            return reader.problem(place, "", format!("not a plugin configuration: {why}"), hint);
+            return reader.problem(place, format!("not a plugin configuration: {why}"), hint);
         }
     };
     let is_one = objects.len() == 1;
+    let inline = if reader.field.is_empty() { "" } else { "#" };
     for (i, (value, kind)) in objects.into_iter().enumerate() {
-        reader.prefix = if is_one { format!("{prefix}{kind}") } else { format!("{prefix}{kind}[{i}]") };
-        let api_version = value.get("apiVersion").and_then(Value::scalar).unwrap_or_default();
-        if kind.ends_with("List") {
-            let hint = "write each object in a document of its own, after `---`";
-            reader.problem(value.place(), "", format!("not plain YAML: a `{kind}` of objects"), hint);
-        } else if !matches!(api_version.as_str(), "builtin" | "/builtin") {
-            // The group is empty in both (`resid.ParseGroupVersion`).
-            let home = || Runs::Plugin(format!("{api_version}/{}/{kind}", kind.to_lowercase()));
-            let runs = function(reader, value).unwrap_or_else(home);
-            reader.note(value.place(), "", NoteKind::Code { kind, runs });
-        } else if let Some(tree) = BUILTIN_TREES.get(kind.as_str()) {
-            reader.visit(tree, value, "");
-        } else {
-            let hint = did_you_mean(&kind, BUILTIN_TREES.keys().copied());
-            reader.problem(value.place(), "", format!("there is no built-in plugin `{kind}`"), &hint);
-        }
+        let number = if is_one { String::new() } else { format!("[{i}]") };
+        reader.within(&format!("{inline}{kind}{number}"), |reader| read_object(value, kind, reader));
     }
-    reader.prefix.clear();
+}
+
+fn read_object(value: &Value, kind: String, reader: &mut Reader<'_>) {
+    let api_version = value.get("apiVersion").and_then(Value::scalar).unwrap_or_default();
+    if kind.ends_with("List") {
+        let hint = "write each object in a document of its own, after `---`";
+        reader.problem(value.place(), format!("not plain YAML: a `{kind}` of objects"), hint);
+    } else if !matches!(api_version.as_str(), "builtin" | "/builtin") {
+        // The group is empty in both (`resid.ParseGroupVersion`).
+        let home = || Runs::Plugin(format!("{api_version}/{}/{kind}", kind.to_lowercase()));
+        let runs = function(reader, value).unwrap_or_else(home);
+        reader.note(value.place(), NoteKind::Code { kind, runs });
+    } else if let Some(tree) = BUILTIN_TREES.get(kind.as_str()) {
+        reader.visit(tree, value);
+    } else {
+        let hint = did_you_mean(&kind, BUILTIN_TREES.keys().copied());
+        reader.problem(value.place(), format!("there is no built-in plugin `{kind}`"), &hint);
+    }
 }
 
 /// Finds out what an object runs, if it is a function.
@@ -187,18 +191,18 @@ fn function(reader: &mut Reader<'_>, object: &Value) -> Option<Runs> {
     }
     let at = metadata.at(&["annotations", CONTAINER_ANNOTATION])?;
     let image = at.scalar().filter(|image| !image.is_empty())?;
-    reader.argument(at, "", &image, "docker");
+    reader.argument(at, &image, "docker");
     Some(Runs::Image { image, network: false })
 }
 
 /// Reads a specification (`runtimeutil.FunctionSpec`), whose keys are those of a kustomization. An image goes before a
 /// program.
 fn specified(reader: &mut Reader<'_>, spec: &Value) -> Runs {
-    reader.visit(&FUNCTION, spec, "");
+    reader.visit(&FUNCTION, spec);
     let field = |of, name| spec.folded_field(of).and_then(|of| of.folded_field(name));
     let word = |of, name| field(of, name).and_then(|at| Some((at, at.scalar().filter(|word| !word.is_empty())?)));
     if let Some((at, image)) = word("container", "image") {
-        reader.argument(at, "container.image", &image, "docker");
+        reader.within("container.image", |reader| reader.argument(at, &image, "docker"));
         let network = field("container", "network").is_some_and(Value::is_on);
         return Runs::Image { image, network };
     }
@@ -207,7 +211,7 @@ fn specified(reader: &mut Reader<'_>, spec: &Value) -> Runs {
     };
     // Without a slash it is looked for on the `PATH`.
     if path.contains('/') {
-        reader.reference(Accepts::Program, at, "exec.path", &path, None);
+        reader.within("exec.path", |reader| reader.reference(Accepts::Program, at, &path, None));
     }
     Runs::Program(path)
 }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::message::failure::nearest;
 use crate::message::redact;
-use crate::os::limits::{ENTRIES, PATH};
+use crate::os::limits::PATH;
 
 /// Reads a kustomization file.
 ///
@@ -19,22 +19,23 @@ use crate::os::limits::{ENTRIES, PATH};
 /// looked at.
 pub fn read(bytes: &[u8]) -> Result<Kustomization, Refused> {
     let stream = parse(bytes, 1)?;
-    let mut reader = Reader::new(stream.text);
+    let mut reader = Reader { text: stream.text, ..Reader::default() };
     if let Some(root) = stream.documents.first().filter(|root| root.data != Data::Null) {
         reader.has_globals = root.folded_field("helmGlobals").is_some();
-        reader.visit(&TREE, root, "");
+        reader.visit(&TREE, root);
         reader.check_kind(root);
     }
     let is_filled = |(key, value): &(String, Value)| {
-        value.data != Data::Null && !["kind", "apiVersion"].iter().any(|name| is_same_key(name, key))
+        let is_type = is_same_key("kind", key) || is_same_key("apiVersion", key);
+        value.data != Data::Null && !is_type
     };
     let mut pairs = stream.documents.iter().filter_map(Value::mapping).flatten();
     if reader.problems.is_empty() && !pairs.any(is_filled) {
-        let hint = "add a field; `resources: []` is enough";
-        reader.problem_of(ProblemKind::Empty, (1, 1), "", "kustomization.yaml is empty", hint);
+        let (message, hint) = ("kustomization.yaml is empty", "add a field; `resources: []` is enough");
+        reader.problem_of(ProblemKind::Empty, (1, 1), message, hint);
     }
     if let Some(rest) = stream.rest {
-        reader.note(rest, "", NoteKind::ExtraDocument);
+        reader.note(rest, NoteKind::ExtraDocument);
     }
     reader.finish()
 }
@@ -42,42 +43,49 @@ pub fn read(bytes: &[u8]) -> Result<Kustomization, Refused> {
 /// Reads a file that is named in `generators`, `transformers` or `validators`; all its documents count.
 pub fn read_plugin(bytes: &[u8]) -> Result<Kustomization, Refused> {
     let stream = parse(bytes, usize::MAX)?;
-    let mut reader = Reader::new(stream.text);
-    plugin::read_objects(&stream, "", &mut reader);
+    let mut reader = Reader { text: stream.text, ..Reader::default() };
+    plugin::read_objects(&stream, &mut reader);
     reader.finish()
 }
 
-/// Returns the first field of a kustomization besides those that only list resources and name them: with it, what is built
-/// may be another thing than what stands in the files that are named. With the line and column of its key.
-pub fn reshaping(bytes: &[u8]) -> Option<(String, usize, usize)> {
-    const LISTING: [&str; 8] =
-        ["apiVersion", "kind", "metadata", "buildMetadata", "resources", "bases", "namePrefix", "nameSuffix"];
+/// The fields of a kustomization that only list resources and name them.
+const LISTING: &str = " apiVersion kind metadata buildMetadata resources bases namePrefix nameSuffix ";
+
+/// Returns what is wrong with a kustomization that is listed for the plugin configurations in its resources: a field by
+/// which what is built may be another thing than what stands in the files that are named.
+pub fn reshaping(bytes: &[u8]) -> Option<Problem> {
     let stream = parse(bytes, 1).ok()?;
     let mut pairs = stream.documents.first()?.mapping()?.iter();
     let (key, value) = pairs.find(|(key, value)| {
         let is_empty = value.data == Data::Null || value.list().is_some_and(<[_]>::is_empty);
-        !is_empty && !LISTING.iter().any(|name| is_same_key(name, key))
+        !is_empty && !LISTING.split(' ').any(|name| is_same_key(name, key))
     })?;
-    Some((key.clone(), value.key.0, value.key.1))
+    let message = format!(
+        "this root is listed for its plugin configurations, and `{key}` may change them before they are used: only a build can tell what they name or run"
+    );
+    let hint = "build it once, and list what comes out as a file: kustomize build DIRECTORY > plugins.yaml";
+    let problem = Problem::new(ProblemKind::Reshaped, value.key, message, hint);
+    Some(Problem { field: key.clone(), ..problem })
 }
 
 /// Reads bytes as YAML.
 fn parse(bytes: &[u8], limit: usize) -> Result<Stream<'_>, Problem> {
-    let problem = |place, message: &str, hint: &str| Problem::new(ProblemKind::Other, place, message, hint);
+    let wrong = |line, message, hint| Problem::new(ProblemKind::Other, (line, 1), message, hint);
     let text = std::str::from_utf8(bytes).map_err(|error| {
-        let line = 1 + bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
-        problem((line, 1), "not UTF-8", "save the file as UTF-8")
+        let lines = bytes[..error.valid_up_to()].split(|byte| *byte == b'\n');
+        wrong(lines.count(), "not UTF-8", "save the file as UTF-8")
     })?;
     yaml::read(text, limit).map_err(|error| {
-        let line = text.lines().position(|line| line.starts_with("<<<<<<< "));
-        let is_template = ["{{", "{%"].iter().any(|action| text.contains(action));
+        let conflict = text.lines().position(|line| line.starts_with("<<<<<<< "));
+        let conflict = conflict.filter(|_| text.contains("\n>>>>>>> "));
         if error.kind == ProblemKind::TooLarge {
             error
-        } else if let Some(line) = line.filter(|_| text.contains("\n>>>>>>> ")) {
+        } else if let Some(line) = conflict {
             let message = "conflict markers: two sides of a merge changed the same lines";
             let hint = "choose what stays, remove the lines `<<<<<<<`, `=======` and `>>>>>>>`, and `git add` the file";
-            problem((line + 1, 1), message, hint)
+            wrong(line + 1, message, hint)
         } else {
+            let is_template = text.contains("{{") || text.contains("{%");
             let hint = "if it is a template, add its directory to `exclude` in `.kustomize-localize`";
             let hint = if is_template { hint } else { "" };
             Problem { hint: hint.to_owned(), ..error.context("not valid YAML") }
@@ -107,264 +115,253 @@ impl From<Problem> for Refused {
 pub(super) struct Reader<'a> {
     /// The whole file.
     pub text: &'a str,
-    /// Stands before every field.
-    pub prefix: String,
+    /// The field that is looked at, as [`Reference::field`] names it.
+    pub field: String,
     has_globals: bool,
     read: Kustomization,
     problems: Vec<Problem>,
 }
 
-impl<'a> Reader<'a> {
-    fn new(text: &'a str) -> Self {
-        Reader { text, ..Reader::default() }
-    }
-
-    /// Returns whether there is room for one more reference, note or problem.
-    fn has_room(&mut self) -> bool {
-        let count = self.read.references.len() + self.read.notes.len() + self.problems.len();
-        if count == ENTRIES.most {
-            self.problems.push(Problem::new(ProblemKind::TooLarge, (0, 0), ENTRIES.more(), ENTRIES.hint));
-        }
-        count < ENTRIES.most
-    }
-
+impl Reader<'_> {
     /// Puts everything in the order of the text.
-    fn finish(self) -> Result<Kustomization, Refused> {
-        let Reader { mut read, mut problems, .. } = self;
+    fn finish(mut self) -> Result<Kustomization, Refused> {
+        let mut read = self.read;
         read.references.sort_by_key(|r| (r.line, r.column));
         read.notes.sort_by_key(|n| (n.line, n.column));
-        if let Some(one) = problems.iter().find(|one| one.kind == ProblemKind::TooLarge) {
-            return Err(one.clone().into());
-        }
-        if problems.is_empty() {
+        if self.problems.is_empty() {
             return Ok(read);
         }
-        problems.sort_by_key(|p| (p.line, p.column));
-        problems.dedup();
-        Err(Refused { problems, read })
+        self.problems.sort_by_key(|p| (p.line, p.column));
+        self.problems.dedup();
+        Err(Refused { problems: self.problems, read })
+    }
+
+    /// Looks at a field in the one that is looked at.
+    pub(super) fn within(&mut self, name: &str, look: impl FnOnce(&mut Self)) {
+        let length = self.field.len();
+        if length > 0 && !name.starts_with(['[', '#']) {
+            self.field.push('.');
+        }
+        self.field += name;
+        look(self);
+        self.field.truncate(length);
     }
 
     /// Visits everything on the way to a field of the table.
-    pub(super) fn visit(&mut self, tree: &Tree, value: &Value, field: &str) {
+    pub(super) fn visit(&mut self, tree: &Tree, value: &Value) {
         let leads_on = !tree.names.is_empty();
         if tree.role == Some(Role::Other) || (value.data == Data::Null && leads_on) {
             return;
         }
         if let Some((place, what, hint)) = plugin::odd_here(value) {
-            return self.problem(place, field, format!("{what} on the way to a reference"), hint);
+            return self.problem(place, format!("{what} on the way to a reference"), hint);
         }
         match (&value.data, tree.names.get("[]")) {
             (Data::List(items), Some(of)) => {
                 for (i, item) in items.iter().enumerate() {
-                    self.visit(of, item, &format!("{field}[{i}]"));
+                    self.within(&format!("[{i}]"), |reader| reader.visit(of, item));
                 }
             }
-            (_, Some(_)) => self.wrong_type(value, field, "a list"),
-            (Data::Mapping(pairs), None) if leads_on => self.visit_fields(tree, pairs, field),
-            (_, None) if leads_on => self.wrong_type(value, field, "a mapping"),
-            _ => self.leaf(tree.role.unwrap_or(Role::Other), value, field),
+            (_, Some(_)) => self.wrong_type(value, "a list"),
+            (Data::Mapping(pairs), None) if leads_on => self.visit_fields(tree, pairs),
+            (_, None) if leads_on => self.wrong_type(value, "a mapping"),
+            _ => self.leaf(tree.role.unwrap_or(Role::Other), value),
         }
         if let Some(Role::Chart(names)) = tree.role {
-            self.chart(names, value, field);
+            self.chart(names, value);
         }
     }
 
     /// Where kustomize could take one of two, nothing is taken.
-    fn visit_fields(&mut self, tree: &Tree, pairs: &[(String, Value)], field: &str) {
+    fn visit_fields(&mut self, tree: &Tree, pairs: &[(String, Value)]) {
         let mut seen = HashMap::new();
         for (key, value) in pairs {
-            let place = value.key;
-            if let Some(line) = seen.insert(folded(key).collect::<String>(), place.0) {
-                let message = format!("the same field is in line {line}");
-                self.problem(place, &join(field, key), message, "put both into one field, or remove one of them");
-                continue;
-            }
-            match tree.names.iter().find(|(name, _)| is_same_key(name, key)) {
-                Some((name, of)) if value.data != Data::Null && value.text() != Some("") => {
-                    self.visit(of, value, &join(field, name));
+            let before = seen.insert(folded(key).collect::<String>(), value.key.0);
+            let known = tree.names.iter().find(|(name, _)| is_same_key(name, key));
+            let name = known.map_or(key.as_str(), |(name, _)| name);
+            self.within(name, |reader| match (before, known) {
+                (Some(line), _) => {
+                    let message = format!("the same field is in line {line}");
+                    let hint = "put both into one field, or remove one of them";
+                    reader.problem(value.key, message, hint);
                 }
-                None if tree.is_complete => {
+                (None, Some((_, of))) if value.data != Data::Null && value.text() != Some("") => {
+                    reader.visit(of, value);
+                }
+                (None, None) if tree.is_complete => {
                     let hint = did_you_mean(key, tree.names.keys().copied());
-                    self.problem(place, &join(field, key), format!("unknown field `{key}`"), &hint);
+                    reader.problem(value.key, format!("unknown field `{key}`"), &hint);
                 }
                 _ => {}
-            }
+            });
         }
     }
 
-    fn leaf(&mut self, role: Role, value: &Value, field: &str) {
-        if let Role::Unsupported(hint) = role {
-            return self.problem(value.place(), field, "this field is not supported", hint);
-        }
+    fn leaf(&mut self, role: Role, value: &Value) {
         let text = match value.string() {
             Some(text) => text,
             None if value.data == Data::Null => "",
-            None => return self.wrong_type(value, field, "a string"),
+            None if matches!(role, Role::Unsupported(_)) => "",
+            None => return self.wrong_type(value, "a string"),
         };
+        let place = value.place();
         match role {
+            Role::Unsupported(hint) => self.problem(place, "this field is not supported", hint),
             Role::Leads(Accepts::Plugin) | Role::Patch if text.is_empty() => {}
             Role::Leads(_) | Role::Source if text.is_empty() => {
-                self.problem(value.place(), field, "an empty entry names nothing", "take it out");
+                self.problem(place, "an empty entry names nothing", "take it out");
             }
             Role::Leads(Accepts::Plugin) if is_inline(text) => {
-                if let Some(stream) = self.inline(value, field) {
-                    plugin::read_objects(&stream, &format!("{field}#"), self);
+                if let Some(stream) = self.inline(value) {
+                    plugin::read_objects(&stream, self);
                 }
             }
-            Role::Patch if is_inline(text) => drop(self.inline(value, field)),
-            Role::Patch => self.reference(Accepts::File, value, field, text, None),
-            Role::Leads(accepts) => self.reference(accepts, value, field, text, None),
-            Role::Source => self.file_source(value, field, text),
-            Role::ChartHome if self.has_globals && field.ends_with("].chartHome") => {
+            Role::Patch if is_inline(text) => drop(self.inline(value)),
+            Role::Patch => self.reference(Accepts::File, value, text, None),
+            Role::Leads(accepts) => self.reference(accepts, value, text, None),
+            Role::Source => self.file_source(value, text),
+            Role::ChartHome if self.has_globals && self.field.ends_with("].chartHome") => {
                 let hint = "leave it out, or write it as `helmGlobals.chartHome`";
-                self.problem(value.place(), field, "kustomize does not read it beside `helmGlobals`", hint);
+                self.problem(place, "kustomize does not read it beside `helmGlobals`", hint);
             }
-            Role::ChartHome => {
-                self.note(value.place(), field, NoteKind::ChartHome { path: text.to_owned(), spot: self.spot(value) });
-            }
-            Role::Argument => self.argument(value, field, text, "helm"),
-            Role::Other | Role::Chart(_) | Role::Unsupported(_) => {}
+            Role::ChartHome => self.note(place, NoteKind::ChartHome { path: text.to_owned() }),
+            Role::Argument => self.argument(value, text, "helm"),
+            Role::Other | Role::Chart(_) => {}
         }
     }
 
     /// Refuses a text that a program would take for an option.
-    pub(super) fn argument(&mut self, value: &Value, field: &str, text: &str, program: &str) {
+    pub(super) fn argument(&mut self, value: &Value, text: &str, program: &str) {
         if text.starts_with('-') {
             let message = format!("{program} would take `{}` for an option", redact::url(text));
             let hint = "write it again, and check where it came from";
-            self.problem_of(ProblemKind::Option, value.place(), field, message, hint);
+            self.problem_of(ProblemKind::Option, value.place(), message, hint);
         }
     }
 
     /// `ParseFileSource` (api/internal/generators/utils.go). What stands behind the `=` of a URL may be a token.
-    fn file_source(&mut self, value: &Value, field: &str, text: &str) {
+    fn file_source(&mut self, value: &Value, text: &str) {
         let (name, path) = text.split_once('=').unwrap_or((base_name(text), text));
         let is_written = text.contains('=');
         let is_url = name.contains("://") || name.contains('?') && redact::has_secret(text);
         if is_written && (is_url || name.is_empty() || path.is_empty() || path.contains('=')) {
+            let shown = redact::url(text);
+            let message = format!("expected a path, or `key=path` with one `=`, found `{shown}`");
             let hint = "write `key=path`, or the path alone; download what has `=` in its name";
-            let message = format!("expected a path, or `key=path` with one `=`, found `{}`", redact::url(text));
-            return self.problem(value.place(), field, message, hint);
+            return self.problem(value.place(), message, hint);
         }
-        let key = GeneratorKey { name: name.to_owned(), is_written };
-        self.reference(Accepts::File, value, field, path, Some(key));
+        let name = name.to_owned();
+        self.reference(Accepts::File, value, path, Some(GeneratorKey { name, is_written }));
     }
 
     /// Reads a text that stands in a scalar, and is YAML with objects itself.
-    fn inline<'v>(&mut self, value: &'v Value, field: &str) -> Option<Stream<'v>> {
+    fn inline<'v>(&mut self, value: &'v Value) -> Option<Stream<'v>> {
         let stream = yaml::read_within(self.text, value);
-        let why = match &stream {
+        let why = match stream.as_ref().map(plugin::objects) {
+            Ok(Ok(_)) => return stream.ok(),
+            Ok(Err((_, why))) => why,
             Err(error) => error.message.clone(),
-            Ok(found) => match plugin::objects(found) {
-                Ok(_) => return stream.ok(),
-                Err((_, why)) => why,
-            },
         };
-        self.problem(value.place(), field, format!("neither a path nor an inline configuration: {why}"), "");
+        let message = format!("neither a path nor an inline configuration: {why}");
+        self.problem(value.place(), message, "");
         None
     }
 
-    pub(super) fn reference(
-        &mut self,
-        accepts: Accepts,
-        value: &Value,
-        field: &str,
-        text: &str,
-        key: Option<GeneratorKey>,
-    ) {
+    pub(super) fn reference(&mut self, accepts: Accepts, value: &Value, text: &str, key: Option<GeneratorKey>) {
+        let place = value.place();
         if text.len() > PATH.most {
-            return self.problem_of(ProblemKind::TooLarge, value.place(), field, PATH.more(), PATH.hint);
+            return self.problem_of(ProblemKind::TooLarge, place, PATH.more(), PATH.hint);
         }
-        if self.has_room() {
-            let field = join(&self.prefix, field);
-            let ((line, column), (end_line, end_column)) = (value.place(), value.end);
-            let (text, spot) = (text.to_owned(), self.spot(value));
-            let reference = Reference { field, accepts, text, key, line, column, end_line, end_column, spot };
-            self.read.references.push(reference);
-        }
-    }
-
-    /// Returns where a scalar is edited: none but a plain or quoted one, or an alias.
-    fn spot(&self, value: &Value) -> Spot {
+        // Only a plain or quoted scalar is edited, or an alias.
         let is_block = matches!(value.style, ScalarStyle::Literal | ScalarStyle::Folded) && !value.is_alias;
         let range = if is_block { 0..0 } else { value.range.clone() };
-        let number = self.read.references.len() + self.read.notes.len();
-        Spot { range, place: value.place(), in_flow: value.in_flow, number }
+        let (in_flow, number) = (value.in_flow, self.read.references.len());
+        self.read.references.push(Reference {
+            field: self.field.clone(),
+            accepts,
+            text: text.to_owned(),
+            key,
+            line: place.0,
+            column: place.1,
+            end_line: value.end.0,
+            end_column: value.end.1,
+            spot: Spot { range, place, in_flow, number },
+        });
     }
 
     /// `names` are those of its name, version, repository and file of values.
-    fn chart(&mut self, names: [&str; 4], value: &Value, field: &str) {
+    fn chart(&mut self, names: [&str; 4], value: &Value) {
         for (key, value) in value.mapping().unwrap_or_default() {
             // Each is an argument of helm.
             for word in value.list().unwrap_or(std::slice::from_ref(value)) {
-                let (field, Some(text)) = (join(field, key), word.text()) else { continue };
-                self.argument(word, &field, text, "helm");
-                if let Some((place, what, hint)) = plugin::odd_here(word) {
-                    self.problem(place, &field, format!("{what} of a chart"), hint);
-                }
+                let Some(text) = word.text() else { continue };
+                self.within(key, |reader| {
+                    reader.argument(word, text, "helm");
+                    if let Some((place, what, hint)) = plugin::odd_here(word) {
+                        reader.problem(place, format!("{what} of a chart"), hint);
+                    }
+                });
             }
         }
-        let [name, version, repo, values] =
-            names.map(|name| value.folded_field(name).and_then(Value::text).unwrap_or_default().to_owned());
+        let text = |name| value.folded_field(name).and_then(Value::text).unwrap_or_default();
+        let [name, version, repo, values] = names.map(|name| text(name).to_owned());
         // Nothing else is read then; that there are values to replace them by is taken for granted.
-        let replaces = value.folded_field("valuesMerge").and_then(Value::text) == Some("replace");
-        let values_file = replaces || !values.is_empty();
+        let values_file = text("valuesMerge") == "replace" || !values.is_empty();
         let devel = value.folded_field("devel").is_some_and(Value::is_on);
         if !name.is_empty() || !repo.is_empty() {
-            let at = value.folded_field(names[2]).filter(|_| !repo.is_empty()).unwrap_or(value).place();
-            self.note(at, field, NoteKind::Chart { repo, name, version, values_file, devel });
+            let at = value.folded_field(names[2]).filter(|_| !repo.is_empty());
+            let place = at.unwrap_or(value).place();
+            self.note(place, NoteKind::Chart { repo, name, version, values_file, devel });
         }
     }
 
-    /// `EnforceFields`: both may be missing or empty.
+    /// `EnforceFields` (api/types/kustomization.go): both may be missing or empty.
     fn check_kind(&mut self, root: &Value) {
-        // api/types/kustomization.go
         let (kind, name, version) = match root.folded_field("kind").and_then(Value::string) {
-            Some("Component") => (Kind::Component, "Component", "kustomize.config.k8s.io/v1alpha1"),
-            _ => (Kind::Kustomization, "Kustomization", "kustomize.config.k8s.io/v1beta1"),
+            Some("Component") => (Kind::Component, "Component", "v1alpha1"),
+            _ => (Kind::Kustomization, "Kustomization", "v1beta1"),
         };
         self.read.kind = kind;
-        for (field, wanted) in [("kind", name), ("apiVersion", version)] {
+        let version = format!("kustomize.config.k8s.io/{version}");
+        for (field, wanted) in [("kind", name), ("apiVersion", &version)] {
             let Some(value) = root.folded_field(field) else { continue };
             let found = value.string().unwrap_or_default();
             if !found.is_empty() && found != wanted {
                 let message = format!("{field} should be {wanted} here, not `{found}`");
                 let hint = format!("write `{field}: {wanted}`, or remove the line");
-                self.problem_of(ProblemKind::WrongKind, value.place(), field, message, &hint);
+                let place = value.place();
+                self.within(field, |reader| reader.problem_of(ProblemKind::WrongKind, place, message, &hint));
             }
         }
     }
 
-    fn wrong_type(&mut self, value: &Value, field: &str, wanted: &str) {
-        let is_string = wanted == "a string";
-        // For YAML 1.1, `yes` is one.
-        let is = if is_string && value.text().is_some() { "a boolean" } else { value.kind() };
-        let hint = value.scalar().filter(|_| is_string).map(|word| format!("quote it: `\"{word}\"`"));
-        let message = format!("expected {wanted}, found {is}");
-        self.problem(value.place(), field, message, hint.as_deref().unwrap_or_default());
-    }
-
-    pub(super) fn note(&mut self, (line, column): Place, field: &str, kind: NoteKind) {
-        if self.has_room() {
-            let field = join(&self.prefix, field);
-            self.read.notes.push(Note { line, column, field, kind });
+    fn wrong_type(&mut self, value: &Value, wanted: &str) {
+        let (mut is, mut hint) = (value.kind(), String::new());
+        if let Some(word) = value.scalar().filter(|_| wanted == "a string") {
+            // For YAML 1.1, `yes` is one.
+            is = if value.text().is_some() { "a boolean" } else { is };
+            hint = format!("quote it: `\"{word}\"`");
         }
+        self.problem(value.place(), format!("expected {wanted}, found {is}"), &hint);
     }
 
-    pub(super) fn problem(&mut self, place: Place, field: &str, message: impl Into<String>, hint: &str) {
-        self.problem_of(ProblemKind::Other, place, field, message, hint);
+    pub(super) fn note(&mut self, (line, column): Place, kind: NoteKind) {
+        let field = self.field.clone();
+        self.read.notes.push(Note { line, column, field, kind });
     }
 
-    fn problem_of(&mut self, kind: ProblemKind, place: Place, field: &str, message: impl Into<String>, hint: &str) {
-        if self.has_room() {
-            let field = join(&self.prefix, field);
-            self.problems.push(Problem { field, ..Problem::new(kind, place, message, hint) });
-        }
+    pub(super) fn problem(&mut self, place: Place, message: impl Into<String>, hint: &str) {
+        self.problem_of(ProblemKind::Other, place, message, hint);
+    }
+
+    fn problem_of(&mut self, kind: ProblemKind, place: Place, message: impl Into<String>, hint: &str) {
+        let problem = Problem::new(kind, place, message, hint);
+        self.problems.push(Problem { field: self.field.clone(), ..problem });
     }
 }
 
 pub(super) fn did_you_mean(name: &str, known: impl Iterator<Item = &'static str>) -> String {
-    nearest(name, known).map(|name| format!("did you mean `{name}`?")).unwrap_or_default()
+    nearest(name, known).map_or_else(String::new, |name| format!("did you mean `{name}`?"))
 }
 
 /// Returns whether kustomize may take a text for YAML, not for a path: every text that can be a mapping. It goes on to the
@@ -399,13 +396,4 @@ fn folded(key: &str) -> impl Iterator<Item = char> {
 /// Compares keys as Go does.
 pub(crate) fn is_same_key(name: &str, key: &str) -> bool {
     folded(name).eq(folded(key))
-}
-
-/// Joins a field and the name of one in it.
-fn join(field: &str, name: &str) -> String {
-    match (field, name) {
-        ("", name) => name.to_owned(),
-        (field, "") => field.to_owned(),
-        (field, name) => [field, ".", name].concat(),
-    }
 }

@@ -104,14 +104,14 @@ pub(super) fn read_within<'v>(file: &str, scalar: &'v Value) -> Result<Stream<'v
     stream.before = scalar.line - 1;
     let lines = lines(file, scalar);
     let moved = &mut |value: &mut Value| {
-        let Some((indent, starts)) = &lines else {
+        let Some(lines) = &lines else {
             (value.end, value.range, value.key) = (scalar.end, 0..0, scalar.place());
             return (value.line, value.column) = scalar.place();
         };
-        let place = |(line, column): Place| (scalar.line + line - 1, indent + column);
+        let place = |(line, column): Place| (scalar.line + line - 1, scalar.column + column - 1);
         let byte = |at: usize| {
-            let line = starts.partition_point(|(start, _)| *start <= at).checked_sub(1);
-            line.map_or(0, |line| starts[line].1 + at - starts[line].0)
+            let line = lines.partition_point(|(start, _)| *start <= at).checked_sub(1);
+            line.map_or(0, |line| lines[line].1 + at - lines[line].0)
         };
         (value.line, value.column) = place(value.place());
         (value.end, value.key) = (place(value.end), place(value.key));
@@ -121,26 +121,25 @@ pub(super) fn read_within<'v>(file: &str, scalar: &'v Value) -> Result<Stream<'v
     Ok(stream)
 }
 
-/// Finds the lines of a literal block scalar (`|`) in the file: their indentation, and where each begins, by the byte in the
-/// value and in the file. None where it is another scalar, or they do not match one by one.
-fn lines(file: &str, scalar: &Value) -> Option<(usize, Vec<(usize, usize)>)> {
+/// Finds where each line of a literal block (`|`) begins, in its text and in the file. None where it is another scalar, or
+/// they do not match one by one.
+fn lines(file: &str, scalar: &Value) -> Option<Vec<(usize, usize)>> {
     if scalar.style != ScalarStyle::Literal || scalar.is_alias || scalar.range.is_empty() {
         return None;
     }
-    let mut at = file.get(..scalar.range.start)?.rfind('\n').map_or(0, |at| at + 1);
-    let (indent, mut start, mut starts) = (scalar.range.start - at, 0, Vec::new());
+    let indent = scalar.column - 1;
+    let (mut at, mut start, mut lines) = (scalar.range.start.checked_sub(indent)?, 0, Vec::new());
     for line in scalar.text()?.split_inclusive('\n') {
         let source = file.get(at..)?.split_inclusive('\n').next()?;
         let content = line.trim_end_matches('\n');
-        let before = source.trim_end_matches(['\n', '\r']).strip_suffix(content)?;
-        if !before.bytes().all(|b| b == b' ') || (!content.is_empty() && before.len() != indent) {
+        let begin = if content.is_empty() { 0 } else { indent };
+        if source.get(begin..)?.trim_end_matches(['\n', '\r']) != content {
             return None;
         }
-        starts.push((start, at + before.len()));
-        start += line.len();
-        at += source.len();
+        lines.push((start, at + begin));
+        (at, start) = (at + source.len(), start + line.len());
     }
-    Some((indent, starts))
+    Some(lines)
 }
 
 impl Value {

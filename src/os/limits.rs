@@ -25,8 +25,6 @@ pub(crate) const PATH_BYTES: Limit = limit(100_000_000, "bytes of paths", PATHS.
 pub(crate) const FILE: Limit = limit(10_000_000, "bytes", "split it");
 /// Of a text that is read as YAML. An alias counts as what it stands for, a long scalar as several.
 pub(crate) const NODES: Limit = limit(500_000, "YAML nodes", FILE.hint);
-/// Of a kustomization or plugin configuration: references, notes and problems.
-pub(crate) const ENTRIES: Limit = limit(50_000, "references and problems", FILE.hint);
 
 /// Of all that is read in a run.
 pub(crate) const RUN: Limit = limit(250_000, "references", PART);
