@@ -210,10 +210,10 @@ fn configurations_that_cannot_be_followed_are_refused() {
     // A plugin without paths can become one with paths, by a patch of its `apiVersion`.
     let prefix = "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: p}\nprefix: a-\nfieldSpecs: [{path: metadata/name}]\n";
     let target = "ConfigMapGenerator";
-    all.add("names", "transformers: [x]\n", "/x/kustomization.yaml:2:1: patches: ");
+    all.add("names", "transformers: [x]\n", "/x/kustomization.yaml:2:1: patches");
     write("names/x/kustomization.yaml", &patch.replace(target, "PrefixTransformer"));
     write("names/x/one.yaml", prefix);
-    all.add("local", "generators: [x]\n", "/x/kustomization.yaml:2:1: patches: ");
+    all.add("local", "generators: [x]\n", "/x/kustomization.yaml:2:1: patches");
     write("local/x/kustomization.yaml", patch);
     write("local/x/one.yaml", &generator("one", "map.yaml"));
     all.add("back", "generators: [x]\n", "leads back to itself");
