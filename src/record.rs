@@ -28,7 +28,8 @@ use crate::message::failure::{Failure, shown};
 pub(crate) use crate::git::is_object_id;
 pub(crate) use added::{Added, added};
 pub(crate) use lock::{
-    Change, ChartRemote, FileRemote, GitRemote, LOCK_NAME, Left, LeftWhat, LoadRestrictor, Remote, chart_label,
+    Change, ChangeKind, ChartRemote, FileRemote, GitRemote, LOCK_NAME, Left, LeftWhat, LoadRestrictor, Remote,
+    chart_label,
 };
 pub use lock::{Lock, StoredFile};
 pub(crate) use message::render_message;
@@ -46,8 +47,6 @@ pub enum Digest {
     GitCommit(String),
     /// A tree of a git repository.
     GitTree(String),
-    /// A blob of a git repository.
-    GitBlob(String),
     /// The SHA-256 of the bytes of a file.
     Sha256(String),
 }
@@ -64,7 +63,6 @@ impl Digest {
         match self {
             Digest::GitCommit(_) => "gitCommit",
             Digest::GitTree(_) => "gitTree",
-            Digest::GitBlob(_) => "gitBlob",
             Digest::Sha256(_) => "sha256",
         }
     }
@@ -72,7 +70,7 @@ impl Digest {
     /// Returns the hex digits that stand after the colon.
     pub fn hex(&self) -> &str {
         match self {
-            Digest::GitCommit(hex) | Digest::GitTree(hex) | Digest::GitBlob(hex) | Digest::Sha256(hex) => hex,
+            Digest::GitCommit(hex) | Digest::GitTree(hex) | Digest::Sha256(hex) => hex,
         }
     }
 
@@ -95,14 +93,11 @@ impl FromStr for Digest {
     type Err = Failure;
 
     fn from_str(text: &str) -> Result<Self, Failure> {
-        let digest = text.split_once(':').and_then(|(name, hex)| match name {
-            "gitCommit" => Some(Digest::GitCommit(hex.to_owned())),
-            "gitTree" => Some(Digest::GitTree(hex.to_owned())),
-            "gitBlob" => Some(Digest::GitBlob(hex.to_owned())),
-            "sha256" => Some(Digest::Sha256(hex.to_owned())),
-            _ => None,
-        });
-        digest.filter(Digest::is_valid).ok_or_else(|| Failure::new(format!("`{}` is not a digest", shown(text))))
+        let hex = text.split_once(':').map_or("", |(_, hex)| hex);
+        let kinds = [Digest::GitCommit, Digest::GitTree, Digest::Sha256];
+        let mut digests = kinds.into_iter().map(|kind| kind(hex.to_owned()));
+        let found = digests.find(|digest| digest.to_string() == text && digest.is_valid());
+        found.ok_or_else(|| Failure::new(format!("`{}` is not a digest", shown(text))))
     }
 }
 
@@ -168,12 +163,9 @@ mod tests {
 
     #[test]
     fn digests_round_trip() {
-        for digest in [
-            Digest::GitCommit("a".repeat(40)),
-            Digest::GitTree("0".repeat(64)),
-            Digest::GitBlob("1".repeat(40)),
-            Digest::Sha256("b".repeat(64)),
-        ] {
+        for digest in
+            [Digest::GitCommit("a".repeat(40)), Digest::GitTree("0".repeat(64)), Digest::Sha256("b".repeat(64))]
+        {
             assert_eq!(digest.to_string().parse::<Digest>().unwrap(), digest);
         }
         let forty = "a".repeat(40);

@@ -196,16 +196,14 @@ fn labels(left: &[&Left]) -> String {
 /// Returns what is different about the remotes, one line each, with what is new in each.
 pub(super) fn changes(changes: &[Change], news: &News) -> Vec<String> {
     let mut out = Vec::new();
-    for change in changes {
-        let (label, what) = match change {
-            Change::Added { label, digest } => (label, format!("added {label} {}", short(digest.hex()))),
-            Change::Removed { label, digest } => (label, format!("dropped {label} {}", short(digest.hex()))),
-            Change::Moved { label, old, new } => {
-                (label, format!("moved {label} {} -> {}", short(old.hex()), short(new.hex())))
-            }
-            Change::Extended { label, paths } => (label, format!("added {} of {label}", paths.join(", "))),
-        };
-        out.push(format!("  {what}"));
+    for Change { label, old, new, paths, .. } in changes {
+        out.push(match (old, new) {
+            (None, None) => String::new(),
+            (None, Some(new)) => format!("  added {label} {}", short(new.hex())),
+            (Some(old), None) => format!("  dropped {label} {}", short(old.hex())),
+            (old, new) if old == new => format!("  added {} of {label}", paths.join(", ")),
+            (Some(old), Some(new)) => format!("  moved {label} {} -> {}", short(old.hex()), short(new.hex())),
+        });
         out.extend(news.get(label).into_iter().flatten().map(|line| format!("    {line}")));
     }
     out

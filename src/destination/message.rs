@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::fetch::{Course, Histories, History};
 use crate::message::failure::{short, shown};
-use crate::record::{Change, Digest, GitRemote, Lock, Remote};
+use crate::record::{Change, ChangeKind, Digest, GitRemote, Lock, Remote};
 
 /// How many discarded edits a message names before it only counts the rest.
 const MOST_LINES: usize = 50;
@@ -28,14 +28,13 @@ pub(super) fn text(
         pairs.iter().zip(histories).map(|((old, new), history)| told_move(old, new, history.as_ref())).collect();
     let (mut added, mut removed) = (Vec::new(), Vec::new());
     for change in Lock::changes(before, after) {
-        match change {
-            Change::Moved { label, old, new } if !matches!(new, Digest::GitCommit(_)) => {
+        let Change { kind, label, old, new, .. } = change;
+        match (kind, old, new) {
+            (ChangeKind::Moved, Some(old), Some(new)) if !matches!(new, Digest::GitCommit(_)) => {
                 moved.push(format!("{label} from {} to {}", short(old.hex()), short(new.hex())));
             }
-            Change::Added { label, digest } if !told.contains(&label) => {
-                added.push(format!("{label} at {}", short(digest.hex())));
-            }
-            Change::Removed { label, .. } if !told.contains(&label) => removed.push(label),
+            (_, None, Some(new)) if !told.contains(&label) => added.push(format!("{label} at {}", short(new.hex()))),
+            (_, Some(_), None) if !told.contains(&label) => removed.push(label),
             _ => {}
         }
     }

@@ -9,7 +9,7 @@ use crate::graph::{self, NamedBy, RemoteRef, Wants};
 use crate::kustomization::Edit;
 use crate::message::failure::{Failure, Failures, Result, command, listed, short};
 use crate::message::redact;
-use crate::record::{Change, GitRemote, Lock, Remote};
+use crate::record::{Change, ChangeKind, GitRemote, Lock, Remote};
 use crate::reference::{self, Pin, RepoSpec, file_pin};
 use crate::tree::path;
 use crate::workspace::Workspace;
@@ -169,7 +169,7 @@ pub(crate) fn moved_versions(
 ) -> Vec<(String, Failure)> {
     let mut moved = Vec::new();
     for change in changes {
-        let Change::Moved { label, old: was, new } = change else {
+        let Change { kind: ChangeKind::Moved, label, old: Some(was), new: Some(new), .. } = change else {
             continue;
         };
         let is_version = |remote: &Remote| match remote {

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Digest, Lock, Remote};
 use crate::message::failure::Result;
-use crate::tree::{Entry, Tree};
+use crate::tree::Tree;
 
 /// An entry, or a directory of one, that is new in a lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -24,41 +24,22 @@ pub struct Added {
 pub(crate) fn added(tree: &dyn Tree, base: &dyn Tree, place: &str) -> Result<Vec<Added>> {
     let bytes = tree.read(place)?;
     let lock = Lock::parse(&bytes, place)?;
-    let before = match base.entry(place)? {
-        Some(Entry::File { .. }) => base.read(place).and_then(|bytes| Lock::parse(&bytes, place)),
-        _ => Ok(Lock::default()),
-    };
-    let before = before.unwrap_or_default().remotes;
+    let before = Lock::at(base, place).ok().flatten().unwrap_or_default();
     let lines = Lock::lines(&bytes);
     let mut added = Vec::new();
-    for (index, remote) in lock.remotes.iter().enumerate() {
-        let known = before.iter().find(|old| meant(old) == meant(remote));
-        let named = match (known, remote) {
-            (None, _) => vec![remote.label()],
+    for (remote, line) in lock.remotes.iter().zip(lines) {
+        let named = match (before.get(remote.key()), remote) {
+            (Some(old), _) if old.digest() != remote.digest() => vec![remote.label()],
             (Some(Remote::Git(old)), Remote::Git(git)) => {
-                let paths = git.paths.difference(&old.paths);
-                paths.map(|path| git.reference_to(path)).collect()
+                git.paths.difference(&old.paths).map(|path| git.reference_to(path)).collect()
             }
-            _ => Vec::new(),
+            (Some(_), _) => Vec::new(),
+            (None, _) => vec![remote.label()],
         };
-        added.extend(named.into_iter().map(|named| Added {
-            lock: place.to_owned(),
-            line: lines.get(index).copied().unwrap_or(1),
-            remote: named,
-            digest: remote.digest(),
-        }));
+        let entry = |named| Added { lock: place.to_owned(), line, remote: named, digest: remote.digest() };
+        added.extend(named.into_iter().map(entry));
     }
     Ok(added)
-}
-
-/// Returns the part of an entry that describes its upstream, not who uses what of it.
-fn meant(remote: &Remote) -> Remote {
-    let mut remote = remote.clone();
-    remote.through_mut().clear();
-    if let Remote::Git(git) = &mut remote {
-        git.paths.clear();
-    }
-    remote
 }
 
 #[cfg(test)]

@@ -258,45 +258,31 @@ pub struct StoredFile {
 
 /// What is different about one remote between two locks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "change", rename_all = "lowercase")]
-pub enum Change {
-    /// It is only in the new lock.
-    Added {
-        /// What names it.
-        #[serde(rename = "url")]
-        label: String,
-        /// What it is.
-        #[serde(rename = "new")]
-        digest: Digest,
-    },
-    /// It is only in the old lock.
-    #[serde(rename = "dropped")]
-    Removed {
-        /// What names it.
-        #[serde(rename = "url")]
-        label: String,
-        /// What it was.
-        #[serde(rename = "old")]
-        digest: Digest,
-    },
-    /// It is in both, and what it names is something else now.
-    Moved {
-        /// What names it.
-        #[serde(rename = "url")]
-        label: String,
-        /// What it was.
-        old: Digest,
-        /// What it is.
-        new: Digest,
-    },
-    /// It is in both and the same, but more directories of it are in use.
-    Extended {
-        /// What names it.
-        #[serde(rename = "url")]
-        label: String,
-        /// The directories that the old lock did not hold.
-        paths: Vec<String>,
-    },
+pub struct Change {
+    #[serde(rename = "change")]
+    pub kind: ChangeKind,
+    /// What names it.
+    #[serde(rename = "url")]
+    pub label: String,
+    /// What it was; none where it is new.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub old: Option<Digest>,
+    /// What it is; none where it is gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new: Option<Digest>,
+    /// The directories that the old lock did not hold of one that is the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChangeKind {
+    Added,
+    Dropped,
+    Moved,
+    /// More directories of it are in use.
+    Extended,
 }
 
 impl Lock {
@@ -359,7 +345,7 @@ impl Lock {
         }
     }
 
-    fn get(&self, key: Key<'_>) -> Option<&Remote> {
+    pub(super) fn get(&self, key: Key<'_>) -> Option<&Remote> {
         self.remotes.get(self.position(key)?)
     }
 
@@ -415,21 +401,23 @@ impl Lock {
         for remote in &new.remotes {
             pairs.entry(remote.key()).or_default().1 = Some(remote);
         }
-        pairs
-            .into_values()
-            .filter_map(|pair| match pair {
-                (None, Some(new)) => Some(Change::Added { label: new.label(), digest: new.digest() }),
-                (Some(old), None) => Some(Change::Removed { label: old.label(), digest: old.digest() }),
-                (Some(old), Some(new)) if old.digest() != new.digest() => {
-                    Some(Change::Moved { label: new.label(), old: old.digest(), new: new.digest() })
-                }
-                (Some(Remote::Git(old)), Some(new @ Remote::Git(git))) => {
-                    let paths: Vec<String> = git.paths.difference(&old.paths).cloned().collect();
-                    (!paths.is_empty()).then(|| Change::Extended { label: new.label(), paths })
-                }
-                _ => None,
-            })
-            .collect()
+        let change = |(old, new): (Option<&Remote>, Option<&Remote>)| {
+            let label = new.or(old)?.label();
+            let mut paths = Vec::new();
+            if let (Some(Remote::Git(old)), Some(Remote::Git(new))) = (old, new) {
+                paths.extend(new.paths.difference(&old.paths).cloned());
+            }
+            let [old, new] = [old, new].map(|remote| remote.map(Remote::digest));
+            let kind = match (&old, &new) {
+                (None, _) => ChangeKind::Added,
+                (_, None) => ChangeKind::Dropped,
+                (old, new) if old != new => ChangeKind::Moved,
+                _ if paths.is_empty() => return None,
+                _ => ChangeKind::Extended,
+            };
+            Some(Change { kind, label, old, new, paths })
+        };
+        pairs.into_values().filter_map(change).collect()
     }
 }
 

@@ -11,7 +11,7 @@
 
 use std::borrow::Cow;
 
-use super::trailers::Trailers;
+use super::trailers::{PREFIX, Trailers};
 use crate::message::failure::{Failure, Result};
 
 /// What follows the comment character, whichever it is, in the line that cuts a message.
@@ -19,30 +19,30 @@ const SCISSORS: &str = " ------------------------ >8 ------------------------";
 
 /// Returns the message of a commit: the user's text, then `trailers` as the last paragraph.
 ///
-/// Trailers that end the user's text become part of that paragraph, so that they stay trailers;
-/// among them, those of an earlier record are dropped. Line ends become LF, blank lines around the
-/// text are removed, and lines that would end the message for git are indented. Everything else
+/// Trailers that end the user's text become part of that paragraph, so that they stay trailers. Line ends become LF,
+/// white space around the text is removed, and lines that would end the message for git are indented. Everything else
 /// stays, also lines that begin with `#`.
 ///
-/// Fails when there is no text, when it holds NUL, and when a value of `trailers` is malformed.
-pub(crate) fn render_message(subject_and_body: &str, trailers: &Trailers) -> Result<String> {
-    if subject_and_body.contains('\0') {
+/// Fails when there is no text, when it holds NUL or lines of a record, and when a value of `trailers` is malformed.
+pub(crate) fn render_message(text: &str, trailers: &Trailers) -> Result<String> {
+    if text.contains('\0') {
         return Err(Failure::new("the commit message holds NUL, which git cannot store"));
     }
-    let text = subject_and_body.replace("\r\n", "\n");
-    let lines: Vec<Cow<'_, str>> = text.split('\n').map(neutral).collect();
-    let (body, last) = split(&lines);
-    if body.is_empty() {
+    let text = text.replace("\r\n", "\n");
+    let lines: Vec<Cow<'_, str>> = text.trim_matches(is_space).split('\n').map(neutral).collect();
+    if lines.concat().is_empty() {
         return Err(Failure::new("the commit message is empty"));
     }
-    let mut message = body.join("\n");
-    message.push_str("\n\n");
-    for line in last {
-        message.push_str(line);
-        message.push('\n');
+    if lines.iter().any(|line| is_ours(line) && is_trailer(line)) {
+        return Err(Failure::new(format!(
+            "the commit message holds `{PREFIX}…` lines, which only this program writes"
+        )));
     }
-    message.push_str(&trailers.render()?);
-    Ok(message)
+    // The first paragraph is the subject, whatever it looks like.
+    let blank = lines.iter().rposition(|line| line.chars().all(is_space));
+    let is_block = blank.is_some_and(|blank| is_trailer_block(&lines[blank + 1..]));
+    let separator = if is_block { "\n" } else { "\n\n" };
+    Ok([&lines.join("\n"), separator, &trailers.render()?].concat())
 }
 
 /// Returns the line as git takes it for text.
@@ -52,68 +52,11 @@ fn neutral(line: &str) -> Cow<'_, str> {
     if is_divider || is_cut { Cow::Owned(format!(" {line}")) } else { Cow::Borrowed(line) }
 }
 
-/// Splits text into what comes first, and the trailers that end it. Blank lines before, between and
-/// after are left out.
-fn split<'a>(lines: &'a [Cow<'_, str>]) -> (Vec<&'a str>, Vec<&'a str>) {
-    let lines: Vec<&str> = lines.iter().map(|line| &**line).collect();
-    let body = trimmed(&lines);
-    let Some(blank) = body.iter().rposition(|line| is_blank(line)) else {
-        // The first paragraph is the subject, whatever it looks like.
-        return (body.to_vec(), Vec::new());
-    };
-    let (before, last) = body.split_at(blank);
-    let last = last.get(1..).unwrap_or_default();
-    if is_trailer_block(last) { (trimmed(before).to_vec(), without_ours(last)) } else { (body.to_vec(), Vec::new()) }
-}
-
-/// Returns the lines between the first and the last that are not blank.
-fn trimmed<'s, 'a>(lines: &'s [&'a str]) -> &'s [&'a str] {
-    let start = lines.iter().position(|line| !is_blank(line));
-    let end = lines.iter().rposition(|line| !is_blank(line));
-    match (start, end) {
-        (Some(start), Some(end)) => lines.get(start..=end).unwrap_or_default(),
-        _ => &[],
-    }
-}
-
-/// Returns whether git takes a paragraph for trailers, whatever its configuration is.
-///
-/// A comment counts as prose, since what begins one is configured, and so does a line that is a URL.
-fn is_trailer_block(lines: &[&str]) -> bool {
-    let mut trailers = 0;
-    let mut others = 0;
-    let mut is_generated = false;
-    let mut continues = false;
-    for line in lines {
-        if line.starts_with(is_space) {
-            others += usize::from(!continues);
-            continue;
-        }
-        let is_by_git = line.starts_with("Signed-off-by: ") || line.starts_with("(cherry picked from commit ");
-        is_generated |= is_by_git;
-        continues = is_by_git || is_trailer(line);
-        if continues {
-            trailers += 1;
-        } else {
-            others += 1;
-        }
-    }
-    trailers > 0 && (others == 0 || is_generated && trailers * 3 >= others)
-}
-
-/// Returns the lines of a paragraph without our trailers and their continuation lines.
-fn without_ours<'a>(lines: &[&'a str]) -> Vec<&'a str> {
-    let mut dropping = false;
-    lines
-        .iter()
-        .filter(|line| {
-            if !line.starts_with(is_space) {
-                dropping = is_ours(line);
-            }
-            !dropping
-        })
-        .copied()
-        .collect()
+/// Returns whether git takes a paragraph for trailers, whatever its configuration is: every line is one, or goes on with
+/// the one above.
+fn is_trailer_block(lines: &[Cow<'_, str>]) -> bool {
+    let mut others = lines.iter().filter(|line| !is_trailer(line));
+    lines.first().is_some_and(|line| is_trailer(line)) && others.all(|line| line.starts_with(is_space))
 }
 
 /// Returns whether a line is `key: value` as git reads it: letters, digits and `-`, then space, then
@@ -129,12 +72,7 @@ pub(super) fn is_trailer(line: &str) -> bool {
 
 /// Returns whether a trailer is one of a record. git ignores the case of keys.
 pub(super) fn is_ours(line: &str) -> bool {
-    line.split_at_checked(super::trailers::PREFIX.len())
-        .is_some_and(|(start, _)| start.eq_ignore_ascii_case(super::trailers::PREFIX))
-}
-
-fn is_blank(line: &str) -> bool {
-    line.chars().all(is_space)
+    line.split_at_checked(PREFIX.len()).is_some_and(|(start, _)| start.eq_ignore_ascii_case(PREFIX))
 }
 
 /// What git takes for white space, which is less than Unicode has.

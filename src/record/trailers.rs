@@ -121,7 +121,7 @@ impl Trailers {
         Ok(Some(trailers))
     }
 
-    /// Reads what stands behind the keys that are known: whatever else there is, they would not be written so.
+    /// Reads what is known: whatever else there is, in a line or between lines, it would not be written so.
     fn of_lines(lines: &[&str]) -> Result<Trailers> {
         let values = |name: &'static str| {
             let lines = lines.iter().filter_map(|line| line.strip_prefix(PREFIX)?.split_once(": "));
@@ -193,21 +193,13 @@ impl TargetTrailer {
 
     fn parse(value: &str) -> Result<Self> {
         let mut fields = value.split(' ');
-        let mut trailer =
-            TargetTrailer { target: decode(fields.next().unwrap_or_default())?, ..TargetTrailer::default() };
+        let target = decode(fields.next().unwrap_or_default())?;
+        let mut trailer = TargetTrailer { target, ..TargetTrailer::default() };
         for field in fields {
             match field.split_once('=') {
-                Some(("scope", scope)) if trailer.scope.is_none() => {
-                    trailer.scope = Some(decode(scope)?);
-                }
-                Some(("into", into)) if trailer.into.is_none() => {
-                    trailer.into = Some(decode(into)?);
-                }
-                None if field == "in-place" && !trailer.in_place => trailer.in_place = true,
-                _ => {
-                    return Err(Failure::new(format!("the field `{}` is not known, or is there twice", shown(field)))
-                        .hint("a newer git-kustomize-localize may have written it: upgrade this one"));
-                }
+                Some(("scope", scope)) => trailer.scope = Some(decode(scope)?),
+                Some(("into", into)) => trailer.into = Some(decode(into)?),
+                _ => trailer.in_place |= field == "in-place",
             }
         }
         Ok(trailer)
@@ -235,7 +227,7 @@ pub(super) fn encode(text: &str) -> String {
     utf8_percent_encode(text, ENCODED).to_string()
 }
 
-/// Returns what [`encode`] or [`encode_fields`] was given.
+/// Returns what [`encode`] was given.
 pub(super) fn decode(text: &str) -> Result<String> {
     percent_decode_str(text)
         .decode_utf8()

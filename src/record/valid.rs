@@ -2,7 +2,7 @@
 //!
 //! Each check returns the reason as the rest of a sentence: "the path `a/../b` *holds `..`*".
 
-use crate::message::redact::is_invisible;
+use crate::message::redact::{has_secret, is_invisible};
 use crate::os::limits::PATH;
 
 /// Why a text was refused.
@@ -43,26 +43,13 @@ pub(super) fn path_or_top(text: &str) -> Refused {
 
 /// Accepts the URL, or the scp-like address, of something remote.
 ///
-/// What is secret in a URL is decided elsewhere and taken out before; a password, or any user of an
-/// http(s) URL but `git` (where tokens are put), is refused here again.
+/// What is secret in a URL is taken out before, and refused here again.
 pub(super) fn url(text: &str) -> Refused {
     text_without_controls(text)?;
     if text.starts_with('-') {
         return Err("begins with `-`");
     }
-    let Some((scheme, rest)) = text.split_once("://") else {
-        return Ok(());
-    };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let Some((user, _)) = authority.rsplit_once('@') else {
-        return Ok(());
-    };
-    let scheme = scheme.to_ascii_lowercase();
-    let over_http = scheme.ends_with("http") || scheme.ends_with("https");
-    if user.contains(':') || (over_http && user != "git") {
-        return Err("holds a user name or a password");
-    }
-    Ok(())
+    if has_secret(text) { Err("holds a user name or a password") } else { Ok(()) }
 }
 
 /// Accepts a ref as git accepts it (`git check-ref-format`), so that it is neither an option nor
@@ -185,7 +172,6 @@ mod tests {
         for text in [
             "https://github.com/a/b",
             "https://github.com/a/b?x=a@b:c",
-            "https://git@github.com/a/b",
             "ssh://git@github.com/a/b",
             "git@github.com:a/b",
             "https://example.com/a b.yaml",

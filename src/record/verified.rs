@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::trailers::{decode, encode};
 use super::valid;
-use crate::message::failure::{Failure, Result, shown};
+use crate::message::failure::{Failure, Result};
 
 /// What stands for an argument that may hold a secret.
 const MASK: &str = "***";
@@ -92,36 +92,26 @@ impl Verified {
         value
     }
 
-    /// Reads the value of the trailer back.
+    /// Reads the value of the trailer back, if it is as it was written: [`render`](Verified::render) tells.
     pub(super) fn parse(value: &str, not_built: BTreeSet<String>) -> Result<Self> {
-        let malformed = || Failure::new(format!("`{}` is malformed", shown(value)));
         let fields: Vec<&str> = value.split(' ').collect();
-        let (counts, program, arguments) = match fields.as_slice() {
-            ["not", "built"] if not_built.is_empty() => return Ok(Verified::NotBuilt),
-            ["identical", counts, program, arguments @ ..] => (counts, program, arguments),
-            _ => return Err(malformed()),
+        let ["identical", counts, program, arguments @ ..] = fields.as_slice() else {
+            return Ok(Verified::NotBuilt);
         };
-        let (same, all) = counts.split_once('/').ok_or_else(malformed)?;
-        let [same, all] = [same, all].map(|count| count.parse::<usize>().map_err(|_| malformed()));
-        let (same, all) = (same?, all?);
-        if all == 0 || same.checked_add(not_built.len()) != Some(all) {
-            return Err(malformed());
-        }
-        let arguments = arguments.iter().map(|argument| decode(argument));
-        let verified = Verified::Identical {
-            same,
-            not_built,
-            by: Builder { program: decode(program)?, arguments: arguments.collect::<Result<_>>()? },
-        };
-        verified.check()?;
-        Ok(verified)
+        let same = counts.split('/').next().and_then(|count| count.parse::<u32>().ok()).unwrap_or_default();
+        let arguments: Result<_> = arguments.iter().map(|argument| decode(argument)).collect();
+        let by = Builder { program: decode(program)?, arguments: arguments? };
+        Ok(Verified::Identical { same: same as usize, not_built, by })
     }
 
     /// Refuses what cannot be read back.
     pub(super) fn check(&self) -> Result<()> {
-        let Verified::Identical { by, .. } = self else {
+        let Verified::Identical { by, same, not_built } = self else {
             return Ok(());
         };
+        if *same == 0 && not_built.is_empty() {
+            return Err(Failure::new("the verification is about nothing"));
+        }
         let texts = std::iter::once(&by.program).chain(&by.arguments);
         for text in texts.chain(self.not_built()) {
             valid::text_without_controls(text).map_err(|reason| Failure::new(format!("the verification {reason}")))?;
@@ -180,8 +170,11 @@ mod tests {
             ("not built", &one),
             ("mostly", &BTreeSet::new()),
         ] {
-            let verified = Verified::parse(value, not_built.clone());
-            assert!(verified.is_err(), "{value}: {verified:?}");
+            // As the trailers are read.
+            let is_read = Verified::parse(value, not_built.clone()).is_ok_and(|verified| {
+                verified.check().is_ok() && verified.render() == value && verified.not_built().eq(not_built)
+            });
+            assert!(!is_read, "{value}");
         }
     }
 

@@ -61,41 +61,23 @@ pub(crate) fn newest(
         }
         after.push(short(&id).to_owned());
         let parents: Vec<ObjectId> = commit.parent_ids().map(|id| id.detach()).collect();
-        next = merged(repository, &commit, &parents, locks)?.or(parents.first().copied());
-        next = next.filter(|_| after.len() < HISTORY);
+        let mut taken = 0;
+        for lock in locks.iter().filter(|_| parents.len() > 1) {
+            let here = lock_of(repository, commit.id, lock)?;
+            let has_it = |parent: &ObjectId| Ok(lock_of(repository, *parent, lock)? == here);
+            let found: Vec<bool> = parents.iter().map(has_it).collect::<Result<_>>()?;
+            taken = taken.max(found.into_iter().position(|has_it| has_it).unwrap_or_default());
+        }
+        next = parents.get(taken).copied().filter(|_| after.len() < HISTORY);
     }
     Ok(Found::Nothing)
 }
 
-/// Returns the parent from which a merge took one of `locks`, if that is not the first.
-fn merged(
-    repository: &gix::Repository,
-    merge: &gix::Commit<'_>,
-    parents: &[ObjectId],
-    locks: &[String],
-) -> Result<Option<ObjectId>> {
-    let Some((first, others)) = parents.split_first() else {
-        return Ok(None);
-    };
-    let lock_of = |commit: Option<&gix::Commit<'_>>, lock: &str| -> Result<Option<ObjectId>> {
-        let tree = commit.and_then(|commit| commit.tree_id().ok());
-        let found = tree.map(|tree| lookup(repository, tree.detach(), lock)).transpose()?;
-        Ok(found.flatten().map(|(_, id)| id))
-    };
-    for lock in locks.iter().filter(|_| !others.is_empty()) {
-        let Some(there) = lock_of(Some(merge), lock)? else {
-            continue;
-        };
-        if lock_of(commit(repository, *first).as_ref(), lock)? == Some(there) {
-            continue;
-        }
-        for other in others {
-            if lock_of(commit(repository, *other).as_ref(), lock)? == Some(there) {
-                return Ok(Some(*other));
-            }
-        }
-    }
-    Ok(None)
+/// Returns the id of a lock in a commit.
+fn lock_of(repository: &gix::Repository, id: ObjectId, lock: &str) -> Result<Option<ObjectId>> {
+    let tree = commit(repository, id).and_then(|commit| Some(commit.tree_id().ok()?.detach()));
+    let found = tree.map(|tree| lookup(repository, tree, lock)).transpose()?;
+    Ok(found.flatten().map(|(_, id)| id))
 }
 
 fn commit(repository: &gix::Repository, id: ObjectId) -> Option<gix::Commit<'_>> {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use gix::ObjectId;
 
 use super::records::{self, Found, Recorded};
-use super::trees::{differences, entries, lookup};
+use super::trees::{differences, entries};
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Result, command};
 use crate::record::{LOCK_NAME, Lock, TargetTrailer, Trailers, stored};
@@ -79,24 +79,40 @@ pub(crate) fn examine(
         }
         (true, true) | (false, false) => {}
     }
-    let state = TipState {
+    let Recorded { commit: made, trailers, after } = recorded;
+    let mut new_dirs = BTreeMap::new();
+    let (mut edited, ours) = if in_place {
+        edited_in_place(here, repository, &trailers, tree)?
+    } else {
+        new_dirs = self::new_dirs(here, tree, source_tree)?;
+        edited_copies(here, repository, (&made, &trailers), tree, &new_dirs)?
+    };
+    let is_told = edited.is_empty();
+    let apart = new_dirs.keys().chain(&trailers.target.into).map(String::as_str).collect();
+    let elsewhere = differences(repository, source_tree, tree, &apart)?;
+    edited.retain(|place| is_lost(place, &ours, &elsewhere));
+    edited.sort();
+    let is_lock = |place: &String| place == LOCK_NAME;
+    let lock = match in_place && !edited.iter().any(is_lock) {
+        true => Lock::at(&GitTree::of_here(here.clone(), tree)?, LOCK_NAME)?,
+        false => None,
+    };
+    let mut state = TipState {
         commit: commit.to_owned(),
         tree,
-        made: recorded.trailers,
-        new_dirs: BTreeMap::new(),
-        lock: None,
+        made: trailers,
+        new_dirs,
+        lock,
         edited: Vec::new(),
-        edited_by: recorded.after,
-        is_told: true,
+        // None after a merge that changed nothing, or an empty commit.
+        edited_by: if edited.is_empty() { Vec::new() } else { after },
+        is_told,
     };
-    let mut state = if in_place {
-        compared_in_place(here, repository, state, &recorded.commit, source_tree)?
-    } else {
-        compared_copies(here, repository, state, &recorded.commit, source_tree)?
-    };
-    if state.edited.is_empty() {
-        // A merge that changed nothing, or an empty commit.
-        state.edited_by.clear();
+    for place in edited {
+        // A path in a directory that is named already is not named again.
+        if !state.is_edited(&place) {
+            state.edited.push(place);
+        }
     }
     Ok(state)
 }
@@ -107,89 +123,56 @@ fn holds_copies(branch: &str, made: TargetTrailer) -> Failure {
         .hint(format!("or begin this one again, if the copies are not in use: {}", command("git branch -D", [branch])))
 }
 
-/// Finds the NEW_DIRs, and what was edited. `made` is the newest localized commit.
-fn compared_copies(
+/// Returns what was edited beside and in the NEW_DIRs since the newest localized commit, `made`, or in it; and the
+/// directories where localizing made a difference.
+fn edited_copies(
     here: &Rc<LocalRepo>,
     repository: &gix::Repository,
-    mut state: TipState,
-    made: &str,
-    source_tree: ObjectId,
-) -> Result<TipState> {
-    let (tree, trailers) = (state.tree, &state.made);
-    let made_tree =
-        if made == state.commit { tree } else { here.commit(made)?.map_or(Ok(tree), |id| object_id(&id.tree))? };
+    (made, trailers): (&str, &Trailers),
+    tree: ObjectId,
+    new_dirs: &BTreeMap<String, NewDir>,
+) -> Result<(Vec<String>, Vec<String>)> {
+    let made_tree = here.commit(made)?.map_or(Ok(tree), |id| object_id(&id.tree))?;
     let mut edited = differences(repository, made_tree, tree, &BTreeSet::new())?;
-    if edited.is_empty() {
-        state.edited_by.clear();
-    }
-    state.new_dirs = new_dirs(here, repository, tree, Some(source_tree))?;
     // A shallow clone may not have the source any more: then there is nothing to compare with.
     edited.extend(against_source(here, repository, made_tree, trailers)?.unwrap_or_default());
-    for (directory, new_dir) in &state.new_dirs {
-        let recorded = recorded_tree(trailers, directory);
-        if recorded == Some(new_dir.tree) {
+    for (directory, new_dir) in new_dirs {
+        let is_recorded = trailers.target.into.as_ref() == Some(directory);
+        if is_recorded && trailers.tree.hex() == new_dir.tree.to_string() {
             continue;
         }
-        let paths = against_lock(here, new_dir, directory)?;
-        if recorded.is_some() && paths.is_empty() {
+        let files = GitTree::of_here(here.clone(), new_dir.tree)?;
+        let found = stored::differences(&files, "", &new_dir.lock)?;
+        if is_recorded && found.is_empty() {
             // Files and lock agree with each other, but not with the commit: the lock was edited.
             edited.push(path::join(directory, LOCK_NAME));
         }
-        edited.extend(paths);
+        edited.extend(found.iter().map(|(place, _)| path::join(directory, place)));
     }
-    let new_dirs = state.new_dirs.keys().chain(&trailers.target.into);
-    let ours: Vec<String> = new_dirs.cloned().collect();
-    let apart = ours.iter().map(String::as_str).collect();
-    let elsewhere = differences(repository, source_tree, tree, &apart)?;
-    let found = edited.len();
-    edited.retain(|place| is_lost(place, &ours, &elsewhere));
-    state.is_told = edited.len() == found;
-    edited.sort();
-    for place in edited {
-        // A path in a directory that is named already is not named again.
-        if !state.is_edited(&place) {
-            state.edited.push(place);
-        }
-    }
-    Ok(state)
+    Ok((edited, new_dirs.keys().chain(&trailers.target.into).cloned().collect()))
 }
 
-/// Finds the lock, and what was edited. `made` is the newest localized commit.
-fn compared_in_place(
+/// Returns what differs from the tree of a record, and where that differs from its source; everywhere, where that cannot
+/// be told.
+fn edited_in_place(
     here: &Rc<LocalRepo>,
     repository: &gix::Repository,
-    mut state: TipState,
-    made: &str,
-    source_tree: ObjectId,
-) -> Result<TipState> {
-    let (tree, trailers) = (state.tree, &state.made);
+    trailers: &Trailers,
+    tree: ObjectId,
+) -> Result<(Vec<String>, Vec<String>)> {
+    let everywhere = vec![String::new()];
     let recorded = object_id(trailers.tree.hex())?;
-    let none = BTreeSet::new();
-    let mut edited = match entries(repository, recorded) {
-        Ok(_) => differences(repository, recorded, tree, &none)?,
+    if entries(repository, recorded).is_err() {
         // Not even the commit of that record holds its tree: it was rewritten.
-        Err(_) => vec![LOCK_NAME.to_owned()],
+        return Ok((vec![LOCK_NAME.to_owned()], everywhere));
+    }
+    let edited = differences(repository, recorded, tree, &BTreeSet::new())?;
+    let source = trailers.source.as_ref().map(|source| here.commit(source.hex()));
+    let ours = match source.transpose()?.flatten() {
+        Some(source) => differences(repository, object_id(&source.tree)?, recorded, &BTreeSet::new())?,
+        None => everywhere,
     };
-    state.is_told = edited.is_empty();
-    if !state.is_told
-        && entries(repository, recorded).is_ok()
-        && let Some(source) = &trailers.source
-        && let Some(source) = here.commit(source.hex())?
-    {
-        let ours = differences(repository, object_id(&source.tree)?, recorded, &none)?;
-        let elsewhere = differences(repository, source_tree, tree, &none)?;
-        edited.retain(|place| is_lost(place, &ours, &elsewhere));
-    }
-    if made == state.commit {
-        // Our own commit was rewritten.
-        state.edited_by.clear();
-    }
-    edited.sort();
-    if !edited.iter().any(|place| place == LOCK_NAME) {
-        state.lock = Lock::at(&GitTree::of_here(here.clone(), tree)?, LOCK_NAME)?;
-    }
-    state.edited = edited;
-    Ok(state)
+    Ok((edited, ours))
 }
 
 /// Returns whether an edit of the tip is lost when the source is localized again: it is not if the file is the user's
@@ -227,11 +210,6 @@ pub(crate) fn cut_off(here: &LocalRepo, branch: &str) -> Result<Option<Failure>>
     Ok(here.is_shallow()?.then(failure))
 }
 
-fn recorded_tree(trailers: &Trailers, directory: &str) -> Option<ObjectId> {
-    let into = trailers.target.into.as_deref()?;
-    (into == directory).then(|| object_id(trailers.tree.hex()).ok())?
-}
-
 /// Returns the paths of a localized commit, with the `tree`, that are neither those of its source nor in a NEW_DIR, and
 /// its own NEW_DIR if that has no lock; none where its source is not here.
 pub(crate) fn against_source(
@@ -245,7 +223,7 @@ pub(crate) fn against_source(
         return Ok(None);
     };
     let source = object_id(&source.tree)?;
-    let owned = new_dirs(here, repository, tree, Some(source))?;
+    let owned = new_dirs(here, tree, source)?;
     let apart = owned.keys().chain(&trailers.target.into).map(String::as_str).collect();
     let mut edited = differences(repository, source, tree, &apart)?;
     if let Some(into) = &trailers.target.into
@@ -256,63 +234,34 @@ pub(crate) fn against_source(
     Ok(Some(edited))
 }
 
-/// Returns the paths of a NEW_DIR that are not what its lock says.
-fn against_lock(here: &Rc<LocalRepo>, new_dir: &NewDir, directory: &str) -> Result<Vec<String>> {
-    let tree = GitTree::of_here(here.clone(), new_dir.tree)?;
-    let found = stored::differences(&tree, "", &new_dir.lock)?.into_iter();
-    Ok(found.map(|(place, _)| path::join(directory, &place)).collect())
-}
-
-/// Finds every directory with a lock that names a target. Directories that `known` (the tree of
-/// the source) holds in the same state are skipped.
-fn new_dirs(
-    here: &Rc<LocalRepo>,
-    repository: &gix::Repository,
-    tree: ObjectId,
-    known: Option<ObjectId>,
-) -> Result<BTreeMap<String, NewDir>> {
-    let mut found = BTreeMap::new();
-    let mut todo = vec![(String::new(), tree, known)];
-    while let Some((directory, tree, known)) = todo.pop() {
-        if Some(tree) == known {
-            continue;
-        }
-        let names = entries(repository, tree)?;
+/// Finds every directory with a lock that names a target. Those that `source` (a tree) holds in the same state are left
+/// out.
+fn new_dirs(here: &Rc<LocalRepo>, tree: ObjectId, source: ObjectId) -> Result<BTreeMap<String, NewDir>> {
+    let files = GitTree::of_here(here.clone(), tree)?;
+    let source = GitTree::of_here(here.clone(), source)?;
+    let mut locks = files.locks()?;
+    // A directory comes before what is in it.
+    locks.sort_by_key(String::len);
+    let mut found: BTreeMap<String, NewDir> = BTreeMap::new();
+    for place in locks {
+        let directory = path::parent(&place);
+        let is_inside = path::and_above(directory).any(|above| found.contains_key(above));
         if !directory.is_empty()
-            && names.contains_key(LOCK_NAME.as_bytes())
+            && !is_inside
+            && files.id(directory)? != source.id(directory)?
             // A lock that cannot be read was edited: its directory is then reported as a difference.
-            && let Ok(Some(lock)) = lock_of(&GitTree::of_here(here.clone(), tree)?, "")
+            && let Ok(Some(new_dir)) = new_dir_in(&files, directory)
         {
-            let lock = Rc::new(lock);
-            found.insert(directory, NewDir { tree, lock });
-            continue;
-        }
-        let known = match known {
-            Some(known) => entries(repository, known)?,
-            None => BTreeMap::new(),
-        };
-        for (name, (mode, id)) in names {
-            if mode.is_tree()
-                && let Ok(text) = std::str::from_utf8(&name)
-            {
-                let below = known.get(&name).filter(|(mode, _)| mode.is_tree()).map(|(_, id)| *id);
-                todo.push((path::join(&directory, text), id, below));
-            }
+            found.insert(directory.to_owned(), new_dir);
         }
     }
     Ok(found)
 }
 
 /// Returns the NEW_DIR that a tree holds at `directory`, if there is one.
-pub(crate) fn new_dir_at(
-    here: &Rc<LocalRepo>,
-    repository: &gix::Repository,
-    tree: ObjectId,
-    directory: &str,
-) -> Result<Option<NewDir>> {
-    let Some((_, id)) = lookup(repository, tree, directory)? else { return Ok(None) };
-    let lock = lock_of(&GitTree::of_here(here.clone(), tree)?, directory)?;
-    Ok(lock.map(|lock| NewDir { tree: id, lock: Rc::new(lock) }))
+pub(crate) fn new_dir_in(files: &GitTree, directory: &str) -> Result<Option<NewDir>> {
+    let (id, lock) = (files.id(directory)?, lock_of(files, directory)?);
+    Ok(id.zip(lock).map(|(tree, lock)| NewDir { tree, lock: Rc::new(lock) }))
 }
 
 /// Returns the lock of a directory, if it is that of a NEW_DIR.

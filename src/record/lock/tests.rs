@@ -309,17 +309,19 @@ fn changes_name_what_moved() {
         git("https://h/same", Some("v1"), &a, ", paths: [x]"),
         git("https://h/moved", Some("main"), &b, ", paths: [\".\"]"),
     ]);
+    let change = |kind, label: &str, old: Option<&Digest>, new: Option<&Digest>, paths: &[&str]| {
+        let paths = paths.iter().map(|path| (*path).to_owned()).collect();
+        Change { kind, label: label.to_owned(), old: old.cloned(), new: new.cloned(), paths }
+    };
+    let [one, two] = [Digest::Sha256("a".repeat(64)), Digest::Sha256("b".repeat(64))];
+    let [was, is] = [Digest::GitCommit(a), Digest::GitCommit(b)];
     assert_eq!(
         Lock::changes(&old, &new),
         [
-            Change::Removed { label: "https://h/gone".into(), digest: Digest::Sha256("a".repeat(64)) },
-            Change::Moved {
-                label: "https://h/moved?ref=main".into(),
-                old: Digest::GitCommit(a),
-                new: Digest::GitCommit(b),
-            },
-            Change::Added { label: "https://h/new".into(), digest: Digest::Sha256("b".repeat(64)) },
-            Change::Extended { label: "https://h/same?ref=v1".into(), paths: vec!["x".into()] },
+            change(ChangeKind::Dropped, "https://h/gone", Some(&one), None, &[]),
+            change(ChangeKind::Moved, "https://h/moved?ref=main", Some(&was), Some(&is), &[]),
+            change(ChangeKind::Added, "https://h/new", None, Some(&two), &[]),
+            change(ChangeKind::Extended, "https://h/same?ref=v1", Some(&was), Some(&was), &["x"]),
         ]
     );
     assert_eq!(Lock::changes(&new, &new), []);

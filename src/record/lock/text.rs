@@ -279,11 +279,7 @@ fn quoted(text: &str) -> String {
             '"' | '\\' => write!(quoted, "\\{c}"),
             ' '..='~' => write!(quoted, "{c}"),
             _ if c.is_alphanumeric() && !is_invisible(c) => write!(quoted, "{c}"),
-            _ => match u32::from(c) {
-                code @ ..=0xff => write!(quoted, "\\x{code:02x}"),
-                code @ ..=0xffff => write!(quoted, "\\u{code:04x}"),
-                code => write!(quoted, "\\U{code:08x}"),
-            },
+            _ => write!(quoted, "\\U{:08x}", u32::from(c)),
         };
     }
     quoted.push('"');
@@ -369,6 +365,6 @@ mod tests {
 
     #[test]
     fn invisible_characters_are_escaped() {
-        assert_eq!(quoted("é\u{301}\u{202e}\u{3164}😀\u{7f}\n\"\\"), r#""é\u0301\u202e\u3164\U0001f600\x7f\x0a\"\\""#);
+        assert_eq!(quoted("é\u{301}\u{202e}\u{3164}😀\u{7f}\n\"\\"), r#""é\U00000301\U0000202e\U00003164\U0001f600\U0000007f\U0000000a\"\\""#);
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::{Left, LeftWhat, Lock, Remote, StoredFile};
 use crate::message::failure::shown;
 use crate::record::{is_object_id, is_sha256, valid};
+use crate::tree::path;
 
 /// What is wrong with a lock, and in which entry of which list; or in a value, where the index is 0.
 pub(super) struct Problem {
@@ -41,17 +42,11 @@ pub(super) fn validate(lock: &Lock) -> Result<(), Problem> {
         let is_new = seen.insert(entry.path.as_str());
         file(entry).and_then(|()| once(is_new, "file", &entry.path)).map_err(at("files", index))?;
     }
-    // Everything is a file, so nothing may be the directory of something else. Sorted by components, a
-    // directory comes right before what is in it.
-    let files = lock.files.iter().map(|file| file.path.as_str()).enumerate();
-    let mut sorted: Vec<(usize, &str)> = files.collect();
-    sorted.sort_by(|(_, a), (_, b)| a.split('/').cmp(b.split('/')));
-    for pair in sorted.windows(2) {
-        if let [(_, above), (index, path)] = pair
-            && path.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'))
-        {
+    // Everything is a file, so nothing may be the directory of something else.
+    for (index, StoredFile { path, .. }) in lock.files.iter().enumerate() {
+        if let Some(above) = path::and_above(path::parent(path)).find(|above| seen.contains(above)) {
             let message = format!("`{}` is a file and the directory of `{}`", shown(above), shown(path));
-            return Err(at("files", *index)(message));
+            return Err(at("files", index)(message));
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::graph::inputs::Input;
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::Result;
-use crate::record::{Change, LOCK_NAME, Lock, Remote};
+use crate::record::{ChangeKind, LOCK_NAME, Lock, Remote};
 use crate::targets::{self, IGNORE_NAME, Identity, Targets};
 use crate::tree::{self, Entry, Tree, path};
 
@@ -173,13 +173,9 @@ fn ignores(trees: &[&dyn Tree], paths: &BTreeSet<String>) -> Result<Option<Strin
 /// Returns the remotes that are something else in the other lock, and those through which these were found.
 fn moved(old: &Lock, new: &Lock) -> Lock {
     let changes = Lock::changes(old, new).into_iter();
-    let mut todo: Vec<String> = changes
-        .filter_map(|change| match change {
-            Change::Added { label, .. } | Change::Removed { label, .. } | Change::Moved { label, .. } => Some(label),
-            // What was there is the same.
-            Change::Extended { .. } => None,
-        })
-        .collect();
+    // Where more of one is in use, what was there is the same.
+    let changes = changes.filter(|change| change.kind != ChangeKind::Extended);
+    let mut todo: Vec<String> = changes.map(|change| change.label).collect();
     let mut by_label: HashMap<String, Vec<&Remote>> = HashMap::new();
     for remote in old.remotes.iter().chain(&new.remotes) {
         by_label.entry(remote.label()).or_default().push(remote);
