@@ -211,7 +211,7 @@ impl OnBranch {
             None => tip.and_then(|tip| Some((tip.tree, tip.lock.clone()?))),
             Some(into) => {
                 let new_dir = match tip.and_then(|tip| tip.new_dirs.get(into).cloned()) {
-                    None => tip::new_dir_in(&GitTree::of_here(self.repo.clone(), self.source_tree)?, into)?,
+                    None => tip::new_dir_at(&self.repo, self.source_tree, into)?,
                     new_dir => new_dir,
                 };
                 new_dir.map(|new_dir| (new_dir.tree, new_dir.lock))

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use gix::ObjectId;
 
 use super::records::{self, Found, Recorded};
-use super::trees::{differences, entries};
+use super::trees::{differences, entries, lookup};
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Result, command};
 use crate::record::{LOCK_NAME, Lock, TargetTrailer, Trailers, stored};
@@ -238,7 +238,6 @@ pub(crate) fn against_source(
 /// out.
 fn new_dirs(here: &Rc<LocalRepo>, tree: ObjectId, source: ObjectId) -> Result<BTreeMap<String, NewDir>> {
     let files = GitTree::of_here(here.clone(), tree)?;
-    let source = GitTree::of_here(here.clone(), source)?;
     let mut locks = files.locks()?;
     // A directory comes before what is in it.
     locks.sort_by_key(String::len);
@@ -248,9 +247,9 @@ fn new_dirs(here: &Rc<LocalRepo>, tree: ObjectId, source: ObjectId) -> Result<BT
         let is_inside = path::and_above(directory).any(|above| found.contains_key(above));
         if !directory.is_empty()
             && !is_inside
-            && files.id(directory)? != source.id(directory)?
+            && lookup(files.repository(), tree, directory)? != lookup(files.repository(), source, directory)?
             // A lock that cannot be read was edited: its directory is then reported as a difference.
-            && let Ok(Some(new_dir)) = new_dir_in(&files, directory)
+            && let Ok(Some(new_dir)) = new_dir_at(here, tree, directory)
         {
             found.insert(directory.to_owned(), new_dir);
         }
@@ -259,9 +258,10 @@ fn new_dirs(here: &Rc<LocalRepo>, tree: ObjectId, source: ObjectId) -> Result<BT
 }
 
 /// Returns the NEW_DIR that a tree holds at `directory`, if there is one.
-pub(crate) fn new_dir_in(files: &GitTree, directory: &str) -> Result<Option<NewDir>> {
-    let (id, lock) = (files.id(directory)?, lock_of(files, directory)?);
-    Ok(id.zip(lock).map(|(tree, lock)| NewDir { tree, lock: Rc::new(lock) }))
+pub(crate) fn new_dir_at(here: &Rc<LocalRepo>, tree: ObjectId, directory: &str) -> Result<Option<NewDir>> {
+    let files = GitTree::of_here(here.clone(), tree)?;
+    let id = lookup(files.repository(), tree, directory)?;
+    Ok(id.zip(lock_of(&files, directory)?).map(|((_, tree), lock)| NewDir { tree, lock: Rc::new(lock) }))
 }
 
 /// Returns the lock of a directory, if it is that of a NEW_DIR.

@@ -365,6 +365,9 @@ mod tests {
 
     #[test]
     fn invisible_characters_are_escaped() {
-        assert_eq!(quoted("é\u{301}\u{202e}\u{3164}😀\u{7f}\n\"\\"), r#""é\U00000301\U0000202e\U00003164\U0001f600\U0000007f\U0000000a\"\\""#);
+        assert_eq!(
+            quoted("é\u{301}\u{202e}\u{3164}😀\u{7f}\n\"\\"),
+            r#""é\U00000301\U0000202e\U00003164\U0001f600\U0000007f\U0000000a\"\\""#
+        );
     }
 }

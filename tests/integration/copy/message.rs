@@ -97,12 +97,6 @@ fn the_users_text_stands_above_the_trailers() {
         (&["Subject", "One.", "Two."][..], "Subject", "Subject\n\nOne.\n\nTwo.\n\nKustomize-", 0),
         (&["Subject", "A patch:\n---\n file | 1 +"], "Subject", "A patch:\n ---\n file", 0),
         (&["Subject", "Reviewed-by: Ann <ann@example.com>"], "Subject", "Reviewed-by: Ann", 1),
-        (
-            &["Subject", "Kustomize-Localize-Tree: gitTree:0000000000000000000000000000000000000000"],
-            "Subject",
-            "Subject\n\nKustomize-Localize-Target:",
-            0,
-        ),
         (&["# S\u{fc}bject: \u{1f600}"], "# S\u{fc}bject: \u{1f600}", "# S\u{fc}bject: \u{1f600}\n\nKustomize-", 0),
     ] {
         let args: Vec<&str> = texts.iter().flat_map(|text| ["-m", text]).collect();
@@ -121,6 +115,8 @@ fn the_users_text_stands_above_the_trailers() {
     for text in ["", " \n ", "\n"] {
         project.overlay(&["-m", text]).fails(2).stderr_has("the commit message is empty");
     }
+    let record = ["-m", "Subject", "-m", "Kustomize-Localize-Tree: gitTree:0000000000000000000000000000000000000000"];
+    project.overlay(&record).fails(2).stderr_has("which only this program writes");
     before.assert_same(&work.state());
 }
 
