@@ -93,10 +93,8 @@ pub(crate) fn examine(
     edited.retain(|place| is_lost(place, &ours, &elsewhere));
     edited.sort();
     let is_lock = |place: &String| place == LOCK_NAME;
-    let lock = match in_place && !edited.iter().any(is_lock) {
-        true => Lock::at(&GitTree::of_here(here.clone(), tree)?, LOCK_NAME)?,
-        false => None,
-    };
+    let is_kept = in_place && !edited.iter().any(is_lock);
+    let lock = if is_kept { Lock::at(&GitTree::of_here(here.clone(), tree)?, LOCK_NAME)? } else { None };
     let mut state = TipState {
         commit: commit.to_owned(),
         tree,
@@ -138,7 +136,7 @@ fn edited_copies(
     edited.extend(against_source(here, repository, made_tree, trailers)?.unwrap_or_default());
     for (directory, new_dir) in new_dirs {
         let is_recorded = trailers.target.into.as_ref() == Some(directory);
-        if is_recorded && trailers.tree.hex() == new_dir.tree.to_string() {
+        if is_recorded && object_id(trailers.tree.hex())? == new_dir.tree {
             continue;
         }
         let files = GitTree::of_here(here.clone(), new_dir.tree)?;
