@@ -11,7 +11,7 @@ pub(crate) mod working;
 mod worktree;
 
 pub(crate) use directory::NewDirectory;
-pub(crate) use on_branch::{BranchOptions, Committed, OnBranch, refuse_changed};
+pub(crate) use on_branch::{BranchOptions, OnBranch, refuse_changed};
 
 use crate::build::BuildCheck;
 use crate::fetch::{Histories, Tip};
@@ -40,15 +40,14 @@ pub(crate) enum To {
 }
 
 /// The result of a delivery.
-pub(crate) enum Delivered {
-    /// A branch holds the result.
-    Committed(Committed),
-    /// Nothing is written: the branch at the remote has moved since it was fetched.
-    Outrun,
-    /// Files were written.
-    Written,
-    /// Everything was as it must be.
-    Unchanged,
+#[derive(Default)]
+pub(crate) struct Delivered {
+    /// Whether anything was written; else everything was as it must be.
+    pub is_new: bool,
+    /// The tip of the branch; none on disk.
+    pub commit: Option<String>,
+    /// The tree of NEW_DIR there.
+    pub tree: Option<String>,
 }
 
 impl Destination {
@@ -115,7 +114,8 @@ impl Destination {
     }
 
     /// Writes what was planned. `before` is the lock that a message compares with, `histories` says what lies between the
-    /// commits of each move of a repository.
+    /// commits of each move of a repository. None where nothing is written, because the branch at the remote has moved since
+    /// it was fetched.
     pub(crate) fn deliver(
         &self,
         workspace: &Workspace,
@@ -123,12 +123,12 @@ impl Destination {
         builds: Option<&BuildCheck>,
         before: &Lock,
         histories: &Histories<'_>,
-    ) -> Result<Delivered> {
+    ) -> Result<Option<Delivered>> {
         match self {
             Destination::Branch(branch) => return branch.commit(plan, before, builds, histories),
             Destination::Directory(directory) => directory.write(&plan.changes)?,
             Destination::WorkingTree => working::write(workspace, &plan.changes)?,
         }
-        Ok(if plan.changes.is_empty() { Delivered::Unchanged } else { Delivered::Written })
+        Ok(Some(Delivered { is_new: !plan.changes.is_empty(), ..Delivered::default() }))
     }
 }

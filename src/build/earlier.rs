@@ -1,4 +1,5 @@
-//! What an earlier run has proven, and of which roots that still holds.
+//! What an earlier run has proven, and of which roots that still holds: what the same version made of the same source and
+//! the same remotes is the same.
 
 use std::collections::BTreeSet;
 
@@ -16,8 +17,6 @@ pub(crate) struct Earlier {
     pub verified: Verified,
     /// The paths at which the source differs from that of the record.
     pub source: BTreeSet<String>,
-    /// The paths at which the result differs from that of the record.
-    pub result: BTreeSet<String>,
     /// What was brought in.
     pub remotes: BTreeSet<RemoteTrailer>,
     /// The directories that a kustomization names which has changed or is gone: a root there may have been built only
@@ -29,45 +28,28 @@ impl Earlier {
     /// Returns whether the record says of each root that it was verified, when `by` built it from nothing but what it
     /// would build it from now.
     pub(super) fn covered(&self, job: &Job<'_>, by: &Builder) -> Result<Vec<bool>> {
-        let plan = job.plan;
-        let (before, after) = (&plan.before, &plan.after);
-        let known = after.own_roots();
-        let result = |one: &Affected| known.get(one.localized.as_str()).copied();
-        let is_stale = self.stale(before, plan.affected.iter().map(|one| one.root), &self.source)?;
-        let is_stale_result = match &plan.new_dir {
-            Some(_) => BTreeSet::new(),
-            None => self.stale(after, plan.affected.iter().filter_map(result), &self.result)?,
-        };
-        let is_untouched = |graph: &Graph, root: RootId, stale: &BTreeSet<RootId>| {
-            graph.reach([root], |_, _, _| true).is_disjoint(stale)
-        };
+        let (graph, affected) = (&job.plan.before, &job.plan.affected);
+        let is_stale = self.stale(graph, affected.iter().map(|one| one.root))?;
+        // Attributes above a copy decide how it is checked out.
+        let is_moved = |into: &String| is_changed(&Input::At(into.clone()), &self.source);
+        let holds = self.verified.holds_for(by) && !job.plan.new_dir.as_ref().is_some_and(is_moved);
         let is_covered = |one: &Affected| {
-            self.verified.holds_for(by)
+            holds
                 && !self.verified.has_not_built(&one.name)
-                && !self.named.contains(&before.roots[one.root].directory)
-                && is_untouched(before, one.root, &is_stale)
-                && match &plan.new_dir {
-                    // A copy is one unit, and attributes above it decide how it is checked out.
-                    Some(into) => self.result.is_empty() && !is_changed(&Input::At(into.clone()), &self.source),
-                    None => result(one).is_some_and(|root| is_untouched(after, root, &is_stale_result)),
-                }
+                && !self.named.contains(&graph.roots[one.root].directory)
+                && graph.reach([one.root], |_, _, _| true).is_disjoint(&is_stale)
         };
-        Ok(plan.affected.iter().map(is_covered).collect())
+        Ok(affected.iter().map(is_covered).collect())
     }
 
     /// Returns the roots that themselves would be built from something else, among those that some lead to.
-    fn stale(
-        &self,
-        graph: &Graph,
-        starts: impl Iterator<Item = RootId>,
-        changed: &BTreeSet<String>,
-    ) -> Result<BTreeSet<RootId>> {
+    fn stale(&self, graph: &Graph, starts: impl Iterator<Item = RootId>) -> Result<BTreeSet<RootId>> {
         let inputs = Inputs::of(graph);
         let mut stale = BTreeSet::new();
         for id in graph.reach(starts, |_, _, _| true) {
             if self.has_other_remotes(graph, id)
                 || graph.sources[graph.roots[id].source].repository.is_none()
-                    && inputs.of_root(id)?.own.iter().any(|input| is_changed(input, changed))
+                    && inputs.of_root(id)?.own.iter().any(|input| is_changed(input, &self.source))
             {
                 stale.insert(id);
             }

@@ -363,7 +363,7 @@ impl<'a> Run<'a> {
             return Ok(Some(BuildCheck::without("--no-verify")));
         }
         let earlier = match self.destination.branch() {
-            Some(branch) => branch.earlier(&self.workspace, plan, self.held.as_ref().map(|held| &*held.lock))?,
+            Some(branch) => branch.earlier(&self.workspace, self.held.as_ref().map(|held| &*held.lock))?,
             None => None,
         };
         let is_commit = matches!(self.workspace.files, Files::Commit { .. });
@@ -397,28 +397,27 @@ impl<'a> Run<'a> {
         let Run { request, workspace, destination, .. } = &self;
         let before = self.before(&plan);
         let differs = builds.as_ref().is_some_and(BuildCheck::differs).then_some(Status::Differs);
-        let mut committed = None;
+        let mut delivered = Delivered::default();
         let status = match differs.or_else(|| withheld(&plan, request.how.dry_run, destination.branch().is_some())) {
             Some(status) => status,
             None => {
                 let histories = |moves: &[(&_, &_)]| self.fetcher.histories(moves);
                 match destination.deliver(workspace, &plan, builds.as_ref(), &before, &histories)? {
-                    Delivered::Outrun => return Ok(None),
-                    Delivered::Written => Status::Written,
-                    Delivered::Unchanged => Status::Unchanged,
-                    Delivered::Committed(commit) => {
-                        let status = if commit.is_new { Status::Written } else { Status::Unchanged };
-                        committed = Some(commit);
-                        status
-                    }
+                    Some(done) => delivered = done,
+                    None => return Ok(None),
                 }
+                if delivered.is_new { Status::Written } else { Status::Unchanged }
             }
         };
         let branch = destination.branch().map(|branch| Branch {
             name: branch.branch.name.clone(),
-            pushed: branch.pushed.as_ref().filter(|_| committed.is_some()).map(|remote| remote.remote().to_owned()),
-            commit: committed.as_ref().map(|committed| committed.commit.clone()),
-            tree: committed.map(|committed| committed.tree),
+            pushed: branch
+                .pushed
+                .as_ref()
+                .filter(|_| delivered.commit.is_some())
+                .map(|remote| remote.remote().to_owned()),
+            commit: delivered.commit,
+            tree: delivered.tree,
             source: branch.source.commit.clone(),
             worktree: branch.options.worktree.as_ref().map(|directory| directory.display().to_string()),
             deployed: deployed.filter(|_| plan.new_dir.is_none()).and_then(|one| one.count_from(&branch.branch.name)),

@@ -103,19 +103,15 @@ pub(super) fn refuse_checked_out(here: &LocalRepo, name: &str, worktree: Option<
     let Some(index) = found else { return Ok(()) };
     let listed = &worktrees[index];
     let directory = &listed.directory;
-    if listed.is_gone {
-        return Err(Failure::new(format!("branch `{name}` is checked out in a worktree that is gone: `{directory}`"))
-            .hint("if its drive is only detached, attach it")
-            .hint(format!(
-                "to let git forget it, with what was staged there: {}",
-                command("git worktree remove -f -f", [directory])
-            )));
-    }
     let failure =
         Failure::new(format!("branch `{name}` is checked out at `{directory}`, whose files would not follow"))
             .hint("check out another branch there, or commit to another one: `--branch NAME`");
     // The main one comes first, and its files are the user's.
     Err(match index {
+        _ if listed.is_gone => failure.hint(format!(
+            "that directory is gone; to let git forget it, with what was staged there: {}",
+            command("git worktree remove -f -f", [directory])
+        )),
         0 => failure,
         _ => failure.hint(format!("or bring its files up to date as well: {}", command("--worktree", [directory]))),
     })

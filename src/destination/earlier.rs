@@ -3,44 +3,37 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use gix::ObjectId;
-
 use super::OnBranch;
+use super::on_branch::TOOL;
 use crate::build::Earlier;
 use crate::config;
 use crate::graph::inputs;
 use crate::message::failure::Result;
-use crate::plan::Plan;
 use crate::record::history::records::{self, Found};
 use crate::record::history::tip::TipState;
 use crate::record::history::trees::differences;
-use crate::record::{Digest, Lock, Trailers, Verified};
+use crate::record::{Lock, Trailers, Verified};
 use crate::tree::git::{GitTree, object_id};
-use crate::tree::{self, Tree, path};
+use crate::tree::{Tree, path};
 use crate::workspace::{Files, Workspace};
 
 impl OnBranch {
     /// Returns what the record of the tip still proves about builds. `held` is the lock of what it describes.
-    pub(crate) fn earlier(&self, workspace: &Workspace, plan: &Plan, held: Option<&Lock>) -> Result<Option<Earlier>> {
+    pub(crate) fn earlier(&self, workspace: &Workspace, held: Option<&Lock>) -> Result<Option<Earlier>> {
         let (Some(tip), Files::Commit { tree: source_tree, .. }) = (&self.tip, &workspace.files) else {
             return Ok(None);
         };
-        let Some((record, result)) = self.recorded(tip)? else {
-            return Ok(None);
-        };
-        let source = match &record.source {
+        // Another version may make something else of the same source.
+        let record = self.recorded(tip)?.filter(|record| record.tool == TOOL && record.verified != Verified::NotBuilt);
+        let source = match record.as_ref().and_then(|record| record.source.as_ref()) {
             // A shallow clone may not have it.
-            Some(source) if record.verified != Verified::NotBuilt => self.repo.commit(source.hex())?,
-            _ => None,
+            Some(source) => self.repo.commit(source.hex())?,
+            None => None,
         };
-        let Some(source) = source else { return Ok(None) };
+        let (Some(record), Some(source)) = (record, source) else { return Ok(None) };
         let old = object_id(&source.tree)?;
-        // Nothing is written before it is proven.
-        let scratch = tree::git::open(&self.repo.git_dir)?.with_object_memory();
-        let changed = |old, new| -> Result<BTreeSet<String>> {
-            Ok(differences(&scratch, old, new, &BTreeSet::new())?.into_iter().collect())
-        };
-        let source = changed(old, self.source_tree)?;
+        let source = differences(&self.repository, old, self.source_tree, &BTreeSet::new())?;
+        let source: BTreeSet<String> = source.into_iter().collect();
         let is_link = |link: &String| path::and_above(link).any(|above| source.contains(above));
         // Then other roots may be starting points, or anything may lead elsewhere.
         if source.contains(config::FILE_NAME) || source_tree.followed().iter().any(is_link) {
@@ -49,29 +42,21 @@ impl OnBranch {
         let Some(named) = directories_named(GitTree::of_here(self.repo.clone(), old)?, &source)? else {
             return Ok(None);
         };
-        Ok(Some(Earlier {
-            verified: record.verified,
-            result: changed(result, self.write(&scratch, plan)?.directory)?,
-            remotes: held.map(Lock::remote_trailers).into_iter().flatten().collect(),
-            source,
-            named,
-        }))
+        let remotes = held.map(Lock::remote_trailers).into_iter().flatten().collect();
+        Ok(Some(Earlier { verified: record.verified, remotes, source, named }))
     }
 
-    /// Returns the record of what is localized, and the tree that it describes, if the tip still holds that.
-    fn recorded(&self, tip: &TipState) -> Result<Option<(Trailers, ObjectId)>> {
-        let Some(into) = &self.into else {
-            return Ok(tip.is_told.then(|| (tip.made.clone(), tip.tree)));
-        };
-        // The newest commit may be about another NEW_DIR.
-        let is_it = |record: &Trailers| record.target.into.as_ref() == Some(into);
-        let Found::Record(found) = records::newest(&self.repository, &tip.commit, &[], is_it)? else {
+    /// Returns the record of what is localized, if nobody has edited the tip.
+    fn recorded(&self, tip: &TipState) -> Result<Option<Trailers>> {
+        if !tip.is_told || !tip.edited.is_empty() {
             return Ok(None);
-        };
-        let record = found.trailers;
-        let there = tip.new_dirs.get(into).map(|new_dir| new_dir.tree);
-        let there = there.filter(|tree| record.tree == Digest::GitTree(tree.to_string()));
-        Ok(there.map(|tree| (record, tree)))
+        }
+        // The newest commit may be about another NEW_DIR.
+        let is_it = |record: &Trailers| record.target.into == self.into;
+        Ok(match records::newest(&self.repository, &tip.commit, &[], is_it)? {
+            Found::Record(found) => Some(found.trailers),
+            Found::Unreadable { .. } | Found::Nothing => None,
+        })
     }
 }
 

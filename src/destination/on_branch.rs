@@ -23,6 +23,9 @@ use crate::tree::git::{GitTree, object_id};
 use crate::tree::{self, Tree, path};
 use crate::workspace::{Files, Workspace};
 
+/// What made a commit, as its record says.
+pub(super) const TOOL: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
+
 /// The files that decide how the source is localized.
 const DECISIVE: [&str; 2] = [LOCK_NAME, FILE_NAME];
 
@@ -90,16 +93,6 @@ pub(crate) struct OnBranch {
     /// Where it is pushed to.
     pub(crate) pushed: Option<Published>,
     pub(crate) options: BranchOptions,
-}
-
-/// The result of committing.
-pub(crate) struct Committed {
-    /// The tip.
-    pub commit: String,
-    /// The tree of NEW_DIR.
-    pub tree: String,
-    /// Whether that is a new commit; else the branch held just this.
-    pub is_new: bool,
 }
 
 impl OnBranch {
@@ -252,12 +245,6 @@ impl OnBranch {
         Ok(())
     }
 
-    /// Writes the trees of the result into a repository. The other NEW_DIRs of the tip do not change.
-    pub(super) fn write(&self, repository: &gix::Repository, plan: &Plan) -> Result<Written> {
-        let others = self.tip.iter().zip(&plan.new_dir).flat_map(|(tip, into)| tip.others(into));
-        objects::write(repository, self.source_tree, others, plan)
-    }
-
     /// Commits the result, unless the tip holds exactly that, and pushes it where that was asked for. `before` is the lock
     /// that its message compares with, `histories` says what lies between the commits of each move. With `--push` the remote
     /// gets it first, so that nothing has changed here where that fails.
@@ -267,8 +254,10 @@ impl OnBranch {
         before: &Lock,
         builds: Option<&BuildCheck>,
         histories: &Histories<'_>,
-    ) -> Result<Delivered> {
-        let written = self.write(&self.repository, plan)?;
+    ) -> Result<Option<Delivered>> {
+        // The other NEW_DIRs of the tip do not change.
+        let others = self.tip.iter().zip(&plan.new_dir).flat_map(|(tip, into)| tip.others(into));
+        let written = objects::write(&self.repository, self.source_tree, others, plan)?;
         let source = self.source.commit.clone();
         let parents = match &self.tip {
             None => vec![source],
@@ -292,11 +281,11 @@ impl OnBranch {
         if let Some(pushed) = &self.pushed
             && !pushed.push(&commit)?
         {
-            return Ok(Delivered::Outrun);
+            return Ok(None);
         }
         self.move_to(&commit, &format!("kustomize-localize: {reason}"))?;
         let is_new = self.tip.as_ref().is_none_or(|tip| tip.commit != commit);
-        Ok(Delivered::Committed(Committed { commit, tree: written.directory.to_string(), is_new }))
+        Ok(Some(Delivered { is_new, commit: Some(commit), tree: Some(written.directory.to_string()) }))
     }
 
     fn trailers(&self, plan: &Plan, written: &Written, builds: Option<&BuildCheck>) -> Trailers {
@@ -312,7 +301,7 @@ impl OnBranch {
             remotes: plan.lock.remote_trailers(),
             tree: Digest::GitTree(written.directory.to_string()),
             verified: builds.map(BuildCheck::verified).unwrap_or_default(),
-            tool: concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")).to_owned(),
+            tool: TOOL.to_owned(),
         }
     }
 

@@ -235,7 +235,7 @@ fn a_branch_that_is_checked_out_is_refused() {
     let own = ["--branch", "main", "--rev", "main^{commit}"];
     refused(work, &[(&[], &there), (&own, "branch `main` is checked out at")]);
     fs::remove_dir_all(linked.path()).unwrap();
-    let gone = format!("is checked out in a worktree that is gone: `{place}`");
+    let gone = format!("is checked out at `{place}`, whose files would not follow");
     refused(work, &[(&[], &gone)]);
     work.git(&["worktree", "prune"]);
     project.overlay(&[]).success();

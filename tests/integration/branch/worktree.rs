@@ -161,7 +161,7 @@ fn missing_and_existing_worktrees_are_distinguished() {
     for output in [deployed.follow(&[]), work.run(&IN_PLACE)] {
         output
             .fails(2)
-            .stderr_has("is checked out in a worktree that is gone: ")
+            .stderr_has("that directory is gone; to let git forget it")
             .stderr_has(&format!("git {}", forget.join(" ")))
             .lacks("--worktree");
     }
