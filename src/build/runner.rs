@@ -27,7 +27,7 @@ pub(crate) fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildChec
     let affected = &job.plan.affected;
     // One build would reach out, and the other could not.
     let skipped = |one: &Affected| {
-        let reason = reached_left(&job.plan.before, one.root, &job.plan.lock.left);
+        let reason = reached_left(&job.plan.before, one.root);
         reason.or_else(|| absolute(&job.plan.before, one)).map(|reason| Verdict::Skipped { reason })
     };
     let mut verdicts: Vec<Option<Verdict>> = affected.iter().map(skipped).collect();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use clap::{Args, ValueHint};
+use clap::Args;
 use serde::Serialize;
 
 use super::allow::{add_allow, say_added};
@@ -14,12 +14,12 @@ use super::{News, Status, fetcher, fetching};
 use crate::check::Checking;
 use crate::destination::working;
 use crate::graph::Warning;
-use crate::message::failure::{self, Failure, Failures, short, stage};
+use crate::message::failure::{Failure, Failures, short, stage};
 use crate::message::finding::Rule;
 use crate::plan::lock::{Relocked, relock, up_to_date, without_charts};
 use crate::plan::{Changes, File};
 use crate::record::{self, LOCK_NAME, Left, Lock, Remote};
-use crate::workspace::{Workspace, from_top, repository_offline};
+use crate::workspace::{Workspace, repository_offline};
 
 /// How many lines of errors are shown as they are.
 const SCREEN: usize = 30;
@@ -30,12 +30,6 @@ const MOST_CHANGES: usize = 10;
 /// Arguments of `lock`.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct LockArgs {
-    /// Directories or kustomizations to begin at [default: all]
-    ///
-    /// Seen from here or, as `:/apps/web`, from the top of the repository.
-    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
-    paths: Vec<String>,
-
     /// Say what would be done; may fetch into the cache, writes nothing else
     #[arg(long)]
     dry_run: bool,
@@ -101,7 +95,7 @@ impl LockArgs {
         let failures = locked.unresolved.iter();
         let of_lock = add_allow(&failures.filter_map(|one| one.exception.as_deref().cloned()).collect::<Vec<_>>())?;
         // No lock mends the rest. What is not locked by now does not answer today.
-        let checked = check(&repository_offline()?, &Checking::WorkingTree, &self.paths, &Base::Own)?;
+        let checked = check(&repository_offline()?, &Checking::WorkingTree, &[], &Base::Own)?;
         let exceptions = match checked.failures.as_slice() {
             [] => checked.exceptions(|one| one.fails() && one.rule != Rule::RemoteReference),
             _ => Vec::new(),
@@ -114,16 +108,14 @@ impl LockArgs {
         let (Some(repo), config) = (workspace.repo(), &workspace.config) else {
             return Err(Failure::new("this is not a git repository").into());
         };
-        let paths = self.paths.iter().map(|text| from_top(repo, &*workspace.tree, text));
-        let paths = paths.collect::<failure::Result<Vec<String>>>()?;
         let before = workspace.lock.clone().unwrap_or_default();
-        let relocked = match up_to_date(&workspace, &paths)? {
+        let relocked = match up_to_date(&workspace)? {
             Some(relocked) => relocked,
             None => {
                 let held = Rc::new(without_charts(&before, config.helm));
                 let options = fetching(config, self.offline, quiet);
                 let mut fetcher = fetcher(Some(repo), options, vec![held.clone()], None)?;
-                relock(&workspace, &paths, &held, &mut fetcher)?
+                relock(&workspace, &held, &mut fetcher)?
             }
         };
         finish(&workspace, self.dry_run, Vec::new(), &before, relocked, Changes::new())

@@ -151,7 +151,7 @@ fn resolved(
     fetcher: &mut Fetcher,
 ) -> Result<(Relocked, Option<Plan>), Failures> {
     if !is_stored {
-        return Ok((relock(workspace, &[], before, fetcher)?, None));
+        return Ok((relock(workspace, before, fetcher)?, None));
     }
     let request = in_place::Request { again: Some(turned.clone()), ..in_place::Request::default() };
     let plan = in_place::plan(workspace, request, &Options::default(), fetcher)?;

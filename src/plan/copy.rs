@@ -3,12 +3,12 @@
 use std::rc::Rc;
 
 use super::files::{File, Localized};
-use super::result::{Rules, localize};
+use super::result::localize;
 use super::{Affected, Options, Original, Plan, left, proof};
 use crate::config::Config;
 use crate::graph::{self, Explored, Graph, Remotes, Source, Start};
 use crate::message::failure::{Failure, Failures, Result};
-use crate::record::{LOCK_NAME, LoadRestrictor, Lock};
+use crate::record::{LOCK_NAME, Lock};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::path;
 use crate::workspace::Workspace;
@@ -47,8 +47,7 @@ pub(crate) fn plan(
         ..graph::Options::default()
     };
     let graph = graph::walk(target.start, Some(remotes), &walking)?;
-    let rules = Rules { trusted: &|path| config.trusts(path), licenses: !config.no_licenses, in_place: false };
-    let (localized, after) = localized(&graph, config.load_restrictor, &rules, Some(config))?;
+    let (localized, after) = localized(&graph, config)?;
     let brought = |path: &str| localized.files.get(path)?.1.remote.clone();
     let mut lock = Lock {
         target: Some(target.name.clone()),
@@ -95,13 +94,8 @@ pub(crate) fn plan(
 }
 
 /// Localizes a walked graph from its first root, and walks the result, with no network.
-pub(super) fn localized(
-    graph: &Graph,
-    load_restrictor: LoadRestrictor,
-    rules: &Rules<'_>,
-    leave: Option<&Config>,
-) -> Result<(Localized, Explored), Failures> {
-    let localized = localize(graph, &[0], rules)?;
+pub(super) fn localized(graph: &Graph, config: &Config) -> Result<(Localized, Explored), Failures> {
+    let localized = localize(graph, &[0], config, false)?;
     let mut tree = OverlayTree::default();
     for (place, (file, _)) in &localized.files {
         tree.file(place, &file.bytes, file.executable);
@@ -109,14 +103,13 @@ pub(super) fn localized(
     let source = Source { tree: Rc::new(tree), scope: String::new(), repository: None };
     let leave_missing = |path: &str| localized.kept.contains(path);
     let options = graph::Options {
-        load_restrictor,
+        load_restrictor: config.load_restrictor,
         leave_missing: Some(&leave_missing),
-        leave,
+        leave: Some(config),
         ignores_comments: graph.sources[0].repository.is_some(),
         ..graph::Options::default()
     };
     let after = graph::explore(source, std::slice::from_ref(&localized.target), None, &options);
-    proof::assert_complete(&after)?;
-    proof::assert_whole(&Graph::default(), &after, &localized)?;
+    proof::assert_whole(None, &after, &localized)?;
     Ok((localized, after))
 }

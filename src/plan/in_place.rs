@@ -11,12 +11,12 @@ mod turned_back;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::files::{File, Localized, edited};
-use super::result::{Rules, entry, localize};
+use super::files::{File, Localized, Rewritten, edited};
+use super::result::{entry, localize};
 use super::troubles::Troubles;
 use super::{Affected, Changes, Options, Original, Plan, hydrator, lock, proof};
 use crate::graph::{self, At, Explored, FileId, Graph, RemoteRef, Remotes, RootId};
-use crate::message::failure::{Failure, Failures, Result};
+use crate::message::failure::{Failure, Failures, Result, listed};
 use crate::message::finding::{Rule, Severity};
 use crate::record::stored::home;
 use crate::record::{LOCK_NAME, Lock, StoredFile};
@@ -94,20 +94,21 @@ fn planned(
     let placed: BTreeSet<RootId> = placed.into_iter().filter(|root| graph.roots[*root].source == 0).collect();
     let mut localized = localized(workspace, graph, &roots, &placed, &turned)?;
     let after = walk_after(workspace, &turned.tree, &starts, &localized)?;
-    proof::assert_whole(graph, &after, &localized)?;
+    proof::assert_whole(Some(graph), &after, &localized)?;
     let placed: BTreeSet<&str> = placed.iter().map(|root| graph.roots[*root].directory.as_str()).collect();
     let is_beside = |file: &StoredFile| home(&file.path).is_some_and(|home| placed.contains(path::parent(home)));
-    let mut kept = kept(workspace, &held, &localized, &after)?;
-    if kept.is_empty() && is_named {
-        // What lies beside other roots is not touched.
-        let others = ours(&held).filter(|file| !is_beside(file) && !localized.files.contains_key(&file.path));
-        kept.extend(others);
+    let mut kept: Vec<&StoredFile> = ours(&held).filter(|file| !localized.files.contains_key(&file.path)).collect();
+    if matches!(workspace.files, Files::WorkingTree { .. }) {
+        let has_unread = Troubles::of(workspace, &after)?.has_unread;
+        refuse_unclear(&kept, &after.graph, has_unread && is_update)?;
+        // What lies beside other roots than those that are named is not touched.
+        kept.retain(|file| has_unread || (is_named && !is_beside(file)));
     }
     let brought = localized.files.iter().filter(|(place, _)| localized.is_brought(place));
     let brought = brought.filter(|(place, _)| localized.vendored(place).is_none()).map(|(_, (_, entry))| entry);
     let files = kept.iter().copied().chain(brought).cloned().collect();
     let lock = relocked(workspace, &held, files, &localized, &after, options, troubles.has_unread)?;
-    let mut changes = there::changes(workspace, &held, &lock, &localized, &is_beside, options.overwrite)?;
+    let mut changes = there::changes(workspace, &held, &lock, &localized, options.overwrite)?;
     if lock != held || (workspace.lock.is_none() && changes.values().any(Option::is_some)) {
         changes.insert(LOCK_NAME.to_owned(), Some(File::plain(lock.render()?.into_bytes())));
     }
@@ -116,7 +117,9 @@ fn planned(
     warnings.append(&mut localized.warnings);
     warnings.sort();
     warnings.dedup();
-    localized.rewritten.retain(|one| changes.contains_key(&one.path) && !turned.held(one));
+    let is_said =
+        |one: &Rewritten| turned.said.contains(&(one.path.clone(), one.location.field.clone(), one.to.clone()));
+    localized.rewritten.retain(|one| changes.contains_key(&one.path) && !is_said(one));
     Ok(Plan {
         affected: affected(graph, &changes),
         stage: to_stage(workspace, &changes, &localized, &lock)?,
@@ -174,12 +177,7 @@ fn localized(
     placed: &BTreeSet<RootId>,
     turned: &TurnedBack,
 ) -> Result<Localized, Failures> {
-    let rules = Rules {
-        trusted: &|path| workspace.config.trusts(path),
-        licenses: !workspace.config.no_licenses,
-        in_place: true,
-    };
-    let mut localized = localize(graph, roots, &rules)?;
+    let mut localized = localize(graph, roots, &workspace.config, true)?;
     let roots = placed.iter().map(|root| &graph.roots[*root]);
     let files = roots.flat_map(|root| root.edges.iter().map(|edge| edge.from).chain([root.file]));
     let walked: BTreeSet<&str> = files.filter_map(|file| graph.own_path(file)).collect();
@@ -193,21 +191,20 @@ fn localized(
     Ok(localized)
 }
 
-/// Returns the localized files of the lock that stay as they are: those of a commit; all others than those that were made
-/// again where one of them is used as a file of the tree, or something could not be read that may use them.
-fn kept<'a>(
-    workspace: &Workspace,
-    held: &'a Lock,
-    localized: &Localized,
-    after: &Explored,
-) -> Result<Vec<&'a StoredFile>> {
-    let others: Vec<&StoredFile> = ours(held).filter(|file| !localized.files.contains_key(&file.path)).collect();
-    let used: BTreeSet<&str> = after.graph.own_paths().collect();
-    let is_turned = matches!(workspace.files, Files::WorkingTree { .. });
-    let stays = !is_turned
-        || Troubles::of(workspace, after)?.has_unread
-        || others.iter().any(|file| used.contains(file.path.as_str()));
-    Ok(if stays { others } else { Vec::new() })
+/// Refuses to go on where localized files that were not made again are used as files of the tree, or all of them with
+/// `is_any`: something could not be read that may use them, and what they are now is unknown.
+fn refuse_unclear(others: &[&StoredFile], after: &Graph, is_any: bool) -> Result<()> {
+    let used: BTreeSet<&str> = after.own_paths().collect();
+    let places = others.iter().map(|file| file.path.as_str()).filter(|place| is_any || used.contains(place));
+    let places: Vec<String> = places.map(str::to_owned).collect();
+    if places.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "no URL leads to these localized files, so nothing tells what they are now: {}",
+        listed(&places)
+    ))
+    .hint("write a URL in place of the reference that leads there, and mend what `git kustomize-localize check` finds"))
 }
 
 /// Returns the lock that the tree has afterwards.
@@ -223,7 +220,7 @@ fn relocked(
     let before = Lock { files, ..held.clone() };
     let named = lock::still_named(&after.graph, &before).into_keys().collect();
     let mut lock = lock::merged(&before, localized.remotes.clone(), &named, &BTreeSet::new(), keep);
-    lock::leave(&mut lock, &after.graph, None, &workspace.config, &localized.remotes);
+    lock::leave(&mut lock, &after.graph, &workspace.config, &localized.remotes);
     if options.trailers {
         lock.trailers = !lock.files.is_empty()
     } else {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::remotes;
 use crate::config::Config;
-use crate::graph::{FileId, Graph, Origin, RootId, Target};
+use crate::graph::{Chart, FileId, Graph, Origin, RootId, Target};
 use crate::kustomization::{NoteKind, Runs, is_pinned};
 use crate::message::finding::{Rule, Subject};
 use crate::message::redact;
@@ -24,31 +24,20 @@ pub(crate) fn left(graph: &Graph, leave: Option<&Config>, brought: &dyn Fn(&str)
     all.found.into_values().collect()
 }
 
-/// Returns what a root reaches that its build lacks here: references that stay remote, charts among `left`, local files
-/// that may be missing. None where it reaches nothing of that kind, so that it can be built without the network.
-pub(crate) fn reached(graph: &Graph, root: RootId, left: &[Left]) -> Option<String> {
-    let left: HashMap<String, bool> = left.iter().map(|left| (left.what.label(), left.accepted)).collect();
+/// Returns what a root reaches that its build lacks here: what stays remote, local files that may be missing. None where it
+/// reaches nothing of that kind, so that it can be built without the network.
+pub(crate) fn reached(graph: &Graph, root: RootId) -> Option<String> {
     for root in graph.reach([root], |_, _, _| true) {
         if let Some(path) = graph.missing.get(&root) {
             return Some(format!("{path} is missing (allowed)"));
         }
-        for chart in graph.charts_of(root) {
-            let is_remote = !chart.is_there() && chart.archive.is_none();
-            let label = chart.label();
-            match left.get(&label).filter(|_| is_remote) {
-                Some(true) => return Some(format!("{label} stays remote (allowed)")),
-                // The original could pull it, and the result could not: it is read-only, and without a network.
-                Some(false) => {
-                    return Some(format!("{label} stays remote (`helm: true` brings it in)"));
-                }
-                None => {}
-            }
-        }
-        for (index, edge) in graph.roots[root].edges.iter().enumerate() {
-            if graph.left.contains(&(root, index)) {
-                let url = redact::url(&edge.reference.text);
-                return Some(format!("{url} stays remote (allowed)"));
-            }
+        // The original could pull a chart, and the result could not: it is read-only, and without a network.
+        let is_left = |chart: &&Chart| chart.wanted.is_some() && !chart.is_there() && chart.archive.is_none();
+        let chart = graph.charts_of(root).iter().find(is_left).map(|chart| chart.label());
+        let mut edges = graph.roots[root].edges.iter().enumerate();
+        let mut edge = || edges.find(|(index, _)| graph.left.contains(&(root, *index)));
+        if let Some(what) = chart.or_else(|| edge().map(|(_, edge)| redact::url(&edge.reference.text))) {
+            return Some(format!("{what} stays remote"));
         }
     }
     None

@@ -28,21 +28,19 @@ pub(crate) struct Relocked {
     pub unresolved: Vec<Failure>,
 }
 
-/// Returns the report if the lock fits the tree, at most without what nothing needs, as far as the walk from `paths` (all when empty) shows.
-/// Fetches nothing.
-pub(crate) fn up_to_date(workspace: &Workspace, paths: &[String]) -> Result<Option<Relocked>> {
+/// Returns the report if the lock fits the tree, at most without what nothing needs. Fetches nothing.
+pub(crate) fn up_to_date(workspace: &Workspace) -> Result<Option<Relocked>> {
     let config = &workspace.config;
     let mut lock = workspace.lock.as_deref().cloned().unwrap_or_default();
-    let explored = walk(workspace, paths, None)?;
+    let explored = walk(workspace, None)?;
     let troubles = Troubles::of(workspace, &explored)?;
     let graph = &explored.graph;
     if lock != without_charts(&lock, config.helm) || !troubles.remote.is_empty() || names_more(graph, &lock, config) {
         return Ok(None);
     }
-    let whole = whole(workspace, paths)?;
-    let named = still_named(whole.as_ref().map_or(graph, |whole| &whole.graph), &lock);
+    let named = still_named(graph, &lock);
     // The needs of a kustomization that cannot be read are unknown, so nothing is dropped for it.
-    if !Troubles::of(workspace, whole.as_ref().unwrap_or(&explored))?.has_unread {
+    if !troubles.has_unread {
         drop_stale(&mut lock, |label| named.contains_key(label));
     }
     let labels: BTreeSet<String> = lock.remotes.iter().map(Remote::label).collect();
@@ -57,7 +55,7 @@ pub(crate) fn up_to_date(workspace: &Workspace, paths: &[String]) -> Result<Opti
     if lock.remotes.iter().any(names_less) {
         return Ok(None);
     }
-    leave(&mut lock, graph, whole.as_ref(), config, &[]);
+    leave(&mut lock, graph, config, &[]);
     // What is behind a locked reference, was not accepted, and could be brought in.
     let is_to_ask = |left: &Left| match left.what {
         _ if left.accepted || left.through.is_empty() => false,
@@ -90,14 +88,9 @@ pub(super) fn is_locked(wanted: &RemoteRef, lock: &Lock) -> bool {
     wanted.locked(lock).is_some_and(|remote| wanted.unlocked_directory(remote).is_none())
 }
 
-/// Walks the whole tree, where `paths` are a part of it: they do not show what the rest references.
-fn whole(workspace: &Workspace, paths: &[String]) -> Result<Option<Explored>> {
-    if paths.is_empty() { Ok(None) } else { walk(workspace, &[], None).map(Some) }
-}
-
-fn walk(workspace: &Workspace, paths: &[String], remotes: Option<&mut dyn Remotes>) -> Result<Explored> {
+fn walk(workspace: &Workspace, remotes: Option<&mut dyn Remotes>) -> Result<Explored> {
     let options = graph::Options { asks_for_left: true, ..graph::Options::default() };
-    Ok(explore(workspace, workspace.tree.clone(), &workspace.starts(paths)?, remotes, options))
+    Ok(explore(workspace, workspace.tree.clone(), &workspace.starts(&[])?, remotes, options))
 }
 
 /// Walks a tree as the configuration says, and as `options` say beside it.
@@ -118,31 +111,23 @@ pub(super) fn explore(
     graph::explore(Source { tree, ..workspace.source() }, starts, remotes, &options)
 }
 
-/// Returns the lock that fits the tree, with everything resolved that `held` does not hold and that can be. With
-/// `paths` only what is walked from there is resolved. What could not be asked again stays what `held` says.
-pub(crate) fn relock(
-    workspace: &Workspace,
-    paths: &[String],
-    held: &Lock,
-    remotes: &mut dyn Remotes,
-) -> Result<Relocked> {
-    let mut explored = walk(workspace, paths, Some(remotes))?;
+/// Returns the lock that fits the tree, with everything resolved that `held` does not hold and that can be. What could not
+/// be asked again stays what `held` says.
+pub(crate) fn relock(workspace: &Workspace, held: &Lock, remotes: &mut dyn Remotes) -> Result<Relocked> {
+    let mut explored = walk(workspace, Some(remotes))?;
     let starts: Vec<RootId> = explored.starts.iter().flatten().copied().collect();
     let insisted = explored.graph.insisted(starts);
     let graph = &explored.graph;
     explored.troubles.retain(|trouble| is_insisted(graph, &insisted, trouble));
     let troubles = Troubles::of(workspace, &explored)?;
-    let whole = whole(workspace, paths)?;
-    let keep = Troubles::of(workspace, whole.as_ref().unwrap_or(&explored))?.has_unread;
     let not_asked = unresolved::take_out(&mut explored, held);
     let graph = &explored.graph;
-    // Whether what stays remote could be asked makes no difference, and paths that others reference stay.
-    let graphs = std::iter::once(graph).chain(whole.as_ref().map(|whole| &whole.graph));
-    let mut named: BTreeSet<String> = graphs.flat_map(|graph| still_named(graph, held).into_keys()).collect();
+    // Whether what stays remote could be asked makes no difference.
+    let mut named: BTreeSet<String> = still_named(graph, held).into_keys().collect();
     named.extend(not_asked.iter().cloned());
     let found = plan::remotes(graph)?;
-    let mut lock = merged(held, found.clone(), &named, &not_asked, keep);
-    leave(&mut lock, graph, whole.as_ref(), &workspace.config, &found);
+    let mut lock = merged(held, found.clone(), &named, &not_asked, troubles.has_unread);
+    leave(&mut lock, graph, &workspace.config, &found);
     if workspace.config.helm {
         // A chart of the user that could not be pulled; `check` reports it.
         let is_own = |left: &Left| left.through.is_empty() && matches!(left.what, LeftWhat::Chart { .. });
@@ -246,9 +231,9 @@ fn drop_stale(lock: &mut Lock, is_named: impl Fn(&str) -> bool) {
     lock.remotes.retain(|remote| !stale.contains(remote));
 }
 
-/// Records what stays remote of a tree. `whole` is all of the tree where `graph` is a part. What lies behind remotes that
-/// were not walked (`found` are those that were) is unknown here: its record stays.
-pub(super) fn leave(lock: &mut Lock, graph: &Graph, whole: Option<&Explored>, config: &Config, found: &[Remote]) {
+/// Records what stays remote of a tree. What lies behind remotes that were not walked (`found` are those that were) is
+/// unknown here: its record stays.
+pub(super) fn leave(lock: &mut Lock, graph: &Graph, config: &Config, found: &[Remote]) {
     let old = std::mem::take(&mut lock.left);
     let seen: BTreeSet<String> = found.iter().flat_map(Remote::references).collect();
     let mut unseen = BTreeSet::new();
@@ -262,13 +247,7 @@ pub(super) fn leave(lock: &mut Lock, graph: &Graph, whole: Option<&Explored>, co
     }
     let origins = lock.origins();
     let brought = |path: &str| origins.get(path).map(|label| (*label).to_owned());
-    let graphs = std::iter::once(graph).chain(whole.map(|whole| &whole.graph));
-    let mut left: Vec<Left> = Vec::new();
-    let mut add = |one: Left| match left.iter_mut().find(|there| there.what == one.what) {
-        Some(there) => there.through.extend(one.through),
-        None => left.push(one),
-    };
-    graphs.flat_map(|graph| plan::left(graph, Some(config), &brought)).for_each(&mut add);
+    let mut left = plan::left(graph, Some(config), &brought);
     for mut one in old {
         one.through.retain(|reference| unseen.contains(reference));
         if one.through.is_empty() {
@@ -281,7 +260,10 @@ pub(super) fn leave(lock: &mut Lock, graph: &Graph, whole: Option<&Explored>, co
             one.reason = "no longer accepted".to_owned();
             one.accepted = false;
         }
-        add(one);
+        match left.iter_mut().find(|there| there.what == one.what) {
+            Some(there) => there.through.extend(one.through),
+            None => left.push(one),
+        }
     }
     // Locked references are brought in wherever this is localized.
     let is_locked = |left: &Left| match &left.what {

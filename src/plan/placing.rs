@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::layout;
-use super::result::Rules;
 use super::spelling::{is_remote, new_text, text_to};
+use crate::config::Config;
 use crate::graph::{FileId, Graph, Origin, Place, RootId, SourceId, Target};
 use crate::kustomization::Accepts;
 use crate::message::failure::{Failure, Location, Result};
@@ -44,7 +44,9 @@ pub(super) struct PlacedEdit {
 
 pub(super) struct Builder<'a> {
     pub(super) graph: &'a Graph,
-    pub(super) rules: &'a Rules<'a>,
+    pub(super) config: &'a Config,
+    /// Whether the tree of the user stays where it is.
+    pub(super) in_place: bool,
     /// The names that each root gives to what it brings in, by edge.
     names: Vec<HashMap<usize, String>>,
     pub(super) visited: HashSet<(Instance, RootId)>,
@@ -68,10 +70,11 @@ enum Lead {
 type Holders = HashMap<FileId, BTreeSet<String>>;
 
 impl<'a> Builder<'a> {
-    pub(super) fn new(graph: &'a Graph, rules: &'a Rules<'a>) -> Self {
+    pub(super) fn new(graph: &'a Graph, config: &'a Config, in_place: bool) -> Self {
         Builder {
             graph,
-            rules,
+            config,
+            in_place,
             names: (0..graph.roots.len()).map(|root| layout::names(graph, root)).collect(),
             visited: HashSet::new(),
             placed: BTreeMap::new(),
@@ -118,7 +121,7 @@ impl Builder<'_> {
 
     /// Returns whether this tree stays where it is.
     pub(super) fn stays(&self, source: SourceId) -> bool {
-        self.rules.in_place && self.graph.sources[source].repository.is_none()
+        self.in_place && self.graph.sources[source].repository.is_none()
     }
 
     /// Returns where the kustomization of a root lies.

@@ -7,14 +7,13 @@ use crate::message::failure::{Failure, Failures};
 use crate::message::redact;
 use crate::tree::path;
 
-const DEFECT: &str = "this is a defect of git-kustomize-localize: please report it with the kustomization";
-
 /// Compares the walk `before` with the one after: in every file of the result each reference leads to something in the
-/// tree, except for those that led nowhere before.
-pub(super) fn assert_whole(before: &Graph, after: &Explored, localized: &Localized) -> Result<(), Failures> {
+/// tree, except for those that led nowhere before. Without one, nothing did: a copy lacks nothing.
+pub(super) fn assert_whole(before: Option<&Graph>, after: &Explored, localized: &Localized) -> Result<(), Failures> {
     let graph = &after.graph;
-    let old = before.own_roots();
-    let mut failures = Vec::new();
+    let old = before.map(Graph::own_roots).unwrap_or_default();
+    let troubles = after.troubles.iter().filter(|_| before.is_none());
+    let mut failures: Vec<Failure> = troubles.map(|trouble| trouble.failure.clone()).collect();
     for (id, root) in graph.roots.iter().enumerate() {
         for (index, edge) in root.edges.iter().enumerate() {
             let leads = !matches!(edge.target, Target::Remote | Target::Broken) || graph.left.contains(&(id, index));
@@ -22,28 +21,26 @@ pub(super) fn assert_whole(before: &Graph, after: &Explored, localized: &Localiz
             if leads || !is_ours {
                 continue;
             }
-            let text = &edge.reference.text;
+            let (text, field) = (&edge.reference.text, &edge.reference.field);
             let is_kept = edge.reference.accepts == Accepts::Plugin
                 && path::resolve(&root.directory, text).is_some_and(|path| localized.kept.contains(&path));
-            let was = |old: &Edge| old.target == Target::Broken && is_same(old, edge);
-            let was_broken = old.get(root.directory.as_str()).is_some_and(|id| before.roots[*id].edges.iter().any(was));
-            if !is_kept && !was_broken {
-                let message = format!("the result does not hold together: `{}` leads nowhere", redact::url(text));
-                failures.push(Failure::new(message).at(graph.location(edge.from, &edge.reference)).hint(DEFECT));
+            let was = |old: &Edge| {
+                old.target == Target::Broken && old.reference.field == *field && old.reference.text == *text
+            };
+            let mut edges = before
+                .zip(old.get(root.directory.as_str()))
+                .into_iter()
+                .flat_map(|(graph, id)| &graph.roots[*id].edges);
+            if !is_kept && !edges.any(was) {
+                let failure = Failure::new(format!("`{}` leads nowhere", redact::url(text)));
+                failures.push(failure.at(graph.location(edge.from, &edge.reference)));
             }
         }
     }
-    if failures.is_empty() { Ok(()) } else { Err(Failures(failures)) }
-}
-
-/// Asserts that a copy lacks nothing, which the walk before found complete.
-pub(super) fn assert_complete(after: &Explored) -> Result<(), Failures> {
-    let told = after.troubles.iter().map(|trouble| trouble.failure.clone());
-    let told = told.map(|one| one.context("the result does not hold together").hint(DEFECT));
-    let told: Vec<Failure> = told.collect();
-    if told.is_empty() { Ok(()) } else { Err(Failures(told)) }
-}
-
-fn is_same(old: &Edge, edge: &Edge) -> bool {
-    old.reference.field == edge.reference.field && old.reference.text == edge.reference.text
+    let defect = |failure: Failure| {
+        failure
+            .context("the result does not hold together")
+            .hint("this is a defect of git-kustomize-localize: please report it with the kustomization")
+    };
+    if failures.is_empty() { Ok(()) } else { Err(Failures(failures.into_iter().map(defect).collect())) }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use super::files::{File, Localized, Rewritten, stripped};
 use super::placing::{Builder, Instance, Placed};
 use super::{GITATTRIBUTES, remotes};
+use crate::config::Config;
 use crate::graph::{Graph, Origin, RootId};
 use crate::kustomization::{self, Edit};
 use crate::message::failure::{Failure, Failures, Location, Result};
@@ -13,21 +14,17 @@ use crate::record::{StoredFile, sha256_hex};
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::path;
 
-/// What a result depends on besides the graph.
-pub(super) struct Rules<'a> {
-    /// Whether a fetched program may be executable at this path of the result.
-    pub(super) trusted: &'a dyn Fn(&str) -> bool,
-    /// Whether the licences of what is brought in come along.
-    pub(super) licenses: bool,
-    /// Whether the tree of the user stays where it is; otherwise what is reached of it is copied.
-    pub(super) in_place: bool,
-}
-
-/// Localizes the roots `starts` of a walked graph, with all they reach.
+/// Localizes the roots `starts` of a walked graph, with all they reach. With `in_place` the tree of the user stays where it
+/// is; otherwise what is reached of it is copied.
 ///
 /// Every reference or file that cannot be placed.
-pub(super) fn localize(graph: &Graph, starts: &[RootId], rules: &Rules<'_>) -> Result<Localized, Failures> {
-    let mut builder = Builder::new(graph, rules);
+pub(super) fn localize(
+    graph: &Graph,
+    starts: &[RootId],
+    config: &Config,
+    in_place: bool,
+) -> Result<Localized, Failures> {
+    let mut builder = Builder::new(graph, config, in_place);
     let top = Instance { source: 0, base: String::new() };
     for start in starts {
         builder.place_root(&top, *start);
@@ -75,7 +72,7 @@ impl Builder<'_> {
         for (place, placed) in &self.placed {
             failures.extend(self.file(place, placed, &mut localized).err());
         }
-        if self.rules.licenses {
+        if !self.config.no_licenses {
             failures.extend(self.add_licenses(&mut localized.files, &mut localized.warnings).err());
         }
         match remotes::remotes(graph) {
@@ -85,11 +82,11 @@ impl Builder<'_> {
         if !failures.is_empty() {
             return Err(Failures(failures));
         }
-        let is_ours = |place: &&String| !self.rules.in_place || localized.is_brought(place);
+        let is_ours = |place: &&String| !self.in_place || localized.is_brought(place);
         let ours = localized.files.keys().filter(is_ours);
         let mut directories: BTreeSet<String> = ours.flat_map(|place| localized_directories(place)).collect();
         match graph.sources[0].repository {
-            _ if self.rules.in_place => {}
+            _ if self.in_place => {}
             // All of it was brought in.
             Some(_) => drop(directories.insert(String::new())),
             // Beside a chart, which sees every file in its own directory.
@@ -123,7 +120,7 @@ impl Builder<'_> {
             Origin::Remote(_) => placed.run_at.as_ref(),
             Origin::Archive { .. } => None,
         };
-        let is_trusted = may_run.is_some() && (self.rules.trusted)(place);
+        let is_trusted = may_run.is_some() && self.config.trusts(place);
         let bytes = graph.read(placed.file).map_err(|failure| graph.unreadable(placed.file, failure))?;
         let mut file = File { bytes, executable: (from.executable && is_local) || is_trusted, blob };
         let mut stored = StoredFile { remote, source, ..entry(place, &file) };

@@ -9,10 +9,9 @@ use proptest::prelude::*;
 
 use super::copy;
 use super::files::Localized;
-use super::result::Rules;
+use crate::config::Config;
 use crate::graph::testing::{Upstreams, source};
 use crate::graph::{self, Options, Source, Start};
-use crate::record::LoadRestrictor;
 use crate::tree::overlay::OverlayTree;
 use crate::tree::path;
 
@@ -20,7 +19,6 @@ use crate::tree::path;
 /// no cycle.
 const DIRECTORIES: [&str; 8] = ["", "a", "a/b", "a/b/c d", "e", "e/app@v1", "e/localized-files", "f"];
 const FILES: [&str; 3] = ["x.yaml", "files/y.yaml", "files/deep/z"];
-const RULES: Rules<'_> = Rules { trusted: &|_| false, licenses: true, in_place: false };
 const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\n";
 
 /// One reference: the field, which of the possible things it names, and how that is spelled.
@@ -95,7 +93,7 @@ fn localized(tree: OverlayTree, target: &str, scope: &str) -> Localized {
         directory: target.to_owned(),
     };
     let graph = graph::walk(start, None, &Options::default()).unwrap();
-    copy::localized(&graph, LoadRestrictor::RootOnly, &RULES, None).unwrap().0
+    copy::localized(&graph, &Config::default()).unwrap().0
 }
 
 /// The bytes and the mode of every file.
@@ -161,7 +159,7 @@ fn copies_that_double_with_every_level_are_refused() {
         let text = "resources: ['https://h/o/0?ref=v1']\n";
         let start = Start { source: source(&[("kustomization.yaml", text)]), directory: String::new() };
         let graph = graph::walk(start, Some(&mut upstreams), &Options::default()).unwrap();
-        copy::localized(&graph, LoadRestrictor::RootOnly, &RULES, None).map(|(localized, _)| localized)
+        copy::localized(&graph, &Config::default()).map(|(localized, _)| localized)
     };
     // The target, and three roots for each copy of a repository.
     let few = copies(3).unwrap();

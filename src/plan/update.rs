@@ -67,13 +67,7 @@ impl Name {
 
     /// Returns whether it means what a reference leads to; `url` is the reference's text without secrets.
     pub(crate) fn is_of_reference(&self, url: &str) -> bool {
-        let mut named = Name::of(url);
-        // A chart stands behind its repository, and its version behind that.
-        if let Some((repository, chart)) = named.shown.split_once('#') {
-            named.ways.push((bare(repository).to_owned(), None));
-            let chart = chart.split_once('@').map_or(chart, |(chart, _)| chart);
-            named.ways.push((bare(&format!("{repository}#{chart}")).to_owned(), None));
-        }
+        let named = Name::of(url);
         self.ways.iter().any(|(way, wanted)| {
             let whole = bare(&named.shown) == way;
             let of = |(other, reference): &(String, Option<String>)| {
@@ -98,21 +92,19 @@ fn bare(url: &str) -> &str {
     url.strip_suffix(".git").unwrap_or(url)
 }
 
-/// Returns whether `url` is `way`, or goes on after it with a `/`.
+/// Returns whether `url` is `way`, or goes on after it: with a path, a query, a chart, or the version of one.
 fn begins(url: &str, way: &str) -> bool {
-    url.strip_prefix(way).is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || rest.starts_with('?'))
+    let goes_on = |rest: &str| rest.starts_with(['/', '?', '#']) || way.contains('#') && rest.starts_with('@');
+    url.strip_prefix(way).is_some_and(|rest| rest.is_empty() || goes_on(rest))
 }
 
 fn nothing(lock: &Lock, shown: &str) -> Failure {
-    let failure = Failure::new(format!("the lock holds nothing that `{shown}` names"));
-    let labels: Vec<String> = lock.remotes.iter().map(Remote::label).collect();
-    let wanted = bare(shown);
-    let distances = labels.iter().map(|label| (strsim::levenshtein(bare(label), wanted), label));
-    match distances.min() {
-        Some((distance, label)) if distance * 2 <= wanted.len() => failure.hint(format!("did you mean `{label}`?")),
-        Some(_) => failure.hint(format!("it holds {}", listed(&labels))),
-        None => failure.hint("it is empty: git kustomize-localize lock"),
-    }
+    let mut labels: Vec<String> = lock.remotes.iter().map(Remote::label).collect();
+    labels.sort_by_key(|label| strsim::levenshtein(bare(label), bare(shown)));
+    Failure::new(format!("the lock holds nothing that `{shown}` names")).hint(match labels.as_slice() {
+        [] => "it is empty: git kustomize-localize lock".to_owned(),
+        _ => format!("it holds {}", listed(&labels)),
+    })
 }
 
 /// Returns an entry as a reference of the user; none for a chart, and where no text leads back there.
@@ -308,15 +300,8 @@ mod tests {
         )
         .unwrap_err();
         let hints: Vec<&str> = failures.0.iter().map(|one| one.hints[0].as_str()).collect();
-        assert_eq!(
-            hints,
-            [
-                "did you mean `https://github.com/acme/lib?ref=v1`?",
-                "did you mean `https://files.example.com/v10/app.yaml`?",
-                "it holds `file:///srv/lib?ref=v1`, `git@example.com:team/repo.git?ref=v1`, \
-                 `https://files.example.com/v1/app.yaml`, `https://files.example.com/v10/app.yaml`, \
-                 `https://github.com/acme/lib?ref=main`, `https://github.com/acme/lib?ref=v1`, `https://github.com/acme/library`"
-            ]
-        );
+        // The nearest comes first.
+        assert!(hints[0].starts_with("it holds `https://github.com/acme/lib?ref=v1`, "), "{hints:?}");
+        assert!(hints[1].starts_with("it holds `https://files.example.com/v10/app.yaml`, "), "{hints:?}");
     }
 }

@@ -7,18 +7,17 @@ use crate::message::failure::{Failure, Failures, listed, stage};
 use crate::plan::Changes;
 use crate::plan::files::Localized;
 use crate::record::stored::home;
-use crate::record::{Lock, Remote, StoredFile, sha256_hex};
+use crate::record::{Lock, StoredFile, sha256_hex};
 use crate::tree::Entry;
 use crate::workspace::{Files, Workspace};
 
 /// Returns what has to be written and removed for the tree to hold what is localized, and no other files of `held` than
-/// those of `lock`, of which those beside roots that are localized are as they say. Refuses what somebody would lose work by.
+/// those of `lock`. Refuses what somebody would lose work by.
 pub(super) fn changes(
     workspace: &Workspace,
     held: &Lock,
     lock: &Lock,
     localized: &Localized,
-    is_beside: &dyn Fn(&StoredFile) -> bool,
     overwrite: bool,
 ) -> Result<Changes, Failures> {
     // Whether the mode of a file means anything.
@@ -66,22 +65,13 @@ pub(super) fn changes(
         in_the_way.extend(others.filter(is_other).chain((!is_free).then(|| home.to_owned())));
     }
     let kept: BTreeSet<&str> = lock.files.iter().map(|file| file.path.as_str()).collect();
-    let digests = |lock: &Lock| -> BTreeMap<String, _> {
-        lock.remotes.iter().map(|remote| (remote.label(), Remote::digest(remote))).collect()
-    };
-    let (before, after) = (digests(held), digests(lock));
-    let mut unclear = Vec::new();
-    for (place, file) in owned.iter().filter(|(place, _)| !localized.files.contains_key(**place)) {
+    let is_gone = |place: &str| !kept.contains(place) && !localized.files.contains_key(place);
+    for (place, file) in owned.iter().filter(|(place, _)| is_gone(place)) {
         let there = compare(file)?;
-        if kept.contains(place) {
-            let has_moved = file.remote.as_ref().is_some_and(|label| before.get(label) != after.get(label));
-            if is_beside(file) && (has_moved || there != Some(true)) {
-                unclear.push((*place).to_owned());
-            }
-        } else if there.is_some() {
-            if is_lost(there) {
-                edited.insert((*place).to_owned());
-            }
+        if is_lost(there) {
+            edited.insert((*place).to_owned());
+        }
+        if there.is_some() {
             changes.insert((*place).to_owned(), None);
         }
     }
@@ -97,11 +87,6 @@ pub(super) fn changes(
         in_the_way,
         "files are in the way that the lock does not list",
         "move them away, then run the same command again",
-    );
-    refuse(
-        unclear,
-        "localized files are referenced by themselves, and nothing tells what they are now",
-        "write a URL in place of the reference that leads there, stage that, and run it again",
     );
     if failures.is_empty() { Ok(changes) } else { Err(Failures(failures)) }
 }

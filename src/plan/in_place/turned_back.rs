@@ -1,13 +1,13 @@
 //! What was localized, as it was before: a reference into localized files becomes the URL again that the lock knows
 //! for what it leads to. That is done in an overlay only.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::graph;
 use crate::kustomization::{Edit, FILE_NAMES, Reference};
 use crate::message::failure::Result;
-use crate::plan::files::{Rewritten, edited};
+use crate::plan::files::edited;
 use crate::plan::is_remote;
 use crate::plan::update::reference_to;
 use crate::record::{Lock, Remote, StoredFile};
@@ -23,20 +23,14 @@ pub(crate) struct TurnedBack {
     pub roots: BTreeSet<String>,
     /// The files that do.
     pub files: BTreeSet<String>,
-    /// What stands there in the tree, by file and field.
-    texts: BTreeMap<(String, String), String>,
+    /// What they say in the tree: the file, the field, and the path.
+    pub said: HashSet<(String, String, String)>,
 }
 
 impl TurnedBack {
     /// Returns a tree in which nothing was localized.
     pub(super) fn of(tree: SharedTree) -> TurnedBack {
-        TurnedBack { tree, roots: BTreeSet::new(), files: BTreeSet::new(), texts: BTreeMap::new() }
-    }
-
-    /// Returns whether a reference said before what it is rewritten to.
-    pub(super) fn held(&self, rewritten: &Rewritten) -> bool {
-        let key = (rewritten.path.clone(), rewritten.location.field.clone());
-        self.texts.get(&key) == Some(&rewritten.to)
+        TurnedBack { tree, roots: BTreeSet::new(), files: BTreeSet::new(), said: HashSet::new() }
     }
 }
 
@@ -61,7 +55,8 @@ pub(crate) fn turned_back(workspace: &Workspace, held: &Lock) -> Result<TurnedBa
             let edit = Edit { spot: &edge.reference.spot, value: edge.reference.with_path(&url) };
             edits.entry(from).or_default().push(edit);
             turned.roots.insert(root.directory.clone());
-            turned.texts.insert((from.to_owned(), edge.reference.field.clone()), edge.reference.text.clone());
+            let Reference { field, text, .. } = &*edge.reference;
+            turned.said.insert((from.to_owned(), field.clone(), text.clone()));
         }
     }
     let mut overlay = OverlayTree::new(turned.tree.clone());

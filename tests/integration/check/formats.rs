@@ -97,7 +97,6 @@ fn a_failure_is_json_for_every_command() {
         &["targets", "--rev", "no-such"],
         &["affected", "no-such"],
         &["verify", "no-such"],
-        &["lock", "no/such/path"],
         &["update", "no-such"],
         &["no/such/path"],
         &["branch", "--rev", "no-such"],

@@ -254,10 +254,8 @@ fn a_reference_behind_which_something_could_not_be_resolved_is_not_locked() {
     failing(&["lock"]);
     let lock = read(&world);
     assert!(!lock.contains("acme/bad") && !lock.contains("left:"), "{lock}");
-    // It is requested and reported again, unless nothing leads there.
+    // It is requested and reported again.
     failing(&["lock"]);
-    failing(&["lock", "overlays/prod"]);
-    run(&world, &["overlays/dev"]).success().stdout_has("nothing to do");
     assert_eq!(read(&world), lock);
     world.work.commit("locked");
     let gate = |says: &str| {
@@ -358,7 +356,7 @@ fn help_fits_why_it_could_not_be_resolved() {
     ] {
         let text = format!("resources: ['{url}']\n");
         root(&world, "overlays/prod", text);
-        let output = run(&world, &["overlays/prod"]);
+        let output = run(&world, &[]);
         output.fails(1).stderr_has(says);
         if may_be_left.is_empty() {
             output.lacks("remote, run `git");
@@ -370,31 +368,6 @@ fn help_fits_why_it_could_not_be_resolved() {
     let target = |url: &str| world.work.run(&[url, "out", "--no-commit"]);
     target("https://github.com/acme/nowhere//web?ref=v1").fails(2).lacks("leave it remote");
     target("https://github.com/acme/lib//ohter?ref=v1").fails(2).stderr_has("hint: did you mean `other`?");
-}
-
-#[test]
-fn paths_say_where_to_begin() {
-    let world = world();
-    let prod = run(&world, &["overlays/prod"]);
-    prod.success().stdout_has("it holds 2 remote references").lacks("app.yaml");
-    let dev = run(&world, &["--", ":/overlays/dev"]);
-    dev.success().stdout_has("it holds 3 remote references").lacks("dropped");
-    assert_eq!(read(&world), expected(&world));
-    // Unreferenced entries go, entries that others reference stay, and references of others are not requested.
-    root(&world, "overlays/dev", "resources: ['https://files.example.com/gone.yaml']\n");
-    root(&world, "overlays/prod", "resources: ['https://github.com/acme/lib//other?ref=v1']\n");
-    let prod = run(&world, &["overlays/prod/kustomization.yaml"]);
-    prod.success()
-        .stdout_has("  dropped https://files.example.com/v1/app.yaml ")
-        .stdout_has("it holds 2 remote references");
-    assert!(read(&world).contains("paths: [other, web]"));
-    run(&world, &["overlays/prod"]).success().stdout_has("nothing to do");
-    run(&world, &["overlays/dev"]).fails(1).stderr_has("error: not everything could be resolved: 1 error\n");
-    world.refused(&["lock", "nowhere"]).stderr_has("there is no `nowhere` here");
-    world.work.write(".kustomize-localize", "exclude: [overlays/dev]\n");
-    world
-        .refused(&["lock", "overlays/dev"])
-        .stderr_has("every kustomization in `overlays/dev` is excluded by `.kustomize-localize`");
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn only_named_entries_are_resolved() {
     world
         .refused(&["update", "https://github.com/acme/library"])
         .stderr_has("the lock holds nothing that `https://github.com/acme/library` names")
-        .stderr_has("hint: did you mean `https://github.com/acme/lib?ref=");
+        .stderr_has("hint: it holds `https://github.com/acme/lib?ref=");
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn relocked(mut upstreams: Upstreams, held: &Lock) -> (Lock, Vec<String>) {
     let not_asked = take_out(&mut explored, held);
     let found = plan::remotes(&explored.graph).unwrap();
     let mut lock = merged(held, found.clone(), &not_asked, &not_asked, false);
-    leave(&mut lock, &explored.graph, None, &config, &found);
+    leave(&mut lock, &explored.graph, &config, &found);
     lock.render().unwrap();
     assert_eq!(lock.left, []);
     let labels = lock.remotes.iter().map(|remote| remote.label()).collect();
