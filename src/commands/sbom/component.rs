@@ -212,14 +212,7 @@ impl Component {
             _ => (name, None),
         };
         let version = digest.or(tag);
-        let tag = tag.map(|tag| ("tag", tag));
-        let purl = match digest {
-            Some(_) => {
-                let qualifiers: Vec<(&str, &str)> = [("repository_url", name)].into_iter().chain(tag).collect();
-                purl("oci", &path::name(name).to_lowercase(), version, &qualifiers)
-            }
-            None => purl("docker", name, version, &[]),
-        };
+        let purl = purl("docker", name, version, &[]);
         let hex = digest.and_then(|digest| digest.strip_prefix("sha256:"));
         Component {
             name: name.to_owned(),
