@@ -187,7 +187,7 @@ fn not_parsed(error: clap::Error) -> ExitCode {
     let clean = |argument: OsString| redact::text(&redact::visible(&argument.to_string_lossy()));
     let mut error = Cli::try_parse_from(std::env::args_os().map(clean)).err().unwrap_or(error);
     if let Some(failure) = usage::unknown_command(&error) {
-        say(&messages::failures(&failure.into()));
+        say(&messages::failures(&[failure]));
         return ended(FAILED);
     }
     usage::point_elsewhere(&mut error);

@@ -31,14 +31,6 @@ pub(crate) enum Destination {
     WorkingTree,
 }
 
-/// The kind of destination, as requested.
-#[derive(Debug, Clone)]
-pub(crate) enum To {
-    Branch(BranchOptions),
-    /// Files on disk.
-    Disk,
-}
-
 /// The result of a delivery.
 #[derive(Default)]
 pub(crate) struct Delivered {
@@ -51,15 +43,20 @@ pub(crate) struct Delivered {
 }
 
 impl Destination {
-    /// Looks at where a result is to go: a copy that the user named `new_dir`, or the repository where it stands.
-    pub(crate) fn open(workspace: &Workspace, to: &To, new_dir: Option<&str>, overwrite: bool) -> Result<Destination> {
-        Ok(match (to, new_dir) {
-            (To::Branch(options), new_dir) => {
-                let branch = OnBranch::open(workspace, new_dir, options, overwrite)?;
-                Destination::Branch(Box::new(branch))
+    /// Looks at where a result is to go: onto a branch, or to disk without one; as a copy that the user named `new_dir`,
+    /// or as the repository where it stands.
+    pub(crate) fn open(
+        workspace: &Workspace,
+        branch: Option<&BranchOptions>,
+        new_dir: Option<&str>,
+        overwrite: bool,
+    ) -> Result<Destination> {
+        Ok(match (branch, new_dir) {
+            (Some(options), _) => {
+                Destination::Branch(Box::new(OnBranch::open(workspace, new_dir, options, overwrite)?))
             }
-            (To::Disk, Some(new_dir)) => Destination::Directory(NewDirectory::find(workspace, new_dir)?),
-            (To::Disk, None) => Destination::WorkingTree,
+            (None, Some(new_dir)) => Destination::Directory(NewDirectory::find(workspace, new_dir)?),
+            (None, None) => Destination::WorkingTree,
         })
     }
 

@@ -22,7 +22,6 @@ pub(crate) mod update;
 use std::collections::{BTreeSet, HashSet};
 
 pub(crate) use files::{Changes, File, Rewritten};
-pub(crate) use hydrator::NAME as HYDRATOR_METADATA;
 pub(crate) use left::{left, reached as reached_left};
 pub(crate) use remotes::git as git_remote;
 pub(crate) use remotes::remotes;

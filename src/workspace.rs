@@ -86,8 +86,8 @@ pub(crate) enum Files {
 pub(crate) struct Kustomizations {
     /// All but those in `localized-files` directories, sorted.
     pub all: Vec<String>,
-    /// Those that a sparse checkout leaves out, sorted: what they reference is not known here.
-    pub hidden: Vec<String>,
+    /// Whether a sparse checkout leaves some out: what they reference is not known here.
+    pub is_partial: bool,
 }
 
 impl Kustomizations {
@@ -107,18 +107,10 @@ impl Workspace {
                 .hint("commit your files first: git add . && git commit"),
             Some(rev) => unknown(rev),
         })?;
-        Workspace::at(repo, id, name, rev.is_none())
-    }
-
-    /// Opens a commit.
-    pub(crate) fn of_commit(repo: Rc<LocalRepo>, id: CommitId) -> Result<Workspace, Failures> {
-        Workspace::at(repo, id, None, false)
-    }
-
-    fn at(repo: Rc<LocalRepo>, id: CommitId, name: Option<String>, is_head: bool) -> Result<Workspace, Failures> {
         let tree = Rc::new(GitTree::of_here(repo.clone(), object_id(&id.tree)?)?);
         let prefix = repo.prefix.trim_end_matches('/').to_owned();
-        Workspace::of(Files::Commit { repo, id, name, is_head, tree }, prefix, Some(String::new()), None)
+        let files = Files::Commit { repo, id, name, is_head: rev.is_none(), tree };
+        Workspace::of(files, prefix, Some(String::new()), None)
     }
 
     /// Opens the working tree that we were started in. With `merges`, the two sides of a lock that git could not merge
@@ -243,15 +235,9 @@ impl Workspace {
         }
         if let Files::WorkingTree { repo, tree, .. } = &self.files {
             for (place, is_left_out) in repo.tracked_paths()? {
-                if is_left_out
-                    && kustomization::FILE_NAMES.contains(&path::name(&place))
-                    && !self.is_owned(&place)
-                    && tree.entry(&place)?.is_none()
-                {
-                    found.hidden.push(place);
-                }
+                let is_named = is_left_out && kustomization::FILE_NAMES.contains(&path::name(&place));
+                found.is_partial |= is_named && !self.is_owned(&place) && tree.entry(&place)?.is_none();
             }
-            found.hidden.sort();
         }
         Ok(self.kustomizations.get_or_init(|| found))
     }

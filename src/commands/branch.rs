@@ -2,14 +2,15 @@
 
 use clap::Args;
 
-use super::localize::{CommitArgs, HowArgs, Request, What, localize};
+use super::localize::{HowArgs, Request, What, localize};
 use super::output::{Done, OutputArgs};
+use crate::destination::BranchOptions;
 
 /// Arguments of `branch`.
 #[derive(Debug, Clone, Args)]
 pub(super) struct BranchArgs {
     #[command(flatten)]
-    commit: CommitArgs,
+    branch: BranchOptions,
 
     /// Fetch the branch, commit, and push it; begin again where somebody else was faster [default: the remote of the
     /// branch, else `origin`]
@@ -24,12 +25,8 @@ pub(super) struct BranchArgs {
 
 impl BranchArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
-        localize(&Request {
-            what: What::InPlace(Vec::new()),
-            to: self.commit.to(self.push.clone()),
-            rev: self.commit.rev(),
-            how: &self.how,
-            quiet: output.quiet,
-        })
+        let branch = BranchOptions { push: self.push.clone(), ..self.branch.clone() };
+        let what = What::InPlace(Vec::new());
+        localize(&Request { what, branch: Some(&branch), how: &self.how, quiet: output.quiet })
     }
 }

@@ -3,6 +3,7 @@
 mod github;
 mod gitlab;
 mod human;
+mod issue;
 mod sarif;
 #[cfg(test)]
 mod tests;
@@ -27,7 +28,7 @@ use crate::tree::absence::Absences;
 use crate::tree::disk::DiskTree;
 use crate::tree::git::{GitTree, object_id};
 use crate::tree::{Tree, path};
-use crate::workspace::{Files, Workspace, commit, from_top, merge_base, repository_offline};
+use crate::workspace::{self, Files, Workspace, from_top, merge_base, repository_offline};
 
 /// Arguments of `check`.
 #[derive(Debug, Clone, Args)]
@@ -73,11 +74,8 @@ pub(super) struct CheckArgs {
 impl CheckArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let what = if self.staged { Checking::Index } else { Checking::of(self.rev.as_deref()) };
-        let mut checked = match self.checked(&what) {
-            Err(failures) if output.format == Format::Human => return Err(failures),
-            // Reports for machines need one all the more.
-            checked => checked.unwrap_or_else(|failures| Checked::failed(what, failures.0)),
-        };
+        let checked = self.checked(&what);
+        let mut checked = checked.unwrap_or_else(|failures| Checked::failed(what, failures.0));
         if self.strict {
             checked.strictly();
         }
@@ -135,7 +133,7 @@ impl Outcome for Checked {
         match output.format {
             // The log of a step is one: what could not be looked at is in there.
             Format::Github => String::new(),
-            _ => messages::failures(&Failures(self.failures.clone())),
+            _ => messages::failures(&self.failures),
         }
     }
 
@@ -191,11 +189,11 @@ pub(super) fn check(here: &Rc<LocalRepo>, what: &Checking, paths: &[String], bas
     };
     let paths = paths.iter().map(|text| from_top(here, &*opened.tree, text)).collect::<Result<Vec<String>>>()?;
     let config = policy.as_ref().unwrap_or(&own);
-    let mut checked =
-        opened.check(&paths, config, policy.as_ref().map(|_| &own)).map_err(|failure| match opened.unseen(&paths) {
-            0 => failure,
-            count => failure.hint(format!("untracked or ignored kustomizations there: {count}; git add them")),
-        })?;
+    let own = policy.as_ref().map(|_| &own);
+    let mut checked = opened.check(&paths, config, own).map_err(|failure| match opened.unseen(&paths) {
+        0 => failure,
+        count => failure.hint(format!("untracked or ignored kustomizations there: {count}; git add them")),
+    })?;
     if checked.kustomizations == 0 {
         checked.unseen = opened.unseen(&paths);
     }
@@ -213,14 +211,10 @@ pub(super) fn check(here: &Rc<LocalRepo>, what: &Checking, paths: &[String], bas
 
 /// Checks what is going to be localized where it stands, by paths from the top; everything without any.
 pub(super) fn before(workspace: &Workspace, paths: &[String]) -> Result<Vec<Finding>, Failures> {
+    // Not from the same tree: links that the check follows are none that the result depends on.
     let opened = match &workspace.files {
-        // Links that the check follows are none that the result depends on.
-        Files::Commit { repo, id, tree, .. } => {
-            Opened::commit(repo, &id.commit, id.commit.clone(), &tree.beside(object_id(&id.tree)?))
-        }
-        Files::WorkingTree { repo, tree, .. } => {
-            Opened { here: repo.clone(), checking: Checking::WorkingTree, tree: tree.clone() }
-        }
+        Files::Commit { repo, id, .. } => open(repo, &Checking::of(Some(&id.commit)))?,
+        Files::WorkingTree { repo, .. } => open(repo, &Checking::WorkingTree)?,
         Files::Disk { .. } | Files::Tree(_) => return Ok(Vec::new()),
     };
     let mut config = workspace.config.clone();
@@ -229,12 +223,12 @@ pub(super) fn before(workspace: &Workspace, paths: &[String]) -> Result<Vec<Find
         config.include.clear();
         config.exclude.clear();
     }
-    let checked = opened.check(paths, &config, None)?;
+    let mut checked = opened.check(paths, &config, None)?;
     if !checked.failures.is_empty() {
         return Err(Failures(checked.failures));
     }
-    let counting = checked.findings.into_iter();
-    Ok(counting.filter(|finding| finding.allowed.is_none()).collect())
+    checked.findings.retain(|finding| finding.allowed.is_none());
+    Ok(checked.findings)
 }
 
 /// Leaves out what the commit has, too, from which the change to `base` begins, and finds what is new in its
@@ -277,11 +271,6 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    fn commit(here: &Rc<LocalRepo>, rev: &str, commit: String, tree: &GitTree) -> Opened {
-        let checking = Checking::Commit { rev: rev.to_owned(), commit };
-        Opened { here: here.clone(), checking, tree: Rc::new(tree.checked_out()) }
-    }
-
     /// Checks paths from the top, by a configuration. `own` is that of the change, where `config` is that of its base.
     fn check(&self, paths: &[String], config: &Config, own: Option<&Config>) -> Result<Checked> {
         let identity = || Identity::of(&self.here, config);
@@ -314,7 +303,8 @@ impl Opened {
 
 /// Opens the files to check.
 pub(super) fn open(here: &Rc<LocalRepo>, what: &Checking) -> Result<Opened> {
-    let tree: Rc<dyn Tree> = match what {
+    let mut checking = what.clone();
+    let tree: Rc<dyn Tree> = match &mut checking {
         // No index is what an empty repository has, too.
         Checking::Index if here.top.is_none() && !here.index.exists() => {
             return Err(Failure::new("this repository has no working tree, and no index to check")
@@ -322,11 +312,11 @@ pub(super) fn open(here: &Rc<LocalRepo>, what: &Checking) -> Result<Opened> {
         }
         Checking::Index => Rc::new(GitTree::of_index(here.clone())?.checked_out()),
         Checking::WorkingTree => Rc::new(DiskTree::of_working_tree(here.clone())?),
-        Checking::Commit { rev, .. } => {
-            let id = commit(here, rev)?;
-            let tree = GitTree::of_here(here.clone(), object_id(&id.tree)?)?;
-            return Ok(Opened::commit(here, rev, id.commit, &tree));
+        Checking::Commit { rev, commit } => {
+            let id = workspace::commit(here, rev)?;
+            *commit = id.commit;
+            Rc::new(GitTree::of_here(here.clone(), object_id(&id.tree)?)?.checked_out())
         }
     };
-    Ok(Opened { here: here.clone(), checking: what.clone(), tree })
+    Ok(Opened { here: here.clone(), checking, tree })
 }

@@ -2,10 +2,9 @@
 
 use clap::{Args, ValueHint};
 
-use super::localize::{CommitArgs, HowArgs, Request, What, localize};
+use super::localize::{HowArgs, Request, What, localize};
 use super::output::{Done, OutputArgs};
-use crate::destination::To;
-use crate::git::LocalRepo;
+use crate::destination::BranchOptions;
 use crate::message::failure::Failure;
 
 /// Arguments of a copy.
@@ -33,11 +32,11 @@ pub(super) struct CopyArgs {
     /// Write to disk, from the files on disk, and commit nothing
     ///
     /// As `kustomize localize` does; needs no repository.
-    #[arg(long, conflicts_with_all = ["branch", "worktree", "rev", "message"])]
+    #[arg(long, conflicts_with_all = ["name", "worktree", "rev", "message"])]
     no_commit: bool,
 
     #[command(flatten)]
-    commit: CommitArgs,
+    branch: BranchOptions,
 
     #[command(flatten)]
     how: HowArgs,
@@ -50,26 +49,18 @@ impl CopyArgs {
             new_dir: self.new_dir.clone(),
             scope: self.scope.clone(),
         };
-        let to = if self.no_commit { To::Disk } else { self.commit.to(None) };
-        localize(&Request { what, to, rev: self.commit.rev(), how: &self.how, quiet: output.quiet })
+        let branch = Some(&self.branch).filter(|_| !self.no_commit);
+        localize(&Request { what, branch, how: &self.how, quiet: output.quiet })
     }
 }
 
-/// Refuses to guess what to do, and says what there is to do here.
+/// Refuses to guess what to do, and says what there is to do.
 fn nothing_named() -> Failure {
-    const ALL: &str = "see all commands and options: git kustomize-localize -h";
-    let failure = Failure::new("no command and no TARGET is given");
-    if matches!(LocalRepo::discover_offline(), Ok(None)) {
-        return failure
-            .hint("this is not a git repository: run it in one")
-            .hint("copy a kustomization with all it needs, here: git kustomize-localize TARGET --no-commit")
-            .hint(ALL);
-    }
-    failure
+    Failure::new("no command and no TARGET is given")
         .hint("list remote references, and change nothing: git kustomize-localize check")
         .hint("keep the URLs, and lock what they mean now: git kustomize-localize lock")
         .hint("commit the repository without URLs, on a branch: git kustomize-localize branch")
         .hint("vendor remote references in the working tree: git kustomize-localize vendor")
         .hint("copy one kustomization with all it needs, on a branch: git kustomize-localize TARGET")
-        .hint(ALL)
+        .hint("see all commands and options: git kustomize-localize -h")
 }

@@ -9,12 +9,12 @@ use clap::{Subcommand, ValueEnum};
 use serde::Serialize;
 
 use super::check::{check, formats::human};
-use super::lock::{LockArgs, Locked};
-use super::messages;
+use super::lock::LockArgs;
 use super::output::{Done, FAILED, Outcome, OutputArgs, Shown};
+use super::{Status, messages};
 use crate::check::Checked;
 use crate::git::LocalRepo;
-use crate::message::failure::{Failure, Failures, Result};
+use crate::message::failure::{Failure, Result, stage};
 use crate::message::redact::visible;
 use crate::workspace::repository_offline;
 use judged::Judged;
@@ -85,16 +85,13 @@ struct Judgement {
     /// What was found, or why nothing could be.
     #[serde(flatten)]
     checked: Checked,
-    /// Whether it is said that nothing was found. The framework hides what it does not want.
-    #[serde(skip)]
-    is_told: bool,
 }
 
 impl HookCommand {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let here = repository_offline()?;
         let hook = match self {
-            HookCommand::Install { hooks } => return Ok(Box::new(install::install(&here, hooks, is_off(&here)?)?)),
+            HookCommand::Install { hooks } => return Ok(Box::new(install::install(&here, hooks)?)),
             HookCommand::Uninstall { hooks } => return Ok(Box::new(install::uninstall(&here, hooks)?)),
             HookCommand::Run { hook, .. } => *hook,
         };
@@ -102,8 +99,12 @@ impl HookCommand {
         let all = match hook {
             hook if hook != Running::PreReceive && is_off(&here)? => Vec::new(),
             Running::Lock => {
-                let locked = LockArgs::default().locked(output)?;
-                return Ok(Box::new(Locked { must_be_unchanged: true, ..locked }));
+                let mut locked = LockArgs::default().locked(output)?;
+                if locked.status == Status::Written {
+                    // It is not part of the commit then.
+                    locked.kept.push(Failure::new("the lock has changed").hint(stage(&locked.stage)));
+                }
+                return Ok(Box::new(locked));
             }
             Running::PreCommit | Running::PreMergeCommit => vec![Judged::index()],
             Running::PrePush => judged::pushed(&here, &refs()?)?,
@@ -113,7 +114,7 @@ impl HookCommand {
         let judge = |judged: Judged| {
             let checked = check(&here, &judged.what, &[], &judged.base);
             let checked = checked.unwrap_or_else(|failures| Checked::failed(judged.what, failures.0));
-            Judgement { refs: judged.refs, checked, is_told: hook == Running::Framework }
+            Judgement { refs: judged.refs, checked }
         };
         Ok(Box::new(Judgements { checks: all.into_iter().map(judge).collect() }))
     }
@@ -156,23 +157,17 @@ impl Outcome for Judgements {
 impl Judgement {
     /// Returns what is said among what git and other hooks say; nothing where there is nothing to say.
     fn told(&self) -> String {
-        let Judgement { refs, checked, is_told } = self;
-        let mut findings = checked.findings.iter();
-        let speaks = findings.any(|finding| finding.allowed.is_none())
-            || !checked.new_config.is_empty()
-            || !checked.new_locked.is_empty()
-            || checked.status() == FAILED;
-        if !speaks && !is_told {
+        let Judgement { refs, checked } = self;
+        let is_found = checked.findings.iter().any(|finding| finding.allowed.is_none());
+        let is_new = !checked.new_config.is_empty() || !checked.new_locked.is_empty();
+        if !is_found && !is_new && checked.status() != FAILED {
             return String::new();
         }
         let refs = if refs.is_empty() { String::new() } else { format!(": {}", visible(&refs.join(", "))) };
         let terminal = console::Term::stderr();
         let width = terminal.size_checked().map(|(_, columns)| columns.into());
         let shown = Shown { color: console::colors_enabled_stderr(), width, ..Shown::default() };
-        let failures = messages::failures(&Failures(checked.failures.clone()));
-        // What could not begin has found nothing.
-        let is_begun = checked.failures.is_empty() || checked.kustomizations > 0;
-        let found = if is_begun { human(checked, shown) } else { String::new() };
-        format!("git kustomize-localize check{refs}:\n{found}{failures}")
+        let failures = messages::failures(&checked.failures);
+        format!("git kustomize-localize check{refs}:\n{}{failures}", human(checked, shown))
     }
 }

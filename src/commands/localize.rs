@@ -5,30 +5,31 @@ mod deployed;
 mod report;
 pub(super) mod target;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use clap::{Args, ValueHint};
+use clap::Args;
 use serde::Serialize;
 
-use super::output::{self, Outcome, OutputArgs, Shown};
+use super::output;
 use super::usage::unknown_word;
-use super::{News, Status, check, fetching, messages};
+use super::{News, Status, check, fetching};
 use crate::build::{self, BuildCheck, Job};
-use crate::destination::{self, BranchOptions, Delivered, Destination, To};
+use crate::destination::{self, BranchOptions, Delivered, Destination, working};
 use crate::fetch::{self, Fetcher, Tip};
 use crate::git::LocalRepo;
 use crate::graph::Warning;
 use crate::message::failure::{Failure, Failures, Location, Result};
 use crate::message::finding::{self, Finding, Rule, Severity};
 use crate::os::interrupt;
-use crate::plan::{self, HYDRATOR_METADATA, Options, Plan, Rewritten};
-use crate::record::{Change, LOCK_NAME, Left, Lock, Remote, sha256_hex, stored};
+use crate::plan::{self, Changes, Options, Plan, Rewritten};
+use crate::record::{Change, Left, Lock, Remote, sha256_hex, stored};
+use crate::targets::Targets;
 use crate::tree::path;
 use crate::workspace::{Files, Workspace};
 
-pub(super) use deployed::Deployed;
+pub(super) use deployed::deployed;
 use target::Subject;
 
 /// Which kustomize builds, and how.
@@ -71,57 +72,11 @@ pub(super) struct HowArgs {
     strict: bool,
 }
 
-/// What is committed, and where.
-#[derive(Debug, Clone, Args)]
-pub(super) struct CommitArgs {
-    /// The branch to commit to [default: localized/SOURCE-BRANCH]
-    ///
-    /// It must be given when there is no source branch: a detached HEAD, `--rev` with an id.
-    #[arg(long, value_name = "NAME")]
-    branch: Option<String>,
-
-    /// Also have the branch checked out in a linked worktree at DIR
-    ///
-    /// It is a new one, or the one that is there, if it has no changes.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, hide_short_help = true)]
-    worktree: Option<PathBuf>,
-
-    /// The commit to localize [default: HEAD]
-    ///
-    /// Works in a bare repository.
-    #[arg(long, value_name = "REV", hide_short_help = true)]
-    rev: Option<String>,
-
-    /// Subject and body of the commit, as in `git commit`; each further one is a paragraph
-    ///
-    /// The trailers come below.
-    #[arg(short, long, value_name = "TEXT", hide_short_help = true)]
-    message: Vec<String>,
-}
-
-impl CommitArgs {
-    /// Returns where the result goes.
-    pub(super) fn to(&self, push: Option<Option<String>>) -> To {
-        To::Branch(BranchOptions {
-            name: self.branch.clone(),
-            worktree: self.worktree.clone(),
-            message: self.message.clone(),
-            push,
-        })
-    }
-
-    /// Returns the commit that is named.
-    pub(super) fn rev(&self) -> Option<&str> {
-        self.rev.as_deref()
-    }
-}
-
 /// What to localize, how, and where to.
 pub(super) struct Request<'a> {
     pub what: What,
-    pub to: To,
-    /// The commit to start from; none: HEAD. Without a branch, the files on disk.
-    pub rev: Option<&'a str>,
+    /// The branch to commit to; none: the files on disk are localized, and written there.
+    pub branch: Option<&'a BranchOptions>,
     pub how: &'a HowArgs,
     pub quiet: bool,
 }
@@ -141,7 +96,7 @@ pub(super) enum What {
     InPlace(Vec<String>),
 }
 
-/// The result of localizing.
+/// The result of localizing, or of locking what that would bring in.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct Localized {
     /// What happened to the result.
@@ -152,8 +107,6 @@ pub(super) struct Localized {
     pub copy: Option<Copy>,
     /// The roots that were named; all when there are none.
     pub targets: Vec<String>,
-    /// Whether what was localized was brought in again, and nothing else.
-    pub updated: bool,
     /// The files of a copy, or those that were written, with the number of their bytes.
     pub files: BTreeMap<String, u64>,
     /// The files that were removed.
@@ -179,8 +132,20 @@ pub(super) struct Localized {
     /// The result of building; none where no build is affected.
     #[serde(rename = "verified")]
     pub builds: Option<BuildCheck>,
-    /// What was not brought in again, and why.
+    /// What stays as it was, and why: versions that moved, what both sides of a conflict changed.
     pub kept: Vec<Failure>,
+    /// What is wrong in the tree itself, so that what is behind it is not known.
+    pub unread: Vec<Failure>,
+    /// What could not be resolved.
+    pub unresolved: Vec<Failure>,
+    /// Whether the lock was in conflict, and its two sides were merged.
+    pub merged: bool,
+    /// Whether nothing was to be brought in: URLs stay.
+    #[serde(skip)]
+    pub is_lock: bool,
+    /// Whether there was no lock before.
+    #[serde(skip)]
+    pub is_first: bool,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -211,23 +176,6 @@ pub(super) struct Branch {
     pushed: Option<String>,
 }
 
-impl Outcome for Localized {
-    fn text(&self, shown: Shown) -> String {
-        let is_quiet = shown.quiet && self.status != Status::Differs;
-        if is_quiet { String::new() } else { self.told(shown.verbose) }
-    }
-
-    fn said(&self, output: &OutputArgs) -> String {
-        let differs = self.builds.as_ref().and_then(builds::refusal);
-        let failures = self.kept.iter().cloned().chain(differs).collect();
-        messages::warnings(&self.warnings, output.verbose) + &messages::failures(&Failures(failures))
-    }
-
-    fn status(&self) -> u8 {
-        u8::from(matches!(self.status, Status::Differs | Status::Warned) || !self.kept.is_empty())
-    }
-}
-
 /// How often to begin again when the branch at the remote has moved meanwhile.
 const PUSHES: usize = 3;
 
@@ -254,13 +202,16 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn open(request: &'a Request<'a>) -> Result<Run<'a>, Failures> {
-        let workspace = request.workspace().map_err(|failures| match &request.what {
+        let found = request.workspace().and_then(|workspace| {
+            let subject = Subject::find(&request.what, &workspace)?;
+            Ok((workspace, subject))
+        });
+        let (workspace, (subject, new_dir)) = found.map_err(|failures| match &request.what {
             // A word that may be meant as a command is answered first.
             What::Copy { target, .. } => unknown_word(target).map_or(failures, Into::into),
             What::InPlace(_) => failures,
         })?;
-        let (subject, new_dir) = Subject::find(&request.what, &workspace)?;
-        let destination = Destination::open(&workspace, &request.to, new_dir.as_deref(), request.how.overwrite)?;
+        let destination = Destination::open(&workspace, request.branch, new_dir.as_deref(), request.how.overwrite)?;
         let held = destination.held(&workspace)?;
         let is_in_place = matches!(subject, Subject::InPlace(_));
         // The lock of the source decides; in a copy the rest is resolved, where the lock of what was localized before
@@ -288,11 +239,10 @@ impl<'a> Run<'a> {
         }
         let mut plan = self.plan()?;
         // What is wrong in the user's own files is said once.
-        let is_said =
-            |warning: &Warning| found.iter().any(|one| (one.rule, &one.location) == (warning.rule, &warning.location));
-        plan.warnings.retain(|warning| !is_said(warning));
+        let said: HashSet<_> = found.iter().map(|one| (one.rule, &one.location)).collect();
+        plan.warnings.retain(|one| !said.contains(&(one.rule, &one.location)));
         plan.warnings.extend(found);
-        let deployed = Deployed::judge(&self.workspace, &mut plan)?;
+        let deployed = deployed(&self.workspace, &mut plan)?;
         let builds = self.check_builds(&plan)?;
         let without = builds.as_ref().and_then(|builds| builds.without.as_ref());
         // Only if warnings are errors: the report mentions it anyway.
@@ -388,17 +338,16 @@ impl<'a> Run<'a> {
     }
 
     /// Writes the result, unless something stands against it.
-    fn deliver(
-        self,
-        plan: Plan,
-        builds: Option<BuildCheck>,
-        deployed: Option<Deployed>,
-    ) -> Result<Option<Localized>, Failures> {
+    fn deliver(self, plan: Plan, builds: Option<BuildCheck>, deployed: Targets) -> Result<Option<Localized>, Failures> {
         let Run { request, workspace, destination, .. } = &self;
-        let before = self.before(&plan);
+        // What the source has vendored is not new on its branch.
+        let vendored = workspace.lock.as_ref().filter(|lock| plan.new_dir.is_none() && !lock.files.is_empty());
+        let before = self.held.as_ref().map(|held| &held.lock).or(vendored);
+        let before = before.map(|lock| (**lock).clone()).unwrap_or_default();
         let differs = builds.as_ref().is_some_and(BuildCheck::differs).then_some(Status::Differs);
+        let (dry_run, is_branch) = (request.how.dry_run, destination.branch().is_some());
         let mut delivered = Delivered::default();
-        let status = match differs.or_else(|| withheld(&plan, request.how.dry_run, destination.branch().is_some())) {
+        let status = match differs.or_else(|| withheld(&plan.changes, &plan.warnings, dry_run, is_branch)) {
             Some(status) => status,
             None => {
                 let histories = |moves: &[(&_, &_)]| self.fetcher.histories(moves);
@@ -411,16 +360,12 @@ impl<'a> Run<'a> {
         };
         let branch = destination.branch().map(|branch| Branch {
             name: branch.branch.name.clone(),
-            pushed: branch
-                .pushed
-                .as_ref()
-                .filter(|_| delivered.commit.is_some())
-                .map(|remote| remote.remote().to_owned()),
+            pushed: branch.pushed.as_ref().filter(|_| delivered.commit.is_some()).map(|one| one.remote().to_owned()),
             commit: delivered.commit,
             tree: delivered.tree,
             source: branch.source.commit.clone(),
             worktree: branch.options.worktree.as_ref().map(|directory| directory.display().to_string()),
-            deployed: deployed.filter(|_| plan.new_dir.is_none()).and_then(|one| one.count_from(&branch.branch.name)),
+            deployed: deployed.deployed_from(&branch.branch.name, |one| one.name.as_ref() == Some(&branch.branch.name)),
         });
         let changes = Lock::changes(&before, &plan.lock);
         let targets = self.subject.targets().to_vec();
@@ -430,46 +375,42 @@ impl<'a> Run<'a> {
         }
         Ok(Some(localized))
     }
-
-    /// Returns the lock that changes are compared with.
-    fn before(&self, plan: &Plan) -> Lock {
-        if let Some(held) = &self.held {
-            return (*held.lock).clone();
-        }
-        // A new branch of a source in which everything is local already brings nothing in: its lock only says that the
-        // commit message holds the record.
-        let is_new = self.destination.branch().is_some_and(|branch| branch.tip.is_none());
-        let is_ours = |path: &String| [LOCK_NAME, HYDRATOR_METADATA].contains(&path.as_str());
-        let is_local = is_new && plan.new_dir.is_none() && plan.changes.keys().all(is_ours);
-        if is_local { plan.lock.clone() } else { Lock::default() }
-    }
 }
 
 impl Request<'_> {
     /// Opens what the run starts from.
     fn workspace(&self) -> Result<Workspace, Failures> {
-        match (&self.to, &self.what) {
-            (To::Disk, What::InPlace(_)) => Workspace::of_working_tree(false),
-            (To::Disk, What::Copy { .. }) => Workspace::of_disk(),
-            (To::Branch(_), _) => {
+        match (self.branch, &self.what) {
+            (None, What::InPlace(_)) => Workspace::of_working_tree(false),
+            (None, What::Copy { .. }) => Workspace::of_disk(),
+            (Some(branch), _) => {
                 let repo = if self.how.offline { LocalRepo::discover_offline()? } else { LocalRepo::discover()? };
                 let repo = repo.ok_or_else(|| {
                     Failure::new("this is not a git repository, so there is nowhere to commit to")
                         .hint("run it in a repository, or copy a TARGET to plain files: `--no-commit`")
                 })?;
-                Workspace::of_rev(Rc::new(repo), self.rev)
+                Workspace::of_rev(Rc::new(repo), branch.rev.as_deref())
             }
         }
     }
 }
 
-/// Returns why a plan is not written; none if it is. What it changes on a branch only the branch tells.
-pub(super) fn withheld(plan: &Plan, dry_run: bool, is_branch: bool) -> Option<Status> {
-    if plan.warnings.iter().any(Warning::fails) {
+/// Returns why changes are not written; none if they are. What a branch changes only the branch tells.
+fn withheld(changes: &Changes, warnings: &[Warning], dry_run: bool, is_branch: bool) -> Option<Status> {
+    if warnings.iter().any(Warning::fails) {
         return Some(Status::Warned);
     }
-    let is_nothing = plan.changes.is_empty() && !is_branch;
+    let is_nothing = changes.is_empty() && !is_branch;
     dry_run.then_some(if is_nothing { Status::Unchanged } else { Status::DryRun })
+}
+
+/// Changes the working tree, unless something stands against it.
+pub(super) fn write(workspace: &Workspace, changes: &Changes, warnings: &[Warning], dry_run: bool) -> Result<Status> {
+    if let Some(status) = withheld(changes, warnings, dry_run, false) {
+        return Ok(status);
+    }
+    working::write(workspace, changes)?;
+    Ok(if changes.is_empty() { Status::Unchanged } else { Status::Written })
 }
 
 /// Returns the result of a plan on disk, without builds. `changes` are those of the lock.

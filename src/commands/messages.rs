@@ -7,7 +7,7 @@ use console::Style;
 use super::News;
 use crate::config::{Config, FILE_NAME};
 use crate::graph::{self, Warning};
-use crate::message::failure::{Exception, Failure, Failures, short};
+use crate::message::failure::{Exception, Failure, short};
 use crate::message::finding::Rule;
 use crate::message::redact::visible;
 use crate::record::{Change, Left, LeftWhat};
@@ -29,7 +29,7 @@ pub(super) fn lines(all: Vec<String>) -> String {
     all.iter().map(|line| visible(line) + "\n").collect()
 }
 
-/// Returns the first of these, and how many more there are.
+/// Returns the first of these, and how many more there are, in one line.
 pub(super) fn listed<T: AsRef<str>>(all: impl IntoIterator<Item = T>, most: usize) -> String {
     let mut all = all.into_iter();
     let named: Vec<T> = all.by_ref().take(most).collect();
@@ -40,22 +40,35 @@ pub(super) fn listed<T: AsRef<str>>(all: impl IntoIterator<Item = T>, most: usiz
     }
 }
 
+/// Returns the first of these lines, and how many more there are.
+pub(super) fn first(mut all: impl Iterator<Item = String>, most: usize) -> Vec<String> {
+    let mut out: Vec<String> = all.by_ref().take(most).collect();
+    if let more @ 1.. = all.count() {
+        out.push(format!("  and {more} more"));
+    }
+    out
+}
+
 /// Returns what stopped the work, each with what to do about it. What failed for one reason in several places is one.
-pub(super) fn failures(failures: &Failures) -> String {
-    let mark = Style::new().for_stderr().red().bold();
+pub(super) fn failures(failures: &[Failure]) -> String {
+    first_failures(failures, true)
+}
+
+/// Returns as [`failures`] does, without `verbose` the first of them.
+pub(super) fn first_failures(failures: &[Failure], verbose: bool) -> String {
+    let mark = Style::new().for_stderr().red().bold().apply_to("error:");
     let hint = Style::new().for_stderr().cyan().bold().apply_to("hint:");
     let mut out = String::new();
     let groups = by_reason(failures);
+    let (groups, more) = groups.split_at(groups.len().min(if verbose { usize::MAX } else { NAMED }));
     for (index, group) in groups.iter().enumerate() {
         let failure = group[0];
-        let is_one = group.len() == 1;
-        let what = if is_one { failure.to_string() } else { failure.message.clone() };
-        out += &format!("{} {}\n", mark.apply_to("error:"), visible(&what));
-        for one in group.iter().take(NAMED).filter(|_| !is_one) {
-            out += &format!("  at {}\n", visible(&one.place().unwrap_or_default()));
-        }
-        if let more @ 1.. = group.len().saturating_sub(NAMED) {
-            out += &format!("  and in {}\n", counted(more, "more place"));
+        if let [one] = group.as_slice() {
+            out += &format!("{mark} {}\n", visible(&one.to_string()));
+        } else {
+            out += &format!("{mark} {}\n", visible(&failure.message));
+            let places = group.iter().map(|one| format!("  at {}", one.place().unwrap_or_default()));
+            out += &lines(first(places, NAMED));
         }
         if !failure.chain.is_empty() {
             let chain: Vec<String> = failure.chain.iter().map(ToString::to_string).collect();
@@ -67,7 +80,10 @@ pub(super) fn failures(failures: &Failures) -> String {
             out += &format!("  {hint} {}\n", visible(text));
         }
     }
-    let exceptions = failures.0.iter().filter_map(|one| one.exception.as_deref());
+    if let more @ 1.. = more.iter().flatten().count() {
+        out += &format!("{mark} {}: `-v` shows all\n", counted(more, "more error"));
+    }
+    let exceptions = groups.iter().flatten().filter_map(|one| one.exception.as_deref());
     let leave = leave(&exceptions.collect::<Vec<_>>());
     if !leave.is_empty() {
         out += &format!("{hint} {}", lines(leave));
@@ -87,10 +103,10 @@ fn leave(exceptions: &[&Exception]) -> Vec<String> {
 }
 
 /// Returns the failures, those that differ in their places alone together, in the order of the first of each.
-fn by_reason(failures: &Failures) -> Vec<Vec<&Failure>> {
+fn by_reason(failures: &[Failure]) -> Vec<Vec<&Failure>> {
     let mut groups: Vec<Vec<&Failure>> = Vec::new();
     let mut known = HashMap::new();
-    for (index, failure) in failures.0.iter().enumerate() {
+    for (index, failure) in failures.iter().enumerate() {
         // What has no place is one of its own.
         let alone = failure.location.is_none().then_some(index);
         let reason = (&failure.message, &failure.hints, &failure.chain, alone);
@@ -113,7 +129,7 @@ fn counted_by_rule<'a>(warnings: impl IntoIterator<Item = &'a Warning>, what: &s
     format!("{} ({})", counted(counts.values().sum(), what), each.join(", "))
 }
 
-/// Returns the warnings, a line each, without `verbose` a few of each rule; then, if some of them are errors, that
+/// Returns the warnings, a line each, without `verbose` the first; then, if some of them are errors, that
 /// nothing was written.
 pub(super) fn warnings(warnings: &[Warning], verbose: bool) -> String {
     let mut out = String::new();
@@ -140,18 +156,14 @@ pub(super) fn warnings(warnings: &[Warning], verbose: bool) -> String {
     if rules.iter().any(|rule| *rule != Rule::RemoteReference && rule.can_be_allowed()) {
         failure = failure.hint("to let it stay, with a reason: git kustomize-localize check --add-allow");
     }
-    out + &failures(&failure.into())
+    out + &failures(&[failure])
 }
 
-/// Returns the warnings that are shown: without `verbose` a few of each rule.
+/// Returns the warnings that are shown: without `verbose` the errors among them, and the first of all.
 fn shown(warnings: &[Warning], verbose: bool) -> Vec<&Warning> {
-    let mut counts: BTreeMap<Rule, usize> = BTreeMap::new();
-    let mut is_shown = |warning: &&Warning| {
-        let count = counts.entry(warning.rule).or_default();
-        *count += 1;
-        verbose || warning.fails() || *count <= NAMED
-    };
-    warnings.iter().filter(|warning| is_shown(warning)).collect()
+    let all = warnings.iter().enumerate();
+    let shown = all.filter(|(index, warning)| verbose || warning.fails() || *index < NAMED);
+    shown.map(|(_, warning)| warning).collect()
 }
 
 /// Returns how many warnings there are, if there are any.
@@ -193,10 +205,11 @@ fn labels(left: &[&Left]) -> String {
     listed(left.iter().map(|left| left.what.label()), NAMED)
 }
 
-/// Returns what is different about the remotes, one line each, with what is new in each.
-pub(super) fn changes(changes: &[Change], news: &News) -> Vec<String> {
+/// Returns what is different about the remotes, one line each, with what is new in each; without `verbose` the first.
+pub(super) fn changes(changes: &[Change], news: &News, verbose: bool) -> Vec<String> {
+    let (shown, more) = changes.split_at(changes.len().min(if verbose { usize::MAX } else { NAMED }));
     let mut out = Vec::new();
-    for Change { label, old, new, paths, .. } in changes {
+    for Change { label, old, new, paths, .. } in shown {
         out.push(match (old, new) {
             (None, None) => String::new(),
             (None, Some(new)) => format!("  added {label} {}", short(new.hex())),
@@ -205,6 +218,9 @@ pub(super) fn changes(changes: &[Change], news: &News) -> Vec<String> {
             (Some(old), Some(new)) => format!("  moved {label} {} -> {}", short(old.hex()), short(new.hex())),
         });
         out.extend(news.get(label).into_iter().flatten().map(|line| format!("    {line}")));
+    }
+    if !more.is_empty() {
+        out.push(format!("  and {}: `-v` shows all", counted(more.len(), "more change")));
     }
     out
 }

@@ -182,7 +182,7 @@ pub(super) fn failed(output: &OutputArgs, failures: &Failures) -> ExitCode {
     if output.format == Format::Json {
         print(inert(&json::failures(failures)).as_bytes());
     }
-    say(&messages::failures(failures));
+    say(&messages::failures(&failures.0));
     ended(FAILED)
 }
 
@@ -198,7 +198,7 @@ pub(super) fn print(text: &[u8]) {
     {
         IS_LOST.store(true, Ordering::Relaxed);
         let failure = Failure::new(format!("could not write to standard output: {error}"));
-        say(&messages::failures(&failure.into()));
+        say(&messages::failures(&[failure]));
     }
 }
 

@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use clap::Args;
 
-use super::localize::{Deployed, Localized, on_disk, withheld};
-use super::lock::{self, Locked};
+use super::localize::{Localized, deployed, on_disk, write};
+use super::lock;
 use super::output::{Done, OutputArgs};
-use super::{News, Status, fetcher, fetching};
-use crate::destination::{message, working};
+use super::{News, fetcher, fetching};
+use crate::destination::message;
 use crate::fetch::{self, Course, Fetcher, Tip};
 use crate::graph::{RemoteRef, Remotes as _, Warning};
 use crate::message::failure::{Failure, Failures, Location, short};
@@ -94,7 +94,14 @@ impl UpdateArgs {
                     continue;
                 }
             }
-            let (relocked, plan) = resolved(&workspace, &before, &turned, is_stored, &mut fetcher)?;
+            let (plan, relocked) = if is_stored {
+                let request = in_place::Request { again: Some(turned.clone()), ..in_place::Request::default() };
+                let plan = in_place::plan(&workspace, request, &Options::default(), &mut fetcher)?;
+                let relocked = Relocked { lock: plan.lock.clone(), ..Relocked::default() };
+                (Some(plan), relocked)
+            } else {
+                (None, relock(&workspace, &before, &mut fetcher)?)
+            };
             if self.to.is_some() && !relocked.unresolved.is_empty() {
                 return Err(Failures(relocked.unresolved));
             }
@@ -106,57 +113,34 @@ impl UpdateArgs {
                     continue;
                 }
             }
-            return self.finish(&workspace, &before, (relocked, plan), edits, kept, &fetcher);
+            let (rewritten, news) = histories(&fetcher, &before, &relocked.lock);
+            let outcome = self.written(&workspace, &before, relocked, plan, edits, rewritten)?;
+            return Ok(Box::new(Localized { news, kept, ..outcome }));
         }
     }
 
-    /// Writes what was resolved.
-    fn finish(
+    /// Writes what was resolved: the lock, or with it what is stored and was brought in again.
+    fn written(
         &self,
         workspace: &Workspace,
-        before: &Rc<Lock>,
-        (relocked, plan): (Relocked, Option<Plan>),
+        before: &Lock,
+        relocked: Relocked,
+        plan: Option<Plan>,
         edits: Changes,
-        kept: Vec<Failure>,
-        fetcher: &Fetcher,
-    ) -> Done {
-        let (mut rewritten, news) = histories(fetcher, before, &relocked.lock);
+        mut rewritten: Vec<Warning>,
+    ) -> Result<Localized, Failures> {
         let Some(mut plan) = plan else {
             Warning::judge(&mut rewritten, &workspace.config, self.strict);
-            let outcome = lock::finish(workspace, self.dry_run, rewritten, before, relocked, edits)?;
-            return Ok(Box::new(Locked { kept, news, ..outcome }));
+            return lock::finish(workspace, self.dry_run, rewritten, before, relocked, edits);
         };
         plan.warnings.extend(rewritten);
         plan.changes = edits.into_iter().chain(plan.changes).collect();
-        Deployed::judge(workspace, &mut plan)?;
+        deployed(workspace, &mut plan)?;
         Warning::judge(&mut plan.warnings, &workspace.config, self.strict);
-        let status = match withheld(&plan, self.dry_run, false) {
-            Some(status) => status,
-            None => {
-                working::write(workspace, &plan.changes)?;
-                if plan.changes.is_empty() { Status::Unchanged } else { Status::Written }
-            }
-        };
+        let status = write(workspace, &plan.changes, &plan.warnings, self.dry_run)?;
         let changes = Lock::changes(before, &plan.lock);
-        Ok(Box::new(Localized { news, kept, updated: true, ..on_disk(status, plan, changes) }))
+        Ok(on_disk(status, plan, changes))
     }
-}
-
-/// Resolves again, as the lock says no more what it is; what is stored is brought in again.
-fn resolved(
-    workspace: &Workspace,
-    before: &Lock,
-    turned: &TurnedBack,
-    is_stored: bool,
-    fetcher: &mut Fetcher,
-) -> Result<(Relocked, Option<Plan>), Failures> {
-    if !is_stored {
-        return Ok((relock(workspace, before, fetcher)?, None));
-    }
-    let request = in_place::Request { again: Some(turned.clone()), ..in_place::Request::default() };
-    let plan = in_place::plan(workspace, request, &Options::default(), fetcher)?;
-    let relocked = Relocked { lock: plan.lock.clone(), unread: Vec::new(), unresolved: Vec::new() };
-    Ok((relocked, Some(plan)))
 }
 
 /// Takes the words of the command line apart: what is there in the working tree is a path, everything else a URL.

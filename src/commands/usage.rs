@@ -8,26 +8,18 @@ use super::{COPY, PAGES};
 use crate::message::failure::{Failure, nearest};
 
 /// Other words for what a command does: those of other programs, and options of one command that are given to another.
-const OTHER_WORDS: [(&str, &str); 19] = [
-    ("add", "lock"),
+const OTHER_WORDS: [(&str, &str); 11] = [
     ("base", "check --base"),
     ("copy", COPY),
-    ("diff", "affected"),
-    ("graph", "tree"),
-    ("in-place", "branch"),
     ("init", "lock"),
     ("install", "hook install"),
     ("lint", "check"),
     ("list", "tree"),
     ("localize", COPY),
-    ("outdated", "verify --upstream"),
-    ("pin", "lock"),
     ("push", "branch --push"),
     ("staged", "check --staged"),
     ("status", "check"),
-    ("sync", "branch"),
     ("upgrade", "update"),
-    ("validate", "check"),
 ];
 
 /// Returns the command that a word stands for.
@@ -38,7 +30,7 @@ fn word(word: &str) -> Option<&'static str> {
 
 /// Returns what is wrong with a word in the place of a command or a TARGET that is neither, and nothing on disk.
 pub(super) fn unknown_word(text: &str) -> Option<Failure> {
-    if text.contains('/') || text.starts_with('-') || Path::new(text).exists() {
+    if text.is_empty() || text.contains('/') || text.starts_with('-') || Path::new(text).exists() {
         return None;
     }
     let failure = Failure::new(format!("`{text}` is neither a command nor a directory"));

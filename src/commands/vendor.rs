@@ -4,7 +4,6 @@ use clap::{Args, ValueHint};
 
 use super::localize::{HowArgs, Request, What, localize};
 use super::output::{Done, OutputArgs};
-use crate::destination::To;
 
 /// Arguments of `vendor`.
 #[derive(Debug, Clone, Args)]
@@ -22,6 +21,6 @@ pub(super) struct VendorArgs {
 impl VendorArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let what = What::InPlace(self.paths.clone());
-        localize(&Request { what, to: To::Disk, rev: None, how: &self.how, quiet: output.quiet })
+        localize(&Request { what, branch: None, how: &self.how, quiet: output.quiet })
     }
 }

@@ -12,12 +12,12 @@ use super::output::{Done, Outcome, OutputArgs, Shown};
 use super::remote_git;
 use crate::fetch;
 use crate::git::LocalRepo;
-use crate::message::failure::{Failure, Failures, Result, argument, short};
+use crate::message::failure::{Failure, Result, argument, short};
 use crate::record::upstream::Verdict;
 use crate::record::{LOCK_NAME, Remote};
 use crate::tree::path;
 use crate::verify::upstream::{Ask, Upstream};
-use crate::verify::{self, Difference, Kind, Record, Verified, verify_directory};
+use crate::verify::{self, Kind, Record, Verified, verify_directory};
 use crate::workspace::repository_offline;
 
 /// Arguments of `verify`.
@@ -75,13 +75,16 @@ pub(super) fn directory<'a>(rev: Option<&'a str>, here: Option<&LocalRepo>) -> R
         Some(here) if !text.starts_with('-') => here.commit(text)?,
         _ => None,
     };
-    let Some(id) = commit else { return Ok(Some(text)) };
-    if !Path::new(text).join(LOCK_NAME).is_file() {
-        return Ok(None);
+    match commit {
+        Some(id) if Path::new(text).join(LOCK_NAME).is_file() => {
+            let failure = Failure::new(format!("`{text}` names both a commit and a directory with a `{LOCK_NAME}`"));
+            let directory = argument(&format!("./{text}"));
+            let failure = failure.hint(format!("name the directory: {directory}"));
+            Err(failure.hint(format!("name the commit: {}", id.commit)))
+        }
+        Some(_) => Ok(None),
+        None => Ok(Some(text)),
     }
-    Err(Failure::new(format!("`{text}` names both a commit and a directory with a `{LOCK_NAME}`"))
-        .hint(format!("name the directory: {}", argument(&format!("./{text}"))))
-        .hint(format!("name the commit: {}", id.commit)))
 }
 
 impl Outcome for Verified {
@@ -90,10 +93,10 @@ impl Outcome for Verified {
         // The state of upstream is reported below, along with what has not changed.
         let differences = self.differences.iter().filter(|difference| difference.kind != Kind::Upstream);
         let mut out: Vec<String> = differences
-            .map(|Difference { path, place, message, .. }| match place {
-                _ if path.is_empty() => message.clone(),
-                Some(span) => format!("{path}:{}:{}: {message}", span.line, span.column),
-                None => format!("{path}: {message}"),
+            .map(|one| match &one.place {
+                _ if one.path.is_empty() => one.message.clone(),
+                Some(span) => format!("{}:{}:{}: {}", one.path, span.line, span.column, one.message),
+                None => format!("{}: {}", one.path, one.message),
             })
             .collect();
         if !out.is_empty() {
@@ -101,18 +104,18 @@ impl Outcome for Verified {
         }
         out.extend(self.records.iter().map(told));
         let left = self.left.iter().map(|one| &one.left);
-        out.extend(left.map(|left| format!("stays remote (allowed): {}: {}", left.what.label(), left.reason)));
+        out.extend(left.map(|one| format!("stays remote (allowed): {}: {}", one.what.label(), one.reason)));
         out.extend(self.upstream.iter().flat_map(|all| upstream(all)));
         let result = match self.differences.len() {
-            0 if self.failures.is_empty() && self.records.is_empty() => "as locked".to_owned(),
-            0 if self.failures.is_empty() => [&["as recorded"], self.also.as_slice()].concat().join(", "),
-            0 => "not everything could be looked at".to_owned(),
+            0 if !self.failures.is_empty() => "not everything could be looked at".to_owned(),
+            0 if self.records.is_empty() => "as locked".to_owned(),
+            0 => [&["as recorded"], self.also.as_slice()].concat().join(", "),
             count => counted(count, "difference"),
         };
         let rev = &self.rev;
         let named = match &self.commit {
             None => rev.clone(),
-            Some(commit) if commit.starts_with(rev) && rev.len() >= 12 => short(commit).to_owned(),
+            Some(commit) if commit.starts_with(rev) => short(commit).to_owned(),
             Some(commit) => format!("{rev} ({})", short(commit)),
         };
         out.push(format!("verified {named}: {result}"));
@@ -120,7 +123,7 @@ impl Outcome for Verified {
     }
 
     fn said(&self, _output: &OutputArgs) -> String {
-        messages::failures(&Failures(self.failures.clone()))
+        messages::failures(&self.failures)
     }
 
     fn status(&self) -> u8 {
@@ -131,45 +134,46 @@ impl Outcome for Verified {
 fn told(record: &Record) -> String {
     let directory = path::shown(&record.directory);
     let from = record.target.as_ref().map(|target| format!(" from {target}")).unwrap_or_default();
-    let message = match &record.recorded_by {
-        Some(commit) => format!("recorded in the lock and in the message of {}", short(commit)),
-        None if record.has_message => "recorded in the lock alone: no commit message has it any more".to_owned(),
-        None => "recorded in the lock alone".to_owned(),
+    let (files, remotes) = (counted(record.files, "file"), counted(record.remotes, "remote"));
+    let by = match &record.recorded_by {
+        Some(commit) => format!("and in the message of {}", short(commit)),
+        None => "alone".to_owned(),
     };
-    format!("{directory}{from}: {}, {}; {message}", counted(record.files, "file"), counted(record.remotes, "remote"))
+    format!("{directory}{from}: {files}, {remotes}; recorded in the lock {by}")
 }
 
 /// Returns one line for each remote, and one that counts them.
 fn upstream(all: &[Upstream]) -> Vec<String> {
     let mut out = Vec::new();
-    for Upstream { lock, line, remote, answer, .. } in all {
+    for Upstream { lock, line, remote, answer } in all {
         let was = remote.digest();
-        let now = answer.now.as_ref().filter(|_| answer.verdict != Verdict::Ok);
-        let is = if answer.verdict == Verdict::Ok { "is" } else { "was" };
-        let now = now.map(|now| format!(", is {}", short(now.hex()))).unwrap_or_default();
-        let why = if answer.why.is_empty() { String::new() } else { format!(": {}", answer.why) };
-        let by = match answer.commits {
-            None => String::new(),
-            Some(0) => " by merges alone".to_owned(),
-            Some(commits) => format!(" by {}", counted(commits, "commit")),
+        let was = short(was.hex());
+        let mut told = match &answer.now {
+            _ if answer.verdict == Verdict::Ok => format!("is {was}"),
+            Some(now) => format!("was {was}, is {}", short(now.hex())),
+            None => format!("was {was}"),
         };
-        let (verdict, label) = (answer.verdict.name(), remote.label());
-        out.push(format!("{lock}:{line}: {verdict}: {label} {is} {}{now}{why}{by}", short(was.hex())));
+        if !answer.why.is_empty() {
+            told += &format!(": {}", answer.why);
+        }
+        match answer.commits {
+            Some(0) => told += " by merges alone",
+            Some(commits) => told += &format!(" by {}", counted(commits, "commit")),
+            None => {}
+        }
+        out.push(format!("{lock}:{line}: {}: {} {told}", answer.verdict.name(), remote.label()));
         let newest = answer.newest.iter();
         out.extend(newest.map(|(commit, subject)| format!("    {} {subject}", short(commit))));
-        match answer.commits.unwrap_or_default().saturating_sub(answer.newest.len()) {
-            more if more > 0 && !answer.newest.is_empty() => out.push(format!("    and {more} more")),
-            _ => {}
+        let more = answer.commits.unwrap_or_default().saturating_sub(answer.newest.len());
+        if more > 0 && !answer.newest.is_empty() {
+            out.push(format!("    and {more} more"));
         }
     }
     let count = |verdict: &Verdict| all.iter().filter(|one| one.answer.verdict == *verdict).count();
     let counts = Verdict::ALL.iter().filter(|verdict| count(verdict) > 0);
-    let counts: Vec<String> = counts.map(|verdict| format!("{} {}", count(verdict), verdict.name())).collect();
-    out.push(if counts.is_empty() {
-        "upstream: there is nothing to ask for".to_owned()
-    } else {
-        format!("upstream of {}: {}", counted(all.len(), "remote"), counts.join(", "))
-    });
+    let counts: Vec<String> = counts.map(|one| format!("{} {}", count(one), one.name())).collect();
+    let counts = if counts.is_empty() { "nothing to ask for".to_owned() } else { counts.join(", ") };
+    out.push(format!("upstream of {}: {counts}", counted(all.len(), "remote")));
     if count(&Verdict::Updated) + count(&Verdict::Moved) > 0 {
         out.push("  to take what is there now: git kustomize-localize update; of a copy whose source has no lock: remove it and copy again".to_owned());
     }

@@ -63,16 +63,35 @@ pub(crate) fn refuse_changed(workspace: &Workspace, used: &BTreeSet<String>) -> 
         .hint("or stash them; to use the committed files: --rev HEAD"))
 }
 
-/// Which branch, and how it is committed to.
-#[derive(Debug, Clone, Default)]
+/// What is committed, and where.
+#[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct BranchOptions {
-    /// Its name; none: after the branch of the source.
+    /// The branch to commit to [default: localized/SOURCE-BRANCH]
+    ///
+    /// It must be given when there is no source branch: a detached HEAD, `--rev` with an id.
+    #[arg(long = "branch", value_name = "NAME")]
     pub name: Option<String>,
-    /// Where to check it out as well.
+
+    /// Also have the branch checked out in a linked worktree at DIR
+    ///
+    /// It is a new one, or the one that is there, if it has no changes.
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, hide_short_help = true)]
     pub worktree: Option<PathBuf>,
-    /// Subject and body of the commit, a paragraph each; none: what has changed.
+
+    /// The commit to localize [default: HEAD]
+    ///
+    /// Works in a bare repository.
+    #[arg(long, value_name = "REV", hide_short_help = true)]
+    pub rev: Option<String>,
+
+    /// Subject and body of the commit, as in `git commit`; each further one is a paragraph
+    ///
+    /// The trailers come below.
+    #[arg(short, long, value_name = "TEXT", hide_short_help = true)]
     pub message: Vec<String>,
+
     /// Whether it is pushed, and to which remote; none: to its own.
+    #[arg(skip)]
     pub push: Option<Option<String>>,
 }
 

@@ -19,6 +19,7 @@ use crate::tree::SharedTree;
 use crate::workspace::Workspace;
 
 /// A lock that fits the tree.
+#[derive(Default)]
 pub(crate) struct Relocked {
     /// The lock.
     pub lock: Lock,

@@ -20,7 +20,7 @@ pub(super) struct Troubles {
 impl Troubles {
     /// Sorts out the troubles of a walk.
     pub(super) fn of(workspace: &Workspace, explored: &Explored) -> Result<Troubles> {
-        let has_unread = !workspace.kustomizations()?.hidden.is_empty();
+        let has_unread = workspace.kustomizations()?.is_partial;
         let mut troubles = Troubles { remote: Vec::new(), local: Vec::new(), has_unread };
         let graph = &explored.graph;
         let mut seen = BTreeSet::new();

@@ -109,7 +109,9 @@ fn shell(repo: &Repo, place: &str, command: &str) -> Output {
     let output = run(command);
     // `vendor` says what to stage.
     let mut lines = output.stdout.lines().map(str::trim_start);
-    if let Some(stage) = lines.find(|line| command.contains(" vendor ") && line.starts_with("git add ")) {
+    if let Some(stage) =
+        lines.find_map(|line| line.strip_prefix("to stage it: ")).filter(|_| command.contains(" vendor "))
+    {
         run(stage).success();
     }
     output

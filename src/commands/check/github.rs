@@ -4,44 +4,31 @@
 //! begins none.
 
 use super::human::human;
+use super::issue::{Issue, issues};
 use crate::check::Checked;
 use crate::commands::messages;
 use crate::commands::output::Shown;
-use crate::message::failure::{Failure, Failures, Location};
-use crate::message::finding::{Finding, Severity};
+use crate::message::finding::Severity;
 use crate::message::redact::{inert, visible};
-use crate::record::sha256_hex;
 
 /// GitHub shows so many annotations of a kind for a step, and drops the rest without a word.
 const ANNOTATIONS: usize = 10;
 /// A summary is shown up to 1 MiB; whoever else writes to it needs some of that.
 const SUMMARY: usize = 1_000_000;
 
-/// Returns what goes to the log: the findings as text, then the commands.
-///
-/// The runner takes a line of a log for a command if it begins with blanks and `::`, or holds `##[`, and compares
-/// loosely. So commands are stopped for the text, until a word that is derived from the text and therefore cannot occur
-/// in it.
+/// Returns what goes to the log: the findings as text, in which no line is a command, then the commands.
 pub fn github(checked: &Checked, shown: Shown) -> String {
     // A log is searched, not watched.
-    let text = text(checked, Shown { width: None, ..shown });
-    let text = inert(&text);
-    let mut out = String::new();
-    if !text.is_empty() {
-        let word = sha256_hex(text.as_bytes());
-        out = format!("::stop-commands::{word}\n{text}::{word}::\n");
-    }
+    let mut out = inert(&text(checked, Shown { width: None, ..shown }));
     for severity in [Severity::Error, Severity::Warning] {
-        let counts = |finding: &&Finding| finding.allowed.is_none() && finding.severity == severity;
-        let failures = checked.failures.iter().filter(|_| severity == Severity::Error).map(failure);
-        let commands = failures.chain(checked.findings.iter().filter(counts).map(annotation));
-        out.extend(commands.take(ANNOTATIONS));
+        let issues = issues(checked).filter(|issue| issue.severity == severity);
+        out.extend(issues.take(ANNOTATIONS).map(annotation));
     }
     out
 }
 
 fn text(checked: &Checked, shown: Shown) -> String {
-    let failures = messages::failures(&Failures(checked.failures.clone()));
+    let failures = messages::failures(&checked.failures);
     human(checked, shown) + &console::strip_ansi_codes(&failures)
 }
 
@@ -62,41 +49,19 @@ pub fn github_summary(checked: &Checked, verbose: bool) -> String {
     format!("\n### git kustomize-localize check\n\n<pre>{lines}</pre>\n\n")
 }
 
-fn annotation(finding: &Finding) -> String {
-    let mut place = format!("file={}", property(&finding.path));
-    // Only the line where it begins: GitHub shows an annotation below the last line of its range.
-    if let Some(span) = finding.span {
-        place += &format!(",line={},col={}", span.line, span.column);
-        if span.end_line == span.line {
-            place += &format!(",endColumn={}", span.end_column);
-        }
+/// Returns the command that annotates a place.
+fn annotation(issue: Issue<'_>) -> String {
+    let mut place = String::new();
+    if !issue.path.is_empty() {
+        place += &format!("file={},", property(issue.path));
     }
-    let help = finding.help.iter().flat_map(|help| help.lines());
-    command(finding.severity, &place, finding.rule.id(), &finding.message, help)
-}
-
-fn failure(failure: &Failure) -> String {
-    let place = match failure.location.as_deref() {
-        Some(Location { file, line: 0, .. }) => format!("file={}", property(file)),
-        Some(Location { file, line, .. }) => format!("file={},line={line}", property(file)),
-        None => String::new(),
-    };
-    let hints: Vec<String> = failure.hints.iter().map(|hint| format!("hint: {hint}")).collect();
-    let hints = hints.iter().map(String::as_str);
-    command(Severity::Error, &place, "could not be looked at", &failure.message, hints)
-}
-
-/// Returns a command that annotates a place.
-fn command<'a>(
-    severity: Severity,
-    place: &str,
-    title: &str,
-    message: &'a str,
-    more: impl Iterator<Item = &'a str>,
-) -> String {
-    let text: Vec<String> = std::iter::once(message).chain(more).map(visible).collect();
-    let comma = if place.is_empty() { "" } else { "," };
-    format!("::{} {place}{comma}title={title}::{}\n", severity.name(), data(&text.join("\n")))
+    if let Some((line, column)) = issue.place {
+        place += &format!("line={line},col={column},");
+    }
+    let title = issue.rule.unwrap_or("could not be looked at");
+    let help = issue.help.iter().map(|help| visible(help));
+    let text: Vec<String> = [visible(issue.message)].into_iter().chain(help).collect();
+    format!("::{} {place}title={title}::{}\n", issue.severity.name(), data(&text.join("\n")))
 }
 
 /// Escapes the message of a command (`escapeData`).

@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::fmt::Display;
 
 use console::{Style, measure_text_width};
 
@@ -12,7 +11,6 @@ use crate::commands::output::Shown;
 use crate::message::failure::short;
 use crate::message::finding::{Finding, Rule, Severity, Subject};
 use crate::message::redact::{self, visible};
-use crate::record::Added;
 
 /// So many findings are shown one by one on a terminal.
 const MANY: usize = 20;
@@ -24,50 +22,56 @@ const LINE: usize = 160;
 /// Returns the findings with their lines, and a summary as the last line; of many findings on a terminal only how many
 /// there are of what. What could not be checked is counted only: it belongs to standard error.
 pub fn human(checked: &Checked, shown: Shown) -> String {
-    let paint = |text: &dyn Display, style: &str| painted(text, style, shown.color);
+    // What could not begin has found nothing.
+    if checked.kustomizations == 0 && checked.findings.is_empty() && !checked.failures.is_empty() {
+        return String::new();
+    }
     let is_wanted = |finding: &&Finding| match (shown.quiet, &finding.allowed) {
         (true, _) => finding.fails(),
         (false, allowed) => allowed.is_none() || shown.verbose,
     };
     let wanted: Vec<&Finding> = checked.findings.iter().filter(is_wanted).collect();
-    let mut out = String::new();
-    let mut is_shortened = false;
-    if wanted.len() > MANY && shown.width.is_some() && !shown.verbose && !shown.quiet {
-        write_overview(&mut out, &wanted, shown.color);
-    } else {
-        // The ways that were given. What leads to them for one place is not repeated for another.
-        let mut given: HashSet<Vec<&str>> = HashSet::new();
-        for finding in &wanted {
-            let ways = finding.help.iter().map(|line| line.split_once(": ").map_or(line.as_str(), |(way, _)| way));
-            let is_given = finding.allowed.is_none() && !given.insert(ways.collect()) && !shown.verbose;
-            is_shortened |= is_given && !finding.help.is_empty();
-            write_finding(&mut out, finding, if is_given { &[] } else { &finding.help }, &paint);
-        }
-    }
+    let is_brief = wanted.len() > MANY && shown.width.is_some() && !shown.verbose && !shown.quiet;
+    let mut out = if is_brief { overview(&wanted, shown.color) } else { each(&wanted, shown) };
     if shown.quiet {
         return out;
     }
-    let mut note = |mark: &str, text: String| out += &format!("{} {text}\n", paint(&mark, "cyan.bold"));
-    if is_shortened {
-        note("note:", "same fix as above where none is shown: -v shows all".to_owned());
-    }
     let counting = wanted.iter().filter(|finding| finding.allowed.is_none());
     let rules: BTreeSet<Rule> = counting.map(|finding| finding.rule).collect();
+    let mut notes = Vec::new();
     if !rules.is_empty() {
         let ids: Vec<&str> = rules.into_iter().map(Rule::id).collect();
-        note("for more:", format!("git kustomize-localize explain {}", ids.join(" ")));
+        notes.push(("for more:", format!("git kustomize-localize explain {}", ids.join(" "))));
     }
-    for line in &checked.new_config {
-        note("new in the configuration:", visible(&redact::text(line)));
-    }
-    for Added { lock, line, remote, digest } in &checked.new_locked {
-        note("new in the lock:", format!("{}:{line}: {} {digest}", visible(lock), visible(remote)));
+    notes.extend(checked.new_config.iter().map(|line| ("new in the configuration:", redact::text(line))));
+    let locked = checked.new_locked.iter();
+    let locked = locked.map(|new| format!("{}:{}: {} {}", new.lock, new.line, new.remote, new.digest));
+    notes.extend(locked.map(|new| ("new in the lock:", new)));
+    for (mark, text) in notes {
+        out += &format!("{} {}\n", painted(mark, "cyan.bold", shown.color), visible(&text));
     }
     out + &summary(checked) + "\n"
 }
 
-fn painted(text: &dyn Display, style: &str, color: bool) -> String {
+fn painted(text: &str, style: &str, color: bool) -> String {
     Style::from_dotted_str(style).force_styling(color).apply_to(text).to_string()
+}
+
+/// Returns the findings with their lines. What leads out of one is not repeated for another, without `verbose`.
+fn each(findings: &[&Finding], shown: Shown) -> String {
+    let (mut out, mut is_shortened) = (String::new(), false);
+    let mut given: HashSet<Vec<&str>> = HashSet::new();
+    for finding in findings {
+        let ways = finding.help.iter().map(|line| line.split_once(": ").map_or(&**line, |(way, _)| way));
+        let is_given = finding.allowed.is_none() && !given.insert(ways.collect()) && !shown.verbose;
+        is_shortened |= is_given && !finding.help.is_empty();
+        write_finding(&mut out, finding, if is_given { &[] } else { &finding.help }, shown.color);
+    }
+    if is_shortened && !shown.quiet {
+        let mark = painted("note:", "cyan.bold", shown.color);
+        out += &format!("{mark} same fix as above where none is shown: -v shows all\n");
+    }
+    out
 }
 
 /// Returns the line that sums up what was checked and what was found.
@@ -111,39 +115,37 @@ fn summary(checked: &Checked) -> String {
     format!("{line}{differing}: {found}{unbuilt}")
 }
 
-/// Writes how many findings there are by rule and by upstream, and how to begin.
-fn write_overview(out: &mut String, findings: &[&Finding], color: bool) {
+/// Returns how many findings there are by rule and by upstream, and how to begin.
+fn overview(findings: &[&Finding], color: bool) -> String {
     let rule = |finding: &&Finding| Some(format!("{} ({})", finding.rule, finding.severity.name()));
     let upstream = |finding: &&Finding| upstream(&finding.subject).map(visible);
-    write_counts(out, &painted(&"findings by rule:", "bold", color), findings.iter().filter_map(rule));
-    write_counts(out, &painted(&"findings by upstream:", "bold", color), findings.iter().filter_map(upstream));
-    *out += &painted(&"to begin:", "bold", color);
-    *out += "\n  see each of them: git kustomize-localize check -v\n";
-    if findings.iter().any(|finding| finding.rule == Rule::RemoteReference) {
-        *out += "  keep the URLs, and lock what they are now: git kustomize-localize lock\n";
+    let head = |text: &str| painted(text, "bold", color) + "\n";
+    let mut out = head("findings by rule:") + &counts(findings.iter().filter_map(rule));
+    let upstreams = counts(findings.iter().filter_map(upstream));
+    if !upstreams.is_empty() {
+        out += &(head("findings by upstream:") + &upstreams);
     }
-    *out += "  let everything stay as it is: git kustomize-localize check --add-allow\n\n";
+    out += &head("to begin:");
+    out += "  see each of them: git kustomize-localize check -v\n";
+    if findings.iter().any(|finding| finding.rule == Rule::RemoteReference) {
+        out += "  keep the URLs, and lock what they are now: git kustomize-localize lock\n";
+    }
+    out + "  let everything stay as it is: git kustomize-localize check --add-allow\n\n"
 }
 
-/// Writes how often each of these is there, the most frequent first.
-fn write_counts(out: &mut String, heading: &str, all: impl Iterator<Item = String>) {
+/// Returns how often each of these is there, the most frequent first; nothing of nothing.
+fn counts(all: impl Iterator<Item = String>) -> String {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     all.for_each(|one| *counts.entry(one).or_default() += 1);
     let mut rows: Vec<(String, usize)> = counts.into_iter().collect();
     rows.sort_by_key(|(_, count)| Reverse(*count));
     let rest = rows.split_off(rows.len().min(NAMED));
-    if rows.is_empty() {
-        return;
-    }
-    *out += &format!("{heading}\n");
-    for (what, count) in rows {
-        *out += &format!("  {count:>4}  {what}\n");
-    }
     if !rest.is_empty() {
-        let sum: usize = rest.iter().map(|(_, count)| count).sum();
-        *out += &format!("  {sum:>4}  in {} more\n", rest.len());
+        rows.push((format!("in {} more", rest.len()), rest.iter().map(|(_, count)| count).sum()));
     }
-    out.push('\n');
+    let end = if rows.is_empty() { "" } else { "\n" };
+    let rows = rows.into_iter().map(|(what, count)| format!("  {count:>4}  {what}\n"));
+    rows.collect::<String>() + end
 }
 
 /// Returns the repository, or the host of a file, that a finding is about.
@@ -160,7 +162,8 @@ fn upstream(subject: &Subject) -> Option<&str> {
 }
 
 /// Adds one finding as lines, and an empty one.
-fn write_finding(out: &mut String, finding: &Finding, help: &[String], paint: &dyn Fn(&dyn Display, &str) -> String) {
+fn write_finding(out: &mut String, finding: &Finding, help: &[String], color: bool) {
+    let paint = |text: &str, style: &str| painted(text, style, color);
     let (style, level) = match (&finding.allowed, finding.severity) {
         (Some(_), _) => ("dim", "allowed"),
         (None, Severity::Error) => ("red.bold", "error"),
@@ -168,7 +171,7 @@ fn write_finding(out: &mut String, finding: &Finding, help: &[String], paint: &d
     };
     let number = finding.span.map_or(String::new(), |span| span.line.to_string());
     let gutter = " ".repeat(number.len());
-    let [number, arrow, bar, equals] = [&number, "-->", "|", "="].map(|mark| paint(&mark, "blue.bold"));
+    let [number, arrow, bar, equals] = [&*number, "-->", "|", "="].map(|mark| paint(mark, "blue.bold"));
     let field = visible(&finding.field);
     let head = paint(&format!("{level}[{}]", finding.rule), style);
     *out += &format!("{head}: {}\n", paint(&visible(&finding.message), "bold"));
@@ -176,7 +179,7 @@ fn write_finding(out: &mut String, finding: &Finding, help: &[String], paint: &d
     let begin = if gutter.is_empty() { " " } else { &gutter };
     *out += &match excerpt(finding) {
         Some((line, before, width)) => {
-            let marks = paint(&format!("{} {field}", "^".repeat(width)).trim_end(), style);
+            let marks = paint(format!("{} {field}", "^".repeat(width)).trim_end(), style);
             let before = " ".repeat(before);
             format!("{begin}{arrow} {place}\n{gutter} {bar}\n{number} {bar} {line}\n{gutter} {bar} {before}{marks}\n")
         }
@@ -187,7 +190,7 @@ fn write_finding(out: &mut String, finding: &Finding, help: &[String], paint: &d
         // Only blanks before a command: it is copied as it stands.
         let lines: Vec<String> = text.lines().map(visible).collect();
         let lines = lines.join(&format!("\n{gutter}         "));
-        *out += &format!("{gutter} {equals} {} {lines}\n", paint(&mark, "cyan.bold"));
+        *out += &format!("{gutter} {equals} {} {lines}\n", paint(mark, "cyan.bold"));
     };
     if let Some((first, rest)) = finding.deployed.split_first() {
         let more = if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };

@@ -29,68 +29,52 @@ const OURS: &[u8] = b"#!/bin/sh\n# Made by git kustomize-localize.";
 pub(super) struct Changed {
     files: Vec<PathBuf>,
     verb: &'static str,
-    /// Whether they lie in the working tree, so that they can be committed.
-    in_tree: bool,
-    /// Whether the configuration switches them off.
-    is_off: bool,
 }
 
 impl Outcome for Changed {
     fn text(&self, _shown: Shown) -> String {
         let current = std::env::current_dir().unwrap_or_default();
-        let mut text = String::new();
-        for path in &self.files {
+        let line = |path: &PathBuf| {
             let path = path.strip_prefix(&current).unwrap_or(path);
-            text += &format!("{} {}\n", self.verb, visible(&path.display().to_string()));
-        }
-        if self.files.is_empty() {
-            text += "there is nothing to remove\n";
-        }
-        if self.in_tree {
-            text += "these files are in the working tree: commit them, and every clone that sets `core.hooksPath` has \
-                     them\n";
-        }
-        if self.is_off {
-            text += "but `kustomize-localize.hook` is false: they do nothing until it is unset\n";
-        }
-        text
+            format!("{} {}\n", self.verb, visible(&path.display().to_string()))
+        };
+        let text: String = self.files.iter().map(line).collect();
+        if text.is_empty() { "there is nothing to remove\n".to_owned() } else { text }
     }
 }
 
 /// Puts hooks where git looks for them: all or none.
-pub(super) fn install(here: &LocalRepo, names: &[String], is_off: bool) -> Result<Changed, Failures> {
+pub(super) fn install(here: &LocalRepo, names: &[String]) -> Result<Changed, Failures> {
     // Links are followed: what counts is where a file would be written.
     let (directory, common) = (real(&here.hooks()?), real(&here.common));
     let Some(top) = &here.top else {
         return Err(Failure::new("this repository has no working tree, so no commits are made here")
-            .hint("run it in a working tree of this repository")
             .hint("for a repository that is pushed to, see `hooks/pre-receive` in the source of this program")
             .into());
     };
-    let is_own = directory.starts_with(&common);
-    let in_tree = !is_own && directory.starts_with(real(top));
-    if !is_own && !in_tree {
+    if !directory.starts_with(&common) && !directory.starts_with(real(top)) {
         let shown = directory.display();
         let own = common.join("hooks").display().to_string();
         let failure = Failure::new(format!(
             "git takes its hooks from `{shown}`, outside of this repository: a hook there would run for others too"
-        ))
-        .hint(format!("for hooks of this repository alone: {}", command("git config --local core.hooksPath", [own])));
-        let hint = |failure: Failure, name: &String| failure.hint(format!("to run it for all: {}", line(name)));
-        return Err(names.iter().fold(failure, hint).into());
+        ));
+        let own = command("git config --local core.hooksPath", [own]);
+        let failure = failure.hint(format!("for hooks of this repository alone: {own}"));
+        let all = names.iter().map(|name| format!("to run it for all, {}", line(name)));
+        return Err(all.fold(failure, Failure::hint).into());
     }
     let (mut files, mut failures) = (BTreeMap::new(), Vec::new());
     for (name, script) in named(names) {
         let path = directory.join(name);
-        match read(&path)? {
-            None => drop(files.insert(path, script)),
-            Some(bytes) if bytes.starts_with(OURS) => drop(files.insert(path, script)),
-            Some(_) => failures.push(
-                Failure::new(format!("`{}` is another hook, and is not changed", path.display()))
-                    .hint(format!("to run both, {}", line(name)))
-                    .hint("what husky, lefthook, pre-commit and prek write is configured elsewhere: git kustomize-localize help hook"),
-            ),
+        if read(&path)?.is_none_or(|bytes| bytes.starts_with(OURS)) {
+            files.insert(path, script);
+            continue;
         }
+        failures.push(
+            Failure::new(format!("`{}` is another hook, and is not changed", path.display()))
+                .hint(format!("to run both, {}", line(name)))
+                .hint("what husky, lefthook, pre-commit and prek write is configured elsewhere: git kustomize-localize help hook"),
+        );
     }
     if !failures.is_empty() {
         return Err(Failures(failures));
@@ -98,7 +82,7 @@ pub(super) fn install(here: &LocalRepo, names: &[String], is_off: bool) -> Resul
     for (path, script) in &files {
         write(path, script.as_bytes()).map_err(|error| failed("write", path, &error))?;
     }
-    Ok(Changed { files: files.into_keys().collect(), verb: "installed", in_tree, is_off })
+    Ok(Changed { files: files.into_keys().collect(), verb: "installed" })
 }
 
 /// Removes what [`install`] put in.
@@ -114,7 +98,7 @@ pub(super) fn uninstall(here: &LocalRepo, names: &[String]) -> Result<Changed> {
     for path in &files {
         fs::remove_file(path).map_err(|error| failed("remove", path, &error))?;
     }
-    Ok(Changed { files, verb: "removed", in_tree: false, is_off: false })
+    Ok(Changed { files, verb: "removed" })
 }
 
 /// Returns the hooks of these names.

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::build::{BuildCheck, Difference, TargetCheck, Verdict};
-use crate::commands::messages::{counted, listed};
+use crate::commands::messages::{counted, first, listed};
 use crate::message::failure::Failure;
 
 /// How many objects, roots or reasons are named before the rest is only counted.
 const NAMED: usize = 10;
 
-/// Returns the result of the builds. Why roots were not built is said once for each reason, and with `verbose` for all.
+/// Returns the result of the builds. Roots that were not built are named together for each reason.
 pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
     if let Some(reason) = &checked.without {
         return vec![format!("  not verified: {reason}")];
@@ -19,7 +19,6 @@ pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
     let how = if how.is_empty() { String::new() } else { format!(" ({})", how.join(", ")) };
     let is_verified = checked.targets.iter().any(|target| target.verdict.is_same());
     let not = if is_verified { "" } else { "not " };
-    let mut out = vec![format!("  {not}verified: {}{how}", counts(checked))];
     let mut unbuilt: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
     for target in &checked.targets {
         let why = match &target.verdict {
@@ -30,13 +29,10 @@ pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
         unbuilt.entry(why).or_default().push(&target.target);
     }
     let most = if verbose { usize::MAX } else { NAMED };
-    if unbuilt.len() > most {
-        out.push(format!("  not built for {}: -v names them", counted(unbuilt.len(), "reason")));
-    } else {
-        let reason = |((what, reason), targets)| format!("  {what}: {}: {reason}", listed::<&str>(targets, most));
-        out.extend(unbuilt.into_iter().map(reason));
-    }
     let steps: BTreeSet<&str> = checked.targets.iter().filter_map(|one| one.next_step).collect();
+    let mut out = vec![format!("  {not}verified: {}{how}", counts(checked))];
+    let reason = |((what, reason), targets)| format!("  {what}: {}: {reason}", listed::<&str>(targets, most));
+    out.extend(first(unbuilt.into_iter().map(reason), most));
     out.extend(steps.into_iter().map(|step| format!("  {step}")));
     out
 }
@@ -62,44 +58,31 @@ fn counts(checked: &BuildCheck) -> String {
 
 /// Returns how results differ from their originals, and nothing else: nothing was written.
 pub(super) fn differences(checked: &BuildCheck) -> Vec<String> {
-    let differing: Vec<&TargetCheck> = checked.targets.iter().filter(|target| target.verdict.differs()).collect();
-    let of = match checked.targets.len() {
-        1 => String::new(),
-        all => format!(", in {} of {}", differing.len(), counted(all, "build")),
-    };
-    let mut out = vec![format!("not localized: the localized build differs from the original{of}")];
-    for target in differing.iter().take(NAMED) {
-        let program = checked.by.as_ref().map_or("", |by| by.program.as_str());
-        let (what, difference) = match &target.verdict {
+    let all = counted(checked.targets.len(), "build");
+    let targets = checked.targets.iter().filter(|target| target.verdict.differs());
+    let targets: Vec<&TargetCheck> = targets.collect();
+    let differ = targets.len();
+    let mut out = vec![format!("not localized: the localized build differs from the original, in {differ} of {all}")];
+    for TargetCheck { target, verdict, outputs, .. } in targets.iter().take(NAMED) {
+        let (what, difference) = match verdict {
             Verdict::Broken { reason } => (format!("the original builds, the result does not: {reason}"), None),
             Verdict::Unsteady(difference) => (
                 "the original does not build to the same twice, so nothing can be compared".to_owned(),
                 Some(difference),
             ),
             Verdict::Differs(difference) if difference.objects.is_empty() => {
-                (format!("the same objects in another order ({program})"), Some(difference))
+                ("the same objects in another order".to_owned(), Some(difference))
             }
-            Verdict::Differs(difference) => (format!("the outputs differ ({program})"), Some(difference)),
+            Verdict::Differs(difference) => ("the outputs differ".to_owned(), Some(difference)),
             _ => continue,
         };
-        let which = if checked.targets.len() == 1 { String::new() } else { format!("{}: ", target.target) };
-        out.push(format!("  {which}{what}"));
-        out.extend(difference.into_iter().flat_map(objects));
-        out.extend(target.outputs.iter().map(|kept| format!("  both outputs: {kept}")));
+        out.push(format!("  {target}: {what}"));
+        if let Some(Difference { objects, diff, .. }) = difference {
+            out.extend(first(objects.iter().map(|object| format!("    {} {}", object.change, object.id)), NAMED));
+            out.extend(diff.lines().map(|line| format!("    {line}")));
+        }
+        out.extend(outputs.iter().map(|kept| format!("  both outputs: {kept}")));
     }
-    if let more @ 1.. = differing.len().saturating_sub(NAMED) {
-        out.push(format!("  and {}", counted(more, "more build")));
-    }
-    out
-}
-
-fn objects(difference: &Difference) -> Vec<String> {
-    let objects = difference.objects.iter().take(NAMED);
-    let mut out: Vec<String> = objects.map(|object| format!("    {} {}", object.change, object.id)).collect();
-    if let more @ 1.. = difference.objects.len().saturating_sub(NAMED) {
-        out.push(format!("    and {more} more"));
-    }
-    out.extend(difference.diff.lines().map(|line| format!("    {line}")));
     out
 }
 

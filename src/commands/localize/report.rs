@@ -1,65 +1,96 @@
-//! What people read of localizing.
+//! What people read of localizing and of locking.
 
-use super::builds::{differences, proof};
+use super::builds::{differences, proof, refusal};
 use super::{Branch, Localized};
 use crate::commands::Status;
-use crate::commands::messages::{accepted, changes, counted, left, lines, number_of_warnings};
-use crate::message::failure::{short, stage};
+use crate::commands::messages::{self, accepted, changes, counted, left, lines, number_of_warnings};
+use crate::commands::output::{Outcome, OutputArgs, Shown};
+use crate::message::failure::{Failure, short, stage};
+use crate::plan::Rewritten;
+use crate::record::LOCK_NAME;
+
+impl Outcome for Localized {
+    fn text(&self, shown: Shown) -> String {
+        match (self.status, &self.builds) {
+            (Status::Differs, Some(builds)) => lines(differences(builds)),
+            _ if shown.quiet => String::new(),
+            _ => lines(self.told(shown.verbose)),
+        }
+    }
+
+    fn said(&self, output: &OutputArgs) -> String {
+        let differs = self.builds.as_ref().and_then(refusal);
+        let failures: Vec<Failure> = self.kept.iter().chain(&self.unresolved).cloned().chain(differs).collect();
+        let said =
+            messages::warnings(&self.warnings, output.verbose) + &messages::first_failures(&failures, output.verbose);
+        if self.unresolved.is_empty() {
+            return said;
+        }
+        let count = counted(self.unresolved.len(), "error");
+        let failure = Failure::new(format!("not everything could be resolved: {count}"));
+        said + &messages::failures(&[failure])
+    }
+
+    fn status(&self) -> u8 {
+        let is_done = self.kept.is_empty() && self.unresolved.is_empty();
+        u8::from(matches!(self.status, Status::Differs | Status::Warned) || !is_done)
+    }
+}
 
 impl Localized {
-    /// Returns the result, as lines.
-    pub(super) fn told(&self, verbose: bool) -> String {
+    fn told(&self, verbose: bool) -> Vec<String> {
         let what = self.what();
-        let done = match (self.status, &self.builds) {
-            (Status::Differs, Some(builds)) => return lines(differences(builds)),
-            (Status::Differs | Status::Warned, _) => return lines(vec![format!("not localized: {what}")]),
-            (Status::Unchanged, _) => None,
-            (Status::DryRun, _) if self.updated => Some("would update"),
-            (Status::DryRun, _) => Some("would localize"),
-            (Status::Written, _) if self.updated => Some("updated"),
-            (Status::Written, _) => Some("localized"),
-        };
-        let mut out = vec![match done {
-            Some(done) => format!("{done} {what}{}", self.numbers()),
-            None => self.unchanged(),
-        }];
-        let branch = self.branch.as_ref();
-        if done.is_none() {
-            out.extend(branch.into_iter().flat_map(Branch::places));
+        let (done, tail) = if self.is_lock {
+            let count = counted(self.remotes.len(), "remote reference");
+            (["wrote", "would write", "not written:"], format!(": it holds {count}"))
         } else {
-            out.extend(changes(&self.changes, &self.news));
+            (["localized", "would localize", "not localized:"], self.numbers())
+        };
+        let mut out = vec![match self.status {
+            Status::Written => format!("{} {what}{tail}", done[0]),
+            Status::DryRun => format!("{} {what}{tail}", done[1]),
+            Status::Unchanged => self.unchanged(),
+            Status::Warned | Status::Differs => return vec![format!("{} {what}", done[2])],
+        }];
+        if self.merged {
+            out.push("  merged both sides of the conflict".to_owned());
         }
-        // How it was built, what was accepted, and how many warnings there are.
+        if self.status != Status::Unchanged {
+            out.extend(changes(&self.changes, &self.news, verbose));
+        }
         out.extend(self.builds.iter().flat_map(|builds| proof(builds, verbose)));
         out.extend(accepted(&self.left));
         out.extend(number_of_warnings(&self.warnings, verbose));
-        if done.is_some() && (verbose || self.status == Status::DryRun) {
+        // What was not followed, because something in the tree itself is wrong.
+        if !self.unread.is_empty() {
+            let count = counted(self.unread.len(), "reference");
+            out.push(format!("  {count} not followed, which `git kustomize-localize check` explains"));
+        }
+        if verbose || self.status == Status::DryRun {
             out.extend(self.each());
         }
-        match branch {
-            Some(branch) => {
-                if self.status == Status::Written {
-                    out.extend(branch.places());
-                    out.push(format!("  to look at it: git show --stat {}", branch.tip()));
-                }
-                out.extend(left(&self.left));
-                out.extend(branch.deployed.clone());
+        if let Some(branch) = &self.branch {
+            out.extend(branch.worktree.iter().map(|directory| format!("  checked out at {directory}")));
+            out.extend(branch.pushed.iter().map(|remote| format!("  pushed to {remote}")));
+            if self.status == Status::Written {
+                out.push(format!("  to look at it: git show --stat {}", branch.tip()));
             }
-            // `check` judges what people commit. What is ignored would be left out without `-f`.
-            None if self.status == Status::Written && !self.stage.is_empty() => out.extend([
-                "  to commit it:".to_owned(),
-                format!("    {}", stage(&self.stage)),
-                "    git commit".to_owned(),
-            ]),
-            None => {}
+            out.extend(left(&self.left));
+            out.extend(branch.deployed.clone());
+        } else if self.status == Status::Written && !self.stage.is_empty() {
+            // What is ignored would be left out without `-f`.
+            out.push(format!("  to stage it: {}", stage(&self.stage)));
         }
-        lines(out)
+        if self.is_first && self.status == Status::Written {
+            out.push("kustomize, Flux and Argo CD do not read the lock: deploy what `git kustomize-localize branch` makes of it".to_owned());
+        }
+        out
     }
 
     fn what(&self) -> String {
         match (&self.copy, self.targets.as_slice(), &self.branch) {
+            _ if self.is_lock => LOCK_NAME.to_owned(),
             (Some(copy), _, _) => format!("{} into {}", copy.target, copy.new_directory),
-            _ if self.updated => "what is localized".to_owned(),
             (None, [], Some(_)) => "the repository".to_owned(),
             (None, [], None) => "the working tree".to_owned(),
             (None, targets, _) => targets.join(", "),
@@ -68,47 +99,40 @@ impl Localized {
 
     /// Returns where it is, and how much has changed.
     fn numbers(&self) -> String {
-        let references = counted(self.rewritten.len(), "reference");
-        let written = format!(
-            ": {} written, {references} rewritten, {} removed",
-            counted(self.files.len(), "file"),
-            self.removed.len()
-        );
-        let Some(branch) = &self.branch else { return written };
-        let tip = branch.commit.as_ref().map(|_| format!(" ({})", branch.tip())).unwrap_or_default();
-        let on = format!(" on branch {}{tip}", branch.name);
-        if self.copy.is_some() {
-            return on + &written;
-        }
-        // The commit lists what differs from the tip.
-        let files = counted(self.files.len() + self.removed.len(), "file");
-        format!("{on}: {references} rewritten, {files} different from {}", short(&branch.source))
+        let on = self.branch.as_ref().map(|branch| match &branch.commit {
+            Some(_) => format!(" on branch {} ({})", branch.name, branch.tip()),
+            None => format!(" on branch {}", branch.name),
+        });
+        let written = counted(self.files.len(), "file");
+        let rewritten = counted(self.rewritten.len(), "reference");
+        let removed = self.removed.len();
+        format!("{}: {written} written, {rewritten} rewritten, {removed} removed", on.unwrap_or_default())
     }
 
     fn unchanged(&self) -> String {
-        let held = match (&self.branch, &self.copy) {
-            (None, _) if self.updated => return "nothing to do: nothing has moved".to_owned(),
-            (None, _) => return "nothing to do: nothing remote is referenced".to_owned(),
-            (Some(_), Some(copy)) => format!("{} in {}", copy.target, copy.new_directory),
-            (Some(branch), None) => format!("{} localized", short(&branch.source)),
-        };
-        let (name, tip) = self.branch.as_ref().map(|branch| (branch.name.as_str(), branch.tip())).unwrap_or_default();
-        format!("nothing to do: branch {name} ({tip}) holds {held} already")
+        let count = counted(self.remotes.len(), "remote reference");
+        match &self.branch {
+            Some(branch) => {
+                let source = short(&branch.source);
+                let holds = self.copy.as_ref().map(|copy| format!("{} in {}", copy.target, copy.new_directory));
+                let holds = holds.unwrap_or_else(|| format!("{source} localized"));
+                format!("nothing to do: branch {} ({}) holds {holds} already", branch.name, branch.tip())
+            }
+            None if !self.unresolved.is_empty() => format!("{LOCK_NAME} not changed: it holds {count}"),
+            None if self.remotes.is_empty() => "nothing to do: nothing remote is referenced".to_owned(),
+            None => format!("nothing to do: {LOCK_NAME} holds {count}"),
+        }
     }
 
-    /// Returns every file, and every reference that was changed.
+    /// Returns what was not followed, every file, and every reference that was changed.
     fn each(&self) -> Vec<String> {
-        let mut out = vec!["  files:".to_owned()];
-        out.extend(self.files.iter().map(|(path, size)| format!("    {path} ({size})")));
-        out.extend(self.removed.iter().map(|path| format!("    {path} removed")));
-        if !self.rewritten.is_empty() {
-            out.push("  rewritten:".to_owned());
-        }
-        let place = |one: &crate::plan::Rewritten| {
-            format!("    {}: {}: {} -> {}", one.location, one.location.field, one.from, one.to)
-        };
-        out.extend(self.rewritten.iter().map(place));
-        out
+        let unread = self.unread.iter().map(|failure| format!("  not followed: {failure}"));
+        let files = self.files.iter().map(|(path, size)| format!("  file {path} ({size})"));
+        let removed = self.removed.iter().map(|path| format!("  removed {path}"));
+        let rewritten = self.rewritten.iter().map(|Rewritten { location, from, to, .. }| {
+            format!("  rewritten {location}: {}: {from} -> {to}", location.field)
+        });
+        unread.chain(files).chain(removed).chain(rewritten).collect()
     }
 }
 
@@ -116,11 +140,5 @@ impl Branch {
     /// Returns the abbreviated tip.
     fn tip(&self) -> &str {
         short(self.commit.as_deref().unwrap_or_default())
-    }
-
-    /// Returns where the branch is besides.
-    fn places(&self) -> Vec<String> {
-        let worktree = self.worktree.iter().map(|directory| format!("  checked out at {directory}"));
-        worktree.chain(self.pushed.iter().map(|remote| format!("  pushed to {remote}"))).collect()
     }
 }

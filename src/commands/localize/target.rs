@@ -1,9 +1,9 @@
 //! What the user named, found.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::What;
-use crate::commands::usage::unknown_word;
 use crate::destination::Destination;
 use crate::fetch::Fetcher;
 use crate::graph::{Source, Start, no_directory};
@@ -37,23 +37,24 @@ impl Subject {
                     None => {
                         let directory = directory("target", target, workspace)?;
                         let scope = scope.as_deref().map(|text| above(&directory, text, workspace)).transpose()?;
-                        let name = Some(path::name(&directory)).filter(|name| !name.is_empty());
-                        let default = name.map(|name| default_new_dir(Some(name), None));
+                        let name = path::name(&directory);
+                        let default = (!name.is_empty()).then(|| default_new_dir(Some(name), None));
                         (Subject::Local { directory, scope }, default)
                     }
                 };
-                let new_dir = new_dir.clone().or(default).filter(|name| !name.is_empty()).ok_or_else(|| {
-                    Failure::new(format!("NEW_DIR has no name, and none follows from `{}`", redact::url(target)))
+                let new_dir = new_dir.clone().or(default).filter(|name| !name.is_empty());
+                let new_dir = new_dir.ok_or_else(|| {
+                    let target = redact::url(target);
+                    Failure::new(format!("NEW_DIR has no name, and none follows from `{target}`"))
                         .hint("name NEW_DIR, or a URL with a ref: `?ref=TAG-OR-COMMIT`")
                         .hint("to commit the whole repository: git kustomize-localize branch")
                 })?;
                 Ok((subject, Some(new_dir)))
             }
             What::InPlace(targets) => {
-                let mut targets = targets.iter().map(|text| root(text, workspace)).collect::<Result<Vec<String>>>()?;
-                targets.sort();
-                targets.dedup();
-                Ok((Subject::InPlace(targets), None))
+                let targets: BTreeSet<String> =
+                    targets.iter().map(|text| root(text, workspace)).collect::<Result<_>>()?;
+                Ok((Subject::InPlace(targets.into_iter().collect()), None))
             }
         }
     }
@@ -144,30 +145,28 @@ fn above(target: &str, text: &str, workspace: &Workspace) -> Result<String> {
         .hint("name a directory above the target"))
 }
 
+/// What to do about a directory that is none.
+const NAME_IT: &str = "name the directory that holds the kustomization, as seen from here";
+
 /// Finds a directory that was named: `what` is its part.
 fn directory(what: &str, text: &str, workspace: &Workspace) -> Result<String> {
     let tree = &*workspace.tree;
     let place = tree::argument_path(tree, workspace.top.as_deref(), &workspace.prefix, text);
     let is_committed = matches!(workspace.files, Files::Commit { .. }) && Path::new(text).exists();
     let (why, hint) = match place.map(|place| tree::resolve(tree, &place)).transpose()? {
-        _ if text.is_empty() => ("is empty", "name a directory"),
+        _ if text.is_empty() => ("is empty", NAME_IT),
         Some(Resolved::Directory { path }) => return Ok(path),
-        None => {
+        None | Some(Resolved::Leaves { .. }) => {
             ("lies outside of the repository", "name a directory in it, or copy it without a repository: `--no-commit`")
         }
         Some(Resolved::Missing { .. }) if is_committed => {
             ("is not in the source commit", "commit it first, or use `--no-commit`")
         }
-        Some(Resolved::Missing { .. }) => match unknown_word(text).filter(|_| what == "target") {
-            Some(failure) => return Err(failure),
-            None => ("does not exist", "name the directory that holds the kustomization, as seen from here"),
-        },
-        Some(Resolved::File { .. }) => ("is a file", "name the directory that holds the kustomization"),
+        Some(Resolved::Missing { .. }) => ("does not exist", NAME_IT),
         Some(Resolved::Submodule { .. }) => {
-            ("lies in a submodule", "run it in the submodule, or name the submodule's repository by URL")
+            ("lies in a submodule", "run it in the submodule, or name its repository by URL")
         }
-        Some(Resolved::Leaves { .. }) => ("leads out of the tree by a link", "name the directory itself"),
-        Some(Resolved::Loop { .. }) => ("leads nowhere: links lead to each other", "name the directory itself"),
+        Some(Resolved::File { .. } | Resolved::Loop { .. }) => ("is not a directory", NAME_IT),
     };
     Err(Failure::new(format!("the {what} `{text}` {why}")).hint(hint))
 }

@@ -62,7 +62,7 @@ fn of(here: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Differen
     // What is made again is in memory only.
     let repository = open(&here.git_dir)?.with_object_memory();
     let source_tree = object_id(&source.tree)?;
-    let workspace = Workspace::of_commit(here.clone(), source)?;
+    let workspace = Workspace::of_rev(here.clone(), Some(&source.commit))?;
     let options = Options { overwrite: false, trailers: lock.trailers };
     let fetching = fetch::Options { locked: true, ..fetching(&workspace.config, false, false) };
     let mut fetcher = fetcher(Some(here), fetching, vec![lock.clone()], None)?;

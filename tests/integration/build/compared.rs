@@ -33,7 +33,7 @@ fn a_difference_keeps_everything_back() {
     let output = project.overlay(&[]);
     output
         .fails(1)
-        .stdout_has("not localized: the localized build differs from the original\n")
+        .stdout_has("not localized: the localized build differs from the original, in 1 of 1 build\n")
         .stderr_has("error: nothing was written: the localized build differs from the original\n")
         .stderr_has("hint: to accept the difference: --no-verify\n");
     before.assert_same(&work.state());

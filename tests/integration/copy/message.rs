@@ -178,7 +178,7 @@ fn a_dry_run_reports_everything_and_writes_nothing() {
         .overlay(&["--dry-run"])
         .success()
         .stdout_has("would localize example/overlay into localized-overlay on branch localized/main")
-        .stdout_has("    base/config.yaml (");
+        .stdout_has("  file base/config.yaml (");
     before.0.assert_same(&work.state());
     assert_eq!(objects(work), before.1);
     // Also when there is a tip.

@@ -134,7 +134,7 @@ fn targets_and_scopes_that_do_not_fit() {
     for (args, said) in [
         (&["none"][..], "`none` holds no kustomization"),
         (&["two"], "`two` holds several kustomizations"),
-        (&["app/map.yaml"], "the target `app/map.yaml` is a file"),
+        (&["app/map.yaml"], "the target `app/map.yaml` is not a directory"),
         (&[""], "the target `` is empty"),
         (&["app", "--scope", ""], "the scope `` is empty"),
         (&["app", "--scope", "none"], "the scope `none` does not"),
@@ -155,7 +155,7 @@ fn targets_and_scopes_that_do_not_fit() {
         world.says_no(&args).stderr_has("cannot be used with");
     }
     // On disk any directory may be a target.
-    world.says_no(&["away"]).stderr_has("error: the target `away` leads out of the tree");
+    world.says_no(&["away"]).stderr_has("error: the target `away` lies outside of the repository");
     before.assert_same(&work.state());
     work.run(&["alias"]).success().stdout_has("localized app into localized-app");
 }

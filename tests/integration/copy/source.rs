@@ -231,7 +231,6 @@ fn a_missing_target_is_reported() {
     refused(work, &["chek", "--staged"], &[word, meant]);
     // What a command does not take, and another one does.
     refused(work, &["branch", "app"], &["unexpected argument 'app'"]);
-    refused(work, &["--in-place"], &["tip: did you mean `git kustomize-localize branch`?"]);
     refused(work, &["vendor", "--update"], &["tip: did you mean `git kustomize-localize update`?"]);
     // Another command has the option.
     refused(work, &["--staged"], &["tip: did you mean `git kustomize-localize check --staged`?"]).lacks("similar");

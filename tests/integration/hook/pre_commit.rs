@@ -86,10 +86,7 @@ fn a_commit_is_blocked_or_passes() {
 fn a_clean_checkout_is_still_checked() {
     for framework in Framework::each("kustomize-localize-system") {
         let work = &framework.work;
-        framework
-            .run(&["run", "--all-files", "--verbose"])
-            .success()
-            .stdout_has("checked 1 kustomization with 1 reference in the index");
+        framework.run(&["run", "--all-files"]).success();
         work.write(ROOT, REMOTE);
         work.git(&["commit", "--quiet", "--no-verify", "-am", "remote"]);
         let output = framework.run(&["run", "--all-files"]);
@@ -226,7 +223,7 @@ fn the_hook_that_is_compiled_works() {
         let mut install = sandbox.command(framework.program, work.path());
         let status = install.arg("install-hooks").status().unwrap();
         assert!(status.success(), "{}", framework.program);
-        framework.run(&["run", "--all-files", "--verbose"]).success().stdout_has("checked 1 kustomization");
+        framework.run(&["run", "--all-files"]).success();
         stage(work, ROOT, REMOTE);
         framework.refused(&work.try_git(&["commit", "-m", "x"]), "remote-reference");
     }

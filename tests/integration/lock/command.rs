@@ -158,7 +158,7 @@ fn an_unresolvable_reference_does_not_block_the_others() {
         .stderr_has("404")
         .stderr_has("overlays/prod/kustomization.yaml:3:3: resources[1]: cannot fetch https://github.com/acme/none?ref=v1")
         .stderr_has("overlays/prod/kustomization.yaml:4:3: resources[2]: `https://github.com/acme/lib//nowhere?ref=v1`: there is no directory `nowhere`");
-    assert!(output.stderr.contains("error: not everything could be resolved: 3 errors\nhint: "), "{output:?}");
+    assert!(output.stderr.ends_with("error: not everything could be resolved: 3 errors\n"), "{output:?}");
     assert_eq!(read(&world), expected(&world));
     // No output claims that it is done while it is not, and the gate stays closed.
     let json = run(&world, &["--format", "json"]);
@@ -189,7 +189,7 @@ fn a_first_lock_that_would_hold_nothing_is_not_written() {
     }
     run(&world, &[])
         .fails(1)
-        .stdout_has("kustomize-localize.lock not written: nothing could be resolved\n")
+        .stdout_has("kustomize-localize.lock not changed: it holds 0 remote references\n")
         .stderr_has("error: not everything could be resolved: 3 errors\n");
     assert!(!world.work.path().join(LOCK).exists());
 }
@@ -524,7 +524,7 @@ fn many_upstreams_that_fail_are_told_on_a_screen() {
     output
         .fails(1)
         .stderr_has("not everything could be resolved: 120 errors\n")
-        .stderr_has("errors not shown: `-v` shows all\n");
+        .stderr_has(" more errors: `-v` shows all\n");
     let lines = output.stdout.lines().count() + output.stderr.lines().count();
     assert!(lines <= 40, "{lines}: {output:?}");
     assert!(!world.work.path().join(LOCK).exists());
@@ -558,9 +558,10 @@ fn the_printed_entries_let_all_that_cannot_be_resolved_stay() {
     ];
     let text: String = urls.iter().map(|url| format!("- {url}\n")).collect();
     world.commit(&[("overlays/odd/kustomization.yaml", &format!("resources:\n{text}"))]);
-    let output = run(&world, &[]);
+    let output = run(&world, &["-v"]);
     let output = output.fails(1);
     let (_, entries) = output.stderr.split_once("add to `allow` in `.kustomize-localize`:\n").unwrap();
+    let (entries, _) = entries.split_once("error: ").unwrap();
     // One for each repository, and one for the file.
     assert_eq!(entries.lines().count(), 4, "{output:?}");
     let entries = entries.replace("reason: TODO", "reason: they are gone");

@@ -142,7 +142,7 @@ fn another_ref_is_written_where_the_url_is_named() {
     let to = ["https://github.com/acme/lib?ref=v1", "--to", "v1.2.0"];
     update(&world, &[&to[..], &["--dry-run"]].concat()).success();
     before.assert_same(&world.work.state());
-    update(&world, &to).success().stdout_has("  edited more/kustomization.yaml\n").stdout_has("git add -f -- ");
+    update(&world, &to).success().stdout_has("git add -f -- :/kustomize-localize.lock :/more/kustomization.yaml ");
     assert_eq!(world.work.read("more/kustomization.yaml"), text.replace("ref=v1", "ref=v1.2.0"));
     let lock = world.work.read(LOCK);
     assert!(lock.contains(&pin("v1.2.0", &new)), "{lock}");
@@ -255,14 +255,16 @@ fn localized() -> (World, String) {
 fn localized_files_are_brought_in_again() {
     let (world, new) = localized();
     let before = world.work.state();
-    update(&world, &["--dry-run"]).success().stdout_has("would update what is localized: ");
+    update(&world, &["--dry-run"]).success().stdout_has("would localize the working tree: ");
     before.assert_same(&world.work.state());
     let output = update(&world, &[]);
     output
         .success()
-        .stdout_has("updated what is localized: 3 files written, 0 references rewritten, 0 removed\n")
+        .stdout_has("localized the working tree: 3 files written, 0 references rewritten, 0 removed\n")
         .stdout_has("  moved https://github.com/acme/lib?ref=main ")
-        .stdout_has("    git add -f -- :/kustomize-localize.lock :/localized-files :/over/localized-files\n");
+        .stdout_has(
+            "  to stage it: git add -f -- :/kustomize-localize.lock :/localized-files :/over/localized-files\n",
+        );
     for place in ["", "over/localized-files/github.com/acme/over/v1/"] {
         let map = format!("{place}localized-files/github.com/acme/lib/main/web/map.yaml");
         assert_eq!(world.work.read(&map), config_map("two"), "{map}");
@@ -280,7 +282,7 @@ fn localized_files_are_brought_in_again() {
     world.work.git(&["add", "--all"]);
     world.work.run(&["check"]).lacks("edited-copy").lacks("stale");
     world.work.run(&["vendor", ".", "tagged", "over"]).success().stdout_has("nothing to do");
-    update(&world, &[]).success().stdout_has("nothing to do: nothing has moved\n");
+    update(&world, &[]).success().stdout_has("nothing to do: kustomize-localize.lock holds ");
 }
 
 #[test]

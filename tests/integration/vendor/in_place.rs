@@ -46,10 +46,8 @@ fn build(world: &World, target: &str, closed: bool) -> Option<String> {
 /// Runs the commands that a report names, as they stand there, in a shell.
 #[track_caller]
 fn follow(world: &World, output: &Output) {
-    let lines = output.success().stdout.lines();
-    let commands = lines.skip_while(|line| *line != "  to commit it:").skip(1);
-    let commands: Vec<&str> = commands.map_while(|line| line.strip_prefix("    ")).collect();
-    let [stage, "git commit"] = commands[..] else { panic!("{output:?}") };
+    let mut lines = output.success().stdout.lines();
+    let stage = lines.find_map(|line| line.strip_prefix("  to stage it: ")).unwrap();
     let mut shell = world.sandbox.command("sh", world.work.path());
     Running::start(shell.args(["-c", stage])).wait().success();
     world.work.git(&["commit", "-q", "-m", "mended"]);
@@ -66,7 +64,7 @@ fn remote_files_go_beside_the_kustomization_that_names_them() {
         .success()
         .stdout_has("localized the working tree: 11 files written, 3 references rewritten, 0 removed\n")
         .stdout_has("  added https://github.com/acme/lib?ref=v1 ")
-        .stdout_has("  to commit it:\n    git add -f -- :/base/kustomization.yaml :/base/localized-files :/kustomize-localize.lock :/overlays/dev/kustomization.yaml :/overlays/dev/localized-files\n    git commit\n");
+        .stdout_has("  to stage it: git add -f -- :/base/kustomization.yaml :/base/localized-files :/kustomize-localize.lock :/overlays/dev/kustomization.yaml :/overlays/dev/localized-files\n");
     let written = files(world.work.path()).into_keys();
     let written: Vec<String> = written.filter(|name| !name.ends_with('/')).collect();
     assert_eq!(
@@ -273,7 +271,7 @@ fn options_that_make_no_sense_are_refused() {
         (&["-m", "x"], "unexpected argument"),
         (&["--update"], "unexpected argument"),
         (&["https://github.com/acme/lib//web?ref=v1"], no_place),
-        (&["base/own.yaml"], "the root `base/own.yaml` is a file"),
+        (&["base/own.yaml"], "the root `base/own.yaml` is not a directory"),
         (&["../elsewhere"], "lies outside of the repository"),
         (&["nowhere"], "the root `nowhere` does not exist"),
         (&["overlays"], "`overlays` holds no kustomization"),
@@ -291,8 +289,8 @@ fn a_dry_run_lists_what_would_be_written() {
     in_place(&world.work, &["--dry-run"])
         .success()
         .stdout_has("would localize the working tree: 11 files written")
-        .stdout_has("    overlays/dev/localized-files/files.example.com/v1/app.yaml (")
-        .stdout_has("    base/kustomization.yaml:3:3: resources[0]: https://github.com/acme/lib//web?ref=v1 -> localized-files/github.com/acme/lib/v1/web\n")
+        .stdout_has("  file overlays/dev/localized-files/files.example.com/v1/app.yaml (")
+        .stdout_has("  rewritten base/kustomization.yaml:3:3: resources[0]: https://github.com/acme/lib//web?ref=v1 -> localized-files/github.com/acme/lib/v1/web\n")
         .lacks("git add");
     before.assert_same(&world.work.state());
 }

@@ -149,7 +149,7 @@ fn hooks_in_the_working_tree_are_for_every_clone_that_wants_them() {
     work.git(&["config", "core.hooksPath", ".githooks"]);
     fs::create_dir(work.path().join("app/sub")).unwrap();
     let sub = Repo::new(&_sandbox, work.path().join("app/sub"));
-    does(&sub, &["install"], "commit them, and every clone that sets `core.hooksPath` has them");
+    does(&sub, &["install"], "installed ");
     assert_eq!(names(&work.path().join(".githooks")), ["pre-commit", "pre-merge-commit"]);
     work.write(ROOT, REMOTE);
     refused(&work.try_git(&["commit", "-am", "remote"]));

@@ -1,0 +1,49 @@
+//! What the forges show at the lines of a change: findings that count, and what could not be looked at.
+
+use std::borrow::Cow;
+
+use crate::check::Checked;
+use crate::message::finding::Severity;
+use crate::record::sha256_hex;
+
+/// Something to be shown at a line.
+pub(super) struct Issue<'a> {
+    /// The rule; none where something could not be looked at.
+    pub rule: Option<&'static str>,
+    pub severity: Severity,
+    /// Its file; empty where none is meant.
+    pub path: &'a str,
+    /// The line and the column where it begins, if it is at one.
+    pub place: Option<(usize, usize)>,
+    pub message: &'a str,
+    /// What to do.
+    pub help: Vec<Cow<'a, str>>,
+    /// What stays the same when lines move.
+    pub fingerprint: String,
+}
+
+/// Returns what could not be looked at, then the findings that are not allowed.
+pub(super) fn issues(checked: &Checked) -> impl Iterator<Item = Issue<'_>> {
+    let failures = checked.failures.iter().map(|failure| {
+        let location = failure.location.as_deref();
+        Issue {
+            rule: None,
+            severity: Severity::Error,
+            path: location.map_or("", |location| &location.file),
+            place: location.filter(|location| location.line > 0).map(|one| (one.line, one.column.max(1))),
+            message: &failure.message,
+            help: failure.hints.iter().map(|hint| format!("hint: {hint}").into()).collect(),
+            fingerprint: sha256_hex(failure.to_string().as_bytes()),
+        }
+    });
+    let findings = checked.findings.iter().filter(|finding| finding.allowed.is_none());
+    failures.chain(findings.map(|finding| Issue {
+        rule: Some(finding.rule.id()),
+        severity: finding.severity,
+        path: &finding.path,
+        place: finding.span.map(|span| (span.line, span.column)),
+        message: &finding.message,
+        help: finding.help.iter().flat_map(|help| help.lines()).map(Cow::from).collect(),
+        fingerprint: super::fingerprint(finding),
+    }))
+}
