@@ -211,12 +211,13 @@ pub(super) fn check(here: &Rc<LocalRepo>, what: &Checking, paths: &[String], bas
 
 /// Checks what is going to be localized where it stands, by paths from the top; everything without any.
 pub(super) fn before(workspace: &Workspace, paths: &[String]) -> Result<Vec<Finding>, Failures> {
-    // Not from the same tree: links that the check follows are none that the result depends on.
-    let opened = match &workspace.files {
-        Files::Commit { repo, id, .. } => open(repo, &Checking::of(Some(&id.commit)))?,
-        Files::WorkingTree { repo, .. } => open(repo, &Checking::WorkingTree)?,
+    let (here, tree): (_, Rc<dyn Tree>) = match &workspace.files {
+        // Links that the check follows are none that the result depends on.
+        Files::Commit { repo, id, tree, .. } => (repo, Rc::new(tree.beside(object_id(&id.tree)?).checked_out())),
+        Files::WorkingTree { repo, tree, .. } => (repo, tree.clone()),
         Files::Disk { .. } | Files::Tree(_) => return Ok(Vec::new()),
     };
+    let opened = Opened { here: here.clone(), checking: Checking::WorkingTree, tree };
     let mut config = workspace.config.clone();
     if !paths.is_empty() {
         // What is named is meant.

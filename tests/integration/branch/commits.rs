@@ -346,11 +346,6 @@ fn without_a_target_at_the_top_it_suggests_commands() {
             }
         }
     }
-    // Where there is no repository most of these do nothing.
-    let outside = project.sandbox.path("outside");
-    fs::create_dir(&outside).unwrap();
-    let output = project.sandbox.run(&outside, &[]);
-    output.fails(2).stderr_has(": git kustomize-localize TARGET --no-commit\n").lacks("localize branch");
 }
 
 #[test]
