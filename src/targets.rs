@@ -61,7 +61,8 @@ use crate::tree::{Tree, path};
 
 pub(crate) use argo::{exclusion, override_files};
 pub use identity::Identity;
-pub(crate) use ignore::{FILE_NAME as IGNORE_NAME, Ignored, Ignores};
+use ignore::Ignores;
+pub(crate) use ignore::{FILE_NAME as IGNORE_NAME, Ignored};
 pub(crate) use place::is_url;
 pub(crate) use read_paths::{generate_paths, inputs};
 pub(crate) use scan::{candidates, is_searched};
@@ -156,9 +157,6 @@ pub(crate) struct Here {
     /// What of the repository the engine gets to see; none where it is the whole repository.
     #[serde(skip)]
     pub artifact: Option<Rc<Artifact>>,
-    /// What Flux leaves out of the artifact; none where it is not known, or the engine builds from a checkout.
-    #[serde(skip)]
-    pub hidden: Option<Rc<Ignores>>,
     /// What Flux takes for resources where it makes the kustomization.
     #[serde(skip)]
     pub scanned: Vec<Resource>,
@@ -174,9 +172,9 @@ pub(crate) struct Resource {
 }
 
 impl Here {
-    fn new(written: &str, (path, found): (String, Found), revision: Revision, artifact: Option<Rc<Artifact>>) -> Here {
-        let (hidden, scanned) = (None, Vec::new());
-        Here { written: written.to_owned(), path, revision, found, artifact, hidden, scanned }
+    /// Returns what leaves a file out of the artifact, if something does.
+    pub(crate) fn left_out(&self, file: &str) -> Option<Ignored> {
+        self.artifact.as_ref()?.ignores.rule(file)
     }
 
     /// Returns the directory as messages name it.
@@ -241,18 +239,21 @@ pub(crate) enum Found {
 }
 
 /// A source of Flux: what of the repository it packs.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Artifact {
     /// The source.
     pub object: Option<Object>,
-    /// Its `spec.ignore`: patterns as in `.sourceignore`, instead of the defaults.
-    pub ignore: Option<String>,
-    /// Its `spec.sparseCheckout`: only these directories; all when empty.
-    pub sparse: Vec<String>,
+    /// What it leaves out.
+    ignores: Ignores,
     /// The directories that come from other sources: `spec.include[].toPath`.
-    pub included: Vec<String>,
-    /// The directories that an `ArtifactGenerator` copies, each with a slash at its end; all when empty.
-    pub copied: Vec<String>,
+    included: Vec<String>,
+}
+
+impl Artifact {
+    /// Returns what the objects say of it, whatever their names.
+    fn said(&self) -> String {
+        format!("{:?} {:?}", self.included, self.ignores.said())
+    }
 }
 
 /// How an engine builds a target.
@@ -414,11 +415,6 @@ impl Object {
 }
 
 impl Build {
-    /// Returns whether the object adds nothing by name.
-    fn is_plain(&self) -> bool {
-        self.components.is_empty() && self.patches.is_empty()
-    }
-
     /// Adds what another one adds by name.
     fn join(&mut self, other: Build) {
         self.components.extend(other.components);
@@ -432,8 +428,7 @@ impl Target {
         let source = match &place {
             Place::External(why) | Place::Templated(why) => why.clone(),
             Place::Here(Here { path, revision, artifact, .. }) => {
-                let artifact = artifact.as_ref().map(|one| (&one.ignore, &one.sparse, &one.included, &one.copied));
-                format!("{path} {revision:?} {artifact:?}")
+                format!("{path} {revision:?} {:?}", artifact.as_ref().map(|one| one.said()))
             }
         };
         let digest = sha256_hex(format!("{said} {source} {:?}", build.options).as_bytes());
@@ -450,10 +445,7 @@ impl Target {
             Place::Templated(why) => Some(why.clone()),
             Place::Here(_) => {
                 let components = self.build.components.iter().map(|one| &one.text);
-                let texts = components.chain(&self.build.patches);
-                let mut texts = texts.map(|one| one.text.as_str());
-                let text = texts.find(|text| text.contains("{{") || text.contains("${"))?;
-                Some(format!("`{}` is filled in elsewhere", redact::url(text)))
+                unfilled(components.chain(&self.build.patches).map(|one| one.text.as_str()))
             }
         }
     }
@@ -496,6 +488,12 @@ impl Target {
     }
 }
 
+/// Returns why one of some texts is not known here, if one is not: a template, or a variable of Flux.
+fn unfilled<'a>(texts: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let text = texts.into_iter().find(|text| text.contains("{{") || text.replace("$${", "").contains("${"))?;
+    Some(format!("`{}` is filled in elsewhere", redact::url(text)))
+}
+
 /// Finds what is deployed from a tree. `identity` is asked only where an object names a repository.
 pub(crate) fn find(tree: &dyn Tree, config: &Config, identity: &dyn Fn() -> Result<Identity>) -> Result<Targets> {
     find_in(tree, config, &candidates(tree)?, identity)
@@ -530,7 +528,6 @@ fn of_scan(
     }
     fleet::find(tree, config, &mut targets)?;
     place::declared(tree, config, &mut targets)?;
-    place::look_inside(tree, &mut targets.targets)?;
     targets.targets.sort_by(|one, other| {
         let key = |target: &Target| (target.object.clone(), target.spot);
         key(one).cmp(&key(other))

@@ -1,14 +1,13 @@
 //! Argo CD: `Application`, the applications that an `ApplicationSet` makes, and how they are built.
 
 mod application_set;
-mod files;
 mod generator;
 mod pattern;
 mod template;
 
 use super::scan::Document;
-use super::unread::{Stop, is_template, noted};
-use super::{Build, Component, Directory, Engine, Found, Here, Identity, Place, Target, Targets, Unread, place};
+use super::unread::is_template;
+use super::{Build, Component, Directory, Engine, Found, Identity, Place, Target, Targets, Unread, place, unfilled};
 use crate::kustomization::{Data, Value, is_same_key, read_object};
 use crate::message::failure::Result;
 use crate::message::redact;
@@ -18,19 +17,32 @@ use crate::tree::{self, Resolved, Tree, path};
 pub(crate) use application_set::exclusion;
 pub(super) use pattern::Pattern;
 
-type Read<T> = std::result::Result<T, Stop>;
-
 /// The fields of `source.kustomize` that change nothing of the kustomization.
 const NOT_OVERRIDES: [&str; 3] = ["components", "ignoreMissingComponents", "version"];
 
 /// The option of `kustomize build` that lets a root load any file, as people write it.
 const ANY_FILE: &str = "LoadRestrictionsNone";
 
+/// What is a text in a source.
+const TEXTS: &str = "repoURL path chart targetRevision kustomize.components[]";
+
+/// What says where a source is, and what no file beside it changes.
+const PLACE: [&str; 4] = ["path", "repoURL", "targetRevision", "chart"];
+
 /// What Argo CD builds from.
 struct Argo<'a> {
     tree: &'a dyn Tree,
     identity: &'a Identity,
     options: Option<Vec<String>>,
+}
+
+/// An application, as its object or a set makes it.
+struct Application {
+    found: Document,
+    /// Why something of it is not known.
+    untold: Option<String>,
+    /// Whether that may be anything.
+    is_open: bool,
 }
 
 /// Adds what Argo CD deploys.
@@ -40,17 +52,16 @@ pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], t
     let mut all = Vec::new();
     for found in objects {
         match found.object.kind.as_str() {
-            "Application" => all.push(found.clone()),
+            "Application" => all.push(Application { found: found.clone(), untold: None, is_open: false }),
             "ApplicationSet" => application_set::expand(&argo, found, &mut all, targets)?,
             _ => {}
         }
     }
-    for found in &all {
-        for source in noted(sources(found), &mut targets.unread)? {
+    for application in &all {
+        for source in sources(&application.found.value) {
             // Without a repository it is a patch for one.
             if source.get("repoURL").is_some() {
-                let target = argo.of_source(found, source, &mut targets.unread);
-                targets.targets.extend(noted(target, &mut targets.unread)?);
+                targets.targets.extend(argo.of_source(application, source, &mut targets.unread)?);
             }
         }
     }
@@ -92,141 +103,127 @@ fn restrictor(options: Option<&[String]>) -> Option<LoadRestrictor> {
 }
 
 /// Returns what an application is built from.
-fn sources(found: &Document) -> Read<Vec<&Value>> {
-    let spec = |keys: &[&str]| found.value.get("spec")?.at(keys);
-    let mut sources: Vec<&Value> = Vec::new();
-    match spec(&["sources"]) {
-        None => sources.extend(spec(&["source"])),
-        Some(value) => match value.list() {
-            Some(items) => sources.extend(items),
-            None => return Err(found.mistyped(value, &["spec", "sources"], "a list").into()),
-        },
-    }
-    sources.extend(spec(&["sourceHydrator", "drySource"]));
+fn sources(application: &Value) -> impl Iterator<Item = &Value> {
+    let at = |keys: &[&str]| application.at(keys);
+    let many = [at(&["spec", "sources"]), at(&["operation", "sync", "sources"])];
+    let many = many.into_iter().filter_map(|value| value?.list());
+    let one = at(&["spec", "source"]).filter(|_| at(&["spec", "sources"]).is_none());
     // What is synchronized once, as soon as the object is there.
-    if let Some(sync) = found.value.at(&["operation", "sync"]) {
-        sources.extend(sync.get("source"));
-        sources.extend(sync.get("sources").and_then(Value::list).unwrap_or_default());
-    }
-    Ok(sources)
+    let once = at(&["operation", "sync", "source"]);
+    let single = [one, at(&["spec", "sourceHydrator", "drySource"]), once];
+    many.flatten().chain(single.into_iter().flatten())
 }
 
 impl Argo<'_> {
-    /// Returns what the sources of an application add, wherever it is built from.
-    fn added(&self, found: &Document, unread: &mut Vec<Unread>) -> Result<Build> {
-        let mut all = Build::default();
-        for source in noted(sources(found), unread)? {
-            let beside = self.beside(found, source)?;
-            all.join(self.any(found, source, &beside, unread)?);
-        }
-        Ok(all)
-    }
-
     /// Returns what one source deploys; none for one that only holds values for others.
-    fn of_source(&self, found: &Document, source: &Value, unread: &mut Vec<Unread>) -> Read<Option<Target>> {
-        let url = found.text(source, &["repoURL"])?.map_or("", |(text, _)| text);
-        let (written, chart) = (found.text(source, &["path"])?, found.text(source, &["chart"])?);
-        let revision = found.text(source, &["targetRevision"])?.map(|(text, _)| text);
-        if written.is_none() && chart.is_none() {
-            return match source.get("ref") {
-                Some(_) => Ok(None),
-                None => Err(found.mistyped(source, &["spec", "source"], "a source with `path` or `chart`").into()),
-            };
+    fn of_source(&self, of: &Application, source: &Value, unread: &mut Vec<Unread>) -> Result<Option<Target>> {
+        let found = &of.found;
+        if let Some(wrong) = found.mistyped(source, TEXTS) {
+            unread.push(wrong);
+            return Ok(None);
         }
-        let (written, spot) = written.unwrap_or(("", (source.line, source.column)));
-        let target = |place, build| Ok(Some(found.target(Engine::ArgoCd, spot, place, build)));
-        if let Some((chart, _)) = chart {
-            let why = format!("it is the chart `{chart}` of {}", redact::url(url));
-            return target(Place::External(why), Build::default());
-        }
-        let beside = self.beside(found, source)?;
-        if let Some(why) = open(&found.object.name, [url, written, revision.unwrap_or_default()], &beside) {
-            return target(Place::Templated(why), self.any(found, source, &beside, unread)?);
-        }
-        let Some(base) = self.identity.directory_of(url) else {
-            return target(Place::External(format!("it is in {}", redact::url(url))), Build::default());
+        let text = |key: &str| source.get(key).and_then(Value::text);
+        let url = text("repoURL").unwrap_or_default();
+        let spot = found.spot(source.get("path").or(Some(source)));
+        let external = |why: String| {
+            found.target(self.tree, Engine::ArgoCd, spot, Place::External(why), Build::default()).map(Some)
         };
-        let (path, there) = place::of_path(self.tree, base, written, Engine::ArgoCd)?;
-        let mut merged = source.clone();
-        for file in &beside {
-            let change = self.overridden(&merged, file);
-            merged = noted(change.map(Some), unread)?.unwrap_or(merged);
+        let Some(written) = text("path").or(text("chart").map(|_| "")) else {
+            if text("ref").is_none() {
+                unread.push(found.wrong(source.line, "a source has neither `path` nor `chart`"));
+            }
+            return Ok(None);
+        };
+        if let Some(chart) = text("chart") {
+            return external(format!("it is the chart `{chart}` of {}", redact::url(url)));
         }
-        let mut build = self.build(found, &merged)?;
-        build.values = values(self.identity, found, &merged, base, &path);
-        let there = (path, explicit(&merged, there));
-        target(Place::Here(Here::new(written, there, self.identity.revision(revision), None)), build)
+        let (base, is_known) = (self.identity.directory_of(url), unfilled([url]).is_none());
+        if base.is_none() && is_known {
+            return external(format!("it is in {}", redact::url(url)));
+        }
+        let base = base.unwrap_or_default();
+        let directory = Some(written).filter(|written| is_known && unfilled([*written]).is_none());
+        let directory = directory.and_then(|written| place::resolve(Engine::ArgoCd, base, written));
+        let beside = directory.map_or(Ok(Vec::new()), |directory| self.beside(&directory, &found.object.name))?;
+        let is_named = unfilled([&*found.object.name]).is_none();
+        let (mut merged, mut build) = (source.clone(), self.build(found, source));
+        for file in &beside {
+            let from = if is_named { &merged } else { source };
+            match self.overridden(from, file)? {
+                Ok(next) if is_named => merged = next,
+                // It may be any of them.
+                Ok(next) => build.join(self.build(found, &next)),
+                Err(wrong) => unread.push(wrong),
+            }
+        }
+        if is_named {
+            build = self.build(found, &merged);
+        }
+        let revision = text("targetRevision");
+        let place = match self.open(of, [url, written, revision.unwrap_or_default()], &beside) {
+            Some(why) => Place::Templated(why),
+            None => {
+                let revision = self.identity.revision(revision);
+                let mut here = place::here(self.tree, Engine::ArgoCd, base, written, revision, None)?;
+                here.found = explicit(&merged, here.found);
+                build.values = values(self.identity, found, &merged, base, &here.path);
+                Place::Here(here)
+            }
+        };
+        found.target(self.tree, Engine::ArgoCd, spot, place, build).map(Some)
     }
 
-    /// Returns what the source of an application adds, with what any of these files beside it does.
-    fn any(&self, found: &Document, source: &Value, beside: &[String], unread: &mut Vec<Unread>) -> Result<Build> {
-        let mut all = noted(self.build(found, source), unread)?;
-        for file in beside {
-            let build = self.overridden(source, file).and_then(|merged| self.build(found, &merged));
-            all.join(noted(build, unread)?);
-        }
-        Ok(all)
+    /// Returns why it is not known where an application is built from, or how; none where it is.
+    fn open(&self, of: &Application, texts: [&str; 3], beside: &[String]) -> Option<String> {
+        let name = &of.found.object.name;
+        // The name says nothing about the place, but for the variables that a parent gives each of its copies.
+        let copied = Some(name.as_str()).filter(|name| name.contains("${"));
+        let is_named = |file: &String| path::name(file).starts_with(".argocd-source-");
+        let why = unfilled(texts.into_iter().chain(copied)).or_else(|| {
+            let is_any = unfilled([&**name]).is_some() && beside.iter().any(is_named);
+            is_any.then(|| format!("a file beside it changes it by its name, `{name}`"))
+        });
+        if why.is_some() || of.is_open { of.untold.clone().or(why) } else { None }
     }
 
     /// Returns the files beside those of an application that change its source: all, where its name is not known here.
-    fn beside(&self, found: &Document, source: &Value) -> Result<Vec<String>> {
-        let text = |key: &str| source.get(key)?.text().filter(|text| !is_open(text));
-        let base = text("repoURL").and_then(|url| self.identity.directory_of(url));
-        let (Some(base), Some(written)) = (base, text("path")) else {
-            return Ok(Vec::new());
-        };
-        let (path, _) = place::of_path(self.tree, base, written, Engine::ArgoCd)?;
-        if !is_open(&found.object.name) {
-            return Ok(override_files(&path, &found.object.name));
+    fn beside(&self, directory: &str, name: &str) -> Result<Vec<String>> {
+        if unfilled([name]).is_none() {
+            return Ok(override_files(directory, name));
         }
-        let Resolved::Directory { path: directory } = tree::resolve(self.tree, &path)? else {
+        let Resolved::Directory { path: directory } = tree::resolve(self.tree, directory)? else {
             return Ok(Vec::new());
         };
-        let mut files = self.tree.below(&directory)?;
-        files.retain(|file| {
-            let name = path::name(file).strip_prefix(".argocd-source");
-            path::parent(file) == directory && name.is_some_and(|rest| rest.ends_with(".yaml"))
-        });
-        Ok(files)
+        let mut names = self.tree.names(&directory)?;
+        names.retain(|name| name.starts_with(".argocd-source") && name.ends_with(".yaml"));
+        Ok(names.iter().map(|name| path::join(&directory, name)).collect())
     }
 
     /// Returns a source with what a file beside those of an application changes in it.
-    fn overridden(&self, source: &Value, file: &str) -> Read<Value> {
+    fn overridden(&self, source: &Value, file: &str) -> Result<std::result::Result<Value, Unread>> {
         let Resolved::File { path: file, .. } = tree::resolve(self.tree, file)? else {
-            return Ok(source.clone());
+            return Ok(Ok(source.clone()));
         };
         let bytes = self.tree.read(&file)?;
-        let text = String::from_utf8_lossy(&bytes);
-        match read_object(&text, 0) {
-            Ok(Some(patch)) if is_respelled(&patch) => {
-                let message = "Argo CD reads its keys in any case: write them as it does";
-                Err(Unread::invalid(&file, patch.line, message, false).into())
-            }
-            Ok(Some(patch)) => {
-                // What says where the files are stays.
-                let kept = ["path", "repoURL", "targetRevision", "chart"];
-                Ok(merge(source, &patch, (source.line, source.column), &kept))
-            }
-            Ok(None) => Ok(source.clone()),
-            Err((line, message)) => Err(Unread::invalid(&file, line, message, is_template(&text)).into()),
-        }
+        let change = change(&file, &String::from_utf8_lossy(&bytes), 0);
+        Ok(change.map(|change| match change {
+            Some(change) => merge(source, &change, (source.line, source.column), &PLACE),
+            None => source.clone(),
+        }))
     }
 
     /// Returns how Argo CD builds a source.
-    fn build(&self, found: &Document, source: &Value) -> Read<Build> {
+    fn build(&self, found: &Document, source: &Value) -> Build {
         let mut build = Build {
             load_restrictor: restrictor(self.options.as_deref()),
             options: self.options.clone().unwrap_or_default(),
             ..Build::default()
         };
         if let Some(kustomize) = source.get("kustomize") {
-            let Some(pairs) = kustomize.mapping() else {
-                return Err(found.mistyped(kustomize, &["kustomize"], "a mapping").into());
-            };
-            let pairs = pairs.iter().filter(|(_, value)| value.data != Data::Null);
-            let pairs = pairs.filter(|(key, _)| !NOT_OVERRIDES.contains(&key.as_str()));
+            let pairs = kustomize.mapping().unwrap_or_default().iter();
+            let pairs = pairs.filter(|(key, value)| value.data != Data::Null && !NOT_OVERRIDES.contains(&&**key));
             build.overrides = pairs.map(|(key, value)| (key.clone(), value.json())).collect();
-            build.components = found.texts(kustomize, &["components"])?.into_iter().map(Component::from).collect();
+            build.components = found.texts(kustomize.get("components")).map(Component::from).collect();
             let patches = kustomize.get("patches").and_then(Value::list).unwrap_or_default();
             build.patches = patches.iter().filter_map(|patch| found.text_at(patch.get("path")?)).collect();
             build.ignore_missing_components =
@@ -235,27 +232,20 @@ impl Argo<'_> {
         let text = |key: &str| source.at(&["directory", key]).and_then(Value::scalar).unwrap_or_default();
         build.directory =
             Some(Directory { recurse: text("recurse") == "true", include: text("include"), exclude: text("exclude") });
-        Ok(build)
+        build
     }
 }
 
-/// Returns why it is not known where an application is built from, or how; none where it is.
-fn open(name: &str, texts: [&str; 3], beside: &[String]) -> Option<String> {
-    // The name says nothing about the place, but for the variables that a parent gives each of its copies.
-    let copied = Some(name).filter(|name| name.contains("${"));
-    let is_named = |file: &String| path::name(file).starts_with(".argocd-source-");
-    match texts.into_iter().find(|text| is_open(text)).or(copied) {
-        Some(text) => Some(format!("`{}` is filled in elsewhere", redact::url(text))),
-        None if is_open(name) && beside.iter().any(is_named) => {
-            Some(format!("a file beside it changes it by its name, `{name}`"))
+/// Reads what changes a source or an application; none where it is empty.
+fn change(file: &str, text: &str, before: usize) -> std::result::Result<Option<Value>, Unread> {
+    match read_object(text, before) {
+        Ok(Some(change)) if is_respelled(&change) => {
+            let message = "Argo CD reads its keys in any case: write them as it does";
+            Err(Unread::invalid(file, change.line, message, false))
         }
-        None => None,
+        Ok(change) => Ok(change),
+        Err((line, message)) => Err(Unread::invalid(file, line, message, is_template(text))),
     }
-}
-
-/// Returns whether something in a text is filled in elsewhere.
-fn is_open(text: &str) -> bool {
-    text.contains("{{") || text.contains("${")
 }
 
 /// Returns the files beside those of an application that change its source, whether they are there or not.

@@ -2,57 +2,48 @@
 
 use std::collections::HashSet;
 
-use super::scan::{Document, Word};
-use super::unread::noted;
-use super::{Build, Engine, Found, Here, Identity, Place, Targets, Unread, fleet, place};
+use super::scan::Document;
+use super::{Engine, Found, Identity, Place, Targets, fleet, place, unfilled};
+use crate::kustomization::Value;
 use crate::message::failure::Result;
 use crate::message::redact;
-use crate::record::LoadRestrictor;
 use crate::tree::{Tree, path};
 
 /// Adds what Fleet deploys of the paths of each `GitRepo`, but for what a `fleet.yaml` in them says.
 pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
     for found in objects.iter().filter(|one| one.object.kind == "GitRepo") {
-        let unread = &mut targets.unread;
-        let read = || {
-            let [url, branch, revision] =
-                ["repo", "branch", "revision"].map(|key| found.text(&found.value, &["spec", key]));
-            Ok::<_, Unread>(Some((url?, revision?.or(branch?), found.texts(&found.value, &["spec", "paths"])?)))
-        };
+        let spec = |key: &str| found.value.at(&["spec", key]);
         // Without a URL it is a patch for one.
-        let Some((Some((url, spot)), revision, paths)) = noted(read(), unread)? else {
-            continue;
-        };
-        let revision = revision.map_or("", |(text, _)| text);
-        let mut add = |spot: (usize, usize), place: Place| {
-            let build = Build { load_restrictor: Some(LoadRestrictor::RootOnly), ..Build::default() };
-            targets.targets.push(found.target(Engine::Fleet, spot, place, build));
-        };
-        let mut texts = [url, revision].into_iter().chain(paths.iter().map(|path| path.text.as_str()));
-        if let Some(text) = texts.find(|text| text.contains("{{") || text.contains("${")) {
-            add(spot, Place::Templated(format!("`{}` is filled in elsewhere", redact::url(text))));
-            continue;
-        }
-        let Some(base) = identity.directory_of(url) else {
-            add(spot, Place::External(format!("it is in {}", redact::url(url))));
-            continue;
-        };
-        let mut paths: Vec<Word<'_>> = paths.iter().map(|path| (&*path.text, (path.line, path.column))).collect();
+        let Some(url) = spec("repo") else { continue };
+        let repository = url.text().unwrap_or_default();
+        let revision = spec("revision").or(spec("branch")).and_then(Value::text).unwrap_or_default();
+        let paths = spec("paths").and_then(Value::list).unwrap_or_default();
+        let paths = paths.iter().map(|path| (path.text().unwrap_or_default(), found.spot(Some(path))));
+        let mut paths: Vec<(&str, (usize, usize))> = paths.collect();
         if paths.is_empty() {
-            paths.push(("", spot));
+            paths.push(("", found.spot(Some(url))));
         }
         let mut seen = HashSet::new();
         for (written, spot) in paths {
-            if written.contains(['*', '?', '[', '\\']) {
-                add(spot, Place::Templated(format!("`{written}` is a pattern")));
-                continue;
-            }
-            let there = place::of_path(tree, base, written, Engine::Fleet)?;
-            let is_nothing = matches!(there.1, Found::Nothing(_));
-            // What is not there makes no bundle, but was meant to.
-            if seen.insert(there.clone()) && (is_nothing || is_bundle(tree, &there.0)?) {
-                add(spot, Place::Here(Here::new(written, there, identity.revision(Some(revision)), None)));
-            }
+            let place = if let Some(why) = unfilled([repository, revision, written]) {
+                Place::Templated(why)
+            } else if let Some(base) = identity.directory_of(repository) {
+                if written.contains(['*', '?', '[', '\\']) {
+                    Place::Templated(format!("`{written}` is a pattern"))
+                } else {
+                    let here =
+                        place::here(tree, Engine::Fleet, base, written, identity.revision(Some(revision)), None)?;
+                    // What is not there makes no bundle, but was meant to.
+                    let is_one = matches!(here.found, Found::Nothing(_)) || is_bundle(tree, &here.path)?;
+                    if !is_one || !seen.insert((here.path.clone(), here.found.clone())) {
+                        continue;
+                    }
+                    Place::Here(here)
+                }
+            } else {
+                Place::External(format!("it is in {}", redact::url(repository)))
+            };
+            targets.targets.push(found.target(tree, Engine::Fleet, spot, place, fleet::build())?);
         }
     }
     Ok(())

@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use super::argo::Pattern as Glob;
-use super::{Artifact, Engine, Here, Target};
+use super::{Engine, Here, Target};
 use crate::message::failure::Result;
 use crate::tree::{Entry, Tree, path};
 
@@ -75,35 +75,32 @@ impl Ignored {
 }
 
 impl Target {
-    /// Returns the artifact of a `GitRepository` from which Flux builds it: of others nobody here knows what is packed.
-    pub(super) fn artifact<'a>(&self, here: &'a Here) -> Option<&'a Artifact> {
-        here.artifact.as_deref().filter(|artifact| {
-            let object = artifact.object.as_ref();
-            self.engine == Engine::Flux && object.is_none_or(|one| one.kind == "GitRepository")
-        })
-    }
-
     /// Returns whether its engine does not get to see something: Flux leaves links out of an artifact, too.
     pub(crate) fn hides(&self, here: &Here, place: &str, entry: Entry) -> bool {
         match entry {
             Entry::Link => self.engine == Engine::Flux,
-            Entry::File { .. } => here.hidden.as_ref().is_some_and(|hidden| hidden.rule(place).is_some()),
+            Entry::File { .. } => here.left_out(place).is_some(),
             Entry::Directory | Entry::Submodule => false,
         }
     }
 }
 
-/// What every `.sourceignore` of a tree says, for all sources.
-pub(super) struct SourceIgnore {
-    /// What is left out always and by these files.
+/// What is left out of an artifact.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Ignores {
+    /// What is left out always, and by every `.sourceignore`.
     given: Rc<[Pattern]>,
-    /// The same where a source gives no pattern, either.
-    alone: Rc<[Pattern]>,
+    /// Those of the source, which have the last word.
+    own: Vec<Pattern>,
+    /// Directories that alone are packed, each with a slash at its end, and what says so; all when empty.
+    pub(super) sparse: Vec<String>,
+    /// Those that an `ArtifactGenerator` copies.
+    pub(super) copied: Vec<String>,
 }
 
-impl SourceIgnore {
-    /// Reads the patterns.
-    pub(super) fn of(tree: &dyn Tree) -> Result<SourceIgnore> {
+impl Ignores {
+    /// Reads every `.sourceignore` of a tree.
+    pub(super) fn of(tree: &dyn Tree) -> Result<Ignores> {
         let mut given = patterns(&ALWAYS.join("\n"), "", |_| "what Flux always leaves out".to_owned());
         let mut files = tree.files_named(&[FILE_NAME])?;
         // Those of a directory stand before those of the directories in it, by name.
@@ -118,42 +115,25 @@ impl SourceIgnore {
                 given.extend(patterns(&text, path::parent(file), |line| format!("{file}:{line}")));
             }
         }
-        let mut alone = given.clone();
-        if alone.len() == ALWAYS.len() {
-            let place = "the defaults of Flux".to_owned();
-            alone.extend(patterns(&DEFAULTS.join(",").replace(',', "\n"), "", |_| place.clone()));
-        }
-        Ok(SourceIgnore { given: given.into(), alone: alone.into() })
+        Ok(Ignores { given: given.into(), ..Ignores::default() })
     }
 
-    /// Returns what is left out of the artifact of a source.
-    pub(super) fn with(&self, artifact: &Artifact) -> Ignores {
-        let mut own = Vec::new();
-        if let Some(ignore) = &artifact.ignore {
-            let place = match &artifact.object {
-                Some(object) => format!("`spec.ignore` of {object}"),
-                None => "`spec.ignore`".to_owned(),
-            };
-            own = patterns(ignore, "", |_| place.clone());
+    /// Returns what is left out of the artifact of a source that has an `ignore` of its own, or has none.
+    pub(super) fn with(&self, ignore: &str, source: &str) -> Ignores {
+        let mut own = patterns(ignore, "", |_| format!("`spec.ignore`{source}"));
+        if own.is_empty() && self.given.len() == ALWAYS.len() {
+            own = patterns(&DEFAULTS.join(",").replace(',', "\n"), "", |_| "the defaults of Flux".to_owned());
         }
-        let given = if own.is_empty() { &self.alone } else { &self.given };
-        Ignores { given: given.clone(), own, sparse: artifact.sparse.clone(), copied: artifact.copied.clone() }
+        Ignores { given: self.given.clone(), own, ..Ignores::default() }
     }
-}
 
-/// What is left out of an artifact.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ignores {
-    given: Rc<[Pattern]>,
-    /// Those of the source, which have the last word.
-    own: Vec<Pattern>,
-    sparse: Vec<String>,
-    copied: Vec<String>,
-}
+    /// Returns what the source says of it.
+    pub(super) fn said(&self) -> (Vec<&str>, &[String], &[String]) {
+        (self.own.iter().map(|pattern| &*pattern.text).collect(), &self.sparse, &self.copied)
+    }
 
-impl Ignores {
     /// Returns the pattern that leaves a file out, if one does.
-    pub(crate) fn rule(&self, file: &str) -> Option<Ignored> {
+    pub(super) fn rule(&self, file: &str) -> Option<Ignored> {
         let is_in = |directory: &String| file.starts_with(directory.as_str());
         for (directories, place) in
             [(&self.sparse, "`spec.sparseCheckout`"), (&self.copied, "`copy` of its ArtifactGenerator")]
@@ -264,8 +244,8 @@ mod tests {
     use super::*;
     use crate::graph::testing::tree;
 
-    fn left_out(files: &[(&str, &str)], artifact: &Artifact, file: &str) -> Option<String> {
-        let rule = SourceIgnore::of(&tree(files)).unwrap().with(artifact).rule(file);
+    fn left_out(files: &[(&str, &str)], ignore: &str, file: &str) -> Option<String> {
+        let rule = Ignores::of(&tree(files)).unwrap().with(ignore, "").rule(file);
         rule.map(|rule| format!("{} {}", rule.pattern, rule.place))
     }
 
@@ -281,7 +261,7 @@ mod tests {
             (".pre-commit-config.yaml", None),
             ("localized-files/github.com/x.yaml", None),
         ] {
-            let found = left_out(&[], &Artifact::default(), file);
+            let found = left_out(&[], "", file);
             assert_eq!(found.as_deref(), expected, "{file}");
         }
     }
@@ -306,7 +286,7 @@ mod tests {
             ("a\\ \n", "a ", Some("a\\ .sourceignore:1")),
             ("[\n", "[", None),
         ] {
-            let found = left_out(&[(".sourceignore", text)], &Artifact::default(), file);
+            let found = left_out(&[(".sourceignore", text)], "", file);
             assert_eq!(found.as_deref(), expected, "{text} {file}");
         }
     }
@@ -314,14 +294,13 @@ mod tests {
     #[test]
     fn what_stands_nearer_or_in_the_source_has_the_last_word() {
         let files = [(".sourceignore", "*.yaml\n"), ("a/.sourceignore", "!/x.yaml\n")];
-        let none = Artifact::default();
-        assert_eq!(left_out(&files, &none, "a/x.yaml"), None);
-        assert!(left_out(&files, &none, "a/b/x.yaml").is_some());
-        let artifact = Artifact { ignore: Some("!*.yaml\n/a/x.yaml\n".to_owned()), ..Artifact::default() };
-        assert_eq!(left_out(&files, &artifact, "b.yaml"), None);
-        assert_eq!(left_out(&files, &artifact, "a/x.yaml").as_deref(), Some("/a/x.yaml `spec.ignore`"));
-        let sparse = Artifact { sparse: vec!["apps".to_owned()], ..Artifact::default() };
-        assert_eq!(left_out(&[], &sparse, "apps/x.yaml"), None);
-        assert_eq!(left_out(&[], &sparse, "base/x.yaml").as_deref(), Some("apps `spec.sparseCheckout`"));
+        assert_eq!(left_out(&files, "", "a/x.yaml"), None);
+        assert!(left_out(&files, "", "a/b/x.yaml").is_some());
+        let ignore = "!*.yaml\n/a/x.yaml\n";
+        assert_eq!(left_out(&files, ignore, "b.yaml"), None);
+        assert_eq!(left_out(&files, ignore, "a/x.yaml").as_deref(), Some("/a/x.yaml `spec.ignore`"));
+        let sparse = Ignores { sparse: vec!["apps".to_owned()], ..Ignores::default() };
+        assert!(sparse.rule("apps/x.yaml").is_none());
+        assert_eq!(sparse.rule("base/x.yaml").unwrap().place, "`spec.sparseCheckout`");
     }
 }

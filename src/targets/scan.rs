@@ -1,22 +1,38 @@
 //! The YAML documents of a tree in which an engine is interested.
 
 use crate::config::Config;
-use crate::kustomization::{Value, documents, read_object, unescaped};
+use crate::kustomization::{Data, Value, documents, read_object, unescaped};
 use crate::message::failure::Result;
 use crate::os::limits::{FILE, OBJECTS};
 use crate::tree::{Entry, Tree, path};
 
 use super::unread::{self, Why, is_of_chart};
-use super::{Build, Engine, Object, Place, Target, Text, Unread};
+use super::{Build, Engine, Object, Place, Target, Text, Unread, place};
 
-/// The kinds that say what is deployed, each with what its `apiVersion` begins with.
-const KINDS: [(&str, &[&str]); 6] = [
-    ("kustomize.toolkit.fluxcd.io/v", &["Kustomization"]),
-    ("source.toolkit.fluxcd.io/v", &["GitRepository", "OCIRepository", "Bucket", "ExternalArtifact"]),
-    ("source.extensions.fluxcd.io/v", &["ArtifactGenerator"]),
-    ("fluxcd.controlplane.io/v", &["FluxInstance", "ResourceSet"]),
-    ("argoproj.io/v", &["Application", "ApplicationSet", "ArgoCD"]),
-    ("fleet.cattle.io/v", &["GitRepo"]),
+/// The kinds that say what is deployed, by what their `apiVersion` begins with. What follows a kind must be a text where it
+/// is there, with `[]` each of a list; nothing behind it may be anything.
+const KINDS: [(&str, &[(&str, &str)]); 6] = [
+    (
+        "kustomize.toolkit.fluxcd.io/v",
+        &[(
+            "Kustomization",
+            "spec.path spec.sourceRef.kind spec.sourceRef.namespace spec.sourceRef.name spec.components[]",
+        )],
+    ),
+    (
+        "source.toolkit.fluxcd.io/v",
+        &[("GitRepository", ""), ("OCIRepository", ""), ("Bucket", ""), ("ExternalArtifact", "")],
+    ),
+    ("source.extensions.fluxcd.io/v", &[("ArtifactGenerator", "")]),
+    (
+        "fluxcd.controlplane.io/v",
+        &[
+            ("FluxInstance", "spec.sync.kind spec.sync.name spec.sync.url spec.sync.ref spec.sync.path"),
+            ("ResourceSet", ""),
+        ],
+    ),
+    ("argoproj.io/v", &[("Application", "spec.sources[]."), ("ApplicationSet", "spec.generators[]."), ("ArgoCD", "")]),
+    ("fleet.cattle.io/v", &[("GitRepo", "spec.repo spec.branch spec.revision spec.paths[]")]),
 ];
 
 /// How the names of the files end that are searched.
@@ -30,11 +46,8 @@ const BINARY: [&str; 2] = ["!binary", ":binary"];
 
 /// Returns whether objects of a kind say what is deployed.
 pub(super) fn is_known(kind: &str) -> bool {
-    KINDS.iter().any(|(_, kinds)| kinds.contains(&kind))
+    KINDS.iter().any(|(_, kinds)| kinds.iter().any(|(known, _)| *known == kind))
 }
-
-/// A text with its line and column.
-pub(super) type Word<'a> = (&'a str, (usize, usize));
 
 /// An object that matters.
 #[derive(Debug, Clone)]
@@ -48,11 +61,6 @@ pub(super) struct Document {
 }
 
 impl Document {
-    /// Returns an object that a template in this one makes.
-    pub(super) fn template(&self, object: Object, value: Value) -> Document {
-        Document { object, value, home: self.home.clone(), is_template: self.is_template }
-    }
-
     /// Returns what is wrong with a line of it.
     pub(super) fn wrong(&self, line: usize, message: &str) -> Unread {
         let Object { kind, file, .. } = &self.object;
@@ -60,9 +68,33 @@ impl Document {
         Unread::invalid(file, line, message, self.is_template)
     }
 
+    /// Returns that a value in it has not the types that `texts` says, as in [`KINDS`].
+    pub(super) fn mistyped(&self, value: &Value, texts: &str) -> Option<Unread> {
+        let mut all = texts.split_whitespace();
+        let (line, message) = all.find_map(|keys| mistyped(value, keys, 0))?;
+        Some(self.wrong(line, &message))
+    }
+
     /// Returns something that it deploys.
-    pub(super) fn target(&self, engine: Engine, spot: (usize, usize), place: Place, build: Build) -> Target {
-        Target::new(engine, self.object.clone(), spot, place, build, &self.value.json())
+    pub(super) fn target(
+        &self,
+        tree: &dyn Tree,
+        engine: Engine,
+        spot: (usize, usize),
+        place: Place,
+        mut build: Build,
+    ) -> Result<Target> {
+        if let Place::Here(here) = &place {
+            for one in &mut build.components {
+                one.found = place::component(tree, engine, &here.path, &one.text.text)?;
+            }
+        }
+        Ok(Target::new(engine, self.object.clone(), spot, place, build, &self.value.json()))
+    }
+
+    /// Returns the place of a value in it; its own where there is none.
+    pub(super) fn spot(&self, value: Option<&Value>) -> (usize, usize) {
+        value.map_or((self.object.line, 1), |value| (value.line, value.column))
     }
 
     /// Returns a text in it, with its place.
@@ -75,29 +107,37 @@ impl Document {
         })
     }
 
-    /// Returns the text behind some keys of a value in it, if there is one.
-    pub(super) fn text<'a>(&self, value: &'a Value, keys: &[&str]) -> std::result::Result<Option<Word<'a>>, Unread> {
-        let text = |value: &'a Value| match value.text() {
-            Some(text) => Ok((text, (value.line, value.column))),
-            None => Err(self.mistyped(value, keys, "a text")),
-        };
-        value.at(keys).map(text).transpose()
+    /// Returns the texts of a list in it.
+    pub(super) fn texts<'a>(&'a self, list: Option<&'a Value>) -> impl Iterator<Item = Text> + 'a {
+        let items = list.and_then(Value::list).unwrap_or_default();
+        items.iter().filter_map(|item| self.text_at(item))
     }
+}
 
-    /// Returns the list of texts behind some keys of a value in it.
-    pub(super) fn texts(&self, value: &Value, keys: &[&str]) -> std::result::Result<Vec<Text>, Unread> {
-        let Some(value) = value.at(keys) else {
-            return Ok(Vec::new());
-        };
-        let texts = value.list().and_then(|items| items.iter().map(|item| self.text_at(item)).collect());
-        texts.ok_or_else(|| self.mistyped(value, keys, "a list of texts"))
+/// Returns the line of the first value of another type than `keys` says from there on, and what is wrong with it.
+fn mistyped(value: &Value, keys: &str, from: usize) -> Option<(usize, String)> {
+    let (before, rest) = keys.split_at(from);
+    let wrong = |expected: &str| {
+        let place = before.trim_end_matches('.');
+        Some((value.line, format!("`{place}` is {} where {expected} should be", value.kind())))
+    };
+    if value.data == Data::Null {
+        return None;
     }
-
-    /// Returns that a value has the wrong type.
-    pub(super) fn mistyped(&self, value: &Value, keys: &[&str], expected: &str) -> Unread {
-        let message = format!("`{}` is {} where {expected} should be", keys.join("."), value.kind());
-        self.wrong(value.line, &message)
+    if rest.is_empty() {
+        return if before.ends_with('.') || value.text().is_some() { None } else { wrong("a text") };
     }
+    if rest.starts_with("[]") {
+        let Some(items) = value.list() else { return wrong("a list") };
+        let from = from + if rest[2..].starts_with('.') { 3 } else { 2 };
+        return items.iter().find_map(|item| mistyped(item, keys, from));
+    }
+    if value.mapping().is_none() {
+        return wrong("a mapping");
+    }
+    let end = rest.find(['.', '[']).unwrap_or(rest.len());
+    let next = end + usize::from(rest[end..].starts_with('.'));
+    mistyped(value.get(&rest[..end])?, keys, from + next)
 }
 
 /// What a scan comes to.
@@ -134,24 +174,16 @@ fn meant(bytes: &[u8]) -> Option<String> {
     Some(unescaped(&String::from_utf8_lossy(&text)))
 }
 
-/// Returns whether a text that cannot be read declares an object that matters: it names one outside of comments, or has
-/// something else where the name should be: a tag, for example.
+/// Returns whether a text that cannot be read may declare an object that matters: it names one outside of comments.
 fn declares(text: &str) -> bool {
     let declares = |text: &str| {
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with('#')).collect();
         let text = lines.join("\n");
-        let is_hidden = |key: &str| {
-            let mut values = text.split(key).skip(1);
-            values.any(|value| {
-                let value = value.trim_start_matches(['"', '\'', ':', ' ', '\t', '\n']);
-                value.starts_with(|first: char| !first.is_alphanumeric())
-            })
+        let is_binary = BINARY.iter().any(|tag| text.contains(tag));
+        let names = |(version, kinds): &(&str, &[(&str, &str)])| {
+            (is_binary || text.contains(version)) && kinds.iter().any(|(kind, _)| text.contains(kind))
         };
-        let (any_version, any_kind) = (is_hidden("apiVersion"), is_hidden("kind"));
-        let names = |(version, kinds): &(&str, &[&str])| {
-            (any_version || text.contains(version)) && (any_kind || kinds.iter().any(|kind| text.contains(kind)))
-        };
-        KINDS.iter().any(names) || text.contains(OPTIONS) && (any_kind || text.contains("ConfigMap"))
+        KINDS.iter().any(names) || text.contains(OPTIONS) && text.contains("ConfigMap")
     };
     declares(text) || meant(text.as_bytes()).is_some_and(|text| declares(&text))
 }
@@ -199,12 +231,12 @@ impl Scan {
 
     /// Reads the documents of a text, of which at most so many may matter. With `is_template`, all are.
     pub(super) fn text(&mut self, file: &str, text: &str, most: usize, is_template: bool) {
-        let first = self.objects.len();
+        let first = self.objects.len() + self.unread.len();
         for (before, document) in documents(text) {
             if !may_matter(document.as_bytes()) {
                 continue;
             }
-            if self.objects.len() - first >= most {
+            if self.objects.len() + self.unread.len() - first >= most {
                 let message = format!("the file holds more than {most} objects: the rest is not read");
                 return self.pass(file, before + 1, message, Why::Limit);
             }
@@ -232,29 +264,27 @@ impl Scan {
             }
             return;
         }
-        if let Some(object) = identify(file, &value) {
+        if let Some((object, texts)) = identify(file, &value) {
             let home = path::parent(file).to_owned();
-            self.objects.push(Document { object, value, home, is_template });
+            let found = Document { object, value, home, is_template };
+            match found.mistyped(&found.value, texts) {
+                Some(wrong) => self.unread.push(wrong),
+                None => self.objects.push(found),
+            }
         }
     }
 }
 
-/// Returns what an object is, if it matters.
-fn identify(file: &str, value: &Value) -> Option<Object> {
+/// Returns what an object is, if it matters, and which texts it has.
+fn identify(file: &str, value: &Value) -> Option<(Object, &'static str)> {
     let text = |keys: &[&str]| value.at(keys).and_then(Value::scalar);
     let version = text(&["apiVersion"])?;
     let kind = text(&["kind"])?;
     let name = text(&["metadata", "name"]).unwrap_or_default();
     let known = KINDS.iter().find(|(known, _)| version.starts_with(known));
-    if !known.is_some_and(|(_, kinds)| kinds.contains(&&*kind)) && (&*kind, &*name) != ("ConfigMap", OPTIONS) {
-        return None;
-    }
-    Some(Object {
-        file: file.to_owned(),
-        line: value.line,
-        kind,
-        namespace: text(&["metadata", "namespace"]).unwrap_or_default(),
-        name,
-        built_by: None,
-    })
+    let known = known.and_then(|(_, kinds)| kinds.iter().find(|(known, _)| *known == kind));
+    let is_options = (&*kind, &*name) == ("ConfigMap", OPTIONS);
+    let texts = known.map(|(_, texts)| *texts).or(is_options.then_some(""))?;
+    let namespace = text(&["metadata", "namespace"]).unwrap_or_default();
+    Some((Object { file: file.to_owned(), line: value.line, kind, namespace, name, built_by: None }, texts))
 }

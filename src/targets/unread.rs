@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::Targets;
 use crate::graph::Graph;
 use crate::kustomization::Accepts;
-use crate::message::failure::{Failure, Result};
+use crate::message::failure::Result;
 use crate::tree::{Tree, path};
 
 /// What begins an action in the languages of Helm, Jinja and ERB.
@@ -56,37 +56,6 @@ impl Unread {
         let template = || ("a template, which is filled in elsewhere".to_owned(), Why::Template);
         let (message, why) = if is_template { template() } else { (message.into(), Why::Invalid) };
         Unread { file: file.to_owned(), line, message, why }
-    }
-}
-
-/// What stops somebody who reads an object.
-pub(super) enum Stop {
-    /// Something in it is wrong.
-    Wrong(Unread),
-    Failed(Failure),
-}
-
-impl From<Unread> for Stop {
-    fn from(unread: Unread) -> Self {
-        Stop::Wrong(unread)
-    }
-}
-
-impl From<Failure> for Stop {
-    fn from(failure: Failure) -> Self {
-        Stop::Failed(failure)
-    }
-}
-
-/// Returns what was read; nothing where that is wrong, which is noted.
-pub(super) fn noted<T: Default>(read: std::result::Result<T, impl Into<Stop>>, all: &mut Vec<Unread>) -> Result<T> {
-    match read.map_err(Into::into) {
-        Ok(read) => Ok(read),
-        Err(Stop::Wrong(unread)) => {
-            all.push(unread);
-            Ok(T::default())
-        }
-        Err(Stop::Failed(failure)) => Err(failure),
     }
 }
 

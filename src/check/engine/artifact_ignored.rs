@@ -27,7 +27,7 @@ fn look(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
     let help = |path: &str, rule: &Ignored| vec![rule.help("it", &format!("/{path}"))];
     let out = |file: FileId| -> Option<(&str, Ignored)> {
         let path = context.graph.own_path(file)?;
-        Some((path, one.here.hidden.as_ref()?.rule(path)?))
+        Some((path, one.here.left_out(path)?))
     };
     // A root of which nothing is there says it once.
     let is_out = |root: RootId| out(context.graph.roots[root].file).is_some();

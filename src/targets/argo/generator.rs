@@ -1,15 +1,15 @@
 //! The generators of an `ApplicationSet`: what each gives, as far as the tree tells.
 
-use std::collections::BTreeMap;
-use std::rc::Rc;
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::super::scan::Document;
-use super::super::{DirectorySet, Identity, Unread};
-use super::files;
-use super::template::{self, Parameters, fill, fill_known};
-use crate::kustomization::{Data, Value};
+use super::super::unread::is_template;
+use super::super::{DirectorySet, Unread};
+use super::Argo;
+use super::template::{self, Parameters, Style, fill};
+use crate::kustomization::{Data, Value, read_object};
 use crate::message::failure::Result;
-use crate::tree::{Tree, path};
+use crate::tree::{Entry, path};
 
 /// How many applications are made of one set.
 pub(super) const MOST: usize = 10_000;
@@ -20,122 +20,69 @@ const MOST_WORK: usize = 10_000_000;
 /// How many paths a pattern weighs by itself, and how many bytes of a generator that is filled in weigh as one.
 const WEIGHT: usize = 100;
 
+/// How many paths a file weighs that is read.
+const FILE: usize = 1000;
+
 /// Why a generator is not read further.
 const TOO_MUCH: &str = "its generators take too much work";
-
-/// What stops a generator from being read, as a reason.
-type Unknown = String;
 
 /// What a generator gives.
 pub(super) struct Given {
     /// The parameters that the tree tells, of each application.
     pub(super) all: Vec<Parameters>,
     /// Why there are others; then each of `all` stands for any number of applications.
-    pub(super) more: Option<Unknown>,
+    pub(super) more: Option<String>,
 }
 
 impl Given {
+    fn known(all: Vec<Parameters>) -> Self {
+        Given { all, more: None }
+    }
+
     /// Returns what is left of parameters that are not known.
-    fn unknown(why: impl Into<Unknown>) -> Self {
+    fn unknown(why: impl Into<String>) -> Self {
         Given { all: vec![Parameters::new()], more: Some(why.into()) }
     }
 }
 
-impl From<Vec<Parameters>> for Given {
-    fn from(all: Vec<Parameters>) -> Self {
-        Given { all, more: None }
-    }
-}
-
-/// What lies below the top of what a generator reads.
-pub(super) struct Listed {
-    pub(super) base: String,
-    /// From the top of the repository.
-    pub(super) files: Vec<String>,
-    /// From the top of what it reads.
-    directories: Vec<String>,
-}
-
-impl Listed {
-    fn of(tree: &dyn Tree, base: &str) -> Result<Listed> {
-        let files = tree.below(base)?;
-        let inside = files.iter().filter_map(|file| path::below(file, base));
-        let directories = path::directories(inside);
-        Ok(Listed { base: base.to_owned(), directories: directories.into_iter().map(str::to_owned).collect(), files })
-    }
-
-    /// Returns the directories of which a set makes applications.
-    fn taken_by(&self, set: &DirectorySet) -> Vec<String> {
-        let takes = set.matcher();
-        let taken = self.directories.iter().filter(|path| takes(path));
-        taken.cloned().collect()
-    }
-}
-
 pub(super) struct Reader<'a> {
-    tree: &'a dyn Tree,
-    identity: &'a Identity,
+    argo: &'a Argo<'a>,
     set: &'a Document,
     is_go: bool,
-    /// A matrix reads the same again and again.
-    listed: BTreeMap<String, Rc<Listed>>,
+    /// All files of the tree, as soon as a generator asks for them: a matrix does so again and again.
+    files: Option<Vec<String>>,
     /// What was done of [`MOST_WORK`].
     work: usize,
-    /// How many files were read.
-    read: usize,
     pub(super) sets: Vec<DirectorySet>,
     pub(super) unread: Vec<Unread>,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(tree: &'a dyn Tree, identity: &'a Identity, set: &'a Document, is_go: bool) -> Self {
-        Reader {
-            tree,
-            identity,
-            set,
-            is_go,
-            listed: BTreeMap::new(),
-            work: 0,
-            read: 0,
-            sets: Vec::new(),
-            unread: Vec::new(),
-        }
+    pub(super) fn new(argo: &'a Argo<'a>, set: &'a Document, is_go: bool) -> Self {
+        Reader { argo, set, is_go, files: None, work: 0, sets: Vec::new(), unread: Vec::new() }
     }
 
     /// Returns the parameters of each application that a generator makes as one of its [`kinds`].
     pub(super) fn generate(&mut self, generator: &Value, kind: &str, body: &Value) -> Result<Given> {
-        if generator.get("selector").is_some() {
-            return Ok(Given::unknown("its generator has a `selector`"));
-        }
         let list = |key: &str| body.get(key).and_then(Value::list);
-        match kind {
-            "" => Ok(Given::unknown("it has a generator of no kind")),
-            "list" if body.get("elementsYaml").is_some() => Ok(Given::unknown("its list is made of a template")),
-            "list" => {
-                let elements = list("elements").unwrap_or_default();
-                Ok(elements.iter().map(flat).collect::<Vec<_>>().into())
-            }
-            "git" => {
-                let all = match self.git(body)? {
-                    Ok(all) => all,
-                    Err(why) => return Ok(Given::unknown(why)),
-                };
-                let all = all.into_iter().map(|one| self.with_values(body, one));
-                Ok(all.collect::<Vec<_>>().into())
-            }
-            "matrix" if list("generators").is_some() => self.matrix(list("generators").unwrap_or_default()),
-            _ => Ok(Given {
-                all: vec![self.with_values(body, Parameters::new())],
-                more: Some(format!("only the cluster knows what `{kind}` gives")),
-            }),
-        }
+        let given = match kind {
+            _ if generator.get("selector").is_some() => Given::unknown("its generator has a `selector`"),
+            "" => Given::unknown("it has a generator of no kind"),
+            "list" if body.get("elementsYaml").is_some() => Given::unknown("its list is made of a template"),
+            "list" => Given::known(list("elements").unwrap_or_default().iter().map(flat).collect()),
+            "matrix" => match list("generators") {
+                Some([one, two]) => self.matrix(one, two)?,
+                _ => Given::unknown("a matrix has two generators"),
+            },
+            "git" => self.git(body)?,
+            _ => Given::unknown(format!("only the cluster knows what `{kind}` gives")),
+        };
+        let all = given.all.into_iter().map(|parameters| self.with_values(body, parameters)).collect();
+        Ok(Given { all, more: given.more })
     }
 
     /// Combines two generators; the second may name the parameters of the first.
-    fn matrix(&mut self, children: &[Value]) -> Result<Given> {
-        let [one, two] = children else {
-            return Ok(Given::unknown("a matrix has two generators"));
-        };
+    fn matrix(&mut self, one: &Value, two: &Value) -> Result<Given> {
         let (&[(one_kind, one_body)], &[(two_kind, _)]) = (&*kinds(one), &*kinds(two)) else {
             return Ok(Given::unknown("a generator of its matrix is of two kinds"));
         };
@@ -147,31 +94,29 @@ impl<'a> Reader<'a> {
         let (mut all, mut more) = (Vec::new(), first.more);
         let size = two.json().to_string().len() / WEIGHT + 1;
         for (round, outer) in first.all.into_iter().enumerate() {
-            if round == MOST || !self.may_do(size) {
-                let rest = Given::unknown(TOO_MUCH);
-                all.extend(rest.all);
-                more = more.or(rest.more);
-                break;
-            }
             let mut is_known = true;
-            let filled = two.map_texts(&mut |text| {
-                let (filled, is_all) = fill_known(text, &outer, self.is_go);
-                is_known &= is_all;
-                filled
-            });
-            let second = if is_known || !is_read {
-                let body = filled.get(two_kind).unwrap_or(&filled);
-                self.generate(&filled, two_kind, body)?
+            let second = if round == MOST || all.len() > MOST || !self.may_do(size) {
+                Given::unknown(TOO_MUCH)
             } else {
-                Given::unknown("its matrix is more than names of parameters")
+                let filled = two.map_texts(&mut |text| {
+                    let (filled, is_all) = fill(text, &outer, self.is_go);
+                    is_known &= is_all;
+                    filled
+                });
+                if is_known || !is_read {
+                    self.generate(&filled, two_kind, filled.get(two_kind).unwrap_or(&filled))?
+                } else {
+                    Given::unknown("its matrix is more than names of parameters")
+                }
             };
+            let is_too_much = second.more.as_deref() == Some(TOO_MUCH);
             more = more.or(second.more);
             all.extend(second.all.into_iter().map(|inner| {
                 let mut both = outer.clone();
                 both.extend(inner);
                 both
             }));
-            if all.len() > MOST {
+            if is_too_much {
                 break;
             }
         }
@@ -184,69 +129,111 @@ impl<'a> Reader<'a> {
         self.work <= MOST_WORK
     }
 
-    fn listed(&mut self, base: &str) -> Result<Rc<Listed>> {
-        if let Some(listed) = self.listed.get(base) {
-            return Ok(listed.clone());
-        }
-        let listed = Rc::new(Listed::of(self.tree, base)?);
-        self.listed.insert(base.to_owned(), listed.clone());
-        Ok(listed)
-    }
-
-    fn git(&mut self, git: &Value) -> Result<std::result::Result<Vec<Parameters>, Unknown>> {
+    fn git(&mut self, git: &Value) -> Result<Given> {
         let text = |key: &str| git.get(key).and_then(Value::text);
-        let url = text("repoURL").unwrap_or_default();
-        if url.contains("{{") {
-            return Ok(Err("the URL of its generator is a template".to_owned()));
-        }
-        let Some(base) = self.identity.directory_of(url) else {
-            return Ok(Err("its generator reads another repository".to_owned()));
+        let (argo, url) = (self.argo, text("repoURL").unwrap_or_default());
+        let revision = argo.identity.revision(text("revision"));
+        let base = match argo.identity.directory_of(url) {
+            Some(base) if revision.is_this => base,
+            Some(_) => return Ok(Given::unknown("its generator reads another revision")),
+            None if url.contains("{{") => return Ok(Given::unknown("the URL of its generator is a template")),
+            None => return Ok(Given::unknown("its generator reads another repository")),
         };
-        let revision = self.identity.revision(text("revision"));
-        if !revision.is_this {
-            return Ok(Err("its generator reads another revision".to_owned()));
-        }
-        let style = template::Style { is_go: self.is_go, prefix: text("pathParamPrefix").unwrap_or_default() };
-        let listed = self.listed(base)?;
-        if let Some(directories) = git.get("directories").and_then(Value::list) {
-            let patterns: Vec<(String, bool)> = directories
-                .iter()
-                .filter_map(|one| {
-                    let exclude = one.get("exclude").is_some_and(|flag| flag.data == Data::Flag(true));
-                    Some((one.get("path")?.text()?.to_owned(), exclude))
-                })
-                .collect();
-            let set = DirectorySet { object: self.set.object.clone(), base: base.to_owned(), patterns, revision };
-            let work = (listed.directories.len() + WEIGHT).saturating_mul(set.patterns.len());
-            let found = self.may_do(work).then(|| listed.taken_by(&set));
+        let style = Style { is_go: self.is_go, prefix: text("pathParamPrefix").unwrap_or_default() };
+        let list = |key: &str| git.get(key).and_then(Value::list);
+        let (patterns, is_files) = match (list("directories"), list("files")) {
+            (Some(directories), _) => (directories, false),
+            (None, Some(files)) => (files, true),
+            (None, None) => return Ok(Given::unknown("its generator names neither directories nor files")),
+        };
+        let patterns = patterns.iter().filter_map(|one| {
+            let excludes = one.get("exclude").is_some_and(|flag| flag.data == Data::Flag(true));
+            Some((one.get("path")?.text()?.to_owned(), excludes))
+        });
+        let object = self.set.object.clone();
+        let set = DirectorySet { object, base: base.to_owned(), patterns: patterns.collect(), revision };
+        let files = match self.files.take() {
+            Some(files) => files,
+            None => argo.tree.below("")?,
+        };
+        let inside = || files.iter().filter_map(|file| path::below(file, base));
+        let given = if !self.may_do((files.len() + WEIGHT).saturating_mul(set.patterns.len())) {
+            Given::unknown(TOO_MUCH)
+        } else if is_files {
+            self.files(&set, inside(), style)?
+        } else {
+            let takes = set.matcher();
+            let taken = path::directories(inside()).into_iter().filter(|directory| takes(directory));
+            Given::known(taken.map(|directory| template::of_path(directory, style)).collect())
+        };
+        if !is_files {
             // Also where it is too much: localizing adds directories.
             self.sets.push(set);
-            let found = found.ok_or_else(|| TOO_MUCH.to_owned());
-            let given = |path: &String| template::of_path(path, style);
-            return Ok(found.map(|found| found.iter().map(given).collect()));
         }
-        if let Some(patterns) = git.get("files").and_then(Value::list) {
-            let work = (listed.files.len() + WEIGHT).saturating_mul(patterns.len());
-            if !self.may_do(work) {
-                return Ok(Err(TOO_MUCH.to_owned()));
+        self.files = Some(files);
+        Ok(given)
+    }
+
+    /// Returns what the files are that some patterns match: each, or each element of a list in it, makes an application.
+    fn files<'f>(
+        &mut self,
+        set: &DirectorySet,
+        inside: impl Iterator<Item = &'f str>,
+        style: Style<'_>,
+    ) -> Result<Given> {
+        let tree = self.argo.tree;
+        let (Some(wanted), Some(unwanted)) = (globs(&set.patterns, false), globs(&set.patterns, true)) else {
+            return Ok(Given::unknown("a pattern of its generator cannot be read"));
+        };
+        let mut all = Vec::new();
+        for inside in inside.filter(|inside| wanted.is_match(inside) && !unwanted.is_match(inside)) {
+            let file = path::join(&set.base, inside);
+            if !matches!(tree.entry(&file)?, Some(Entry::File { .. })) {
+                continue;
             }
-            let (read, unread) = (&mut self.read, &mut self.unread);
-            return files::parameters(self.tree, &listed, patterns, style, read, unread);
+            if !self.may_do(FILE) {
+                return Ok(Given::unknown(TOO_MUCH));
+            }
+            let bytes = tree.read(&file)?;
+            let text = std::str::from_utf8(&bytes);
+            let read = text.map_err(|_| (0, "not UTF-8".to_owned())).and_then(|text| read_object(text, 0));
+            let value = match read {
+                // An empty file makes an application, too.
+                Ok(value) => value.unwrap_or_else(|| Value::new((1, 1), Data::Null)),
+                Err((line, message)) => {
+                    self.unread.push(Unread::invalid(&file, line, message, text.is_ok_and(is_template)));
+                    return Ok(Given::unknown(format!("its generator cannot read `{file}`")));
+                }
+            };
+            for element in value.list().unwrap_or(std::slice::from_ref(&value)) {
+                let mut parameters = flat(element);
+                parameters.extend(template::of_file(inside, style));
+                all.push(parameters);
+            }
         }
-        Ok(Err("its generator names neither directories nor files".to_owned()))
+        Ok(Given::known(all))
     }
 
     /// Adds the `values` of a generator, which may name its parameters.
     fn with_values(&self, generator: &Value, mut parameters: Parameters) -> Parameters {
         let pairs = generator.get("values").and_then(Value::mapping);
         let values = pairs.unwrap_or_default().iter().filter_map(|(key, value)| {
-            let value = fill(&value.scalar()?, &parameters, self.is_go)?;
-            Some((format!("values.{key}"), value))
+            let (value, is_all) = fill(&value.scalar()?, &parameters, self.is_go);
+            is_all.then(|| (format!("values.{key}"), value))
         });
         let values: Vec<(String, String)> = values.collect();
         parameters.extend(values);
         parameters
     }
+}
+
+/// Returns the patterns that exclude, or that do not.
+fn globs(patterns: &[(String, bool)], exclude: bool) -> Option<GlobSet> {
+    let mut globs = GlobSetBuilder::new();
+    for (text, _) in patterns.iter().filter(|(_, excludes)| *excludes == exclude) {
+        globs.add(GlobBuilder::new(text).literal_separator(true).build().ok()?);
+    }
+    globs.build().ok()
 }
 
 /// Returns the kinds of an entry of `generators` with what stands behind each: Argo CD runs all of them. One without a

@@ -3,10 +3,9 @@
 use std::rc::Rc;
 
 use super::super::scan::Document;
-use super::super::{Artifact, Identity, Object, Revision};
-use super::{copied, is_variable, unfilled};
+use super::super::{Artifact, Identity, Ignores, Object, Revision, unfilled};
+use super::copied;
 use crate::kustomization::Value;
-use crate::message::failure::nearest;
 use crate::message::redact;
 use crate::tree::path;
 
@@ -29,14 +28,13 @@ pub(super) enum Bound {
 impl Bound {
     /// Returns whether both are the same files of the same revision, whatever the names of the sources.
     pub(super) fn packs_the_same(&self, other: &Bound) -> bool {
-        let unnamed = |bound: &Bound| {
-            let mut bound = bound.clone();
-            if let Bound::Here { artifact: Some(artifact), .. } = &mut bound {
-                Rc::make_mut(artifact).object = None;
+        match (self, other) {
+            (Bound::Here { base, revision, artifact }, Bound::Here { base: top, revision: of, artifact: packed }) => {
+                let said = |one: &Option<Rc<Artifact>>| one.as_ref().map(|one| one.said());
+                (base, revision, said(artifact)) == (top, of, said(packed))
             }
-            bound
-        };
-        unnamed(self) == unnamed(other)
+            _ => self == other,
+        }
     }
 }
 
@@ -48,205 +46,174 @@ struct Source {
     bound: Bound,
 }
 
-impl Source {
-    fn of(found: &Document, kind: &str, name: &str, bound: Bound) -> Source {
-        let object = Object { kind: kind.to_owned(), name: name.to_owned(), ..found.object.clone() };
-        Source { object, home: found.home.clone(), bound }
-    }
-}
-
 /// The sources of a tree.
-pub(super) struct Sources(Vec<Source>);
+pub(super) struct Sources<'a> {
+    identity: &'a Identity,
+    ignores: &'a Ignores,
+    all: Vec<Source>,
+}
 
 /// The kind and the name of the source that bootstrapping makes of the repository of a cluster.
 const BOOTSTRAPPED: (&str, &str) = ("GitRepository", "flux-system");
 
-/// Returns what a URL of another repository is.
-pub(super) fn elsewhere(url: &str) -> Bound {
-    Bound::Elsewhere(format!("it is in {}", redact::url(url)))
-}
+/// The fields of `spec.ref`, in the order in which Flux takes them.
+const REVISIONS: [&str; 6] = ["commit", "digest", "name", "semver", "tag", "branch"];
 
-impl Sources {
+impl<'a> Sources<'a> {
     /// Finds what the objects say. With `is_bootstrapped`, what bootstrapping made is this repository: the command line of
     /// Flux made it elsewhere, or the chart of a `FluxInstance` did.
-    pub(super) fn of(objects: &[Document], identity: &Identity, is_bootstrapped: bool) -> Self {
-        let mut sources = Vec::new();
+    pub(super) fn of(
+        objects: &[Document],
+        identity: &'a Identity,
+        ignores: &'a Ignores,
+        is_bootstrapped: bool,
+    ) -> Self {
+        let mut sources = Sources { identity, ignores, all: Vec::new() };
         for found in objects {
             let Object { kind, name, .. } = &found.object;
-            sources.extend(match kind.as_str() {
-                // Without a URL it is a patch for one.
-                "GitRepository" | "OCIRepository" => {
-                    let url = found.value.at(&["spec", "url"]).and_then(Value::text);
-                    url.map(|url| Source::of(found, kind, name, of_url(found, url, identity)))
-                }
+            match kind.as_str() {
+                "GitRepository" | "OCIRepository" => sources.add(found, kind, name, sources.of_url(found)),
                 "Bucket" | "ExternalArtifact" => {
-                    Some(Source::of(found, kind, name, Bound::Elsewhere(format!("its source is a {kind}"))))
+                    sources.add(found, kind, name, Some(Bound::Elsewhere(format!("its source is a {kind}"))));
                 }
                 "FluxInstance" => {
-                    let made = of_instance(found, identity);
-                    made.map(|(kind, name, bound)| Source::of(found, &kind, &name, bound))
+                    let sync = |key: &str| found.value.at(&["spec", "sync", key])?.text();
+                    let namespace = Some(&*found.object.namespace).filter(|namespace| !namespace.is_empty());
+                    let name = sync("name").or(namespace).unwrap_or(BOOTSTRAPPED.1);
+                    sources.add(found, sync("kind").unwrap_or_default(), name, sources.of_instance(found));
                 }
-                _ => None,
-            });
+                _ => {}
+            }
         }
         if is_bootstrapped {
             let [kind, namespace, name] = [BOOTSTRAPPED.0, BOOTSTRAPPED.1, BOOTSTRAPPED.1].map(str::to_owned);
             let object = Object { file: String::new(), line: 0, kind, namespace, name, built_by: None };
-            let bound = Bound::Here { base: String::new(), revision: Revision::this(), artifact: Some(Rc::default()) };
-            sources.push(Source { object, home: String::new(), bound });
+            let bound = Bound::Here { base: String::new(), revision: Revision::this(), artifact: sources.whole() };
+            sources.all.push(Source { object, home: String::new(), bound });
         }
-        let mut sources = Sources(sources);
         sources.add_copied(objects);
         sources
     }
 
+    fn add(&mut self, found: &Document, kind: &str, name: &str, bound: Option<Bound>) {
+        let object = Object { kind: kind.to_owned(), name: name.to_owned(), ..found.object.clone() };
+        self.all.extend(bound.map(|bound| Source { object, home: found.home.clone(), bound }));
+    }
+
     /// Returns whether an object says what bootstrapping made.
     pub(super) fn has_bootstrapped(&self) -> bool {
-        self.0.iter().any(|source| (&*source.object.kind, &*source.object.name) == BOOTSTRAPPED)
+        self.all.iter().any(|source| (&*source.object.kind, &*source.object.name) == BOOTSTRAPPED)
+    }
+
+    /// Returns what a source with a URL is; none without one: it is a patch for a source.
+    fn of_url(&self, found: &Document) -> Option<Bound> {
+        let spec = |key: &str| found.value.at(&["spec", key]);
+        let named = REVISIONS.into_iter().find_map(|key| spec("ref")?.get(key)?.scalar());
+        let list = |key: &str| spec(key).and_then(Value::list).unwrap_or_default().iter();
+        Some(self.bound(spec("url")?.text()?, named.as_deref(), |base| {
+            let below = |written: &str| path::join(base, &path::resolve("", written).unwrap_or_default());
+            let mut ignores = match found.object.kind.as_str() {
+                "GitRepository" => {
+                    let ignore = spec("ignore").and_then(Value::text).unwrap_or_default();
+                    self.ignores.with(ignore, &format!(" of {}", found.object))
+                }
+                // Nobody here knows what is packed.
+                _ => Ignores::default(),
+            };
+            ignores.sparse = list("sparseCheckout").filter_map(Value::text).map(below).collect();
+            let included = list("include").filter_map(|one| one.get("toPath")?.text()).map(below).collect();
+            Some(Rc::new(Artifact { object: Some(found.object.clone()), ignores, included }))
+        }))
+    }
+
+    /// Returns what the source is that a `FluxInstance` makes; none without a URL.
+    pub(super) fn of_instance(&self, found: &Document) -> Option<Bound> {
+        let sync = |key: &str| found.value.at(&["spec", "sync", key])?.text();
+        Some(self.bound(sync("url")?, sync("ref"), |_| self.whole()))
+    }
+
+    /// Returns the artifact of a source that says nothing of what is in it.
+    fn whole(&self) -> Option<Rc<Artifact>> {
+        Some(Rc::new(Artifact { ignores: self.ignores.with("", ""), ..Artifact::default() }))
+    }
+
+    /// Returns what a URL is, at a revision that is named or not.
+    fn bound(&self, url: &str, named: Option<&str>, artifact: impl FnOnce(&str) -> Option<Rc<Artifact>>) -> Bound {
+        if let Some(why) = unfilled([url].into_iter().chain(named)) {
+            return Bound::Templated(why);
+        }
+        match self.identity.directory_of(url) {
+            Some(base) => {
+                Bound::Here { base: base.to_owned(), revision: self.identity.revision(named), artifact: artifact(base) }
+            }
+            None => {
+                let at = named.map(|named| format!(" at {named}")).unwrap_or_default();
+                Bound::Elsewhere(format!("it is in {}{at}", redact::url(url)))
+            }
+        }
     }
 
     /// Adds what each `ArtifactGenerator` makes of these sources.
     fn add_copied(&mut self, objects: &[Document]) {
-        let generators = objects.iter().filter(|found| found.object.kind == "ArtifactGenerator");
         let mut made = Vec::new();
-        for found in generators {
-            let artifacts = found.value.at(&["spec", "artifacts"]);
-            for artifact in artifacts.and_then(Value::list).unwrap_or_default() {
-                let Some(name) = artifact.get("name").and_then(Value::text) else {
-                    continue;
-                };
-                made.push(Source::of(found, "ExternalArtifact", name, copied::bound(self, found, artifact)));
+        for found in objects.iter().filter(|found| found.object.kind == "ArtifactGenerator") {
+            let artifacts = found.value.at(&["spec", "artifacts"]).and_then(Value::list);
+            for artifact in artifacts.unwrap_or_default() {
+                if let Some(name) = artifact.get("name").and_then(Value::text) {
+                    made.push((found, name, copied::bound(self, found, artifact)));
+                }
             }
         }
-        self.0.extend(made);
+        for (found, name, bound) in made {
+            self.add(found, "ExternalArtifact", name, Some(bound));
+        }
     }
 
-    /// Returns what an object means by its `sourceRef`.
+    /// Returns what an object means by a `sourceRef`.
     ///
     /// A namespace need not be written: a kustomization gives it. Of several sources of one name, as in a repository
     /// with many clusters, the nearest counts: one of the same build, else one whose directory is near, of these one of the
     /// same file.
-    pub(super) fn bind(&self, found: &Document, kind: &str, namespace: &str, name: &str) -> Bound {
+    pub(super) fn bind(&self, found: &Document, reference: &Value) -> Bound {
+        let object = &found.object;
+        let [kind, namespace, name] =
+            ["kind", "namespace", "name"].map(|key| reference.get(key).and_then(Value::text).unwrap_or_default());
+        if let Some(why) = unfilled([kind, namespace, name]) {
+            return Bound::Templated(why);
+        }
         // Its own where it names none.
-        let namespace = match namespace {
-            "" => &found.object.namespace,
-            namespace => namespace,
-        };
+        let namespace = if namespace.is_empty() { &object.namespace } else { namespace };
         let fits = |source: &&Source| {
             let is_in = |other: &str| other == namespace || other.is_empty() || namespace.is_empty();
             source.object.kind == kind && source.object.name == name && is_in(&source.object.namespace)
         };
-        let object = &found.object;
         let near = |source: &Source| {
             let is_of_same = object.built_by.is_some() && source.object.built_by == object.built_by;
             let distance = path::common(&source.home, &found.home).len();
             (is_of_same, distance, source.object.file == object.file)
         };
-        let candidates: Vec<&Source> = self.0.iter().filter(fits).collect();
+        let candidates: Vec<&Source> = self.all.iter().filter(fits).collect();
         let nearest = candidates.iter().map(|source| near(source)).max();
         let mut nearest = candidates.iter().filter(|source| Some(near(source)) == nearest);
         let Some(first) = nearest.next() else {
-            let why = match kind {
-                "ExternalArtifact" => {
-                    format!("its source is the {kind} `{name}`, which is made in the cluster")
-                }
-                _ => {
-                    let why = format!("no {kind} `{name}` in this repository says what it is");
-                    match self.like(kind, name) {
-                        Some(like) => format!("{why}: did you mean `{like}`?"),
-                        None => why,
-                    }
-                }
-            };
-            return Bound::Elsewhere(why);
+            return Bound::Elsewhere(match kind {
+                "ExternalArtifact" => format!("its source is the {kind} `{name}`, which is made in the cluster"),
+                _ => format!("no {kind} `{name}` in this repository says what it is"),
+            });
         };
         if nearest.all(|other| other.bound.packs_the_same(&first.bound)) {
             return first.bound.clone();
         }
-        let is_here = |source: &&&Source| matches!(source.bound, Bound::Here { .. });
-        if candidates.iter().all(|source| is_here(&source))
-            && let Bound::Here { base, .. } = &first.bound
-        {
+        let is_here = |source: &&Source| matches!(source.bound, Bound::Here { .. });
+        match &first.bound {
             // The same files, whichever it is, but nobody knows which revision.
-            return Bound::Here {
-                base: base.clone(),
-                revision: Revision { name: None, is_this: false },
-                artifact: None,
-            };
-        }
-        Bound::Elsewhere(format!("there are several {kind} `{name}`"))
-    }
-
-    /// Returns a source that has the same name in another namespace, or nearly the same.
-    fn like(&self, kind: &str, name: &str) -> Option<String> {
-        let of_kind = || self.0.iter().map(|source| &source.object).filter(|object| object.kind == kind);
-        match of_kind().find(|object| object.name == name) {
-            Some(object) => Some(format!("{}/{name}", object.namespace)),
-            None => nearest(name, of_kind().map(|object| object.name.as_str())).map(str::to_owned),
+            Bound::Here { base, .. } if candidates.iter().all(is_here) => {
+                let revision = Revision { name: None, is_this: false };
+                Bound::Here { base: base.clone(), revision, artifact: None }
+            }
+            _ => Bound::Elsewhere(format!("there are several {kind} `{name}`")),
         }
     }
-}
-
-/// Returns what a source with a URL is.
-fn of_url(found: &Document, url: &str, identity: &Identity) -> Bound {
-    if is_variable(url) {
-        return Bound::Templated(unfilled(url));
-    }
-    let spec = |keys: &[&str]| {
-        let keys: Vec<&str> = std::iter::once("spec").chain(keys.iter().copied()).collect();
-        found.value.at(&keys)
-    };
-    let reference = |key: &str| spec(&["ref", key]).and_then(Value::scalar);
-    // In the order in which Flux takes them.
-    let named = ["commit", "digest", "name", "semver", "tag", "branch"].into_iter().find_map(reference);
-    if let Some(named) = named.as_deref().filter(|named| is_variable(named)) {
-        return Bound::Templated(unfilled(named));
-    }
-    let Some(base) = identity.directory_of(url) else {
-        return match named {
-            Some(named) => Bound::Elsewhere(format!("it is in {} at {named}", redact::url(url))),
-            None => elsewhere(url),
-        };
-    };
-    let strings = |value: Option<&Value>, key: Option<&str>| -> Vec<String> {
-        let items = value.and_then(Value::list).unwrap_or_default().iter();
-        let texts = items.filter_map(|item| key.map_or(Some(item), |key| item.get(key))?.text());
-        texts.map(str::to_owned).collect()
-    };
-    let below = |written: String| path::join(base, &path::resolve("", &written).unwrap_or_default());
-    Bound::Here {
-        base: base.to_owned(),
-        revision: identity.revision(named.as_deref()),
-        artifact: Some(Rc::new(Artifact {
-            object: Some(found.object.clone()),
-            ignore: spec(&["ignore"]).and_then(Value::text).map(str::to_owned),
-            sparse: strings(spec(&["sparseCheckout"]), None).into_iter().map(below).collect(),
-            included: strings(spec(&["include"]), Some("toPath")).into_iter().map(below).collect(),
-            copied: Vec::new(),
-        })),
-    }
-}
-
-/// Returns the source that a `FluxInstance` makes: its kind, its name, and what it is.
-pub(super) fn of_instance(found: &Document, identity: &Identity) -> Option<(String, String, Bound)> {
-    let sync = found.value.at(&["spec", "sync"])?;
-    let text = |key: &str| sync.get(key).and_then(Value::text);
-    let url = text("url")?;
-    let kind = text("kind").unwrap_or_default();
-    let name = text("name").unwrap_or(match found.object.namespace.as_str() {
-        "" => "flux-system",
-        namespace => namespace,
-    });
-    let bound = match identity.directory_of(url) {
-        _ if is_variable(url) => Bound::Templated(unfilled(url)),
-        None => elsewhere(url),
-        Some(base) => Bound::Here {
-            base: base.to_owned(),
-            revision: identity.revision(text("ref")),
-            artifact: Some(Rc::default()),
-        },
-    };
-    Some((kind.to_owned(), name.to_owned(), bound))
 }
 
 impl Artifact {
