@@ -396,6 +396,12 @@ impl fmt::Display for Object {
 }
 
 impl Object {
+    /// Returns one of no namespace, as its file has it.
+    fn of(file: &str, line: usize, kind: &str, name: String) -> Object {
+        let [file, kind] = [file, kind].map(str::to_owned);
+        Object { file, line, kind, namespace: String::new(), name, built_by: None }
+    }
+
     /// Returns namespace and name, as `kubectl` shows them.
     pub(crate) fn full_name(&self) -> String {
         match self.namespace.as_str() {
@@ -471,20 +477,11 @@ impl Target {
 
     /// Returns what deploys it, as `Flux Kustomization apps (clusters/prod/apps.yaml:3)`.
     pub(crate) fn by(&self) -> String {
-        match self.engine {
-            // The file says it.
-            _ if self.object.kind == fleet::FILE_NAME => {
-                format!("{} ({})", self.engine.name(), self.object.place())
-            }
-            Engine::Kustomize => {
-                format!("{} ({})", self.engine.name(), self.object.place())
-            }
-            Engine::Flux | Engine::ArgoCd | Engine::Fleet => {
-                let Object { kind, name, .. } = &self.object;
-                let place = self.object.place();
-                format!("{} {kind} {name} ({place})", self.engine.name())
-            }
-        }
+        let (Object { kind, name, .. }, place) = (&self.object, self.object.place());
+        let by = self.engine.name();
+        // The file says it.
+        let is_file = kind == fleet::FILE_NAME || self.engine == Engine::Kustomize;
+        if is_file { format!("{by} ({place})") } else { format!("{by} {kind} {name} ({place})") }
     }
 }
 

@@ -42,7 +42,7 @@ impl TargetsArgs {
         let opened = check::open(&here, &Checking::of(self.rev.as_deref()))?;
         let (explored, mut found) = find(&here, &opened.tree)?;
         if self.manifest_generate_paths {
-            let lines = targets::generate_paths(&opened.tree, &found)?.into_iter().map(|(object, value)| {
+            let lines = targets::generate_paths(&explored.graph, &found)?.into_iter().map(|(object, value)| {
                 let by = object.built_by.as_ref().map(|by| format!(", built by {by}")).unwrap_or_default();
                 let name = format!("{}:{}: {} {}{by}", object.file, object.line, object.kind, object.full_name());
                 format!("{}\n  argocd.argoproj.io/manifest-generate-paths: {}\n", visible(&name), visible(&value))

@@ -55,11 +55,6 @@ impl<'a> Inputs<'a> {
         Inputs { graph, directories, runs_code }
     }
 
-    /// Returns the directory of a root.
-    pub(crate) fn directory(&self, id: RootId) -> &'a str {
-        &self.graph.roots[id].directory
-    }
-
     /// Returns what the build of a root reads of its own tree. A fetched tree may hold only what the walk has asked for:
     /// it is asked for nothing else.
     pub(crate) fn of_root(&self, id: RootId) -> Result<RootInputs> {

@@ -15,7 +15,7 @@ use crate::record::LoadRestrictor;
 use crate::tree::{self, Resolved, Tree, path};
 
 pub(crate) use application_set::exclusion;
-pub(super) use pattern::Pattern;
+pub(super) use pattern::{glob, in_go};
 
 /// The fields of `source.kustomize` that change nothing of the kustomization.
 const NOT_OVERRIDES: [&str; 3] = ["components", "ignoreMissingComponents", "version"];
@@ -70,34 +70,19 @@ pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], t
 
 /// Returns the options of `kustomize build` that the tree gives Argo CD; none where nothing in it says them.
 fn options(objects: &[Document]) -> Option<Vec<String>> {
+    let is_it = |key: &str| key.starts_with("kustomize.buildOptions") || key == "kustomizeBuildOptions";
     let mut options: Option<Vec<String>> = None;
-    for Document { object, value, .. } in objects {
-        let texts: Vec<&Value> = match object.kind.as_str() {
-            "ConfigMap" => {
-                let data = value.get("data").and_then(Value::mapping).unwrap_or_default();
-                let keys = data
-                    .iter()
-                    .filter(|(key, _)| key == "kustomize.buildOptions" || key.starts_with("kustomize.buildOptions."));
-                keys.map(|(_, value)| value).collect()
-            }
-            "ArgoCD" => value.at(&["spec", "kustomizeBuildOptions"]).into_iter().collect(),
-            _ => continue,
-        };
-        let words = texts.iter().filter_map(|value| value.text());
-        let words = words.flat_map(str::split_whitespace).map(str::to_owned);
+    for found in objects.iter().filter(|found| ["ConfigMap", "ArgoCD"].contains(&&*found.object.kind)) {
+        let pairs = ["data", "spec"].into_iter().filter_map(|key| found.value.get(key)?.mapping()).flatten();
+        let texts = pairs.filter(|(key, _)| is_it(key)).filter_map(|(_, value)| value.text());
+        let words = texts.flat_map(str::split_whitespace).map(str::to_owned);
         options.get_or_insert_default().extend(words);
     }
     options
 }
 
-impl Targets {
-    /// Returns which files Argo CD lets a root load; none where nothing in the tree says it.
-    pub(super) fn argo_restrictor(&self) -> Option<LoadRestrictor> {
-        restrictor(self.argo_options.as_deref())
-    }
-}
-
-fn restrictor(options: Option<&[String]>) -> Option<LoadRestrictor> {
+/// Returns which files Argo CD lets a root load; none where nothing in the tree says it.
+pub(super) fn restrictor(options: Option<&[String]>) -> Option<LoadRestrictor> {
     let is_none = options?.iter().any(|option| option.ends_with(ANY_FILE));
     Some(if is_none { LoadRestrictor::None } else { LoadRestrictor::RootOnly })
 }

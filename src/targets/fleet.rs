@@ -66,14 +66,7 @@ pub(super) fn build() -> Build {
 fn bundle(tree: &dyn Tree, file: &str, value: &Value, targets: &mut Targets) -> Result<()> {
     let directory = path::parent(file);
     let mut add = |(line, column): (usize, usize), name: &str, place: Place| {
-        let object = Object {
-            file: file.to_owned(),
-            line,
-            kind: FILE_NAME.to_owned(),
-            namespace: String::new(),
-            name: tree.label(name),
-            built_by: None,
-        };
+        let object = Object::of(file, line, FILE_NAME, tree.label(name));
         targets.targets.push(Target::new(Engine::Fleet, object, (line, column), place, build(), &value.json()));
     };
     let customized = ["targetCustomizations", "targets"].into_iter().filter_map(|key| value.get(key)?.list());

@@ -6,7 +6,9 @@
 
 use std::rc::Rc;
 
-use super::argo::Pattern as Glob;
+use globset::{GlobSet, GlobSetBuilder};
+
+use super::argo::{glob, in_go};
 use super::{Engine, Here, Target};
 use crate::message::failure::Result;
 use crate::tree::{Entry, Tree, path};
@@ -24,7 +26,7 @@ const DEFAULTS: [&str; 3] = [
     "**/.goreleaser.yml,**/.sops.yaml,**/.flux.yaml",
 ];
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 struct Pattern {
     /// Where it stands: `.sourceignore:3`, `spec.ignore`, or that it is a default.
     place: String,
@@ -33,24 +35,17 @@ struct Pattern {
     /// The directory that it is relative to.
     domain: String,
     takes_in: bool,
-    directories_only: bool,
-    /// The names of a pattern with a slash; a single one otherwise.
-    names: Vec<Name>,
-    is_path: bool,
+    /// What it matches there, and what lies below that.
+    globs: GlobSet,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Name {
-    text: String,
-    /// None where it is broken, so that it matches nothing.
-    glob: Option<Glob>,
-}
-
-impl Name {
-    fn matches(&self, name: &str) -> bool {
-        self.glob.as_ref().is_some_and(|glob| glob.matches(name))
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Pattern) -> bool {
+        (&self.place, &self.text, &self.domain) == (&other.place, &other.text, &other.domain)
     }
 }
+
+impl Eq for Pattern {}
 
 /// A pattern that leaves something out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,91 +146,46 @@ impl Ignores {
 fn patterns(text: &str, domain: &str, place: impl Fn(usize) -> String) -> Vec<Pattern> {
     let lines = text.lines().enumerate();
     let lines = lines.filter(|(_, line)| !line.starts_with('#') && !line.trim().is_empty());
-    lines
-        .map(|(index, line)| {
-            let (takes_in, rest) = match line.strip_prefix('!') {
-                Some(rest) => (true, rest),
-                None => (false, line),
-            };
-            let rest = if rest.ends_with("\\ ") { rest } else { rest.trim_end_matches(' ') };
-            let (directories_only, rest) = match rest.strip_suffix('/') {
-                Some(rest) => (true, rest),
-                None => (false, rest),
-            };
-            Pattern {
-                place: place(index + 1),
-                text: line.trim_end().to_owned(),
-                domain: domain.to_owned(),
-                takes_in,
-                directories_only,
-                names: rest.split('/').map(|name| Name { text: name.to_owned(), glob: Glob::new(name) }).collect(),
-                is_path: rest.contains('/'),
-            }
-        })
-        .collect()
+    let pattern = |(index, line): (usize, &str)| {
+        let rest = line.strip_prefix('!').unwrap_or(line);
+        let rest = if rest.ends_with("\\ ") { rest } else { rest.trim_end_matches(' ') };
+        Pattern {
+            place: place(index + 1),
+            text: line.trim_end().to_owned(),
+            domain: domain.to_owned(),
+            takes_in: line.starts_with('!'),
+            globs: globs(rest).unwrap_or_default(),
+        }
+    };
+    lines.map(pattern).collect()
+}
+
+/// Returns what a pattern matches, and what lies below that; none for one that Flux takes for broken: it matches nothing.
+fn globs(pattern: &str) -> Option<GlobSet> {
+    let (inside, is_directory) = pattern.strip_suffix('/').map_or((pattern, false), |inside| (inside, true));
+    let names: Vec<&str> = path::components(inside).collect();
+    let text = if inside.contains('/') {
+        let is_any = |name: &&str| *name == "**";
+        if names.iter().all(is_any) || names.iter().any(|name| !is_any(name) && name.contains("**")) {
+            return None;
+        }
+        let names = names.iter().map(|name| if is_any(name) { "**".to_owned() } else { in_go(name) });
+        names.collect::<Vec<_>>().join("/")
+    } else {
+        format!("**/{}", in_go(names.first()?))
+    };
+    let mut globs = GlobSetBuilder::new();
+    globs.add(glob(&format!("{text}/**"))?);
+    if !is_directory {
+        globs.add(glob(&text)?);
+    }
+    globs.build().ok()
 }
 
 impl Pattern {
     /// Returns whether it matches a file, or a directory above it.
     fn matches(&self, file: &str) -> bool {
-        let Some(inside) = path::below(file, &self.domain) else {
-            return false;
-        };
-        if self.is_path {
-            let names: Vec<&str> = path::components(inside).collect();
-            return self.matches_path(&names);
-        }
-        let Some(wanted) = self.names.first() else {
-            return false;
-        };
-        let mut names = path::components(inside);
-        let found = names.any(|name| wanted.matches(name));
-        found && !(self.directories_only && names.next().is_none())
-    }
-
-    fn matches_path(&self, names: &[&str]) -> bool {
-        let mut rest = names;
-        let (mut matched, mut traverses) = (false, false);
-        let last = self.names.len() - 1;
-        for (index, wanted) in self.names.iter().enumerate() {
-            match wanted.text.as_str() {
-                "" => {
-                    traverses = false;
-                    continue;
-                }
-                "**" if index == last => break,
-                "**" => {
-                    traverses = true;
-                    continue;
-                }
-                text if text.contains("**") => return false,
-                _ => {}
-            }
-            if rest.is_empty() {
-                return false;
-            }
-            if traverses {
-                traverses = false;
-                match rest.iter().position(|name| wanted.matches(name)) {
-                    Some(at) => {
-                        matched = true;
-                        rest = rest.get(at + 1..).unwrap_or_default();
-                    }
-                    None => {
-                        matched = false;
-                        rest = &[];
-                    }
-                }
-            } else {
-                let first = rest.first().copied().unwrap_or_default();
-                if !wanted.matches(first) {
-                    return false;
-                }
-                rest = rest.get(1..).unwrap_or_default();
-                matched = !(rest.is_empty() && index < last);
-            }
-        }
-        matched && !(self.directories_only && rest.is_empty())
+        path::below(file, &self.domain).is_some_and(|inside| self.globs.is_match(inside))
     }
 }
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use serde_json::Value as Json;
 
-use super::{Artifact, Build, Engine, Found, Here, Identity, Object, Place, Resource, Revision, Target, Targets};
+use super::{Artifact, Build, Engine, Found, Here, Identity, Object, Place, Resource, Revision, Target, Targets, argo};
 use crate::config::Config;
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::Result;
@@ -147,18 +147,11 @@ pub(super) fn on_localized(identity: &Identity, targets: &mut Targets) -> Result
 pub(super) fn declared(tree: &dyn Tree, config: &Config, targets: &mut Targets) -> Result<()> {
     for declared in &config.targets {
         let here = here(tree, declared.engine, "", &declared.path, Revision::this(), None)?;
-        let object = Object {
-            file: config.place().to_owned(),
-            line: declared.line,
-            kind: "target".to_owned(),
-            namespace: String::new(),
-            name: tree.label(&here.path),
-            built_by: None,
-        };
+        let object = Object::of(config.place(), declared.line, "target", tree.label(&here.path));
         let load_restrictor = match declared.engine {
             Engine::Flux => Some(LoadRestrictor::None),
             Engine::Fleet => Some(LoadRestrictor::RootOnly),
-            Engine::ArgoCd => targets.argo_restrictor(),
+            Engine::ArgoCd => argo::restrictor(targets.argo_options.as_deref()),
             Engine::Kustomize => None,
         };
         let build = Build { load_restrictor, ..Build::default() };

@@ -1,11 +1,10 @@
 //! What an engine reads for a target, and what Argo CD has to watch for that reason: the value of
 //! `argocd.argoproj.io/manifest-generate-paths`.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::rc::Rc;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Engine, Found, Here, Object, Place, Target, Targets, fleet, override_files};
-use crate::graph::RootId;
+use crate::graph::Graph;
 use crate::graph::inputs::{self, Input, Inputs};
 use crate::kustomization::{Value, read_object};
 use crate::message::failure::Result;
@@ -64,38 +63,26 @@ fn charts(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
     Ok(charts)
 }
 
-/// Returns the value for each application that lies in the repository: it covers every file of it that makes a
+/// Returns the value for each application that lies in the tree of a walk: it covers every file of it that makes a
 /// difference. `.` is the path of the application itself, what begins with a slash is seen from the top.
-pub(crate) fn generate_paths(tree: &Rc<dyn Tree>, targets: &Targets) -> Result<BTreeMap<Object, String>> {
-    let applications: Vec<(&Target, &Here)> = targets
-        .targets
-        .iter()
-        .filter(|target| target.engine == Engine::ArgoCd && target.object.kind != "target")
-        .filter_map(|target| match &target.place {
-            Place::Here(here) => Some((target, here)),
-            Place::External(_) | Place::Templated(_) => None,
-        })
-        .collect();
-    let starts: BTreeSet<&str> = applications.iter().flat_map(|(target, here)| target.roots(here)).collect();
-    let starts: Vec<String> = starts.into_iter().map(str::to_owned).collect();
-    let explored = inputs::explore(tree.clone(), &starts);
-    let of_roots = Inputs::of(&explored.graph);
-    let known: HashMap<&str, RootId> = starts
-        .iter()
-        .map(String::as_str)
-        .zip(&explored.starts)
-        .filter_map(|(directory, root)| Some((directory, (*root)?)))
-        .collect();
+pub(crate) fn generate_paths(graph: &Graph, targets: &Targets) -> Result<BTreeMap<Object, String>> {
+    let tree = &*graph.sources[0].tree;
+    let (known, of_roots) = (graph.own_roots(), Inputs::of(graph));
     let mut paths: BTreeMap<Object, BTreeSet<String>> = BTreeMap::new();
-    for (target, here) in applications {
-        let mut read = BTreeSet::new();
-        add(&**tree, inputs(&**tree, target, here)?, &mut read)?;
-        for directory in target.roots(here) {
-            match known.get(directory) {
-                Some(root) => add_root(&**tree, &of_roots, *root, &mut read)?,
-                None => {
-                    read.insert(directory.to_owned());
-                }
+    for target in targets.targets.iter().filter(|one| one.engine == Engine::ArgoCd && one.object.kind != "target") {
+        let Place::Here(here) = &target.place else { continue };
+        let mut all = inputs(tree, target, here)?;
+        let mut read: BTreeSet<String> = target.roots(here).map(str::to_owned).collect();
+        for root in graph.insisted(target.roots(here).filter_map(|root| known.get(root).copied())) {
+            read.insert(graph.roots[root].directory.clone());
+            all.extend(of_roots.of_root(root)?.own);
+        }
+        for input in all {
+            match input {
+                // A directory is there as long as something is in it.
+                Input::At(place) if tree.entry(&place)? == Some(Entry::Directory) => {}
+                Input::At(place) | Input::Below(place) => drop(read.insert(place)),
+                Input::Remote(_) | Input::Chart(_) => {}
             }
         }
         // What lies in something else that is watched is watched.
@@ -104,44 +91,12 @@ pub(crate) fn generate_paths(tree: &Rc<dyn Tree>, targets: &Targets) -> Result<B
                 || (!place.is_empty() && read.contains(""))
                 || path::and_above(path::parent(place)).any(|above| read.contains(above))
         };
-        let paths = paths.entry(target.object.clone()).or_default();
-        paths.insert(".".to_owned());
-        let outside = read.iter().filter(|place| !is_watched(place));
-        paths.extend(outside.map(|place| format!("/{place}")));
+        let outside = read.iter().filter(|place| !is_watched(place)).map(|place| format!("/{place}"));
+        paths.entry(target.object.clone()).or_default().extend(outside.chain([".".to_owned()]));
     }
     let values = paths.into_iter().map(|(object, paths)| {
         let paths: Vec<String> = paths.into_iter().collect();
         (object, paths.join(";"))
     });
     Ok(values.collect())
-}
-
-/// Adds the directories and files that the build of a root reads.
-fn add_root(tree: &dyn Tree, inputs: &Inputs<'_>, root: RootId, read: &mut BTreeSet<String>) -> Result<()> {
-    let mut seen = BTreeSet::new();
-    let mut todo = vec![root];
-    while let Some(root) = todo.pop() {
-        if seen.insert(root) {
-            let found = inputs.of_root(root)?;
-            read.insert(inputs.directory(root).to_owned());
-            todo.extend(found.roots);
-            add(tree, found.own, read)?;
-        }
-    }
-    Ok(())
-}
-
-/// Adds the directories and files that are inputs.
-fn add(tree: &dyn Tree, inputs: Vec<Input>, read: &mut BTreeSet<String>) -> Result<()> {
-    for input in inputs {
-        match input {
-            // A directory is there as long as something is in it.
-            Input::At(place) if tree.entry(&place)? == Some(Entry::Directory) => {}
-            Input::At(place) | Input::Below(place) => {
-                read.insert(place);
-            }
-            Input::Remote(_) | Input::Chart(_) => {}
-        }
-    }
-    Ok(())
 }

@@ -127,10 +127,10 @@ fn mistyped(value: &Value, keys: &str, from: usize) -> Option<(usize, String)> {
     if rest.is_empty() {
         return if before.ends_with('.') || value.text().is_some() { None } else { wrong("a text") };
     }
-    if rest.starts_with("[]") {
+    if let Some(rest) = rest.strip_prefix("[]") {
         let Some(items) = value.list() else { return wrong("a list") };
-        let from = from + if rest[2..].starts_with('.') { 3 } else { 2 };
-        return items.iter().find_map(|item| mistyped(item, keys, from));
+        let next = from + 2 + usize::from(rest.starts_with('.'));
+        return items.iter().find_map(|item| mistyped(item, keys, next));
     }
     if value.mapping().is_none() {
         return wrong("a mapping");

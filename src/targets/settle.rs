@@ -100,10 +100,6 @@ fn changed_files(graph: &Graph, objects: &HashSet<&str>) -> HashMap<String, Stri
 fn root_may_change(graph: &Graph, root: RootId) -> bool {
     let Ok(bytes) = graph.read(graph.roots[root].file) else { return true };
     let text = String::from_utf8_lossy(&bytes);
-    // Most have none of these.
-    if !["atches", "replacements", "transformers"].iter().any(|word| text.contains(word)) {
-        return false;
-    }
     match read_object(&text, 0) {
         Ok(kustomization) => kustomization.is_some_and(|value| may_change(&value.json())),
         Err(_) => true,

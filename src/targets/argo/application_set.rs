@@ -3,7 +3,7 @@
 use super::super::scan::Document;
 use super::super::{DirectorySet, Object, Targets, Unread, Why};
 use super::generator::{MOST, Reader, kinds};
-use super::pattern::Pattern;
+use super::pattern;
 use super::template::{Parameters, fill};
 use super::{Application, Argo, change, merge};
 use crate::kustomization::{Data, Value};
@@ -24,11 +24,10 @@ pub(super) fn expand(
         return Ok(());
     };
     let is_go = spec("goTemplate").is_some_and(|go| go.data == Data::Flag(true));
-    let mut reader = Reader::new(argo, set, is_go);
+    let mut reader = Reader { argo, set, is_go, files: None, work: 0, targets };
     let mut count = 0;
-    for (generator, (kind, body)) in
-        generators.iter().flat_map(|one| kinds(one).into_iter().map(move |kind| (one, kind)))
-    {
+    let kinds = generators.iter().flat_map(|one| kinds(one).into_iter().map(move |kind| (one, kind)));
+    for (generator, (kind, body)) in kinds {
         let given = reader.generate(generator, kind, body)?;
         let own = body.get("template");
         let template =
@@ -36,33 +35,25 @@ pub(super) fn expand(
         for parameters in given.all {
             count += 1;
             if count > MOST {
-                break;
+                let message = format!("makes more than {MOST} applications: the rest is not read");
+                let unread = set.wrong(set.object.line, &message);
+                reader.targets.unread.push(Unread { why: Why::Limit, ..unread });
+                return Ok(());
             }
-            let mut made = Application {
-                found: make(set, &template, &parameters, is_go),
-                untold: given.more.clone(),
-                is_open: false,
-            };
+            let found = make(set, &template, &parameters, is_go);
+            let mut made = Application { found, untold: given.more.clone(), is_open: false };
             if let Some(patch) = spec("templatePatch") {
                 match patched(&made.found, patch, &parameters, is_go) {
                     Ok(Some(value)) => made.found.value = value,
                     Ok(None) => {
                         (made.untold, made.is_open) = (Some("`templatePatch` may change it".to_owned()), true);
                     }
-                    Err(wrong) => targets.unread.push(wrong),
+                    Err(wrong) => reader.targets.unread.push(wrong),
                 }
             }
             applications.push(made);
         }
     }
-    if count > MOST {
-        let name = set.object.full_name();
-        let message = format!("ApplicationSet {name} makes more than {MOST} applications: the rest is not read");
-        let file = set.object.file.clone();
-        targets.unread.push(Unread { file, line: set.object.line, message, why: Why::Limit });
-    }
-    targets.sets.append(&mut reader.sets);
-    targets.unread.append(&mut reader.unread);
     Ok(())
 }
 
@@ -110,12 +101,12 @@ impl DirectorySet {
     /// Returns what tells whether it makes an application of a directory, named from the top of what it reads.
     pub(crate) fn matcher(&self) -> impl Fn(&str) -> bool {
         let patterns = self.patterns.iter();
-        let patterns = patterns.filter_map(|(one, excludes)| Some((Pattern::new(one)?, *excludes)));
-        let patterns: Vec<(Pattern, bool)> = patterns.collect();
+        let patterns: Vec<_> =
+            patterns.filter_map(|(one, excludes)| Some((pattern::matcher(one)?, *excludes))).collect();
         move |directory| {
             let matches = |exclude: bool| {
                 let mut patterns = patterns.iter().filter(|(_, excludes)| *excludes == exclude);
-                patterns.any(|(pattern, _)| pattern.matches(directory))
+                patterns.any(|(pattern, _)| pattern.is_match(directory))
             };
             let is_hidden = path::components(directory).any(|name| name.starts_with('.'));
             !is_hidden && matches(false) && !matches(true)

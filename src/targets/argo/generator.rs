@@ -1,11 +1,12 @@
 //! The generators of an `ApplicationSet`: what each gives, as far as the tree tells.
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use globset::{GlobSet, GlobSetBuilder};
 
 use super::super::scan::Document;
 use super::super::unread::is_template;
-use super::super::{DirectorySet, Unread};
+use super::super::{DirectorySet, Targets, Unread};
 use super::Argo;
+use super::pattern::glob;
 use super::template::{self, Parameters, Style, fill};
 use crate::kustomization::{Data, Value, read_object};
 use crate::message::failure::Result;
@@ -45,23 +46,19 @@ impl Given {
     }
 }
 
+/// What reads the generators of a set.
 pub(super) struct Reader<'a> {
-    argo: &'a Argo<'a>,
-    set: &'a Document,
-    is_go: bool,
+    pub(super) argo: &'a Argo<'a>,
+    pub(super) set: &'a Document,
+    pub(super) is_go: bool,
     /// All files of the tree, as soon as a generator asks for them: a matrix does so again and again.
-    files: Option<Vec<String>>,
+    pub(super) files: Option<Vec<String>>,
     /// What was done of [`MOST_WORK`].
-    work: usize,
-    pub(super) sets: Vec<DirectorySet>,
-    pub(super) unread: Vec<Unread>,
+    pub(super) work: usize,
+    pub(super) targets: &'a mut Targets,
 }
 
-impl<'a> Reader<'a> {
-    pub(super) fn new(argo: &'a Argo<'a>, set: &'a Document, is_go: bool) -> Self {
-        Reader { argo, set, is_go, files: None, work: 0, sets: Vec::new(), unread: Vec::new() }
-    }
-
+impl Reader<'_> {
     /// Returns the parameters of each application that a generator makes as one of its [`kinds`].
     pub(super) fn generate(&mut self, generator: &Value, kind: &str, body: &Value) -> Result<Given> {
         let list = |key: &str| body.get(key).and_then(Value::list);
@@ -168,7 +165,7 @@ impl<'a> Reader<'a> {
         };
         if !is_files {
             // Also where it is too much: localizing adds directories.
-            self.sets.push(set);
+            self.targets.sets.push(set);
         }
         self.files = Some(files);
         Ok(given)
@@ -201,7 +198,7 @@ impl<'a> Reader<'a> {
                 // An empty file makes an application, too.
                 Ok(value) => value.unwrap_or_else(|| Value::new((1, 1), Data::Null)),
                 Err((line, message)) => {
-                    self.unread.push(Unread::invalid(&file, line, message, text.is_ok_and(is_template)));
+                    self.targets.unread.push(Unread::invalid(&file, line, message, text.is_ok_and(is_template)));
                     return Ok(Given::unknown(format!("its generator cannot read `{file}`")));
                 }
             };
@@ -231,7 +228,7 @@ impl<'a> Reader<'a> {
 fn globs(patterns: &[(String, bool)], exclude: bool) -> Option<GlobSet> {
     let mut globs = GlobSetBuilder::new();
     for (text, _) in patterns.iter().filter(|(_, excludes)| *excludes == exclude) {
-        globs.add(GlobBuilder::new(text).literal_separator(true).build().ok()?);
+        globs.add(glob(text)?);
     }
     globs.build().ok()
 }

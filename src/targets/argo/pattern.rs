@@ -1,40 +1,29 @@
 //! Go's `path.Match`: `*` and `?` within one name, `[a-z]`, `\` before what stands for itself; no `**`.
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{Glob, GlobBuilder, GlobMatcher};
 
-/// A pattern for the whole of a name.
-#[derive(Debug, Clone)]
-pub(in crate::targets) struct Pattern(GlobMatcher);
-
-impl Pattern {
-    /// Reads a pattern; none where it is broken.
-    pub(in crate::targets) fn new(pattern: &str) -> Option<Pattern> {
-        // Braces are nothing special, and two stars are one.
-        let mut glob = pattern.replace('{', "\\{").replace('}', "\\}");
-        while glob.contains("**") {
-            glob = glob.replace("**", "*");
-        }
-        let glob = GlobBuilder::new(&glob).literal_separator(true).backslash_escape(true).build();
-        Some(Pattern(glob.ok()?.compile_matcher()))
+/// Returns a pattern as one of [`glob`]: braces are nothing special, and two stars are one.
+pub(in crate::targets) fn in_go(pattern: &str) -> String {
+    let mut text = pattern.replace('{', "\\{").replace('}', "\\}");
+    while text.contains("**") {
+        text = text.replace("**", "*");
     }
-
-    /// Returns whether it matches all of the name.
-    pub(in crate::targets) fn matches(&self, name: &str) -> bool {
-        self.0.is_match(name)
-    }
+    text
 }
 
-impl PartialEq for Pattern {
-    fn eq(&self, other: &Pattern) -> bool {
-        self.0.glob() == other.0.glob()
-    }
+/// Reads a glob of paths, in which `**` stands for any number of directories; none where it is broken.
+pub(in crate::targets) fn glob(text: &str) -> Option<Glob> {
+    GlobBuilder::new(text).literal_separator(true).backslash_escape(true).build().ok()
 }
 
-impl Eq for Pattern {}
+/// Reads a pattern for the whole of a path; none where it is broken.
+pub(super) fn matcher(pattern: &str) -> Option<GlobMatcher> {
+    Some(glob(&in_go(pattern))?.compile_matcher())
+}
 
 #[cfg(test)]
 mod tests {
-    use super::Pattern;
+    use super::matcher;
 
     #[test]
     fn patterns_match_as_in_go() {
@@ -71,7 +60,7 @@ mod tests {
             ("{a,b}", "a", Some(false)),
             ("{a,b}", "{a,b}", Some(true)),
         ] {
-            let found = Pattern::new(pattern).map(|pattern| pattern.matches(name));
+            let found = matcher(pattern).map(|pattern| pattern.is_match(name));
             assert_eq!(found, expected, "{pattern} {name}");
         }
     }

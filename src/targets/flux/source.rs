@@ -86,8 +86,10 @@ impl<'a> Sources<'a> {
             }
         }
         if is_bootstrapped {
-            let [kind, namespace, name] = [BOOTSTRAPPED.0, BOOTSTRAPPED.1, BOOTSTRAPPED.1].map(str::to_owned);
-            let object = Object { file: String::new(), line: 0, kind, namespace, name, built_by: None };
+            let object = Object {
+                namespace: BOOTSTRAPPED.1.to_owned(),
+                ..Object::of("", 0, BOOTSTRAPPED.0, BOOTSTRAPPED.1.to_owned())
+            };
             let bound = Bound::Here { base: String::new(), revision: Revision::this(), artifact: sources.whole() };
             sources.all.push(Source { object, home: String::new(), bound });
         }

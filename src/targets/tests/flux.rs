@@ -444,7 +444,8 @@ fn bad_input_is_named_and_the_rest_is_found() {
         assert_eq!(unread(&[("a.yaml", &text)]), [expected]);
         assert_eq!(lines(&[("a.yaml", &text)]).len(), 1, "{bad}");
     }
-    let broken = format!("apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nspec: [\n---\n{SOURCE}---\n{APPS}");
+    let broken =
+        format!("apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nspec: [\n---\n{SOURCE}---\n{APPS}");
     let [only] = &unread(&[("a.yaml", &broken)])[..] else { panic!() };
     assert!(only.starts_with("a.yaml:3: not YAML: "), "{only}");
     assert_eq!(lines(&[("a.yaml", &broken)]).len(), 1);

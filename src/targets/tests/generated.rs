@@ -136,7 +136,8 @@ fn the_annotation_covers_what_the_build_reads() {
         ("plain/x.yaml", "a: b"),
     ];
     let tree: Rc<dyn Tree> = Rc::new(tree(files));
-    let paths = generate_paths(&tree, &find_in(files)).unwrap();
+    let explored = crate::graph::inputs::explore_all(tree).unwrap();
+    let paths = generate_paths(&explored.graph, &find_in(files)).unwrap();
     let paths: Vec<(&str, &str)> = paths.iter().map(|(object, value)| (object.name.as_str(), value.as_str())).collect();
     assert_eq!(paths, [("prod", ".;/apps/base;/charts/web;/lib;/mixin;/shared/values.yaml"), ("plain", "."),]);
 }
