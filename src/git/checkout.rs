@@ -37,7 +37,7 @@ impl Checkout {
     /// Makes one with these files by their paths; of a link its target counts, which is what git reads in an index.
     pub(crate) fn new(files: &[(String, Vec<u8>)], hash: gix::hash::Kind) -> Result<Self> {
         let scratch = Scratch::new().map_err(|error| unusable(&error))?;
-        init(scratch.path(), &["--object-format", &hash.to_string()]).map_err(|error| unusable(&error))?;
+        init(scratch.path(), hash).map_err(|error| unusable(&error))?;
         let options = gix::open::Options::isolated().with(gix::sec::Trust::Full);
         let objects = gix::open_opts(scratch.path(), options);
         let objects = objects.map_err(|error| unusable(&io::Error::other(error.to_string())))?;
@@ -139,10 +139,10 @@ fn isolated() -> Command {
     command
 }
 
-/// Makes an empty repository of a directory, as the options of `git init` say.
-pub(crate) fn init(directory: &Path, options: &[&str]) -> io::Result<()> {
+/// Makes an empty repository of a directory.
+fn init(directory: &Path, hash: gix::hash::Kind) -> io::Result<()> {
     let mut git = isolated();
-    git.args(["init", "--quiet", "--template="]).args(options).arg(directory);
+    git.args(["init", "--quiet", "--template=", "--object-format", &hash.to_string()]).arg(directory);
     let output = run(&mut git, None).map_err(io::Error::other)?;
     if output.status.success() { Ok(()) } else { Err(io::Error::other(said(&output))) }
 }
