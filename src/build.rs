@@ -27,7 +27,7 @@ pub(crate) use earlier::Earlier;
 pub(crate) use runner::check_builds;
 
 use crate::plan::Plan;
-use crate::record::{Builder, Verified};
+use crate::record::{Builder, LoadRestrictor, Verified};
 use crate::tree::SharedTree;
 
 /// How to build.
@@ -37,6 +37,8 @@ pub(crate) struct Options {
     pub program: Option<PathBuf>,
     /// More arguments for `kustomize build`.
     pub arguments: Vec<String>,
+    /// Where files of a kustomization may lie.
+    pub load_restrictor: LoadRestrictor,
     /// Whether the network is closed for the original as well.
     pub offline: bool,
     /// Whether to show no progress.

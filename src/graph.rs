@@ -75,8 +75,6 @@ pub(crate) struct Options<'a> {
     pub keeps: Option<&'a dyn Fn(&RemoteRef) -> bool>,
     /// Whether no comments count: nobody who may decide wrote them.
     pub ignores_comments: bool,
-    /// Whether what stays remote is requested all the same, and followed as far as there is an answer.
-    pub asks_for_left: bool,
 }
 
 /// What a walk over many roots came to.

@@ -19,7 +19,7 @@ mod spelling;
 mod troubles;
 pub(crate) mod update;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 pub(crate) use files::{Changes, File, Rewritten};
 pub(crate) use left::{left, reached as reached_left};
@@ -29,7 +29,7 @@ pub(crate) use spelling::is_remote;
 pub(crate) use troubles::reached;
 
 use crate::graph::{FileId, Graph, RootId, Warning};
-use crate::record::{LoadRestrictor, Lock};
+use crate::record::Lock;
 
 /// The `.gitattributes` of each `localized-files` directory: no checkout and no `git add` changes a byte below it.
 pub(crate) const GITATTRIBUTES: &str = "* -text -filter -ident -working-tree-encoding\n";
@@ -63,10 +63,6 @@ pub(crate) struct Plan {
     pub before: Graph,
     /// What a walk is going to find afterwards: in the tree, or in NEW_DIR.
     pub after: Graph,
-    /// The files of the user (paths in the tree of the workspace) that the result depends on.
-    pub used: BTreeSet<String>,
-    /// Where files of a kustomization may lie.
-    pub load_restrictor: LoadRestrictor,
     /// The roots that build to something else if anything went wrong.
     pub affected: Vec<Affected>,
 }
@@ -78,19 +74,10 @@ pub(crate) struct Affected {
     pub name: String,
     /// The root, of the graph that was walked.
     pub root: RootId,
-    /// What to build for the original.
-    pub original: Original,
+    /// The directory to build for the original, from the scope.
+    pub original: String,
     /// The directory to build for the result, from where it begins.
     pub localized: String,
-}
-
-/// What is built for the original.
-#[derive(Debug, Clone)]
-pub(crate) enum Original {
-    /// A directory, from the scope.
-    Directory(String),
-    /// A directory of a git repository.
-    Url(String),
 }
 
 #[cfg(test)]

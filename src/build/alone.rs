@@ -36,7 +36,7 @@ impl Roots {
     ) -> Result<Roots> {
         let scratch = Scratch::new().map_err(|error| unusable(&error))?;
         let input = scratch.path().join("input");
-        inputs::of_graph(graph, roots, None, &HashSet::new(), checks_out, &input)?;
+        inputs::of_graph(graph, roots, &HashSet::new(), checks_out, &input)?;
         let fetched = Fetched::of(graph, true, &input)?;
         Ok(Roots { program: program(kustomize)?, fetched, top: inputs::place(graph, 0, &input), scratch })
     }

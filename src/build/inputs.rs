@@ -67,12 +67,11 @@ pub(super) fn place(graph: &Graph, source: SourceId, top: &Path) -> PathBuf {
     }
 }
 
-/// Writes what some roots of a graph, and all that these lead to, are built from. `url` names the first tree, where that
-/// was fetched; with `checks_out` the user's files are those of a checkout.
+/// Writes what some roots of a graph, and all that these lead to, are built from. With `checks_out` the user's files are
+/// those of a checkout.
 pub(super) fn of_graph(
     graph: &Graph,
     roots: impl IntoIterator<Item = RootId>,
-    url: Option<&str>,
     trusted: &HashSet<FileId>,
     checks_out: bool,
     top: &Path,
@@ -81,7 +80,7 @@ pub(super) fn of_graph(
     let roots = graph.reach(roots, |_, _, _| true);
     let inputs = Inputs::of(graph);
     let mut files = BTreeSet::new();
-    let mut urls: Vec<(SourceId, &str)> = url.map(|url| (0, url)).into_iter().collect();
+    let mut urls: Vec<(SourceId, &str)> = Vec::new();
     for id in &roots {
         let root = &graph.roots[*id];
         parts[root.source].add(&inputs.of_root(*id)?.own)?;

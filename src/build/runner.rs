@@ -12,7 +12,7 @@ use crate::kustomization::{NoteKind, Runs};
 use crate::message::failure::{Failure, Result};
 use crate::os::interrupt::{Scratch, unusable};
 use crate::os::parallel::{processors, side_by_side};
-use crate::plan::{Affected, Original, Plan, reached_left};
+use crate::plan::{Affected, Plan, reached_left};
 use crate::record::{Builder, LoadRestrictor};
 use crate::tree::path;
 
@@ -38,7 +38,7 @@ pub(crate) fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildChec
             Err(reason) => return Ok(BuildCheck::without(&reason)),
         };
         let mut arguments = options.arguments.clone();
-        if job.plan.load_restrictor == LoadRestrictor::None {
+        if options.load_restrictor == LoadRestrictor::None {
             arguments.push(UNRESTRICTED.to_owned());
         }
         let by = Builder { program: program.name(), arguments: arguments.clone() };
@@ -118,10 +118,7 @@ impl Runner<'_> {
 
     /// Builds one root.
     fn one(&self, private: &Path, root: &Affected) -> Result<TargetCheck> {
-        let source = match &root.original {
-            Original::Directory(directory) => self.tops[0].join(directory),
-            Original::Url(url) => PathBuf::from(url),
-        };
+        let source = self.tops[0].join(&root.original);
         let result = self.tops[1].join(&root.localized);
         let build = |what: &str, target: &Path, arguments: &[String], reach: Reach<'_>| {
             let building = Building { program: self.program, target, arguments, reach, input: self.input };
@@ -175,9 +172,6 @@ impl Runner<'_> {
         std::fs::create_dir_all(&directory)?;
         for (name, build) in builds {
             std::fs::write(directory.join(format!("{name}.yaml")), &build.stdout)?;
-            if !build.said.is_empty() {
-                std::fs::write(directory.join(format!("{name}.stderr")), &build.said)?;
-            }
         }
         Ok(directory)
     }
@@ -187,26 +181,21 @@ impl Runner<'_> {
 fn tops(plan: &Plan, input: &Path) -> [PathBuf; 2] {
     let scope = plan.before.sources.first().map_or("", |source| &source.scope);
     let into = plan.new_dir.as_deref().unwrap_or_default();
-    let [original, localized] = ["original/tree", "localized/tree"].map(|name| input.join(name));
-    [original.join(scope), localized.join(into)]
+    [inputs::place(&plan.before, 0, &input.join("original")).join(scope), input.join("localized/tree").join(into)]
 }
 
 /// Writes everything that the builds of these roots read.
 fn write(job: &Job<'_>, roots: &[&Affected], input: &Path) -> Result<()> {
     let (plan, checks_out) = (job.plan, job.checkout.is_some());
     let [original, localized] = ["original", "localized"].map(|name| input.join(name));
-    let url = roots.iter().find_map(|one| match &one.original {
-        Original::Url(url) => Some(url.as_str()),
-        Original::Directory(_) => None,
-    });
     let ids = roots.iter().map(|one| one.root);
-    inputs::of_graph(&plan.before, ids, url, &plan.trusted, checks_out, &original)?;
+    inputs::of_graph(&plan.before, ids, &plan.trusted, checks_out, &original)?;
     if let Some(into) = &plan.new_dir {
         return inputs::of_copy(plan, into, job.checkout.as_ref(), &localized.join("tree"));
     }
     let known = plan.after.own_roots();
     let ids = roots.iter().filter_map(|one| known.get(one.localized.as_str()).copied());
-    inputs::of_graph(&plan.after, ids, None, &Default::default(), checks_out, &localized)
+    inputs::of_graph(&plan.after, ids, &Default::default(), checks_out, &localized)
 }
 
 /// Returns where a root reads an absolute path, if it does: that leads out of where the original is built.
@@ -249,11 +238,7 @@ fn refuse_arguments(arguments: &[String]) -> Result<()> {
         let name = argument.split('=').next().unwrap_or_default();
         matches!(name, "--output" | "--help" | "--") || argument.starts_with("-o") || argument.starts_with("-h")
     };
-    match arguments.iter().find(is_refused) {
-        Some(argument) => {
-            let message = format!("`--build-arg {argument}` would leave nothing to compare");
-            Err(Failure::new(message).hint("leave it out"))
-        }
-        None => Ok(()),
-    }
+    arguments.iter().find(is_refused).map_or(Ok(()), |argument| {
+        Err(Failure::new(format!("`--build-arg {argument}` would leave nothing to compare")).hint("leave it out"))
+    })
 }

@@ -298,7 +298,7 @@ impl<'a> Run<'a> {
             }
         };
         if branch.is_some() {
-            destination::refuse_changed(workspace, &plan.used)?;
+            destination::refuse_changed(workspace, &plan.before)?;
         }
         Ok(plan)
     }
@@ -321,6 +321,7 @@ impl<'a> Run<'a> {
         let options = build::Options {
             program: how.with.kustomize.clone(),
             arguments: how.with.build_arg.clone(),
+            load_restrictor: self.workspace.config.load_restrictor,
             offline: how.offline,
             quiet: self.request.quiet,
             outputs: self.outputs(),

@@ -14,6 +14,7 @@ use crate::build::BuildCheck;
 use crate::config::{Config, FILE_NAME};
 use crate::fetch::{Histories, Published, Tip};
 use crate::git::{CommitId, LocalRepo, branch_of};
+use crate::graph::Graph;
 use crate::message::failure::{Failure, Result, listed, short, stage};
 use crate::plan::Plan;
 use crate::record::history;
@@ -30,26 +31,27 @@ pub(super) const TOOL: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_P
 const DECISIVE: [&str; 2] = [LOCK_NAME, FILE_NAME];
 
 /// Refuses to take from the source commit what looks different on disk or in the index, where both should be the same.
-/// `used` are its files that matter, besides those that decide: whoever follows a hint and edits one of these would get the
-/// same answer again.
-pub(crate) fn refuse_changed(workspace: &Workspace, used: &BTreeSet<String>) -> Result<()> {
+/// `used` has read its files that matter, besides those that decide: whoever follows a hint and edits one of these would get
+/// the same answer again.
+pub(crate) fn refuse_changed(workspace: &Workspace, used: &Graph) -> Result<()> {
     let Files::Commit { is_head: true, tree, repo, .. } = &workspace.files else {
         return Ok(());
     };
     let Some(top) = &repo.top else { return Ok(()) };
-    // git goes through the whole tree, which nobody has bounded before the walk.
     let is_same = |name: &&str| std::fs::read(top.join(name)).ok() == tree.read(name).ok();
-    if used.is_empty() && DECISIVE.iter().all(is_same) {
+    if used.files.is_empty() && DECISIVE.iter().all(is_same) {
         return Ok(());
     }
     let mut in_use = tree.followed();
-    in_use.extend(used.iter().cloned().chain(DECISIVE.map(str::to_owned)));
-    let mut changed = repo.changed_paths(&in_use)?;
+    in_use.extend(DECISIVE.map(str::to_owned));
+    if used.sources.first().is_some_and(|source| source.repository.is_none()) {
+        in_use.extend(used.own_paths().map(str::to_owned));
+    }
+    let mut changed: BTreeSet<String> = repo.changed_paths(&in_use)?.into_iter().collect();
     // git passes over what it does not track.
     let is_new = |name: &&str| matches!(tree.entry(name), Ok(None)) && top.join(name).is_file();
     changed.extend(DECISIVE.into_iter().filter(is_new).map(str::to_owned));
-    changed.sort();
-    changed.dedup();
+    let changed = Vec::from_iter(changed);
     if changed.is_empty() {
         return Ok(());
     }
@@ -126,7 +128,7 @@ impl OnBranch {
         let Files::Commit { repo, id, name: source_name, is_head, .. } = &workspace.files else {
             return Err(Failure::new("only a commit can be localized on a branch"));
         };
-        refuse_changed(workspace, &BTreeSet::new())?;
+        refuse_changed(workspace, &Graph::default())?;
         let into = new_dir.map(|shown| into(workspace, shown)).transpose()?;
         let source = source_name.as_deref();
         if source.is_none() {

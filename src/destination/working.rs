@@ -128,14 +128,7 @@ fn refuse_links(top: &Path, place: &str) -> Result<()> {
         if there.is_dir() != (path == place) {
             continue;
         }
-        let kind = there.file_type();
-        let what = if kind.is_dir() {
-            "a directory"
-        } else if kind.is_symlink() {
-            "a link"
-        } else {
-            "a file"
-        };
+        let what = if there.is_dir() { "a directory" } else { "not a directory" };
         return Err(Failure::new(format!("`{path}` is {what}, so that `{place}` cannot be written"))
             .hint("move it away, then run the same command again"));
     }

@@ -269,7 +269,7 @@ impl Walker<'_> {
             (_, Some(wanted)) if has_network => {
                 // That concerns the text, not what it leads to.
                 wanted.refuse_unsafe().map_err(|failure| Trouble::of(TroubleKind::Refused, failure))?;
-                let is_left = !self.options.asks_for_left && self.accepts_chart(*note, wanted);
+                let is_left = self.accepts_chart(*note, wanted);
                 Ok(Some(wanted.clone()).filter(|_| !is_left))
             }
             (_, Some(_)) => Ok(None),

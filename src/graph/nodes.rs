@@ -33,8 +33,7 @@ pub(crate) struct Graph {
     pub files: Vec<File>,
     /// The charts, by the roots that name them. One for which the tree could not tell is among the troubles.
     pub charts: Vec<Chart>,
-    /// The references that stay remote by decision: root and index of the edge. If they are [asked
-    /// for](super::Options::asks_for_left) all the same, they may lead somewhere.
+    /// The references that stay remote by decision: root and index of the edge.
     pub left: HashSet<(RootId, usize)>,
     /// The roots that lack a local file which the configuration lets be missing, each with the path of one.
     pub missing: BTreeMap<RootId, String>,

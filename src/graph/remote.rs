@@ -39,7 +39,7 @@ impl Walker<'_> {
         if is_left {
             self.graph.left.insert((root, edge));
         }
-        if !self.offline && (!is_left || self.options.asks_for_left) {
+        if !self.offline && !is_left {
             self.pending.push((root, edge));
         }
         Ok(Target::Remote)

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::files::{File, Localized};
 use super::result::localize;
-use super::{Affected, Options, Original, Plan, left, proof};
+use super::{Affected, Options, Plan, left, proof};
 use crate::config::Config;
 use crate::graph::{self, Explored, Graph, Remotes, Source, Start};
 use crate::message::failure::{Failure, Failures, Result};
@@ -21,8 +21,6 @@ pub(crate) struct Target {
     pub name: String,
     /// The scope, where one was given, as locks name it.
     pub scope: Option<String>,
-    /// The URL that names it, unless it is local.
-    pub url: Option<String>,
 }
 
 /// Walks the target and localizes it into `into`, a path in the tree of the workspace. Nothing is written. The paths
@@ -53,7 +51,7 @@ pub(crate) fn plan(
         target: Some(target.name.clone()),
         trailers: options.trailers,
         scope: target.scope,
-        left: left::left(&after.graph, Some(config), &brought),
+        left: left::left(&after.graph, config, &brought),
         remotes: localized.remotes,
         files: localized.files.values().map(|(_, entry)| entry.clone()).collect(),
         ..Lock::default()
@@ -71,10 +69,7 @@ pub(crate) fn plan(
     let affected = Affected {
         name: target.name,
         root: 0,
-        original: match target.url {
-            Some(url) => Original::Url(url),
-            None => Original::Directory(graph.in_scope(0, &graph.roots[0].directory).to_owned()),
-        },
+        original: graph.in_scope(0, &graph.roots[0].directory).to_owned(),
         localized: localized.target,
     };
     Ok(Plan {
@@ -85,8 +80,6 @@ pub(crate) fn plan(
         rewritten: localized.rewritten,
         warnings,
         trusted: localized.trusted,
-        used: graph.own_paths().filter(|_| graph.sources[0].repository.is_none()).map(str::to_owned).collect(),
-        load_restrictor: config.load_restrictor,
         affected: vec![affected],
         before: graph,
         after: after.graph,
@@ -96,11 +89,8 @@ pub(crate) fn plan(
 /// Localizes a walked graph from its first root, and walks the result, with no network.
 pub(super) fn localized(graph: &Graph, config: &Config) -> Result<(Localized, Explored), Failures> {
     let localized = localize(graph, &[0], config, false)?;
-    let mut tree = OverlayTree::default();
-    for (place, (file, _)) in &localized.files {
-        tree.file(place, &file.bytes, file.executable);
-    }
-    let source = Source { tree: Rc::new(tree), scope: String::new(), repository: None };
+    let tree = Rc::new(localized.on(OverlayTree::default()));
+    let source = Source { tree, scope: String::new(), repository: None };
     let leave_missing = |path: &str| localized.kept.contains(path);
     let options = graph::Options {
         load_restrictor: config.load_restrictor,

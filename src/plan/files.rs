@@ -11,6 +11,7 @@ use crate::kustomization::{self, Edit};
 use crate::message::failure::{Failure, Location, Result};
 use crate::message::finding::Rule;
 use crate::record::{Remote, StoredFile};
+use crate::tree::overlay::OverlayTree;
 use crate::tree::{Entry, Tree, path};
 
 /// What is written, by path from the top of the tree; none for what is removed.
@@ -64,6 +65,12 @@ pub(super) struct Localized {
 }
 
 impl Localized {
+    /// Returns a tree with these files.
+    pub(super) fn on(&self, mut tree: OverlayTree) -> OverlayTree {
+        self.files.iter().for_each(|(place, (file, _))| tree.file(place, &file.bytes, file.executable));
+        tree
+    }
+
     /// Returns whether a file of the result was brought in, or belongs to what was.
     pub(super) fn is_brought(&self, place: &str) -> bool {
         !self.local_files.contains(place)

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use super::files::{File, Localized, Rewritten, edited};
 use super::result::{entry, localize};
 use super::troubles::Troubles;
-use super::{Affected, Changes, Options, Original, Plan, hydrator, lock, proof};
+use super::{Affected, Changes, Options, Plan, hydrator, lock, proof};
 use crate::graph::{self, At, Explored, FileId, Graph, RemoteRef, Remotes, RootId};
 use crate::message::failure::{Failure, Failures, Result, listed};
 use crate::message::finding::{Rule, Severity};
@@ -87,7 +87,6 @@ fn planned(
         return Err(Failures(failures));
     }
     let graph = &explored.graph;
-    let used = graph.own_paths().map(str::to_owned).collect();
     let is_asked = |root: &RootId| !is_update || turned.roots.contains(&graph.roots[*root].directory);
     let roots: Vec<RootId> = explored.starts.iter().flatten().copied().filter(is_asked).collect();
     let placed = graph.reach(roots.iter().copied(), |_, _, _| true);
@@ -128,9 +127,7 @@ fn planned(
         rewritten: localized.rewritten,
         lock,
         warnings,
-        used,
         trusted: localized.trusted,
-        load_restrictor: workspace.config.load_restrictor,
         before: explored.graph,
         after: after.graph,
     })
@@ -156,17 +153,14 @@ fn walk(workspace: &Workspace, tree: SharedTree, starts: &[String], remotes: Opt
 
 /// Walks the tree as it will be, from every starting point, without a network.
 fn walk_after(workspace: &Workspace, tree: &SharedTree, starts: &[String], localized: &Localized) -> Result<Explored> {
-    let mut after = OverlayTree::new(tree.clone());
-    for (place, (file, _)) in &localized.files {
-        after.file(place, &file.bytes, file.executable);
-    }
+    let after = Rc::new(localized.on(OverlayTree::new(tree.clone())));
     // Where the configuration leaves out every root, those that are named are all there are.
     let all = match workspace.starts(&[]) {
         Err(_) if !starts.is_empty() => Vec::new(),
         all => all?,
     };
     let starts = with(all, starts);
-    Ok(walk(workspace, Rc::new(after), &starts, None))
+    Ok(walk(workspace, after, &starts, None))
 }
 
 /// Places and edits what was walked, and writes the URLs that stay now where there was a path.
@@ -248,7 +242,7 @@ fn affected(graph: &Graph, changes: &Changes) -> Vec<Affected> {
     let affected = affected.into_iter().map(|(directory, root)| Affected {
         name: path::shown(directory).to_owned(),
         root,
-        original: Original::Directory(directory.to_owned()),
+        original: directory.to_owned(),
         localized: directory.to_owned(),
     });
     affected.collect()

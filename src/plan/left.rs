@@ -10,18 +10,103 @@ use crate::message::finding::{Rule, Subject};
 use crate::message::redact;
 use crate::record::{Left, LeftWhat};
 
+/// Something that may stay remote.
+struct Candidate {
+    what: LeftWhat,
+    rule: Rule,
+    subject: Subject,
+    /// The root that names it, and where.
+    root: RootId,
+    lines: (FileId, usize, usize),
+    /// Why it stays, unless an exception says so.
+    reason: &'static str,
+}
+
 /// Returns what stays remote of a graph: charts that are not in it, functions that get code from elsewhere or use the
-/// network, references that `leave` accepts. What only those lead to does not count.
+/// network, references that `config` accepts. What only those lead to does not count.
 ///
 /// `brought` returns what a file of the first tree was brought in from, if it was.
-pub(crate) fn left(graph: &Graph, leave: Option<&Config>, brought: &dyn Fn(&str) -> Option<String>) -> Vec<Left> {
+pub(crate) fn left(graph: &Graph, config: &Config, brought: &dyn Fn(&str) -> Option<String>) -> Vec<Left> {
     let own = (0..graph.roots.len()).filter(|root| graph.sources[graph.roots[*root].source].repository.is_none());
     let reached = graph.insisted(own);
-    let mut all = All { graph, leave, brought, through: through(graph, &reached), reached, found: BTreeMap::new() };
-    all.references();
-    all.charts();
-    all.functions();
-    all.found.into_values().collect()
+    let behind = through(graph, &reached);
+    let mut found: BTreeMap<LeftWhat, Left> = BTreeMap::new();
+    let candidates = references(graph).chain(charts(graph, config)).chain(functions(graph));
+    for one in candidates.filter(|one| reached.contains(&one.root)) {
+        let file = one.lines.0;
+        let through: BTreeSet<String> = match (&graph.files[file].origin, behind.get(&one.root)) {
+            (Origin::Tree { source: 0, path }, _) => brought(path).into_iter().collect(),
+            (Origin::Tree { .. }, Some(through)) => through.clone(),
+            // A plugin configuration that is fetched for a root of the user.
+            _ => remotes::through(graph, file).into_iter().collect(),
+        };
+        let accepted = graph.exception(config, one.rule, &one.subject, one.lines);
+        let is_accepted = accepted.is_some();
+        let reason = accepted.unwrap_or_else(|| one.reason.to_owned());
+        let new =
+            Left { what: one.what.clone(), through: BTreeSet::new(), reason: reason.clone(), accepted: is_accepted };
+        let left = found.entry(one.what).or_insert(new);
+        left.through.extend(through);
+        if !is_accepted {
+            left.reason = reason;
+        }
+        left.accepted &= is_accepted;
+    }
+    found.into_values().collect()
+}
+
+fn references(graph: &Graph) -> impl Iterator<Item = Candidate> {
+    graph.left.iter().filter_map(|(root, index)| {
+        // References that could not be resolved may have been removed from the graph.
+        let edge = graph.roots[*root].edges.get(*index)?;
+        let wanted = edge.remote.as_ref()?;
+        Some(Candidate {
+            what: LeftWhat::Reference { url: wanted.text.shown() },
+            rule: Rule::RemoteReference,
+            subject: wanted.subject(),
+            root: *root,
+            lines: edge.lines(),
+            reason: "it is not locked, which `rules` in the configuration makes no error",
+        })
+    })
+}
+
+fn charts(graph: &Graph, config: &Config) -> impl Iterator<Item = Candidate> {
+    graph.charts.iter().filter_map(|chart| {
+        let wanted = chart.wanted.as_ref()?;
+        let (subject, lines) = (wanted.subject(), graph.lines_of(chart.note));
+        let is_brought = || graph.exception(config, Rule::RemoteChart, &subject, lines).is_none();
+        if chart.is_there() || (chart.archive.is_some() && is_brought()) {
+            return None;
+        }
+        let what = LeftWhat::Chart {
+            url: wanted.repo.shown(),
+            chart: wanted.name.clone(),
+            version: Some(wanted.version.clone()).filter(|version| !version.is_empty()),
+        };
+        let reason = "charts are brought in with `helm: true` only";
+        // A chart that helm would not take either is trouble of whoever wrote it.
+        let is_valid = what.is_valid();
+        is_valid.then_some(Candidate { what, rule: Rule::RemoteChart, subject, root: chart.root, lines, reason })
+    })
+}
+
+fn functions(graph: &Graph) -> impl Iterator<Item = Candidate> {
+    graph.notes.iter().filter_map(|noted| {
+        let NoteKind::Code { runs: Runs::Image { image, network }, .. } = &noted.note.kind else { return None };
+        if is_pinned(image) && !network {
+            return None;
+        }
+        let (image, line) = (redact::url(image), noted.note.line);
+        Some(Candidate {
+            what: LeftWhat::Image { image: image.clone() },
+            rule: Rule::Function,
+            subject: Subject::Image { image },
+            root: noted.root,
+            lines: (noted.file, line, line),
+            reason: "the image is not pinned by its digest, or the function asks for the network",
+        })
+    })
 }
 
 /// Returns what a root reaches that its build lacks here: what stays remote, local files that may be missing. None where it
@@ -60,104 +145,4 @@ fn through(graph: &Graph, reached: &BTreeSet<RootId>) -> HashMap<RootId, BTreeSe
         }
     }
     through
-}
-
-struct All<'a> {
-    graph: &'a Graph,
-    leave: Option<&'a Config>,
-    brought: &'a dyn Fn(&str) -> Option<String>,
-    /// The roots that the user's lead to, over nothing that stays remote.
-    reached: BTreeSet<RootId>,
-    through: HashMap<RootId, BTreeSet<String>>,
-    found: BTreeMap<LeftWhat, Left>,
-}
-
-impl All<'_> {
-    fn references(&mut self) {
-        let graph = self.graph;
-        for (root, index) in &graph.left {
-            // References that could not be resolved may have been removed from the graph.
-            let Some(edge) = graph.roots[*root].edges.get(*index) else { continue };
-            let Some(wanted) = &edge.remote else { continue };
-            let (what, place) = (LeftWhat::Reference { url: wanted.text.shown() }, (*root, edge.lines()));
-            let reason = "it is not locked, which `rules` in the configuration makes no error";
-            self.add(what, Rule::RemoteReference, &wanted.subject(), place, reason);
-        }
-    }
-
-    fn charts(&mut self) {
-        let graph = self.graph;
-        for chart in &graph.charts {
-            let Some(wanted) = &chart.wanted else {
-                continue;
-            };
-            let subject = wanted.subject();
-            let lines = graph.lines_of(chart.note);
-            let accepts = |leave: &Config| graph.exception(leave, Rule::RemoteChart, &subject, lines);
-            if chart.is_there() || (chart.archive.is_some() && self.leave.and_then(accepts).is_none()) {
-                continue;
-            }
-            let what = LeftWhat::Chart {
-                url: wanted.repo.shown(),
-                chart: wanted.name.clone(),
-                version: Some(wanted.version.clone()).filter(|version| !version.is_empty()),
-            };
-            // A chart that helm would not take either is trouble of whoever wrote it.
-            if !what.is_valid() {
-                continue;
-            }
-            let reason = "charts are brought in with `helm: true` only";
-            let place = (chart.root, lines);
-            self.add(what, Rule::RemoteChart, &subject, place, reason);
-        }
-    }
-
-    fn functions(&mut self) {
-        let graph = self.graph;
-        for noted in &graph.notes {
-            let NoteKind::Code { runs: Runs::Image { image, network }, .. } = &noted.note.kind else {
-                continue;
-            };
-            if is_pinned(image) && !network {
-                continue;
-            }
-            let reason = "the image is not pinned by its digest, or the function asks for the network";
-            let image = redact::url(image);
-            let what = LeftWhat::Image { image: image.clone() };
-            let line = noted.note.line;
-            let place = (noted.root, (noted.file, line, line));
-            self.add(what, Rule::Function, &Subject::Image { image }, place, reason);
-        }
-    }
-
-    fn add(
-        &mut self,
-        what: LeftWhat,
-        rule: Rule,
-        subject: &Subject,
-        (root, lines): (RootId, (FileId, usize, usize)),
-        reason: &str,
-    ) {
-        let graph = self.graph;
-        if !self.reached.contains(&root) {
-            return;
-        }
-        let from = &graph.files[lines.0].origin;
-        let through = match (from, self.through.get(&root)) {
-            (Origin::Tree { source: 0, path }, _) => (self.brought)(path).into_iter().collect(),
-            (Origin::Tree { .. }, Some(through)) => through.clone(),
-            // A plugin configuration that is fetched for a root of the user.
-            _ => remotes::through(graph, lines.0).into_iter().collect(),
-        };
-        let accepted = self.leave.and_then(|leave| graph.exception(leave, rule, subject, lines));
-        let is_accepted = accepted.is_some();
-        let reason = accepted.unwrap_or_else(|| reason.to_owned());
-        let new = Left { what: what.clone(), through: BTreeSet::new(), reason: reason.clone(), accepted: is_accepted };
-        let left = self.found.entry(what).or_insert(new);
-        left.through.extend(through);
-        if !is_accepted {
-            left.reason = reason;
-        }
-        left.accepted &= is_accepted;
-    }
 }

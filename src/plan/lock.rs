@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::troubles::Troubles;
 use crate::config::Config;
-use crate::graph::{self, At, Chart, Edge, Explored, Graph, RemoteRef, Remotes, RootId, Source, Target, Trouble};
+use crate::graph::{self, Chart, Edge, Explored, Graph, RemoteRef, Remotes, RootId, Source, Target};
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::Rule;
 use crate::plan;
@@ -32,31 +32,25 @@ pub(crate) struct Relocked {
 /// Returns the report if the lock fits the tree, at most without what nothing needs. Fetches nothing.
 pub(crate) fn up_to_date(workspace: &Workspace) -> Result<Option<Relocked>> {
     let config = &workspace.config;
-    let mut lock = workspace.lock.as_deref().cloned().unwrap_or_default();
+    let held = workspace.lock.as_deref().cloned().unwrap_or_default();
     let explored = walk(workspace, None)?;
-    let troubles = Troubles::of(workspace, &explored)?;
     let graph = &explored.graph;
-    if lock != without_charts(&lock, config.helm) || !troubles.remote.is_empty() || names_more(graph, &lock, config) {
+    if held != without_charts(&held, config.helm) || names_more(graph, &held, config) {
         return Ok(None);
     }
-    let named = still_named(graph, &lock);
-    // The needs of a kustomization that cannot be read are unknown, so nothing is dropped for it.
-    if !troubles.has_unread {
-        drop_stale(&mut lock, |label| named.contains_key(label));
-    }
+    let relocked = relocked(workspace, &explored, Troubles::of(workspace, &explored)?, &held, &BTreeSet::new())?;
+    let lock = &relocked.lock;
     let labels: BTreeSet<String> = lock.remotes.iter().map(Remote::label).collect();
+    let named = still_named(graph, &held);
     let names_less = |remote: &Remote| match remote {
+        _ if !labels.contains(&remote.label()) => false,
         // What was dropped may have named more of it.
         _ if !remote.through().is_subset(&labels) => true,
-        Remote::Git(git) if git.through.is_empty() && !is_stored(&lock, remote) => {
+        Remote::Git(git) if git.through.is_empty() && !is_stored(lock, remote) => {
             named.get(&remote.label()).is_some_and(|paths| *paths != git.paths)
         }
         _ => false,
     };
-    if lock.remotes.iter().any(names_less) {
-        return Ok(None);
-    }
-    leave(&mut lock, graph, config, &[]);
     // What is behind a locked reference, was not accepted, and could be brought in.
     let is_to_ask = |left: &Left| match left.what {
         _ if left.accepted || left.through.is_empty() => false,
@@ -64,8 +58,9 @@ pub(crate) fn up_to_date(workspace: &Workspace) -> Result<Option<Relocked>> {
         LeftWhat::Chart { .. } => config.helm,
         LeftWhat::Image { .. } => false,
     };
-    let fits = !lock.left.iter().any(is_to_ask);
-    Ok(fits.then(|| Relocked { lock, unread: troubles.local, unresolved: Vec::new() }))
+    let fits =
+        relocked.unresolved.is_empty() && !held.remotes.iter().any(names_less) && !lock.left.iter().any(is_to_ask);
+    Ok(fits.then_some(relocked))
 }
 
 /// Returns whether a tree names something that is neither in the lock nor stays remote.
@@ -90,8 +85,7 @@ pub(super) fn is_locked(wanted: &RemoteRef, lock: &Lock) -> bool {
 }
 
 fn walk(workspace: &Workspace, remotes: Option<&mut dyn Remotes>) -> Result<Explored> {
-    let options = graph::Options { asks_for_left: true, ..graph::Options::default() };
-    Ok(explore(workspace, workspace.tree.clone(), &workspace.starts(&[])?, remotes, options))
+    Ok(explore(workspace, workspace.tree.clone(), &workspace.starts(&[])?, remotes, graph::Options::default()))
 }
 
 /// Walks a tree as the configuration says, and as `options` say beside it.
@@ -116,18 +110,24 @@ pub(super) fn explore(
 /// be asked again stays what `held` says.
 pub(crate) fn relock(workspace: &Workspace, held: &Lock, remotes: &mut dyn Remotes) -> Result<Relocked> {
     let mut explored = walk(workspace, Some(remotes))?;
-    let starts: Vec<RootId> = explored.starts.iter().flatten().copied().collect();
-    let insisted = explored.graph.insisted(starts);
-    let graph = &explored.graph;
-    explored.troubles.retain(|trouble| is_insisted(graph, &insisted, trouble));
     let troubles = Troubles::of(workspace, &explored)?;
     let not_asked = unresolved::take_out(&mut explored, held);
+    relocked(workspace, &explored, troubles, held, &not_asked)
+}
+
+/// Returns the lock of what was walked. What could not be asked again (`not_asked` labels) stays what `held` says.
+fn relocked(
+    workspace: &Workspace,
+    explored: &Explored,
+    troubles: Troubles,
+    held: &Lock,
+    not_asked: &BTreeSet<String>,
+) -> Result<Relocked> {
     let graph = &explored.graph;
-    // Whether what stays remote could be asked makes no difference.
     let mut named: BTreeSet<String> = still_named(graph, held).into_keys().collect();
     named.extend(not_asked.iter().cloned());
     let found = plan::remotes(graph)?;
-    let mut lock = merged(held, found.clone(), &named, &not_asked, troubles.has_unread);
+    let mut lock = merged(held, found.clone(), &named, not_asked, troubles.has_unread);
     leave(&mut lock, graph, &workspace.config, &found);
     if workspace.config.helm {
         // A chart of the user that could not be pulled; `check` reports it.
@@ -135,23 +135,6 @@ pub(crate) fn relock(workspace: &Workspace, held: &Lock, remotes: &mut dyn Remot
         lock.left.retain(|left| left.accepted || !is_own(left));
     }
     Ok(Relocked { unread: troubles.local, lock, unresolved: troubles.remote })
-}
-
-/// Returns whether something has to be mended, and is not behind what stays remote.
-fn is_insisted(graph: &Graph, insisted: &BTreeSet<RootId>, trouble: &Trouble) -> bool {
-    if let At::Edge(root, edge) = trouble.at {
-        return insisted.contains(&root) && !graph.left.contains(&(root, edge));
-    }
-    let Some(file) = graph.file_at(trouble.at) else {
-        return true;
-    };
-    // A file that no root is known to hold is nothing to pass over.
-    let holds = |root: &RootId| {
-        let node = &graph.roots[*root];
-        node.file == file || node.edges.iter().any(|edge| edge.target == Target::File(file))
-    };
-    let mut holders = (0..graph.roots.len()).filter(holds).peekable();
-    holders.peek().is_none() || holders.any(|root| insisted.contains(&root))
 }
 
 /// Returns the labels of the entries of `held` that a tree names and a walk did not follow, or that are charts, each with the
@@ -248,7 +231,7 @@ pub(super) fn leave(lock: &mut Lock, graph: &Graph, config: &Config, found: &[Re
     }
     let origins = lock.origins();
     let brought = |path: &str| origins.get(path).map(|label| (*label).to_owned());
-    let mut left = plan::left(graph, Some(config), &brought);
+    let mut left = plan::left(graph, config, &brought);
     for mut one in old {
         one.through.retain(|reference| unseen.contains(reference));
         if one.through.is_empty() {

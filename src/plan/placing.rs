@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::layout;
 use super::spelling::{is_remote, new_text, text_to};
 use crate::config::Config;
-use crate::graph::{FileId, Graph, Origin, Place, RootId, SourceId, Target};
+use crate::graph::{FileId, Graph, Origin, RootId, SourceId, Target};
 use crate::kustomization::Accepts;
 use crate::message::failure::{Failure, Location, Result};
 use crate::reference::localized_path::{LOCALIZED_FILES, segment};
@@ -200,14 +200,6 @@ impl Builder<'_> {
         if !stays {
             let kustomization = self.kustomization(instance, root);
             self.place_file(&kustomization, node.file)?;
-            for chart in graph.charts_of(root) {
-                if let Place::There(path) = &chart.place {
-                    let place = self.destination(instance, path);
-                    for (inside, file) in &chart.files {
-                        self.place_file(&path::join(&place, inside), *file)?;
-                    }
-                }
-            }
         }
         let holders = self.holders(instance, root)?;
         self.place_charts(instance, root)?;

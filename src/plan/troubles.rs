@@ -20,22 +20,14 @@ pub(super) struct Troubles {
 impl Troubles {
     /// Sorts out the troubles of a walk.
     pub(super) fn of(workspace: &Workspace, explored: &Explored) -> Result<Troubles> {
-        let has_unread = workspace.kustomizations()?.is_partial;
-        let mut troubles = Troubles { remote: Vec::new(), local: Vec::new(), has_unread };
-        let graph = &explored.graph;
         let mut seen = BTreeSet::new();
-        for trouble in &explored.troubles {
-            if !seen.insert(trouble.failure.clone()) {
-                continue;
-            }
-            if is_remote(graph, trouble) {
-                troubles.remote.push(trouble.failure.clone());
-                continue;
-            }
-            troubles.has_unread |= trouble.kind.hides_references();
-            troubles.local.push(trouble.failure.clone());
-        }
-        Ok(troubles)
+        let troubles = explored.troubles.iter().filter(|trouble| seen.insert(&trouble.failure));
+        let (remote, local): (Vec<&Trouble>, Vec<&Trouble>) =
+            troubles.partition(|trouble| is_remote(&explored.graph, trouble));
+        let hides = local.iter().any(|trouble| trouble.kind.hides_references());
+        let failures = |troubles: Vec<&Trouble>| troubles.into_iter().map(|one| one.failure.clone()).collect();
+        let has_unread = hides || workspace.kustomizations()?.is_partial;
+        Ok(Troubles { remote: failures(remote), local: failures(local), has_unread })
     }
 }
 

@@ -91,7 +91,6 @@ pub(crate) fn local_target(workspace: &Workspace, directory: &str, scope: Option
     copy::Target {
         name: path::relative(anchor, directory),
         scope: scope.map(|scope| path::relative(anchor, scope)),
-        url: None,
         start: Start {
             source: Source { scope: scope.unwrap_or(directory).to_owned(), ..workspace.source() },
             directory: directory.to_owned(),
@@ -109,7 +108,6 @@ pub(crate) fn remote_target(url: &str, spec: &RepoSpec, fetcher: &mut Fetcher) -
     Ok(copy::Target {
         name: redact::url(url),
         scope: None,
-        url: Some(url.to_owned()),
         start: Start {
             source: Source { tree: repository.tree.clone(), scope: String::new(), repository: Some(repository) },
             directory,

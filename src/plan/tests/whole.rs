@@ -6,7 +6,7 @@ use std::rc::Rc;
 use crate::graph::testing::{Upstreams, tree};
 use crate::graph::{Remotes, Start};
 use crate::message::failure::Failures;
-use crate::plan::{Options, Original, Plan, copy, in_place};
+use crate::plan::{Options, Plan, copy, in_place};
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::Tree;
 use crate::tree::overlay::OverlayTree;
@@ -45,7 +45,6 @@ pub(super) fn copied(tree: OverlayTree, options: &Options, remotes: &mut dyn Rem
         },
         name: "app".to_owned(),
         scope: None,
-        url: None,
     };
     let into = "localized-app".to_owned();
     copy::plan(&workspace, target, into, options, remotes)
@@ -86,7 +85,7 @@ fn a_copy_holds_everything_and_leaves_the_source_alone() {
     assert!(written.keys().all(|path| path.starts_with("localized-app/")));
     assert_eq!(written["localized-app/own.yaml"], MAP);
     assert_eq!(plan.lock.target.as_deref(), Some("app"));
-    assert!(matches!(&plan.affected[0].original, Original::Directory(place) if place.is_empty()));
+    assert_eq!(plan.affected[0].original, "");
     let lock = &written[&format!("localized-app/{LOCK_NAME}")];
     assert_eq!(Lock::parse(lock.as_bytes(), LOCK_NAME).unwrap(), plan.lock);
     // Nothing in it is remote any more.
