@@ -70,7 +70,7 @@ pub(crate) use settle::readers;
 pub(crate) use unread::{Unread, Why};
 
 /// What names a target: an object of an engine, a file of Fleet, or an entry of the configuration.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub(crate) struct Object {
     /// The file, from the top of the repository.
     pub file: String,

@@ -90,14 +90,10 @@ fn components(tree: SharedTree, locks: &[(String, Rc<Lock>)]) -> Result<Vec<Comp
     }
     let mut all: Vec<Component> = all.into_values().collect();
     let named = ReferenceTree::survey(tree.clone(), &Config::of(&*tree, "")?, &[], false)?;
-    for link in named.links.iter().filter(|link| named.nodes[link.from].localized.is_none()) {
-        let to = &named.nodes[link.to];
-        let is_meant = |one: &&mut Component| match &to.localized {
-            Some(label) => one.label == *label,
-            None => to.locked.is_some() && one.digest == to.locked && one.reference == to.reference,
-        };
-        let place = format!("{}:{}", link.file, link.line);
-        all.iter_mut().filter(is_meant).for_each(|one| one.named_by.extend([place.clone()]));
+    for link in named.links.iter().filter(|link| link.from.remote.is_none()) {
+        let place = format!("{}:{}", link.place.file, link.place.line);
+        let meant = all.iter_mut().filter(|one| link.to.remote.as_ref() == Some(&one.label));
+        meant.for_each(|one| one.named_by.extend([place.clone()]));
     }
     Ok(all)
 }

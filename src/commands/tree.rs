@@ -79,7 +79,7 @@ fn is_there(url: &str, node: &Node) -> bool {
 
 /// Returns whether a URL of the command line means a node, by its own URL or by what it was brought in from.
 fn is_named(name: &update::Name, node: &Node) -> bool {
-    let label = if node.is_away() { Some(&node.name) } else { node.localized.as_ref() };
+    let label = if node.is_away() { Some(&node.name) } else { node.remote.as_ref() };
     label.is_some_and(|label| name.is_of_reference(label))
 }
 
@@ -94,20 +94,20 @@ impl Outcome for ReferenceTree {
                 out.push('\n');
             }
             // A work list, not recursion: how deep roots are nested is up to whoever wrote them.
-            let mut todo = vec![(*start, String::new(), "", "")];
+            let mut todo = vec![(&**start, String::new(), "", "")];
             while let Some((node, prefix, branch, indent)) = todo.pop() {
-                let children = &below[node];
+                let children = below.get(node).map_or(&[][..], Vec::as_slice);
                 let again = !children.is_empty() && !known.insert(node);
                 let mark = if again { " (*)" } else { "" };
                 let frame = Style::new().force_styling(shown.color).dim().apply_to(format!("{prefix}{branch}"));
-                let line = format!("{frame}{}{mark}", styled(&self.nodes[node], shown.color));
+                let line = format!("{frame}{}{mark}", styled(node, shown.color));
                 // What is read on is not cut.
                 out += &shown.width.map_or(line.clone(), |width| console::truncate_str(&line, width, "…").into_owned());
                 out.push('\n');
                 for (index, child) in children.iter().enumerate().rev().filter(|_| !again) {
                     let is_last = index + 1 == children.len();
                     let (branch, below) = if is_last { ("└── ", "    ") } else { ("├── ", "│   ") };
-                    todo.push((*child, format!("{prefix}{indent}"), branch, below));
+                    todo.push((child, format!("{prefix}{indent}"), branch, below));
                 }
             }
         }
@@ -116,7 +116,7 @@ impl Outcome for ReferenceTree {
 
     fn said(&self, _output: &OutputArgs) -> String {
         let nothing = "there is no kustomization, or nothing remote in any\n";
-        if self.nodes.is_empty() { nothing.to_owned() } else { String::new() }
+        if self.starts.is_empty() { nothing.to_owned() } else { String::new() }
     }
 }
 

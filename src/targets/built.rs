@@ -3,15 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use serde_json::Value as Json;
+
 use super::generated::{Generated, generated};
-use super::reaches::Beyond;
-use super::reference_tree::ReferenceTree;
+use super::reference_tree::Namer;
 use super::scan::{self, Document, Scan};
-use super::settle::{files_of, readers};
-use super::{Identity, Object, Reached, Target, Targets, Why};
+use super::settle::files_of;
+use super::{Build, Engine, Found, Here, Identity, Object, Place, Reached, Revision, Target, Targets, Why};
 use crate::config::Config;
 use crate::graph::inputs::{Input, Inputs};
-use crate::graph::{Explored, Graph, RootId};
+use crate::graph::{Explored, Graph, RootId, reach};
 use crate::kustomization::Kind;
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
@@ -22,9 +23,6 @@ const DEEPEST: usize = 10;
 
 /// How many objects of engines are read in what one build makes.
 const MOST: usize = 100_000;
-
-/// The option of `kustomize build` that lets a root load any file.
-const ANY_FILE: &str = "--load-restrictor=LoadRestrictionsNone";
 
 /// Why objects of a build are not known.
 const NOT_TEXT: &str = "what it makes is not UTF-8";
@@ -42,7 +40,7 @@ pub(crate) struct Builder {
     pub reaches: Vec<Reached>,
     /// Where an object stands of which no single one in the tree is the source.
     place: (String, usize),
-    /// The files of the tree that it reads.
+    /// The files of the tree with objects that it reads.
     files: BTreeSet<String>,
 }
 
@@ -92,40 +90,65 @@ impl Targets {
     /// already are among them.
     fn builders(&self, explored: &Explored, load_restrictor: LoadRestrictor) -> Result<Vec<Builder>> {
         let graph = &explored.graph;
-        let changed = || self.targets.iter().filter(|one| one.changed_by.is_some());
-        let files = changed().flat_map(Target::object_files);
-        let mut wanted: BTreeSet<String> = files.map(str::to_owned).collect();
-        wanted.extend(self.builds.files.iter().cloned());
+        let changed = self.targets.iter().filter(|one| one.changed_by.is_some());
+        let wanted: BTreeSet<&str> =
+            changed.flat_map(Target::object_files).chain(self.builds.files.iter().map(String::as_str)).collect();
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
-        let users = graph.users();
-        let mut builders = loop {
-            let above = readers(graph, &|file| wanted.contains(file));
-            let mut builders = self.deploying(graph, &above, &wanted)?;
-            let deployed: HashSet<String> = builders.values().flat_map(|one| one.roots.clone()).collect();
-            for root in above {
-                let found = &graph.roots[root];
-                let is_top = users[root].is_empty() && found.kind != Some(Kind::Component);
-                if is_top && !deployed.contains(&found.directory) {
-                    let builder = plain(graph, root, load_restrictor);
-                    builders.insert(builder.by.clone(), builder);
-                }
-            }
-            let before = wanted.len();
-            // Whoever reads a file of these may read another one with objects.
-            let read = builders.values().flat_map(|builder| &builder.files);
-            wanted.extend(read.filter(|file| self.files.contains(*file)).cloned());
-            if wanted.len() == before {
-                break builders;
-            }
+        let (all, known, tree) = (self.buildable(graph, load_restrictor), graph.own_roots(), &*graph.sources[0].tree);
+        let roots = |target: &Target, here: &Here| -> Vec<RootId> {
+            target.roots(here).filter_map(|root| known.get(root).copied()).collect()
         };
-        let reference_tree = ReferenceTree::of(explored, [], false)?;
-        let beyond = Beyond::new(&reference_tree);
-        for builder in builders.values_mut() {
-            builder.reaches = beyond.of(builder.roots.iter().map(String::as_str));
+        let mut files = Vec::new();
+        let mut readers: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (index, target) in all.iter().enumerate() {
+            let here = target.here().into_iter();
+            let read = here.flat_map(|here| {
+                let scanned = here.scanned.iter().map(|one| one.path.as_str());
+                files_of(graph, roots(target, here)).into_iter().chain(scanned)
+            });
+            let read: BTreeSet<&str> = read.filter(|file| self.files.contains(*file)).collect();
+            read.iter().for_each(|file| readers.entry(file).or_default().push(index));
+            files.push(read);
+        }
+        // Whoever reads a file of these may read another one with objects.
+        let readers = |files: &BTreeSet<&str>| -> Vec<usize> {
+            files.iter().filter_map(|file| readers.get(file)).flatten().copied().collect()
+        };
+        let namer = Namer::of(explored)?;
+        let mut builders = BTreeMap::new();
+        for index in reach(readers(&wanted), |index| readers(&files[*index])) {
+            let target = &all[index];
+            let Some(here) = target.here() else { continue };
+            let Some(made) = generated(tree, target, here)? else { continue };
+            let file = path::join(&made.directory, made.file_name);
+            let (by, place) = match &target.object {
+                object if made.is_changed => (target.builder(), (object.file.clone(), object.line)),
+                _ => (tree.label(&file), (file, 1)),
+            };
+            let files = files[index].iter().map(|file| (*file).to_owned()).collect();
+            let reaches = namer.beyond(roots(target, here));
+            let roots = target.roots(here).map(str::to_owned).collect();
+            builders.entry(by.clone()).or_insert(Builder { by, roots, made, reaches, place, files });
         }
         Ok(builders.into_values().collect())
+    }
+
+    /// Returns what is deployed as it is written, and the topmost roots that nothing deploys as if they were.
+    fn buildable(&self, graph: &Graph, load_restrictor: LoadRestrictor) -> Vec<Target> {
+        let deployed = || self.here().filter(|(target, _)| target.changed_by.is_none());
+        let roots: HashSet<&str> = deployed().flat_map(|(target, here)| target.roots(here)).collect();
+        let users = graph.users();
+        let is_top = |id: RootId| users[id].is_empty() && graph.roots[id].kind != Some(Kind::Component);
+        let tops = graph.own_roots().into_iter().filter(|(root, id)| is_top(*id) && !roots.contains(root));
+        let tops = tops.map(|(root, _)| {
+            let here =
+                Here::new(root, (root.to_owned(), Found::Kustomization(root.to_owned())), Revision::this(), None);
+            let build = Build { load_restrictor: Some(load_restrictor), ..Build::default() };
+            Target::new(Engine::Kustomize, Object::default(), (1, 1), Place::Here(here), build, &Json::Null)
+        });
+        deployed().map(|(target, _)| target.clone()).chain(tops).collect()
     }
 
     /// Returns the files of the tree that have something to do with an engine.
@@ -133,44 +156,6 @@ impl Targets {
         let unread = self.unread.iter().map(|unread| &unread.file);
         let files: BTreeSet<&String> = self.files.iter().chain(unread).collect();
         files.into_iter().cloned().collect()
-    }
-
-    /// Returns the targets that deploy one of some files, as builds by their names.
-    fn deploying(
-        &self,
-        graph: &Graph,
-        above: &BTreeSet<RootId>,
-        files: &BTreeSet<String>,
-    ) -> Result<BTreeMap<String, Builder>> {
-        let known = graph.own_roots();
-        let tree = &*graph.sources[0].tree;
-        let mut builders = BTreeMap::new();
-        for (target, here) in self.here().filter(|(target, _)| target.changed_by.is_none()) {
-            let roots: Vec<String> = target.roots(here).map(str::to_owned).collect();
-            let ids = roots.iter().filter_map(|root| known.get(root.as_str()));
-            let ids: Vec<RootId> = ids.copied().collect();
-            let may_read = here.scanned.iter().any(|one| files.contains(&one.path));
-            if !may_read && !ids.iter().any(|id| above.contains(id)) {
-                continue;
-            }
-            let Some(made) = generated(tree, target, here)? else {
-                continue;
-            };
-            let mut read: BTreeSet<String> = made.files.iter().cloned().collect();
-            read.extend(files_of(graph, ids).into_iter().map(str::to_owned));
-            if read.is_disjoint(files) {
-                continue;
-            }
-            let file = path::join(&made.directory, made.file_name);
-            let (by, place) = if made.is_changed {
-                let object = &target.object;
-                (target.builder(), (object.file.clone(), object.line))
-            } else {
-                (tree.label(&file), (file, 1))
-            };
-            builders.entry(by.clone()).or_insert(Builder { by, roots, made, reaches: Vec::new(), place, files: read });
-        }
-        Ok(builders)
     }
 }
 
@@ -188,31 +173,6 @@ pub(crate) fn inputs_of(graph: &Graph, builders: &[&Builder]) -> Result<Vec<Inpu
         all.extend(inputs.of_root(root)?.own);
     }
     Ok(all)
-}
-
-/// Returns the build of a root as it is.
-fn plain(graph: &Graph, root: RootId, load_restrictor: LoadRestrictor) -> Builder {
-    let found = &graph.roots[root];
-    let file = path::join(&found.directory, found.file_name);
-    let arguments = match load_restrictor {
-        LoadRestrictor::None => vec![ANY_FILE.to_owned()],
-        LoadRestrictor::RootOnly => Vec::new(),
-    };
-    Builder {
-        by: graph.label(found.file),
-        roots: vec![found.directory.clone()],
-        made: Generated {
-            directory: found.directory.clone(),
-            file_name: found.file_name,
-            text: graph.bytes(found.file).to_vec(),
-            is_changed: false,
-            files: Vec::new(),
-            arguments,
-        },
-        reaches: Vec::new(),
-        place: (file, 1),
-        files: files_of(graph, [root]).into_iter().map(str::to_owned).collect(),
-    }
 }
 
 /// Finds what is deployed, as [`find`](super::find) did `before`, with objects as builds made them. Where one of the builds
@@ -281,14 +241,9 @@ impl Builder {
         }
         for found in &mut made.objects {
             let object = &mut found.object;
-            let sources = named.get(&(object.kind.as_str(), object.name.as_str()));
-            let sources = sources.map_or(&[][..], Vec::as_slice);
-            let mut exact = sources.iter().filter(|one| one.namespace == object.namespace);
-            let source = match (sources, exact.next(), exact.next()) {
-                ([one], ..) | (_, Some(one), None) => Some(one),
-                _ => None,
-            };
-            (object.file, object.line) = match source {
+            let sources = named.get(&(object.kind.as_str(), object.name.as_str())).map_or(&[][..], Vec::as_slice);
+            let exact = sources.iter().find(|one| one.namespace == object.namespace);
+            (object.file, object.line) = match exact.or(sources.first().filter(|_| sources.len() == 1)) {
                 Some(source) => (source.file.clone(), source.line),
                 None => (file.clone(), *line),
             };

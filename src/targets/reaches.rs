@@ -1,21 +1,17 @@
 //! What the builds of targets reach that the tree does not hold.
 
-use std::collections::{BTreeSet, HashMap};
-
-use super::reference_tree::{NodeKind, ReferenceTree};
+use super::reference_tree::Namer;
 use super::{Found, Place, Reached, Revision, Targets, is_url};
-use crate::graph::{Explored, reach};
+use crate::graph::{Explored, RootId};
 use crate::message::failure::Result;
 use crate::message::redact;
-use crate::tree::path;
 
 impl Targets {
     /// Notes for each target that is deployed from such a revision, and that the tree of a walk holds, what its build
     /// reaches that the tree does not hold.
     pub(crate) fn reach(&mut self, explored: &Explored, is_it: impl Fn(&Revision) -> bool) -> Result<()> {
-        let all = explored.graph.own_roots();
-        let reference_tree = ReferenceTree::of(explored, [], false)?;
-        let beyond = Beyond::new(&reference_tree);
+        let known = explored.graph.own_roots();
+        let namer = Namer::of(explored)?;
         for target in &mut self.targets {
             let Place::Here(here) = &target.place else {
                 continue;
@@ -24,10 +20,11 @@ impl Targets {
             let (Found::Kustomization(_) | Found::Directory(_), true) = (&here.found, here.revision.is_this) else {
                 continue;
             };
-            if !is_it(&here.revision) || !target.roots(here).all(|root| all.contains_key(root)) {
+            let roots: Option<Vec<RootId>> = target.roots(here).map(|root| known.get(root).copied()).collect();
+            let Some(roots) = roots.filter(|_| is_it(&here.revision)) else {
                 continue;
-            }
-            let mut reached = beyond.of(target.roots(here));
+            };
+            let mut reached = namer.beyond(roots);
             for component in &target.build.components {
                 let state = match &component.found {
                     None if is_url(&component.text.text) => "not locked".to_owned(),
@@ -44,32 +41,6 @@ impl Targets {
             target.reaches = Some(reached);
         }
         Ok(())
-    }
-}
-
-/// What the roots of a tree lead to.
-pub(super) struct Beyond<'a> {
-    tree: &'a ReferenceTree,
-    roots: HashMap<&'a str, usize>,
-    named: Vec<Vec<usize>>,
-}
-
-impl<'a> Beyond<'a> {
-    pub(super) fn new(tree: &'a ReferenceTree) -> Self {
-        let nodes = tree.nodes.iter().enumerate();
-        let roots = nodes.filter(|(_, node)| node.kind == NodeKind::Kustomization);
-        let roots = roots.map(|(index, node)| (node.name.as_str(), index));
-        Beyond { tree, roots: roots.collect(), named: tree.below() }
-    }
-
-    /// Returns what is not in the tree among what the directories lead to, sorted.
-    pub(super) fn of<'d>(&self, directories: impl Iterator<Item = &'d str>) -> Vec<Reached> {
-        let starts = directories.filter_map(|directory| self.roots.get(path::shown(directory)).copied());
-        let nodes = reach(starts, |index| self.named[*index].iter().copied());
-        let nodes = nodes.iter().map(|index| &self.tree.nodes[*index]);
-        let beyond = nodes.filter(|node| node.is_away() || node.why.is_some());
-        let reached = beyond.map(|node| Reached { name: node.name.clone(), state: node.state() });
-        reached.collect::<BTreeSet<_>>().into_iter().collect()
     }
 }
 

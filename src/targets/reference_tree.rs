@@ -3,34 +3,32 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use super::flux_objects;
+use super::{Reached, flux_objects};
 use crate::config::Config;
 use crate::graph::{
-    self, At, Chart, Edge, Explored, FileId, Graph, Origin, Place, RootId, Source, Target, TroubleKind, reach,
+    self, At, Chart, Edge, Explored, FileId, Graph, Origin, Place, RemoteRef, RootId, Source, Target, TroubleKind,
+    reach,
 };
 use crate::kustomization::Kind;
-use crate::message::failure::{Result, short};
+use crate::message::failure::{Location, Result, short};
 use crate::message::redact;
 use crate::record::{Digest, LOCK_NAME, Lock, Remote};
-use crate::reference::{self, Pin};
+use crate::reference::Pin;
 use crate::tree::{Tree, path};
 
 /// Something that is named, or that names something.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub(crate) struct Node {
     /// Its path from the top of the repository (`.` for the top), or its URL without secrets.
     pub name: String,
     pub kind: NodeKind,
     /// Whether a kustomization is a Component.
     pub component: bool,
-    /// The [label](Remote::label) of the remote that it was brought in from.
-    pub localized: Option<String>,
-    /// The ref of a git repository as written.
-    #[serde(rename = "ref")]
-    pub reference: Option<String>,
-    /// How firmly the ref names a commit.
+    /// The [label](Remote::label) of the remote that it is in the lock, or that it was brought in from.
+    pub remote: Option<String>,
+    /// How firmly the ref of a git repository names a commit.
     pub pin: Option<Pin>,
     /// What the lock holds for something remote.
     pub locked: Option<Digest>,
@@ -38,7 +36,7 @@ pub(crate) struct Node {
     pub why: Option<&'static str>,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum NodeKind {
     Kustomization,
@@ -59,28 +57,29 @@ impl Node {
         Node { name, kind: NodeKind::Broken, why: Some(why), ..Node::default() }
     }
 
+    /// Makes one of something on another host; `locked` is its entry in the lock.
+    fn away(name: String, kind: NodeKind, pin: Option<Pin>, locked: Option<Remote>) -> Node {
+        let (remote, locked) = (locked.as_ref().map(Remote::label), locked.as_ref().map(Remote::digest));
+        Node { name, kind, pin, remote, locked, ..Node::default() }
+    }
+
     /// Returns whether it is on another host.
     pub(crate) fn is_away(&self) -> bool {
         matches!(self.kind, NodeKind::Git | NodeKind::Http | NodeKind::Chart)
     }
 
-    /// Returns whether it is on another host, or was brought in from one.
-    pub(crate) fn is_remote(&self) -> bool {
-        self.is_away() || self.localized.is_some()
-    }
-
     /// Returns what there is to know about it besides its name; empty for an ordinary root or file.
     pub(crate) fn state(&self) -> String {
-        let locked = match &self.locked {
-            Some(digest) => format!("locked {}", short(digest.hex())),
-            None => "not locked".to_owned(),
+        let origin = match (&self.locked, &self.remote) {
+            (Some(digest), _) => Some(format!("locked {}", short(digest.hex()))),
+            (None, Some(label)) => Some(format!("from {label}")),
+            (None, None) => self.is_away().then(|| "not locked".to_owned()),
         };
         let parts = [
             self.component.then(|| "component".to_owned()),
             (self.kind == NodeKind::Chart).then(|| "chart".to_owned()),
             self.pin.map(|pin| if pin == Pin::None { "no ref" } else { pin.name() }.to_owned()),
-            self.is_away().then_some(locked),
-            self.localized.as_ref().map(|label| format!("from {label}")),
+            origin,
             self.why.map(str::to_owned),
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
@@ -90,30 +89,37 @@ impl Node {
 /// One reference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Link {
-    /// What names: index into [`ReferenceTree::nodes`].
-    pub from: usize,
-    /// What is named: index into [`ReferenceTree::nodes`].
-    pub to: usize,
-    /// The file that holds the reference.
-    #[serde(rename = "path")]
-    pub file: String,
-    /// Its line, from 1; 0 if it is known from the lock only.
-    pub line: usize,
-    /// Its column in characters, from 1; 0 if it is known from the lock only.
-    pub column: usize,
-    /// Its field, as `resources[2]`.
-    pub field: String,
+    /// What names; as JSON its name.
+    #[serde(serialize_with = "name")]
+    pub from: Rc<Node>,
+    /// What is named.
+    #[serde(serialize_with = "node")]
+    pub to: Rc<Node>,
+    /// Where; of what is known from the lock only that.
+    #[serde(flatten)]
+    pub place: Location,
     /// Its text, without secrets.
     pub reference: String,
+}
+
+fn name<S: Serializer>(node: &Rc<Node>, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    node.name.serialize(serializer)
+}
+
+fn node<S: Serializer>(node: &Rc<Node>, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    (**node).serialize(serializer)
+}
+
+fn nodes<S: Serializer>(nodes: &[Rc<Node>], serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    serializer.collect_seq(nodes.iter().map(|node| &**node))
 }
 
 /// The graph.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct ReferenceTree {
-    /// What names and is named, each once.
-    pub nodes: Vec<Node>,
     /// Where to begin reading.
-    pub starts: Vec<usize>,
+    #[serde(serialize_with = "nodes")]
+    pub starts: Vec<Rc<Node>>,
     /// The references, those of one node in their order in the file.
     #[serde(rename = "references")]
     pub links: Vec<Link>,
@@ -144,100 +150,47 @@ impl ReferenceTree {
         };
         let mut starts: BTreeSet<RootId> = roots.iter().copied().filter(is_asked_for).collect();
         starts.extend(graph.unnamed(&roots, 0..graph.roots.len()));
-        ReferenceTree::of(&explored, starts, indirect)
-    }
-
-    /// Makes the reference tree of a walk without a network, with `starts` to begin with.
-    pub(super) fn of(
-        explored: &Explored,
-        starts: impl IntoIterator<Item = RootId>,
-        indirect: bool,
-    ) -> Result<ReferenceTree> {
-        let graph = &explored.graph;
-        let tree = &*graph.sources[0].tree;
-        let mut maker = Maker {
-            graph,
-            lock: Lock::at(tree, LOCK_NAME)?.unwrap_or_default(),
-            brought: brought(tree)?,
-            whys: HashMap::new(),
-            known: HashMap::new(),
-            locked: BTreeMap::new(),
-            reference_tree: ReferenceTree::default(),
-        };
-        for trouble in &explored.troubles {
-            maker.whys.entry(trouble.at).or_insert(why(&trouble.kind));
-        }
-        let ids: Vec<usize> = (0..graph.roots.len()).map(|root| maker.root(root)).collect();
-        for (root, node) in graph.roots.iter().enumerate() {
-            for (index, edge) in node.edges.iter().enumerate() {
-                let to = match edge.target {
-                    // References that kustomize does not follow are not drawn as if it did.
-                    Target::Root { id, .. } => match maker.whys.get(&At::Edge(root, index)) {
-                        Some(&"cycle") => {
-                            let name = maker.reference_tree.nodes[ids[id]].name.clone();
-                            maker.node(Node::broken(name, "cycle"))
-                        }
-                        _ => ids[id],
-                    },
-                    Target::File(file) => maker.file(file),
-                    Target::Remote | Target::Kept | Target::Broken => maker.leaf(root, index, edge),
-                };
-                let reference = &edge.reference;
-                let place = (edge.from, reference.line, reference.column, reference.field.as_str());
-                maker.link(ids[root], to, place, &reference.text);
-            }
-        }
-        for chart in &graph.charts {
-            let to = maker.chart(chart);
-            let noted = &graph.notes[chart.note];
-            let place = (noted.file, noted.note.line, noted.note.column, noted.note.field.as_str());
-            let text = chart.wanted.as_ref().map_or(chart.name.as_str(), |wanted| wanted.repo.exposed());
-            maker.link(ids[chart.root], to, place, text);
-        }
+        let namer = Namer::of(&explored)?;
+        let nodes: Vec<Rc<Node>> = (0..graph.roots.len()).map(|root| Rc::new(namer.root(root))).collect();
+        let mut links: Vec<Link> = nodes.iter().enumerate().flat_map(|(root, from)| namer.named(root, from)).collect();
         if indirect {
-            maker.indirect();
+            links.extend(namer.indirect(&links));
         }
-        maker.reference_tree.starts = starts.into_iter().map(|root| ids[root]).collect();
-        Ok(maker.reference_tree)
+        Ok(ReferenceTree { starts: starts.into_iter().map(|root| nodes[root].clone()).collect(), links })
     }
 
     /// Returns what each node names, each once, in the order of the references.
-    pub(crate) fn below(&self) -> Vec<Vec<usize>> {
-        let mut below = vec![Vec::new(); self.nodes.len()];
+    pub(crate) fn below(&self) -> HashMap<&Node, Vec<&Node>> {
+        let mut below: HashMap<&Node, Vec<&Node>> = HashMap::new();
         let mut seen = HashSet::new();
         for link in &self.links {
-            if seen.insert((link.from, link.to)) {
-                below[link.from].push(link.to);
+            if seen.insert((&link.from, &link.to)) {
+                below.entry(&link.from).or_default().push(&link.to);
             }
         }
         below
     }
 
-    /// Keeps only the remotes that `is_meant` picks, and what leads to them. Returns those.
-    pub(crate) fn only_remote(&mut self, is_meant: impl Fn(&Node) -> bool) -> Vec<usize> {
-        let mut above = vec![Vec::new(); self.nodes.len()];
+    /// Keeps only what is on another host, or was brought in from one, where `is_meant` picks it, and what leads there.
+    /// Returns those.
+    pub(crate) fn only_remote(&mut self, is_meant: impl Fn(&Node) -> bool) -> BTreeSet<Rc<Node>> {
+        let is_meant = |node: &&Rc<Node>| (node.is_away() || node.remote.is_some()) && is_meant(node);
+        let named = self.links.iter().map(|link| &link.to);
+        let meant: BTreeSet<Rc<Node>> = named.chain(&self.starts).filter(is_meant).cloned().collect();
+        let mut above: HashMap<&Node, Vec<Rc<Node>>> = HashMap::new();
         for link in &self.links {
-            above[link.to].push(link.from);
+            above.entry(&link.to).or_default().push(link.from.clone());
         }
-        let meant = |node: &usize| self.nodes[*node].is_remote() && is_meant(&self.nodes[*node]);
-        let meant: Vec<usize> = (0..self.nodes.len()).filter(meant).collect();
-        let kept = reach(meant.iter().copied(), |node| above[*node].iter().copied());
+        let kept = reach(meant.iter().cloned(), |node| above.get(&**node).cloned().unwrap_or_default());
         self.links.retain(|link| kept.contains(&link.to));
         self.starts.retain(|start| kept.contains(start));
-        let places: HashMap<usize, usize> = kept.iter().copied().zip(0..).collect();
-        let mut id = 0..;
-        self.nodes.retain(|_| id.next().is_some_and(|id| kept.contains(&id)));
-        self.starts.iter_mut().for_each(|start| *start = places[start]);
-        for link in &mut self.links {
-            (link.from, link.to) = (places[&link.from], places[&link.to]);
-        }
-        meant.iter().map(|node| places[node]).collect()
+        meant
     }
 
     /// Turns the graph around: it begins at the remotes that `is_meant` picks, and leads to what names them.
     /// Returns whether there is one.
     pub(crate) fn invert(&mut self, is_meant: impl Fn(&Node) -> bool) -> bool {
-        self.starts = self.only_remote(is_meant);
+        self.starts = self.only_remote(is_meant).into_iter().collect();
         for link in &mut self.links {
             std::mem::swap(&mut link.from, &mut link.to);
         }
@@ -245,71 +198,55 @@ impl ReferenceTree {
     }
 }
 
-/// Returns the labels of the remotes that stored files were brought in from, by path from the top.
-fn brought(tree: &dyn Tree) -> Result<HashMap<String, String>> {
-    let mut brought = HashMap::new();
-    for place in tree.locks()? {
-        let lock = Lock::parse(&tree.read(&place)?, &tree.label(&place))?;
-        let files = lock.files.into_iter();
-        brought.extend(files.filter_map(|file| Some((path::join(path::parent(&place), &file.path), file.remote?))));
-    }
-    Ok(brought)
-}
-
-struct Maker<'a> {
+/// Says what roots and references of a walk without a network are.
+pub(super) struct Namer<'a> {
     graph: &'a Graph,
     /// The lock at the top.
     lock: Rc<Lock>,
+    /// The labels of the remotes that stored files were brought in from, by path from the top.
     brought: HashMap<String, String>,
     /// Why something cannot be followed.
     whys: HashMap<At, &'static str>,
-    /// The nodes that may be named more than once.
-    known: HashMap<(String, NodeKind), usize>,
-    /// The nodes of what the lock holds, by the label of the entry.
-    locked: BTreeMap<String, BTreeSet<usize>>,
-    reference_tree: ReferenceTree,
 }
 
-impl Maker<'_> {
-    fn node(&mut self, node: Node) -> usize {
-        let next = self.reference_tree.nodes.len();
-        let id = *self.known.entry((node.name.clone(), node.kind)).or_insert(next);
-        if id == next {
-            self.reference_tree.nodes.push(node);
+impl<'a> Namer<'a> {
+    pub(super) fn of(explored: &'a Explored) -> Result<Namer<'a>> {
+        let graph = &explored.graph;
+        let tree = &*graph.sources[0].tree;
+        let mut brought = HashMap::new();
+        for place in tree.locks()? {
+            let lock = Lock::parse(&tree.read(&place)?, &tree.label(&place))?;
+            let files = lock.files.into_iter();
+            brought.extend(files.filter_map(|file| Some((path::join(path::parent(&place), &file.path), file.remote?))));
         }
-        id
+        // Of one place the first counts.
+        let whys = explored.troubles.iter().rev().map(|trouble| (trouble.at, why(&trouble.kind)));
+        Ok(Namer { graph, lock: Lock::at(tree, LOCK_NAME)?.unwrap_or_default(), brought, whys: whys.collect() })
     }
 
-    /// Adds a node that an entry of the lock holds.
-    fn held(&mut self, label: String, node: Node) -> usize {
-        let id = self.node(node);
-        self.locked.entry(label).or_default().insert(id);
-        id
+    /// Returns what is not in the tree among what roots lead to, sorted.
+    pub(super) fn beyond(&self, roots: impl IntoIterator<Item = RootId>) -> Vec<Reached> {
+        let nodes = self.graph.insisted(roots).into_iter().flat_map(|root| {
+            let node = Rc::new(self.root(root));
+            let named: Vec<Rc<Node>> = self.named(root, &node).map(|link| link.to).collect();
+            named.into_iter().chain([node])
+        });
+        let beyond = nodes.filter(|node| node.is_away() || node.why.is_some());
+        let reached = beyond.map(|node| Reached { name: node.name.clone(), state: node.state() });
+        reached.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    fn link(&mut self, from: usize, to: usize, place: (FileId, usize, usize, &str), text: &str) {
-        let (file, line, column, field) = place;
-        let (file, field, reference) = (self.graph.label(file), field.to_owned(), redact::url(text));
-        self.reference_tree.links.push(Link { from, to, file, line, column, field, reference });
-    }
-
-    fn root(&mut self, id: RootId) -> usize {
+    fn root(&self, id: RootId) -> Node {
         let root = &self.graph.roots[id];
-        let name = if root.directory.is_empty() { ".".to_owned() } else { self.graph.root_label(id) };
         let why = self.whys.get(&At::File(root.file)).copied();
-        self.node(Node {
-            name,
+        Node {
+            name: path::shown(&self.graph.root_label(id)).to_owned(),
             kind: NodeKind::Kustomization,
             component: root.kind == Some(Kind::Component),
-            localized: self.origin(root.file),
-            why: why.or(root.kind.is_none().then_some("unreadable")),
+            remote: self.origin(root.file),
+            why: why.or(root.kind.is_none().then_some("invalid")),
             ..Node::default()
-        })
-    }
-
-    fn file(&mut self, id: FileId) -> usize {
-        let localized = self.origin(id);
-        self.node(Node { name: self.graph.label(id), localized, ..Node::default() })
+        }
     }
 
     fn origin(&self, file: FileId) -> Option<String> {
@@ -319,103 +256,114 @@ impl Maker<'_> {
         }
     }
 
-    /// Adds a chart that a root names. It is no reference of kustomize, which leaves it to helm.
-    fn chart(&mut self, chart: &Chart) -> usize {
-        match (&chart.place, &chart.wanted) {
-            // A directory that is of use as a whole is one thing, like a file.
-            (Place::There(place), _) => {
-                let mut brought = self.brought.iter();
-                let localized = brought.find(|(path, _)| path::is_in(path, place)).map(|(_, label)| label.clone());
-                let source = self.graph.roots[chart.root].source;
-                self.node(Node { name: self.graph.sources[source].tree.label(place), localized, ..Node::default() })
+    /// Returns the references of a root, which is `from`, and its charts: these are no references of kustomize, which
+    /// leaves them to helm.
+    fn named(&self, root: RootId, from: &Rc<Node>) -> impl Iterator<Item = Link> {
+        let link = |to: Node, place: Location, text: &str| {
+            let (from, to, reference) = (from.clone(), Rc::new(to), redact::url(text));
+            Link { from, to, place, reference }
+        };
+        let edges = self.graph.roots[root].edges.iter().enumerate().map(move |(index, edge)| {
+            let place = self.graph.location(edge.from, &edge.reference);
+            link(self.leads_to(root, index, edge), place, &edge.reference.text)
+        });
+        let charts = self.graph.charts_of(root).iter().map(move |chart| {
+            let text = chart.wanted.as_ref().map_or(chart.name.as_str(), |wanted| wanted.repo.exposed());
+            link(self.chart(chart), self.graph.note_location(chart.note), text)
+        });
+        edges.chain(charts)
+    }
+
+    fn leads_to(&self, root: RootId, index: usize, edge: &Edge) -> Node {
+        let why = self.whys.get(&At::Edge(root, index)).copied();
+        match (edge.target, &edge.remote) {
+            // References that kustomize does not follow are not drawn as if it did.
+            (Target::Root { id, .. }, _) if why.is_none() => self.root(id),
+            (Target::File(file), _) if why.is_none() => {
+                Node { name: self.graph.label(file), remote: self.origin(file), ..Node::default() }
             }
-            (_, Some(wanted)) => {
-                let locked = wanted.locked(&self.lock).map(|chart| Digest::Sha256(chart.sha256.clone()));
-                let name = wanted.label();
-                self.held(name.clone(), Node { name, kind: NodeKind::Chart, locked, ..Node::default() })
+            (Target::Remote | Target::Kept, Some(wanted)) => self.remote(wanted),
+            (_, remote) => {
+                let text = &edge.reference.text;
+                let name = match path::resolve(&self.graph.roots[root].directory, text) {
+                    Some(path) if remote.is_none() => redact::message(path::shown(&path)).into_owned(),
+                    _ => redact::url(text),
+                };
+                let left = if edge.target == Target::Kept { "left as it is" } else { "invalid" };
+                Node::broken(name, why.unwrap_or(left))
             }
-            (Place::Missing(path), None) => self.node(Node::broken(path.clone(), "missing")),
-            (Place::Submodule(path), None) => self.node(Node::broken(path.clone(), "in a submodule")),
-            (Place::Outside, None) => self.node(Node::broken(redact::url(&chart.name), "out of scope")),
         }
     }
 
-    /// References that a walk without a network cannot follow.
-    fn leaf(&mut self, root: RootId, index: usize, edge: &Edge) -> usize {
-        let text = &edge.reference.text;
-        let shown = redact::url(text);
-        if edge.target == Target::Broken {
-            let name = match path::resolve(&self.graph.roots[root].directory, text) {
-                Some(path) if !reference::is_remote_file(text) => redact::message(&path).into_owned(),
-                _ => shown,
-            };
-            let why = self.whys.get(&At::Edge(root, index)).copied();
-            return self.node(Node::broken(name, why.unwrap_or("invalid")));
-        }
-        let Some(wanted) = &edge.remote else {
-            return self.node(Node::broken(shown, "left as it is"));
-        };
+    fn remote(&self, wanted: &RemoteRef) -> Node {
         let locked = wanted.locked(&self.lock);
-        let held = locked.filter(|remote| wanted.unlocked_directory(remote).is_none());
         let spec = match locked {
             Some(Remote::File(_) | Remote::Chart(_)) => None,
             Some(Remote::Git(_)) => wanted.spec.as_ref(),
             None => wanted.repository(),
         };
-        let node = remote(shown, spec.map(|spec| spec.reference.clone()), held.map(Remote::digest));
-        match locked.map(Remote::label) {
-            Some(label) => self.held(label, node),
-            None => self.node(node),
+        let kind = if spec.is_some() { NodeKind::Git } else { NodeKind::Http };
+        let pin = spec.map(|spec| Pin::of(spec.reference.as_deref()));
+        let locked = locked.filter(|remote| wanted.unlocked_directory(remote).is_none());
+        Node::away(wanted.text.shown(), kind, pin, locked.cloned())
+    }
+
+    fn chart(&self, chart: &Chart) -> Node {
+        match (&chart.place, &chart.wanted) {
+            // A directory that is of use as a whole is one thing, like a file.
+            (Place::There(place), _) => {
+                let brought = self.brought.iter().find(|(path, _)| path::is_in(path, place));
+                let source = self.graph.roots[chart.root].source;
+                let name = self.graph.sources[source].tree.label(place);
+                Node { name, remote: brought.map(|(_, label)| label.clone()), ..Node::default() }
+            }
+            (_, Some(wanted)) => {
+                let locked = wanted.locked(&self.lock).cloned().map(Remote::Chart);
+                Node::away(wanted.label(), NodeKind::Chart, None, locked)
+            }
+            (Place::Missing(path), None) => Node::broken(path.clone(), "missing"),
+            (Place::Submodule(path), None) => Node::broken(path.clone(), "in a submodule"),
+            (Place::Outside, None) => Node::broken(redact::url(&chart.name), "out of scope"),
         }
     }
 
-    /// Adds the references of remotes. The tree does not show them, unless they were brought in; the lock does.
-    fn indirect(&mut self) {
-        let lock = self.lock.clone();
-        let brought: BTreeSet<String> = self.brought.values().cloned().collect();
-        let is_hidden = |remote: &&Remote| !remote.through().is_empty() && !brought.contains(&remote.label());
-        for entry in lock.remotes.iter().filter(is_hidden) {
-            let locked = || Some(entry.digest());
-            match entry {
-                Remote::Git(git) => {
-                    for path in &git.paths {
-                        let node = remote(git.reference_to(path), Some(git.reference.clone()), locked());
-                        self.held(entry.label(), node);
-                    }
-                }
-                Remote::File(_) => {
-                    self.held(entry.label(), remote(entry.label(), None, locked()));
-                }
-                Remote::Chart(_) => {
-                    let kind = NodeKind::Chart;
-                    let node = Node { name: entry.label(), kind, locked: locked(), ..Node::default() };
-                    self.held(entry.label(), node);
-                }
+    /// Returns the references of remotes. The tree does not show them, unless they were brought in; the lock does.
+    fn indirect(&self, links: &[Link]) -> Vec<Link> {
+        let brought: HashSet<&String> = self.brought.values().collect();
+        let remotes = self.lock.remotes.iter().map(|remote| (remote.label(), remote));
+        let hidden = remotes.filter(|(label, remote)| !remote.through().is_empty() && !brought.contains(label));
+        let hidden: Vec<(String, &Remote)> = hidden.collect();
+        let mut nodes: BTreeMap<String, BTreeSet<Rc<Node>>> = BTreeMap::new();
+        for to in links.iter().map(|link| &link.to).filter(|to| to.is_away()) {
+            nodes.entry(to.remote.clone().unwrap_or_default()).or_default().insert(to.clone());
+        }
+        for (label, remote) in &hidden {
+            let node = |name, kind, pin| Rc::new(Node::away(name, kind, pin, Some((*remote).clone())));
+            let pin = |reference: &Option<String>| Some(Pin::of(reference.as_deref()));
+            let nodes = nodes.entry(label.clone()).or_default();
+            match remote {
+                Remote::Git(git) => nodes.extend(
+                    git.paths.iter().map(|path| node(git.reference_to(path), NodeKind::Git, pin(&git.reference))),
+                ),
+                Remote::File(_) => nodes.extend([node(label.clone(), NodeKind::Http, None)]),
+                Remote::Chart(_) => nodes.extend([node(label.clone(), NodeKind::Chart, None)]),
             }
         }
-        let of = |label: &String| self.locked.get(label).into_iter().flatten().copied();
-        for entry in lock.remotes.iter().filter(is_hidden) {
-            for from in entry.through().iter().flat_map(of) {
-                let to = of(&entry.label()).filter(|to| *to != from);
-                self.reference_tree.links.extend(to.map(|to| Link {
-                    from,
-                    to,
-                    file: LOCK_NAME.to_owned(),
-                    line: 0,
-                    column: 0,
-                    field: "through".to_owned(),
-                    reference: entry.label(),
+        let mut links = Vec::new();
+        for (reference, remote) in &hidden {
+            for from in remote.through().iter().filter_map(|label| nodes.get(label)).flatten() {
+                let place = Location { file: LOCK_NAME.to_owned(), ..Location::default() };
+                let to = nodes[reference].iter().filter(|to| *to != from);
+                links.extend(to.map(|to| Link {
+                    from: from.clone(),
+                    to: to.clone(),
+                    place: place.clone(),
+                    reference: reference.clone(),
                 }));
             }
         }
+        links
     }
-}
-
-/// Returns a file on another host, or a directory of another repository at a ref.
-fn remote(name: String, reference: Option<Option<String>>, locked: Option<Digest>) -> Node {
-    let kind = if reference.is_some() { NodeKind::Git } else { NodeKind::Http };
-    let pin = reference.as_ref().map(|reference| Pin::of(reference.as_deref()));
-    Node { name, kind, pin, reference: reference.flatten(), locked, ..Node::default() }
 }
 
 /// Returns why something cannot be followed, in a word or two.
@@ -423,13 +371,9 @@ fn why(trouble: &TroubleKind) -> &'static str {
     match trouble {
         TroubleKind::Missing { .. } => "missing",
         TroubleKind::NoKustomization { .. } => "no kustomization",
-        TroubleKind::BadKustomization { .. } => "invalid kustomization",
         TroubleKind::OutOfScope | TroubleKind::Restricted => "out of scope",
         TroubleKind::Submodule { .. } => "in a submodule",
         TroubleKind::Cycle => "cycle",
-        TroubleKind::Unsafe => "unsafe",
-        TroubleKind::Unsupported => "unsupported",
-        TroubleKind::Failed | TroubleKind::Chart => "unreadable",
-        TroubleKind::Problem(_) | TroubleKind::Refused | TroubleKind::Reshaped => "invalid",
+        _ => "invalid",
     }
 }

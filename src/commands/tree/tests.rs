@@ -1,4 +1,7 @@
+use std::rc::Rc;
+
 use super::*;
+use crate::message::failure::Location;
 use crate::targets::reference_tree::Link;
 
 fn node(name: &str, kind: NodeKind) -> Node {
@@ -6,25 +9,14 @@ fn node(name: &str, kind: NodeKind) -> Node {
 }
 
 fn tree() -> ReferenceTree {
-    let link = |to| Link {
-        from: 0,
-        to,
-        file: "a/kustomization.yaml".to_owned(),
-        line: 2,
-        column: 3,
-        field: "resources[0]".to_owned(),
-        reference: String::new(),
-    };
-    ReferenceTree {
-        nodes: vec![
-            node("a", NodeKind::Kustomization),
-            node("a/config.yaml", NodeKind::File),
-            node("https://example.com/a.yaml", NodeKind::Http),
-            Node { why: Some("not there"), ..node("missing", NodeKind::Broken) },
-        ],
-        starts: vec![0],
-        links: (1..4).map(link).collect(),
-    }
+    let start = Rc::new(node("a", NodeKind::Kustomization));
+    let link = |to| Link { from: start.clone(), to: Rc::new(to), place: Location::default(), reference: String::new() };
+    let links = vec![
+        link(node("a/config.yaml", NodeKind::File)),
+        link(node("https://example.com/a.yaml", NodeKind::Http)),
+        link(Node { why: Some("not there"), ..node("missing", NodeKind::Broken) }),
+    ];
+    ReferenceTree { starts: vec![start], links }
 }
 
 #[test]

@@ -208,8 +208,7 @@ fn nothing_that_builds_to_something_else_is_missed() {
         let named: BTreeSet<String> = named.collect();
         let tree = report(&repo.run(&["tree", "--format", "json"]).success().stdout);
         let starts = tree["starts"].as_array().unwrap().iter();
-        let starts: Vec<&Value> =
-            starts.map(|start| &tree["nodes"][start.as_u64().unwrap() as usize]["name"]).collect();
+        let starts: Vec<&Value> = starts.map(|start| &start["name"]).collect();
         // Only what no other one names is shown.
         for directory in DIRECTORIES {
             if !starts.iter().any(|start| *start == directory) {

@@ -55,9 +55,14 @@ fn list<'a>(graph: &'a Value, key: &str) -> &'a [Value] {
     graph[key].as_array().unwrap()
 }
 
+/// Returns where it starts, and all that is named.
+fn nodes(graph: &Value) -> impl Iterator<Item = &Value> {
+    list(graph, "starts").iter().chain(list(graph, "references").iter().map(|one| &one["to"]))
+}
+
 /// Returns the node of this name, if there is one.
 fn node<'a>(graph: &'a Value, name: &str) -> Option<&'a Value> {
-    list(graph, "nodes").iter().find(|node| node["name"] == name)
+    nodes(graph).find(|node| node["name"] == name)
 }
 
 #[test]
@@ -189,17 +194,14 @@ fn the_json_has_everything() {
         ("overlays/prod/gone.yaml", "why", "missing"),
         ("https://files.example.com/x.yaml", "kind", "http"),
         (APP, "kind", "git"),
-        (APP, "ref", "v1.2.0"),
         (APP, "pin", "tag"),
     ] {
         assert_eq!(node(&whole, name).unwrap()[key], value, "{name}");
     }
     assert_eq!(node(&whole, "tls").unwrap()["component"], true);
     assert!(node(&whole, APP).unwrap()["locked"].is_null());
-    let nodes = list(&whole, "nodes");
-    let is_it = |one: &&Value| nodes[one["to"].as_u64().unwrap() as usize]["name"] == APP;
-    let reference = list(&whole, "references").iter().find(is_it).unwrap();
-    assert_eq!(reference["path"], "base/kustomization.yaml");
+    let reference = list(&whole, "references").iter().find(|one| one["to"]["name"] == APP).unwrap();
+    assert_eq!((&reference["from"], &reference["file"]), (&"base".into(), &"base/kustomization.yaml".into()));
     assert_eq!((&reference["line"], &reference["column"]), (&3.into(), &3.into()));
     assert_eq!(reference["field"], "resources[1]");
     // Nodes that are left out are not there at all.
@@ -350,9 +352,8 @@ transformers:
         repo.run(&["tree", "--invert", url]).fails(2).stderr_has("nothing names");
     }
     let graph = graph(&repo, &["--remote"]);
-    let charts = list(&graph, "nodes").iter();
-    let charts: Vec<_> = charts.filter(|node| node["kind"] == "chart").collect();
-    assert_eq!(charts.len(), 2, "{graph}");
+    let charts: Vec<_> = nodes(&graph).filter(|node| node["kind"] == "chart").collect();
+    assert_eq!(charts.len(), 3, "{graph}");
     assert!(charts[0]["locked"].is_null());
     let mut references = list(&graph, "references").iter();
     let reference = references.find(|one| one["field"] == "helmCharts[0]");
