@@ -411,7 +411,7 @@ impl Object {
     }
 
     /// Returns where it stands, and what made it what it is.
-    fn place(&self) -> String {
+    pub(crate) fn place(&self) -> String {
         let mut place = format!("{}:{}", self.file, self.line);
         if let Some(by) = &self.built_by {
             place.push_str(&format!(", built by {by}"));

@@ -8,13 +8,11 @@ use serde::Serialize;
 
 use super::messages::counted;
 use super::output::{Done, Outcome, OutputArgs, Shown};
-use super::targets::as_built;
+use super::targets::deployed;
 use crate::config::Config;
-use crate::graph::Explored;
 use crate::message::failure::short;
 use crate::message::redact::visible;
 use crate::record::history::trees;
-use crate::targets::Identity;
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{self, Affected, Cause, Status};
 use crate::tree::git::{GitTree, object_id};
@@ -59,11 +57,8 @@ impl AffectedArgs {
         let [old_tree, new_tree] = [old_tree, new_tree].map(|tree| -> Rc<dyn Tree> { Rc::new(tree.checked_out()) });
         let config = Config::of(&*new_tree, "")?;
         let changes = Changes::of(old_tree, new_tree, differences.into_iter().collect())?;
-        let identity = || Identity::of(&here, &config);
-        let (was, is) = changes.targets(&config, &identity)?;
-        let build = |explored: &Explored, found| as_built(explored, &config, &identity, found);
-        let mut affected = affected::affected(&changes, &config, was, is, &build)?;
-        affected.roots.retain(|root| !root.is_named);
+        let (was, is) = (deployed(&here, &changes.old, &config)?, deployed(&here, &changes.new, &config)?);
+        let affected = affected::affected(&changes, &config, &was, &is)?;
         Ok(Box::new(Touched { since: old.commit, commit: new.commit, affected }))
     }
 }

@@ -89,7 +89,7 @@ fn components(tree: SharedTree, locks: &[(String, Rc<Lock>)]) -> Result<Vec<Comp
         }
     }
     let mut all: Vec<Component> = all.into_values().collect();
-    let named = ReferenceTree::survey(tree.clone(), &Config::of(&*tree, "")?, &[], false)?;
+    let named = ReferenceTree::survey(tree.clone(), &Config::of(&*tree, "")?, &[])?;
     for link in named.links.iter().filter(|link| link.from.remote.is_none()) {
         let place = format!("{}:{}", link.place.file, link.place.line);
         let meant = all.iter_mut().filter(|one| link.to.remote.as_ref() == Some(&one.label));

@@ -43,8 +43,7 @@ impl TargetsArgs {
         let (explored, mut found) = find(&here, &opened.tree)?;
         if self.manifest_generate_paths {
             let lines = targets::generate_paths(&explored.graph, &found)?.into_iter().map(|(object, value)| {
-                let by = object.built_by.as_ref().map(|by| format!(", built by {by}")).unwrap_or_default();
-                let name = format!("{}:{}: {} {}{by}", object.file, object.line, object.kind, object.full_name());
+                let name = format!("{}: {} {}", object.place(), object.kind, object.full_name());
                 format!("{}\n  argocd.argoproj.io/manifest-generate-paths: {}\n", visible(&name), visible(&value))
             });
             return Page::of(lines.collect());
@@ -110,7 +109,7 @@ impl Outcome for Targets {
                 "note: nothing is deployed from here: if the cluster knows this repository by another URL, add that to `repository` in {FILE_NAME}; or list under `targets` there what is deployed\n"
             );
         }
-        out + &summary(self) + &deployed(self).map_or(String::new(), |line| visible(&line) + "\n")
+        out + &summary(self) + &localized(self).map_or(String::new(), |line| visible(&line) + "\n")
     }
 }
 
@@ -121,10 +120,10 @@ fn described(place: &Place) -> String {
         Place::Templated(why) => return format!("templated: {why}"),
     };
     let Here { revision, path, .. } = here;
-    let named = match revision {
-        Revision { name: None, is_this: true } => String::new(),
-        Revision { name: None, is_this: false } => " at one of several revisions".to_owned(),
-        Revision { name: Some(name), .. } => format!(" at {name}"),
+    let named = match (&revision.name, revision.is_this) {
+        (None, true) => String::new(),
+        (None, false) => " at one of several revisions".to_owned(),
+        (Some(name), _) => format!(" at {name}"),
     };
     let found = match &here.found {
         _ if !revision.is_this && revision.name.is_some() => "another revision, not looked at".to_owned(),
@@ -139,16 +138,12 @@ fn described(place: &Place) -> String {
 }
 
 /// Returns what is deployed from a localized branch; none where nothing is localized, and nothing has to be.
-fn deployed(targets: &Targets) -> Option<String> {
-    let mut localized = targets.here().filter(|(_, here)| here.revision.is_localized());
-    let first = localized.next().map(|(_, here)| &here.revision);
-    let is_remote = |target: &Target| target.reaches.as_ref().is_some_and(|reached| !reached.is_empty());
-    if first.is_none() && !targets.targets.iter().any(is_remote) {
-        return None;
-    }
-    let is_one = first.is_some() && localized.all(|(_, here)| Some(&here.revision) == first);
-    let name = first.and_then(|first| first.name.as_deref()).filter(|_| is_one);
-    targets.deployed_from(name.unwrap_or("a localized branch"), Revision::is_localized)
+fn localized(targets: &Targets) -> Option<String> {
+    let mut here = targets.here();
+    let is_wanted = |(target, here): (&Target, &Here)| {
+        here.revision.is_localized() || target.reaches.as_ref().is_some_and(|reached| !reached.is_empty())
+    };
+    here.any(is_wanted).then(|| targets.deployed_from("a localized branch", Revision::is_localized))?
 }
 
 /// Returns the counts: nothing that was found is missing in them.
@@ -171,24 +166,18 @@ fn summary(targets: &Targets) -> String {
     line + "\n"
 }
 
-/// Finds what is deployed, with objects as the builds that change them make them.
+/// Finds what is deployed, with objects as the builds that change them make them; where this program does not build, with
+/// what may change them.
 pub(super) fn find(here: &Rc<LocalRepo>, tree: &Rc<dyn Tree>) -> Result<(Explored, Targets), Failures> {
-    let config = Config::of(&**tree, "")?;
-    let identity = || Identity::of(here, &config);
-    let found = targets::find(&**tree, &config, &identity)?;
-    let explored = explore_all(tree.clone())?;
-    let found = as_built(&explored, &config, &identity, found)?;
-    Ok((explored, found))
+    Ok(deployed(here, tree, &Config::of(&**tree, "")?)?)
 }
 
-/// Returns what is deployed with objects as the builds that change them make them; where this program does not build, with
-/// what may change them.
-pub(super) fn as_built(
-    explored: &Explored,
-    config: &Config,
-    identity: &dyn Fn() -> Result<Identity>,
-    found: Targets,
-) -> Result<Targets> {
+/// Does what [`find`] does, with another configuration than that of the tree.
+pub(super) fn deployed(here: &Rc<LocalRepo>, tree: &Rc<dyn Tree>, config: &Config) -> Result<(Explored, Targets)> {
+    let identity = || Identity::of(here, config);
+    let found = targets::find(&**tree, config, &identity)?;
+    let explored = explore_all(tree.clone())?;
     let mut builds = ObjectBuilds::default();
-    found.built(explored, config, identity, |builders| builds.run(&explored.graph, builders))
+    let found = found.built(&explored, config, &identity, |builders| builds.run(&explored.graph, builders))?;
+    Ok((explored, found))
 }

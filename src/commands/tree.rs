@@ -1,6 +1,6 @@
 //! `tree`: the reference graph, as `cargo tree` prints dependencies. `schema.json` describes the JSON.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use clap::{Args, ValueHint};
 use console::Style;
@@ -9,9 +9,11 @@ use super::check;
 use super::output::{Done, Outcome, OutputArgs, Shown};
 use crate::check::Checking;
 use crate::config::Config;
+use crate::graph::reach;
 use crate::message::failure::{Failure, Result};
 use crate::message::redact::{self, visible};
 use crate::plan::update;
+use crate::record::{LOCK_NAME, Lock, Remote};
 use crate::reference::RepoSpec;
 use crate::targets::reference_tree::{Node, NodeKind, ReferenceTree};
 use crate::tree::path;
@@ -53,13 +55,16 @@ impl TreeArgs {
             from_top(&here, &*opened.tree, text)
         });
         let targets = targets.collect::<Result<Vec<String>>>()?;
-        let mut tree = ReferenceTree::survey(opened.tree, &config, &targets, self.invert.is_some())?;
+        let lock = Lock::at(&*opened.tree, LOCK_NAME)?.unwrap_or_default();
+        let mut tree = ReferenceTree::survey(opened.tree, &config, &targets)?;
         if self.remote {
             tree.only_remote(|_| true);
         }
         if let Some(url) = &self.invert {
-            let name = update::Name::of(url);
-            if !tree.invert(|node| is_named(&name, node) && is_there(url, node)) {
+            let labels = leading_to(url, &lock);
+            let is_meant = |name: &String| is_named(url, name) || labels.contains(name);
+            tree.invert(|node| is_meant(&node.name) || node.remote.as_ref().is_some_and(is_meant));
+            if tree.starts.is_empty() {
                 return Err(Failure::new(format!("nothing names `{}`", redact::url(url)))
                     .hint("list the remote references: git kustomize-localize tree --remote")
                     .into());
@@ -69,18 +74,26 @@ impl TreeArgs {
     }
 }
 
-/// Returns whether a node lies where the URL says, which may name a directory of a repository.
-fn is_there(url: &str, node: &Node) -> bool {
-    match (RepoSpec::parse(url), RepoSpec::parse(&node.name)) {
+/// Returns whether a URL of the command line, which may name a directory of a repository, means a reference.
+fn is_named(url: &str, reference: &str) -> bool {
+    let is_there = match (RepoSpec::parse(url), RepoSpec::parse(reference)) {
         (Ok(asked), Ok(found)) => path::is_in(&found.directory(), &asked.directory()),
         _ => true,
-    }
+    };
+    is_there && update::Name::of(url).is_of_reference(reference)
 }
 
-/// Returns whether a URL of the command line means a node, by its own URL or by what it was brought in from.
-fn is_named(name: &update::Name, node: &Node) -> bool {
-    let label = if node.is_away() { Some(&node.name) } else { node.remote.as_ref() };
-    label.is_some_and(|label| name.is_of_reference(label))
+/// Returns the labels of the remotes that lead to what a URL means, for all that a lock tells.
+fn leading_to(url: &str, lock: &Lock) -> BTreeSet<String> {
+    let is_meant = |remote: &&Remote| match remote {
+        Remote::Git(git) => git.paths.iter().any(|path| is_named(url, &git.reference_to(path))),
+        remote => is_named(url, &remote.label()),
+    };
+    let through = |remote: &Remote| remote.through().clone();
+    reach(lock.remotes.iter().filter(is_meant).flat_map(through), |label| {
+        let remotes = lock.remotes.iter().filter(move |remote| remote.label() == *label);
+        remotes.flat_map(through).collect::<Vec<_>>()
+    })
 }
 
 impl Outcome for ReferenceTree {
@@ -94,16 +107,13 @@ impl Outcome for ReferenceTree {
                 out.push('\n');
             }
             // A work list, not recursion: how deep roots are nested is up to whoever wrote them.
-            let mut todo = vec![(&**start, String::new(), "", "")];
+            let mut todo = vec![(start, String::new(), "", "")];
             while let Some((node, prefix, branch, indent)) = todo.pop() {
                 let children = below.get(node).map_or(&[][..], Vec::as_slice);
                 let again = !children.is_empty() && !known.insert(node);
                 let mark = if again { " (*)" } else { "" };
                 let frame = Style::new().force_styling(shown.color).dim().apply_to(format!("{prefix}{branch}"));
-                let line = format!("{frame}{}{mark}", styled(node, shown.color));
-                // What is read on is not cut.
-                out += &shown.width.map_or(line.clone(), |width| console::truncate_str(&line, width, "…").into_owned());
-                out.push('\n');
+                out += &format!("{frame}{}{mark}\n", styled(node, shown.color));
                 for (index, child) in children.iter().enumerate().rev().filter(|_| !again) {
                     let is_last = index + 1 == children.len();
                     let (branch, below) = if is_last { ("└── ", "    ") } else { ("├── ", "│   ") };

@@ -1,34 +1,33 @@
 //! What a change touches: the roots and the targets whose build can differ between two trees.
 //!
 //! A build is a function of what it asks the tree: what is at a path, and what that holds ([`inputs`]). Where no answer
-//! is another one, the same questions follow, and the same output. So only one of the two trees is walked, and of the
-//! other it is enough to know where it differs ([`changes`]).
+//! is another one, the same questions follow, and the same output. So what builds of the new tree ask is enough, and of the
+//! old one it is enough to know where it differs ([`changes`]).
 
 pub(crate) mod changes;
 mod deployed;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use serde::Serialize;
 
 use super::{Target, Targets, Unread, flux_objects};
 use crate::config::Config;
 use crate::graph::inputs::{self, Inputs, RootInputs};
-use crate::graph::{Explored, Graph, RootId};
+use crate::graph::{Explored, Graph, RootId, reach};
 use crate::message::failure::Result;
 use crate::tree::path;
 
 use changes::Changes;
-use deployed::Deployed;
 
 /// What can be built to something else.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Affected {
-    /// The roots, sorted by their directory.
+    /// The roots that no other one names, sorted by their directory.
     pub roots: Vec<AffectedRoot>,
-    /// How many roots there are now.
+    /// How many of these there are now.
     pub total: usize,
     /// The targets.
     pub targets: Vec<AffectedTarget>,
@@ -60,9 +59,6 @@ pub(crate) struct AffectedRoot {
     pub directory: String,
     /// How it differs.
     pub status: Status,
-    /// Whether another root names it.
-    #[serde(skip)]
-    pub is_named: bool,
     /// One of the things that differ; of a root that is gone its directory.
     #[serde(flatten)]
     pub cause: Cause,
@@ -90,118 +86,92 @@ pub(crate) enum Cause {
     Remote(String),
 }
 
-/// Makes of what the files of a tree deploy what is deployed of it.
-pub(crate) type Build<'a> = &'a dyn Fn(&Explored, Targets) -> Result<Targets>;
-
-/// Returns what can be built to something else in `changes.new`, or is gone. `was` and `is` are what the files of the two
-/// trees deploy, of which `build` makes what is deployed; it is not asked where nothing is.
+/// Returns what can be built to something else in the tree of `is`, or is gone: for each tree a walk over all of it, and
+/// what is deployed.
 pub(crate) fn affected(
     changes: &Changes,
     config: &Config,
-    mut was: Targets,
-    mut is: Targets,
-    build: Build<'_>,
+    was: &(Explored, Targets),
+    is: &(Explored, Targets),
 ) -> Result<Affected> {
-    let explored = inputs::explore_all(changes.new.clone())?;
-    let graph = &explored.graph;
-    let places = changes.new.kustomizations()?;
-    let directories = config.starting_points(&*changes.new, &[], &places)?;
-    let gone = changes.gone(&places.iter().map(|place| path::parent(place)).collect())?;
-    let causes = causes(graph, changes)?;
-    let mut affected = Affected::default();
-    let is_deployed = !(was.targets.is_empty() && is.targets.is_empty());
-    if is_deployed || !gone.is_empty() {
-        let old = inputs::explore_all(changes.old.clone())?;
-        affected.roots.extend(removed(&old, gone.iter().filter(|directory| config.starts(directory))));
-        if is_deployed {
-            was = build(&old, was)?;
-            is = build(&explored, is)?;
-        }
-    }
-    let own = graph.own_roots();
-    let flux = flux_objects(&explored);
-    let unnamed = unnamed(graph, &directories, &is);
-    for directory in &directories {
-        let root = own.get(directory.as_str()).copied();
-        // An object of Flux may be named like a root.
-        if root.is_some_and(|root| flux.contains(&graph.roots[root].file)) {
-            continue;
-        }
+    let directories = config.starting_points(&*changes.new, &[], &changes.new.kustomizations()?)?;
+    let directories: BTreeSet<String> = directories.into_iter().collect();
+    let before = changes.old.kustomizations()?.into_iter().map(|place| path::parent(&place).to_owned());
+    let before: BTreeSet<String> = before.filter(|directory| config.starts(directory)).collect();
+    let (graph, targets) = (&is.0.graph, &is.1);
+    let causes = Causes::of(graph, changes)?;
+    let mut affected = Affected {
+        targets: causes.targets(config, &was.1, targets)?,
+        targets_total: targets.targets.len(),
+        unbuilt: targets.targets.iter().filter(|target| target.changed_by.is_some()).cloned().collect(),
+        unread: targets.unread.clone(),
+        ..Affected::default()
+    };
+    for directory in unnamed(is, &directories) {
         affected.total += 1;
-        let cause = match root {
-            Some(root) => causes[root].clone(),
-            // Several kustomizations, or one that cannot be read.
-            None => changes.first_of(&inputs::of_no_root(&*changes.new, directory, &[])?)?,
-        };
-        if let Some(cause) = cause {
-            affected.roots.push(AffectedRoot {
-                directory: directory.clone(),
-                status: if changes.was_root(directory)? { Status::Changed } else { Status::Added },
-                is_named: root.is_some_and(|root| !unnamed.contains(&root)),
-                cause,
-            });
-        }
+        let cause = causes.of_directory(&directory)?;
+        let status = before.get(&directory).map_or(Status::Added, |_| Status::Changed);
+        affected.roots.extend(cause.map(|cause| AffectedRoot { directory, status, cause }));
+    }
+    for directory in unnamed(was, &(&before - &directories)) {
+        let (status, cause) = (Status::Removed, Cause::Path(directory.clone()));
+        affected.roots.push(AffectedRoot { directory, status, cause });
     }
     affected.roots.sort();
-    let deployed = Deployed { changes, config, graph, causes: &causes, roots: own };
-    affected.targets = deployed.affected(&was, &is)?;
-    affected.targets_total = is.targets.len();
-    affected.unbuilt = is.targets;
-    affected.unbuilt.retain(|target| target.changed_by.is_some());
-    affected.unread = is.unread;
     Ok(affected)
 }
 
-/// Returns the roots that no other one names, among those that the configuration does not leave out, or that are
-/// deployed.
-fn unnamed(graph: &Graph, directories: &[String], targets: &Targets) -> BTreeSet<RootId> {
-    let known = graph.own_roots();
+/// Returns those of some directories with a root that no other one names, among those that the configuration does not
+/// leave out, or that are deployed. An object of Flux may be named like a root.
+fn unnamed((explored, targets): &(Explored, Targets), directories: &BTreeSet<String>) -> Vec<String> {
+    let graph = &explored.graph;
+    let (known, flux) = (graph.own_roots(), flux_objects(explored));
     let deployed = targets.here().flat_map(|(target, here)| target.roots(here));
-    let all = directories.iter().map(String::as_str).chain(deployed);
-    let reached = graph.insisted(all.filter_map(|directory| known.get(directory).copied()));
-    graph.unnamed(&(0..graph.roots.len()).collect::<Vec<_>>(), reached)
+    let starts = directories.iter().map(String::as_str).chain(deployed);
+    let reached = graph.insisted(starts.filter_map(|directory| known.get(directory).copied()));
+    let unnamed = graph.unnamed(&(0..graph.roots.len()).collect::<Vec<_>>(), reached);
+    let is_shown = |root: &RootId| unnamed.contains(root) && !flux.contains(&graph.roots[*root].file);
+    directories.iter().filter(|directory| known.get(directory.as_str()).is_none_or(is_shown)).cloned().collect()
 }
 
-/// Returns the roots of what was in the directories that are `gone`.
-fn removed<'a>(was: &Explored, gone: impl Iterator<Item = &'a String>) -> Vec<AffectedRoot> {
-    let known = was.graph.own_roots();
-    let flux = flux_objects(was);
-    let users = was.graph.users();
-    let gone = gone.map(|directory| (directory, known.get(directory.as_str()).copied()));
-    let gone = gone.filter(|(_, root)| root.is_none_or(|root| !flux.contains(&was.graph.roots[root].file)));
-    let gone = gone.map(|(directory, root)| AffectedRoot {
-        directory: directory.clone(),
-        status: Status::Removed,
-        is_named: root.is_some_and(|root| users[root].iter().any(|user| *user != root)),
-        cause: Cause::Path(directory.clone()),
-    });
-    gone.collect()
+/// What differs for each root of the new tree.
+struct Causes<'a> {
+    changes: &'a Changes,
+    graph: &'a Graph,
+    directories: HashMap<&'a str, RootId>,
+    /// One of the things that differ; none for a root whose build is the same.
+    of_roots: Vec<Option<Cause>>,
 }
 
-/// Returns one of the things that differ for each root; none for a root whose build is the same.
-fn causes(graph: &Graph, changes: &Changes) -> Result<Vec<Option<Cause>>> {
-    let inputs = Inputs::of(graph);
-    let mut named_by = vec![Vec::new(); graph.roots.len()];
-    let mut found = vec![None; graph.roots.len()];
-    let mut todo = Vec::new();
-    for (root, found) in found.iter_mut().enumerate() {
-        let RootInputs { own, roots } = inputs.of_root(root)?;
-        for below in roots {
-            named_by[below].push(root);
+impl<'a> Causes<'a> {
+    fn of(graph: &'a Graph, changes: &'a Changes) -> Result<Causes<'a>> {
+        let inputs = Inputs::of(graph);
+        let mut users = vec![Vec::new(); graph.roots.len()];
+        let mut of_roots = Vec::new();
+        for root in 0..graph.roots.len() {
+            let RootInputs { own, roots } = inputs.of_root(root)?;
+            roots.into_iter().for_each(|below| users[below].push(root));
+            of_roots.push(changes.first_of(&own)?);
         }
-        *found = changes.first_of(&own)?;
-        if found.is_some() {
-            todo.push(root);
-        }
-    }
-    while let Some(root) = todo.pop() {
-        let cause = found[root].clone();
-        for above in &named_by[root] {
-            if found[*above].is_none() {
-                found[*above].clone_from(&cause);
-                todo.push(*above);
+        for root in 0..graph.roots.len() {
+            let cause = of_roots[root].clone();
+            let above = |root: &RootId| {
+                let users: &Vec<RootId> = &users[*root];
+                users.iter().copied().filter(|user| of_roots[*user].is_none()).collect::<Vec<_>>()
+            };
+            for above in reach(cause.iter().map(|_| root), above) {
+                of_roots[above].clone_from(&cause);
             }
         }
+        Ok(Causes { changes, graph, directories: graph.own_roots(), of_roots })
     }
-    Ok(found)
+
+    /// Returns one of the things that differ for what is built of a directory.
+    fn of_directory(&self, directory: &str) -> Result<Option<Cause>> {
+        match self.directories.get(directory) {
+            Some(root) => Ok(self.of_roots[*root].clone()),
+            // Several kustomizations, or one that cannot be read.
+            None => self.changes.first_of(&inputs::of_no_root(&*self.changes.new, directory, &[])?),
+        }
+    }
 }

@@ -9,7 +9,7 @@ use super::generated::{Generated, generated};
 use super::reference_tree::Namer;
 use super::scan::{self, Document, Scan};
 use super::settle::files_of;
-use super::{Build, Engine, Found, Here, Identity, Object, Place, Reached, Revision, Target, Targets, Why};
+use super::{Build, Engine, Here, Identity, Object, Place, Reached, Revision, Target, Targets, Why, place};
 use crate::config::Config;
 use crate::graph::inputs::{Input, Inputs};
 use crate::graph::{Explored, Graph, RootId, reach};
@@ -23,9 +23,6 @@ const DEEPEST: usize = 10;
 
 /// How many objects of engines are read in what one build makes.
 const MOST: usize = 100_000;
-
-/// Why objects of a build are not known.
-const NOT_TEXT: &str = "what it makes is not UTF-8";
 
 /// A build that deploys objects of the tree.
 #[derive(Debug, Clone)]
@@ -96,7 +93,8 @@ impl Targets {
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
-        let (all, known, tree) = (self.buildable(graph, load_restrictor), graph.own_roots(), &*graph.sources[0].tree);
+        let (all, known) = (self.buildable(graph, load_restrictor)?, graph.own_roots());
+        let tree = &*graph.sources[0].tree;
         let roots = |target: &Target, here: &Here| -> Vec<RootId> {
             target.roots(here).filter_map(|root| known.get(root).copied()).collect()
         };
@@ -136,26 +134,21 @@ impl Targets {
     }
 
     /// Returns what is deployed as it is written, and the topmost roots that nothing deploys as if they were.
-    fn buildable(&self, graph: &Graph, load_restrictor: LoadRestrictor) -> Vec<Target> {
+    fn buildable(&self, graph: &Graph, load_restrictor: LoadRestrictor) -> Result<Vec<Target>> {
         let deployed = || self.here().filter(|(target, _)| target.changed_by.is_none());
+        let mut all: Vec<Target> = deployed().map(|(target, _)| target.clone()).collect();
         let roots: HashSet<&str> = deployed().flat_map(|(target, here)| target.roots(here)).collect();
         let users = graph.users();
-        let is_top = |id: RootId| users[id].is_empty() && graph.roots[id].kind != Some(Kind::Component);
-        let tops = graph.own_roots().into_iter().filter(|(root, id)| is_top(*id) && !roots.contains(root));
-        let tops = tops.map(|(root, _)| {
-            let here =
-                Here::new(root, (root.to_owned(), Found::Kustomization(root.to_owned())), Revision::this(), None);
-            let build = Build { load_restrictor: Some(load_restrictor), ..Build::default() };
-            Target::new(Engine::Kustomize, Object::default(), (1, 1), Place::Here(here), build, &Json::Null)
-        });
-        deployed().map(|(target, _)| target.clone()).chain(tops).collect()
-    }
-
-    /// Returns the files of the tree that have something to do with an engine.
-    fn scanned(&self) -> Vec<String> {
-        let unread = self.unread.iter().map(|unread| &unread.file);
-        let files: BTreeSet<&String> = self.files.iter().chain(unread).collect();
-        files.into_iter().cloned().collect()
+        for (root, id) in graph.own_roots() {
+            let is_top = users[id].is_empty() && graph.roots[id].kind != Some(Kind::Component);
+            if is_top && !roots.contains(root) {
+                let (engine, tree) = (Engine::Kustomize, &*graph.sources[0].tree);
+                let here = Place::Here(place::here(tree, engine, "", root, Revision::this(), None)?);
+                let build = Build { load_restrictor: Some(load_restrictor), ..Build::default() };
+                all.push(Target::new(engine, Object::default(), (1, 1), here, build, &Json::Null));
+            }
+        }
+        Ok(all)
     }
 }
 
@@ -184,19 +177,19 @@ fn find_built<'a>(
     before: &Targets,
     built: impl Iterator<Item = (&'a Builder, &'a Output)>,
 ) -> Result<Targets> {
-    let mut scan = scan::scan(tree, config, &before.scanned())?;
+    let unread = before.unread.iter().map(|unread| &unread.file);
+    let files: BTreeSet<String> = before.files.iter().chain(unread).cloned().collect();
+    let mut scan = scan::scan(tree, config, &Vec::from_iter(files))?;
     let mut builds = Builds::default();
     let mut replaced: BTreeSet<&str> = BTreeSet::new();
     let mut made = Vec::new();
     for (builder, output) in built {
         builds.files.extend(builder.files.iter().cloned());
-        let text =
-            output.as_ref().map_err(String::as_str).and_then(|bytes| std::str::from_utf8(bytes).map_err(|_| NOT_TEXT));
-        match text {
+        match output {
             Ok(text) => {
                 builds.done.insert(builder.by.clone());
                 replaced.extend(builder.files.iter().map(String::as_str));
-                made.push(builder.objects(text, &scan));
+                made.push(builder.objects(&String::from_utf8_lossy(text), &scan));
             }
             Err(why) => {
                 let why = format!("{}: {why}", builder.by);
@@ -241,12 +234,10 @@ impl Builder {
         }
         for found in &mut made.objects {
             let object = &mut found.object;
-            let sources = named.get(&(object.kind.as_str(), object.name.as_str())).map_or(&[][..], Vec::as_slice);
-            let exact = sources.iter().find(|one| one.namespace == object.namespace);
-            (object.file, object.line) = match exact.or(sources.first().filter(|_| sources.len() == 1)) {
-                Some(source) => (source.file.clone(), source.line),
-                None => (file.clone(), *line),
-            };
+            let sources = named.get(&(object.kind.as_str(), object.name.as_str())).into_iter().flatten();
+            let source = sources.max_by_key(|one| one.namespace == object.namespace);
+            (object.file, object.line) =
+                source.map_or_else(|| self.place.clone(), |source| (source.file.clone(), source.line));
             object.built_by = Some(self.by.clone());
             found.home.clone_from(&self.made.directory);
             found.value.place_at((object.line, 1));

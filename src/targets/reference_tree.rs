@@ -1,16 +1,14 @@
 //! The reference graph as people see it: what names what, and in which state it is.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use serde::{Serialize, Serializer};
 
 use super::{Reached, flux_objects};
 use crate::config::Config;
-use crate::graph::{
-    self, At, Chart, Edge, Explored, FileId, Graph, Origin, Place, RemoteRef, RootId, Source, Target, TroubleKind,
-    reach,
-};
+use crate::graph::inputs::explore;
+use crate::graph::{At, Chart, Edge, Explored, FileId, Graph, Place, RemoteRef, RootId, Target, TroubleKind, reach};
 use crate::kustomization::Kind;
 use crate::message::failure::{Location, Result, short};
 use crate::message::redact;
@@ -58,9 +56,9 @@ impl Node {
     }
 
     /// Makes one of something on another host; `locked` is its entry in the lock.
-    fn away(name: String, kind: NodeKind, pin: Option<Pin>, locked: Option<Remote>) -> Node {
-        let (remote, locked) = (locked.as_ref().map(Remote::label), locked.as_ref().map(Remote::digest));
-        Node { name, kind, pin, remote, locked, ..Node::default() }
+    fn away(name: String, kind: NodeKind, locked: Option<&Remote>) -> Node {
+        let (remote, locked) = locked.map(|remote| (remote.label(), remote.digest())).unzip();
+        Node { name, kind, remote, locked, ..Node::default() }
     }
 
     /// Returns whether it is on another host.
@@ -78,7 +76,7 @@ impl Node {
         let parts = [
             self.component.then(|| "component".to_owned()),
             (self.kind == NodeKind::Chart).then(|| "chart".to_owned()),
-            self.pin.map(|pin| if pin == Pin::None { "no ref" } else { pin.name() }.to_owned()),
+            self.pin.map(|pin| pin.name().replace("none", "no ref")),
             origin,
             self.why.map(str::to_owned),
         ];
@@ -93,9 +91,7 @@ pub(crate) struct Link {
     #[serde(serialize_with = "name")]
     pub from: Rc<Node>,
     /// What is named.
-    #[serde(serialize_with = "node")]
-    pub to: Rc<Node>,
-    /// Where; of what is known from the lock only that.
+    pub to: Node,
     #[serde(flatten)]
     pub place: Location,
     /// Its text, without secrets.
@@ -106,57 +102,30 @@ fn name<S: Serializer>(node: &Rc<Node>, serializer: S) -> std::result::Result<S:
     node.name.serialize(serializer)
 }
 
-fn node<S: Serializer>(node: &Rc<Node>, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-    (**node).serialize(serializer)
-}
-
-fn nodes<S: Serializer>(nodes: &[Rc<Node>], serializer: S) -> std::result::Result<S::Ok, S::Error> {
-    serializer.collect_seq(nodes.iter().map(|node| &**node))
-}
-
 /// The graph.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct ReferenceTree {
     /// Where to begin reading.
-    #[serde(serialize_with = "nodes")]
-    pub starts: Vec<Rc<Node>>,
+    pub starts: Vec<Node>,
     /// The references, those of one node in their order in the file.
     #[serde(rename = "references")]
     pub links: Vec<Link>,
 }
 
 impl ReferenceTree {
-    /// Walks a tree without a network, from the roots in `paths` (from the top), or else from all that no other root
-    /// names. With `indirect`, references of remotes are included as well, from the lock.
-    pub(crate) fn survey(
-        tree: Rc<dyn Tree>,
-        config: &Config,
-        paths: &[String],
-        indirect: bool,
-    ) -> Result<ReferenceTree> {
+    /// Walks a tree without a network, from the roots in `paths` (from the top), or else from all. It begins at those that
+    /// no other one names.
+    pub(crate) fn survey(tree: Rc<dyn Tree>, config: &Config, paths: &[String]) -> Result<ReferenceTree> {
         let directories = config.starting_points(&*tree, paths, &tree.kustomizations()?)?;
-        let options = graph::Options { load_restrictor: config.load_restrictor, ..graph::Options::default() };
-        let source = Source { tree, scope: String::new(), repository: None };
-        let explored = graph::explore(source, &directories, None, &options);
+        let explored = explore(tree, &directories);
         let graph = &explored.graph;
         let flux = flux_objects(&explored);
-        let roots = explored.starts.iter().copied().flatten();
-        let roots: Vec<RootId> = roots.filter(|root| !flux.contains(&graph.roots[*root].file)).collect();
-        // Show the requested nodes, and below them only what nothing else leads to.
-        let is_asked_for = |root: &RootId| {
-            let root = &graph.roots[*root];
-            let file = path::join(&root.directory, root.file_name);
-            paths.iter().any(|path| [&root.directory, &file].contains(&path))
-        };
-        let mut starts: BTreeSet<RootId> = roots.iter().copied().filter(is_asked_for).collect();
-        starts.extend(graph.unnamed(&roots, 0..graph.roots.len()));
+        let mut roots: Vec<RootId> = explored.starts.iter().copied().flatten().collect();
+        roots.retain(|root| !flux.contains(&graph.roots[*root].file));
+        let starts = graph.unnamed(&roots, 0..graph.roots.len());
         let namer = Namer::of(&explored)?;
-        let nodes: Vec<Rc<Node>> = (0..graph.roots.len()).map(|root| Rc::new(namer.root(root))).collect();
-        let mut links: Vec<Link> = nodes.iter().enumerate().flat_map(|(root, from)| namer.named(root, from)).collect();
-        if indirect {
-            links.extend(namer.indirect(&links));
-        }
-        Ok(ReferenceTree { starts: starts.into_iter().map(|root| nodes[root].clone()).collect(), links })
+        let links = (0..graph.roots.len()).flat_map(|root| namer.named(root)).collect();
+        Ok(ReferenceTree { starts: starts.into_iter().map(|root| namer.root(root)).collect(), links })
     }
 
     /// Returns what each node names, each once, in the order of the references.
@@ -173,28 +142,28 @@ impl ReferenceTree {
 
     /// Keeps only what is on another host, or was brought in from one, where `is_meant` picks it, and what leads there.
     /// Returns those.
-    pub(crate) fn only_remote(&mut self, is_meant: impl Fn(&Node) -> bool) -> BTreeSet<Rc<Node>> {
-        let is_meant = |node: &&Rc<Node>| (node.is_away() || node.remote.is_some()) && is_meant(node);
-        let named = self.links.iter().map(|link| &link.to);
-        let meant: BTreeSet<Rc<Node>> = named.chain(&self.starts).filter(is_meant).cloned().collect();
-        let mut above: HashMap<&Node, Vec<Rc<Node>>> = HashMap::new();
+    pub(crate) fn only_remote(&mut self, is_meant: impl Fn(&Node) -> bool) -> BTreeSet<Node> {
+        let is_meant = |node: &&Node| (node.is_away() || node.remote.is_some()) && is_meant(node);
+        let named = self.links.iter().map(|link| &link.to).chain(&self.starts);
+        let meant: BTreeSet<Node> = named.filter(is_meant).cloned().collect();
+        let mut above: HashMap<&Node, Vec<&Node>> = HashMap::new();
         for link in &self.links {
-            above.entry(&link.to).or_default().push(link.from.clone());
+            above.entry(&link.to).or_default().push(&link.from);
         }
-        let kept = reach(meant.iter().cloned(), |node| above.get(&**node).cloned().unwrap_or_default());
+        let kept = reach(&meant, |node| above.get(node).cloned().unwrap_or_default());
+        let kept: HashSet<Node> = kept.into_iter().cloned().collect();
         self.links.retain(|link| kept.contains(&link.to));
         self.starts.retain(|start| kept.contains(start));
         meant
     }
 
     /// Turns the graph around: it begins at the remotes that `is_meant` picks, and leads to what names them.
-    /// Returns whether there is one.
-    pub(crate) fn invert(&mut self, is_meant: impl Fn(&Node) -> bool) -> bool {
+    pub(crate) fn invert(&mut self, is_meant: impl Fn(&Node) -> bool) {
         self.starts = self.only_remote(is_meant).into_iter().collect();
         for link in &mut self.links {
-            std::mem::swap(&mut link.from, &mut link.to);
+            let from = Rc::new(link.to.clone());
+            link.to = std::mem::replace(&mut link.from, from).as_ref().clone();
         }
-        !self.starts.is_empty()
     }
 }
 
@@ -226,13 +195,10 @@ impl<'a> Namer<'a> {
 
     /// Returns what is not in the tree among what roots lead to, sorted.
     pub(super) fn beyond(&self, roots: impl IntoIterator<Item = RootId>) -> Vec<Reached> {
-        let nodes = self.graph.insisted(roots).into_iter().flat_map(|root| {
-            let node = Rc::new(self.root(root));
-            let named: Vec<Rc<Node>> = self.named(root, &node).map(|link| link.to).collect();
-            named.into_iter().chain([node])
-        });
+        let roots = self.graph.insisted(roots).into_iter();
+        let nodes = roots.flat_map(|root| self.named(root).map(|link| link.to).chain([self.root(root)]));
         let beyond = nodes.filter(|node| node.is_away() || node.why.is_some());
-        let reached = beyond.map(|node| Reached { name: node.name.clone(), state: node.state() });
+        let reached = beyond.map(|node| Reached { state: node.state(), name: node.name });
         reached.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
@@ -250,26 +216,21 @@ impl<'a> Namer<'a> {
     }
 
     fn origin(&self, file: FileId) -> Option<String> {
-        match &self.graph.files[file].origin {
-            Origin::Tree { path, .. } => self.brought.get(path).cloned(),
-            Origin::Remote(_) | Origin::Archive { .. } => None,
-        }
+        self.graph.own_path(file).and_then(|path| self.brought.get(path)).cloned()
     }
 
-    /// Returns the references of a root, which is `from`, and its charts: these are no references of kustomize, which
-    /// leaves them to helm.
-    fn named(&self, root: RootId, from: &Rc<Node>) -> impl Iterator<Item = Link> {
-        let link = |to: Node, place: Location, text: &str| {
-            let (from, to, reference) = (from.clone(), Rc::new(to), redact::url(text));
-            Link { from, to, place, reference }
-        };
+    /// Returns the references of a root, and its charts: these are no references of kustomize, which leaves them to helm.
+    fn named(&self, root: RootId) -> impl Iterator<Item = Link> {
+        let from = Rc::new(self.root(root));
+        let link = move |to, place, text| Link { from: from.clone(), to, place, reference: redact::url(text) };
+        let link_chart = link.clone();
         let edges = self.graph.roots[root].edges.iter().enumerate().map(move |(index, edge)| {
             let place = self.graph.location(edge.from, &edge.reference);
             link(self.leads_to(root, index, edge), place, &edge.reference.text)
         });
         let charts = self.graph.charts_of(root).iter().map(move |chart| {
-            let text = chart.wanted.as_ref().map_or(chart.name.as_str(), |wanted| wanted.repo.exposed());
-            link(self.chart(chart), self.graph.note_location(chart.note), text)
+            let repo = chart.wanted.as_ref().map(|wanted| wanted.repo.exposed());
+            link_chart(self.chart(chart), self.graph.note_location(chart.note), repo.unwrap_or(&chart.name))
         });
         edges.chain(charts)
     }
@@ -289,8 +250,8 @@ impl<'a> Namer<'a> {
                     Some(path) if remote.is_none() => redact::message(path::shown(&path)).into_owned(),
                     _ => redact::url(text),
                 };
-                let left = if edge.target == Target::Kept { "left as it is" } else { "invalid" };
-                Node::broken(name, why.unwrap_or(left))
+                let is_kept = edge.target == Target::Kept;
+                Node::broken(name, why.or(is_kept.then_some("left as it is")).unwrap_or("invalid"))
             }
         }
     }
@@ -302,10 +263,10 @@ impl<'a> Namer<'a> {
             Some(Remote::Git(_)) => wanted.spec.as_ref(),
             None => wanted.repository(),
         };
-        let kind = if spec.is_some() { NodeKind::Git } else { NodeKind::Http };
+        let kind = spec.map_or(NodeKind::Http, |_| NodeKind::Git);
         let pin = spec.map(|spec| Pin::of(spec.reference.as_deref()));
         let locked = locked.filter(|remote| wanted.unlocked_directory(remote).is_none());
-        Node::away(wanted.text.shown(), kind, pin, locked.cloned())
+        Node { pin, ..Node::away(wanted.text.shown(), kind, locked) }
     }
 
     fn chart(&self, chart: &Chart) -> Node {
@@ -319,50 +280,12 @@ impl<'a> Namer<'a> {
             }
             (_, Some(wanted)) => {
                 let locked = wanted.locked(&self.lock).cloned().map(Remote::Chart);
-                Node::away(wanted.label(), NodeKind::Chart, None, locked)
+                Node::away(wanted.label(), NodeKind::Chart, locked.as_ref())
             }
             (Place::Missing(path), None) => Node::broken(path.clone(), "missing"),
             (Place::Submodule(path), None) => Node::broken(path.clone(), "in a submodule"),
             (Place::Outside, None) => Node::broken(redact::url(&chart.name), "out of scope"),
         }
-    }
-
-    /// Returns the references of remotes. The tree does not show them, unless they were brought in; the lock does.
-    fn indirect(&self, links: &[Link]) -> Vec<Link> {
-        let brought: HashSet<&String> = self.brought.values().collect();
-        let remotes = self.lock.remotes.iter().map(|remote| (remote.label(), remote));
-        let hidden = remotes.filter(|(label, remote)| !remote.through().is_empty() && !brought.contains(label));
-        let hidden: Vec<(String, &Remote)> = hidden.collect();
-        let mut nodes: BTreeMap<String, BTreeSet<Rc<Node>>> = BTreeMap::new();
-        for to in links.iter().map(|link| &link.to).filter(|to| to.is_away()) {
-            nodes.entry(to.remote.clone().unwrap_or_default()).or_default().insert(to.clone());
-        }
-        for (label, remote) in &hidden {
-            let node = |name, kind, pin| Rc::new(Node::away(name, kind, pin, Some((*remote).clone())));
-            let pin = |reference: &Option<String>| Some(Pin::of(reference.as_deref()));
-            let nodes = nodes.entry(label.clone()).or_default();
-            match remote {
-                Remote::Git(git) => nodes.extend(
-                    git.paths.iter().map(|path| node(git.reference_to(path), NodeKind::Git, pin(&git.reference))),
-                ),
-                Remote::File(_) => nodes.extend([node(label.clone(), NodeKind::Http, None)]),
-                Remote::Chart(_) => nodes.extend([node(label.clone(), NodeKind::Chart, None)]),
-            }
-        }
-        let mut links = Vec::new();
-        for (reference, remote) in &hidden {
-            for from in remote.through().iter().filter_map(|label| nodes.get(label)).flatten() {
-                let place = Location { file: LOCK_NAME.to_owned(), ..Location::default() };
-                let to = nodes[reference].iter().filter(|to| *to != from);
-                links.extend(to.map(|to| Link {
-                    from: from.clone(),
-                    to: to.clone(),
-                    place: place.clone(),
-                    reference: reference.clone(),
-                }));
-            }
-        }
-        links
     }
 }
 

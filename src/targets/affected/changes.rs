@@ -1,17 +1,15 @@
 //! What is different between two trees.
 
 use std::collections::{BTreeSet, HashMap};
-use std::ops::Bound;
 use std::rc::Rc;
 
 use super::Cause;
-use crate::config::Config;
 use crate::graph::inputs::Input;
-use crate::kustomization::FILE_NAMES;
+use crate::graph::reach;
 use crate::message::failure::Result;
-use crate::record::{ChangeKind, LOCK_NAME, Lock, Remote};
-use crate::targets::{self, IGNORE_NAME, Identity, Targets};
-use crate::tree::{self, Entry, Tree, path};
+use crate::record::{ChangeKind, LOCK_NAME, Lock};
+use crate::targets::IGNORE_NAME;
+use crate::tree::{Entry, Tree, path};
 
 /// Two trees, and where they differ.
 pub(crate) struct Changes {
@@ -36,22 +34,13 @@ impl Changes {
         let is_attributes = |place: &&String| path::name(place) == ".gitattributes";
         let attributes = paths.iter().filter(is_attributes);
         Ok(Changes {
-            ignores: ignores(&[&*old, &*new], &paths)?,
+            ignores: ignores([&*old, &*new], &paths)?,
             attributes: attributes.map(|place| path::parent(place).to_owned()).collect(),
             moved: moved(&*lock(&*old)?, &*lock(&*new)?),
             old,
             new,
             paths,
         })
-    }
-
-    /// Finds what was deployed and what is.
-    pub(crate) fn targets(
-        &self,
-        config: &Config,
-        identity: &dyn Fn() -> Result<Identity>,
-    ) -> Result<(Targets, Targets)> {
-        Ok((targets::find(&*self.old, config, identity)?, targets::find(&*self.new, config, identity)?))
     }
 
     /// Returns the first of these inputs that is different.
@@ -76,95 +65,43 @@ impl Changes {
         Ok(None)
     }
 
-    pub(crate) fn was_root(&self, directory: &str) -> Result<bool> {
-        Ok(tree::kustomization_in(&*self.old, directory)?.is_some())
-    }
-
-    /// Returns the directories in which there was a root, and that are not among `here`, those of the roots that there are.
-    pub(crate) fn gone(&self, here: &BTreeSet<&str>) -> Result<BTreeSet<String>> {
-        let mut all = BTreeSet::new();
-        for place in &self.paths {
-            let below = self.old.below(place)?;
-            let gone = below
-                .iter()
-                .chain([place])
-                .filter(|place| FILE_NAMES.contains(&path::name(place)) && !here.contains(path::parent(place)));
-            for place in gone {
-                if let Some(Entry::File { .. } | Entry::Link) = self.old.entry(place)? {
-                    all.insert(path::parent(place).to_owned());
-                }
-            }
-        }
-        Ok(all)
-    }
-
     /// Returns where the trees differ, if that makes a difference to who asks for `place`.
     fn at(&self, place: &str) -> Result<Option<String>> {
-        if let Some(changed) = self.first_above(place) {
+        if let Some(changed) = path::and_above(place).find(|above| self.paths.contains(*above)) {
             return Ok(Some(changed.to_owned()));
         }
-        if self.converts(place) && self.is_converted(place)? {
-            return Ok(Some(place.to_owned()));
-        }
-        Ok(None)
-    }
-
-    /// Returns where the trees differ at a path or above it.
-    fn first_above<'p>(&self, place: &'p str) -> Option<&'p str> {
-        path::and_above(place).find(|above| self.paths.contains(*above))
+        // A checkout may give a file other bytes, although the same are stored.
+        let is_converted = self.attributes.iter().any(|directory| path::is_in(place, directory))
+            && matches!(self.new.entry(place)?, Some(Entry::File { .. }))
+            && self.old.read(place)? != self.new.read(place)?;
+        Ok(is_converted.then(|| place.to_owned()))
     }
 
     /// Returns where the trees differ at or below a directory.
     fn below(&self, directory: &str) -> Result<Option<String>> {
-        if let Some(changed) = self.at(directory)? {
-            return Ok(Some(changed));
+        let inside = self.paths.iter().find(|changed| path::is_in(changed, directory));
+        let changed = self.at(directory)?.or(inside.cloned());
+        if changed.is_some() || self.attributes.is_empty() {
+            return Ok(changed);
         }
-        let inside = match directory {
-            "" => String::new(),
-            directory => format!("{directory}/"),
-        };
-        let from = (Bound::Excluded(inside.as_str()), Bound::Unbounded);
-        let inside = self.paths.range::<str, _>(from);
-        let mut inside = inside.take_while(|changed| path::is_in(changed, directory));
-        if let Some(changed) = inside.next() {
-            return Ok(Some(changed.clone()));
-        }
-        let may_convert =
-            |attributes: &String| path::is_in(attributes, directory) || path::is_in(directory, attributes);
-        if self.attributes.iter().any(may_convert) {
-            for place in self.new.below(directory)? {
-                if self.is_converted(&place)? {
-                    return Ok(Some(place));
-                }
+        for place in self.new.below(directory)? {
+            if let Some(changed) = self.at(&place)? {
+                return Ok(Some(changed));
             }
         }
         Ok(None)
     }
-
-    /// Returns whether other attributes may apply to a path.
-    fn converts(&self, place: &str) -> bool {
-        !self.attributes.is_empty()
-            && (self.attributes.contains("") || path::and_above(place).any(|above| self.attributes.contains(above)))
-    }
-
-    /// Returns whether a checkout gives a file other bytes, although the same are stored.
-    fn is_converted(&self, place: &str) -> Result<bool> {
-        Ok(matches!(self.new.entry(place)?, Some(Entry::File { .. }))
-            && self.old.read(place)? != self.new.read(place)?)
-    }
 }
 
 /// Returns the first file with patterns of Flux in what differs: also in a directory that only one of the trees has.
-fn ignores(trees: &[&dyn Tree], paths: &BTreeSet<String>) -> Result<Option<String>> {
-    let is_one = |place: &&String| path::name(place) == IGNORE_NAME;
+fn ignores(trees: [&dyn Tree; 2], paths: &BTreeSet<String>) -> Result<Option<String>> {
     for place in paths {
-        if is_one(&place) {
-            return Ok(Some(place.clone()));
-        }
+        let mut files = vec![place.clone()];
         for tree in trees {
-            if let Some(file) = tree.below(place)?.iter().find(is_one) {
-                return Ok(Some(file.clone()));
-            }
+            files.extend(tree.below(place)?);
+        }
+        if let Some(file) = files.into_iter().find(|file| path::name(file) == IGNORE_NAME) {
+            return Ok(Some(file));
         }
     }
     Ok(None)
@@ -174,19 +111,15 @@ fn ignores(trees: &[&dyn Tree], paths: &BTreeSet<String>) -> Result<Option<Strin
 fn moved(old: &Lock, new: &Lock) -> Lock {
     let changes = Lock::changes(old, new).into_iter();
     // Where more of one is in use, what was there is the same.
-    let changes = changes.filter(|change| change.kind != ChangeKind::Extended);
-    let mut todo: Vec<String> = changes.map(|change| change.label).collect();
-    let mut by_label: HashMap<String, Vec<&Remote>> = HashMap::new();
-    for remote in old.remotes.iter().chain(&new.remotes) {
-        by_label.entry(remote.label()).or_default().push(remote);
+    let changes = changes.filter(|change| change.kind != ChangeKind::Extended).map(|change| change.label);
+    let both = || old.remotes.iter().chain(&new.remotes);
+    let mut through: HashMap<String, BTreeSet<String>> = HashMap::new();
+    for remote in both() {
+        through.entry(remote.label()).or_default().extend(remote.through().clone());
     }
-    let mut moved = Lock::default();
-    while let Some(label) = todo.pop() {
-        for remote in by_label.remove(&label).into_iter().flatten() {
-            todo.extend(remote.through().iter().cloned());
-            moved.remotes.push(remote.clone());
-        }
-    }
+    let labels = reach(changes, |label| through.get(label).cloned().unwrap_or_default());
+    let remotes = both().filter(|remote| labels.contains(&remote.label())).cloned().collect();
+    let mut moved = Lock { remotes, ..Lock::default() };
     moved.sort();
     moved
 }

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::changes::Changes;
-use super::{Affected, AffectedRoot, Cause, Status, affected};
+use super::{Affected, AffectedRoot, Cause, Causes, Status, affected};
 use crate::config::Config;
-use crate::graph::inputs::explore;
-use crate::graph::{Explored, Origin};
+use crate::graph::Origin;
+use crate::graph::inputs::{explore, explore_all};
 use crate::record::LOCK_NAME;
-use crate::targets::{Identity, Targets};
+use crate::targets::{self, Identity};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{self, Tree, path};
 
@@ -54,12 +54,13 @@ fn compared(old: &World, new: &World) -> Affected {
         let here = ["https://github.com/acme/fleet".to_owned()];
         Ok(Identity::new(here, &config, ["main".to_owned()]))
     };
-    let (was, is) = changes.targets(&config, &identity).unwrap();
-    let build = |explored: &Explored, mut found: Targets| {
+    let side = |tree: &Rc<dyn Tree>| {
+        let explored = explore_all(tree.clone()).unwrap();
+        let mut found = targets::find(&**tree, &config, &identity).unwrap();
         found.settle(&explored.graph);
-        Ok(found)
+        (explored, found)
     };
-    affected(&changes, &config, was, is, &build).unwrap()
+    affected(&changes, &config, &side(&changes.old), &side(&changes.new)).unwrap()
 }
 
 fn world(files: &[(&str, &str)]) -> World {
@@ -451,10 +452,10 @@ fn random_worlds_are_compared_exactly() {
             }
         }
         tidy(&mut new);
-        let named = compared(&old, &new);
-        let named: BTreeMap<&str, Status> =
-            named.roots.iter().map(|root| (root.directory.as_str(), root.status)).collect();
         let (old_tree, new_tree) = (tree(&old), tree(&new));
+        let changes = Changes::of(old_tree.clone(), new_tree.clone(), differences(&old, &new)).unwrap();
+        let explored = explore_all(new_tree.clone()).unwrap();
+        let causes = Causes::of(&explored.graph, &changes).unwrap();
         let of = |tree: &Rc<dyn Tree>| -> BTreeSet<String> {
             let places = tree.kustomizations().unwrap();
             places.iter().map(|place| path::parent(place).to_owned()).collect()
@@ -462,7 +463,7 @@ fn random_worlds_are_compared_exactly() {
         let (was, is) = (of(&old_tree), of(&new_tree));
         for directory in was.union(&is) {
             let [before, after] = [&old_tree, &new_tree].map(|tree| fingerprint(tree, directory));
-            let is_named = named.contains_key(directory.as_str());
+            let is_named = causes.of_directory(directory).unwrap().is_some();
             if before == after {
                 same += 1;
                 too_many += usize::from(is_named);
@@ -471,9 +472,13 @@ fn random_worlds_are_compared_exactly() {
                 assert!(is_named, "seed {seed}: `{directory}` is missed\n{old:#?}\n{new:#?}\n{before:#?}\n{after:#?}");
             }
         }
-        for (directory, status) in named {
-            let gone = !is.contains(directory);
-            assert_eq!(status == Status::Removed, gone, "seed {seed}: {directory}");
+        for AffectedRoot { directory, status, .. } in compared(&old, &new).roots {
+            let expected = match (was.contains(&directory), is.contains(&directory)) {
+                (true, true) => Status::Changed,
+                (true, false) => Status::Removed,
+                _ => Status::Added,
+            };
+            assert_eq!(status, expected, "seed {seed}: {directory}");
         }
     }
     assert!(different > 80 && same > 80, "{different} {same}");

@@ -193,7 +193,7 @@ root.yaml:1: Argo CD Application root
     assert_eq!(shown, expected);
     work.run(&["targets", "--manifest-generate-paths"])
         .success()
-        .stdout_has("Application web, built by overlays/prod/kustomization.yaml\n");
+        .stdout_has(", built by overlays/prod/kustomization.yaml: Application web\n");
     // What is not hermetic, or cannot be built, is not known.
     work.write("overlays/stage/kustomization.yaml", "resources: [../../apps, 'https://example.com/x.yaml']\n");
     let prod = work.read("overlays/prod/kustomization.yaml");

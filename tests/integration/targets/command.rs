@@ -105,7 +105,7 @@ fn what_is_deployed_from_a_localized_branch_is_what_that_holds() {
         .stdout_has(&format!("deployed from localized/main: 1 of 2 targets; {reads}"));
     let after = work.run(&["targets"]);
     after.success().stdout_has(reaches).stdout_has("  apps/web at localized/main: a kustomization, hermetic\n");
-    after.stdout_has(&format!("deployed from localized/main: 1 of 2 targets; {reads}"));
+    after.stdout_has(&format!("deployed from a localized branch: 1 of 2 targets; {reads}"));
     work.remove("clusters/other.yaml");
     work.run(&["targets"]).stdout_has(&format!("deployed from a localized branch: 0 of 1 target; {reads}"));
 }
