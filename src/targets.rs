@@ -351,9 +351,9 @@ pub(crate) struct Targets {
     /// The options of `kustomize build` that the tree gives Argo CD; none where nothing in it says them.
     #[serde(skip)]
     argo_options: Option<Vec<String>>,
-    /// The files of the tree that hold objects of engines.
+    /// The files of the tree that hold objects of engines, and whether that is more than options of Argo CD.
     #[serde(skip)]
-    files: BTreeSet<String>,
+    files: BTreeMap<String, bool>,
     /// Which builds the objects are taken from.
     #[serde(skip)]
     builds: built::Builds,
@@ -513,8 +513,10 @@ fn of_scan(
     identity: &dyn Fn() -> Result<Identity>,
     found: scan::Scan,
 ) -> Result<Targets> {
-    let files = found.objects.iter().map(|one| one.object.file.clone());
-    let mut targets = Targets { files: files.collect(), unread: found.unread, ..Targets::default() };
+    let mut targets = Targets { unread: found.unread, ..Targets::default() };
+    for one in &found.objects {
+        *targets.files.entry(one.object.file.clone()).or_default() |= !one.has_options();
+    }
     if !found.objects.is_empty() {
         let identity = identity()?;
         let objects = &found.objects;

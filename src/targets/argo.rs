@@ -72,7 +72,7 @@ pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], t
 fn options(objects: &[Document]) -> Option<Vec<String>> {
     let is_it = |key: &str| key.starts_with("kustomize.buildOptions") || key == "kustomizeBuildOptions";
     let mut options: Option<Vec<String>> = None;
-    for found in objects.iter().filter(|found| ["ConfigMap", "ArgoCD"].contains(&&*found.object.kind)) {
+    for found in objects.iter().filter(|found| found.has_options()) {
         let pairs = ["data", "spec"].into_iter().filter_map(|key| found.value.get(key)?.mapping()).flatten();
         let texts = pairs.filter(|(key, _)| is_it(key)).filter_map(|(_, value)| value.text());
         let words = texts.flat_map(str::split_whitespace).map(str::to_owned);

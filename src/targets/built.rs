@@ -106,7 +106,7 @@ impl Targets {
                 let scanned = here.scanned.iter().map(|one| one.path.as_str());
                 files_of(graph, roots(target, here)).into_iter().chain(scanned)
             });
-            let read: BTreeSet<&str> = read.filter(|file| self.files.contains(*file)).collect();
+            let read: BTreeSet<&str> = read.filter(|file| self.files.get(*file) == Some(&true)).collect();
             read.iter().for_each(|file| readers.entry(file).or_default().push(index));
             files.push(read);
         }
@@ -178,7 +178,7 @@ fn find_built<'a>(
     built: impl Iterator<Item = (&'a Builder, &'a Output)>,
 ) -> Result<Targets> {
     let unread = before.unread.iter().map(|unread| &unread.file);
-    let files: BTreeSet<String> = before.files.iter().chain(unread).cloned().collect();
+    let files: BTreeSet<String> = before.files.keys().chain(unread).cloned().collect();
     let mut scan = scan::scan(tree, config, &Vec::from_iter(files))?;
     let mut builds = Builds::default();
     let mut replaced: BTreeSet<&str> = BTreeSet::new();
@@ -202,7 +202,7 @@ fn find_built<'a>(
     }
     scan.objects.retain(|found| {
         let file = &found.object.file;
-        !replaced.contains(file.as_str()) || builds.failed.contains_key(file)
+        found.has_options() || !replaced.contains(file.as_str()) || builds.failed.contains_key(file)
     });
     for mut own in made {
         scan.objects.append(&mut own.objects);
@@ -220,6 +220,8 @@ impl Builder {
         let mut made = Scan::default();
         let (file, line) = &self.place;
         made.text(file, output, MOST, false);
+        // Options of Argo CD are read as they are written.
+        made.objects.retain(|found| !found.has_options());
         for unread in &mut made.unread {
             unread.line = *line;
             // The place is that of a kustomization, with which nothing is wrong.

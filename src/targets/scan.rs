@@ -97,6 +97,11 @@ impl Document {
         value.map_or((self.object.line, 1), |value| (value.line, value.column))
     }
 
+    /// Returns whether it holds options of Argo CD.
+    pub(super) fn has_options(&self) -> bool {
+        ["ConfigMap", "ArgoCD"].contains(&&*self.object.kind)
+    }
+
     /// Returns a text in it, with its place.
     pub(super) fn text_at(&self, value: &Value) -> Option<Text> {
         Some(Text {
