@@ -162,19 +162,14 @@ pub(crate) fn run() -> ExitCode {
 
 /// Returns what to say where a command has no output in a format.
 fn wrong_format(format: Format, command: Option<&Command>) -> Option<Failure> {
-    match (format, command) {
+    let is_there = match format {
+        Format::Human => true,
         // What it prints is that of kustomize.
-        (Format::Json, Some(Command::Build(_))) => {
-            Some(Failure::new("`build` prints what kustomize writes").hint("leave `--format` out"))
-        }
-        (Format::Human | Format::Json, _) => None,
-        (Format::Sarif | Format::Github | Format::Gitlab, Some(Command::Check(_))) => None,
-        (Format::Cyclonedx | Format::Spdx | Format::Slsa, Some(Command::Sbom(_))) => None,
-        _ => {
-            let failure = Failure::new("this command has no such format");
-            Some(failure.hint("leave `--format` out, or write `--format json`"))
-        }
-    }
+        Format::Json => !matches!(command, Some(Command::Build(_))),
+        Format::Sarif | Format::Github | Format::Gitlab => matches!(command, Some(Command::Check(_))),
+        Format::Cyclonedx | Format::Spdx | Format::Slsa => matches!(command, Some(Command::Sbom(_))),
+    };
+    (!is_there).then(|| Failure::new("this command has no such format").hint("leave `--format` out"))
 }
 
 /// Prints what clap says instead of a command: help and version are results, everything else is a usage error.

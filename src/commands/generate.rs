@@ -48,6 +48,6 @@ impl GenerateCommand {
                 format!("wrote the manual pages to {name}\n")
             }
         };
-        Ok(Box::new(Page { text, is_script: true }))
+        Page::of(text)
     }
 }

@@ -11,7 +11,7 @@ use super::output::{Done, OutputArgs};
 use super::{fetcher, fetching};
 use crate::check::Checking;
 use crate::graph::Warning;
-use crate::message::failure::{Failure, Failures};
+use crate::message::failure::Failures;
 use crate::message::finding::Rule;
 use crate::plan::lock::{Relocked, relock, up_to_date, without_charts};
 use crate::plan::{Changes, File};
@@ -61,16 +61,14 @@ impl LockArgs {
 
     fn lock(&self, quiet: bool) -> Result<Localized, Failures> {
         let workspace = Workspace::of_working_tree(true)?;
-        let (Some(repo), config) = (workspace.repo(), &workspace.config) else {
-            return Err(Failure::new("this is not a git repository").into());
-        };
+        let config = &workspace.config;
         let before = workspace.lock.clone().unwrap_or_default();
         let relocked = match up_to_date(&workspace)? {
             Some(relocked) => relocked,
             None => {
                 let held = Rc::new(without_charts(&before, config.helm));
                 let options = fetching(config, self.offline, quiet);
-                let mut fetcher = fetcher(Some(repo), options, vec![held.clone()], None)?;
+                let mut fetcher = fetcher(workspace.repo(), options, vec![held.clone()], None)?;
                 relock(&workspace, &held, &mut fetcher)?
             }
         };

@@ -35,7 +35,7 @@ pub(crate) fn page(name: &str) -> Option<String> {
     Some(printed(text.trim_start()))
 }
 
-/// Lets pages show also what the short help leaves out.
+/// Lets manual pages show also what the short help leaves out.
 pub(crate) fn described(command: clap::Command) -> clap::Command {
     let command = command.mut_args(|argument| match (argument.get_help().cloned(), argument.get_long_help()) {
         (Some(help), None) => argument.long_help(help),

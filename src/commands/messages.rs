@@ -94,9 +94,8 @@ pub(super) fn first_failures(failures: &[Failure], verbose: bool) -> String {
 /// Returns how these are left remote: a line that says what to do, then the entries; nothing where there are none.
 fn leave(exceptions: &[&Exception]) -> Vec<String> {
     let entries = Config::entries(exceptions);
-    let what = if entries.len() == 1 { "it" } else { "them" };
     let hint = format!(
-        "to leave {what} remote, run `git kustomize-localize lock --add-allow`, or add to `allow` in `{FILE_NAME}`:"
+        "to leave it remote, run `git kustomize-localize lock --add-allow`, or add to `allow` in `{FILE_NAME}`:"
     );
     let hint = (!entries.is_empty()).then_some(hint);
     hint.into_iter().chain(entries.into_iter().map(|entry| format!("  {entry}"))).collect()

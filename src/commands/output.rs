@@ -127,19 +127,16 @@ pub(super) trait Outcome: Json {
     }
 }
 
-/// A page, or anything else that is only printed.
+/// A page, or anything else that is printed as it is: text of ours.
 #[derive(Debug, Serialize)]
 pub(super) struct Page {
-    pub text: String,
-    /// Whether it is printed as it is, also where a line may be a command for GitHub Actions.
-    #[serde(skip)]
-    pub is_script: bool,
+    text: String,
 }
 
 impl Page {
     /// Returns a page as the result of a command.
     pub(super) fn of(text: String) -> Done {
-        Ok(Box::new(Page { text, is_script: false }))
+        Ok(Box::new(Page { text }))
     }
 }
 
@@ -149,11 +146,7 @@ impl Outcome for Page {
     }
 
     fn report(&self, output: &OutputArgs) -> String {
-        match output.format {
-            Format::Json => self.json(),
-            _ if self.is_script => self.text.clone(),
-            _ => inert(&self.text),
-        }
+        if output.format == Format::Json { self.json() } else { self.text.clone() }
     }
 }
 

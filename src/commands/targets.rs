@@ -18,7 +18,7 @@ use crate::git::LocalRepo;
 use crate::graph::Explored;
 use crate::graph::inputs::explore_all;
 use crate::message::failure::{Failures, Result};
-use crate::message::redact::visible;
+use crate::message::redact::{inert, visible};
 use crate::targets::{self, Found, Here, Identity, Place, Revision, Target, Targets};
 use crate::tree::{Tree, path};
 use crate::workspace::repository_offline;
@@ -46,7 +46,7 @@ impl TargetsArgs {
                 let name = format!("{}: {} {}", object.place(), object.kind, object.full_name());
                 format!("{}\n  argocd.argoproj.io/manifest-generate-paths: {}\n", visible(&name), visible(&value))
             });
-            return Page::of(lines.collect());
+            return Page::of(inert(&lines.collect::<String>()));
         }
         found.reach(&explored, |_| true)?;
         // What is deployed from a localized branch is what that holds, where it is here.

@@ -46,17 +46,6 @@ pub(super) struct UpdateArgs {
 
 impl UpdateArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
-        self.resolve(output).map_err(|mut failures| {
-            // A ref that is not there is not to stay.
-            for failure in failures.0.iter_mut().filter(|_| self.to.is_some()) {
-                failure.exception = None;
-            }
-            failures
-        })
-    }
-
-    /// Resolves again.
-    fn resolve(&self, output: &OutputArgs) -> Done {
         let mut workspace = Workspace::of_working_tree(false)?;
         let before = workspace.lock.clone().ok_or_else(|| {
             Failure::new("there is no lock at the top of this repository").hint("git kustomize-localize lock")
@@ -94,7 +83,7 @@ impl UpdateArgs {
                     continue;
                 }
             }
-            let (plan, relocked) = if is_stored {
+            let (plan, mut relocked) = if is_stored {
                 let request = in_place::Request { again: Some(turned.clone()), ..in_place::Request::default() };
                 let plan = in_place::plan(&workspace, request, &Options::default(), &mut fetcher)?;
                 let relocked = Relocked { lock: plan.lock.clone(), ..Relocked::default() };
@@ -103,6 +92,8 @@ impl UpdateArgs {
                 (None, relock(&workspace, &before, &mut fetcher)?)
             };
             if self.to.is_some() && !relocked.unresolved.is_empty() {
+                // A ref that is not there is not to stay.
+                relocked.unresolved.iter_mut().for_each(|failure| failure.exception = None);
                 return Err(Failures(relocked.unresolved));
             }
             if self.url.is_empty() {

@@ -4,7 +4,7 @@ use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Result, command, short};
 use crate::record::lock::{Both, Merged};
 use crate::record::{LOCK_NAME, Lock};
-use crate::tree::Tree;
+use crate::tree::{LOCK_COMMAND, Tree};
 
 /// Merges the two sides of the lock at the top; none if there is no conflict, or it is resolved.
 ///
@@ -16,8 +16,7 @@ pub(super) fn merged(here: &LocalRepo, tree: &dyn Tree) -> Result<Option<Merged>
     };
     let stages = stages(here)?;
     if let [base, Some(ours), Some(theirs)] = &stages {
-        let ours = side(ours, "our side")?;
-        let theirs = side(theirs, "their side")?;
+        let (ours, theirs) = (side(ours)?, side(theirs)?);
         let is_resolved = on_disk
             .as_ref()
             .and_then(|bytes| Lock::parse(bytes, LOCK_NAME).ok())
@@ -25,7 +24,7 @@ pub(super) fn merged(here: &LocalRepo, tree: &dyn Tree) -> Result<Option<Merged>
         if is_resolved {
             return Ok(None);
         }
-        let base = base.as_ref().and_then(|bytes| side(bytes, "").ok());
+        let base = base.as_ref().and_then(|bytes| side(bytes).ok());
         let mut merged = Lock::merge(base.as_ref(), &ours, &theirs);
         // What one side has removed git has removed, too.
         let mut files = Vec::new();
@@ -37,15 +36,8 @@ pub(super) fn merged(here: &LocalRepo, tree: &dyn Tree) -> Result<Option<Merged>
         merged.lock.files = files;
         return Ok(Some(merged));
     }
-    match on_disk {
-        // A commit can hold markers; of its sides nothing but text is left.
-        Some(bytes) if bytes.starts_with(b"<<<<<<<") || memchr::memmem::find(&bytes, b"\n<<<<<<<").is_some() => Err(
-            Failure::new(format!("`{LOCK_NAME}` holds a merge conflict that git takes for resolved")).hint(format!(
-                "take the lock of an earlier commit: git checkout HEAD^ -- :/{LOCK_NAME} && git kustomize-localize lock"
-            )),
-        ),
-        _ => Ok(None),
-    }
+    // A commit can hold markers; of its sides nothing but text is left.
+    Ok(None)
 }
 
 /// Returns the failure for a remote that both sides changed, with what to do.
@@ -59,13 +51,9 @@ pub(super) fn unclear(both: &Both) -> Failure {
     .hint(format!("resolve it again: {}", command("git kustomize-localize update", [&both.label])))
 }
 
-fn side(bytes: &[u8], which: &str) -> Result<Lock> {
-    Lock::parse(bytes, LOCK_NAME).map_err(|failure| Failure {
-        hints: vec![format!(
-            "take the other side: git checkout --ours -- :/{LOCK_NAME}, or --theirs; then: git kustomize-localize lock"
-        )],
-        ..failure.context(format_args!("{which} of the conflict cannot be read"))
-    })
+fn side(bytes: &[u8]) -> Result<Lock> {
+    let hint = format!("take the other: git checkout --ours -- :/{LOCK_NAME}, or --theirs; then: {LOCK_COMMAND}");
+    Lock::parse(bytes, LOCK_NAME).map_err(|failure| failure.context("a side of the conflict cannot be read").hint(hint))
 }
 
 /// Returns what the index holds of the lock: base, ours, theirs.

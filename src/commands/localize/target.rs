@@ -171,10 +171,6 @@ fn directory(what: &str, text: &str, workspace: &Workspace) -> Result<String> {
 
 /// Finds a root that is localized where it stands.
 fn root(text: &str, workspace: &Workspace) -> Result<String> {
-    if RepoSpec::parse(text).is_ok() {
-        return Err(Failure::new("only a directory of this repository can be localized where it stands")
-            .hint("to copy it: git kustomize-localize URL"));
-    }
     let found = directory("root", text, workspace)?;
     if workspace.is_owned(&path::join(&found, "kustomization.yaml")) {
         return Err(Failure::new(format!("the root `{text}` was localized itself: it lies in localized files"))

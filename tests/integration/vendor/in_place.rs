@@ -263,14 +263,13 @@ fn options_that_make_no_sense_are_refused() {
     let world = world();
     in_place(&world.work, &["overlays/dev"]).success();
     let inside = format!("{LIB}/web");
-    let no_place = "only a directory of this repository can be localized where it stands";
     for (more, says) in [
         (&["--scope", "."][..], "unexpected argument"),
         (&["--branch", "x"], "unexpected argument"),
         (&["--rev", "HEAD"], "unexpected argument"),
         (&["-m", "x"], "unexpected argument"),
         (&["--update"], "unexpected argument"),
-        (&["https://github.com/acme/lib//web?ref=v1"], no_place),
+        (&["https://github.com/acme/lib//web?ref=v1"], "does not exist"),
         (&["base/own.yaml"], "the root `base/own.yaml` is not a directory"),
         (&["../elsewhere"], "lies outside of the repository"),
         (&["nowhere"], "the root `nowhere` does not exist"),
