@@ -63,7 +63,7 @@ fn a_result_that_does_not_build_is_a_difference() {
     let Some(project) = project() else { return };
     altering(&project, "echo 'Error: it broke' >&2; exit 1");
     let before = project.work.state();
-    project.overlay(&[]).fails(1).stdout_has("  the original builds, the result does not: it broke\n");
+    project.overlay(&[]).fails(1).stdout_has("  example/overlay: the original builds, the result does not: it broke\n");
     before.assert_same(&project.work.state());
 }
 
