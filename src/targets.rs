@@ -239,7 +239,7 @@ pub(crate) enum Found {
 }
 
 /// A source of Flux: what of the repository it packs.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Artifact {
     /// The source.
     pub object: Option<Object>,
@@ -255,6 +255,15 @@ impl Artifact {
         format!("{:?} {:?}", self.included, self.ignores.said())
     }
 }
+
+/// Those that pack the same are equal.
+impl PartialEq for Artifact {
+    fn eq(&self, other: &Artifact) -> bool {
+        self.said() == other.said()
+    }
+}
+
+impl Eq for Artifact {}
 
 /// How an engine builds a target.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize)]

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use url::Url;
+
 use super::{LOCALIZED, Revision};
 use crate::config::Config;
 use crate::git::LocalRepo;
@@ -83,27 +85,14 @@ impl Identity {
 /// user, port of ssh, `.git` and slashes at the end.
 fn normal(url: &str) -> String {
     let url = url.trim();
-    let (scheme, rest) = match url.split_once("://") {
-        Some((scheme, rest)) => (scheme.to_ascii_lowercase(), rest),
-        // `git@host:org/repo`
-        None => (String::new(), url),
-    };
-    let (authority, path) = match (scheme.as_str(), rest.split_once([':', '/'])) {
-        ("", Some((host, path))) => (host.to_owned(), path),
-        _ => {
-            let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-            (authority.to_owned(), path)
-        }
-    };
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    let host = match host.rsplit_once(':') {
-        Some((host, port)) if matches!((scheme.as_str(), port), ("ssh", _) | ("https", "443") | ("http", "80")) => host,
-        _ => host,
-    };
-    let path = path.trim_matches('/');
-    let path = path.strip_suffix(".git").unwrap_or(path);
-    let kind = if scheme == "oci" { "oci://" } else { "" };
-    format!("{kind}{host}/{}", path.trim_end_matches('/')).to_ascii_lowercase()
+    // `git@host:org/repo`
+    let url = if url.contains("://") { url.to_owned() } else { format!("ssh://{}", url.replacen(':', "/", 1)) };
+    let Ok(url) = Url::parse(&url) else { return url.to_ascii_lowercase() };
+    let port = url.port().filter(|_| url.scheme() != "ssh").map(|port| format!(":{port}")).unwrap_or_default();
+    let kind = if url.scheme() == "oci" { "oci://" } else { "" };
+    let path = url.path().trim_matches('/');
+    let path = path.strip_suffix(".git").unwrap_or(path).trim_end_matches('/');
+    format!("{kind}{}{port}/{path}", url.host_str().unwrap_or_default()).to_ascii_lowercase()
 }
 
 #[cfg(test)]

@@ -39,14 +39,6 @@ struct Pattern {
     globs: GlobSet,
 }
 
-impl PartialEq for Pattern {
-    fn eq(&self, other: &Pattern) -> bool {
-        (&self.place, &self.text, &self.domain) == (&other.place, &other.text, &other.domain)
-    }
-}
-
-impl Eq for Pattern {}
-
 /// A pattern that leaves something out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ignored {
@@ -81,7 +73,7 @@ impl Target {
 }
 
 /// What is left out of an artifact.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Ignores {
     /// What is left out always, and by every `.sourceignore`.
     given: Rc<[Pattern]>,

@@ -1,5 +1,7 @@
 //! The YAML documents of a tree in which an engine is interested.
 
+use std::borrow::Cow;
+
 use crate::config::Config;
 use crate::kustomization::{Data, Value, documents, read_object, unescaped};
 use crate::message::failure::Result;
@@ -165,23 +167,15 @@ fn marks() -> impl Iterator<Item = &'static str> {
     KINDS.iter().map(|(version, _)| *version).chain(BINARY).chain([OPTIONS])
 }
 
-/// Returns whether bytes may hold an object that matters, as they stand or as a reader of YAML takes them.
-fn may_matter(bytes: &[u8]) -> bool {
-    let has_mark = |bytes: &[u8]| marks().any(|mark| memchr::memmem::find(bytes, mark.as_bytes()).is_some());
-    has_mark(bytes) || meant(bytes).is_some_and(|text| has_mark(text.as_bytes()))
-}
-
-/// Returns what a reader of YAML may make of a text that need not be taken as it stands, as far as names of objects go: of
-/// UTF-16 every second byte, and escapes resolved.
-fn meant(bytes: &[u8]) -> Option<String> {
-    memchr::memchr2(b'\\', 0, bytes)?;
-    let text: Vec<u8> = bytes.iter().copied().filter(|byte| *byte != 0).collect();
-    Some(unescaped(&String::from_utf8_lossy(&text)))
+/// Returns whether a text holds something as it stands, or as a reader of YAML may take it, as far as names of objects go:
+/// of UTF-16 every second byte, and escapes resolved.
+fn holds(text: &str, is_it: impl Fn(&str) -> bool) -> bool {
+    is_it(text) || text.contains(['\\', '\0']) && is_it(&unescaped(&text.replace('\0', "")))
 }
 
 /// Returns whether a text that cannot be read may declare an object that matters: it names one outside of comments.
 fn declares(text: &str) -> bool {
-    let declares = |text: &str| {
+    holds(text, |text| {
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with('#')).collect();
         let text = lines.join("\n");
         let is_binary = BINARY.iter().any(|tag| text.contains(tag));
@@ -189,8 +183,7 @@ fn declares(text: &str) -> bool {
             (is_binary || text.contains(version)) && kinds.iter().any(|(kind, _)| text.contains(kind))
         };
         KINDS.iter().any(names) || text.contains(OPTIONS) && text.contains("ConfigMap")
-    };
-    declares(text) || meant(text.as_bytes()).is_some_and(|text| declares(&text))
+    })
 }
 
 /// Reads every object that matters in these files.
@@ -222,11 +215,10 @@ impl Scan {
     }
 
     fn file(&mut self, file: &str, bytes: &[u8], is_template: bool) {
-        match std::str::from_utf8(bytes) {
-            Ok(text) if bytes.len() <= FILE.most => return self.text(file, text, OBJECTS.most, is_template),
-            _ => {}
-        }
-        if !documents(&String::from_utf8_lossy(bytes)).any(|(_, document)| declares(document)) {
+        let text = String::from_utf8_lossy(bytes);
+        if matches!(text, Cow::Borrowed(_)) && bytes.len() <= FILE.most {
+            self.text(file, &text, OBJECTS.most, is_template);
+        } else if !documents(&text).any(|(_, document)| declares(document)) {
         } else if bytes.len() > FILE.most {
             self.pass(file, 0, FILE.more(), Why::Limit);
         } else {
@@ -238,7 +230,7 @@ impl Scan {
     pub(super) fn text(&mut self, file: &str, text: &str, most: usize, is_template: bool) {
         let first = self.objects.len() + self.unread.len();
         for (before, document) in documents(text) {
-            if !may_matter(document.as_bytes()) {
+            if !holds(document, |text| marks().any(|mark| text.contains(mark))) {
                 continue;
             }
             if self.objects.len() + self.unread.len() - first >= most {

@@ -100,10 +100,7 @@ fn changed_files(graph: &Graph, objects: &HashSet<&str>) -> HashMap<String, Stri
 fn root_may_change(graph: &Graph, root: RootId) -> bool {
     let Ok(bytes) = graph.read(graph.roots[root].file) else { return true };
     let text = String::from_utf8_lossy(&bytes);
-    match read_object(&text, 0) {
-        Ok(kustomization) => kustomization.is_some_and(|value| may_change(&value.json())),
-        Err(_) => true,
-    }
+    read_object(&text, 0).map_or(true, |found| found.is_some_and(|kustomization| may_change(&kustomization.json())))
 }
 
 /// Returns whether a kustomization may change objects of engines: it has transformers, or a patch or replacement that

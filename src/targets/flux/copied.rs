@@ -29,7 +29,7 @@ fn made(sources: &Sources<'_>, generator: &Document, artifact: &Value) -> Result
         copies.push((sources.bind(generator, source), from, to));
     }
     let (first, ..) = copies.first().ok_or("copies nothing")?;
-    if !copies.iter().all(|(source, ..)| source.packs_the_same(first)) {
+    if !copies.iter().all(|(source, ..)| source == first) {
         return Ok(None);
     }
     let Bound::Here { base: top, revision, artifact } = first else { return Ok(Some(first.clone())) };

@@ -25,19 +25,6 @@ pub(super) enum Bound {
     Templated(String),
 }
 
-impl Bound {
-    /// Returns whether both are the same files of the same revision, whatever the names of the sources.
-    pub(super) fn packs_the_same(&self, other: &Bound) -> bool {
-        match (self, other) {
-            (Bound::Here { base, revision, artifact }, Bound::Here { base: top, revision: of, artifact: packed }) => {
-                let said = |one: &Option<Rc<Artifact>>| one.as_ref().map(|one| one.said());
-                (base, revision, said(artifact)) == (top, of, said(packed))
-            }
-            _ => self == other,
-        }
-    }
-}
-
 struct Source {
     /// What makes it, under its own kind and name.
     object: Object,
@@ -203,7 +190,7 @@ impl<'a> Sources<'a> {
                 _ => format!("no {kind} `{name}` in this repository says what it is"),
             });
         };
-        if nearest.all(|other| other.bound.packs_the_same(&first.bound)) {
+        if nearest.all(|other| other.bound == first.bound) {
             return first.bound.clone();
         }
         let is_here = |source: &&Source| matches!(source.bound, Bound::Here { .. });
