@@ -10,11 +10,10 @@ pub(crate) mod overlay;
 pub(crate) mod path;
 pub(crate) mod recorded;
 
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use crate::message::failure::Result;
-use crate::os::limits::PATH;
+use crate::os::limits::{PATH, PATHS};
 
 /// What a tree holds at a path, the last component not followed if it is a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,10 +103,10 @@ pub trait Tree {
         self.files_named(&[LOCK_NAME])
     }
 
-    /// Returns the files at or below these places whose names have one of these endings, and whose stored bytes hold one
-    /// of these marks, sorted. One that cannot be read may.
-    fn files_with(&self, places: &BTreeSet<String>, endings: &[&str], marks: &[&[u8]]) -> Result<Vec<String>> {
-        search(self, places, endings, marks)
+    /// Returns the files whose names have one of these endings, and whose stored bytes hold one of these marks, sorted.
+    /// One that cannot be read may.
+    fn files_with(&self, endings: &[&str], marks: &[&[u8]]) -> Result<Vec<String>> {
+        search(self, endings, marks)
     }
 }
 
@@ -116,6 +115,8 @@ fn files_below<T: Tree + ?Sized>(tree: &T, directory: &str) -> Result<Vec<String
     let mut found = Vec::new();
     let mut todo = vec![directory.to_owned()];
     while let Some(directory) = todo.pop() {
+        // Equal directories of a hostile tree are one object, so that a few objects make any number of paths.
+        PATHS.check(found.len() + todo.len(), || tree.label(&directory))?;
         for name in tree.names(&directory)? {
             let place = path::join(&directory, &name);
             match tree.entry(&place)? {
@@ -130,19 +131,9 @@ fn files_below<T: Tree + ?Sized>(tree: &T, directory: &str) -> Result<Vec<String
 }
 
 /// Does what [`Tree::files_with`] promises, file by file.
-fn search<T: Tree + ?Sized>(
-    tree: &T,
-    places: &BTreeSet<String>,
-    endings: &[&str],
-    marks: &[&[u8]],
-) -> Result<Vec<String>> {
-    let mut found = BTreeSet::new();
-    for place in places {
-        found.extend(tree.below(place)?);
-        found.insert(place.clone());
-    }
+fn search<T: Tree + ?Sized>(tree: &T, endings: &[&str], marks: &[&[u8]]) -> Result<Vec<String>> {
     let mut holding = Vec::new();
-    for path in found.into_iter().filter(|path| endings.iter().any(|ending| path.ends_with(ending))) {
+    for path in tree.below("")?.into_iter().filter(|path| endings.iter().any(|ending| path.ends_with(ending))) {
         let holds = |bytes: Vec<u8>| marks.iter().any(|mark| memchr::memmem::find(&bytes, mark).is_some());
         if matches!(tree.entry(&path)?, Some(Entry::File { .. })) && tree.read(&path).map_or(true, holds) {
             holding.push(path);

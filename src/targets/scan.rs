@@ -159,7 +159,7 @@ pub(crate) fn candidates(tree: &dyn Tree) -> Result<Vec<String>> {
     // An escape, or UTF-16, may hide any of them.
     let odd: [&[u8]; 3] = [b"\\", b"\xff\xfe", b"\xfe\xff"];
     let marks: Vec<&[u8]> = marks().map(str::as_bytes).chain(odd).collect();
-    tree.files_with(&[String::new()].into(), &SEARCHED, &marks)
+    tree.files_with(&SEARCHED, &marks)
 }
 
 /// Returns what stands in every object that matters, and in few other files.

@@ -31,8 +31,8 @@ struct Tracked {
     submodules: BTreeSet<String>,
     /// What is executable, where modes on disk mean nothing (`core.fileMode`): git adds any other file as one that is not.
     programs: Option<BTreeSet<String>>,
-    /// What git lists, once it was asked: the paths, and those that are not UTF-8, as they can be shown.
-    files: OnceCell<(Vec<String>, Vec<String>)>,
+    /// What git lists, once it was asked: also what is odd.
+    files: OnceCell<Vec<String>>,
     /// What was read, by path: the digest of the bytes, which is none that anybody could choose.
     read: RefCell<HashMap<String, u64>>,
     hasher: RandomState,
@@ -48,7 +48,7 @@ impl DiskTree {
         let staged = here.staged()?;
         let of_mode = |mode: &str| -> BTreeSet<String> {
             let entries = staged.iter().filter(|entry| entry.mode == mode);
-            entries.filter_map(|entry| String::from_utf8(entry.path.clone()).ok()).collect()
+            entries.map(|entry| entry.path.clone()).collect()
         };
         let has_modes = here.config("core.filemode")?.as_deref() != Some("false");
         let git = Tracked {
@@ -107,19 +107,13 @@ impl DiskTree {
 }
 
 impl Tracked {
-    /// Returns the paths that git tracks, or neither tracks nor ignores, and those of them that are not UTF-8.
-    fn files(&self) -> Result<&(Vec<String>, Vec<String>)> {
+    /// Returns the paths that git tracks, or neither tracks nor ignores.
+    fn files(&self) -> Result<&[String]> {
         if let Some(files) = self.files.get() {
             return Ok(files);
         }
-        let (mut named, mut odd) = (Vec::new(), Vec::new());
-        for path in self.here.working_files()?.split(|byte| *byte == 0) {
-            match std::str::from_utf8(path) {
-                Ok(path) => named.push(path.to_owned()),
-                Err(_) => odd.push(String::from_utf8_lossy(path).into_owned()),
-            }
-        }
-        Ok(self.files.get_or_init(|| (named, odd)))
+        let files = self.here.working_files()?;
+        Ok(self.files.get_or_init(|| files))
     }
 }
 
@@ -157,7 +151,9 @@ impl Tree for DiskTree {
         let mut names = Vec::new();
         for entry in std::fs::read_dir(self.place(directory)).map_err(&failed)? {
             let name = entry.map_err(&failed)?.file_name();
-            names.push(name.into_string().map_err(|name| path::not_utf8(&name.to_string_lossy()))?);
+            let name = name.to_string_lossy();
+            path::refuse_odd(directory, &name)?;
+            names.push(name.into_owned());
         }
         names.retain(|name| name != ".git");
         names.sort();
@@ -200,7 +196,7 @@ impl Tree for DiskTree {
         };
         let is_below = |path: &&String| *path != directory && path::is_in(path, directory);
         let mut found = Vec::new();
-        for path in git.files()?.0.iter().filter(is_below) {
+        for path in git.files()?.iter().filter(is_below) {
             if self.entry(path)?.is_some() {
                 found.push(path.clone());
             }
@@ -210,23 +206,19 @@ impl Tree for DiskTree {
     }
 
     fn files_named(&self, names: &[&str]) -> Result<Vec<String>> {
-        if let Some(git) = &self.git
-            && let Some(odd) = git.files()?.1.iter().find(|path| names.contains(&path::name(path)))
-        {
-            return Err(path::not_utf8(odd));
+        if let Some(git) = &self.git {
+            let named = git.files()?.iter().filter(|path| names.contains(&path::name(path)));
+            named.map(|path| path::refuse_odd("", path)).collect::<Result<()>>()?;
         }
         let mut found = self.below("")?;
         found.retain(|path| names.contains(&path::name(path)));
         Ok(found)
     }
 
-    fn files_with(&self, places: &BTreeSet<String>, endings: &[&str], marks: &[&[u8]]) -> Result<Vec<String>> {
-        let found = match &self.git {
-            Some(git) => git.here.grep(&Within::WorkingTree, places, endings, marks)?,
-            None => None,
-        };
-        let Some(mut found) = found else {
-            return search(self, places, endings, marks);
+    fn files_with(&self, endings: &[&str], marks: &[&[u8]]) -> Result<Vec<String>> {
+        let found = self.git.as_ref().map(|git| git.here.grep(&Within::WorkingTree, endings, marks)).transpose()?;
+        let Some(mut found) = found.flatten() else {
+            return search(self, endings, marks);
         };
         // What a sparse checkout leaves out is found, too.
         found.retain(|path| matches!(self.entry(path), Ok(Some(Entry::File { .. })) | Err(_)));

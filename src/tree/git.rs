@@ -3,7 +3,7 @@
 
 mod objects;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -25,11 +25,7 @@ pub struct GitTree {
     root: ObjectId,
     /// The paths of an index that are not merged yet: they are there, but cannot be read. None of a commit.
     unmerged: Option<Rc<BTreeSet<String>>>,
-    /// The directory that was looked into last: most of the time it is the next one, too.
-    last: RefCell<Option<(String, Rc<Directory>)>>,
     followed: RefCell<BTreeSet<String>>,
-    /// Whether everything in it was gone through: then it is not more than there is room for.
-    is_bounded: Cell<bool>,
     /// The files as they are stored, where these are as a checkout gives them.
     stored: Option<(Rc<GitTree>, Conversion)>,
 }
@@ -51,10 +47,10 @@ impl GitTree {
         let tree = GitTree::of_here(here.clone(), ObjectId::null(gix::hash::Kind::Sha1))?;
         let mut index = Index::new();
         let root = number(0, tree.hash());
-        index.insert(Vec::new(), (root, Directory::default()));
+        index.insert("", (root, Directory::default()));
         let mut unmerged = BTreeSet::new();
         let staged = here.staged()?;
-        let mut last: &[u8] = &[];
+        let mut last = "";
         for entry in &staged {
             // git reads past the end of a file that was cut off, and only mentions it in passing.
             let item = item(entry).ok_or_else(|| {
@@ -68,7 +64,7 @@ impl GitTree {
             }
             last = &entry.path;
             if entry.stage > 0 {
-                unmerged.extend(String::from_utf8(entry.path.clone()));
+                unmerged.insert(entry.path.clone());
             }
         }
         let decoded = index.into_values().map(|(id, directory)| (id, Rc::new(directory)));
@@ -77,8 +73,7 @@ impl GitTree {
     }
 
     fn at(objects: Rc<Objects>, root: ObjectId) -> Self {
-        let (last, followed, is_bounded) = Default::default();
-        GitTree { objects, root, unmerged: None, last, followed, is_bounded, stored: None }
+        GitTree { objects, root, unmerged: None, followed: RefCell::default(), stored: None }
     }
 
     /// Returns the tree object `root` of the same repository. What the two have in common is held once.
@@ -131,35 +126,31 @@ impl GitTree {
     }
 
     /// Returns what is wanted, by its name, of everything at or below a directory that is not a directory itself: the
-    /// path, and whether that is UTF-8. Sorted.
-    fn walk(&self, top: &str, is_wanted: &dyn Fn(&str, Entry) -> bool) -> Result<Vec<(String, bool)>> {
+    /// paths, sorted.
+    fn walk(&self, top: &str, is_wanted: &dyn Fn(&str, Entry) -> bool) -> Result<Vec<String>> {
         let mut all = Vec::new();
         let mut todo: Vec<_> = match self.item(top)? {
-            Some(Item { entry: Entry::Directory, id }) => vec![(top.to_owned(), id, true)],
+            Some(Item { entry: Entry::Directory, id }) => vec![(top.to_owned(), id)],
             _ => Vec::new(),
         };
         let (mut paths, mut bytes) = (0, 0);
         // Equal directories are one object, so that a few objects make any number of paths.
         let here = || format!("tree {}", self.root);
-        while let Some((directory, id, is_named)) = todo.pop() {
-            let found = self.objects.directory(id, &directory)?;
-            let odd = found.odd.iter().map(|(name, item)| (name.as_str(), item, false));
+        while let Some((directory, id)) = todo.pop() {
             // The first one is the next one.
-            let named = found.entries.iter().rev().map(|(name, item)| (&**name, item, is_named));
-            for (name, item, is_named) in odd.chain(named) {
+            for (name, item) in self.objects.directory(id, &directory)?.iter().rev() {
                 let length = directory.len() + 1 + name.len();
                 PATH.check(length, || shown(&path::join(&directory, name)))?;
                 (paths, bytes) = (paths + 1, bytes + length);
                 match item.entry {
-                    Entry::Directory => todo.push((path::join(&directory, name), item.id, is_named)),
-                    entry if is_wanted(name, entry) => all.push((path::join(&directory, name), is_named)),
+                    Entry::Directory => todo.push((path::join(&directory, name), item.id)),
+                    entry if is_wanted(name, entry) => all.push(path::join(&directory, name)),
                     _ => {}
                 }
             }
             PATHS.check(paths, here)?;
             PATH_BYTES.check(bytes, here)?;
         }
-        self.is_bounded.set(self.is_bounded.get() || top.is_empty());
         all.sort();
         Ok(all)
     }
@@ -169,22 +160,16 @@ impl GitTree {
         if path.is_empty() {
             return Ok(Some(Item { entry: Entry::Directory, id: self.root }));
         }
-        let directory = self.directory(path::parent(path))?;
-        Ok(directory.and_then(|directory| directory.entries.get(path::name(path)).copied()))
+        let name = path::name(path);
+        let directory = self.directory(path::parent(path))?.filter(|_| !path::is_odd(name));
+        Ok(directory.and_then(|directory| directory.get(name).copied()))
     }
 
     fn directory(&self, path: &str) -> Result<Option<Rc<Directory>>> {
-        if let Some((place, last)) = &*self.last.borrow()
-            && place == path
-        {
-            return Ok(Some(last.clone()));
+        match self.item(path)? {
+            Some(Item { entry: Entry::Directory, id }) => self.objects.directory(id, path).map(Some),
+            _ => Ok(None),
         }
-        let Some(Item { entry: Entry::Directory, id }) = self.item(path)? else {
-            return Ok(None);
-        };
-        let found = self.objects.directory(id, path)?;
-        *self.last.borrow_mut() = Some((path.to_owned(), found.clone()));
-        Ok(Some(found))
     }
 }
 
@@ -194,13 +179,8 @@ impl Tree for GitTree {
     }
 
     fn names(&self, directory: &str) -> Result<Vec<String>> {
-        let Some(found) = self.directory(directory)? else {
-            return Ok(Vec::new());
-        };
-        match found.odd.last() {
-            Some((odd, _)) => Err(path::not_utf8(&path::join(directory, odd))),
-            None => Ok(found.entries.keys().map(|name| name.to_string()).collect()),
-        }
+        let found = self.directory(directory)?.unwrap_or_default();
+        found.keys().map(|name| path::refuse_odd(directory, name).map(|()| name.to_string())).collect()
     }
 
     fn read(&self, path: &str) -> Result<Vec<u8>> {
@@ -246,31 +226,27 @@ impl Tree for GitTree {
     }
 
     fn below(&self, directory: &str) -> Result<Vec<String>> {
-        let found = self.walk(directory, &|_, _| true)?.into_iter();
-        Ok(found.filter(|(_, is_named)| *is_named).map(|(path, _)| path).collect())
+        let mut found = self.walk(directory, &|_, _| true)?;
+        found.retain(|path| !path::is_odd(path));
+        Ok(found)
     }
 
     fn files_named(&self, names: &[&str]) -> Result<Vec<String>> {
-        let found = self.walk("", &|name, entry| names.contains(&name) && entry != Entry::Submodule)?.into_iter();
-        found.map(|(path, is_named)| if is_named { Ok(path) } else { Err(path::not_utf8(&path)) }).collect()
+        let found = self.walk("", &|name, entry| names.contains(&name) && entry != Entry::Submodule)?;
+        found.into_iter().map(|path| path::refuse_odd("", &path).map(|()| path)).collect()
     }
 
-    fn files_with(&self, places: &BTreeSet<String>, endings: &[&str], marks: &[&[u8]]) -> Result<Vec<String>> {
+    fn files_with(&self, endings: &[&str], marks: &[&[u8]]) -> Result<Vec<String>> {
         let within = match &self.unmerged {
             Some(_) => Within::Index,
             None => Within::Tree(self.root.to_string()),
         };
         // git would go through any number of paths.
-        if !self.is_bounded.get() {
-            self.walk("", &|_, _| false)?;
-        }
-        let found = match &self.objects.here {
-            Some(here) => here.grep(&within, places, endings, marks)?,
-            None => None,
-        };
+        self.walk("", &|_, _| false)?;
+        let found = self.objects.here.as_ref().map(|here| here.grep(&within, endings, marks)).transpose()?;
         // Where git cannot read all of them, each is tried.
-        let Some(mut found) = found else {
-            return search(self, places, endings, marks);
+        let Some(mut found) = found.flatten() else {
+            return search(self, endings, marks);
         };
         let unmerged = self.unmerged.iter().flat_map(|unmerged| unmerged.iter());
         found.extend(unmerged.filter(|path| endings.iter().any(|ending| path.ends_with(ending))).cloned());
@@ -280,7 +256,7 @@ impl Tree for GitTree {
 }
 
 /// The directories of an index by their paths, each with an id that no object has: its number.
-type Index = BTreeMap<Vec<u8>, (ObjectId, Directory)>;
+type Index<'a> = BTreeMap<&'a str, (ObjectId, Directory)>;
 
 fn number(number: usize, hash: gix::hash::Kind) -> ObjectId {
     let mut bytes = vec![0; hash.len_in_bytes()];
@@ -301,15 +277,14 @@ fn item(staged: &Staged) -> Option<Item> {
     Some(Item { entry, id })
 }
 
-fn put(index: &mut Index, path: &[u8], item: Item) {
-    let slash = path.iter().rposition(|byte| *byte == b'/');
-    let (above, name) = slash.map_or((&[][..], path), |slash| (&path[..slash], &path[slash + 1..]));
+fn put<'a>(index: &mut Index<'a>, path: &'a str, item: Item) {
+    let above = path::parent(path);
     if !index.contains_key(above) {
         let id = number(index.len(), item.id.kind());
-        index.insert(above.to_owned(), (id, Directory::default()));
+        index.insert(above, (id, Directory::default()));
         put(index, above, Item { entry: Entry::Directory, id });
     }
     if let Some((_, directory)) = index.get_mut(above) {
-        directory.insert(name, item);
+        directory.insert(path::name(path).into(), item);
     }
 }

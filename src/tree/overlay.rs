@@ -1,6 +1,6 @@
 //! A tree with some of its files replaced or added: what it is going to be. On nothing it is a tree in memory.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::{Entry, SharedTree, Tree, path};
 use crate::message::failure::{Failure, Result};
@@ -92,10 +92,7 @@ impl Tree for OverlayTree {
     }
 
     /// On top of another tree nothing that is different is looked at.
-    fn files_with(&self, places: &BTreeSet<String>, endings: &[&str], marks: &[&[u8]]) -> Result<Vec<String>> {
-        match &self.base {
-            Some(base) => base.files_with(places, endings, marks),
-            None => super::search(self, places, endings, marks),
-        }
+    fn files_with(&self, endings: &[&str], marks: &[&[u8]]) -> Result<Vec<String>> {
+        self.base(|base| base.files_with(endings, marks)).unwrap_or_else(|| super::search(self, endings, marks))
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::message::failure::{self, Failure};
+use crate::message::failure::{self, Failure, Result};
 
 /// Returns the non-empty components of `path`.
 pub(crate) fn components(path: &str) -> impl DoubleEndedIterator<Item = &str> {
@@ -82,10 +82,18 @@ pub(crate) fn of_components(path: &Path) -> Option<String> {
     Some(parts?.join("/"))
 }
 
-/// Returns the failure for a file whose path no reference can name.
-pub(crate) fn not_utf8(path: &str) -> Failure {
-    Failure::new(format!("`{}` cannot be read: its path is not UTF-8", failure::shown(path)))
-        .hint("rename its directory")
+/// Refuses what is odd in a directory: no reference can name it.
+pub(crate) fn refuse_odd(directory: &str, name: &str) -> Result<()> {
+    if !is_odd(name) {
+        return Ok(());
+    }
+    let shown = failure::shown(&join(directory, name));
+    Err(Failure::new(format!("`{shown}` cannot be read: its path is not UTF-8")).hint("rename its directory"))
+}
+
+/// Returns whether a path was not UTF-8 before it was made a text.
+pub(crate) fn is_odd(path: &str) -> bool {
+    path.contains(char::REPLACEMENT_CHARACTER)
 }
 
 /// Returns whether `path` is `directory` or lies below it.

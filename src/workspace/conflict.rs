@@ -59,7 +59,7 @@ fn side(bytes: &[u8]) -> Result<Lock> {
 /// Returns what the index holds of the lock: base, ours, theirs.
 fn stages(here: &LocalRepo) -> Result<[Option<Vec<u8>>; 3]> {
     let mut stages = [None, None, None];
-    for entry in here.staged()?.iter().filter(|entry| entry.path == LOCK_NAME.as_bytes()) {
+    for entry in here.staged()?.iter().filter(|entry| entry.path == LOCK_NAME) {
         if let Some(place) = entry.stage.checked_sub(1).and_then(|place| stages.get_mut(place)) {
             *place = here.object("blob", &entry.id)?;
         }

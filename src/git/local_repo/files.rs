@@ -39,7 +39,7 @@ pub struct Staged {
     /// 0, or 1 to 3 for a path that is not merged yet.
     pub stage: usize,
     /// The path from the top.
-    pub path: Vec<u8>,
+    pub path: String,
 }
 
 /// How many pathspecs git is given: it compares each of them with each file of the index.
@@ -81,9 +81,7 @@ impl LocalRepo {
 
     /// Returns the tracked paths (from the top), and of each whether a sparse checkout leaves it out.
     pub fn tracked_paths(&self) -> Result<HashMap<String, bool>> {
-        let entries = self.staged()?.into_iter();
-        let named = entries.filter_map(|entry| Some((String::from_utf8(entry.path).ok()?, entry.is_left_out)));
-        Ok(named.collect())
+        Ok(self.staged()?.into_iter().map(|entry| (entry.path, entry.is_left_out)).collect())
     }
 
     /// Returns the files that were renamed since the commit `base`: the new path by the old one, from the top.
@@ -124,29 +122,22 @@ impl LocalRepo {
     /// Returns the entries of the index as git reads it, in its order, without those of which only the name is staged (`git
     /// add -N`).
     pub fn staged(&self) -> Result<Vec<Staged>> {
-        let output = self.bytes(&["ls-files", "-s", "-t", "-z", "--full-name", "--", ":/"])?;
-        let lines = output.split(|byte| *byte == 0).filter(|line| !line.is_empty());
-        let entries: Option<Vec<Staged>> = lines.map(staged).collect();
+        let lines = self.listed(&["ls-files", "-s", "-t", "-z", "--full-name", "--", ":/"])?;
+        let entries: Option<Vec<Staged>> = lines.iter().map(|line| staged(line)).collect();
         let mut entries = entries.ok_or_else(|| Failure::new("cannot read what git lists of the index"))?;
         // git lists an entry that only names a file as an empty one.
         if entries.iter().any(Staged::is_empty) {
             let named =
-                self.bytes(&["diff-files", "--diff-filter=A", "--name-only", "-z", "--no-renames", "--no-relative"])?;
-            let named: HashSet<&[u8]> = named.split(|byte| *byte == 0).collect();
-            entries.retain(|entry| !(entry.is_empty() && named.contains(&entry.path[..])));
+                self.listed(&["diff-files", "--diff-filter=A", "--name-only", "-z", "--no-renames", "--no-relative"])?;
+            let named: HashSet<String> = named.into_iter().collect();
+            entries.retain(|entry| !(entry.is_empty() && named.contains(&entry.path)));
         }
         Ok(entries)
     }
 
-    /// Returns the files at or below these places (from the top) whose names have one of these endings and that hold one
-    /// of these marks. `None` where git could not read all of them.
-    pub fn grep(
-        &self,
-        within: &Within,
-        places: &BTreeSet<String>,
-        endings: &[&str],
-        marks: &[&[u8]],
-    ) -> Result<Option<Vec<String>>> {
+    /// Returns the files (from the top) whose names have one of these endings and that hold one of these marks. `None`
+    /// where git could not read all of them.
+    pub fn grep(&self, within: &Within, endings: &[&str], marks: &[&[u8]]) -> Result<Option<Vec<String>>> {
         let mut command = self.command();
         command.args(["grep", "-lzF", "--text", "--full-name", "--no-recurse-submodules", "--threads=4", "-f", "-"]);
         let prefix = match within {
@@ -154,47 +145,40 @@ impl LocalRepo {
             Within::WorkingTree => "--untracked".to_owned(),
             Within::Tree(id) => id.clone(),
         };
-        command.arg(&prefix).arg("--");
-        match pathspecs(places) {
-            all if all.is_empty() => command.args(endings.iter().map(|ending| format!(":(top)*{ending}"))),
-            few => command.args(few),
-        };
+        command.arg(&prefix).arg("--").args(endings.iter().map(|ending| format!(":(top)*{ending}")));
         let output = run(&mut command, Some(&marks.join(&b'\n')))?;
         if !matches!(output.status.code(), Some(0 | 1)) || !output.stderr.is_empty() {
             return Ok(None);
         }
-        let is_asked = |path: &String| {
-            let mut above = std::iter::successors(Some(path.as_str()), |path| Some(path.rsplit_once('/')?.0));
-            endings.iter().any(|ending| path.ends_with(ending))
-                && (places.contains("") || above.any(|place| places.contains(place)))
-        };
         let found = output.stdout.split(|byte| *byte == 0).filter_map(|path| std::str::from_utf8(path).ok());
         let found = found.map(|path| match within {
             Within::Tree(_) => path.strip_prefix(&prefix).and_then(|path| path.strip_prefix(':')).unwrap_or_default(),
             _ => path,
         });
-        Ok(Some(found.map(str::to_owned).filter(is_asked).collect()))
+        Ok(Some(found.filter(|path| !path.is_empty()).map(str::to_owned).collect()))
     }
 
     /// Returns the files of the working tree that are tracked, or neither tracked nor ignored: from
     /// the top, in any order, and also those that are no longer on disk.
-    pub fn working_files(&self) -> Result<Vec<u8>> {
+    pub fn working_files(&self) -> Result<Vec<String>> {
         let which = ["--cached", "--others", "--exclude-standard", "--deduplicate"];
-        self.bytes(&[&["ls-files", "-z", "--full-name"], &which[..], &["--", ":/"]].concat())
+        self.listed(&[&["ls-files", "-z", "--full-name"], &which[..], &["--", ":/"]].concat())
+    }
+
+    /// Returns what git lists with `-z`: what is not UTF-8 as it can be shown.
+    fn listed(&self, args: &[&str]) -> Result<Vec<String>> {
+        let output = self.bytes(args)?;
+        let items = output.split(|byte| *byte == 0).filter(|item| !item.is_empty());
+        Ok(items.map(|item| String::from_utf8_lossy(item).into_owned()).collect())
     }
 
     /// Returns the files of the working tree with one of these names that git ignores, or does not track for whatever
     /// reason, from the top.
     pub fn untracked(&self, names: &[&str], is_ignored: bool) -> Result<Vec<String>> {
-        let mut git = self.command();
-        git.args(["ls-files", "-z", "--full-name", "--others"]);
-        if is_ignored {
-            git.args(["--ignored", "--exclude-standard"]);
-        }
-        git.arg("--").args(names.iter().map(|name| format!(":(top,glob)**/{name}")));
-        let output = done(run(&mut git, None)?)?;
-        let paths = output.split(|byte| *byte == 0).filter(|path| !path.is_empty());
-        Ok(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
+        let which: &[&str] = if is_ignored { &["--ignored", "--exclude-standard"] } else { &[] };
+        let specs: Vec<String> = names.iter().map(|name| format!(":(top,glob)**/{name}")).collect();
+        let specs: Vec<&str> = specs.iter().map(String::as_str).collect();
+        self.listed(&[&["ls-files", "-z", "--full-name", "--others"], which, &["--"], &specs].concat())
     }
 }
 
@@ -205,15 +189,14 @@ impl Staged {
     }
 }
 
-fn staged(line: &[u8]) -> Option<Staged> {
-    let tab = line.iter().position(|byte| *byte == b'\t')?;
-    let (fields, path) = line.split_at(tab);
-    let mut fields = std::str::from_utf8(fields).ok()?.split(' ');
+fn staged(line: &str) -> Option<Staged> {
+    let (fields, path) = line.split_once('\t')?;
+    let mut fields = fields.split(' ');
     Some(Staged {
         is_left_out: fields.next()? == "S",
         mode: fields.next()?.to_owned(),
         id: fields.next()?.to_owned(),
         stage: fields.next()?.parse().ok()?,
-        path: path.get(1..)?.to_owned(),
+        path: path.to_owned(),
     })
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use gix::ObjectId;
+use gix::bstr::ByteSlice as _;
 use gix::objs::tree::EntryKind;
 
 use crate::git::LocalRepo;
@@ -19,23 +20,9 @@ pub(super) struct Item {
     pub(super) id: ObjectId,
 }
 
-/// What a directory holds.
-#[derive(Debug, Default)]
-pub(super) struct Directory {
-    pub(super) entries: BTreeMap<Box<str>, Item>,
-    /// What has a name that is not UTF-8, which no reference can name: as it can be shown.
-    pub(super) odd: Vec<(String, Item)>,
-}
-
-impl Directory {
-    /// Adds an entry. Of a name that a damaged directory has twice the last one counts.
-    pub(super) fn insert(&mut self, name: &[u8], item: Item) {
-        match std::str::from_utf8(name) {
-            Ok(name) => drop(self.entries.insert(name.into(), item)),
-            Err(_) => self.odd.push((String::from_utf8_lossy(name).into_owned(), item)),
-        }
-    }
-}
+/// What a directory holds. A name that is not UTF-8 stands there as it can be shown, and is [odd](path::is_odd). Of a
+/// name that a damaged directory has twice the last one counts.
+pub(super) type Directory = BTreeMap<Box<str>, Item>;
 
 /// The object database of one repository.
 pub(super) struct Objects {
@@ -132,7 +119,7 @@ impl Objects {
                 EntryKind::Link => Entry::Link,
                 EntryKind::Commit => Entry::Submodule,
             };
-            directory.insert(name, Item { entry: kind, id: entry.oid.to_owned() });
+            directory.insert(name.to_str_lossy().into(), Item { entry: kind, id: entry.oid.to_owned() });
         }
         let directory = Rc::new(directory);
         self.directories.borrow_mut().insert(id, directory.clone());
