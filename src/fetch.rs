@@ -22,13 +22,13 @@ mod upstream;
 
 pub(crate) use budget::MAX_FILE_SIZE;
 pub(crate) use cache::Cache;
-pub(crate) use history::{Course, Histories, History};
+pub(crate) use history::{Histories, History};
 pub(crate) use network::Network;
 pub(crate) use progress::Progress;
 pub(crate) use published::Published;
 pub(crate) use tip::Tip;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ use crate::message::finding::{Rule, Subject};
 use crate::message::redact::SafeUrl;
 use crate::record::{Lock, Remote, sha256_hex};
 use crate::reference::{self, Pin, RepoRef, RepoSpec};
-use crate::tree::{self, Resolved, SharedTree};
+use crate::tree::{self, Resolved};
 
 use checkout::CheckoutTree;
 use git::{Fetched, GitRequest};
@@ -193,17 +193,16 @@ impl Fetcher {
 
     /// Brings in what is not known yet: from lock and tip, the cache, the network.
     fn bring(&mut self, wanted: impl IntoIterator<Item = (Key, Option<Duration>)>) {
-        let mut jobs: Vec<Job> = Vec::new();
+        let (mut jobs, mut asked) = (Vec::new(), HashSet::new());
         for (key, timeout) in wanted {
-            if self.known.contains_key(&key) || jobs.iter().any(|job| job.key == key) {
+            if self.known.contains_key(&key) || !asked.insert(key.clone()) {
                 continue;
             }
             let id = self.locks.iter().find_map(|lock| key.locked(lock));
             let job = Job { key, id, timeout: timeout.unwrap_or(DEFAULT_TIMEOUT) };
-            match self.held(&job) {
-                Ok(None) => jobs.push(job),
-                Ok(Some(known)) => drop(self.known.insert(job.key, Ok(known))),
-                Err(failure) => drop(self.known.insert(job.key, Err(failure))),
+            match self.held(&job).transpose() {
+                None => jobs.push(job),
+                Some(known) => drop(self.known.insert(job.key, known)),
             }
         }
         for (job, got) in self.network.bring(jobs) {
@@ -215,8 +214,8 @@ impl Fetcher {
     /// Returns what needs no network; none if that has to be asked.
     fn held(&mut self, job: &Job) -> Result<Option<Known>> {
         let mut label = job.key.label();
-        match &job.key {
-            Key::Git(key) => {
+        match (&job.key, &job.id) {
+            (Key::Git(key), _) => {
                 let request = job.git(key);
                 if let Some(repository) = self.held_by_tip(key, &request) {
                     return Ok(Some(Known::Repository(repository)));
@@ -224,46 +223,34 @@ impl Fetcher {
                 if let Some(fetched) = self.network.cached(&request)? {
                     return self.open(key, fetched).map(Some);
                 }
-                let shown = key.url.shown();
-                match &request.commit {
-                    Some(commit) => label = format!("commit {commit} of {shown}"),
-                    None if self.options.offline => {
-                        let name = key.reference.as_deref().unwrap_or("HEAD");
-                        let message = format!("{shown}: `{name}` cannot be resolved offline");
-                        return Err(Failure::new(message).hint(ONLINE));
-                    }
-                    None => {}
+                if let Some(commit) = &request.commit {
+                    label = format!("commit {commit} of {}", key.url.shown());
                 }
             }
-            Key::File(url) => {
-                let held = |sha256| {
-                    let of_tip = self.tip.as_ref().and_then(|tip| tip.file(&label, sha256));
-                    of_tip.or_else(|| self.network.cache.file(sha256))
-                };
-                if let Some(bytes) = job.id.as_deref().and_then(held) {
+            (Key::File(url), Some(sha256)) => {
+                let of_tip = self.tip.as_ref().and_then(|tip| tip.file(&label, sha256));
+                if let Some(bytes) = of_tip.or_else(|| self.network.cache.file(sha256)) {
                     return Ok(Some(remote_file(url, bytes)));
                 }
             }
-            Key::Chart(chart) => {
+            (Key::Chart(chart), Some(sha256)) => {
                 chart.refuse_unsafe()?;
-                let Some(sha256) = &job.id else {
-                    // `remote-chart` says what comes of it.
-                    let is_left = !self.options.helm || self.options.locked;
-                    return if is_left { Ok(Some(Known::Chart(Pulled::Left))) } else { self.offline(&label) };
-                };
                 if let Some(archive) = self.tip.as_ref().and_then(|tip| tip.archive(chart, sha256)) {
-                    return Ok(Some(Known::Chart(Pulled::Archive(archive))));
+                    return Ok(Some(archived(archive)));
                 }
                 if let Some(bytes) = self.network.cache.file(sha256) {
                     return helm::unpacked(chart, &bytes).map(|archive| Some(archived(archive)));
                 }
             }
+            (Key::Chart(chart), None) => {
+                chart.refuse_unsafe()?;
+                // `remote-chart` says what comes of it.
+                if !self.options.helm || self.options.locked {
+                    return Ok(Some(Known::Chart(Pulled::Left)));
+                }
+            }
+            (Key::File(_), None) => {}
         }
-        self.offline(&label)
-    }
-
-    /// Refuses what is in no cache, if nothing may be fetched.
-    fn offline<T>(&self, label: &str) -> Result<Option<T>> {
         if self.options.offline {
             return Err(Failure::new(format!("{label} is not in the cache")).hint(ONLINE));
         }
@@ -277,16 +264,10 @@ impl Fetcher {
         if request.commit.as_ref() != Some(&entry.commit) {
             return None;
         }
-        let label = Key::Git(key.clone()).label();
         let files = tip.repository(&Remote::Git(entry.clone()).label())?;
-        let (network, request, shown, submodules) =
-            (self.network.clone(), request.clone(), label.clone(), key.submodules);
-        let fallback = Box::new(move || -> Result<SharedTree> {
-            let fetched = network.fetch_one(&request)?;
-            Ok(Rc::new(CheckoutTree::open(&network, fetched, shown.clone(), submodules)?))
-        });
+        let (network, request, label) = (self.network.clone(), request.clone(), Key::Git(key.clone()).label());
         Some(Rc::new(Repository {
-            tree: Rc::new(TipTree::new(tip.clone(), files, label, fallback)),
+            tree: Rc::new(TipTree::new(tip.clone(), files, label, network, request, key.submodules)),
             version: key.clone(),
             commit: entry.commit.clone(),
         }))
@@ -305,31 +286,35 @@ impl Fetcher {
 
     /// Takes what the network gave, if it is what the lock says, and keeps its bytes.
     fn received(&mut self, job: &Job, got: Got) -> Result<Known> {
-        let bytes = match (&job.key, got) {
-            (Key::Git(key), Got::Commit(fetched)) => return self.open(key, fetched),
-            (_, Got::Bytes(bytes)) => bytes,
-            _ => return Err(Failure::new("the network gave something else")),
-        };
-        let label = job.key.label();
-        let sha256 = sha256_hex(&bytes);
-        if matches!(job.key, Key::File(_)) && kustomization::looks_like_html(&bytes) {
-            return Err(Failure::new(format!("{label} is an HTML page, not a file that a build can read"))
-                .hint("use the URL of the raw file; a page may also be a login that wants credentials"));
+        match (&job.key, got) {
+            (Key::Git(key), Got::Commit(fetched)) => self.open(key, fetched),
+            (Key::File(url), Got::Bytes(bytes)) if kustomization::looks_like_html(&bytes) => {
+                let message = format!("{} is an HTML page, not a file that a build can read", url.shown());
+                Err(Failure::new(message)
+                    .hint("use the URL of the raw file; a page may also be a login that wants credentials"))
+            }
+            (Key::File(url), Got::Bytes(bytes)) => {
+                self.keep(job, &bytes)?;
+                Ok(remote_file(url, bytes))
+            }
+            (Key::Chart(chart), Got::Bytes(bytes)) => {
+                let archive = helm::unpacked(chart, &bytes)?;
+                self.keep(job, &bytes)?;
+                Ok(archived(archive))
+            }
+            _ => Err(Failure::new("the network gave something else")),
         }
+    }
+
+    /// Keeps bytes in the cache, if they are what the lock says.
+    fn keep(&self, job: &Job, bytes: &[u8]) -> Result<()> {
+        let sha256 = sha256_hex(bytes);
         if let Some(locked) = job.id.as_ref().filter(|locked| **locked != sha256) {
+            let label = job.key.label();
             let message = format!("{label} has changed since it was locked: sha256 {sha256} instead of {locked}");
             return Err(Failure::new(message).hint(RELOCK));
         }
-        let archive = match &job.key {
-            Key::Chart(chart) => Some(helm::unpacked(chart, &bytes)?),
-            _ => None,
-        };
-        self.network.cache.keep_file(&bytes, &sha256)?;
-        Ok(match (&job.key, archive) {
-            (Key::File(url), _) => remote_file(url, bytes),
-            (_, Some(archive)) => archived(archive),
-            (..) => Known::Chart(Pulled::Left),
-        })
+        self.network.cache.keep_file(bytes, &sha256)
     }
 
     /// Returns the ways to bring in what is wanted, in the order in which they decide.
@@ -374,50 +359,36 @@ impl Fetcher {
         })
     }
 
-    /// Returns the results of the ways that were tried, up to the one that makes the others needless: it is what is
-    /// wanted, or they would fare no better.
-    fn outcomes(&self, wanted: &RemoteRef, ways: &[Key]) -> (Vec<Result<Found>>, bool) {
-        let mut outcomes = Vec::new();
-        for outcome in ways.iter().map_while(|way| self.outcome(wanted, way)) {
-            let is_settled = match (&outcome, &wanted.spec) {
-                // kustomize would take a file for which its server answers to git as well.
-                (Ok(Found::Root(repository)), Some(spec)) => {
-                    let directory = tree::resolve(&*repository.tree, &spec.directory());
-                    !matches!(directory, Ok(Resolved::Missing { .. } | Resolved::File { .. }))
-                }
-                (Ok(_), _) => true,
-                (Err(failure), _) => failure.kind == FailureKind::NoAnswer,
-            };
-            outcomes.push(outcome);
-            if is_settled {
-                return (outcomes, true);
+    /// Returns what a reference names; what has to be brought in for that, where it is not known yet.
+    fn answer(&self, wanted: &RemoteRef, ways: &[Key]) -> Result<Result<Found>, Key> {
+        let outcome = |way: &Key| self.outcome(wanted, way).ok_or_else(|| way.clone());
+        // kustomize would take a file for which its server answers to git as well.
+        let is_it = |outcome: &Result<Found>| match (outcome, &wanted.spec) {
+            (Ok(Found::Root(repository)), Some(spec)) => {
+                let directory = tree::resolve(&*repository.tree, &spec.directory());
+                !matches!(directory, Ok(Resolved::Missing { .. } | Resolved::File { .. }))
             }
-        }
-        (outcomes, false)
-    }
-
-    fn answer(&self, wanted: &RemoteRef, ways: &[Key]) -> Result<Found> {
-        let (mut outcomes, is_settled) = self.outcomes(wanted, ways);
-        let Some(last) = outcomes.pop() else {
-            return Err(Failure::new(format!("{} was not fetched", wanted.text.shown())));
+            (outcome, _) => outcome.is_ok(),
         };
-        let Some(first) = outcomes.pop().filter(|_| !is_settled || last.is_err()) else {
-            return last;
+        let first = outcome(&ways[0])?;
+        let is_away = matches!(&first, Err(failure) if failure.kind == FailureKind::NoAnswer);
+        // The other way would fare no better.
+        let Some(other) = ways.get(1).filter(|_| !is_away && !is_it(&first)) else {
+            return Ok(first);
         };
-        // An error in an existing repository says more than that it is not a file, and so does what is wrong where a
-        // repository was meant.
-        let is_root_first = matches!(ways, [Key::Git(_), ..]);
-        match (first, last) {
+        let is_root_first = matches!(ways[0], Key::Git(_));
+        Ok(match (first, outcome(other)?) {
+            (_, other) if is_it(&other) => other,
+            // An error in an existing repository says more than that it is not a file, and so does what is wrong where a
+            // repository was meant.
             (first, _) if is_root_first => first,
-            (_, Ok(root)) => Ok(root),
-            (_, Err(failure)) if failure.kind == FailureKind::NotInRepository => Err(failure),
-            (Ok(file), _) => Ok(file),
-            (Err(mut failure), Err(other)) => {
+            (Err(mut failure), Err(other)) if other.kind != FailureKind::NotInRepository => {
                 failure.message = format!("{}; as a git repository: {}", failure.message, other.message);
                 failure.hints.extend(other.hints);
                 Err(failure)
             }
-        }
+            (_, other) => other,
+        })
     }
 
     /// Refuses what no lock holds, as `check` does.
@@ -440,15 +411,8 @@ impl Fetcher {
             Some(exception) if !is_outage => exception.glob.as_str().into(),
             _ => reach::place(url.exposed()).unwrap_or_default().into(),
         };
-        if was_there {
-            // So neither is the URL mistyped, nor is it to stay remote.
-            for hint in &mut failure.hints {
-                if hint == git::CHECK_URL {
-                    *hint = "it was there when it was locked: ask where it is now, or who may read it".to_owned();
-                }
-            }
-        } else if !is_outage && !self.options.offline {
-            // What cannot be reached today is there tomorrow.
+        // What was there once, or cannot be reached today, is not to stay remote.
+        if !was_there && !is_outage && !self.options.offline {
             failure.exception = exception.map(Box::new);
         }
         failure
@@ -468,18 +432,16 @@ impl Fetcher {
             }
         }
         let ways: Vec<Vec<Key>> = wanted.iter().map(|one| self.ways(one)).collect();
-        for round in 0..2 {
-            let open = wanted.iter().zip(&ways).filter(|(one, ways)| {
-                let (tried, is_settled) = self.outcomes(one, ways);
-                tried.len() == round && !is_settled
-            });
-            let timeout = |one: &RemoteRef| one.spec.as_ref().and_then(|spec| spec.timeout);
-            let next = open.filter_map(|(one, ways)| Some((ways.get(round)?.clone(), timeout(one))));
-            let next: Vec<_> = next.collect();
-            self.bring(next);
+        let timeout = |one: &RemoteRef| one.spec.as_ref().and_then(|spec| spec.timeout);
+        // All that has to be tried first, side by side, and then what is left.
+        for _ in 0..2 {
+            let next = wanted.iter().zip(&ways);
+            let next = next.filter_map(|(one, ways)| Some((self.answer(one, ways).err()?, timeout(one))));
+            self.bring(next.collect::<Vec<_>>());
         }
-        let answers = wanted.iter().zip(&ways);
-        let answers: Vec<_> = answers.map(|(one, ways)| self.answer(one, ways)).collect();
+        let not_fetched = |key: Key| Err(Failure::new(format!("{} was not fetched", key.label())));
+        let answers = wanted.iter().zip(&ways).map(|(one, ways)| self.answer(one, ways).unwrap_or_else(not_fetched));
+        let answers: Vec<Result<Found>> = answers.collect();
         self.bring_files(wanted.iter().zip(&answers).filter_map(|(one, answer)| match (answer, &one.spec) {
             (Ok(Found::Root(repository)), Some(spec)) => Some((repository, spec.directory())),
             _ => None,

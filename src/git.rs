@@ -57,16 +57,19 @@ const ADVICE: [&str; 3] = [
     "and the repository exists.",
 ];
 
-/// The error message of git, without secrets, prefixes and advice, on one line.
+/// The error message of git or helm, without secrets, prefixes and advice, on one line.
 pub(crate) fn said(output: &Output) -> String {
     let text = redact::text(&output.stderr);
     let lines: Vec<&str> = text
         .lines()
         .map(str::trim)
-        .filter(|line| !line.is_empty() && !line.starts_with("hint:"))
+        .filter(|line| !line.is_empty() && !["hint:", "WARNING:"].iter().any(|word| line.starts_with(word)))
         .filter(|line| !ADVICE.contains(line))
         .map(|line| {
-            ["fatal: ", "error: ", "remote: "].iter().find_map(|prefix| line.strip_prefix(prefix)).unwrap_or(line)
+            ["fatal: ", "error: ", "remote: ", "Error: "]
+                .iter()
+                .find_map(|prefix| line.strip_prefix(prefix))
+                .unwrap_or(line)
         })
         // Who reports it has named the URL.
         .map(|line| {
@@ -76,7 +79,7 @@ pub(crate) fn said(output: &Output) -> String {
         })
         .collect();
     match lines.as_slice() {
-        [] => format!("git ended with {}", output.status),
+        [] => format!("it ended with {}", output.status),
         lines => lines.join("; "),
     }
 }

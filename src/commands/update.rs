@@ -9,7 +9,7 @@ use super::lock;
 use super::output::{Done, OutputArgs};
 use super::{News, fetcher, fetching};
 use crate::destination::message;
-use crate::fetch::{self, Course, Fetcher, Tip};
+use crate::fetch::{self, Fetcher, Tip};
 use crate::graph::{RemoteRef, Remotes as _, Warning};
 use crate::message::failure::{Failure, Failures, Location, short};
 use crate::message::finding::Rule;
@@ -206,16 +206,14 @@ fn histories(fetcher: &Fetcher, before: &Lock, after: &Lock) -> (Vec<Warning>, N
     for ((old, new), history) in pairs.iter().zip(fetcher.histories(&pairs)) {
         let Some(history) = history else { continue };
         news.insert(Remote::Git((*new).clone()).label(), message::subjects(&history));
-        let was = short(&old.commit);
-        let what = match history.course {
-            Course::Back => format!("was set back: it is older than {was}, which was locked"),
-            Course::Apart => format!("was rewritten: it does not contain {was}, which was locked"),
-            Course::Forward => continue,
-        };
         let name = new.reference.as_deref().unwrap_or("HEAD");
-        if old.reference == new.reference && !fetcher.is_tag(&new.url, name) {
+        if !history.is_forward && old.reference == new.reference && !fetcher.is_tag(&new.url, name) {
+            let was = short(&old.commit);
             let location = Location { file: LOCK_NAME.to_owned(), ..Location::default() };
-            let message = format!("`{name}` of {} {what}", new.url);
+            let message = format!(
+                "`{name}` of {} was rewritten or set back: it does not contain {was}, which was locked",
+                new.url
+            );
             warnings.push(Warning::new(Rule::RewrittenBranch, location, message));
         }
     }

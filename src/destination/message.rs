@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::fetch::{Course, Histories, History};
+use crate::fetch::{Histories, History};
 use crate::message::failure::{short, shown};
 use crate::record::{Change, ChangeKind, Digest, GitRemote, Lock, Remote};
 
@@ -101,15 +101,10 @@ fn told_move(old: &GitRemote, new: &GitRemote, history: Option<&History>) -> Str
         format!("{} from {} to {}", new.url, named(old), named(new))
     };
     if let Some(history) = history.filter(|_| old.commit != new.commit) {
-        let commits = match history.commits {
-            1 => "1 commit".to_owned(),
-            count => format!("{count} commits"),
-        };
-        text += &match (history.course, history.commits) {
-            (Course::Forward, _) => format!(": {commits}"),
-            (Course::Back, _) => ": back to an earlier commit".to_owned(),
-            (Course::Apart, 0) => ": not a continuation of it".to_owned(),
-            (Course::Apart, _) => format!(": not a continuation of it, {commits}"),
+        text += &match history.commits {
+            _ if !history.is_forward => ": not a continuation of it".to_owned(),
+            1 => ": 1 commit".to_owned(),
+            count => format!(": {count} commits"),
         };
         text.extend(subjects(history).iter().map(|line| format!("\n  {line}")));
     }

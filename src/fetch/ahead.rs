@@ -9,10 +9,7 @@ use super::checkout::CheckoutTree;
 use super::git::Missing;
 use crate::graph::{self, Origin, Place, Repository, Source};
 use crate::reference::RepoRef;
-use crate::tree::{Entry, Resolved, Tree, license, path, resolve};
-
-/// How many files of a chart are fetched ahead.
-const MOST_BELOW: usize = 20_000;
+use crate::tree::{Resolved, Tree, license, resolve};
 
 impl Fetcher {
     /// Fetches the files that builds of these roots read, all that are known at one moment together.
@@ -60,23 +57,7 @@ fn walk(tree: &CheckoutTree, repository: &Rc<Repository>, directories: &[String]
     }
     for chart in &graph.charts {
         if let Place::There(place) = &chart.place {
-            below(tree, place);
-        }
-    }
-}
-
-/// Wants every file below a directory.
-fn below(tree: &CheckoutTree, directory: &str) {
-    let (mut left, mut todo) = (MOST_BELOW, vec![directory.to_owned()]);
-    while let Some(directory) = todo.pop() {
-        for name in tree.names(&directory).unwrap_or_default() {
-            let place = path::join(&directory, &name);
-            left = left.saturating_sub(1);
-            match tree.entry(&place) {
-                Ok(Some(Entry::Directory)) if left > 0 => todo.push(place),
-                Ok(Some(Entry::File { .. } | Entry::Link)) if left > 0 => tree.want(&place),
-                _ => {}
-            }
+            tree.below(place).unwrap_or_default().iter().for_each(|place| tree.want(place));
         }
     }
 }

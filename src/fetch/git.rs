@@ -10,8 +10,6 @@ use std::time::Duration;
 
 use gix::ObjectId;
 
-pub(super) use failure::CHECK_URL;
-
 use super::RELOCK;
 use super::budget::Budget;
 use super::network::{Clock, Network};

@@ -12,9 +12,9 @@ use std::process::Command;
 
 use super::{DEFAULT_TIMEOUT, Network};
 use crate::config::is_one_version;
+use crate::git;
 use crate::graph::{Archive, ChartRef};
-use crate::message::failure::{Failure, FailureKind, Result, command};
-use crate::message::redact;
+use crate::message::failure::{self, Failure, FailureKind, Result};
 use crate::os::interrupt::{Scratch, unusable};
 use crate::os::process::{self, Output, Terminal};
 use crate::record::sha256_hex;
@@ -42,24 +42,7 @@ pub(super) fn pull(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
             .env("HELM_REPOSITORY_CONFIG", directory("config").join("repositories.yaml"))
             .env("DOCKER_CONFIG", directory("config"));
     }
-    command.arg("pull").arg("--destination").arg(directory("pulled"));
-    // As one argument each, so that none can be taken for an option of its own.
-    match chart.version.as_str() {
-        "" if chart.devel => {
-            command.arg("--devel");
-        }
-        "" => {}
-        version => {
-            command.arg(format!("--version={version}"));
-        }
-    }
-    if chart.is_oci() {
-        let repository = chart.repo.exposed().trim_end_matches('/');
-        command.arg("--").arg(format!("{repository}/{}", chart.name));
-    } else {
-        command.arg(format!("--repo={}", chart.repo.exposed()));
-        command.arg("--").arg(&chart.name);
-    }
+    command.arg("pull").arg("--destination").arg(directory("pulled")).args(words(chart, chart.repo.exposed()));
     let output =
         process::run(&mut command, None, Some(DEFAULT_TIMEOUT), Terminal::Detached).map_err(|error| match error {
             process::Error::NotFound(_) => {
@@ -72,7 +55,7 @@ pub(super) fn pull(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
             error => Failure::new(format!("{}: {error}", chart.label())),
         })?;
     if !output.status.success() {
-        let said = said(&output.stderr);
+        let said = git::said(&output);
         let trouble = if says_that_it_is_gone(&output) {
             FailureKind::NotInRepository
         } else if output.says(NOT_ANSWERED) {
@@ -81,27 +64,31 @@ pub(super) fn pull(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
             FailureKind::Other
         };
         return Err(Failure::new(format!("{}: helm could not pull it: {said}", chart.label()))
-            .hint(format!("to see what helm does: {}", by_hand(chart)))
+            .hint(format!(
+                "to see what helm does: {}",
+                failure::command("helm pull", words(chart, &chart.repo.shown()))
+            ))
             .because(trouble));
     }
     the_archive(chart, &directory("pulled"), network.budget.largest())
 }
 
-/// Returns what helm said when it failed, on one line.
-fn said(stderr: &str) -> String {
-    let text = redact::text(stderr);
-    let lines: Vec<&str> = text
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty() && !line.starts_with("WARNING:"))
-        .map(|line| line.strip_prefix("Error: ").unwrap_or(line))
-        .collect();
-    if lines.is_empty() { "it did not say why".to_owned() } else { lines.join("; ") }
+/// Returns what helm is told to pull, with each value in one argument, so that none can be taken for another option.
+fn words(chart: &ChartRef, repo: &str) -> Vec<String> {
+    let mut words = match &*chart.version {
+        "" if chart.devel => vec!["--devel".to_owned()],
+        "" => Vec::new(),
+        version => vec![format!("--version={version}")],
+    };
+    match chart.is_oci() {
+        true => words.extend(["--".to_owned(), format!("{}/{}", repo.trim_end_matches('/'), chart.name)]),
+        false => words.extend([format!("--repo={repo}"), "--".to_owned(), chart.name.clone()]),
+    }
+    words
 }
 
 /// What helm says where nothing answered, or not for want of the chart.
 const NOT_ANSWERED: &[&str] = &[
-    "no such host",
     "dial tcp",
     "timeout exceeded",
     "deadline exceeded",
@@ -117,22 +104,6 @@ fn says_that_it_is_gone(output: &Output) -> bool {
     output.says(&["not found", "no chart name found", "no chart version found", "manifest unknown", "410 gone"])
         && !output.says(NOT_ANSWERED)
         && !output.says(&["executable file not found"])
-}
-
-/// The command that a person can run.
-fn by_hand(chart: &ChartRef) -> String {
-    let shown = chart.repo.shown();
-    let mut words = Vec::new();
-    if !chart.version.is_empty() {
-        words.extend(["--version", &chart.version]);
-    }
-    let name = format!("{}/{}", shown.trim_end_matches('/'), chart.name);
-    if chart.is_oci() {
-        words.push(&name);
-    } else {
-        words.extend(["--repo", &shown, &chart.name]);
-    }
-    command("helm pull", words)
 }
 
 /// Returns the one archive that helm left.

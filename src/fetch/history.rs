@@ -21,29 +21,16 @@ const ALONE: &str = "--depth=1";
 
 /// How long one remote may take to tell what would only be good to know.
 const SOON: Duration = Duration::from_secs(30);
-/// How many remotes are asked for that.
-const ASKED: usize = 50;
 
 /// How one commit stands to an older one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct History {
-    /// In which direction it lies.
-    pub course: Course,
+    /// Whether it contains the older one: then the rest says what came in between.
+    pub is_forward: bool,
     /// How many commits, without merges, the new one has that the old one had not.
     pub commits: usize,
     /// The newest of these, newest first: id, and the first line of the message as its author wrote it.
     pub newest: Vec<(String, String)>,
-}
-
-/// In which direction a commit lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Course {
-    /// The new commit contains the old one.
-    Forward,
-    /// The old commit contains the new one.
-    Back,
-    /// Neither contains the other, or the old one is gone.
-    Apart,
 }
 
 /// Says what lies between the two commits of each move of a repository, where it can.
@@ -51,7 +38,7 @@ pub(crate) type Histories<'a> = dyn Fn(&[(&GitRemote, &GitRemote)]) -> Vec<Optio
 
 impl Fetcher {
     /// Returns what lies between the commits of each move of a repository, if the remotes answer in time; `None` where they
-    /// do not, and for all but the first moves.
+    /// do not.
     pub(crate) fn histories(&self, moves: &[(&GitRemote, &GitRemote)]) -> Vec<Option<History>> {
         // A request with a secret in its URL keeps it.
         let url = |shown: &str| {
@@ -61,31 +48,22 @@ impl Fetcher {
             });
             known.find(|url| url.shown() == shown).cloned().unwrap_or_else(|| shown.into())
         };
-        let asked: Vec<(GitRequest, &str)> = moves
-            .iter()
-            .take(ASKED)
-            .map(|(old, new)| {
-                let request = GitRequest {
-                    url: url(&new.url),
-                    reference: new.reference.clone(),
-                    commit: Some(new.commit.clone()),
-                    is_submodule: false,
-                    may_ask: false,
-                    timeout: SOON,
-                };
-                (request, old.commit.as_str())
-            })
-            .collect();
+        let request = |new: &GitRemote| GitRequest {
+            url: url(&new.url),
+            reference: new.reference.clone(),
+            commit: Some(new.commit.clone()),
+            is_submodule: false,
+            may_ask: false,
+            timeout: SOON,
+        };
+        let asked: Vec<_> = moves.iter().map(|(old, new)| (request(new), &*old.commit, &*new.commit)).collect();
         let network: &Network = &self.network;
-        let told = network.progress.each(
+        let is_asked = |old: &str, new: &str| old != new && !network.offline;
+        network.progress.each(
             &asked,
-            |(request, _)| request.url.shown(),
-            |(request, old)| {
-                let new = request.commit.as_deref().filter(|new| new != old && !network.offline)?;
-                network.history(request, old, new).ok()
-            },
-        );
-        told.into_iter().chain(std::iter::repeat(None)).take(moves.len()).collect()
+            |(request, ..)| request.url.shown(),
+            |(request, old, new)| is_asked(old, new).then(|| network.history(request, old, new).ok())?,
+        )
     }
 }
 
@@ -93,38 +71,24 @@ impl Network {
     /// Returns what lies between the commits `old` and `new` of a repository, as its server says now.
     pub(super) fn history(&self, request: &GitRequest, old: &str, new: &str) -> Result<History> {
         let commits = Commits::new(self, request, new)?;
-        let has_old = match commits.fetch(&[old], Some(ALONE)) {
+        let since = match commits.fetch(old, Some(ALONE)) {
             // Servers may refuse to give a commit by its id. The new one may contain it all the same.
-            Err(failure) if failure.kind == FailureKind::NotInRepository => false,
-            done => done.map(|()| true)?,
+            Err(failure) if failure.kind == FailureKind::NotInRepository => None,
+            done => done.and_then(|()| commits.date(old))?,
         };
-        // Most of the time this is all: what came since then.
-        if has_old && let Some(date) = commits.date(old)? {
-            let since = format!("--shallow-since=@{}", date.saturating_sub(MARGIN));
-            if commits.fetch_new(new, None, Some(&since)).is_ok() && commits.is_ancestor(old, new)? {
-                return commits.between(Course::Forward, old, new);
-            }
+        // Most of the time what came since then is all. Fails where nothing did.
+        let since = since.map(|date| format!("--shallow-since=@{}", date.saturating_sub(MARGIN)));
+        if since.is_none_or(|since| commits.fetch_new(new, Some(&since)).is_err()) {
+            commits.fetch_new(new, None)?;
         }
-        // A repository that is not shallow cannot be unshallowed.
-        let all = commits.scratch.path().join("shallow").exists().then_some("--unshallow");
-        commits.fetch_new(new, has_old.then_some(old), all)?;
-        if !commits.has(old)? {
-            return Ok(History { course: Course::Apart, commits: 0, newest: Vec::new() });
-        }
-        let course = if commits.is_ancestor(old, new)? {
-            Course::Forward
-        } else if commits.is_ancestor(new, old)? {
-            Course::Back
-        } else {
-            Course::Apart
-        };
-        commits.between(course, old, new)
+        let is_forward = commits.ask(&["merge-base", "--is-ancestor", old, new])?.is_some();
+        if is_forward { commits.between(old, new) } else { Ok(History { is_forward, commits: 0, newest: Vec::new() }) }
     }
 
     /// Asks for one object, as the server has it now, and returns the commit that it is or stands for.
     pub(super) fn given(&self, request: &GitRequest, id: &str) -> Result<String> {
         let commits = Commits::new(self, request, id)?;
-        commits.fetch(&[id], Some(ALONE))?;
+        commits.fetch(id, Some(ALONE))?;
         let commit = commits.ask(&["rev-parse", "--verify", &format!("{id}^{{commit}}")])?;
         let commit = commit.ok_or_else(|| self.no_such_ref(request, id))?;
         Ok(commit.trim().to_owned())
@@ -147,19 +111,19 @@ impl<'a> Commits<'a> {
     }
 
     /// Fetches the new commit by its id, or else by its ref.
-    fn fetch_new(&self, new: &str, beside: Option<&str>, depth: Option<&str>) -> Result<()> {
-        let fetch = |name| self.fetch(&Vec::from_iter(beside.into_iter().chain([name])), depth);
-        match fetch(new) {
+    fn fetch_new(&self, new: &str, depth: Option<&str>) -> Result<()> {
+        match self.fetch(new, depth) {
             Err(failure) if failure.kind == FailureKind::NotInRepository => {
-                fetch(self.request.reference()).map_err(|_| failure)?;
+                self.fetch(self.request.reference(), depth).map_err(|_| failure)?;
             }
             done => done?,
         }
-        if self.has(new)? { Ok(()) } else { Err(self.network.no_such_ref(self.request, new)) }
+        let has = self.ask(&["cat-file", "-e", &format!("{new}^{{commit}}")])?.is_some();
+        if has { Ok(()) } else { Err(self.network.no_such_ref(self.request, new)) }
     }
 
-    fn fetch(&self, names: &[&str], option: Option<&str>) -> Result<()> {
-        let refspecs: String = names.iter().map(|name| format!("+{name}:refs/kl/{name}\n")).collect();
+    fn fetch(&self, name: &str, option: Option<&str>) -> Result<()> {
+        let refspecs = format!("+{name}:refs/kl/{name}\n");
         let (into, by_repository) = (self.scratch.path(), self.request.is_submodule);
         let wanted = Fetch { into, part: Part::NoTrees, option, refspecs: &refspecs, by_repository };
         let output = self.network.talk(self.request, &self.clock, |remote_git, url, terminal| {
@@ -168,20 +132,12 @@ impl<'a> Commits<'a> {
         if output.status.success() {
             return Ok(());
         }
-        Err(self.network.explain(self.request, names.last().unwrap_or(&"HEAD"), &output))
+        Err(self.network.explain(self.request, name, &output))
     }
 
     fn ask(&self, arguments: &[&str]) -> Result<Option<String>> {
         let answer = self.network.remote_git.commits(self.scratch.path(), arguments, self.clock.left());
         answer.map_err(|error| self.network.not_run(self.request, error, &self.clock))
-    }
-
-    fn has(&self, commit: &str) -> Result<bool> {
-        Ok(self.ask(&["cat-file", "-e", &format!("{commit}^{{commit}}")])?.is_some())
-    }
-
-    fn is_ancestor(&self, older: &str, newer: &str) -> Result<bool> {
-        Ok(self.ask(&["merge-base", "--is-ancestor", older, newer])?.is_some())
     }
 
     /// Returns when a commit was made, in seconds since the epoch.
@@ -190,14 +146,14 @@ impl<'a> Commits<'a> {
         Ok(told.and_then(|told| told.split_whitespace().next()?.parse().ok()))
     }
 
-    fn between(&self, course: Course, old: &str, new: &str) -> Result<History> {
+    fn between(&self, old: &str, new: &str) -> Result<History> {
         let range = format!("{old}..{new}");
         let count = self.ask(&["rev-list", "--count", "--no-merges", &range])?;
         let most = format!("--max-count={NAMED}");
         let told = self.ask(&["rev-list", "--no-merges", &most, "--pretty=oneline", "--encoding=UTF-8", &range])?;
         let lines = told.iter().flat_map(|told| told.lines()).filter_map(|line| line.split_once(' '));
         Ok(History {
-            course,
+            is_forward: true,
             commits: count.and_then(|count| count.trim().parse().ok()).unwrap_or(0),
             newest: lines.map(|(id, subject)| (id.to_owned(), subject.to_owned())).collect(),
         })

@@ -1,5 +1,6 @@
 //! Speaking to upstream, side by side: one request for what one request can bring, and git as far as it may go.
 
+use std::collections::HashMap;
 use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -68,16 +69,16 @@ impl Network {
 
     /// Brings in what is wanted, commits of one repository with one request.
     pub(super) fn bring(&self, jobs: Vec<Job>) -> Vec<(Job, Result<Got>)> {
-        let is_shared = |one: &Job, other: &Job| match (&one.key, &other.key) {
-            (Key::Git(key), Key::Git(other_key)) => key.url == other_key.url && one.timeout == other.timeout,
-            _ => false,
-        };
         let mut groups: Vec<Vec<Job>> = Vec::new();
+        let mut repositories = HashMap::new();
         for job in jobs {
-            match groups.iter_mut().find(|group| is_shared(&group[0], &job)) {
-                Some(group) => group.push(job),
-                None => groups.push(vec![job]),
-            }
+            let next = groups.len();
+            let at = match &job.key {
+                Key::Git(key) => *repositories.entry((key.url.clone(), job.timeout)).or_insert(next),
+                _ => next,
+            };
+            groups.resize_with(next.max(at + 1), Vec::new);
+            groups[at].push(job);
         }
         // Counted where it comes in: what is too much in all is not kept until the last one has come.
         let taken = |group: &[Job], bytes: Vec<u8>| {

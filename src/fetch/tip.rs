@@ -7,9 +7,12 @@
 //! repository itself.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use super::Network;
+use super::checkout::CheckoutTree;
+use super::git::GitRequest;
 use super::helm::archive;
 use crate::graph::{Archive, ChartRef};
 use crate::kustomization::{self, Edit};
@@ -58,15 +61,14 @@ impl Tip {
 
     /// Returns a chart that was localized before, of the archive with this digest; none unless all of its files are still
     /// what the lock says.
-    pub(crate) fn archive(&self, chart: &ChartRef, sha256: &str) -> Option<Rc<Archive>> {
+    pub(crate) fn archive(&self, chart: &ChartRef, sha256: &str) -> Option<Archive> {
         let entry = chart.locked(&self.lock).filter(|entry| entry.sha256 == sha256)?;
         let files = self.repository(&chart.label())?.into_iter();
         let files = files.map(|(path, file)| Some((path, self.read(&file).ok()?.into())));
         let files: BTreeMap<String, Rc<[u8]>> = files.collect::<Option<_>>()?;
         let (name, resolved) = archive::metadata(&files).ok()?;
-        (name == chart.name).then(|| {
-            Rc::new(Archive { chart: chart.clone(), resolved, sha256: sha256.to_owned(), size: entry.size, files })
-        })
+        let archive = Archive { chart: chart.clone(), resolved, sha256: sha256.to_owned(), size: entry.size, files };
+        (name == chart.name).then_some(archive)
     }
 
     fn read(&self, file: &StoredFile) -> Result<Vec<u8>> {
@@ -99,38 +101,44 @@ fn restored(bytes: Vec<u8>, file: &StoredFile) -> Option<Vec<u8>> {
     kustomization::edit(&bytes, &edits).ok()
 }
 
-/// How to open the repository itself, should it be needed after all.
-pub(super) type Fallback = Box<dyn Fn() -> Result<SharedTree>>;
-
 /// The part of a fetched repository that the tip holds.
 pub(super) struct TipTree {
     tip: Tip,
     files: BTreeMap<String, StoredFile>,
-    directories: BTreeSet<String>,
     label: String,
-    fallback: Fallback,
-    fetched: OnceCell<SharedTree>,
+    network: Rc<Network>,
+    /// What to fetch for everything else.
+    request: GitRequest,
+    has_submodules: bool,
+    fetched: OnceCell<CheckoutTree>,
 }
 
 impl TipTree {
-    /// Serves `files` (from [`Tip::repository`]) and falls back for everything else.
-    pub(super) fn new(tip: Tip, files: BTreeMap<String, StoredFile>, label: String, fallback: Fallback) -> Self {
-        let mut directories = BTreeSet::from([String::new()]);
-        for file in files.keys() {
-            let mut directory = path::parent(file);
-            while directories.insert(directory.to_owned()) {
-                directory = path::parent(directory);
-            }
-        }
-        TipTree { tip, files, directories, label, fallback, fetched: OnceCell::new() }
+    /// Serves `files` (from [`Tip::repository`]) and fetches everything else.
+    pub(super) fn new(
+        tip: Tip,
+        files: BTreeMap<String, StoredFile>,
+        label: String,
+        network: Rc<Network>,
+        request: GitRequest,
+        has_submodules: bool,
+    ) -> Self {
+        TipTree { tip, files, label, network, request, has_submodules, fetched: OnceCell::new() }
     }
 
-    fn fetched(&self) -> Result<&SharedTree> {
+    fn fetched(&self) -> Result<&CheckoutTree> {
         if let Some(tree) = self.fetched.get() {
             return Ok(tree);
         }
-        let tree = (self.fallback)()?;
+        let fetched = self.network.fetch_one(&self.request)?;
+        let tree = CheckoutTree::open(&self.network, fetched, self.label.clone(), self.has_submodules)?;
         Ok(self.fetched.get_or_init(|| tree))
+    }
+
+    /// Returns whether a file lies below a path.
+    fn has(&self, directory: &str) -> bool {
+        let next = self.files.range(format!("{directory}/")..).next();
+        directory.is_empty() || next.is_some_and(|(path, _)| path::is_in(path, directory))
     }
 
     /// Returns whether what was stored proves that there is nothing at `path`: a directory with one
@@ -151,7 +159,7 @@ impl Tree for TipTree {
             let executable = file.executable || file.stripped;
             return Ok(Some(Entry::File { executable }));
         }
-        if self.directories.contains(path) {
+        if self.has(path) {
             return Ok(Some(Entry::Directory));
         }
         if self.known_absent(path) { Ok(None) } else { self.fetched()?.entry(path) }
@@ -186,7 +194,7 @@ impl Tree for TipTree {
             return Ok(bytes);
         }
         // A licence may be a link, and is what that leads to.
-        match tree::resolve(&**self.fetched()?, path)? {
+        match tree::resolve(self.fetched()?, path)? {
             Resolved::File { path, .. } => self.fetched()?.read(&path),
             _ => self.fetched()?.read(path),
         }

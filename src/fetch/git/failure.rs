@@ -7,9 +7,59 @@ use crate::message::failure::{Failure, FailureKind, command};
 use crate::os::process::{self, Output};
 use crate::reference::Pin;
 
-/// What to do where there is no such repository.
-pub(in crate::fetch) const CHECK_URL: &str =
-    "check the URL: kustomize splits it after two segments, at `.git`, or where `//` stands";
+/// Something that git may say, what that means for what could be tried next, and what to do about it.
+struct Cause(&'static [&'static str], FailureKind, &'static str);
+
+/// The first that git says counts.
+const CAUSES: [Cause; 7] = [
+    Cause(
+        &[
+            "authentication failed",
+            "could not read username",
+            "could not read password",
+            "permission denied (",
+            "returned error: 401",
+            "returned error: 403",
+        ],
+        FailureKind::Login,
+        "it wants credentials, or refuses those it got: make `git ls-remote` of that URL work: a credential helper, an ssh key, or `url.<base>.insteadOf`",
+    ),
+    Cause(&["host key verification failed"], FailureKind::Login, "connect once with ssh to accept the host's key"),
+    Cause(
+        &[
+            "could not resolve host",
+            "name or service not known",
+            "failed to connect to",
+            "couldn't connect to server",
+            "connection refused",
+            "connection timed out",
+            "no route to host",
+            "network is unreachable",
+        ],
+        FailureKind::NoAnswer,
+        "check the host's name, the network and the proxy",
+    ),
+    Cause(&["returned error: 5"], FailureKind::NoConnection, "try again later: the server could not answer"),
+    Cause(
+        &["certificate problem", "certificate verif", "certificate subject"],
+        FailureKind::Other,
+        "if the host uses a private CA, name its certificate in git's `http.sslCAInfo`",
+    ),
+    // A program that is missing at the other end is not found, either.
+    Cause(&["command not found"], FailureKind::Other, ""),
+    Cause(
+        &[
+            "not found",
+            "could not be found",
+            "does not exist",
+            "does not appear to be a git repository",
+            "returned error: 404",
+            "returned error: 410",
+        ],
+        FailureKind::NoRepository,
+        "check the URL, which kustomize splits after two segments, at `.git`, or at `//`; if it was there before, ask where it is now, or who may read it",
+    ),
+];
 
 impl Network {
     pub(in crate::fetch) fn not_run(&self, request: &GitRequest, error: process::Error, clock: &Clock) -> Failure {
@@ -40,71 +90,16 @@ impl Network {
     }
 
     pub(in crate::fetch) fn explain(&self, request: &GitRequest, reference: &str, output: &Output) -> Failure {
-        let shown = request.url.shown();
-        let said = git::said(output);
         if output.says(&["couldn't find remote ref", "could not find remote ref", "not our ref", "unadvertised object"])
         {
             return self.no_such_ref(request, reference);
         }
-        if output.says(&[
-            "authentication failed",
-            "could not read username",
-            "could not read password",
-            "permission denied (",
-            "terminal prompts disabled",
-            "the requested url returned error: 401",
-            "the requested url returned error: 403",
-            "invalid credentials",
-        ]) {
-            return Failure::new(format!("{shown} wants credentials, or refuses those it got: {said}"))
-                .hint(
-                    "make `git ls-remote` of that URL work: a credential helper, an ssh key, or `url.<base>.insteadOf`",
-                )
-                .because(FailureKind::Login);
+        let failure = Failure::new(format!("could not fetch {}: {}", request.url.shown(), git::said(output)));
+        match CAUSES.iter().find(|Cause(said, ..)| output.says(said)) {
+            Some(Cause(_, kind, "")) => failure.because(*kind),
+            Some(Cause(_, kind, hint)) => failure.hint(*hint).because(*kind),
+            None if output.says(&["no space left"]) => failure.hint(self.cache.room()),
+            None => failure,
         }
-        if output.says(&["host key verification failed"]) {
-            return Failure::new(format!("could not fetch {shown}: {said}"))
-                .hint("connect once with ssh to accept the host's key")
-                .because(FailureKind::Login);
-        }
-        let failure = Failure::new(format!("could not fetch {shown}: {said}"));
-        if output.says(&[
-            "could not resolve host",
-            "name or service not known",
-            "failed to connect to",
-            "couldn't connect to server",
-            "connection refused",
-            "connection timed out",
-            "no route to host",
-            "network is unreachable",
-        ]) {
-            return failure.hint("check the host's name, the network and the proxy").because(FailureKind::NoAnswer);
-        }
-        if output.says(&["the requested url returned error: 5"]) {
-            return failure.hint("try again later: the server could not answer").because(FailureKind::NoConnection);
-        }
-        if output.says(&[
-            "certificate problem",
-            "certificate verif",
-            "certificate chain",
-            "certificate subject",
-            "peer certificate",
-        ]) {
-            return failure.hint("if the host uses a private CA, name its certificate in git's `http.sslCAInfo`");
-        }
-        if output.says(&[
-            "not found",
-            "could not be found",
-            "does not exist",
-            "does not appear to be a git repository",
-            "returned error: 404",
-            "returned error: 410",
-        ]) {
-            // A program that is missing at the other end gives the same message.
-            let trouble =
-                if output.says(&["command not found"]) { FailureKind::Other } else { FailureKind::NoRepository };
-            return failure.hint(CHECK_URL).because(trouble);
-        }
-        if output.says(&["no space left"]) { failure.hint(self.cache.room()) } else { failure }
     }
 }

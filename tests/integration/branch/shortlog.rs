@@ -89,12 +89,11 @@ fn a_branch_that_was_rewritten_or_went_back_is_reported() {
     updated(&project, &[]);
     upstream.git(&["reset", "-q", "--hard", "v1"]);
     let new = change(&project, "other", "Another two");
-    let rewritten =
-        format!("{}: not a continuation of it, 1 commit\n  {} Another two\n", moved(&old, &new), &new[..12]);
+    let rewritten = format!("{}: not a continuation of it\n", moved(&old, &new));
     updated(&project, &[&rewritten]);
     upstream.git(&["reset", "-q", "--hard", "v1"]);
     let first = upstream.id("v1");
-    let back = format!("{}: back to an earlier commit\n", moved(&new, &first));
+    let back = format!("{}: not a continuation of it\n", moved(&new, &first));
     updated(&project, &[&back]);
     // Where the old commit is gone upstream, nothing is known of it.
     upstream.git(&["tag", "-d", "v1"]);

@@ -195,12 +195,12 @@ fn branch_and_offline_report_what_they_lack() {
         .stderr_has("hint: lock what is remote: git kustomize-localize lock && git add -f -- ");
     repo.run_unchanged(&["app", "--offline"])
         .fails(2)
-        .stderr_has(&format!("{inner}: `main` cannot be resolved offline"))
+        .stderr_has(&format!("{inner}?ref=main is not in the cache"))
         .stderr_has(&format!("commit {fixed} of {inner} is not in the cache"))
         .stderr_has(&format!("{file} is not in the cache"))
         .stderr_has("hint: run once without `--offline`");
     naming(&world.sandbox, &[format!("{inner}//base")]);
-    repo.run(&["app", "--offline"]).fails(2).stderr_has(&format!("{inner}: `HEAD` cannot be resolved offline"));
+    repo.run(&["app", "--offline"]).fails(2).stderr_has(&format!("{inner} is not in the cache"));
     assert_eq!(world.server().log(), [""; 0]);
 
     // With the commit in the cache, its id is enough.

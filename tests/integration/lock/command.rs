@@ -315,7 +315,7 @@ fn an_entry_that_cannot_be_asked_again_stays() {
         .stdout_has("  added https://files.example.com/new.yaml ")
         .lacks("dropped")
         // They were resolved once.
-        .stderr_has("hint: it was there when it was locked: ask where it is now")
+        .stderr_has("if it was there before, ask where it is now")
         .lacks("remote, run `git")
         .stderr_has("error: not everything could be resolved: 2 errors\n");
     let after = read(&world);
@@ -429,7 +429,7 @@ fn offline_takes_what_the_cache_holds() {
     run(&world, &["--offline"])
         .fails(1)
         .stderr_has("https://files.example.com/v1/app.yaml is not in the cache")
-        .stderr_has("https://github.com/acme/lib: `v1` cannot be resolved offline")
+        .stderr_has("https://github.com/acme/lib?ref=v1 is not in the cache")
         .stderr_has("hint: run once without `--offline`")
         .lacks("add-allow");
     run(&world, &[]).success();

@@ -193,10 +193,10 @@ fn a_branch_that_was_rewritten_is_told_from_one_that_moved_on() {
     upstream.git(&["reset", "--quiet", "--hard", &locked]);
     update(&world, &["--dry-run"])
         .success()
-        .stderr_has("warning[rewritten-branch]: kustomize-localize.lock: `main` of https://github.com/acme/lib was set back: it is older than ");
+        .stderr_has("warning[rewritten-branch]: kustomize-localize.lock: `main` of https://github.com/acme/lib was rewritten or set back: it does not contain ");
     upstream.write("web/map.yaml", config_map("three"));
     upstream.commit("three");
-    let what = "`main` of https://github.com/acme/lib was rewritten: it does not contain ";
+    let what = "`main` of https://github.com/acme/lib was rewritten or set back: it does not contain ";
     update(&world, &["--strict"]).fails(1).stderr_has(what);
     assert_eq!(world.work.read(LOCK), before);
     update(&world, &[]).success().stderr_has(what);

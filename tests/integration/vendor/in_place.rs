@@ -243,7 +243,7 @@ fn trouble_in_the_tree_is_an_error_unless_the_team_says_otherwise() {
 #[test]
 fn offline_names_what_is_missing() {
     let world = world();
-    refused(&world, &["--offline"]).stderr_has("cannot be resolved offline");
+    refused(&world, &["--offline"]).stderr_has("is not in the cache");
     world.work.run(&["lock"]).success();
     let lock = world.work.read(LOCK);
     in_place(&world.work, &["--offline"]).success();

@@ -96,7 +96,7 @@ fn a_failing_helm_is_reported_with_its_output() {
     output
         .fails(2)
         .stderr_has("error: app/kustomization.yaml:3:9: helmCharts[0]: https://charts.example/stable#absent@1.2.3: helm could not pull it: chart \"absent\" version \"1.2.3\" not found in https://charts.example/stable repository")
-        .stderr_has("hint: to see what helm does: helm pull --version 1.2.3 --repo https://charts.example/stable absent");
+        .stderr_has("hint: to see what helm does: helm pull --version=1.2.3 --repo=https://charts.example/stable -- absent");
     assert!(!output.stderr.contains("secret"), "{output:?}");
     assert!(!stage.sandbox.path("copy").exists());
     assert_eq!(stage.sandbox.leftovers(), [""; 0]);

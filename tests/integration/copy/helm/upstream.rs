@@ -106,7 +106,7 @@ fn a_repository_that_cannot_be_asked_is_unreachable() {
             .stdout_has(": unreachable: ")
             .stdout_has("upstream of 1 remote: 1 unreachable\n")
             .stderr_has(
-                "hint: to see what helm does: helm pull --version 1.2.3 --repo https://charts.example/stable nginx",
+                "hint: to see what helm does: helm pull --version=1.2.3 --repo=https://charts.example/stable -- nginx",
             );
     }
     for said in [

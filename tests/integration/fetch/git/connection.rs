@@ -113,8 +113,8 @@ fn credentials_come_from_the_helper_or_the_url() {
     let started = Instant::now();
     repo.run_unchanged(&["app"])
         .fails(2)
-        .stderr_has(&format!("{url} wants credentials"))
-        .stderr_has("hint: make `git ls-remote` of that URL work: a credential helper");
+        .stderr_has(&format!("could not fetch {url}: "))
+        .stderr_has("hint: it wants credentials, or refuses those it got: make `git ls-remote` of that URL work: a credential helper");
     lasts_at_most(started, 20);
 
     sandbox.script(

@@ -98,8 +98,9 @@ fn every_ref_gets_its_verdict() {
             "ok refs/heads/still".to_owned(),
             "ok refs/tags/light".to_owned(),
             "updated forward: the branch `forward` moved forward".to_owned(),
-            "moved rewritten: the branch `rewritten` was rewritten: it does not contain what it was".to_owned(),
-            "moved back: the branch `back` was set back to an older commit".to_owned(),
+            "moved rewritten: the branch `rewritten` was rewritten or set back: it does not contain what it was"
+                .to_owned(),
+            "moved back: the branch `back` was rewritten or set back: it does not contain what it was".to_owned(),
             "gone deleted: the repository has no ref `deleted` any more".to_owned(),
             "gone tag-deleted: the repository has no ref `tag-deleted` any more".to_owned(),
             "moved hidden: the tag `hidden` names another commit".to_owned(),
@@ -236,7 +237,7 @@ fn a_branch_whose_locked_commit_is_gone_has_moved() {
     up.git(&["gc", "--quiet", "--prune=now"]);
     assert_eq!(
         told(&report(&repo, &[], 1)),
-        ["moved main: the branch `main` was rewritten: it does not contain what it was"]
+        ["moved main: the branch `main` was rewritten or set back: it does not contain what it was"]
     );
 }
 
