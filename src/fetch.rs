@@ -121,15 +121,10 @@ struct Job {
 impl Job {
     /// Returns what to fetch for a repository.
     fn git(&self, key: &RepoRef) -> GitRequest {
-        let fixed = key.reference.as_ref().filter(|reference| Pin::of(Some(reference)) == Pin::Commit);
-        GitRequest {
-            url: key.url.clone(),
-            reference: key.reference.clone(),
-            commit: self.id.clone().or_else(|| fixed.map(|commit| commit.to_ascii_lowercase())),
-            is_submodule: false,
-            may_ask: true,
-            timeout: self.timeout,
-        }
+        let reference = key.reference.as_deref();
+        let fixed = reference.filter(|_| Pin::of(reference) == Pin::Commit).map(str::to_ascii_lowercase);
+        let request = GitRequest::new(key.url.clone(), reference, self.id.as_deref().or(fixed.as_deref()));
+        GitRequest { timeout: self.timeout, ..request }
     }
 }
 

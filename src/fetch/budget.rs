@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use indicatif::HumanBytes;
+
 use crate::config::FILE_NAME;
 use crate::message::failure::{Failure, Result};
 
@@ -42,8 +44,8 @@ impl Budget {
             return Err(Failure::new(format!(
                 "{} is too large: {}, and the limit is {}",
                 label(),
-                bytes(size),
-                bytes(self.largest)
+                HumanBytes(size),
+                HumanBytes(self.largest)
             ))
             .hint(format!("to accept it, write `max-file-size: {size}` in {FILE_NAME}")));
         }
@@ -52,21 +54,11 @@ impl Budget {
             return Err(Failure::new(format!(
                 "{}: the files from elsewhere are more than {} in all",
                 label(),
-                bytes(self.total)
+                HumanBytes(self.total)
             ))
             .hint("localize fewer targets in one run"));
         }
         Ok(())
-    }
-}
-
-/// Returns a number of bytes for people: `64 MiB`, `1.5 KiB`, `10 bytes`.
-pub(in crate::fetch) fn bytes(number: u64) -> String {
-    let units = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    match units.into_iter().find(|(_, unit)| number >= *unit) {
-        Some((name, unit)) if number.is_multiple_of(unit) => format!("{} {name}", number / unit),
-        Some((name, unit)) => format!("{}.{} {name}", number / unit, number % unit * 10 / unit),
-        None => format!("{number} bytes"),
     }
 }
 
@@ -79,7 +71,7 @@ mod tests {
         let budget = Budget::new(10);
         assert!(budget.take(10, || "a".to_owned()).is_ok());
         let failure = budget.take(11, || "a".to_owned()).unwrap_err();
-        assert_eq!(failure.message, "a is too large: 11 bytes, and the limit is 10 bytes");
+        assert_eq!(failure.message, "a is too large: 11 B, and the limit is 10 B");
         assert_eq!(failure.hints, ["to accept it, write `max-file-size: 11` in .kustomize-localize"]);
     }
 
@@ -89,6 +81,6 @@ mod tests {
         assert!(budget.clone().take(10, String::new).is_ok());
         assert!(budget.take(5, String::new).is_ok());
         let failure = budget.clone().take(1, || "b".to_owned()).unwrap_err();
-        assert_eq!(failure.message, "b: the files from elsewhere are more than 15 bytes in all");
+        assert_eq!(failure.message, "b: the files from elsewhere are more than 15 B in all");
     }
 }

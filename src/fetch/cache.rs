@@ -5,7 +5,8 @@
 //! any time.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Once;
+use std::sync::atomic::AtomicBool;
 
 use super::ONLINE;
 use super::budget::MAX_FILE_SIZE;
@@ -18,6 +19,9 @@ use crate::tree::git::{object_id, open_fetched, proven};
 
 /// How the names of unfinished things begin.
 const FETCHING: &str = "fetching-";
+
+/// What to do where it cannot be written.
+pub(super) const ROOM: &str = "set XDG_CACHE_HOME to a directory that can be written and has room";
 
 /// The user's cache directory for this program.
 #[derive(Debug, Clone)]
@@ -162,15 +166,13 @@ impl Cache {
 
     /// Removes what interrupted runs left of other repositories, once; a run that fetches has time for that.
     fn sweep(&self) {
-        static SWEPT: AtomicBool = AtomicBool::new(false);
-        if SWEPT.swap(true, Ordering::Relaxed) {
-            return;
-        }
-        let repositories = self.directory().map(|directory| directory.join("git"));
-        let entries = repositories.map(|repositories| repositories.read_dir());
-        for entry in entries.into_iter().flatten().flatten().flatten() {
-            interrupt::sweep(&entry.path(), FETCHING);
-        }
+        static SWEPT: Once = Once::new();
+        SWEPT.call_once(|| {
+            let repositories = self.directory().map(|directory| directory.join("git").read_dir());
+            for entry in repositories.into_iter().flatten().flatten().flatten() {
+                interrupt::sweep(&entry.path(), FETCHING);
+            }
+        });
     }
 
     fn directory(&self) -> Result<&Path> {
@@ -203,17 +205,8 @@ impl Cache {
     }
 
     fn failure(&self, error: &std::io::Error) -> Failure {
-        Failure::new(format!("could not write the cache `{}`: {error}", self.shown()))
-            .hint("set XDG_CACHE_HOME to a directory that can be written and has room")
-    }
-
-    fn shown(&self) -> std::path::Display<'_> {
-        self.directory.as_deref().unwrap_or(Path::new("")).display()
-    }
-
-    /// Returns what to do if its disk is full.
-    pub(crate) fn room(&self) -> String {
-        format!("make room for the cache `{}`, or set XDG_CACHE_HOME to a larger disk", self.shown())
+        let shown = self.directory.as_deref().unwrap_or(Path::new("")).display();
+        Failure::new(format!("could not write the cache `{shown}`: {error}")).hint(ROOM)
     }
 }
 
@@ -256,20 +249,12 @@ fn is_whole(directory: &Path, commit: &str) -> bool {
     let Ok(id) = object_id(commit) else {
         return false;
     };
-    let readable = || {
-        let repository = open_fetched(directory, MAX_FILE_SIZE).ok()?;
-        proven(&repository, "commit", id).ok()?;
-        Some(())
-    };
-    let packs = || {
-        let entries = directory.join("objects/pack").read_dir().into_iter().flatten().flatten();
-        let mut indexes =
-            entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|it| it == "idx"));
-        let mut indexes = indexes.by_ref().peekable();
-        indexes.peek().is_some()
-            && indexes.all(|index| is_pack_whole(&index, id.kind()).is_some_and(|is_whole| is_whole))
-    };
-    directory.is_dir() && packs() && readable().is_some()
+    let is_readable =
+        || open_fetched(directory, MAX_FILE_SIZE).is_ok_and(|repository| proven(&repository, "commit", id).is_ok());
+    let packs = directory.join("objects/pack").read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
+    let indexes: Vec<PathBuf> = packs.filter(|path| path.extension().is_some_and(|it| it == "idx")).collect();
+    let are_whole = indexes.iter().all(|index| is_pack_whole(index, id.kind()) == Some(true));
+    !indexes.is_empty() && are_whole && is_readable()
 }
 
 /// Returns whether an index and its pack are what they were when they were written; none if they cannot be read.

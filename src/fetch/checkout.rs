@@ -8,7 +8,7 @@ use gix::ObjectId;
 
 use super::git::{Fetched, GitRequest, Missing, Stop};
 use super::submodule::{self, Submodule};
-use super::{DEFAULT_TIMEOUT, Network, ONLINE};
+use super::{Network, ONLINE};
 use crate::message::failure::{Failure, Result};
 use crate::tree::checkout::{Conversion, FILE_NAME as ATTRIBUTES};
 use crate::tree::git::{GitTree, object_id, open_fetched, proven};
@@ -29,7 +29,7 @@ pub(super) struct CheckoutTree {
     /// Whether all attributes of the tree are known to be here.
     has_attributes: Cell<bool>,
     /// The files that the budget has counted.
-    counted: RefCell<HashSet<ObjectId>>,
+    counted: RefCell<HashSet<String>>,
     /// Whether missing files are only noted now.
     is_noting: Cell<bool>,
     /// The missing files that were noted.
@@ -114,12 +114,7 @@ impl CheckoutTree {
         }
         if self.modules.get().is_none() {
             let modules = match self.objects.entry(".gitmodules")? {
-                Some(Entry::File { .. }) => {
-                    self.bring(".gitmodules")?;
-                    self.count(".gitmodules")?;
-                    let bytes = self.objects.read(".gitmodules")?;
-                    submodule::parse(&bytes)?
-                }
+                Some(Entry::File { .. }) => submodule::parse(&self.read_own(".gitmodules")?)?,
                 _ => Vec::new(),
             };
             let _ = self.modules.set(modules);
@@ -153,14 +148,8 @@ impl CheckoutTree {
     fn submodule(&self, module: &Submodule, commit: &str, label: &str) -> Result<CheckoutTree> {
         let parent = &self.fetched.request.url;
         let url = submodule::resolve_url(parent.exposed(), &module.url)?;
-        let request = GitRequest {
-            url: url.as_str().into(),
-            reference: None,
-            commit: Some(commit.to_owned()),
-            is_submodule: true,
-            may_ask: false,
-            timeout: DEFAULT_TIMEOUT,
-        };
+        let request = GitRequest::new(url.as_str(), None, Some(commit));
+        let request = GitRequest { is_submodule: true, may_ask: false, ..request };
         let fetched = self.network.fetch_one(&request)?;
         CheckoutTree::open(&self.network, fetched, label.to_owned(), true)
     }
@@ -211,17 +200,17 @@ impl CheckoutTree {
         }
     }
 
-    /// Counts a file before it is read, once.
-    fn count(&self, path: &str) -> Result<()> {
-        let (Some(id), Some(size)) = (self.objects.id(path)?, self.objects.size(path)?) else {
-            return Ok(());
-        };
-        if !self.counted.borrow().contains(&id) {
+    /// Reads a file of this repository, which counts once. A larger one than is allowed is not in memory for long: how much
+    /// one object may take is limited as well.
+    fn read_own(&self, path: &str) -> Result<Vec<u8>> {
+        self.bring(path)?;
+        let bytes = self.conversion.read(&self.objects, path)?;
+        if !self.counted.borrow().contains(path) {
             // One that is refused is refused each time.
-            self.network.budget.take(size, || self.label(path))?;
-            self.counted.borrow_mut().insert(id);
+            self.network.budget.take(bytes.len() as u64, || self.label(path))?;
+            self.counted.borrow_mut().insert(path.to_owned());
         }
-        Ok(())
+        Ok(bytes)
     }
 }
 
@@ -241,16 +230,10 @@ impl Tree for CheckoutTree {
     }
 
     fn read(&self, path: &str) -> Result<Vec<u8>> {
-        if let Some((mount, rest)) = self.mounted(path)? {
-            return mount.read(rest);
+        match self.mounted(path)? {
+            Some((mount, rest)) => mount.read(rest),
+            None => self.read_own(path),
         }
-        self.bring(path)?;
-        self.count(path)?;
-        // They are read with it.
-        for directory in path::and_above(path::parent(path)).chain([""]) {
-            self.count(&path::join(directory, ATTRIBUTES))?;
-        }
-        self.conversion.read(&self.objects, path)
     }
 
     fn label(&self, path: &str) -> String {

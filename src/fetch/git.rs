@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use gix::ObjectId;
 
-use super::RELOCK;
+use super::{DEFAULT_TIMEOUT, RELOCK};
 use super::budget::Budget;
 use super::network::{Clock, Network};
 use crate::git::{Fetch, Part};
@@ -37,6 +37,13 @@ pub(super) struct GitRequest {
 }
 
 impl GitRequest {
+    /// Returns a request about a repository that the user names.
+    pub(super) fn new(url: impl Into<SafeUrl>, reference: Option<&str>, commit: Option<&str>) -> Self {
+        let [reference, commit] = [reference, commit].map(|name| name.map(str::to_owned));
+        let (is_submodule, may_ask, timeout) = (false, true, DEFAULT_TIMEOUT);
+        GitRequest { url: url.into(), reference, commit, is_submodule, may_ask, timeout }
+    }
+
     /// Returns what names the commit to its server.
     fn name(&self) -> &str {
         self.commit.as_deref().unwrap_or_else(|| self.reference())

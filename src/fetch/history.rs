@@ -48,13 +48,9 @@ impl Fetcher {
             });
             known.find(|url| url.shown() == shown).cloned().unwrap_or_else(|| shown.into())
         };
-        let request = |new: &GitRemote| GitRequest {
-            url: url(&new.url),
-            reference: new.reference.clone(),
-            commit: Some(new.commit.clone()),
-            is_submodule: false,
-            may_ask: false,
-            timeout: SOON,
+        let request = |new: &GitRemote| {
+            let request = GitRequest::new(url(&new.url), new.reference.as_deref(), Some(&new.commit));
+            GitRequest { may_ask: false, timeout: SOON, ..request }
         };
         let asked: Vec<_> = moves.iter().map(|(old, new)| (request(new), &*old.commit, &*new.commit)).collect();
         let network: &Network = &self.network;

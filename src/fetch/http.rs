@@ -17,7 +17,7 @@ use url::{Host, Url};
 
 use self::transport::{Answer, Stop};
 use super::reach::Reach;
-use crate::message::failure::{Failure, Result};
+use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::redact;
 
 /// How many redirects are followed, as many as Go's client follows.
@@ -89,7 +89,7 @@ impl Client {
                 Ok(body) => return Ok(body),
                 Err(stop) => stop,
             };
-            if stop.wants_login && may_ask {
+            if stop.failure.kind == FailureKind::Login && may_ask {
                 may_ask = false;
                 let found = self.login(&url, login.as_ref());
                 if found.is_some() {
@@ -130,16 +130,20 @@ impl Client {
     }
 
     /// Sends one request and follows its redirects. The login stays with the scheme, host and port that it was meant for,
-    /// and does not come back once a redirect has led away.
+    /// and does not come back once a redirect has led away: reqwest, which would follow as well, sends it to the second URL
+    /// of another host.
     fn follow(&self, from: &Url, mut login: Option<&Login>, start: Instant) -> Result<Body, Stop> {
         let mut url = from.clone();
         for _ in 0..=MAX_REDIRECTS {
             match self.send(&url, login, self.left(start)) {
                 Ok(Answer::Body(bytes)) => return Ok(Body { bytes, url }),
                 Ok(Answer::Redirect(location)) => url = redirected(&url, &location)?,
-                Err(stop) => {
-                    return Err(Stop { wants_login: stop.wants_login && url.origin() == from.origin(), ..stop });
+                // No login would be sent there.
+                Err(mut stop) if url.origin() != from.origin() && stop.failure.kind == FailureKind::Login => {
+                    stop.failure.kind = FailureKind::Other;
+                    return Err(stop);
                 }
+                Err(stop) => return Err(stop),
             }
             login = login.filter(|_| url.origin() == from.origin());
         }

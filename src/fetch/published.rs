@@ -26,25 +26,22 @@ impl Published {
         source: Option<&str>,
     ) -> Result<Option<Published>> {
         let remotes = here.remotes()?;
-        let of = |branch: &str| here.config(&format!("branch.{branch}.remote"));
-        let configured = match source {
-            Some(source) => [of(name)?, of(source)?],
-            None => [of(name)?, None],
-        };
-        let known = |remote: &&str| remotes.contains(remote);
-        let remote = match named {
-            Some(named) => Some(
-                known(&named)
-                    .then_some(named)
-                    .ok_or_else(|| Failure::new(format!("unknown remote `{named}`")).hint("list them: git remote"))?,
-            ),
-            None => {
-                let likely = configured.iter().flatten().map(String::as_str);
-                likely.chain(["origin"]).find(known)
+        let mut likely = Vec::new();
+        match named {
+            Some(named) if remotes.contains(named) => likely.push(named.to_owned()),
+            Some(named) => {
+                return Err(Failure::new(format!("unknown remote `{named}`")).hint("list them: git remote"));
             }
-        };
-        let only = || (remotes.len() == 1).then(|| remotes.iter().next().copied())?;
-        let Some(remote) = remote.or_else(only).map(str::to_owned) else {
+            None => {
+                for branch in [name].into_iter().chain(source) {
+                    likely.extend(here.config(&format!("branch.{branch}.remote"))?);
+                }
+                likely.push("origin".to_owned());
+                // The only one.
+                likely.extend(remotes.iter().filter(|_| remotes.len() == 1).map(|one| (*one).to_owned()));
+            }
+        }
+        let Some(remote) = likely.into_iter().find(|remote| remotes.contains(&**remote)) else {
             return Ok(None);
         };
         Ok(Some(Published {

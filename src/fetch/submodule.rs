@@ -44,31 +44,15 @@ pub(super) fn resolve_url(parent: &str, url: &str) -> Result<String> {
         return Err(refused("git could take it for something else"));
     }
     let resolved = if url.starts_with("./") || url.starts_with("../") {
-        let mut base = parent.trim_end_matches('/');
         // Scheme and host stay.
-        let floor = parent.find("://").map_or(1, |at| {
-            let host = at + "://".len();
-            host + parent[host..].find('/').unwrap_or(parent.len() - host)
-        });
-        let mut rest = url;
-        let mut separator = '/';
-        loop {
-            if let Some(after) = rest.strip_prefix("./") {
-                rest = after;
-            } else if let Some(after) = rest.strip_prefix("../") {
-                rest = after;
-                match base.rfind(['/', ':']) {
-                    Some(at) if at >= floor => {
-                        separator = if base.as_bytes()[at] == b':' { ':' } else { '/' };
-                        base = &base[..at];
-                    }
-                    _ => return Err(refused("it climbs out of its server")),
-                }
-            } else {
-                break;
-            }
-        }
-        format!("{base}{separator}{}", rest.trim_end_matches('/'))
+        let (start, ends): (usize, &[char]) = match parent.find("://") {
+            Some(at) => (at + "://".len(), &['/']),
+            None => (0, &['/', ':']),
+        };
+        let end = parent[start..].find(ends).map_or(parent.len(), |at| start + at + 1);
+        let (server, directory) = parent.split_at(end);
+        let path = path::resolve(directory, url).ok_or_else(|| refused("it climbs out of its server"))?;
+        format!("{server}{path}")
     } else {
         url.to_owned()
     };

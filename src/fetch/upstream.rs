@@ -38,7 +38,7 @@ impl Network {
             |(url, _)| redact::url(url),
             |(url, names)| {
                 let names: Vec<&str> = names.iter().copied().collect();
-                self.list(&request(url, None, None), &names, &Clock::start(DEFAULT_TIMEOUT))
+                self.list(&GitRequest::new(*url, None, None), &names, &Clock::start(DEFAULT_TIMEOUT))
             },
         );
         let listings: HashMap<&str, Result<Listing>> = refs.iter().map(|(url, _)| *url).zip(listings).collect();
@@ -71,7 +71,7 @@ impl Network {
     /// An id is asked for as it is.
     fn of_commit(&self, git: &GitRemote) -> Result<Answer> {
         let id = git.reference.as_deref().unwrap_or_default().to_ascii_lowercase();
-        let now = self.given(&request(&git.url, Some(&id), None), &id)?;
+        let now = self.given(&GitRequest::new(&*git.url, Some(&id), None), &id)?;
         Ok(Answer::moved(Some(Digest::GitCommit(now)), format!("that is what `{id}` stands for")))
     }
 
@@ -94,7 +94,7 @@ impl Network {
             Some(branch) => format!("the branch `{branch}`"),
             None => format!("`{name}`"),
         };
-        let request = request(&git.url, git.reference.as_deref(), Some(&id));
+        let request = GitRequest::new(&*git.url, git.reference.as_deref(), Some(&id));
         Ok(match self.history(&request, &git.commit, &id) {
             Ok(history) if history.is_forward => Answer {
                 verdict: Verdict::Updated,
@@ -153,18 +153,6 @@ impl Network {
     }
 }
 
-/// Returns a request about a repository that the user's lock names.
-fn request(url: &str, reference: Option<&str>, commit: Option<&str>) -> GitRequest {
-    GitRequest {
-        url: url.into(),
-        reference: reference.map(str::to_owned),
-        commit: commit.map(str::to_owned),
-        is_submodule: false,
-        may_ask: true,
-        timeout: DEFAULT_TIMEOUT,
-    }
-}
-
 fn url(remote: &Remote) -> &str {
     let (Remote::Git(GitRemote { url, .. })
     | Remote::File(FileRemote { url, .. })
@@ -212,18 +200,13 @@ fn failed(failure: Failure) -> Answer {
 
 /// Returns whether a version comes after another one, as far as their numbers tell.
 fn newer(version: &str, than: &str) -> bool {
-    let numbers = |version: &str| -> Vec<u64> {
+    let order = |version: &str| -> (Vec<u64>, bool) {
         let version = version.trim_start_matches('v');
-        let numbers = version.split(['-', '+']).next().unwrap_or_default();
-        numbers.split('.').map_while(|n| n.parse().ok()).collect()
-    };
-    let is_whole = |version: &str| !version.contains('-');
-    match numbers(version).cmp(&numbers(than)) {
-        std::cmp::Ordering::Greater => true,
+        let (numbers, rest) = version.split_at(version.find(['-', '+']).unwrap_or(version.len()));
         // A version comes after its pre-releases; the order of pre-releases is ignored.
-        std::cmp::Ordering::Equal => is_whole(version) >= is_whole(than) && version != than,
-        std::cmp::Ordering::Less => false,
-    }
+        (numbers.split('.').map_while(|number| number.parse().ok()).collect(), !rest.starts_with('-'))
+    };
+    version != than && order(version) >= order(than)
 }
 
 #[cfg(test)]

@@ -108,13 +108,6 @@ impl GitTree {
         Ok(self.blob(path)?.filter(|id| !self.repository().has_object(*id)))
     }
 
-    /// Returns the number of bytes of the blob at `path`, without reading them; none where there is no blob.
-    pub fn size(&self, path: &str) -> Result<Option<u64>> {
-        let header = self.blob(path)?.map(|id| self.repository().find_header(id)).transpose();
-        let header = header.map_err(|error| Failure::new(format!("`{path}` cannot be read: {error}")))?;
-        Ok(header.map(|header| header.size()))
-    }
-
     /// Returns the kind of the ids.
     pub fn hash(&self) -> gix::hash::Kind {
         self.repository().object_hash()

@@ -1,6 +1,7 @@
 //! Why a fetch failed, and what to do about it.
 
 use super::GitRequest;
+use crate::fetch::cache::ROOM;
 use crate::fetch::network::{Clock, Network};
 use crate::git;
 use crate::message::failure::{Failure, FailureKind, command};
@@ -11,7 +12,7 @@ use crate::reference::Pin;
 struct Cause(&'static [&'static str], FailureKind, &'static str);
 
 /// The first that git says counts.
-const CAUSES: [Cause; 7] = [
+const CAUSES: [Cause; 8] = [
     Cause(
         &[
             "authentication failed",
@@ -24,6 +25,7 @@ const CAUSES: [Cause; 7] = [
         FailureKind::Login,
         "it wants credentials, or refuses those it got: make `git ls-remote` of that URL work: a credential helper, an ssh key, or `url.<base>.insteadOf`",
     ),
+    Cause(&["no space left"], FailureKind::Other, ROOM),
     Cause(&["host key verification failed"], FailureKind::Login, "connect once with ssh to accept the host's key"),
     Cause(
         &[
@@ -98,7 +100,6 @@ impl Network {
         match CAUSES.iter().find(|Cause(said, ..)| output.says(said)) {
             Some(Cause(_, kind, "")) => failure.because(*kind),
             Some(Cause(_, kind, hint)) => failure.hint(*hint).because(*kind),
-            None if output.says(&["no space left"]) => failure.hint(self.cache.room()),
             None => failure,
         }
     }

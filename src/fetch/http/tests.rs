@@ -164,7 +164,7 @@ fn the_size_is_counted_after_decompression() {
     });
     for server in [&announced, &endless, &bomb] {
         let failure = get(&server.url("/f")).unwrap_err();
-        assert!(failure.message.ends_with("the file is too large: the limit is 1000 bytes"), "{failure:?}");
+        assert!(failure.message.ends_with("the file is too large: the limit is 1000 B"), "{failure:?}");
         assert_eq!(failure.kind, FailureKind::Unusable);
         assert_eq!(server.requests().len(), 1);
     }

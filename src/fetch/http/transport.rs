@@ -6,6 +6,7 @@ use std::net::ToSocketAddrs;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use indicatif::HumanBytes;
 use reqwest::StatusCode;
 use reqwest::blocking::{Client as Connection, ClientBuilder, Response};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -13,7 +14,6 @@ use reqwest::header::{LOCATION, RETRY_AFTER};
 use url::Url;
 
 use super::{Client, Login, is_loopback};
-use crate::fetch::budget;
 use crate::fetch::reach::is_public;
 use crate::message::failure::{Failure, FailureKind};
 
@@ -38,14 +38,13 @@ pub(super) struct Stop {
     pub(super) failure: Box<Failure>,
     /// How long to wait at least before the same may succeed; none where it will not.
     pub(super) again: Option<Duration>,
-    pub(super) wants_login: bool,
     /// Whether it says the same of everything at this host.
     pub(super) is_of_host: bool,
 }
 
 impl From<Failure> for Stop {
     fn from(failure: Failure) -> Stop {
-        Stop { failure: Box::new(failure), again: None, wants_login: false, is_of_host: false }
+        Stop { failure: Box::new(failure), again: None, is_of_host: false }
     }
 }
 
@@ -88,7 +87,7 @@ impl Client {
                 root_cause(&error)
             ))),
             Ok(_) if is_announced || bytes.len() as u64 > most => unusable(
-                Failure::new(format!("the file is too large: the limit is {}", budget::bytes(most)))
+                Failure::new(format!("the file is too large: the limit is {}", HumanBytes(most)))
                     .hint("check that the URL names one file of manifests, not an archive")
                     .hint("to accept larger files, write `max-file-size: SIZE` in .kustomize-localize"),
             ),
@@ -139,12 +138,9 @@ impl Client {
         let (error, host) = (error.without_url(), host(url));
         let reason = root_cause(&error);
         if error.is_dns() {
-            // Resolvers say "no such host" and "ask again" with the same kind of error. The texts are those of glibc, musl
-            // and Windows; elsewhere a look-up is not repeated.
-            let is_temporary = ["temporary", "try again"].iter().any(|said| reason.to_ascii_lowercase().contains(said));
             let message = format!("host {host} was not found: {reason}");
-            let stop = unreached(message, "check the spelling of the host and the network");
-            Stop { again: stop.again.filter(|_| is_temporary), ..stop }
+            // The resolver has asked several times.
+            Stop { again: None, ..unreached(message, "check the spelling of the host and the network") }
         } else if chain(&error).any(|cause| cause.is::<rustls::Error>()) {
             // As rustls names it in its message.
             let hint = if reason.contains("UnknownIssuer") {
@@ -192,6 +188,7 @@ fn refused(url: &Url, status: StatusCode, wait: Duration) -> Stop {
     let answered = format!("{host} answered {code} {}", status.canonical_reason().unwrap_or_default());
     let mut failure = Failure::new(answered.trim_end());
     failure.kind = match code {
+        401 => FailureKind::Login,
         404 | 410 => FailureKind::NoRepository,
         408 | 429 | 500..=599 => FailureKind::NoConnection,
         _ => FailureKind::Other,
@@ -207,7 +204,7 @@ fn refused(url: &Url, status: StatusCode, wait: Duration) -> Stop {
     };
     let failure = if hint.is_empty() { failure } else { failure.hint(hint) };
     let again = failure.kind.is_outage().then_some(wait);
-    Stop { again, wants_login: code == 401, ..failure.into() }
+    Stop { again, ..failure.into() }
 }
 
 /// Resolves names as the system does. The host of this name has to have public addresses alone; others are those of
