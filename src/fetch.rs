@@ -28,6 +28,7 @@ pub(crate) use progress::Progress;
 pub(crate) use published::Published;
 pub(crate) use tip::Tip;
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::time::Duration;
@@ -260,12 +261,16 @@ impl Fetcher {
             return None;
         }
         let files = tip.repository(&Remote::Git(entry.clone()).label())?;
-        let (network, request, label) = (self.network.clone(), request.clone(), Key::Git(key.clone()).label());
-        Some(Rc::new(Repository {
-            tree: Rc::new(TipTree::new(tip.clone(), files, label, network, request, key.submodules)),
-            version: key.clone(),
-            commit: entry.commit.clone(),
-        }))
+        let tree = TipTree {
+            tip: tip.clone(),
+            files,
+            label: Key::Git(key.clone()).label(),
+            network: self.network.clone(),
+            request: request.clone(),
+            has_submodules: key.submodules,
+            fetched: OnceCell::new(),
+        };
+        Some(Rc::new(Repository { tree: Rc::new(tree), version: key.clone(), commit: entry.commit.clone() }))
     }
 
     fn open(&mut self, key: &RepoRef, fetched: Fetched) -> Result<Known> {

@@ -10,8 +10,8 @@ mod checkout;
 mod local_repo;
 mod remote_git;
 
-pub(crate) use checkout::Checkout;
-pub(crate) use local_repo::{CommitId, LocalRepo, Side, Staged, Within, branch_of, is_branch_name};
+pub(crate) use checkout::{Attributes, Checkout};
+pub(crate) use local_repo::{CommitId, LocalRepo, Side, Staged, branch_of, is_branch_name};
 pub(crate) use remote_git::untied;
 pub(crate) use remote_git::{Fetch, Part, Pinned, RemoteGit, is_http};
 

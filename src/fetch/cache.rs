@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::AtomicBool;
 
-use super::ONLINE;
 use super::budget::MAX_FILE_SIZE;
 use super::git::format_of;
 use crate::message::failure::{Failure, Result};
@@ -42,7 +41,7 @@ impl Cache {
 
     /// Returns the repository that holds `commit` of `url` (without secrets), if it is there and
     /// whole. One that was damaged is removed, so that it is fetched again.
-    pub(crate) fn repository(&self, url: &str, commit: &str, offline: bool) -> Result<Option<PathBuf>> {
+    pub(crate) fn repository(&self, url: &str, commit: &str) -> Result<Option<PathBuf>> {
         let Some(directory) = &self.directory else {
             return Ok(None);
         };
@@ -53,11 +52,6 @@ impl Cache {
             return Ok(Some(path));
         }
         // Another run may be adding a missing entry at this moment.
-        if damaged && offline {
-            let shown = path.display();
-            return Err(Failure::new(format!("`{shown}` in the cache is damaged"))
-                .hint(format!("{ONLINE}: it is fetched again")));
-        }
         if damaged {
             failpoint::before("remove a damaged entry of the cache");
             let _ = std::fs::remove_dir_all(&path);
@@ -65,13 +59,9 @@ impl Cache {
         Ok(None)
     }
 
-    /// Returns whether any commit of `url` is there.
+    /// Returns whether something of `url` was fetched before.
     pub(crate) fn knows(&self, url: &str) -> bool {
-        let entries = self.repositories(url).map(|directory| directory.read_dir());
-        entries.is_ok_and(|entries| {
-            let mut entries = entries.into_iter().flatten().flatten();
-            entries.any(|entry| is_commit(&entry.file_name()))
-        })
+        self.repositories(url).is_ok_and(|directory| directory.is_dir())
     }
 
     /// Makes an empty repository to fetch `url` into, for objects of a `format`: `sha1` or `sha256`.
@@ -96,7 +86,7 @@ impl Cache {
 
     /// Keeps what was fetched as the repository that holds `commit` of `url`.
     pub(crate) fn keep(&self, scratch: &Scratch, url: &str, commit: &str) -> Result<PathBuf> {
-        if let Some(path) = self.repository(url, commit, false)? {
+        if let Some(path) = self.repository(url, commit)? {
             return Ok(path);
         }
         let path = self.repositories(url)?.join(commit);
@@ -106,7 +96,7 @@ impl Cache {
         match one.persist(&path) {
             Ok(()) => Ok(path),
             // Another run was faster: the same commit holds the same bytes.
-            Err(_) if self.repository(url, commit, false)?.is_some() => Ok(path),
+            Err(_) if self.repository(url, commit)?.is_some() => Ok(path),
             Err(error) => Err(self.failure(&error)),
         }
     }
@@ -238,10 +228,6 @@ fn refuse_shared(_: &Path) -> Result<()> {
 
 fn is_pack(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "pack")
-}
-
-fn is_commit(name: &std::ffi::OsStr) -> bool {
-    name.to_str().is_some_and(crate::record::is_object_id)
 }
 
 /// Returns whether `directory` holds `commit` with everything that was fetched with it, as it was written.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use gix::ObjectId;
 
-use super::git::{Fetched, GitRequest, Missing, Stop};
+use super::git::{Fetched, GitRequest, Missing};
 use super::submodule::{self, Submodule};
 use super::{Network, ONLINE};
 use crate::message::failure::{Failure, Result};
@@ -36,8 +36,6 @@ pub(super) struct CheckoutTree {
     noted: RefCell<BTreeSet<ObjectId>>,
     /// Those that were fetched, or should have been.
     requested: RefCell<HashSet<ObjectId>>,
-    /// Why no more files can be fetched.
-    stop: Stop,
 }
 
 impl CheckoutTree {
@@ -65,7 +63,6 @@ impl CheckoutTree {
             is_noting: Cell::default(),
             noted: RefCell::default(),
             requested: RefCell::default(),
-            stop: Stop::default(),
         })
     }
 
@@ -87,9 +84,9 @@ impl CheckoutTree {
     fn take_noted(&self) -> Vec<Missing> {
         let mut all = Vec::new();
         let ids = self.noted.take();
-        if !ids.is_empty() && self.stop.get().is_none() && !self.network.offline {
+        if !ids.is_empty() && self.fetched.stop.get().is_none() && !self.network.offline {
             self.requested.borrow_mut().extend(ids.iter().copied());
-            all.push(Missing { commits: vec![self.fetched.clone()], ids, stops: vec![self.stop.clone()] });
+            all.push(Missing { commits: vec![self.fetched.clone()], ids });
         }
         for mount in self.mounts.borrow().values() {
             all.extend(mount.take_noted());
@@ -189,7 +186,7 @@ impl CheckoutTree {
             return Err(missing().hint(ONLINE));
         }
         loop {
-            if let Some(failure) = self.stop.get() {
+            if let Some(failure) = self.fetched.stop.get() {
                 return Err(failure.clone());
             }
             let missing = self.missing(|| self.want(path));

@@ -12,7 +12,7 @@ use gix::ObjectId;
 
 use super::{DEFAULT_TIMEOUT, RELOCK};
 use super::budget::Budget;
-use super::network::{Clock, Network};
+use super::Network;
 use crate::git::{Fetch, Part};
 use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::redact::SafeUrl;
@@ -65,6 +65,8 @@ pub(super) struct Fetched {
     pub is_tag: bool,
     /// The request that led to it.
     pub request: GitRequest,
+    /// Why no more of its files can be fetched, once that is known.
+    pub stop: Arc<OnceLock<Failure>>,
 }
 
 /// Files of one repository that are missing, to be fetched together.
@@ -72,12 +74,7 @@ pub(super) struct Missing {
     /// The commits that need them.
     pub commits: Vec<Fetched>,
     pub ids: BTreeSet<ObjectId>,
-    /// What tells each of their trees that no more can be fetched.
-    pub stops: Vec<Stop>,
 }
-
-/// Why no more files of a tree can be fetched, once that is known.
-pub(super) type Stop = Arc<OnceLock<Failure>>;
 
 impl Missing {
     /// Takes others of the same repository; returns them where they are of another one.
@@ -88,7 +85,6 @@ impl Missing {
         }
         self.commits.extend(other.commits);
         self.ids.extend(other.ids);
-        self.stops.extend(other.stops);
         None
     }
 }
@@ -127,8 +123,14 @@ impl Network {
         let Some(commit) = request.commit.clone() else {
             return Ok(None);
         };
-        let directory = self.cache.repository(&request.url.shown(), &commit, self.offline)?;
-        Ok(directory.map(|directory| Fetched { directory, commit, is_tag: false, request: request.clone() }))
+        let directory = self.cache.repository(&request.url.shown(), &commit)?;
+        Ok(directory.map(|directory| Fetched {
+            directory,
+            commit,
+            is_tag: false,
+            request: request.clone(),
+            stop: Arc::default(),
+        }))
     }
 
     /// Fetches what is wished of one repository, unless the cache holds it.
@@ -175,49 +177,39 @@ impl Network {
         let Some(first) = requests.first() else {
             return Ok(Vec::new());
         };
-        let (shown, clock) = (first.url.shown(), Clock::start(first.timeout));
-        let mut done: Vec<Option<Fetched>> = Vec::new();
+        let shown = first.url.shown();
         // Where something of this repository is here, asking what a ref is costs less than a fetch.
-        let floating: Vec<&str> =
-            requests.iter().filter(|request| request.commit.is_none()).map(GitRequest::reference).collect();
-        let listing = if floating.is_empty() || !self.cache.knows(&shown) {
-            None
-        } else {
-            Some(self.list(first, &floating, &clock)?)
-        };
+        let floating = requests.iter().filter(|request| request.commit.is_none()).map(GitRequest::reference);
+        let floating: Vec<&str> = floating.filter(|_| self.cache.knows(&shown)).collect();
+        let listing = if floating.is_empty() { None } else { Some(self.list(first, &floating)?) };
+        let mut done: Vec<Option<Fetched>> = Vec::new();
         for request in requests {
-            let found = match (&request.commit, &listing) {
-                (None, Some(listing)) => Some(
-                    listing.find(request.reference()).ok_or_else(|| self.no_such_ref(request, request.reference()))?,
-                ),
-                _ => None,
-            };
-            let (name, commit) = found.unzip();
-            let is_tag = name.is_some_and(|name| name.starts_with("refs/tags/"));
-            let commit = commit.or_else(|| request.commit.clone());
-            let cached = self.cached(&GitRequest { commit, ..request.clone() })?;
-            done.push(cached.map(|fetched| Fetched { is_tag, ..fetched }));
+            let (mut request, mut is_tag) = (request.clone(), false);
+            if let (None, Some(listing)) = (&request.commit, &listing) {
+                let found = listing.find(request.reference());
+                let (name, commit) = found.ok_or_else(|| self.no_such_ref(&request, request.reference()))?;
+                (request.commit, is_tag) = (Some(commit), name.starts_with("refs/tags/"));
+            }
+            done.push(self.cached(&request)?.map(|fetched| Fetched { is_tag, ..fetched }));
         }
-        let left = || requests.iter().zip(&done).filter(|(_, done)| done.is_none()).map(|(request, _)| request);
-        let names: Vec<&str> = left().map(GitRequest::name).collect();
-        if names.is_empty() {
-            return Ok(done.into_iter().flatten().collect());
-        }
-        let scratch = self.fetch_into(first, &names, Part::SmallFiles, &clock)?;
-        let left = requests.iter().zip(&mut done).filter(|(_, done)| done.is_none());
-        for (number, (request, done)) in left.enumerate() {
-            let (commit, is_tag) = fetched_commit(scratch.path(), number, request.name(), &self.budget)?;
-            let directory = self.cache.keep(&scratch, &shown, &commit)?;
-            let request = GitRequest { commit: Some(commit.clone()), ..request.clone() };
-            *done = Some(Fetched { directory, commit, is_tag, request });
+        let mut left: Vec<_> = requests.iter().zip(&mut done).filter(|(_, done)| done.is_none()).collect();
+        if !left.is_empty() {
+            let names: Vec<&str> = left.iter().map(|(request, _)| request.name()).collect();
+            let scratch = self.fetch_into(first, &names, Part::SmallFiles)?;
+            for (number, (request, done)) in left.iter_mut().enumerate() {
+                let (commit, is_tag) = fetched_commit(scratch.path(), number, request.name(), &self.budget)?;
+                let directory = self.cache.keep(&scratch, &shown, &commit)?;
+                let request = GitRequest { commit: Some(commit.clone()), ..request.clone() };
+                **done = Some(Fetched { directory, commit, is_tag, request, stop: Arc::default() });
+            }
         }
         Ok(done.into_iter().flatten().collect())
     }
 
     /// Asks the server of what is wished what several refs of it are.
-    pub(super) fn list(&self, request: &GitRequest, references: &[&str], clock: &Clock) -> Result<Listing> {
-        let output = self.talk(request, clock, |remote_git, url, terminal| {
-            remote_git.list(url, references, clock.left(), terminal)
+    pub(super) fn list(&self, request: &GitRequest, references: &[&str]) -> Result<Listing> {
+        let output = self.talk(request, |remote_git, url, terminal| {
+            remote_git.list(url, references, request.timeout, terminal)
         })?;
         if !output.status.success() {
             return Err(self.explain(request, references.first().unwrap_or(&"HEAD"), &output));
@@ -227,39 +219,28 @@ impl Network {
 
     /// Fetches commits into a temporary repository beside those of the same URL, without their larger files if the server
     /// can leave them out.
-    fn fetch_into(&self, request: &GitRequest, names: &[&str], part: Part, clock: &Clock) -> Result<Scratch> {
+    fn fetch_into(&self, request: &GitRequest, names: &[&str], part: Part) -> Result<Scratch> {
         let first = names.first().copied().unwrap_or("HEAD");
-        // The other format applies if the server says so; a request by id does not ask.
-        let formats = if first.len() == 64 && is_object_id(first) { ["sha256", "sha1"] } else { ["sha1", "sha256"] };
         let numbered = names.iter().enumerate();
         let refspecs: String = numbered.map(|(number, name)| format!("+{name}:refs/kl/{number}\n")).collect();
-        for format in formats {
-            let fetch = |part| self.fetch_with(request, format, clock, part, &refspecs);
-            let (mut scratch, mut output) = fetch(part)?;
-            if refuses_filter(&output) {
-                (scratch, output) = fetch(Part::All)?;
-            }
-            if output.status.success() {
-                return Ok(scratch);
-            }
-            if !output.says(&["mismatched algorithms"]) {
-                return Err(self.explain(request, first, &output));
-            }
+        let fetch = |part, format| self.fetch_with(request, format, part, &refspecs);
+        let mut format = format_of(first);
+        let (mut scratch, mut output) = fetch(part, format)?;
+        // A request by id does not ask for the other format: this is one by name.
+        if output.says(&["mismatched algorithms"]) {
+            format = "sha256";
+            (scratch, output) = fetch(part, format)?;
         }
-        Err(Failure::new(format!("{} uses an object format that this git does not know", request.url.shown())))
+        if output.says(&["remote error: filter", "invalid filter"]) {
+            (scratch, output) = fetch(Part::All, format)?;
+        }
+        if output.status.success() { Ok(scratch) } else { Err(self.explain(request, first, &output)) }
     }
 
-    fn fetch_with(
-        &self,
-        request: &GitRequest,
-        format: &str,
-        clock: &Clock,
-        part: Part,
-        refspecs: &str,
-    ) -> Result<(Scratch, Output)> {
+    fn fetch_with(&self, request: &GitRequest, format: &str, part: Part, refspecs: &str) -> Result<(Scratch, Output)> {
         let scratch = self.cache.scratch(&request.url.shown(), format)?;
         let option = if part == Part::NoFiles { "--no-write-fetch-head" } else { "--depth=1" };
-        let output = self.talk(request, clock, |remote_git, url, terminal| {
+        let output = self.talk(request, |remote_git, url, terminal| {
             let part = match (part, terminal) {
                 // git would ask for a password again with each batch of files.
                 (Part::SmallFiles, Terminal::Shared) => Part::All,
@@ -267,7 +248,7 @@ impl Network {
             };
             let (into, by_repository) = (scratch.path(), request.is_submodule);
             let wanted = Fetch { into, part, option: Some(option), refspecs, by_repository };
-            remote_git.fetch(url, wanted, clock.left(), terminal)
+            remote_git.fetch(url, wanted, request.timeout, terminal)
         })?;
         Ok((scratch, output))
     }
@@ -280,8 +261,8 @@ impl Network {
             |one| {
                 if let Err(failure) = self.fetch_files(one) {
                     // Reading one of the files will say so.
-                    for stop in &one.stops {
-                        let _ = stop.set(failure.clone());
+                    for commit in &one.commits {
+                        let _ = commit.stop.set(failure.clone());
                     }
                 }
             },
@@ -292,8 +273,7 @@ impl Network {
     fn fetch_files(&self, missing: &Missing) -> Result<()> {
         let Fetched { commit, request, .. } = &missing.commits[0];
         let ids: String = missing.ids.iter().map(|id| format!("{id}\n")).collect();
-        let clock = Clock::start(request.timeout);
-        let (scratch, output) = self.fetch_with(request, format_of(commit), &clock, Part::NoFiles, &ids)?;
+        let (scratch, output) = self.fetch_with(request, format_of(commit), Part::NoFiles, &ids)?;
         if output.status.success() {
             let places: Vec<&Path> = missing.commits.iter().map(|one| &*one.directory).collect();
             return self.cache.add(&scratch, &places);
@@ -303,8 +283,7 @@ impl Network {
             return Err(failure);
         }
         for Fetched { request, directory, .. } in &missing.commits {
-            let clock = Clock::start(request.timeout);
-            let scratch = self.fetch_into(request, &[request.name()], Part::All, &clock)?;
+            let scratch = self.fetch_into(request, &[request.name()], Part::All)?;
             self.cache.add(&scratch, &[directory])?;
         }
         Ok(())
@@ -314,11 +293,6 @@ impl Network {
 /// Returns the format of the repository that has an object with this id.
 pub(super) fn format_of(id: &str) -> &'static str {
     if id.len() == 64 { "sha256" } else { "sha1" }
-}
-
-/// Returns whether a server gives whole commits only, and says so. One that does not know of filters ignores them.
-fn refuses_filter(output: &Output) -> bool {
-    output.says(&["remote error: filter", "invalid filter"])
 }
 
 /// Returns a commit that a fetch brought in, tags followed, and whether it was a tag.

@@ -109,14 +109,8 @@ fn says_that_it_is_gone(output: &Output) -> bool {
 /// Returns the one archive that helm left.
 fn the_archive(chart: &ChartRef, directory: &Path, largest: u64) -> Result<Vec<u8>> {
     let unreadable = |error: std::io::Error| Failure::new(format!("cannot read what helm pulled: {error}"));
-    let mut archives = Vec::new();
-    for entry in directory.read_dir().map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
-        let is_file = path.symlink_metadata().map_err(unreadable)?.is_file();
-        if is_file && path.extension().is_some_and(|extension| extension == "tgz") {
-            archives.push(path);
-        }
-    }
+    let entries = directory.read_dir().map_err(unreadable)?;
+    let archives: Vec<_> = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>().map_err(unreadable)?;
     let [path] = archives.as_slice() else {
         return Err(Failure::new(format!(
             "{}: expected one archive from helm pull, found {}",

@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use super::git::{GitRequest, format_of};
-use super::network::Clock;
 use super::{Fetcher, Key, Network};
 use crate::git::{Fetch, Part};
 use crate::message::failure::{FailureKind, Result};
@@ -96,14 +95,13 @@ struct Commits<'a> {
     network: &'a Network,
     request: &'a GitRequest,
     scratch: Scratch,
-    clock: Clock,
 }
 
 impl<'a> Commits<'a> {
     /// Makes an empty repository for objects like the one with this id.
     fn new(network: &'a Network, request: &'a GitRequest, id: &str) -> Result<Self> {
         let scratch = network.cache.scratch(&request.url.shown(), format_of(id))?;
-        Ok(Commits { network, request, scratch, clock: Clock::start(request.timeout) })
+        Ok(Commits { network, request, scratch })
     }
 
     /// Fetches the new commit by its id, or else by its ref.
@@ -122,8 +120,8 @@ impl<'a> Commits<'a> {
         let refspecs = format!("+{name}:refs/kl/{name}\n");
         let (into, by_repository) = (self.scratch.path(), self.request.is_submodule);
         let wanted = Fetch { into, part: Part::NoTrees, option, refspecs: &refspecs, by_repository };
-        let output = self.network.talk(self.request, &self.clock, |remote_git, url, terminal| {
-            remote_git.fetch(url, wanted, self.clock.left(), terminal)
+        let output = self.network.talk(self.request, |remote_git, url, terminal| {
+            remote_git.fetch(url, wanted, self.request.timeout, terminal)
         })?;
         if output.status.success() {
             return Ok(());
@@ -132,8 +130,8 @@ impl<'a> Commits<'a> {
     }
 
     fn ask(&self, arguments: &[&str]) -> Result<Option<String>> {
-        let answer = self.network.remote_git.commits(self.scratch.path(), arguments, self.clock.left());
-        answer.map_err(|error| self.network.not_run(self.request, error, &self.clock))
+        let answer = self.network.remote_git.commits(self.scratch.path(), arguments, self.request.timeout);
+        answer.map_err(|error| self.network.not_run(self.request, error))
     }
 
     /// Returns when a commit was made, in seconds since the epoch.

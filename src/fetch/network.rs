@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use url::Url;
 
@@ -30,22 +29,6 @@ pub(crate) struct Network {
     pub(super) offline: bool,
     /// Held by the one that asks the person at the terminal.
     terminal: Mutex<()>,
-}
-
-/// The time that one request may take, however many times git is started for it.
-pub(super) struct Clock {
-    start: Instant,
-    pub(super) timeout: Duration,
-}
-
-impl Clock {
-    pub(super) fn start(timeout: Duration) -> Self {
-        Clock { start: Instant::now(), timeout }
-    }
-
-    pub(super) fn left(&self) -> Option<Duration> {
-        Some(self.timeout.saturating_sub(self.start.elapsed()))
-    }
 }
 
 impl Network {
@@ -109,14 +92,13 @@ impl Network {
     pub(super) fn talk(
         &self,
         request: &GitRequest,
-        clock: &Clock,
         say: impl Fn(&RemoteGit, &str, Terminal) -> Result<Output, process::Error>,
     ) -> Result<Output> {
         let mut url = request.url.clone();
         for _ in 0..=MAX_REDIRECTS {
             let remote_git = self.reach.git(url.exposed())?;
             let say = |terminal| {
-                say(&remote_git, url.exposed(), terminal).map_err(|error| self.not_run(request, error, clock))
+                say(&remote_git, url.exposed(), terminal).map_err(|error| self.not_run(request, error))
             };
             let output = say(Terminal::Detached)?;
             if output.status.success() {

@@ -26,22 +26,14 @@ impl Published {
         source: Option<&str>,
     ) -> Result<Option<Published>> {
         let remotes = here.remotes()?;
-        let mut likely = Vec::new();
-        match named {
-            Some(named) if remotes.contains(named) => likely.push(named.to_owned()),
-            Some(named) => {
-                return Err(Failure::new(format!("unknown remote `{named}`")).hint("list them: git remote"));
-            }
-            None => {
-                for branch in [name].into_iter().chain(source) {
-                    likely.extend(here.config(&format!("branch.{branch}.remote"))?);
-                }
-                likely.push("origin".to_owned());
-                // The only one.
-                likely.extend(remotes.iter().filter(|_| remotes.len() == 1).map(|one| (*one).to_owned()));
-            }
+        let of = |branch: &str| here.config(&format!("branch.{branch}.remote"));
+        if let Some(named) = named.filter(|named| !remotes.contains(named)) {
+            return Err(Failure::new(format!("unknown remote `{named}`")).hint("list them: git remote"));
         }
-        let Some(remote) = likely.into_iter().find(|remote| remotes.contains(&**remote)) else {
+        let [named, origin] = [named, Some("origin")].map(|name| name.map(str::to_owned));
+        let only = remotes.first().filter(|_| remotes.len() == 1).map(|only| (*only).to_owned());
+        let likely = [named, of(name)?, source.map(of).transpose()?.flatten(), origin, only];
+        let Some(remote) = likely.into_iter().flatten().find(|remote| remotes.contains(&**remote)) else {
             return Ok(None);
         };
         Ok(Some(Published {

@@ -103,29 +103,18 @@ fn restored(bytes: Vec<u8>, file: &StoredFile) -> Option<Vec<u8>> {
 
 /// The part of a fetched repository that the tip holds.
 pub(super) struct TipTree {
-    tip: Tip,
-    files: BTreeMap<String, StoredFile>,
-    label: String,
-    network: Rc<Network>,
+    pub(super) tip: Tip,
+    /// From [`Tip::repository`].
+    pub(super) files: BTreeMap<String, StoredFile>,
+    pub(super) label: String,
+    pub(super) network: Rc<Network>,
     /// What to fetch for everything else.
-    request: GitRequest,
-    has_submodules: bool,
-    fetched: OnceCell<CheckoutTree>,
+    pub(super) request: GitRequest,
+    pub(super) has_submodules: bool,
+    pub(super) fetched: OnceCell<CheckoutTree>,
 }
 
 impl TipTree {
-    /// Serves `files` (from [`Tip::repository`]) and fetches everything else.
-    pub(super) fn new(
-        tip: Tip,
-        files: BTreeMap<String, StoredFile>,
-        label: String,
-        network: Rc<Network>,
-        request: GitRequest,
-        has_submodules: bool,
-    ) -> Self {
-        TipTree { tip, files, label, network, request, has_submodules, fetched: OnceCell::new() }
-    }
-
     fn fetched(&self) -> Result<&CheckoutTree> {
         if let Some(tree) = self.fetched.get() {
             return Ok(tree);

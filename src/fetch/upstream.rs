@@ -7,8 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::git::{GitRequest, Listing};
-use super::network::Clock;
-use super::{DEFAULT_TIMEOUT, Network, helm};
+use super::{Network, helm};
 use crate::config::is_one_version;
 use crate::graph::ChartRef;
 use crate::kustomization;
@@ -38,7 +37,7 @@ impl Network {
             |(url, _)| redact::url(url),
             |(url, names)| {
                 let names: Vec<&str> = names.iter().copied().collect();
-                self.list(&GitRequest::new(*url, None, None), &names, &Clock::start(DEFAULT_TIMEOUT))
+                self.list(&GitRequest::new(*url, None, None), &names)
             },
         );
         let listings: HashMap<&str, Result<Listing>> = refs.iter().map(|(url, _)| *url).zip(listings).collect();

@@ -1,13 +1,13 @@
 //! What git makes of a path, as the `.gitattributes` or the `.gitignore` files of some tree say, and no configuration.
 
+use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use std::process::Command;
 
-use super::{command, not_run, run, said, untied};
+use super::{command, run, said, untied};
 use crate::message::failure::{Failure, Result, shown};
 use crate::os::interrupt::{Scratch, unusable};
-use crate::os::process::Conversation;
 
 /// A repository of our own, with those files in its working tree and nothing else: git asks no other place for them,
 /// neither the working tree of this repository nor its `info` directory.
@@ -15,12 +15,10 @@ use crate::os::process::Conversation;
 pub(crate) struct Checkout {
     scratch: Scratch,
     objects: gix::Repository,
-    /// The git that reads attributes, once needed.
-    attributes: Option<Conversation>,
 }
 
 /// How a file is checked out.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Attributes {
     /// The filter that it goes through.
     pub filter: Option<String>,
@@ -48,7 +46,7 @@ impl Checkout {
                 .and_then(|()| std::fs::write(&place, bytes))
                 .map_err(|error| unusable(&error))?;
         }
-        Ok(Checkout { scratch, objects, attributes: None })
+        Ok(Checkout { scratch, objects })
     }
 
     /// Returns what a checkout makes of the bytes of the file at `path`. A filter is not run.
@@ -59,33 +57,27 @@ impl Checkout {
         if output.status.success() { Ok(output.stdout) } else { Err(cannot_tell(path)) }
     }
 
-    /// Returns how the file at `path` is checked out.
-    pub(crate) fn attributes(&mut self, path: &str) -> Result<Attributes> {
-        if self.attributes.is_none() {
-            let mut git = self.git(&["check-attr", "--stdin", "-z"]);
-            self.attributes = Some(Conversation::start(git.args(ATTRIBUTES), 0).map_err(not_run)?);
+    /// Returns how files are checked out, of those of which attributes say something.
+    pub(crate) fn attributes(&self, paths: &[String]) -> Result<HashMap<String, Attributes>> {
+        let mut git = self.git(&["check-attr", "--stdin", "-z"]);
+        let output = run(git.args(ATTRIBUTES), Some(paths.join("\0").as_bytes()))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let (mut fields, mut found) = (text.split('\0'), HashMap::<String, Attributes>::new());
+        while let (Some(path), Some(name), Some(state)) = (fields.next(), fields.next(), fields.next()) {
+            // A filter that is only set or taken away is none.
+            if matches!((name, state), (_, "unspecified" | "unset" | "lf") | ("filter", "set")) {
+                continue;
+            }
+            let one = found.entry(path.to_owned()).or_default();
+            match name {
+                "filter" => one.filter = Some(state.to_owned()),
+                name => {
+                    one.converts = true;
+                    one.has_ident |= name == "ident" && state == "set";
+                }
+            }
         }
-        let mut states = || -> io::Result<Vec<String>> {
-            let git = self.attributes.as_mut().ok_or(io::ErrorKind::NotFound)?;
-            git.say(path)?;
-            // Of each the path, the name, the state.
-            ATTRIBUTES.iter().map(|_| git.answer().and_then(|_| git.answer()).and_then(|_| git.answer())).collect()
-        };
-        let states = states().map_err(|_| {
-            // What it still answers belongs to this path.
-            self.attributes = None;
-            cannot_tell(path)
-        })?;
-        let [filter, others @ ..] = states.as_slice() else {
-            return Err(cannot_tell(path));
-        };
-        // A filter that is only set or taken away is none.
-        let has_filter = !matches!(&**filter, "unspecified" | "unset" | "set");
-        Ok(Attributes {
-            filter: has_filter.then(|| filter.clone()),
-            has_ident: others.first().is_some_and(|ident| ident == "set"),
-            converts: others.iter().any(|state| !matches!(&**state, "unspecified" | "unset" | "lf")),
-        })
+        if output.status.success() { Ok(found) } else { Err(cannot_tell(&said(&output))) }
     }
 
     /// Returns the rule by which git leaves a path alone: where it stands, as `.gitignore:3`, and its pattern.
@@ -106,8 +98,8 @@ impl Checkout {
     }
 }
 
-fn cannot_tell(path: &str) -> Failure {
-    Failure::new(format!("git cannot tell how `{path}` is checked out with the attributes that are set for it"))
+fn cannot_tell(what: &str) -> Failure {
+    Failure::new(format!("git cannot tell how `{what}` is checked out with the attributes that are set for it"))
         .hint("rename it, or take the attributes away in `.gitattributes`")
 }
 

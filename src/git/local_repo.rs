@@ -5,7 +5,7 @@ mod objects;
 mod remotes;
 mod worktrees;
 
-pub(crate) use files::{Side, Staged, Within};
+pub(crate) use files::{Side, Staged};
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -175,15 +175,7 @@ impl LocalRepo {
     }
 
     pub fn is_ancestor(&self, old: &str, new: &str) -> Result<bool> {
-        if old == new {
-            return Ok(true);
-        }
-        let output = run(self.command().args(["merge-base", "--is-ancestor", old, new]), None)?;
-        match output.status.code() {
-            Some(0) => Ok(true),
-            Some(1) => Ok(false),
-            _ => Err(Failure::new(format!("git cannot compare {old} and {new}: {}", said(&output)))),
-        }
+        Ok(old == new || self.merge_base(old, new)?.as_deref() == Some(old))
     }
 
     /// Returns a merge base of two commits; none where their histories have nothing in common here.

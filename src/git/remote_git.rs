@@ -14,25 +14,20 @@ use std::time::Duration;
 use super::command;
 use crate::os::process::{self, Terminal};
 
-/// Variables that tie git to one repository (`git rev-parse --local-env-vars`), and a few more that
+/// Variables that tie git to one repository (of `git rev-parse --local-env-vars`), and a few more that
 /// would redirect what we read or write. `GIT_CONFIG_PARAMETERS` and `GIT_CONFIG_COUNT` are kept:
 /// they carry the caller's `git -c` settings.
-const TIES: [&str; 20] = [
+const TIES: [&str; 15] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_ATTR_SOURCE",
     "GIT_COMMON_DIR",
-    "GIT_CONFIG",
-    "GIT_DEFAULT_HASH",
     "GIT_DIR",
     "GIT_EXTERNAL_DIFF",
     "GIT_GRAFT_FILE",
     "GIT_IMPLICIT_WORK_TREE",
     "GIT_INDEX_FILE",
-    "GIT_INTERNAL_SUPER_PREFIX",
     "GIT_NAMESPACE",
-    "GIT_NO_REPLACE_OBJECTS",
     "GIT_OBJECT_DIRECTORY",
-    "GIT_PREFIX",
     "GIT_QUARANTINE_PATH",
     "GIT_REPLACE_REF_BASE",
     "GIT_SHALLOW_FILE",
@@ -115,11 +110,11 @@ impl RemoteGit {
         &self,
         directory: &Path,
         arguments: &[&str],
-        timeout: Option<Duration>,
+        timeout: Duration,
     ) -> Result<Option<String>, process::Error> {
         let mut command = self.command(&[]);
         command.env("GIT_DIR", directory).args(arguments);
-        let output = process::run(&mut command, None, timeout, Terminal::Detached)?;
+        let output = process::run(&mut command, None, Some(timeout), Terminal::Detached)?;
         let said = || String::from_utf8_lossy(&output.stdout).into_owned();
         Ok(output.status.success().then(said))
     }

@@ -1,10 +1,10 @@
 //! The files of a tree as a checkout gives them: `kustomize build` reads those, not what is stored.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 
 use super::{Entry, Tree, path};
-use crate::git::Checkout;
+use crate::git::{Attributes, Checkout};
 use crate::message::failure::{Failure, Result, shown};
 
 /// The name of the files that say how others are checked out.
@@ -21,13 +21,14 @@ pub(crate) struct Conversion {
     hash: gix::hash::Kind,
     /// Whether attributes may change the files in a directory, for those that were looked into.
     directories: RefCell<HashMap<String, bool>>,
-    git: RefCell<Option<Checkout>>,
+    /// What converts files, and how they are checked out, once one may be converted.
+    git: OnceCell<(Checkout, HashMap<String, Attributes>)>,
 }
 
 impl Conversion {
     /// Converts as the attributes of a tree say, with object ids of this kind.
     pub(crate) fn new(refuses_filters: bool, hash: gix::hash::Kind) -> Self {
-        Conversion { refuses_filters, hash, directories: RefCell::default(), git: RefCell::default() }
+        Conversion { refuses_filters, hash, directories: RefCell::default(), git: OnceCell::new() }
     }
 
     /// Reads a file of `tree`.
@@ -36,18 +37,21 @@ impl Conversion {
         if !self.applies(tree, path::parent(path))? || !matches!(tree.entry(path)?, Some(Entry::File { .. })) {
             return Ok(bytes);
         }
-        let mut git = self.git.borrow_mut();
-        let git = match &mut *git {
-            Some(git) => git,
-            none => none.insert(Checkout::new(&files_named(tree, FILE_NAME)?, self.hash)?),
+        if self.git.get().is_none() {
+            let git = Checkout::new(&files_named(tree, FILE_NAME)?, self.hash)?;
+            let attributes = git.attributes(&tree.below("")?)?;
+            let _ = self.git.set((git, attributes));
+        }
+        let known = self.git.get().and_then(|(git, attributes)| Some((git, attributes.get(path)?)));
+        let Some((git, attributes)) = known else {
+            return Ok(bytes);
         };
-        let attributes = git.attributes(path)?;
         if self.refuses_filters
-            && let Some(filter) = attributes.filter
+            && let Some(filter) = &attributes.filter
         {
             return Err(Failure::new(format!(
                 "`{path}` goes through the filter `{}` on checkout: what is built from it cannot be known without running that",
-                shown(&filter)
+                shown(filter)
             ))
             .hint(format!(
                 "commit it as it is built, with a line in `{FILE_NAME}`: /{path} -filter"

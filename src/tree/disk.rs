@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::{Entry, Tree, files_below, path, search};
-use crate::git::{LocalRepo, Within};
+use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Result, shown};
 use crate::os::limits::PATH;
 
@@ -216,7 +216,7 @@ impl Tree for DiskTree {
     }
 
     fn files_with(&self, endings: &[&str], marks: &[&[u8]]) -> Result<Vec<String>> {
-        let found = self.git.as_ref().map(|git| git.here.grep(&Within::WorkingTree, endings, marks)).transpose()?;
+        let found = self.git.as_ref().map(|git| git.here.grep("--untracked", endings, marks)).transpose()?;
         let Some(mut found) = found.flatten() else {
             return search(self, endings, marks);
         };

@@ -12,7 +12,7 @@ use gix::ObjectId;
 use self::objects::{Directory, Item, Objects};
 use super::checkout::Conversion;
 use super::{Entry, LOCK_COMMAND, LOCK_NAME, Tree, path, search};
-use crate::git::{LocalRepo, Staged, Within};
+use crate::git::{LocalRepo, Staged};
 use crate::message::failure::{Failure, Result, command, pathspec, shown};
 use crate::os::limits::{PATH, PATH_BYTES, PATHS};
 
@@ -231,12 +231,12 @@ impl Tree for GitTree {
 
     fn files_with(&self, endings: &[&str], marks: &[&[u8]]) -> Result<Vec<String>> {
         let within = match &self.unmerged {
-            Some(_) => Within::Index,
-            None => Within::Tree(self.root.to_string()),
+            Some(_) => "--cached",
+            None => &*self.root.to_string(),
         };
         // git would go through any number of paths.
         self.walk("", &|_, _| false)?;
-        let found = self.objects.here.as_ref().map(|here| here.grep(&within, endings, marks)).transpose()?;
+        let found = self.objects.here.as_ref().map(|here| here.grep(within, endings, marks)).transpose()?;
         // Where git cannot read all of them, each is tried.
         let Some(mut found) = found.flatten() else {
             return search(self, endings, marks);

@@ -2,7 +2,7 @@
 
 use super::GitRequest;
 use crate::fetch::cache::ROOM;
-use crate::fetch::network::{Clock, Network};
+use crate::fetch::Network;
 use crate::git;
 use crate::message::failure::{Failure, FailureKind, command};
 use crate::os::process::{self, Output};
@@ -64,16 +64,10 @@ const CAUSES: [Cause; 8] = [
 ];
 
 impl Network {
-    pub(in crate::fetch) fn not_run(&self, request: &GitRequest, error: process::Error, clock: &Clock) -> Failure {
-        let shown = request.url.shown();
-        match error {
-            process::Error::Deadline(..) => {
-                Failure::new(format!("{shown} did not answer within {} s", clock.timeout.as_secs()))
-                    .hint("give it more time: write `timeout=SECONDS` into the query of its URL")
-                    .because(FailureKind::NoAnswer)
-            }
-            error => git::not_run(error),
-        }
+    pub(in crate::fetch) fn not_run(&self, request: &GitRequest, error: process::Error) -> Failure {
+        let is_late = matches!(error, process::Error::Deadline(..));
+        let failure = git::not_run(error).context(request.url.shown());
+        if is_late { failure.because(FailureKind::NoAnswer) } else { failure }
     }
 
     pub(in crate::fetch) fn no_such_ref(&self, request: &GitRequest, reference: &str) -> Failure {

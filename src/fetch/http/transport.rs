@@ -23,6 +23,8 @@ const CONNECT: Duration = Duration::from_secs(15);
 
 const USER_AGENT: &str = concat!("git-kustomize-localize/", env!("CARGO_PKG_VERSION"));
 
+const UNTRUSTED: &str = "check the host name and the clock here; if the host uses a private CA, name its certificate in SSL_CERT_FILE; if this system has no CA certificates, install the package `ca-certificates`";
+
 const AGAIN: &str = "try again: the server or the network broke off";
 
 /// What came back.
@@ -140,17 +142,11 @@ impl Client {
         if error.is_dns() {
             let message = format!("host {host} was not found: {reason}");
             // The resolver has asked several times.
-            Stop { again: None, ..unreached(message, "check the spelling of the host and the network") }
+            Stop { again: None, ..unreached(message, "check the spelling of the host, the network, and the proxy that HTTPS_PROXY may name") }
         } else if chain(&error).any(|cause| cause.is::<rustls::Error>()) {
-            // As rustls names it in its message.
-            let hint = if reason.contains("UnknownIssuer") {
-                "if the host uses a private CA, name its certificate in SSL_CERT_FILE; if this system has no CA certificates, install the package `ca-certificates`"
-            } else {
-                "check the host name, its certificate and the clock here"
-            };
-            Failure::new(format!("no trusted connection to {host}: {reason}")).hint(hint).into()
+            Failure::new(format!("no trusted connection to {host}: {reason}")).hint(UNTRUSTED).into()
         } else if error.is_connect() {
-            unreached(format!("cannot connect to {host}: {reason}"), "check that the host can be reached from here")
+            unreached(format!("cannot connect to {host}: {reason}"), "check that the host can be reached from here, and the proxy that HTTPS_PROXY may name")
         } else if error.is_timeout() {
             self.too_late()
         } else {
@@ -171,14 +167,7 @@ fn broken(message: String) -> Stop {
 
 /// No connection was made, as the host was not found or did not answer.
 fn unreached(message: String, hint: &str) -> Stop {
-    // The value may hold a password and is not looked at.
-    let proxy = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"]
-        .into_iter()
-        .find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
-    let mut failure = Failure::new(message).hint(hint).because(FailureKind::NoConnection);
-    if let Some(variable) = proxy {
-        failure = failure.hint(format!("check the proxy that {variable} names"));
-    }
+    let failure = Failure::new(message).hint(hint).because(FailureKind::NoConnection);
     Stop { again: Some(Duration::ZERO), is_of_host: true, ..failure.into() }
 }
 
@@ -194,11 +183,9 @@ fn refused(url: &Url, status: StatusCode, wait: Duration) -> Stop {
         _ => FailureKind::Other,
     };
     let hint = match code {
-        401 | 403 => {
-            "if it needs a login, store one in git's credential helper: git credential approve; it is sent to the host of the URL alone, and not over plain http"
+        401 | 403 | 404 | 410 => {
+            "check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent to the host of the URL alone, and not over plain http"
         }
-        404 | 410 => "check the URL; if the file is private, it needs a login: git credential approve",
-        407 => "put the proxy's user name and password into its URL",
         408 | 429 | 500..=599 => "try again later",
         _ => "",
     };

@@ -17,16 +17,6 @@ pub enum Side<'a> {
     Commit(&'a str),
 }
 
-/// Where files are searched.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Within {
-    Index,
-    /// The files of the working tree that are tracked, or neither tracked nor ignored.
-    WorkingTree,
-    /// A tree, by its id.
-    Tree(String),
-}
-
 /// An entry of the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Staged {
@@ -136,26 +126,20 @@ impl LocalRepo {
     }
 
     /// Returns the files (from the top) whose names have one of these endings and that hold one of these marks. `None`
-    /// where git could not read all of them.
-    pub fn grep(&self, within: &Within, endings: &[&str], marks: &[&[u8]]) -> Result<Option<Vec<String>>> {
+    /// where git could not read all of them. They are those of a tree, by its id, or what an option says: `--cached`,
+    /// `--untracked`.
+    pub fn grep(&self, within: &str, endings: &[&str], marks: &[&[u8]]) -> Result<Option<Vec<String>>> {
         let mut command = self.command();
         command.args(["grep", "-lzF", "--text", "--full-name", "--no-recurse-submodules", "--threads=4", "-f", "-"]);
-        let prefix = match within {
-            Within::Index => "--cached".to_owned(),
-            Within::WorkingTree => "--untracked".to_owned(),
-            Within::Tree(id) => id.clone(),
-        };
-        command.arg(&prefix).arg("--").args(endings.iter().map(|ending| format!(":(top)*{ending}")));
+        command.arg(within).arg("--").args(endings.iter().map(|ending| format!(":(top)*{ending}")));
         let output = run(&mut command, Some(&marks.join(&b'\n')))?;
         if !matches!(output.status.code(), Some(0 | 1)) || !output.stderr.is_empty() {
             return Ok(None);
         }
         let found = output.stdout.split(|byte| *byte == 0).filter_map(|path| std::str::from_utf8(path).ok());
-        let found = found.map(|path| match within {
-            Within::Tree(_) => path.strip_prefix(&prefix).and_then(|path| path.strip_prefix(':')).unwrap_or_default(),
-            _ => path,
-        });
-        Ok(Some(found.filter(|path| !path.is_empty()).map(str::to_owned).collect()))
+        // Those of a tree come with its id.
+        let path = |found: &str| found.strip_prefix(within).and_then(|path| path.strip_prefix(':')).unwrap_or(found).to_owned();
+        Ok(Some(found.filter(|path| !path.is_empty()).map(path).collect()))
     }
 
     /// Returns the files of the working tree that are tracked, or neither tracked nor ignored: from

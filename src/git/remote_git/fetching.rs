@@ -40,7 +40,7 @@ impl RemoteGit {
         &self,
         url: &str,
         references: &[&str],
-        timeout: Option<Duration>,
+        timeout: Duration,
         terminal: Terminal,
     ) -> Result<Output, process::Error> {
         let mut command = self.to(url, terminal);
@@ -48,7 +48,7 @@ impl RemoteGit {
         for reference in references {
             command.arg(reference).arg(format!("{reference}^{{}}"));
         }
-        process::run(&mut command, None, timeout, terminal)
+        process::run(&mut command, None, Some(timeout), terminal)
     }
 
     /// Fetches from `url`.
@@ -56,7 +56,7 @@ impl RemoteGit {
         &self,
         url: &str,
         wanted: Fetch<'_>,
-        timeout: Option<Duration>,
+        timeout: Duration,
         terminal: Terminal,
     ) -> Result<Output, process::Error> {
         let mut command = self.to(url, terminal);
@@ -87,6 +87,6 @@ impl RemoteGit {
             command.env("GIT_PROTOCOL_FROM_USER", "0");
         }
         failpoint::before("fetch");
-        process::run(&mut command, Some(wanted.refspecs.as_bytes()), timeout, terminal)
+        process::run(&mut command, Some(wanted.refspecs.as_bytes()), Some(timeout), terminal)
     }
 }

@@ -31,7 +31,7 @@ fn a_server_that_says_nothing_ends_at_the_deadline() {
     let started = Instant::now();
     repo.run_unchanged(&["app"])
         .fails(2)
-        .stderr_has(&format!("{url} did not answer within 1 s"))
+        .stderr_has(&format!("{url}: `git` did not finish within 1 s"))
         .stderr_has("hint: give it more time: write `timeout=SECONDS`");
     lasts_at_most(started, 40);
     is_over(&sandbox);
