@@ -86,7 +86,7 @@ impl Published {
     /// Refuses to begin a branch that the remote has and this clone does not show. Asks the remote only if the clone
     /// cannot tell.
     pub(crate) fn refuse_unseen(&self) -> Result<()> {
-        if self.here.shows_branches_of(&self.remote, &self.name)? || self.ask()?.is_none() {
+        if self.here.shows_branches_of(&self.remote)? || self.ask()?.is_none() {
             return Ok(());
         }
         let refspec = format!("+{}:{}", self.name, self.tracking());

@@ -127,14 +127,14 @@ impl Reach {
             return Ok(git);
         }
         let addresses = self.refuse(url)?;
-        match host(url) {
-            // A proxy may know a name that nobody knows here; ssh has none.
-            Some(Host::Domain(host)) if git::is_http(url) || !addresses.is_empty() => {
-                let port = Url::parse(url).ok().and_then(|url| url.port_or_known_default());
-                Ok(git.pinned(Some(Pinned { host, port: port.unwrap_or(22), addresses })))
+        match host(url).filter(|_| git::is_http(url)) {
+            // A proxy may know a name that nobody knows here.
+            Some(Host::Domain(host)) => {
+                let port = Url::parse(url).ok().and_then(|url| url.port_or_known_default()).unwrap_or(443);
+                Ok(git.pinned(Some(Pinned { host, port, addresses })))
             }
-            Some(Host::Ipv4(_) | Host::Ipv6(_)) => Ok(git),
-            _ => Err(refused(url, "its address is unknown")),
+            Some(_) => Ok(git),
+            None => Err(refused(url, "it is no http URL")),
         }
     }
 }
@@ -269,7 +269,8 @@ mod tests {
             ("ssh://git@10.0.0.1/a", false),
             ("https://1.1.1.1/a", true),
             ("https://no.such.invalid/a", true),
-            // ssh has no proxy that could know it.
+            // ssh connects wherever it finds a name, with the user's keys.
+            ("ssh://git@1.1.1.1/a", false),
             ("ssh://git@no.such.invalid/a", false),
             // What git can read, and we cannot.
             ("http://[::1%25lo]:8080/a/b.git", false),

@@ -7,7 +7,7 @@ mod worktrees;
 
 pub(crate) use files::{Side, Staged};
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +15,7 @@ use std::process::Command;
 use super::{command, is_object_id, not_run, run, said};
 use crate::message::failure::{self, Failure, Result};
 use crate::os::failpoint;
-use crate::os::process::{self, Conversation, Output, Terminal};
+use crate::os::process::{self, Output, Terminal};
 
 /// A commit of this repository: full hex ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,8 +55,6 @@ pub struct LocalRepo {
     may_fetch: bool,
     /// The whole configuration: it takes git longer to start than to list it.
     settings: OnceCell<Vec<Setting>>,
-    /// The git that reads objects, once it was needed.
-    batch: RefCell<Option<Conversation>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,7 +107,6 @@ impl LocalRepo {
             index: absolute(index)?,
             may_fetch: true,
             settings: OnceCell::new(),
-            batch: RefCell::default(),
         }))
     }
 

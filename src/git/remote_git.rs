@@ -17,22 +17,19 @@ use crate::os::process::{self, Terminal};
 /// Variables that tie git to one repository (of `git rev-parse --local-env-vars`), and a few more that
 /// would redirect what we read or write. `GIT_CONFIG_PARAMETERS` and `GIT_CONFIG_COUNT` are kept:
 /// they carry the caller's `git -c` settings.
-const TIES: [&str; 15] = [
+const TIES: [&str; 12] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_ATTR_SOURCE",
     "GIT_COMMON_DIR",
     "GIT_DIR",
-    "GIT_EXTERNAL_DIFF",
     "GIT_GRAFT_FILE",
     "GIT_IMPLICIT_WORK_TREE",
     "GIT_INDEX_FILE",
     "GIT_NAMESPACE",
     "GIT_OBJECT_DIRECTORY",
     "GIT_QUARANTINE_PATH",
-    "GIT_REPLACE_REF_BASE",
     "GIT_SHALLOW_FILE",
     "GIT_WORK_TREE",
-    "GIT_TEMPLATE_DIR",
 ];
 
 /// Lets what `command` starts know nothing of the repository that we were started in.
@@ -121,15 +118,7 @@ impl RemoteGit {
 
     /// Asks the user's credential helpers for a name and a password for `url`. Never prompts.
     pub(crate) fn credentials(&self, url: &url::Url) -> Option<(String, String)> {
-        let mut request = format!("protocol={}\nhost={}", url.scheme(), url.host_str()?);
-        if let Some(port) = url.port() {
-            request.push_str(&format!(":{port}"));
-        }
-        request.push_str(&format!("\npath={}\n", url.path().trim_start_matches('/')));
-        if !url.username().is_empty() {
-            request.push_str(&format!("username={}\n", url.username()));
-        }
-        request.push('\n');
+        let request = format!("url={url}\n\n");
         let mut command = self.nowhere(&[]);
         command.args(["credential", "fill"]).env("GIT_ASKPASS", "").env("SSH_ASKPASS", "");
         let answer = asks(&mut command, Some(request.as_bytes()))?;

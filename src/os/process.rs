@@ -1,9 +1,9 @@
 //! Starting other programs: a deadline, a process group that ends as one, and no surprises on the
 //! terminal.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -105,62 +105,6 @@ fn spawn(command: &mut Command, own_group: bool) -> Result<(Child, Option<interr
         std::io::ErrorKind::NotFound => Error::NotFound(name),
         _ => Error::Io(name, error),
     })
-}
-
-/// A child that answers one question after the other. It is ended when this is dropped.
-#[derive(Debug)]
-pub(crate) struct Conversation {
-    child: Child,
-    _group: Option<interrupt::Group>,
-    questions: ChildStdin,
-    answers: BufReader<ChildStdout>,
-    /// What ends each question, and each part of an answer.
-    end: u8,
-}
-
-impl Conversation {
-    /// Starts `command`, without a terminal. Its standard error is discarded.
-    pub(crate) fn start(command: &mut Command, end: u8) -> Result<Self, Error> {
-        let name = command.get_program().to_string_lossy().into_owned();
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let (mut child, group) = spawn(command, true)?;
-        match (child.stdin.take(), child.stdout.take()) {
-            (Some(questions), Some(answers)) => {
-                Ok(Conversation { child, _group: group, questions, answers: BufReader::new(answers), end })
-            }
-            _ => Err(Error::Io(name, std::io::ErrorKind::BrokenPipe.into())),
-        }
-    }
-
-    pub(crate) fn say(&mut self, question: &str) -> std::io::Result<()> {
-        self.questions.write_all(&[question.as_bytes(), &[self.end]].concat())
-    }
-
-    /// Returns the next part of the answer, without its end.
-    pub(crate) fn answer(&mut self) -> std::io::Result<String> {
-        let mut part = Vec::new();
-        self.answers.read_until(self.end, &mut part)?;
-        match part.pop() {
-            Some(last) if last == self.end => String::from_utf8(part).map_err(std::io::Error::other),
-            _ => Err(std::io::ErrorKind::UnexpectedEof.into()),
-        }
-    }
-
-    /// Returns the next `length` bytes of the answer.
-    pub(crate) fn read(&mut self, length: usize) -> std::io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        (&mut self.answers).take(length as u64).read_to_end(&mut bytes)?;
-        if bytes.len() == length { Ok(bytes) } else { Err(std::io::ErrorKind::UnexpectedEof.into()) }
-    }
-}
-
-impl Drop for Conversation {
-    fn drop(&mut self) {
-        // It has nothing to lose, and may be in the middle of an answer that will not be read.
-        signal_group(self.child.id(), true);
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 /// Gives the child a session of its own: no controlling terminal, and a group we can end as one.
@@ -396,23 +340,6 @@ mod tests {
         assert!(!stdout.contains("new") && !stdout.contains("changed"), "{stdout}");
         assert!(stdout.starts_with("beside\n"), "{stdout}");
         assert_eq!(std::fs::read(input.join("below/file")).unwrap(), b"");
-    }
-
-    #[test]
-    fn a_conversation_goes_on_until_the_child_ends() {
-        let script = "while read line; do [ $line = end ] && exit; echo 3; printf $line; done";
-        let mut child = Conversation::start(&mut sh(script), b'\n').unwrap();
-        for word in ["abc", "def"] {
-            child.say(word).unwrap();
-            assert_eq!(child.answer().unwrap(), "3");
-            assert_eq!(child.read(3).unwrap(), word.as_bytes());
-        }
-        child.say("end").unwrap();
-        assert!(child.answer().is_err());
-        let mut child = Conversation::start(&mut sh("read line; echo 3; echo ab"), b'\n').unwrap();
-        child.say("x").unwrap();
-        assert_eq!(child.answer().unwrap(), "3");
-        assert!(child.read(10).is_err(), "an answer that is too short");
     }
 
     #[test]

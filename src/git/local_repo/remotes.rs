@@ -17,20 +17,12 @@ impl LocalRepo {
         Ok(named.collect())
     }
 
-    /// Returns whether what was fetched from a remote shows if it has a branch, by its full name: not in a shallow clone,
-    /// and not in one of a single branch.
-    pub fn shows_branches_of(&self, remote: &str, branch: &str) -> Result<bool> {
-        let key = format!("remote.{remote}.fetch");
-        let refspecs = self.settings()?.iter().filter(|one| one.key == key);
-        let covers = |refspec: &str| {
-            let from = refspec.trim_start_matches('+');
-            let from = from.split_once(':').map_or(from, |(from, _)| from);
-            match from.split_once('*') {
-                Some((before, after)) => branch.starts_with(before) && branch.ends_with(after),
-                None => from == branch,
-            }
-        };
-        Ok(refspecs.map(|one| &*one.value).any(covers) && !self.is_shallow()?)
+    /// Returns whether what was fetched from a remote shows which branches it has: not in a shallow clone, and not in one
+    /// of a single branch.
+    pub fn shows_branches_of(&self, remote: &str) -> Result<bool> {
+        let refspec = self.config(&format!("remote.{remote}.fetch"))?;
+        let all = format!("+refs/heads/*:refs/remotes/{remote}/*");
+        Ok(refspec == Some(all) && !self.is_shallow()?)
     }
 
     /// Asks a remote where it has a branch, by its full name.

@@ -4,9 +4,9 @@ use std::net::IpAddr;
 use std::process::Command;
 
 use percent_encoding::percent_decode_str;
+use url::Url;
 
-use super::{REMOTE, RemoteGit, asks};
-use crate::message::failure::argument;
+use super::{REMOTE, RemoteGit};
 use crate::os::process::Terminal;
 
 /// A credential helper that gives the login of the URL, which others cannot read in variables.
@@ -15,7 +15,7 @@ const HELPER: &str = r#"!f() { test "$1" = get && printf 'username=%s\npassword=
 /// Where nothing answers.
 const NOWHERE: &str = "255.255.255.255";
 
-/// Where the host of a URL lies, whatever its name stands for a moment later.
+/// Where the host of an http URL lies, whatever its name stands for a moment later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pinned {
     /// Its name.
@@ -43,20 +43,20 @@ pub(crate) fn is_http(url: &str) -> bool {
 /// Splits an http URL into one without login, and the login. Of an ssh URL the password goes, which ssh takes from no
 /// URL.
 fn split_login(url: &str) -> (String, Option<Login>) {
-    let split = || {
-        let (scheme, rest) = url.split_once("://")?;
-        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        let (login, host) = authority.rsplit_once('@')?;
-        let (user, password) = login.split_once(':').map_or((login, None), |(user, password)| (user, Some(password)));
-        if !is_http(url) {
-            return Some((format!("{scheme}://{user}@{host}{path}"), None));
-        }
-        let place = format!("{scheme}://{host}");
-        let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
-        let login = Login { place: place.clone(), user: decoded(user), password: password.map(decoded) };
-        Some((place + path, Some(login)))
+    let mut parsed = match Url::parse(url) {
+        Ok(parsed) if !parsed.username().is_empty() || parsed.password().is_some() => parsed,
+        _ => return (url.to_owned(), None),
     };
-    split().unwrap_or_else(|| (url.to_owned(), None))
+    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let (user, password) = (decoded(parsed.username()), parsed.password().map(decoded));
+    // Fails only where there is no host, and so no login.
+    let _ = parsed.set_password(None);
+    if !is_http(url) {
+        return (parsed.into(), None);
+    }
+    let _ = parsed.set_username("");
+    let place = parsed.origin().ascii_serialization();
+    (parsed.into(), Some(Login { place, user, password }))
 }
 
 impl RemoteGit {
@@ -99,36 +99,12 @@ impl RemoteGit {
             }
             command.env("KUSTOMIZE_LOCALIZE_USER", user).env("KUSTOMIZE_LOCALIZE_PASSWORD", password);
         }
-        if let Some(pinned) = &self.pinned {
-            self.pin(&mut command, pinned, is_http(&bare));
-        }
-        command
-    }
-
-    /// Lets a command connect to no other addresses.
-    fn pin(&self, command: &mut Command, pinned: &Pinned, is_http: bool) {
-        let Pinned { host, port, addresses } = pinned;
-        let listed: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
-        if is_http {
+        if let Some(Pinned { host, port, addresses }) = &self.pinned {
+            let listed: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
             let to_where = if listed.is_empty() { NOWHERE.to_owned() } else { listed.join(",") };
             command.args(["-c", &format!("http.curloptResolve={host}:{port}:{to_where}")]);
-            return;
         }
-        let address = listed.first().map_or(NOWHERE, String::as_str);
-        // As ssh names a host in its list of keys.
-        let alias = if *port == 22 { host.clone() } else { format!("[{host}]:{port}") };
-        let (ssh, alias) = (self.ssh(), argument(&alias));
-        command.env("GIT_SSH_COMMAND", format!("{ssh} -o HostName={address} -o HostKeyAlias={alias}"));
-    }
-
-    /// Returns the command of the user's ssh, in the order in which git looks for it.
-    fn ssh(&self) -> String {
-        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let configured = || asks(self.nowhere(&[]).args(["config", "--get", "core.sshCommand"]), None);
-        variable("GIT_SSH_COMMAND")
-            .or_else(configured)
-            .or_else(|| variable("GIT_SSH").map(|program| argument(&program)))
-            .unwrap_or_else(|| "ssh".to_owned())
+        command
     }
 }
 
@@ -153,16 +129,6 @@ mod tests {
             let command = to(url, port, addresses);
             let resolved = format!("http.curloptResolve=git.example.com:{expected}");
             assert!(command.get_args().any(|argument| argument == resolved.as_str()), "{command:?}");
-        }
-        for (url, port, alias) in [
-            ("ssh://git@git.example.com/a/b", 22, "git.example.com"),
-            ("git@git.example.com:a/b", 22, "git.example.com"),
-            ("ssh://git@git.example.com:2222/a/b", 2222, "'[git.example.com]:2222'"),
-        ] {
-            let command = to(url, port, &["1.1.1.1"]);
-            let ssh = command.get_envs().find(|(name, _)| *name == "GIT_SSH_COMMAND").and_then(|(_, value)| value);
-            let ssh = ssh.unwrap().to_str().unwrap();
-            assert!(ssh.ends_with(&format!(" -o HostName=1.1.1.1 -o HostKeyAlias={alias}")), "{ssh}");
         }
     }
 }

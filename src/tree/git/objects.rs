@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use gix::ObjectId;
 use gix::bstr::ByteSlice as _;
+use gix::objs::Find as _;
 use gix::objs::tree::EntryKind;
 
 use crate::git::LocalRepo;
@@ -27,8 +28,10 @@ pub(super) type Directory = BTreeMap<Box<str>, Item>;
 /// The object database of one repository.
 pub(super) struct Objects {
     pub(super) repository: gix::Repository,
-    /// The repository at hand, when it is this one: git may reach objects that gix does not.
+    /// The repository at hand, when it is this one: git may fetch objects.
     pub(super) here: Option<Rc<LocalRepo>>,
+    /// Objects of a push that were not taken yet, in a hook of a server.
+    quarantine: Option<gix::odb::Handle>,
     /// Every tree object that was looked into.
     pub(super) directories: RefCell<HashMap<ObjectId, Rc<Directory>>>,
 }
@@ -90,7 +93,9 @@ pub(crate) fn proven(repository: &gix::Repository, kind: &str, id: ObjectId) -> 
 
 impl Objects {
     pub(super) fn new(repository: gix::Repository, here: Option<Rc<LocalRepo>>) -> Self {
-        Objects { repository, here, directories: RefCell::default() }
+        let directory = std::env::var_os("GIT_OBJECT_DIRECTORY").filter(|_| here.is_some());
+        let quarantine = directory.and_then(|directory| gix::odb::at(directory, repository.object_hash()).ok());
+        Objects { repository, here, quarantine, directories: RefCell::default() }
     }
 
     /// Returns what the tree object holds that is at `path`.
@@ -133,6 +138,11 @@ impl Objects {
         };
         if let Ok(mut object) = self.repository.find_object(id) {
             return Ok(std::mem::take(&mut object.data));
+        }
+        let mut bytes = Vec::new();
+        let found = self.quarantine.as_ref().map(|quarantine| quarantine.try_find(&id, &mut bytes));
+        if let Some(Ok(Some(_))) = found {
+            return Ok(bytes);
         }
         let path = path::shown(path);
         match here.object(kind, &id.to_string())? {

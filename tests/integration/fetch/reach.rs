@@ -265,6 +265,6 @@ fn a_name_that_only_a_proxy_may_know_leads_nowhere_else() {
     output.fails(1).stderr_has("no.such.invalid");
     assert!(seen.contains("=no.such.invalid:80:255.255.255.255 "), "{seen}");
     let (seen, output) = pinned("ssh://git@no.such.invalid/acme/inside?ref=main");
-    output.fails(1).stderr_has("its address is unknown");
+    output.fails(1).stderr_has("it is no http URL");
     assert!(!seen.contains("bin/ssh"), "{seen}");
 }
