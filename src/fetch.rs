@@ -175,10 +175,9 @@ impl Fetcher {
     pub(crate) fn repository(&mut self, spec: &RepoSpec) -> Result<Rc<Repository>> {
         let wanted =
             RemoteRef { text: spec.clone_spec(), wants: Wants::Root, spec: Some(spec.clone()), by: NamedBy::User };
-        match self.references(&[wanted]).pop() {
-            Some(Ok(Found::Root(repository))) => Ok(repository),
-            Some(Err(failure)) => Err(failure),
-            _ => Err(Failure::new("the target was not resolved")),
+        match self.references(&[wanted]).remove(0)? {
+            Found::Root(repository) => Ok(repository),
+            Found::File(_) => Err(Failure::new("the target was not resolved")),
         }
     }
 
@@ -361,6 +360,9 @@ impl Fetcher {
 
     /// Returns what a reference names; what has to be brought in for that, where it is not known yet.
     fn answer(&self, wanted: &RemoteRef, ways: &[Key]) -> Result<Result<Found>, Key> {
+        if let Some(failure) = self.refused(wanted) {
+            return Ok(Err(failure));
+        }
         let outcome = |way: &Key| self.outcome(wanted, way).ok_or_else(|| way.clone());
         // kustomize would take a file for which its server answers to git as well.
         let is_it = |outcome: &Result<Found>| match (outcome, &wanted.spec) {
@@ -391,10 +393,10 @@ impl Fetcher {
         })
     }
 
-    /// Refuses what no lock holds, as `check` does.
-    fn unlocked(&self, wanted: &RemoteRef) -> Option<Failure> {
+    /// Refuses what no lock holds, as `check` does, where nothing is to be resolved.
+    fn refused(&self, wanted: &RemoteRef) -> Option<Failure> {
         let locked = self.locks.iter().find_map(|lock| wanted.locked(lock));
-        let failure = wanted.unlocked(locked)?;
+        let failure = wanted.unlocked(locked).filter(|_| self.options.locked)?;
         Some(match &wanted.by {
             _ if !failure.hints.is_empty() => failure,
             NamedBy::User => failure.hint(COMMIT_LOCK),
@@ -468,22 +470,16 @@ impl Remotes for Fetcher {
     }
 
     fn resolve(&mut self, wanted: &[RemoteRef]) -> Vec<Result<Found>> {
-        let refuse = |one| if self.options.locked { self.unlocked(one) } else { None };
-        let refused: Vec<Option<Failure>> = wanted.iter().map(refuse).collect();
-        let rest = wanted.iter().zip(&refused).filter(|(_, refused)| refused.is_none());
-        let rest: Vec<RemoteRef> = rest.map(|(one, _)| one.clone()).collect();
-        let mut answers = self.references(&rest).into_iter();
-        let answer = |(one, refused): (&RemoteRef, Option<Failure>)| match refused {
-            Some(failure) => Err(failure),
-            None => match answers.next() {
-                Some(answer) => answer.map_err(|failure| {
-                    let was_there = self.was_there(|lock| one.locked(lock).map(drop));
-                    self.advised(failure, &one.text, Rule::RemoteReference, &one.subject(), was_there)
-                }),
-                None => Err(Failure::new("the reference was not resolved")),
-            },
+        let answers = self.references(wanted);
+        let advised = |one: &RemoteRef, failure| {
+            let was_there = self.was_there(|lock| one.locked(lock).map(drop));
+            self.advised(failure, &one.text, Rule::RemoteReference, &one.subject(), was_there)
         };
-        wanted.iter().zip(refused).map(answer).collect()
+        let answer = |(one, answer): (&RemoteRef, Result<Found>)| match self.refused(one) {
+            Some(failure) => Err(failure),
+            None => answer.map_err(|failure| advised(one, failure)),
+        };
+        wanted.iter().zip(answers).map(answer).collect()
     }
 }
 

@@ -38,6 +38,11 @@ fn run(git: &mut Command, input: Option<&[u8]>) -> Result<Output> {
     process::run(git, input, None, Terminal::Detached).map_err(not_run)
 }
 
+/// Returns what git printed, or why it failed.
+fn done(output: Output) -> Result<Vec<u8>> {
+    if output.status.success() { Ok(output.stdout) } else { Err(Failure::new(said(&output))) }
+}
+
 /// Turns "git could not be run" into a failure with a hint.
 pub(crate) fn not_run(error: process::Error) -> Failure {
     let failure = Failure::new(error.to_string());

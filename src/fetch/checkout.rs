@@ -201,6 +201,14 @@ impl CheckoutTree {
     /// one object may take is limited as well.
     fn read_own(&self, path: &str) -> Result<Vec<u8>> {
         self.bring(path)?;
+        // They are read with it.
+        for above in path::and_above(path::parent(path)).chain([""]).filter(|_| path::name(path) != ATTRIBUTES) {
+            let place = path::join(above, ATTRIBUTES);
+            let is_file = matches!(self.objects.entry(&place)?, Some(Entry::File { .. }));
+            if is_file && !self.counted.borrow().contains(&place) {
+                self.read_own(&place)?;
+            }
+        }
         let bytes = self.conversion.read(&self.objects, path)?;
         if !self.counted.borrow().contains(path) {
             // One that is refused is refused each time.

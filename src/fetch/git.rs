@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use gix::ObjectId;
 
-use super::{DEFAULT_TIMEOUT, RELOCK};
-use super::budget::Budget;
 use super::Network;
+use super::budget::Budget;
+use super::{DEFAULT_TIMEOUT, RELOCK};
 use crate::git::{Fetch, Part};
 use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::redact::SafeUrl;
@@ -208,9 +208,8 @@ impl Network {
 
     /// Asks the server of what is wished what several refs of it are.
     pub(super) fn list(&self, request: &GitRequest, references: &[&str]) -> Result<Listing> {
-        let output = self.talk(request, |remote_git, url, terminal| {
-            remote_git.list(url, references, request.timeout, terminal)
-        })?;
+        let output = self
+            .talk(request, |remote_git, url, terminal| remote_git.list(url, references, request.timeout, terminal))?;
         if !output.status.success() {
             return Err(self.explain(request, references.first().unwrap_or(&"HEAD"), &output));
         }

@@ -80,9 +80,10 @@ fn words(chart: &ChartRef, repo: &str) -> Vec<String> {
         "" => Vec::new(),
         version => vec![format!("--version={version}")],
     };
-    match chart.is_oci() {
-        true => words.extend(["--".to_owned(), format!("{}/{}", repo.trim_end_matches('/'), chart.name)]),
-        false => words.extend([format!("--repo={repo}"), "--".to_owned(), chart.name.clone()]),
+    if chart.is_oci() {
+        words.extend(["--".to_owned(), format!("{}/{}", repo.trim_end_matches('/'), chart.name)]);
+    } else {
+        words.extend([format!("--repo={repo}"), "--".to_owned(), chart.name.clone()]);
     }
     words
 }
@@ -110,7 +111,8 @@ fn says_that_it_is_gone(output: &Output) -> bool {
 fn the_archive(chart: &ChartRef, directory: &Path, largest: u64) -> Result<Vec<u8>> {
     let unreadable = |error: std::io::Error| Failure::new(format!("cannot read what helm pulled: {error}"));
     let entries = directory.read_dir().map_err(unreadable)?;
-    let archives: Vec<_> = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>().map_err(unreadable)?;
+    let archives: Vec<_> =
+        entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>().map_err(unreadable)?;
     let [path] = archives.as_slice() else {
         return Err(Failure::new(format!(
             "{}: expected one archive from helm pull, found {}",

@@ -40,12 +40,6 @@ pub(super) struct Bounds {
     pub first_delay: Duration,
 }
 
-impl Bounds {
-    pub(super) fn new(deadline: Duration, max_bytes: u64) -> Self {
-        Bounds { deadline, max_bytes, retries: 3, first_delay: Duration::from_millis(500) }
-    }
-}
-
 /// What a URL holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Body {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use url::Url;
 
@@ -36,10 +37,12 @@ impl Network {
     pub(crate) fn new(remote_git: RemoteGit, options: &Options) -> Self {
         let budget = Budget::new(options.max_file_size.unwrap_or(MAX_FILE_SIZE));
         let reach = Arc::new(Reach::new(remote_git.clone(), options.allow_private));
+        let (deadline, max_bytes) = (DEFAULT_TIMEOUT, budget.largest());
+        let bounds = Bounds { deadline, max_bytes, retries: 3, first_delay: Duration::from_millis(500) };
         let asked = remote_git.clone();
         let ask = Box::new(move |url: &Url| asked.credentials(url));
         Network {
-            client: Client::new(Bounds::new(DEFAULT_TIMEOUT, budget.largest()), reach.clone(), ask),
+            client: Client::new(bounds, reach.clone(), ask),
             remote_git,
             cache: Cache::of_user(),
             budget,
@@ -97,9 +100,8 @@ impl Network {
         let mut url = request.url.clone();
         for _ in 0..=MAX_REDIRECTS {
             let remote_git = self.reach.git(url.exposed())?;
-            let say = |terminal| {
-                say(&remote_git, url.exposed(), terminal).map_err(|error| self.not_run(request, error))
-            };
+            let say =
+                |terminal| say(&remote_git, url.exposed(), terminal).map_err(|error| self.not_run(request, error));
             let output = say(Terminal::Detached)?;
             if output.status.success() {
                 return Ok(output);

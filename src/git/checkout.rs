@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::process::Command;
 
-use super::{command, run, said, untied};
+use super::{command, done, run, said, untied};
 use crate::message::failure::{Failure, Result, shown};
 use crate::os::interrupt::{Scratch, unusable};
 
@@ -60,12 +60,12 @@ impl Checkout {
     /// Returns how files are checked out, of those of which attributes say something.
     pub(crate) fn attributes(&self, paths: &[String]) -> Result<HashMap<String, Attributes>> {
         let mut git = self.git(&["check-attr", "--stdin", "-z"]);
-        let output = run(git.args(ATTRIBUTES), Some(paths.join("\0").as_bytes()))?;
-        let text = String::from_utf8_lossy(&output.stdout);
+        let output = done(run(git.args(ATTRIBUTES), Some(paths.join("\0").as_bytes()))?)?;
+        let text = String::from_utf8_lossy(&output);
         let (mut fields, mut found) = (text.split('\0'), HashMap::<String, Attributes>::new());
         while let (Some(path), Some(name), Some(state)) = (fields.next(), fields.next(), fields.next()) {
             // A filter that is only set or taken away is none.
-            if matches!((name, state), (_, "unspecified" | "unset" | "lf") | ("filter", "set")) {
+            if matches!((name, state), (_, "unspecified" | "unset") | ("filter", "set") | ("eol", "lf")) {
                 continue;
             }
             let one = found.entry(path.to_owned()).or_default();
@@ -77,7 +77,7 @@ impl Checkout {
                 }
             }
         }
-        if output.status.success() { Ok(found) } else { Err(cannot_tell(&said(&output))) }
+        Ok(found)
     }
 
     /// Returns the rule by which git leaves a path alone: where it stands, as `.gitignore:3`, and its pattern.
@@ -98,8 +98,8 @@ impl Checkout {
     }
 }
 
-fn cannot_tell(what: &str) -> Failure {
-    Failure::new(format!("git cannot tell how `{what}` is checked out with the attributes that are set for it"))
+fn cannot_tell(path: &str) -> Failure {
+    Failure::new(format!("git cannot tell how `{path}` is checked out with the attributes that are set for it"))
         .hint("rename it, or take the attributes away in `.gitattributes`")
 }
 
@@ -118,10 +118,9 @@ fn safe(path: &str) -> Result<&str> {
 fn isolated() -> Command {
     let mut command = command();
     untied(&mut command);
-    for name in ["GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT", "GIT_ATTR_SOURCE"] {
-        command.env_remove(name);
-    }
     command
+        .env_remove("GIT_CONFIG_PARAMETERS")
+        .env_remove("GIT_CONFIG_COUNT")
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .env("GIT_ATTR_NOSYSTEM", "1")

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{command, is_object_id, not_run, run, said};
+use super::{command, done, is_object_id, not_run, run, said};
 use crate::message::failure::{self, Failure, Result};
 use crate::os::failpoint;
 use crate::os::process::{self, Output, Terminal};
@@ -87,11 +87,8 @@ impl LocalRepo {
         // Without a working tree git answers all but the last question, and fails.
         let bare = output.says(&["must be run in a work tree"]);
         if !output.status.success() && !bare {
-            return if output.says(&["not a git repository"]) {
-                Ok(None)
-            } else {
-                Err(Failure::new(format!("git cannot use this repository: {}", said(&output))))
-            };
+            let failure = || Failure::new(format!("git cannot use this repository: {}", said(&output)));
+            return if output.says(&["not a git repository"]) { Ok(None) } else { Err(failure()) };
         }
         let stdout = text(output.stdout)?;
         let lines: Vec<&str> = stdout.lines().collect();
@@ -135,17 +132,16 @@ impl LocalRepo {
         let stdout = String::from_utf8_lossy(&output.stdout);
         // Without `--verify`, which takes one name only, a range names several objects, the one it begins at with `^`.
         let lines: Vec<&str> = stdout.lines().collect();
-        let (commit, tree, name) = match lines.as_slice() {
-            [commit, tree] => (*commit, *tree, ""),
-            [commit, tree, name] => (*commit, *tree, *name),
-            _ => return Ok(None),
+        let [commit, tree, name @ ..] = lines.as_slice() else {
+            return Ok(None);
         };
-        if !output.status.success() || !is_object_id(commit) || !is_object_id(tree) {
+        if !output.status.success() || name.len() > 1 || !is_object_id(commit) || !is_object_id(tree) {
             return Ok(None);
         }
+        let id = CommitId { commit: (*commit).to_owned(), tree: (*tree).to_owned() };
         // `HEAD` where that is detached.
-        let name = Some(name.to_owned()).filter(|name| name.starts_with("refs/"));
-        Ok(Some((CommitId { commit: commit.to_owned(), tree: tree.to_owned() }, name)))
+        let name = name.first().filter(|name| name.starts_with("refs/"));
+        Ok(Some((id, name.map(|name| (*name).to_owned()))))
     }
 
     /// Returns the full name of the branch that HEAD is on, also where there is no commit yet; none where it is detached.
@@ -182,7 +178,8 @@ impl LocalRepo {
 
     /// Returns whether history ends somewhere because earlier commits were not fetched.
     pub fn is_shallow(&self) -> Result<bool> {
-        Ok(self.line(&["rev-parse", "--is-shallow-repository"])?.as_deref() == Some("true"))
+        let answer = self.line(&["rev-parse", "--is-shallow-repository"])?;
+        Ok(answer.as_deref() == Some("true"))
     }
 
     /// Returns the newest commit in the history of `tip` that changed a path.
@@ -344,11 +341,6 @@ fn not_moved(name: &str, output: &Output) -> Failure {
 
 fn absolute(path: &str) -> Result<PathBuf> {
     std::path::absolute(Path::new(path)).map_err(|error| Failure::new(format!("git named `{path}`: {error}")))
-}
-
-/// Returns what git printed, or why it failed.
-fn done(output: Output) -> Result<Vec<u8>> {
-    if output.status.success() { Ok(output.stdout) } else { Err(Failure::new(said(&output))) }
 }
 
 fn text(bytes: Vec<u8>) -> Result<String> {

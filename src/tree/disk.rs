@@ -207,8 +207,8 @@ impl Tree for DiskTree {
 
     fn files_named(&self, names: &[&str]) -> Result<Vec<String>> {
         if let Some(git) = &self.git {
-            let named = git.files()?.iter().filter(|path| names.contains(&path::name(path)));
-            named.map(|path| path::refuse_odd("", path)).collect::<Result<()>>()?;
+            let mut named = git.files()?.iter().filter(|path| names.contains(&path::name(path)));
+            named.try_for_each(|path| path::refuse_odd("", path))?;
         }
         let mut found = self.below("")?;
         found.retain(|path| names.contains(&path::name(path)));

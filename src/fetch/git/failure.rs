@@ -1,8 +1,8 @@
 //! Why a fetch failed, and what to do about it.
 
 use super::GitRequest;
-use crate::fetch::cache::ROOM;
 use crate::fetch::Network;
+use crate::fetch::cache::ROOM;
 use crate::git;
 use crate::message::failure::{Failure, FailureKind, command};
 use crate::os::process::{self, Output};

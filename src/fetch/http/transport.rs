@@ -142,11 +142,20 @@ impl Client {
         if error.is_dns() {
             let message = format!("host {host} was not found: {reason}");
             // The resolver has asked several times.
-            Stop { again: None, ..unreached(message, "check the spelling of the host, the network, and the proxy that HTTPS_PROXY may name") }
+            Stop {
+                again: None,
+                ..unreached(
+                    message,
+                    "check the spelling of the host, the network, and the proxy that HTTPS_PROXY may name",
+                )
+            }
         } else if chain(&error).any(|cause| cause.is::<rustls::Error>()) {
             Failure::new(format!("no trusted connection to {host}: {reason}")).hint(UNTRUSTED).into()
         } else if error.is_connect() {
-            unreached(format!("cannot connect to {host}: {reason}"), "check that the host can be reached from here, and the proxy that HTTPS_PROXY may name")
+            unreached(
+                format!("cannot connect to {host}: {reason}"),
+                "check that the host can be reached from here, and the proxy that HTTPS_PROXY may name",
+            )
         } else if error.is_timeout() {
             self.too_late()
         } else {

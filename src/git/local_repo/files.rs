@@ -138,7 +138,9 @@ impl LocalRepo {
         }
         let found = output.stdout.split(|byte| *byte == 0).filter_map(|path| std::str::from_utf8(path).ok());
         // Those of a tree come with its id.
-        let path = |found: &str| found.strip_prefix(within).and_then(|path| path.strip_prefix(':')).unwrap_or(found).to_owned();
+        let path = |found: &str| {
+            found.strip_prefix(within).and_then(|path| path.strip_prefix(':')).unwrap_or(found).to_owned()
+        };
         Ok(Some(found.filter(|path| !path.is_empty()).map(path).collect()))
     }
 

@@ -41,10 +41,10 @@ fn a_url_without_a_file_is_an_error_that_names_url_and_field() {
     let cases = [
         ("empty", Reply::ok(""), empty, names_a_file),
         // Neighbours with the same hint would give it once.
-        ("page", Reply::ok(html), "is an HTML page, not a file", "use the URL of the raw file"),
-        ("none", Reply::status(204), empty, names_a_file),
         ("login", Reply::status(401), "answered 401 Unauthorized", "store one in git's credential helper"),
+        ("page", Reply::ok(html), "is an HTML page, not a file", "use the URL of the raw file"),
         ("gone", Reply::status(404), "answered 404 Not Found", "check the URL"),
+        ("none", Reply::status(204), empty, names_a_file),
         ("refused", Reply::status(403), "answered 403 Forbidden", "store one in git's credential helper"),
     ];
     let mut fields = String::new();

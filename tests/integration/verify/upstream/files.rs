@@ -65,7 +65,7 @@ fn every_file_gets_its_verdict() {
         .stdout_has(": 8 differences\n")
         .stderr_has("error: kustomize-localize.lock:")
         .stderr_has("login.yaml: ")
-        .stderr_has("hint: if it needs a login, store one in git's credential helper");
+        .stderr_has("hint: check the URL; if it needs a login, store one in git's credential helper");
 }
 
 /// Returns a server that accepts connections and never answers.
