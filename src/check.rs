@@ -2,7 +2,8 @@
 //! a network. One file per rule.
 //!
 //! [`check`] walks every kustomization of a tree once, without a [`graph::Remotes`], and passes the results to each rule
-//! in turn (`Context`). What the walk could not follow has the text that the walk gave it; rules say the rest.
+//! in turn (`Context`). What the walk could not follow has the text that the walk gave it, and the rule that one table
+//! gives it (`context::rule`); rules say the rest. Where findings stand in their files is filled in last (`fill`).
 
 mod context;
 mod deployed;
@@ -15,7 +16,6 @@ mod invalid_kustomization;
 mod invalid_target;
 mod known;
 mod left;
-mod lines;
 mod locked_reference;
 mod missing_path;
 mod missing_target;
@@ -30,27 +30,29 @@ mod suppression;
 #[cfg(test)]
 pub(crate) mod testing;
 mod unsafe_reference;
-mod untracked_path;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::iter;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::config::{Comments, Config};
+use crate::config::Config;
 use crate::graph::{self, Explored, Graph, TroubleKind};
 use crate::message::failure::{Exception, Failure, Result};
-use crate::message::finding::{Finding, Rule, Severity, Subject};
+use crate::message::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::message::redact;
-use crate::record::{Added, LOCK_NAME, Lock, stored};
+use crate::record::{Added, LOCK_NAME, Lock};
 use crate::targets::{self, Identity, Targets};
 use crate::tree::absence::Absences;
-use crate::tree::{Entry, Tree, path};
+use crate::tree::{Tree, path};
 
 use context::Context;
-pub(crate) use known::Renames;
-use suppression::Apply;
+pub(crate) use known::renamed;
+
+/// How long a line is that people look at, in bytes.
+const LONGEST_LINE: usize = 10_000;
 
 /// What to check.
 pub struct Input<'a> {
@@ -93,27 +95,15 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     let broken_lock =
         lock_places.iter().any(|place| place == LOCK_NAME) && !locks.iter().any(|(directory, _)| directory.is_empty());
     let context = Context::new(&explored, &input, &targets, &locks, broken_lock);
-    let mut findings = find(&context);
+    let mut findings = find(&context, &RULES);
     failures.extend(context.deployed.stored_otherwise(&*input.tree));
     failures.append(&mut context.failures.borrow_mut());
     failures.extend(context.deployed.name(&mut findings).err());
-    let others = others(&context, &findings);
-    let comments = explored
-        .graph
-        .files
-        .iter()
-        .enumerate()
-        .filter_map(|(id, file)| Some((context.path(id), file.comments.clone()?)))
-        .chain(others.iter().map(|(path, one)| (&**path, one.clone())));
-    let how = Apply {
-        complete: input.paths.is_empty() && failures.is_empty(),
-        own: input.own,
-        needed: left::entries(&context, input.own.unwrap_or(input.config)),
-    };
-    suppression::apply(&mut findings, comments, input.config, how);
+    suppression::apply(&context, &mut findings, failures.is_empty());
     if input.own.is_none() {
         floating_ref::leave_out_remote(&mut findings);
     }
+    fill(&*input.tree, &mut findings);
     sort(&mut findings);
     let checked = Checked {
         kustomizations: explored.graph.roots.len() - flux.len(),
@@ -133,24 +123,14 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
 pub(crate) fn engine(input: &Input<'_>, explored: &Explored, targets: &Targets) -> Result<Vec<Finding>> {
     let locks = locks(input, &input.tree.locks()?, &mut Vec::new());
     let context = Context::new(explored, input, targets, &locks, false);
-    let mut findings = engine::find(&context);
-    for finding in &mut findings {
-        finding.message = redact::message(&finding.message).into_owned();
-    }
-    let comments = others(&context, &findings);
-    let comments = comments.iter().map(|(path, one)| (&**path, one.clone()));
-    let how = Apply { complete: false, own: None, needed: left::entries(&context, input.config) };
-    suppression::apply(&mut findings, comments, input.config, how);
+    let mut findings = find(&context, &[engine::find]);
+    suppression::apply(&context, &mut findings, false);
     findings.retain(|one| one.rule == Rule::Engine && one.allowed.is_none());
     Ok(findings)
 }
 
 fn sort(findings: &mut [Finding]) {
-    findings.sort_by(|one, other| {
-        let place = |finding: &Finding| (finding.span, finding.rule);
-        let paths = one.path.cmp(&other.path);
-        paths.then_with(|| place(one).cmp(&place(other)))
-    });
+    findings.sort_by_cached_key(|one| (one.path.clone(), one.span, one.rule));
 }
 
 /// Reads the locks; those that cannot be read are failures.
@@ -166,15 +146,17 @@ fn locks(input: &Input<'_>, places: &[String], failures: &mut Vec<Failure>) -> V
     locks
 }
 
+type Find = fn(&Context<'_>) -> Vec<Finding>;
+
 /// What the rules find in what the walk and the record yield. `new-exception` sees the findings of the others.
-const RULES: [fn(&Context<'_>) -> Vec<Finding>; 18] = [
+const RULES: [Find; 18] = [
+    |context| context.unfollowed(),
     remote_reference::find,
     locked_reference::find,
     floating_ref::find,
     remote_chart::find,
     out_of_scope::find,
     missing_path::find,
-    untracked_path::find,
     invalid_kustomization::find,
     unsafe_reference::find,
     function::find,
@@ -207,12 +189,9 @@ fn finding(rule: Rule, path: &str, message: String, help: Vec<String>) -> Findin
     }
 }
 
-/// Applies every rule.
-fn find(context: &Context<'_>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for find in RULES {
-        findings.extend(find(context));
-    }
+/// Applies rules.
+fn find(context: &Context<'_>, rules: &[Find]) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = rules.iter().flat_map(|find| find(context)).collect();
     for finding in &mut findings {
         // The first way is no other one.
         if let Some(first) = finding.help.first_mut()
@@ -241,49 +220,57 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Returns the comments of files that findings are about and that the walk did not read. A lock is ours, so that no
-/// comment in it lasts; in localized files upstream wrote them.
-fn others(context: &Context<'_>, findings: &[Finding]) -> Vec<(String, Rc<Comments>)> {
-    let mut paths: BTreeSet<&str> = findings.iter().map(|one| one.path.as_str()).collect();
-    for (id, file) in context.graph.files.iter().enumerate() {
-        if file.comments.is_some() {
-            paths.remove(context.path(id));
+/// Adds the lines on which findings stand, each made once, and the ends of values of which only the beginning is known.
+fn fill(tree: &dyn Tree, findings: &mut [Finding]) {
+    let mut by_path: BTreeMap<String, Vec<&mut Finding>> = BTreeMap::new();
+    for finding in findings.iter_mut().filter(|one| one.span.is_some() && one.line_text.is_empty()) {
+        by_path.entry(finding.path.clone()).or_default().push(finding);
+    }
+    for (path, findings) in by_path {
+        let bytes = tree.read(&path).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        // Columns do not count a byte order mark.
+        let lines: Vec<&str> = text.trim_start_matches('\u{feff}').lines().collect();
+        let mut made: HashMap<usize, Arc<str>> = HashMap::new();
+        for finding in findings {
+            let Some(span) = &mut finding.span else { continue };
+            let line = || span.line.checked_sub(1).and_then(|index| lines.get(index)).copied().unwrap_or_default();
+            let line = made.entry(span.line).or_insert_with(|| line().into()).clone();
+            if span.end_line == 0 {
+                *span = value_at(&line, *span);
+            }
+            finding.line_text = line;
         }
     }
-    let is_file = |path: &&str| {
-        let entry = context.tree.entry(path);
-        path::name(path) != LOCK_NAME && stored::home(path).is_none() && matches!(entry, Ok(Some(Entry::File { .. })))
+}
+
+/// Returns the span of what begins at a place of a line: a quoted value, or the rest of the line without a comment.
+fn value_at(text: &str, Span { line, column, .. }: Span) -> Span {
+    // The rest of an overlong line is skipped: it may hold thousands of such places.
+    let text = if text.len() > LONGEST_LINE { "" } else { text };
+    let rest: String = text.chars().skip(column.saturating_sub(1)).collect();
+    let quoted = ['"', '\''].into_iter().find_map(|quote| rest.strip_prefix(quote)?.split_once(quote));
+    let length = match quoted {
+        Some((value, _)) => value.chars().count() + 2,
+        None => rest.split(" #").next().unwrap_or_default().trim_end().chars().count(),
     };
-    let comments = paths.into_iter().filter(is_file).filter_map(|path| {
-        let comments = Comments::of(&context.tree.read(path).ok()?);
-        Some((path.to_owned(), Rc::new(comments)))
-    });
-    comments.collect()
+    Span { line, column, end_line: line, end_column: column + length.max(1) }
 }
 
 /// Returns how many references there are. Those of a plugin configuration are there once for each root
 /// that lists it, and count once.
 fn references(graph: &Graph) -> usize {
-    let mut shared = HashSet::new();
-    let mut own = 0;
-    for root in &graph.roots {
-        for edge in &root.edges {
-            if edge.from == root.file {
-                own += 1
-            } else {
-                shared.insert((edge.from, &edge.reference.spot));
-            }
-        }
-    }
-    own + shared.len()
+    let edges = graph.roots.iter().flat_map(|root| &root.edges);
+    edges.map(|edge| (edge.from, &edge.reference.spot)).collect::<HashSet<_>>().len()
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "source", rename_all = "kebab-case")]
 pub enum Checking {
     /// The index: what would be committed.
     Index,
     /// The working tree.
+    #[default]
     WorkingTree,
     Commit {
         /// As it was named.
@@ -310,7 +297,7 @@ pub struct Known {
 }
 
 /// The result of a check.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Checked {
     #[serde(flatten)]
     pub source: Checking,
@@ -345,28 +332,17 @@ pub struct Checked {
 impl Checked {
     /// What comes of a check that could not begin.
     pub fn failed(source: Checking, failures: Vec<Failure>) -> Self {
-        Checked {
-            source,
-            kustomizations: 0,
-            references: 0,
-            differing: 0,
-            unseen: 0,
-            untold: Vec::new(),
-            findings: Vec::new(),
-            known: None,
-            new_config: Vec::new(),
-            new_locked: Vec::new(),
-            failures,
-        }
+        Checked { source, failures, ..Checked::default() }
     }
 
     /// Judges a change to `base`: leaves out what that has too, which is `old`, and adds the exceptions that the change
     /// itself adds for the rest.
-    pub fn judge(&mut self, old: &[Finding], base: &str, config: &Config) {
+    pub fn judge(&mut self, old: &[Finding], base: &str, config: &Config, tree: &dyn Tree) {
         self.leave_out(old, base);
         floating_ref::leave_out_remote(&mut self.findings);
         let new = new_exception::find(&self.findings, config);
         self.findings.extend(new);
+        fill(tree, &mut self.findings);
         sort(&mut self.findings);
     }
 

@@ -232,18 +232,12 @@ impl Config {
         self.level(finding.rule, finding.severity)
     }
 
-    /// Returns the path of its file, or where that would be.
-    pub fn place(&self) -> &str {
-        if self.file.is_empty() { FILE_NAME } else { &self.file }
-    }
-
     /// Returns the severity of what a rule finds here, which has this one by itself; `None` when the rule is off.
     pub fn level(&self, rule: Rule, own: Severity) -> Option<Severity> {
         match self.rules.get(&rule) {
             Some(Severity::Off) => None,
             Some(severity) => Some(*severity),
-            None if rule.is_off_by_default() => None,
-            None => Some(own),
+            None => Some(own).filter(|_| rule.default_level() != Severity::Off),
         }
     }
 

@@ -17,7 +17,7 @@ use crate::graph;
 use crate::message::failure::{Failure, Failures, Result, shown};
 use crate::message::finding::{Finding, Rule, Severity, Subject};
 use crate::record::history;
-use crate::record::stored::{self, Difference as Stored};
+use crate::record::stored;
 use crate::record::{LOCK_NAME, Left, LeftWhat, LoadRestrictor, Lock};
 use crate::targets::Identity;
 use crate::tree::absence::Absences;
@@ -171,19 +171,7 @@ impl Verifier {
     /// Compares every file with the lock.
     fn files(&mut self, directory: &str, lock: &Lock) -> Result<()> {
         for (place, difference) in stored::differences(&*self.tree, directory, lock)? {
-            let message = match difference {
-                Stored::Missing => "is missing, although the lock lists it".to_owned(),
-                Stored::NoFile => "is not a file, although the lock lists it as one".to_owned(),
-                Stored::Edited { sha256 } => {
-                    format!("was changed: its sha256 is {sha256}, not what the lock lists")
-                }
-                Stored::Mode => "has another mode than the lock lists".to_owned(),
-                Stored::Added => "was added: the lock does not list it".to_owned(),
-                Stored::Unlisted { remote } => {
-                    format!("is from {remote} as the lock says, which the lock does not list")
-                }
-            };
-            self.add(Kind::File, &place, message);
+            self.add(Kind::File, &place, difference.to_string());
         }
         Ok(())
     }

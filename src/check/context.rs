@@ -2,28 +2,27 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use super::deployed::Deployed;
-use super::lines::Lines;
 use super::remotes::{self, RemoteUse};
 use super::{Input, finding};
 use crate::config::Config;
 use crate::graph::{At, Edge, Explored, FileId, Graph, Noted, Origin, Root, Trouble, TroubleKind};
 use crate::kustomization::{FILE_NAMES, ProblemKind};
-use crate::message::failure::Failure;
+use crate::message::failure::{Failure, Result};
 use crate::message::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::message::redact;
 use crate::record::{Lock, stored};
 use crate::targets::Targets;
-use crate::tree::absence::Absences;
+use crate::tree::absence::Absence;
 use crate::tree::{Entry, Tree, path};
 
-/// How long a line is that people look at, in bytes.
-const LONGEST_LINE: usize = 10_000;
+/// How many links a reference follows at most: as many as Linux does.
+const MOST_LINKS: usize = 40;
 
 /// Everything that the walk and the record yield, for rules.
 pub(super) struct Context<'a> {
+    pub(super) input: &'a Input<'a>,
     /// The roots, files and references of the tree.
     pub(super) graph: &'a Graph,
     /// What the walk could not follow.
@@ -32,12 +31,6 @@ pub(super) struct Context<'a> {
     pub(super) tree: &'a dyn Tree,
     /// What the team decided.
     pub(super) config: &'a Config,
-    /// What the change decides itself that is to be judged, where `config` is not of it.
-    pub(super) own: Option<&'a Config>,
-    /// Whether everything is looked at, not only what some paths lead to.
-    pub(super) complete: bool,
-    /// Explains why paths are missing.
-    pub(super) absences: Option<&'a Absences>,
     /// Every lock of the tree that can be read, with its directory.
     pub(super) locks: &'a [(String, Lock)],
     /// Whether there is a lock at the top that cannot be read, so that what is locked is unknown.
@@ -47,7 +40,6 @@ pub(super) struct Context<'a> {
     pub(super) deployed: Deployed<'a>,
     /// The directories `localized-files` of which locks list files, by their paths from the top.
     homes: HashSet<String>,
-    lines: Lines,
     /// What rules could not look at.
     pub(super) failures: RefCell<Vec<Failure>>,
 }
@@ -60,31 +52,23 @@ impl<'a> Context<'a> {
         locks: &'a [(String, Lock)],
         broken_lock: bool,
     ) -> Self {
-        let mut homes = HashSet::new();
-        for (directory, lock) in locks {
-            for home in lock.files.iter().filter_map(|file| stored::home(&file.path)) {
-                let home = path::join(directory, home);
-                if !homes.contains(&home) {
-                    homes.insert(home);
-                }
-            }
-        }
+        let homes = locks.iter().flat_map(|(directory, lock)| {
+            let homes: HashSet<&str> = lock.files.iter().filter_map(|file| stored::home(&file.path)).collect();
+            homes.into_iter().map(move |home| path::join(directory, home))
+        });
         let top = locks.iter().find(|(directory, _)| directory.is_empty());
         let remotes = remotes::all(&explored.graph, top.map(|(_, lock)| lock));
         Context {
+            input,
             graph: &explored.graph,
             troubles: &explored.troubles,
             tree: &*input.tree,
             config: input.config,
-            own: input.own,
-            complete: input.paths.is_empty(),
-            absences: input.absences,
             locks,
             broken_lock,
             remotes,
             deployed: Deployed::new(targets, &explored.graph, input.paths),
-            homes,
-            lines: Lines::default(),
+            homes: homes.collect(),
             failures: RefCell::default(),
         }
     }
@@ -98,16 +82,21 @@ impl<'a> Context<'a> {
     /// edited by hand, so only findings about the record are reported. Anything else that a lock lists was written by
     /// hand, here or in the repository it was copied from.
     pub(super) fn is_owned(&self, path: &str) -> bool {
-        let mut directories = std::iter::successors(Some(path::parent(path)), |directory| {
-            (!directory.is_empty()).then(|| path::parent(directory))
-        });
-        !self.homes.is_empty() && directories.any(|directory| self.homes.contains(directory))
+        path::and_above(path::parent(path)).any(|directory| self.homes.contains(directory))
     }
 
-    /// Makes findings of what the walk could not follow, and is of this sort, with its text.
-    pub(super) fn troubles(&self, rule: Rule, is_meant: impl Fn(&TroubleKind) -> bool) -> Vec<Finding> {
-        let meant = self.troubles.iter().filter(|trouble| is_meant(&trouble.kind));
-        meant.filter_map(|trouble| self.trouble(rule, trouble)).collect()
+    /// Returns a result; where there is none, why not is a failure of the check.
+    pub(super) fn looked<T>(&self, result: Result<T>) -> Option<T> {
+        result.map_err(|failure| self.failures.borrow_mut().push(failure)).ok()
+    }
+
+    /// Makes findings of what the walk could not follow, with its text.
+    pub(super) fn unfollowed(&self) -> Vec<Finding> {
+        let found = self.troubles.iter().filter_map(|trouble| {
+            let unread = trouble.kind.hides_references();
+            Some(Finding { unread, ..self.trouble(rule(&trouble.kind)?, trouble)? })
+        });
+        found.collect()
     }
 
     fn trouble(&self, rule: Rule, trouble: &Trouble) -> Option<Finding> {
@@ -145,13 +134,12 @@ impl<'a> Context<'a> {
         &self,
         rule: Rule,
         path: &str,
-        (number, column): (usize, usize),
+        (line, column): (usize, usize),
         message: String,
         help: Vec<String>,
     ) -> Finding {
-        let line = self.line(path, number);
-        let span = Some(value_at(&line, (number, column)));
-        Finding { span, line_text: line, ..finding(rule, path, message, help) }
+        let span = Some(Span { line, column, ..Span::default() });
+        Finding { span, ..finding(rule, path, message, help) }
     }
 
     /// Returns every reference of the tree with the root that it is relative to.
@@ -182,7 +170,6 @@ impl<'a> Context<'a> {
             reference: redact::url(&reference.text),
             subject: edge.remote.as_ref().map_or(Subject::Local, |remote| remote.subject()),
             span: Some(span),
-            line_text: self.line(path, span.line),
             ..finding(rule, path, message, help)
         }
     }
@@ -194,18 +181,24 @@ impl<'a> Context<'a> {
         Finding { field: note.field.clone(), ..self.at_place(rule, path, place, message, help) }
     }
 
-    /// Returns a line of a file without its end; 1-based.
-    pub(super) fn line(&self, path: &str, number: usize) -> Arc<str> {
-        self.lines.get(path, || self.tree.read(path).unwrap_or_default(), number)
-    }
-
-    /// Returns the first link on the way that a local reference goes.
-    pub(super) fn link(&self, root: &Root, edge: &Edge) -> Option<String> {
-        let real = self.graph.real(edge)?;
-        let written = path::resolve(&root.directory, &edge.reference.text).filter(|written| written != real)?;
-        let above: Vec<&str> = path::and_above(&written).collect();
-        let is_link = |place: &&str| self.tree.entry(place) == Ok(Some(Entry::Link));
-        above.into_iter().rev().find(is_link).map(str::to_owned)
+    /// Returns the links that a local reference follows, one after the other, each with its target.
+    pub(super) fn links(&self, root: &Root, edge: &Edge) -> Vec<(String, String)> {
+        let mut links = Vec::new();
+        let mut next = path::resolve(&root.directory, &edge.reference.text);
+        while let Some(written) =
+            next.filter(|written| links.len() < MOST_LINKS && self.graph.real(edge).is_some_and(|real| real != written))
+        {
+            let above: Vec<&str> = path::and_above(&written).collect();
+            let link = above.into_iter().rev().find(|place| self.tree.entry(place) == Ok(Some(Entry::Link)));
+            let Some(link) = link else { break };
+            let Some(target) = self.tree.read(link).ok().and_then(|target| String::from_utf8(target).ok()) else {
+                break;
+            };
+            let rest = path::below(&written, link).unwrap_or_default();
+            next = path::resolve(path::parent(link), &format!("{target}/{rest}"));
+            links.push((link.to_owned(), target));
+        }
+        links
     }
 
     /// Makes a warning of a finding that would be an error by default.
@@ -214,16 +207,22 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Returns the span of what stands at a place of a line: a quoted value, or the rest of the line without a comment.
-fn value_at(text: &str, (line, column): (usize, usize)) -> Span {
-    // The rest of an overlong line is skipped: it may hold thousands of such places.
-    let rest: String =
-        if text.len() > LONGEST_LINE { String::new() } else { text.chars().skip(column.saturating_sub(1)).collect() };
-    let quoted = ['"', '\'']
-        .into_iter()
-        .find_map(|quote| rest.strip_prefix(quote)?.find(quote))
-        .and_then(|at| rest.get(..at + 2));
-    let plain = || rest.find(" #").map_or(rest.as_str(), |at| &rest[..at]);
-    let value = quoted.unwrap_or_else(plain);
-    Span { line, column, end_line: line, end_column: column + value.trim_end().chars().count().max(1) }
+/// Returns the rule about what the walk could not follow; none where that is a failure.
+fn rule(kind: &TroubleKind) -> Option<Rule> {
+    use TroubleKind::{
+        BadKustomization, Chart, Cycle, Failed, Missing, NoKustomization, OutOfScope, Problem, Refused, Reshaped,
+        Restricted, Submodule, Unsafe, Unsupported,
+    };
+    Some(match kind {
+        Failed => return None,
+        OutOfScope | Restricted => Rule::OutOfScope,
+        // The build works wherever they are.
+        Missing { absence: Absence::Ignored(..), .. }
+        | NoKustomization { absence: Absence::Ignored(..), .. }
+        | Submodule { .. } => Rule::UntrackedPath,
+        Missing { .. } | NoKustomization { .. } | Chart => Rule::MissingPath,
+        Problem(_) | BadKustomization { .. } | Refused | Cycle => Rule::InvalidKustomization,
+        Unsafe | Unsupported => Rule::UnsafeReference,
+        Reshaped => Rule::Function,
+    })
 }

@@ -4,85 +4,41 @@
 //! Every lock of the tree is looked at: the one at the top with the `localized-files` that it lists, and
 //! those of copies, which own all of their directory.
 
-use std::collections::HashMap;
-
 use super::{Context, finding};
-use crate::message::failure::{command, pathspec, short, stage};
+use crate::message::failure::{command, pathspec, stage};
 use crate::message::finding::{Finding, Rule};
 use crate::record::stored::{self, Difference};
-use crate::record::{LOCK_NAME, Lock, StoredFile};
+use crate::record::{LOCK_NAME, Lock};
 use crate::tree::{self, path};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (directory, lock) in context.locks {
-        let differences = match stored::differences(context.tree, directory, lock) {
-            Ok(differences) => differences,
-            Err(failure) => {
-                context.failures.borrow_mut().push(failure);
-                continue;
-            }
-        };
-        let listed: HashMap<String, &StoredFile> = if differences.is_empty() {
-            HashMap::new()
-        } else {
-            let files = lock.files.iter();
-            files.map(|file| (path::join(directory, &file.path), file)).collect()
-        };
-        for (place, difference) in &differences {
-            let file = listed.get(place).copied();
-            findings.push(differing(context, (directory, lock), place, file, difference));
-        }
+        let differences = context.looked(stored::differences(context.tree, directory, lock)).unwrap_or_default();
+        let found =
+            differences.iter().map(|(place, difference)| differing(context, directory, lock, place, difference));
+        findings.extend(found);
     }
     findings
 }
 
-fn differing(
-    context: &Context<'_>,
-    (directory, lock): (&str, &Lock),
-    place: &str,
-    listed: Option<&StoredFile>,
-    difference: &Difference,
-) -> Finding {
-    let name = path::join(directory, LOCK_NAME);
+fn differing(context: &Context<'_>, directory: &str, lock: &Lock, place: &str, difference: &Difference) -> Finding {
     let again = again(context, directory, lock, place);
-    let (message, help) = match difference {
-        Difference::Missing => {
-            let on_disk = context.absences.is_some_and(|absences| absences.is_on_disk(place));
-            if on_disk {
-                (format!("`{place}` is on disk, but not staged, although `{name}` lists it"), vec![stage([place])])
-            } else {
-                (format!("`{place}` is missing, although `{name}` lists it"), vec![again])
-            }
+    let on_disk = || context.input.absences.is_some_and(|absences| absences.is_on_disk(place));
+    let help = match difference {
+        Difference::Missing if on_disk() => vec![stage([place])],
+        Difference::Missing | Difference::NoFile | Difference::Mode => vec![again],
+        Difference::Edited { .. } => vec![again, "what should be different belongs in an overlay".to_owned()],
+        Difference::Unlisted { .. } => {
+            let name = pathspec(&path::join(directory, LOCK_NAME));
+            vec![format!("the lock was edited; to take it as it was: {}", command("git checkout HEAD --", [name]))]
         }
-        Difference::NoFile => (format!("`{place}` is not a file, although `{name}` lists it as one"), vec![again]),
-        Difference::Edited { sha256 } => {
-            let wanted = listed.map_or("", |file| short(&file.sha256));
-            (
-                format!("`{place}` was edited: its sha256 is {}…, in `{name}` it is {wanted}…", short(sha256)),
-                vec![again, "what should be different belongs in an overlay".to_owned()],
-            )
-        }
-        Difference::Mode => {
-            let (is, was) =
-                if listed.is_some_and(|file| file.executable) { ("100644", "100755") } else { ("100755", "100644") };
-            (format!("the mode of `{place}` is {is}, in `{name}` it is {was}"), vec![again])
-        }
-        Difference::Unlisted { remote } => (
-            format!("`{name}` says that `{place}` is from `{remote}`, which it does not list"),
-            vec![format!(
-                "the lock was edited; to take it as it was: {}",
-                command("git checkout HEAD --", [pathspec(&name)])
-            )],
-        ),
-        Difference::Added => (
-            format!("`{name}` does not list `{place}`: it was added by hand, or is left of a run that was undone"),
-            vec![
-                command("git rm -f --", [pathspec(place)]),
-                "what you need beside the localized files belongs in a directory of your own".to_owned(),
-            ],
-        ),
+        Difference::Added => vec![
+            command("git rm -f --", [pathspec(place)]),
+            "what you need beside the localized files belongs in a directory of your own".to_owned(),
+        ],
     };
+    let message = format!("`{place}` {difference}");
     finding(Rule::EditedCopy, place, message, help)
 }
 
@@ -129,7 +85,7 @@ mod tests {
         assert_eq!(finding.path, "a/localized-files/h/x.yaml");
         assert_eq!(
             finding.message,
-            "`a/localized-files/h/x.yaml` was edited: its sha256 is a1fce4363854…, in `kustomize-localize.lock` it is 2d711642b726…"
+            "`a/localized-files/h/x.yaml` was changed: its sha256 is a1fce4363854ff888cff4b8e7875d600c2682390412a8cf79b37d0b11148b0fa, not what the lock lists"
         );
         assert_eq!(finding.help[0], "git kustomize-localize vendor --overwrite :/a");
         assert!(finding.fails());
@@ -144,8 +100,8 @@ mod tests {
         assert_eq!(
             told,
             [
-                "`a/localized-files/h/x.yaml` is missing, although `kustomize-localize.lock` lists it",
-                "`kustomize-localize.lock` does not list `a/localized-files/new.yaml`: it was added by hand, or is left of a run that was undone",
+                "`a/localized-files/h/x.yaml` is missing, although the lock lists it",
+                "`a/localized-files/new.yaml` was added: the lock does not list it",
             ]
         );
         assert_eq!(findings[1].help[0], "git rm -f -- :/a/localized-files/new.yaml");

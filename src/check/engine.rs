@@ -57,7 +57,7 @@ fn plugins(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
 /// Finds references that follow a link, which is not in Flux's artifact.
 fn links(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
     for (root, edge) in edges(context, one) {
-        let Some(link) = context.link(root, edge) else {
+        let Some((link, _)) = context.links(root, edge).into_iter().next() else {
             continue;
         };
         let message =

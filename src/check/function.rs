@@ -8,18 +8,13 @@
 
 use super::Context;
 use crate::config::ADD_ALLOW;
-use crate::graph::{Noted, TroubleKind};
+use crate::graph::Noted;
 use crate::kustomization::{NoteKind, Runs, is_pinned};
 use crate::message::finding::{Finding, Rule, Subject};
 use crate::message::redact;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let mut found = context.troubles(Rule::Function, |kind| *kind == TroubleKind::Reshaped);
-    for finding in &mut found {
-        finding.unread = true;
-    }
-    found.extend(context.graph.notes.iter().filter_map(|noted| open(context, noted)));
-    found
+    context.graph.notes.iter().filter_map(|noted| open(context, noted)).collect()
 }
 
 /// What to do about a function that was brought in.

@@ -4,37 +4,26 @@
 //! A problem is reported once, in the file itself, however many references lead to it.
 
 use super::Context;
-use crate::graph::{Noted, TroubleKind};
 use crate::kustomization::NoteKind;
 use crate::message::finding::{Finding, Rule};
 
-const RULE: Rule = Rule::InvalidKustomization;
-
+/// Finds what is read in another way. The walk says the rest.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    use TroubleKind::{BadKustomization, Cycle, Problem, Refused};
-    let mut findings = context.troubles(RULE, |kind| matches!(kind, Problem(_) | BadKustomization { .. }));
-    for finding in &mut findings {
-        finding.unread = true;
-    }
-    findings.extend(context.troubles(RULE, |kind| matches!(kind, Refused | Cycle)));
-    let notes = context.graph.notes.iter();
-    findings.extend(notes.filter_map(|noted| note(context, noted)));
-    findings
-}
-
-fn note(context: &Context<'_>, noted: &Noted) -> Option<Finding> {
-    let help = match &noted.note.kind {
-        NoteKind::ExtraDocument => "remove it, or put it into a kustomization of its own".to_owned(),
-        _ => return None,
-    };
-    let message = "kustomize reads the first document only, not this one".to_owned();
-    Some(Context::warning(context.at_note(RULE, noted, message, vec![help])))
+    let notes = context.graph.notes.iter().filter(|noted| noted.note.kind == NoteKind::ExtraDocument);
+    let found = notes.map(|noted| {
+        let message = "kustomize reads the first document only, not this one".to_owned();
+        let help = vec!["remove it, or put it into a kustomization of its own".to_owned()];
+        Context::warning(context.at_note(Rule::InvalidKustomization, noted, message, help))
+    });
+    found.collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::testing::{Scene, under_caret};
     use super::*;
+
+    const RULE: Rule = Rule::InvalidKustomization;
     use crate::message::finding::Severity;
 
     fn told(scene: Scene) -> Vec<(String, usize, String)> {

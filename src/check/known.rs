@@ -3,67 +3,25 @@
 //! A finding is known by rule, path and what it is about. A file that git takes for a renamed one has the findings of the
 //! old, and a reference to another version of the same thing is known.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::{Checked, Known};
 use crate::message::finding::{Finding, Rule, Severity, Subject};
 use crate::reference::file_pin;
 use crate::tree::path;
 
-/// Where files of the base are now.
-#[derive(Debug, Default)]
-pub(crate) struct Renames {
-    files: HashMap<String, String>,
-    /// Directories of which all that was renamed is in one directory now.
-    directories: HashMap<String, String>,
-}
-
-impl Renames {
-    /// Takes what git found: the old path and the new one of each file.
-    pub(crate) fn new(files: HashMap<String, String>) -> Self {
-        let mut to: HashMap<&str, HashSet<&str>> = HashMap::new();
-        for (old, new) in &files {
-            to.entry(path::parent(old)).or_default().insert(path::parent(new));
-        }
-        let directories = to
-            .into_iter()
-            .filter_map(|(old, new)| match Vec::from_iter(new).as_slice() {
-                [new] if old != *new => Some((old.to_owned(), (*new).to_owned())),
-                _ => None,
-            })
-            .collect();
-        Renames { files, directories }
-    }
-
-    /// Returns where a file of the base is now. What git does not know to be renamed may be so all the same, with
-    /// everything else in its directory.
-    fn now(&self, old: &str) -> Option<String> {
-        let directory = path::parent(old);
-        let moved = || {
-            let directory = self.directories.get(directory)?;
-            Some(path::join(directory, path::name(old)))
-        };
-        self.files.get(old).cloned().or_else(moved)
-    }
-
-    /// Returns the findings of the base as they would be found now.
-    pub(crate) fn apply(&self, findings: Vec<Finding>) -> Vec<Finding> {
-        findings
-            .into_iter()
-            .flat_map(|finding| {
-                let moved = self.now(&finding.path).map(|now| Finding {
-                    // Messages about whole files name them.
-                    message: finding
-                        .message
-                        .replace(&format!("`{}", path::parent(&finding.path)), &format!("`{}", path::parent(&now))),
-                    path: now,
-                    ..finding.clone()
-                });
-                // A file that only resembles the renamed one may still be there.
-                std::iter::once(finding).chain(moved)
-            })
-            .collect()
-    }
+/// Returns the findings of the base as they would be found now, where `renames` has the new path by the old one.
+pub(crate) fn renamed(findings: Vec<Finding>, renames: &HashMap<String, String>) -> Vec<Finding> {
+    let both = findings.into_iter().flat_map(|finding| {
+        let moved = renames.get(&finding.path).map(|now| {
+            // Messages about whole files name them.
+            let [was, is] = [&finding.path, now].map(|file| format!("`{}", path::parent(file)));
+            Finding { message: finding.message.replace(&was, &is), path: now.clone(), ..finding.clone() }
+        });
+        // A file that only resembles the renamed one may still be there.
+        std::iter::once(finding).chain(moved)
+    });
+    both.collect()
 }
 
 /// What is the same before and after a change: rule, path, and what it is about, whichever version that names.
@@ -119,7 +77,6 @@ impl Checked {
 #[cfg(test)]
 mod tests {
     use super::super::testing::Scene;
-    use super::*;
 
     const ID: &str = "0123456789abcdef0123456789abcdef01234567";
 
@@ -131,10 +88,10 @@ mod tests {
     fn renamed(old: (&str, &str), new: (&str, &str), files: &[(&str, &str)]) -> Vec<String> {
         let check = |(path, text): (&str, &str)| Scene::default().file(path, text).check();
         let pair = |(old, new): &(&str, &str)| ((*old).to_owned(), (*new).to_owned());
-        let renames = Renames::new(files.iter().map(pair).collect());
+        let renames = files.iter().map(pair).collect();
         let mut checked = check(new);
         let old = check(old).findings;
-        checked.leave_out(&renames.apply(old), "HEAD");
+        checked.leave_out(&super::renamed(old, &renames), "HEAD");
         let findings = checked.findings.iter();
         findings.map(|one| format!("{} {}", one.rule, one.reference)).collect()
     }
@@ -178,10 +135,7 @@ mod tests {
         assert!(!renamed(old, now, &[]).is_empty());
         let file = [(old.0, now.0)];
         assert_eq!(renamed(old, now, &file), [""; 0]);
-        let beside = [("apps/a/x.yaml", "teams/a/x.yaml")];
-        assert_eq!(renamed(old, now, &beside), [""; 0]);
-        // A directory that was torn apart is nowhere.
-        let apart = [beside[0], ("apps/a/y.yaml", "teams/b/y.yaml")];
-        assert!(!renamed(old, now, &apart).is_empty());
+        // Only what git takes for a renamed file is one.
+        assert!(!renamed(old, now, &[("apps/a/x.yaml", "teams/a/x.yaml")]).is_empty());
     }
 }

@@ -3,21 +3,46 @@
 //!
 //! Most often the file is on disk, but was never added: the build works here and nowhere else.
 
-use super::{Context, remote_chart};
-use crate::graph::TroubleKind;
+use super::Context;
+use crate::graph::Place;
+use crate::kustomization::NoteKind;
 use crate::message::finding::{Finding, Rule};
-use crate::tree::absence::Absence;
+use crate::record::LoadRestrictor;
+use crate::tree::{self, Resolved, path};
 
+/// Returns what is wrong with the values of charts that are there, which kustomize reads like a file of the root: findings
+/// of `missing-path` or `out-of-scope`. The walk says the rest.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let mut findings = context.troubles(Rule::MissingPath, |kind| match kind {
-        TroubleKind::Missing { absence, .. } | TroubleKind::NoKustomization { absence, .. } => {
-            !matches!(absence, Absence::Ignored(..))
+    let charts = context.graph.charts.iter().filter_map(|chart| {
+        let noted = &context.graph.notes[chart.note];
+        let (Place::There(directory), name) = (&chart.place, &chart.name) else {
+            return None;
+        };
+        if let NoteKind::Chart { values_file: true, .. } = &noted.note.kind {
+            return None;
         }
-        TroubleKind::Chart => true,
-        _ => false,
+        let path = path::join(directory, "values.yaml");
+        let bound = match context.config.load_restrictor {
+            LoadRestrictor::None => "",
+            LoadRestrictor::RootOnly => &context.graph.roots[chart.root].directory,
+        };
+        let own = "name a `valuesFile` below the kustomization root".to_owned();
+        let (rule, message, help) = match tree::resolve(context.tree, &path).ok()? {
+            Resolved::File { path: real, .. } if path::is_in(path::parent(&real), bound) => return None,
+            Resolved::File { .. } | Resolved::Leaves { .. } => (
+                Rule::OutOfScope,
+                format!("`{path}`, the values of the chart `{name}`, lies outside of its kustomization root"),
+                vec![own],
+            ),
+            _ => (
+                Rule::MissingPath,
+                format!("there is no `{path}`, which kustomize reads for the chart `{name}`"),
+                vec!["add it, be it empty".to_owned(), format!("or {own}")],
+            ),
+        };
+        Some(Finding { reference: name.clone(), ..context.at_note(rule, noted, message, help) })
     });
-    findings.extend(remote_chart::find_values(context, Rule::MissingPath));
-    findings
+    charts.collect()
 }
 
 #[cfg(test)]

@@ -38,23 +38,14 @@ fn new(covered: &[(&Allowed, &Finding)], severity: Severity) -> Finding {
         1 => String::new(),
         count => format!(", and {} more", count - 1),
     };
-    let entry = if allowed.path == FILE_NAME {
-        "add it in a change of its own"
-    } else {
-        "add an entry to `allow` in .kustomize-localize instead, in a change of its own"
-    };
     let message = format!("the change itself adds this exception, which covers {what}{more}");
-    let help = vec![
-        format!("{entry}: it counts once it is merged"),
-        format!(
-            "or accept exceptions where they are reviewed: `rules: {{{}: warning}}` in {FILE_NAME} counts once it is merged",
-            Rule::NewException
-        ),
-    ];
+    let help = vec![format!(
+        "add it to `allow` in {FILE_NAME}, in a change of its own: it counts once it is merged, and so does `rules: {{{}: warning}}`",
+        Rule::NewException
+    )];
     Finding {
         severity: severity.max(worst.unwrap_or(severity)),
         span: Some(allowed.span),
-        line_text: allowed.line_text.as_str().into(),
         ..finding(Rule::NewException, &allowed.path, message, help)
     }
 }
@@ -68,6 +59,7 @@ mod tests {
     use super::super::testing::Scene;
     use super::*;
     use crate::record::{Left, LeftWhat};
+    use crate::tree::overlay::OverlayTree;
 
     const REFERENCES: [&str; 7] = [
         "https://a.example/x.yaml",
@@ -167,10 +159,10 @@ mod tests {
             let config = base.config();
             let old = base.check(config.clone(), Some(config.clone()), true).findings;
             let mut judged = change.check(config.clone(), Some(change.config()), true);
-            judged.judge(&old, "base", &config);
+            judged.judge(&old, "base", &config, &OverlayTree::default());
             // As if the change could say nothing.
             let mut alone = change.check(config.clone(), None, false);
-            alone.judge(&old, "base", &config);
+            alone.judge(&old, "base", &config, &OverlayTree::default());
             for one in counting(&alone) {
                 let is_same = |other: &&Finding| {
                     (other.identity(), other.span, other.severity)
@@ -193,7 +185,7 @@ mod tests {
             let config = base.config();
             let old = base.check(config.clone(), Some(config.clone()), true).findings;
             let mut judged = base.check(config.clone(), Some(config.clone()), true);
-            judged.judge(&old, "base", &config);
+            judged.judge(&old, "base", &config, &OverlayTree::default());
             prop_assert_eq!(counting(&judged).count(), 0, "{:#?}", judged.findings);
         }
     }
@@ -210,7 +202,7 @@ mod tests {
             let change = Side { references: [both.to_vec(), Vec::new()], allow: vec![allow], more: "" };
             let base = Side { references: [Vec::new(), Vec::new()], allow: none.to_vec(), more };
             let mut judged = change.check(base.config(), Some(change.config()), true);
-            judged.judge(&[], "", &base.config());
+            judged.judge(&[], "", &base.config(), &OverlayTree::default());
             let new = judged.findings.iter();
             let new: Vec<_> = new.filter(|one| one.rule == Rule::NewException).collect();
             assert_eq!(new.len(), usize::from(!said.is_empty()), "{new:?}");

@@ -2,21 +2,19 @@
 //! one of the `scopes` of the configuration, a link the repository. And an absolute path, which names
 //! something of one machine.
 
-use super::{Context, remote_chart};
+use super::Context;
 use crate::config::PLACEHOLDER;
-use crate::graph::{Edge, RootId, TroubleKind};
+use crate::graph::{Edge, RootId};
 use crate::message::finding::{Finding, Rule};
 use crate::tree::path;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let is_meant = |kind: &TroubleKind| matches!(kind, TroubleKind::OutOfScope | TroubleKind::Restricted);
-    let mut findings = context.troubles(Rule::OutOfScope, is_meant);
+    let mut findings = Vec::new();
     for (id, root) in context.graph.roots.iter().enumerate() {
         for edge in &root.edges {
             findings.extend(elsewhere(context, id, edge).or_else(|| beyond_scope(context, id, edge)));
         }
     }
-    findings.extend(remote_chart::find_values(context, Rule::OutOfScope));
     findings
 }
 
@@ -28,9 +26,8 @@ fn elsewhere(context: &Context<'_>, id: RootId, edge: &Edge) -> Option<Finding> 
         graph.absolute(id, text)
     } else {
         let root = &graph.roots[id];
-        let link = context.link(root, edge)?;
-        let target = String::from_utf8(context.tree.read(&link).ok()?).ok()?;
-        Some(()).filter(|()| path::is_absolute(&target))?;
+        let mut links = context.links(root, edge).into_iter();
+        let (link, target) = links.find(|(_, target)| path::is_absolute(target))?;
         graph.leaves(root.source, text, &link, &target)
     };
     Some(context.at_reference(Rule::OutOfScope, edge, failure.message, failure.hints))
@@ -45,7 +42,7 @@ fn beyond_scope(context: &Context<'_>, root: RootId, edge: &Edge) -> Option<Find
         edge.reference.text,
         path::shown(real),
         path::shown(&scope),
-        context.config.place()
+        context.config.file
     );
     let help = vec![
         format!("bring what it names below `{}`", path::shown(&scope)),

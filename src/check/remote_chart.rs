@@ -6,18 +6,14 @@
 //! of the lock at the top satisfies the rule. The rule applies below
 //! `localized-files` too: a build would fetch what is left there.
 //!
-//! A chart without a repository that is not there is a path that names nothing: `missing-path`. So is the
-//! `values.yaml` of a chart that is there, which kustomize reads like a file of the root; one beyond the root
-//! is `out-of-scope`.
+//! A chart without a repository that is not there is a path that names nothing: `missing-path`.
 
 use super::Context;
 use crate::config::{ADD_ALLOW, Config, FILE_NAME};
 use crate::graph::{Chart, Place};
-use crate::kustomization::NoteKind;
 use crate::message::failure::stage;
 use crate::message::finding::{Finding, Rule};
-use crate::record::{LOCK_NAME, LoadRestrictor};
-use crate::tree::{self, Resolved, path};
+use crate::record::LOCK_NAME;
 
 /// Returns the charts that would be downloaded.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
@@ -81,59 +77,21 @@ fn help(context: &Context<'_>, chart: &Chart) -> Vec<String> {
         Place::Outside => {
             vec!["name a directory of this repository in `chartHome`, and put the chart there".to_owned()]
         }
-        Place::Missing(directory) if context.absences.is_some_and(|absences| absences.is_on_disk(directory)) => {
+        Place::Missing(directory) if context.input.absences.is_some_and(|absences| absences.is_on_disk(directory)) => {
             vec![format!("it is there, but not added: {}", stage([directory]))]
         }
         _ => vec![lock_charts(context.config), ADD_ALLOW.to_owned()],
     }
 }
 
-/// Returns what is wrong with the values of charts that are there, which kustomize reads like a file of the root: findings
-/// of `missing-path` or `out-of-scope`.
-pub(super) fn find_values(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
-    let charts = context.graph.charts.iter().filter_map(|chart| {
-        let noted = &context.graph.notes[chart.note];
-        let (Place::There(directory), name) = (&chart.place, &chart.name) else {
-            return None;
-        };
-        if let NoteKind::Chart { values_file: true, .. } = &noted.note.kind {
-            return None;
-        }
-        let path = path::join(directory, "values.yaml");
-        let bound = match context.config.load_restrictor {
-            LoadRestrictor::None => "",
-            LoadRestrictor::RootOnly => &context.graph.roots[chart.root].directory,
-        };
-        let own = "name a `valuesFile` below the kustomization root".to_owned();
-        let (wrong, message, help) = match tree::resolve(context.tree, &path).ok()? {
-            Resolved::File { path: real, .. } if path::is_in(path::parent(&real), bound) => return None,
-            Resolved::File { .. } | Resolved::Leaves { .. } => (
-                Rule::OutOfScope,
-                format!("`{path}`, the values of the chart `{name}`, lies outside of its kustomization root"),
-                vec![own],
-            ),
-            _ => (
-                Rule::MissingPath,
-                format!("there is no `{path}`, which kustomize reads for the chart `{name}`"),
-                vec!["add it, be it empty".to_owned(), format!("or {own}")],
-            ),
-        };
-        let finding = (wrong == rule).then(|| context.at_note(rule, noted, message, help))?;
-        Some(Finding { reference: name.clone(), ..finding })
-    });
-    charts.collect()
-}
-
 /// Returns how the charts of the repository are locked.
 pub(super) fn lock_charts(config: &Config) -> String {
-    let first = configure(config);
-    let stage = stage(first.map(|_| FILE_NAME).into_iter().chain([LOCK_NAME]));
-    format!("{}lock it: git kustomize-localize lock && {stage}", first.unwrap_or_default())
-}
-
-/// Returns what has to be done first, so that charts are brought in.
-fn configure(config: &Config) -> Option<&'static str> {
-    (!config.helm).then_some("write `helm: true` into .kustomize-localize, and ")
+    let (first, files) = if config.helm {
+        ("", &[LOCK_NAME][..])
+    } else {
+        ("write `helm: true` into .kustomize-localize, and ", &[FILE_NAME, LOCK_NAME][..])
+    };
+    format!("{first}lock it: git kustomize-localize lock && {}", stage(files))
 }
 
 #[cfg(test)]

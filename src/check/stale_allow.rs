@@ -9,7 +9,6 @@ use super::{Context, finding};
 use crate::config::{Comment, Config, Glob, is_placeholder};
 use crate::message::failure::shown;
 use crate::message::finding::{Finding, Rule, Span};
-use crate::message::redact;
 use crate::tree::path;
 
 /// The form that the help for a malformed comment shows.
@@ -18,8 +17,8 @@ pub(super) const FORM: &str = "write `# kustomize-localize: allow[RULE]`, and sa
 /// Finds the patterns of `include` that match the directory of no kustomization, and those of `exclude` that match that of
 /// no file.
 pub(super) fn unmatched(context: &Context<'_>) -> Vec<Finding> {
-    let (config, said) = (context.config, context.own.unwrap_or(context.config));
-    if !context.complete || said.include.is_empty() && said.exclude.is_empty() {
+    let (config, said) = (context.config, context.input.own.unwrap_or(context.config));
+    if !context.input.paths.is_empty() || said.include.is_empty() && said.exclude.is_empty() {
         return Vec::new();
     }
     let matches = |glob: &Glob, files: &[String]| {
@@ -39,8 +38,7 @@ pub(super) fn unmatched(context: &Context<'_>) -> Vec<Finding> {
     let stale = |glob: &Glob| {
         let message = format!("nothing matches `{}`", shown(&glob.text));
         let help = "remove it, or correct it".to_owned();
-        let line_text = redact::text(&glob.line_text);
-        stale(&said.file, glob.span, line_text, message, help)
+        stale(&said.file, glob.span, message, help)
     };
     include.chain(exclude).filter(known).map(stale).collect()
 }
@@ -49,11 +47,14 @@ pub(super) fn unmatched(context: &Context<'_>) -> Vec<Finding> {
 pub(super) fn stale_reasons(config: &Config) -> impl Iterator<Item = Finding> {
     let unreasoned = config.allow.iter().filter(|entry| is_placeholder(&entry.reason));
     unreasoned.map(|entry| {
-        let message = format!("`{}` is a placeholder, not a reason", shown(&entry.reason));
-        let help = "say why this stays, for those who review it".to_owned();
-        let line_text = redact::text(&entry.line_text);
-        stale(&config.file, entry.span, line_text, message, help)
+        let (message, help) = unreasoned_with(&entry.reason);
+        stale(&config.file, entry.span, message, help)
     })
+}
+
+fn unreasoned_with(reason: &str) -> (String, String) {
+    let message = format!("`{}` is a placeholder, not a reason", shown(reason));
+    (message, "say why this stays, for those who review it".to_owned())
 }
 
 /// Returns what is stale about a comment.
@@ -65,33 +66,21 @@ pub(super) fn stale_comment(
 ) -> Option<Finding> {
     let (message, help) = match &comment.said {
         Err(why) => (format!("this comment allows nothing: {why}"), FORM.to_owned()),
-        Ok(said) if is_placeholder(&said.reason) => (
-            format!("`{}` is a placeholder, not a reason", shown(&said.reason)),
-            "say why this stays, for those who review it".to_owned(),
-        ),
+        Ok(said) if is_placeholder(&said.reason) => unreasoned_with(&said.reason),
         Ok(_) if !complete => return None,
         Ok(said) => {
-            let unused: Vec<&str> = said.rules.iter().filter(|rule| !is_used(**rule)).map(|rule| rule.id()).collect();
+            let unused = said.rules.iter().filter(|rule| !is_used(**rule));
+            let unused: Vec<String> = unused.map(|rule| format!("`{rule}`")).collect();
             if unused.is_empty() {
                 return None;
             }
-            let help = if unused.len() == said.rules.len() {
-                "remove the comment".to_owned()
-            } else {
-                format!("take {} out of the comment", quoted(&unused))
-            };
-            let message = format!("{} has nothing here that could be allowed", quoted(&unused));
-            (message, help)
+            let unused = unused.join(", ");
+            (format!("{unused} has nothing here that could be allowed"), format!("take {unused} out of the comment"))
         }
     };
-    Some(stale(path, comment.span, comment.line_text.clone(), message, help))
+    Some(stale(path, comment.span, message, help))
 }
 
-fn quoted(ids: &[&str]) -> String {
-    let ids: Vec<String> = ids.iter().map(|id| format!("`{id}`")).collect();
-    ids.join(", ")
-}
-
-pub(super) fn stale(path: &str, span: Span, line_text: String, message: String, help: String) -> Finding {
-    Finding { span: Some(span), line_text: line_text.into(), ..finding(Rule::StaleAllow, path, message, vec![help]) }
+pub(super) fn stale(path: &str, span: Span, message: String, help: String) -> Finding {
+    Finding { span: Some(span), ..finding(Rule::StaleAllow, path, message, vec![help]) }
 }

@@ -7,72 +7,32 @@
 
 use std::collections::HashSet;
 
-use super::{Context, finding};
-use crate::message::finding::{Finding, Rule, Subject};
+use super::Context;
+use crate::message::finding::{Finding, Rule};
 use crate::record::{LOCK_NAME, Lock, Remote};
-use crate::reference::Pin;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let Some(lock) = context.lock().filter(|lock| lock.target.is_none()) else {
         return Vec::new();
     };
-    let complete = context.complete;
-    let mut troubles = context.troubles.iter();
-    if !complete || troubles.any(|trouble| trouble.kind.hides_references()) {
+    let is_complete = context.input.paths.is_empty();
+    if !is_complete || context.troubles.iter().any(|trouble| trouble.kind.hides_references()) {
         return Vec::new();
     }
-    let named: HashSet<*const Remote> =
-        context.remotes.iter().filter_map(|one| one.locked).map(std::ptr::from_ref).collect();
-    let charts: HashSet<String> =
-        context.graph.charts.iter().filter_map(|chart| Some(chart.wanted.as_ref()?.label())).collect();
-    let is_chart = |remote: &Remote| matches!(remote, Remote::Chart(_)) && charts.contains(&remote.label());
-    let stale: HashSet<*const Remote> = lock
-        .stale(|remote| named.contains(&std::ptr::from_ref(remote)) || is_chart(remote))
-        .into_iter()
-        .map(std::ptr::from_ref)
-        .collect();
-    if stale.is_empty() {
-        return Vec::new();
-    }
-    let bytes = context.tree.read(LOCK_NAME).unwrap_or_default();
-    let lines = Lock::lines(&bytes);
-    lock.remotes
-        .iter()
-        .enumerate()
-        .filter(|(_, remote)| stale.contains(&std::ptr::from_ref(*remote)))
-        .map(|(index, remote)| {
-            let label = remote.label();
-            let message = format!("nothing references `{label}`");
-            let help = vec![format!("drop it: git kustomize-localize lock && git add -f -- :/{LOCK_NAME}")];
-            let finding = match lines.get(index) {
-                None => finding(Rule::StaleLock, LOCK_NAME, message, help),
-                Some(&line) => {
-                    let text = context.line(LOCK_NAME, line);
-                    let indent = text.len() - text.trim_start_matches([' ', '-']).len();
-                    let place = (line, indent + 1);
-                    context.at_place(Rule::StaleLock, LOCK_NAME, place, message, help)
-                }
-            };
-            Finding { field: "remotes".to_owned(), reference: label, subject: subject(remote), ..finding }
-        })
-        .collect()
-}
-
-fn subject(remote: &Remote) -> Subject {
-    match remote {
-        Remote::Git(git) => Subject::Git {
-            url: git.url.clone(),
-            path: String::new(),
-            reference: git.reference.clone(),
-            pin: Pin::of(git.reference.as_deref()).name(),
-        },
-        Remote::File(file) => Subject::Http { url: file.url.clone() },
-        Remote::Chart(chart) => Subject::Helm {
-            url: chart.url.clone(),
-            chart: chart.chart.clone(),
-            version: chart.version.clone().unwrap_or_default(),
-        },
-    }
+    let named = context.remotes.iter().filter_map(|one| one.locked).map(Remote::label);
+    let charts = context.graph.charts.iter().filter_map(|chart| Some(chart.wanted.as_ref()?.label()));
+    let named: HashSet<String> = named.chain(charts).collect();
+    let stale: HashSet<String> =
+        lock.stale(|remote| named.contains(&remote.label())).into_iter().map(Remote::label).collect();
+    let bytes = if stale.is_empty() { Vec::new() } else { context.tree.read(LOCK_NAME).unwrap_or_default() };
+    let found = lock.remotes.iter().zip(Lock::places(&bytes)).filter_map(|(remote, place)| {
+        let label = Some(remote.label()).filter(|label| stale.contains(label))?;
+        let message = format!("nothing references `{label}`");
+        let help = vec![format!("drop it: git kustomize-localize lock && git add -f -- :/{LOCK_NAME}")];
+        let finding = context.at_place(Rule::StaleLock, LOCK_NAME, place, message, help);
+        Some(Finding { field: "remotes".to_owned(), reference: label, ..finding })
+    });
+    found.collect()
 }
 
 #[cfg(test)]

@@ -4,31 +4,19 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use super::stale_allow::{stale, stale_comment, stale_reasons};
+use super::{Context, left};
 use crate::config::{Comments, Config};
 use crate::message::failure::shown;
 use crate::message::finding::{Allowed, Finding, Rule};
 use crate::message::redact;
+use crate::record::{LOCK_NAME, stored};
+use crate::tree::{Entry, path};
 
-/// How exceptions are applied.
-pub(super) struct Apply<'a> {
-    /// Everything was looked at, so that what allowed nothing never will.
-    pub(super) complete: bool,
-    /// The configuration of the change that is judged by another; what only that or a comment allows is new.
-    pub(super) own: Option<&'a Config>,
-    /// The entries of the change's configuration that are needed for what is no finding.
-    pub(super) needed: BTreeSet<usize>,
-}
-
-/// Marks what comments of files, by path, and the configuration allow, adds what is stale, and
+/// Marks what comments and the configuration allow, adds what is stale (`is_sure` that everything else was looked at), and
 /// gives every finding the severity that it has here; those of rules that are off go.
-pub(super) fn apply<'a>(
-    findings: &mut Vec<Finding>,
-    files: impl Iterator<Item = (&'a str, Rc<Comments>)>,
-    config: &Config,
-    how: Apply<'_>,
-) {
-    allow(findings, &files.collect(), config, &how);
-    findings.retain_mut(|finding| match config.severity(finding) {
+pub(super) fn apply(context: &Context<'_>, findings: &mut Vec<Finding>, is_sure: bool) {
+    allow(context, findings, is_sure && context.input.paths.is_empty());
+    findings.retain_mut(|finding| match context.config.severity(finding) {
         Some(severity) => {
             finding.severity = severity;
             true
@@ -37,35 +25,51 @@ pub(super) fn apply<'a>(
     });
 }
 
-fn allow(findings: &mut Vec<Finding>, files: &HashMap<&str, Rc<Comments>>, config: &Config, how: &Apply<'_>) {
-    let complete = how.complete;
-    let said = how.own.unwrap_or(config);
+/// Returns the comments of all files that the walk read or findings are about, by their paths. A lock is ours, so that no
+/// comment in it lasts; in localized files upstream wrote them.
+fn comments(context: &Context<'_>, findings: &[Finding]) -> HashMap<String, Rc<Comments>> {
+    let files = context.graph.files.iter().enumerate();
+    let mut all: HashMap<String, Rc<Comments>> =
+        files.filter_map(|(id, file)| Some((context.path(id).to_owned(), file.comments.clone()?))).collect();
+    for Finding { path, .. } in findings {
+        let is_ours = path::name(path) == LOCK_NAME || stored::home(path).is_some();
+        let is_file = || matches!(context.tree.entry(path), Ok(Some(Entry::File { .. })));
+        if !is_ours && !all.contains_key(path) && is_file() {
+            let bytes = context.tree.read(path).unwrap_or_default();
+            all.insert(path.clone(), Rc::new(Comments::of(&bytes)));
+        }
+    }
+    all
+}
+
+fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, complete: bool) {
+    let (config, own) = (context.config, context.input.own);
+    let said = own.unwrap_or(config);
+    let files = comments(context, findings);
     let mut used: HashMap<&str, BTreeSet<(usize, Rule)>> = HashMap::new();
-    let mut used_entries = how.needed.clone();
+    let mut used_entries = left::entries(context, said);
     for finding in findings.iter_mut().filter(|finding| !finding.unread) {
         let mut comment = None;
         if let Some((path, comments)) = files.get_key_value(finding.path.as_str()) {
             for (index, said) in comments.allowing(finding.rule, finding.span) {
-                used.entry(path).or_default().insert((index, finding.rule));
+                used.entry(path.as_str()).or_default().insert((index, finding.rule));
                 comment.get_or_insert_with(|| Allowed {
                     path: finding.path.clone(),
                     span: comments.comments[index].span,
-                    line_text: comments.comments[index].line_text.clone(),
                     reason: said.reason.clone(),
-                    is_new: how.own.is_some(),
+                    is_new: own.is_some(),
                 });
             }
         }
         let entry = |of: &Config| of.allowed_by(finding.rule, &finding.subject, &finding.path);
-        let own = entry(said);
-        used_entries.extend(own);
-        let base = how.own.and_then(|_| entry(config));
-        let base = base.map(|index| by_entry(config, index, false));
-        let own = own.map(|index| by_entry(said, index, how.own.is_some()));
-        finding.allowed = base.or(comment).or(own);
+        let by_own = entry(said);
+        used_entries.extend(by_own);
+        let base = own.and_then(|_| entry(config)).map(|index| by_entry(config, index, false));
+        let by_own = by_own.map(|index| by_entry(said, index, own.is_some()));
+        finding.allowed = base.or(comment).or(by_own);
     }
-    for (path, comments) in files {
-        let used = used.remove(path).unwrap_or_default();
+    for (path, comments) in &files {
+        let used = used.remove(path.as_str()).unwrap_or_default();
         for (index, comment) in comments.comments.iter().enumerate() {
             findings.extend(stale_comment(path, comment, complete, |rule| used.contains(&(index, rule))));
         }
@@ -81,7 +85,6 @@ fn allow(findings: &mut Vec<Finding>, files: &HashMap<&str, Rc<Comments>>, confi
             findings.push(stale(
                 &said.file,
                 entry.span,
-                redact::text(&entry.line_text),
                 format!("nothing is covered by the entry for `{}`", shown(&redact::url(&entry.text))),
                 "remove the entry, or correct what it names, its `refs` or `rules`".to_owned(),
             ));
@@ -91,13 +94,7 @@ fn allow(findings: &mut Vec<Finding>, files: &HashMap<&str, Rc<Comments>>, confi
 
 fn by_entry(config: &Config, index: usize, is_new: bool) -> Allowed {
     let entry = &config.allow[index];
-    Allowed {
-        path: config.file.clone(),
-        span: entry.span,
-        line_text: redact::text(&entry.line_text),
-        reason: redact::text(&entry.reason),
-        is_new,
-    }
+    Allowed { path: config.file.clone(), span: entry.span, reason: redact::text(&entry.reason), is_new }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 mod ambiguous_path;
 
 use super::Context;
-use crate::graph::{Target, TroubleKind};
+use crate::graph::Target;
 use crate::kustomization::NoteKind;
 use crate::message::finding::{Finding, Rule};
 use crate::message::redact;
@@ -15,8 +15,7 @@ use crate::reference;
 pub(super) use ambiguous_path::Ambiguity;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let is_meant = |kind: &TroubleKind| matches!(kind, TroubleKind::Unsafe | TroubleKind::Unsupported);
-    let mut findings = context.troubles(Rule::UnsafeReference, is_meant);
+    let mut findings = Vec::new();
     for (_, edge) in context.edges() {
         // A reference to something in the tree is a path, and its name is not a secret.
         if !matches!(edge.target, Target::Remote | Target::Kept | Target::Broken) {

@@ -15,7 +15,7 @@ use clap::{ArgGroup, Args, ValueHint};
 use super::allow::{add_allow, say_added};
 use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
 use super::{json, messages};
-use crate::check::{self, Checked, Checking, Input, Renames};
+use crate::check::{self, Checked, Checking, Input, renamed};
 use crate::config::{Config, FILE_NAME};
 use crate::git::{LocalRepo, Side};
 use crate::kustomization::FILE_NAMES;
@@ -203,7 +203,7 @@ pub(super) fn check(here: &Rc<LocalRepo>, what: &Checking, paths: &[String], bas
     }
     match base {
         Base::Own => {}
-        Base::Nothing => checked.judge(&[], "", config),
+        Base::Nothing => checked.judge(&[], "", config, &*opened.tree),
         Base::Of(rev) => judge(&opened, &mut checked, rev, config)?,
     }
     Ok(checked)
@@ -257,9 +257,9 @@ fn judge(opened: &Opened, checked: &mut Checked, base: &str, config: &Config) ->
             let what = format_args!("cannot tell what is new since {since}");
             return Err(failure.context(what).into());
         }
-        old = Renames::new(here.renames(&since, side)?).apply(before.findings);
+        old = renamed(before.findings, &here.renames(&since, side)?);
     }
-    checked.judge(&old, base, config);
+    checked.judge(&old, base, config, &*opened.tree);
     Ok(())
 }
 

@@ -60,7 +60,7 @@ pub(crate) fn guides() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// Returns what to know about a rule, and how to change what it does, as Markdown.
 pub(crate) fn rule(rule: Rule) -> String {
-    let (id, about, severity) = (rule.id(), rule.summary(), rule.default_level());
+    let (id, about, severity) = (rule.id(), rule.summary(), rule.default_level().name());
     let allow = if rule.can_be_allowed() {
         ", and an [exception](../manual/configuration.md#exceptions) lets one finding stay"
     } else {
@@ -90,7 +90,7 @@ fn printed(text: &str) -> String {
 
 fn rules() -> String {
     let row = |rule: &Rule| {
-        let (id, severity, summary) = (rule.id(), rule.default_level(), rule.summary());
+        let (id, severity, summary) = (rule.id(), rule.default_level().name(), rule.summary());
         format!("- `{id}` ({severity}): {summary}\n")
     };
     Rule::ALL.iter().map(row).collect()

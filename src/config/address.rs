@@ -131,12 +131,9 @@ pub(super) fn compile(text: &str) -> Result<GlobMatcher, String> {
     glob::compile(&[&names[..], &path].concat().join("/"))
 }
 
-/// Returns the text of a glob that matches the repository, the file, the chart or the image that a finding is about.
+/// Returns the text of a glob that matches the directory, the file, the chart or the image that a finding is about.
 pub(super) fn naming(subject: &Subject) -> Option<String> {
-    let place = match subject {
-        Subject::Git { url, .. } => place(&Subject::Http { url: url.clone() })?,
-        other => place(other)?,
-    };
+    let place = place(subject)?;
     let (scheme, rest) = place.split_once('/')?;
     let is_written = matches!(scheme, "http" | "file");
     Some(if is_written { format!("{scheme}://{rest}") } else { rest.to_owned() }.trim_end_matches('/').to_owned())

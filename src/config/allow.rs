@@ -30,8 +30,6 @@ pub struct Allow {
     pub rules: BTreeSet<Rule>,
     /// Where it stands.
     pub span: Span,
-    /// The line on which it begins.
-    pub line_text: String,
 }
 
 impl Allow {

@@ -39,8 +39,6 @@ pub(crate) struct Comments {
 pub(crate) struct Comment {
     /// Where it stands.
     pub span: Span,
-    /// That line, without secrets.
-    pub line_text: String,
     /// The line that it is about.
     pub about: usize,
     /// Whether it is among the comments with which the file begins.
@@ -119,8 +117,8 @@ fn comments(text: &str) -> Vec<Comment> {
         }
         if let Some(said) = read(&comment) {
             let column = span.start.col() + 1;
-            let line_text = format!("{before}#{comment}");
-            found.push((line, column, line_text, is_alone, said));
+            let end_column = column + 1 + comment.trim_end_matches('\r').chars().count();
+            found.push((Span { line, column, end_line: line, end_column }, is_alone, said));
         }
     }
     // The line that each comment on a line of its own is about: found from the last to the first.
@@ -129,15 +127,11 @@ fn comments(text: &str) -> Vec<Comment> {
         let next = line + 1;
         below.insert(*line, below.get(&next).copied().unwrap_or(next));
     }
-    let comment = |(line, column, line_text, is_alone, said): (usize, usize, String, bool, _)| {
-        let length = line_text.trim_start_matches('\u{feff}').chars().count();
-        Comment {
-            span: Span { line, column, end_line: line, end_column: length + 1 },
-            line_text: redact::text(&line_text),
-            about: below.get(&line).copied().unwrap_or(line),
-            is_first: is_alone && line < first_content,
-            said,
-        }
+    let comment = |(span, is_alone, said): (Span, bool, _)| Comment {
+        span,
+        about: below.get(&span.line).copied().unwrap_or(span.line),
+        is_first: is_alone && span.line < first_content,
+        said,
     };
     found.into_iter().map(comment).collect()
 }

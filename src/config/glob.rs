@@ -22,8 +22,6 @@ pub struct Glob {
     matcher: GlobMatcher,
     /// Where it stands.
     pub span: Span,
-    /// The line on which it stands.
-    pub line_text: String,
 }
 
 /// Reads a glob: `*` stays within one name, `**` as a name stands for any number of them.
@@ -66,7 +64,7 @@ impl TryFrom<String> for Glob {
 
     fn try_from(text: String) -> Result<Glob, String> {
         let matcher = from_top(&text).map_err(|why| format!("the glob `{}` {why}", shown(&text)))?;
-        Ok(Glob { text, matcher, span: Span::default(), line_text: String::new() })
+        Ok(Glob { text, matcher, span: Span::default() })
     }
 }
 

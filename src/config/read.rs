@@ -28,15 +28,15 @@ impl Config {
         let span = |(line, column): (usize, usize)| {
             let text = lines.get(line - 1).copied().unwrap_or_default();
             let end_column = text.trim_end().chars().count().max(column) + 1;
-            (Span { line, column, end_line: line, end_column }, text.to_owned())
+            Span { line, column, end_line: line, end_column }
         };
         let places = |key: &str| format::places(&root, key);
         for (allow, place) in config.allow.iter_mut().zip(places("allow")) {
-            (allow.span, allow.line_text) = span(place);
+            allow.span = span(place);
         }
         for (key, globs) in [("include", &mut config.include), ("exclude", &mut config.exclude)] {
             for (glob, place) in globs.iter_mut().zip(places(key)) {
-                (glob.span, glob.line_text) = span(place);
+                glob.span = span(place);
             }
         }
         for (target, place) in config.targets.iter_mut().zip(places("targets")) {
@@ -93,8 +93,7 @@ impl TryFrom<AllowKeys> for Allow {
         if let Some(rule) = rules.iter().find(|rule| !rule.can_be_allowed()) {
             return Err(format!("`{rule}` cannot be allowed"));
         }
-        let (span, line_text) = Default::default();
-        Ok(Allow { key, text, matcher, refs: keys.refs, reason: keys.reason, rules, span, line_text })
+        Ok(Allow { key, text, matcher, refs: keys.refs, reason: keys.reason, rules, span: Span::default() })
     }
 }
 

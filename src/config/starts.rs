@@ -4,49 +4,35 @@ use std::collections::BTreeSet;
 
 use super::Config;
 use crate::message::failure::{Failure, Result};
-use crate::tree::{self, Resolved, Tree, path};
+use crate::tree::{Tree, path};
 
 impl Config {
     /// Returns the directories where a walk of `tree` starts, sorted: those of `kustomizations` that lie in what
     /// `include` matches and not in what `exclude` matches, and where `paths` are given, in or below one of these. A
     /// root that another one names may be among them: it is walked once all the same.
     pub fn starting_points(&self, tree: &dyn Tree, paths: &[String], kustomizations: &[String]) -> Result<Vec<String>> {
-        let mut starts = BTreeSet::new();
-        let mut used = BTreeSet::new();
-        let mut excluded = BTreeSet::new();
-        for place in kustomizations {
-            let directory = path::parent(place);
-            let named: Vec<&String> =
-                paths.iter().filter(|path| *path == place || path::is_in(directory, path)).collect();
-            if !paths.is_empty() && named.is_empty() {
-                continue;
-            }
-            if self.starts(directory) {
-                used.extend(named);
-                starts.insert(directory.to_owned());
-            } else {
-                excluded.extend(named);
-            }
-        }
-        if starts.is_empty() && paths.is_empty() && !kustomizations.is_empty() {
+        let is_at = |place: &str, path: &String| path == place || path::is_in(path::parent(place), path);
+        let holds_one = |places: &[&String], path: &String| places.iter().any(|place| is_at(place, path));
+        let all: Vec<&String> = kustomizations.iter().collect();
+        let starts: Vec<&String> = kustomizations.iter().filter(|place| self.starts(path::parent(place))).collect();
+        if starts.is_empty() && paths.is_empty() && !all.is_empty() {
             // To look at nothing is not to find nothing.
             return Err(Failure::new(format!("`{}` leaves out every kustomization", self.file))
                 .hint("change `include` and `exclude` there"));
         }
-        let Some(path) = paths.iter().find(|path| !used.contains(path)) else {
-            return Ok(starts.into_iter().collect());
-        };
-        let shown = tree.label(path);
         // To check nothing of what was requested is not a clean result.
-        if excluded.contains(path) {
-            return Err(Failure::new(format!("every kustomization in `{shown}` is excluded by `{}`", self.file))
-                .hint("name another PATH, or change `include` and `exclude` there"));
+        if let Some(path) = paths.iter().find(|path| !holds_one(&starts, path)) {
+            let shown = tree.label(path);
+            if holds_one(&all, path) {
+                return Err(Failure::new(format!("every kustomization in `{shown}` is excluded by `{}`", self.file))
+                    .hint("name another PATH, or change `include` and `exclude` there"));
+            }
+            return Err(Failure::new(format!("`{shown}` holds no kustomization"))
+                .hint("name a directory that holds a kustomization, or none, for all of them"));
         }
-        let failure = match tree::resolve(tree, path)? {
-            Resolved::Missing { .. } => Failure::new(format!("there is no `{shown}` here")),
-            _ => Failure::new(format!("`{shown}` holds no kustomization")),
-        };
-        Err(failure.hint("name a directory that holds a kustomization, or none, for all of them"))
+        let starts = starts.into_iter().filter(|place| paths.is_empty() || paths.iter().any(|path| is_at(place, path)));
+        let starts: BTreeSet<&str> = starts.map(|place| path::parent(place)).collect();
+        Ok(starts.into_iter().map(str::to_owned).collect())
     }
 }
 
@@ -96,7 +82,7 @@ mod tests {
             ("exclude: ['**']\n", &[][..], "`.kustomize-localize` leaves out every kustomization"),
             ("exclude: [base]\n", &["base"][..], "every kustomization in `base` is excluded by"),
             ("", &["apps", "docs"][..], "`docs` holds no kustomization"),
-            ("", &["nowhere"][..], "there is no `nowhere` here"),
+            ("", &["nowhere"][..], "`nowhere` holds no kustomization"),
         ] {
             let failure = starts(config, paths).unwrap_err();
             assert!(failure.message.starts_with(says), "{failure}");

@@ -101,9 +101,6 @@ pub struct Allowed {
     /// Where it stands there.
     #[serde(flatten)]
     pub span: Span,
-    /// The line on which that begins, without secrets.
-    #[serde(skip)]
-    pub line_text: String,
     /// The reason that it gives.
     pub reason: String,
     /// Whether the change that is judged adds it.

@@ -6,16 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::Severity;
 
-/// What is a fact about a rule. What finds it is a file of `check`, or localizing.
-struct Definition {
-    id: &'static str,
-    /// What applies unless the configuration says otherwise.
-    severity: Severity,
-    allow: Allow,
-    /// Its summary as a heading, then what it finds, why that matters, and how to fix it.
-    page: &'static str,
-}
-
 /// Whether an entry of `allow` in the configuration can be about a rule.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Allow {
@@ -39,14 +29,14 @@ macro_rules! rules {
             /// Every rule, in the order in which they are listed.
             pub const ALL: &[Rule] = &[$(Rule::$rule,)+];
 
-            fn definition(self) -> &'static Definition {
+            /// Returns its id, what applies unless the configuration says otherwise, what can allow it, and its page:
+            /// its summary as a heading, then what it finds, why that matters, and how to fix it.
+            fn definition(self) -> (&'static str, Severity, Allow, &'static str) {
                 match self {
-                    $(Rule::$rule => &Definition {
-                        id: $id,
-                        severity: Severity::$severity,
-                        allow: Allow::$allow,
-                        page: include_str!(concat!("../check/", $id, ".md")),
-                    },)+
+                    $(Rule::$rule => {
+                        let page = include_str!(concat!("../check/", $id, ".md"));
+                        ($id, Severity::$severity, Allow::$allow, page)
+                    })+
                 }
             }
         }
@@ -84,45 +74,40 @@ impl Rule {
     pub const MISSING: [Rule; 2] = [Rule::MissingPath, Rule::UntrackedPath];
 
     pub fn id(self) -> &'static str {
-        self.definition().id
+        self.definition().0
     }
 
     pub fn from_id(id: &str) -> Option<Rule> {
         Rule::ALL.iter().copied().find(|rule| rule.id() == id)
     }
 
+    /// Returns what applies unless the configuration says otherwise.
+    pub fn default_level(self) -> Severity {
+        self.definition().1
+    }
+
     /// Returns the severity where it is not off.
     pub fn default_severity(self) -> Severity {
-        if self.is_off_by_default() { Severity::Error } else { self.definition().severity }
-    }
-
-    /// Returns whether it finds nothing unless the configuration gives it a severity.
-    pub fn is_off_by_default(self) -> bool {
-        self.definition().severity == Severity::Off
-    }
-
-    /// Returns what applies unless the configuration says otherwise, in its words.
-    pub fn default_level(self) -> &'static str {
-        self.definition().severity.name()
+        if self.default_level() == Severity::Off { Severity::Error } else { self.default_level() }
     }
 
     /// Returns what it finds, in one phrase.
     pub fn summary(self) -> &'static str {
-        self.definition().page.lines().next().unwrap_or_default().trim_start_matches("# ")
+        self.definition().3.lines().next().unwrap_or_default().trim_start_matches("# ")
     }
 
     /// Returns what it finds, why that matters, and how to fix it, as Markdown.
     pub fn explanation(self) -> &'static str {
-        self.definition().page.split_once('\n').unwrap_or_default().1.trim()
+        self.definition().3.split_once('\n').unwrap_or_default().1.trim()
     }
 
     pub fn can_be_allowed(self) -> bool {
-        self.definition().allow != Allow::Never
+        self.definition().2 != Allow::Never
     }
 
     /// Returns whether an entry of `allow` that names no rules is about this one.
     pub fn is_allowed_by_default(self) -> bool {
-        self.definition().allow == Allow::Always
+        self.definition().2 == Allow::Always
     }
 }
 

@@ -25,9 +25,8 @@ pub(crate) fn added(tree: &dyn Tree, base: &dyn Tree, place: &str) -> Result<Vec
     let bytes = tree.read(place)?;
     let lock = Lock::parse(&bytes, place)?;
     let before = Lock::at(base, place).ok().flatten().unwrap_or_default();
-    let lines = Lock::lines(&bytes);
     let mut added = Vec::new();
-    for (remote, line) in lock.remotes.iter().zip(lines) {
+    for (remote, (line, _)) in lock.remotes.iter().zip(Lock::places(&bytes)) {
         let named = match (before.get(remote.key()), remote) {
             (Some(old), _) if old.digest() != remote.digest() => vec![remote.label()],
             (Some(Remote::Git(old)), Remote::Git(git)) => {

@@ -4,6 +4,7 @@
 //! files changed together agree with each other.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use super::{LOCK_NAME, Lock, Remote, sha256_hex};
 use crate::message::failure::Result;
@@ -31,6 +32,19 @@ pub(crate) enum Difference {
         /// The [label](super::Remote::label) of that remote.
         remote: String,
     },
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Difference::Missing => f.write_str("is missing, although the lock lists it"),
+            Difference::NoFile => f.write_str("is not a file, although the lock lists it as one"),
+            Difference::Edited { sha256 } => write!(f, "was changed: its sha256 is {sha256}, not what the lock lists"),
+            Difference::Mode => f.write_str("has another mode than the lock lists"),
+            Difference::Added => f.write_str("was added: the lock does not list it"),
+            Difference::Unlisted { remote } => write!(f, "is from {remote}, which the lock does not list"),
+        }
+    }
 }
 
 /// Returns every file that is not as the lock in `directory` says, by its path from the top of the tree.

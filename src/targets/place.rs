@@ -147,7 +147,7 @@ pub(super) fn on_localized(identity: &Identity, targets: &mut Targets) -> Result
 pub(super) fn declared(tree: &dyn Tree, config: &Config, targets: &mut Targets) -> Result<()> {
     for declared in &config.targets {
         let here = here(tree, declared.engine, "", &declared.path, Revision::this(), None)?;
-        let object = Object::of(config.place(), declared.line, "target", tree.label(&here.path));
+        let object = Object::of(&config.file, declared.line, "target", tree.label(&here.path));
         let load_restrictor = match declared.engine {
             Engine::Flux => Some(LoadRestrictor::None),
             Engine::Fleet => Some(LoadRestrictor::RootOnly),

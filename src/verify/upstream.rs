@@ -51,8 +51,8 @@ impl Upstream {
 /// Returns the remotes that a lock lists, not asked yet.
 pub(super) fn listed(tree: &dyn Tree, directory: &str, lock: &Lock) -> Result<Vec<Upstream>> {
     let name = path::join(directory, LOCK_NAME);
-    let lines = Lock::lines(&tree.read(&name)?).into_iter().chain(std::iter::repeat(1));
-    let remotes = lock.remotes.iter().zip(lines).map(|(remote, line)| Upstream {
+    let places = Lock::places(&tree.read(&name)?);
+    let remotes = lock.remotes.iter().zip(places).map(|(remote, (line, _))| Upstream {
         lock: name.clone(),
         line,
         remote: remote.clone(),

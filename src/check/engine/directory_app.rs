@@ -14,19 +14,14 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let sets = context.deployed.targets.sets.iter();
     // Asked for by the directories that hold the objects only, as long as paths narrow the check.
-    let mut sets = sets.filter(|set| context.complete && set.revision.is_this).peekable();
-    if sets.peek().is_some() {
-        match made(context) {
-            Ok(made) => findings.extend(sets.filter_map(|set| in_set(context, set, &made))),
-            Err(failure) => context.failures.borrow_mut().push(failure),
-        }
+    let mut sets = sets.filter(|set| context.input.paths.is_empty() && set.revision.is_this).peekable();
+    if sets.peek().is_some()
+        && let Some(made) = context.looked(made(context))
+    {
+        findings.extend(sets.filter_map(|set| in_set(context, set, &made)));
     }
-    for one in &context.deployed.here {
-        match recursive(context, one) {
-            Ok(found) => findings.extend(found),
-            Err(failure) => context.failures.borrow_mut().push(failure),
-        }
-    }
+    let here = context.deployed.here.iter();
+    findings.extend(here.filter_map(|one| context.looked(recursive(context, one))?));
     findings
 }
 

@@ -10,14 +10,8 @@ use crate::tree::path;
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for one in &context.deployed.here {
-        if one.target.engine != Engine::Flux {
-            continue;
-        }
-        if let Found::Directory(directory) = &one.here.found {
-            match scan(context, one, directory) {
-                Ok(found) => findings.extend(found),
-                Err(failure) => context.failures.borrow_mut().push(failure),
-            }
+        if let (Engine::Flux, Found::Directory(directory)) = (one.target.engine, &one.here.found) {
+            findings.extend(context.looked(scan(context, one, directory)).into_iter().flatten());
         }
     }
     findings

@@ -52,7 +52,7 @@ fn descriptor(rule: Rule) -> Value {
         "fullDescription": { "text": rule.summary() },
         "help": { "text": help, "markdown": help },
         "defaultConfiguration": {
-            "enabled": !rule.is_off_by_default(),
+            "enabled": rule.default_level() != Severity::Off,
             "level": rule.default_severity().name(),
         },
     })

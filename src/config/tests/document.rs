@@ -55,7 +55,7 @@ fn the_schema_has_the_keys_and_words_of_the_code() {
     for rule in Rule::ALL {
         let summary = rule.summary();
         let (first, rest) = summary.split_at(1);
-        let severity = rule.default_level();
+        let severity = rule.default_level().name();
         assert_eq!(rules[rule.id()]["description"], format!("{}{rest}. Default: {severity}.", first.to_uppercase()));
     }
     assert_eq!(of(&schema["definitions"]["level"]), known("rules: {engine: zzz}"));

@@ -244,8 +244,8 @@ fn entries_are_found_in_any_order() {
     );
     let labels: Vec<String> = read(&text).remotes.iter().map(Remote::label).collect();
     assert_eq!(labels, ["https://h/a", "https://h/z"]);
-    assert_eq!(Lock::lines(text.as_bytes()), [6, 3]);
-    assert_eq!(Lock::lines(b"version: 7"), [0; 0]);
+    assert_eq!(Lock::places(text.as_bytes()), [(6, 3), (3, 3)]);
+    assert_eq!(Lock::places(b"version: 7"), []);
 }
 
 #[test]

@@ -48,16 +48,15 @@ impl Lock {
         Ok(lock)
     }
 
-    /// Returns the line, 1-based, on which each of [`Lock::remotes`] begins in the text that the lock was
+    /// Returns the line and column, 1-based, at which each of [`Lock::remotes`] begins in the text that the lock was
     /// [read](Lock::parse) from.
-    pub fn lines(bytes: &[u8]) -> Vec<usize> {
+    pub fn places(bytes: &[u8]) -> Vec<(usize, usize)> {
         let Ok((lock, root)) = as_written(bytes, "") else {
             return Vec::new();
         };
-        let lines = format::places(&root, "remotes").into_iter().map(|(line, _)| line);
-        let mut remotes: Vec<(&Remote, usize)> = lock.remotes.iter().zip(lines).collect();
+        let mut remotes: Vec<_> = lock.remotes.iter().zip(format::places(&root, "remotes")).collect();
         remotes.sort_by(|(one, _), (other, _)| one.key().cmp(&other.key()));
-        remotes.into_iter().map(|(_, line)| line).collect()
+        remotes.into_iter().map(|(_, place)| place).collect()
     }
 
     /// Returns the text of the lock.

@@ -66,7 +66,7 @@ fn paths_are_relative_or_absolute_or_from_the_top() {
     for (path, says) in [
         ("../../docs", "`docs` holds no kustomization"),
         ("../../docs/README.md", "`docs/README.md` holds no kusto"),
-        (":/dev", "there is no `dev` here"),
+        (":/dev", "`dev` holds no kustomization"),
         (":/..", "`:/..` lies outside of the repository"),
         ("../../..", "`../../..` lies outside of the repository"),
         ("/", "`/` lies outside of the repository"),

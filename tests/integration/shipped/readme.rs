@@ -192,7 +192,7 @@ fn every_rule_and_warning_is_explained() {
     let explain = |ids: &[&str]| said(&Sandbox::new(), &[&["explain"], ids].concat());
     let list = explain(&[]);
     for rule in Rule::ALL {
-        let (id, severity, summary) = (rule.id(), rule.default_level(), rule.summary());
+        let (id, severity, summary) = (rule.id(), rule.default_level().name(), rule.summary());
         let row = format!("- `{id}` ({severity}): {summary}\n");
         assert!(list.contains(&row), "{row}: {list}");
         let text = explain(&[id]);
