@@ -113,7 +113,7 @@ mod tests {
         ] {
             let listed = |path: &str| {
                 let config = format!("allow:\n- {{path: {path}, reason: r}}\n");
-                scene(&format!("{field}\n")).config(&config)
+                scene(&format!("{field}\n")).file(".kustomize-localize", &config).config(&config)
             };
             for path in ["'*/gone'", "app/gone"] {
                 let findings = listed(path).check().findings;

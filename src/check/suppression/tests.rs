@@ -196,7 +196,7 @@ resources:
             (".kustomize-localize", 4, "nothing matches `gone`", "remove it, or correct it"),
             (".kustomize-localize", 6, "nothing matches `**/gone`", "remove it, or correct it"),
             ("kustomization.yaml", 2, nothing, "take `engine` out of the comment"),
-            ("kustomization.yaml", 3, nothing, "remove the comment"),
+            ("kustomization.yaml", 3, nothing, "take `engine` out of the comment"),
         ]
     );
     assert!(findings.iter().all(|finding| !finding.fails()));
