@@ -64,7 +64,7 @@ use serde::Deserialize;
 
 use crate::kustomization::is_pinned;
 use crate::message::failure::{Failure, Result};
-use crate::message::finding::{Finding, Rule, Severity, Subject};
+use crate::message::finding::{Rule, Severity, Subject};
 use crate::record::LoadRestrictor;
 use crate::reference;
 use crate::tree::{Entry, Tree, path};
@@ -219,17 +219,6 @@ impl Config {
             // A policy that is never read must not look like none.
             Some(_) => Err(Failure::new(format!("`{FILE_NAME}` is not a regular file"))),
         }
-    }
-
-    /// Returns the severity that a finding has here; `None` when its rule is off.
-    ///
-    /// The severity of the configuration applies to every finding of the rule. Without one, a finding keeps its own
-    /// severity, which may be lower than that of its rule.
-    pub fn severity(&self, finding: &Finding) -> Option<Severity> {
-        if finding.unread {
-            return Some(finding.severity);
-        }
-        self.level(finding.rule, finding.severity)
     }
 
     /// Returns the severity of what a rule finds here, which has this one by itself; `None` when the rule is off.

@@ -51,7 +51,7 @@ const SHARE: usize = 250;
 const THREADS: usize = 8;
 
 /// What to do about what git or another program could take for something else.
-const ANEW: &str =
+pub(crate) const ANEW: &str =
     "write it again, and check where it came from: what git could take for something else is never passed on";
 
 /// What changes how a walk goes.

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::message::failure::{Failure, Result};
 use crate::os::process::{self, Isolation, Output, Terminal};
-use crate::record::sha256_of;
+use crate::record::sha256_hex;
 
 /// How long a program may take to say its version.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -195,7 +195,7 @@ fn identified(version: String, path: &Path) -> String {
     if version != UNVERSIONED {
         return version;
     }
-    match std::fs::File::open(path).and_then(sha256_of) {
+    match std::fs::read(path).map(|bytes| sha256_hex(&bytes)) {
         Ok(digest) => format!("{version}-{}", &digest[..DIGITS]),
         Err(_) => version,
     }

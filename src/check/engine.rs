@@ -14,16 +14,17 @@ use crate::targets::Engine;
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for one in &context.deployed.here {
-        match one.target.engine {
-            Engine::Flux => {
-                plugins(context, one, &mut findings);
-                links(context, one, &mut findings);
+        let engine = one.target.engine;
+        if !matches!(engine, Engine::Flux | Engine::Fleet) {
+            continue;
+        }
+        plugins(context, one, &mut findings);
+        for root in one.roots.iter().map(|root| &context.graph.roots[*root]) {
+            for edge in &root.edges {
+                let told = if engine == Engine::Flux { link(context, root, edge) } else { fetched(edge) };
+                let told = told.map(|(message, help)| (message, vec![help.to_owned()]));
+                findings.extend(told.map(|(message, help)| context.at_reference(Rule::Engine, edge, message, help)));
             }
-            Engine::Fleet => {
-                plugins(context, one, &mut findings);
-                remotes(context, one, &mut findings);
-            }
-            Engine::ArgoCd | Engine::Kustomize => {}
         }
     }
     findings.extend(artifact_ignored::find(context));
@@ -54,41 +55,20 @@ fn plugins(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Finds references that follow a link, which is not in Flux's artifact.
-fn links(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
-    for (root, edge) in edges(context, one) {
-        let Some((link, _)) = context.links(root, edge).into_iter().next() else {
-            continue;
-        };
-        let message =
-            format!("`{}` follows the link `{link}`, which Flux leaves out of its artifact", edge.reference.text);
-        let help = vec!["name what the link leads to, or replace the link by it".to_owned()];
-        findings.push(context.at_reference(Rule::Engine, edge, message, help));
-    }
+/// Looks whether a reference follows a link, which is not in Flux's artifact.
+fn link(context: &Context<'_>, root: &Root, edge: &Edge) -> Option<(String, &'static str)> {
+    let (link, _) = context.links(root, edge).into_iter().next()?;
+    let text = &edge.reference.text;
+    let message = format!("`{text}` follows the link `{link}`, which Flux leaves out of its artifact");
+    Some((message, "name what the link leads to, or replace the link by it"))
 }
 
-/// Finds what Fleet would have to fetch from git.
-fn remotes(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
-    for (_, edge) in edges(context, one) {
-        let is_git = edge.remote.as_ref().is_some_and(|remote| matches!(remote.subject(), Subject::Git { .. }));
-        if !is_git || edge.target != Target::Remote {
-            continue;
-        }
-        let message = format!(
-            "Fleet fetches no git repository, and `{}` is one",
-            crate::message::redact::url(&edge.reference.text)
-        );
-        let help = vec!["localize it: Fleet builds a localized branch".to_owned()];
-        findings.push(context.at_reference(Rule::Engine, edge, message, help));
-    }
-}
-
-fn edges<'a>(context: &Context<'a>, one: &One<'_>) -> impl Iterator<Item = (&'a Root, &'a Edge)> {
-    let graph = context.graph;
-    one.roots.iter().flat_map(move |root| {
-        let root = &graph.roots[*root];
-        root.edges.iter().map(move |edge| (root, edge))
-    })
+/// Looks whether Fleet would have to fetch something from git.
+fn fetched(edge: &Edge) -> Option<(String, &'static str)> {
+    let remote = edge.remote.as_ref().filter(|_| edge.target == Target::Remote)?;
+    let is_git = matches!(remote.subject(), Subject::Git { .. });
+    let message = format!("Fleet fetches no git repository, and `{}` is one", remote.text.shown());
+    is_git.then_some((message, "localize it: Fleet builds a localized branch"))
 }
 
 #[cfg(test)]

@@ -27,17 +27,9 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 /// Returns what to say of files that cannot be read from here.
 fn missing(away: &[(&Unread, &Vec<String>)]) -> Option<Failure> {
     let ((first, hints), rest) = away.split_first()?;
-    if rest.is_empty() {
-        let failure = Failure::new(first.message.clone());
-        return Some(hints.iter().fold(failure, |failure, hint| failure.hint(hint)));
-    }
-    let message = format!(
-        "{} and {} more may say what is deployed, and cannot be read: {}",
-        first.file,
-        rest.len(),
-        first.message
-    );
-    Some(Failure::new(message).hint("check only directories whose files are here: git kustomize-localize check PATH"))
+    let more = if rest.is_empty() { String::new() } else { format!(", and {} more files", rest.len()) };
+    let failure = Failure::new(format!("{}{more}", first.message));
+    Some(hints.iter().fold(failure, Failure::hint))
 }
 
 fn too_much(unread: &Unread) -> Failure {

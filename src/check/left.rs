@@ -12,24 +12,18 @@ use super::remote_reference::is_fulfilled;
 use super::remotes::RemoteUse;
 use crate::config::{ADD_ALLOW, Config};
 use crate::graph::{self, way, ways};
-use crate::message::finding::{Finding, Rule};
+use crate::message::finding::Finding;
 use crate::record::{LOCK_NAME, Left, LeftWhat};
 
 /// How many things behind one reference are reported one by one.
 const MOST: usize = 100;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let rules = [Rule::RemoteReference, Rule::RemoteChart, Rule::Function];
-    rules.into_iter().flat_map(|rule| of(context, rule)).collect()
-}
-
-fn of(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
     let Some(lock) = context.lock().filter(|lock| lock.target.is_none()) else {
         return Vec::new();
     };
-    let left = lock.left.iter().filter(|left| graph::rule(&left.what) == rule);
-    let left: Vec<&Left> =
-        left.filter(|left| !left.through.is_empty() && covered(context.config, left).is_none()).collect();
+    let left = lock.left.iter().filter(|left| !left.through.is_empty() && covered(context.config, left).is_none());
+    let left: Vec<&Left> = left.collect();
     if left.is_empty() {
         return Vec::new();
     }
@@ -58,12 +52,12 @@ fn of(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
         let behind = left.iter().filter_map(|left| Some((*left, left.through.iter().find_map(chain)?)));
         let behind: Vec<(&Left, Vec<&str>)> = behind.collect();
         for (left, chain) in behind.iter().take(MOST) {
-            found.push(finding(context, rule, one, left, chain));
+            found.push(finding(context, one, left, chain));
         }
-        if let Some(more) = behind.len().checked_sub(MOST).filter(|more| *more > 0) {
-            let message = format!("{more} more behind `{}` stay remote", one.shown());
+        if let Some((next, _)) = behind.get(MOST) {
+            let message = format!("{} more behind `{}` stay remote", behind.len() - MOST, one.shown());
             let help = vec![format!("see `left` in {LOCK_NAME}")];
-            found.push(context.at_reference(rule, one.edge, message, help));
+            found.push(context.at_reference(graph::rule(&next.what), one.edge, message, help));
         }
     }
     found
@@ -80,7 +74,7 @@ fn covered(config: &Config, left: &Left) -> Option<usize> {
 }
 
 /// Makes a finding of something that a reference leads to.
-fn finding(context: &Context<'_>, rule: Rule, one: &RemoteUse<'_>, left: &Left, chain: &[&str]) -> Finding {
+fn finding(context: &Context<'_>, one: &RemoteUse<'_>, left: &Left, chain: &[&str]) -> Finding {
     let label = left.what.label();
     let (what, help) = match left.what {
         LeftWhat::Chart { .. } => ("the chart", remote_chart::lock_charts(context.config)),
@@ -99,13 +93,14 @@ fn finding(context: &Context<'_>, rule: Rule, one: &RemoteUse<'_>, left: &Left, 
         [&[one.shown().as_str()], chain].concat().join(" > ")
     );
     let help = vec![help, ADD_ALLOW.to_owned()];
-    Finding { reference: label, subject, ..context.at_reference(rule, one.edge, message, help) }
+    Finding { reference: label, subject, ..context.at_reference(graph::rule(&left.what), one.edge, message, help) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::testing::{Scene, under_caret};
     use super::*;
+    use crate::message::finding::Rule;
     use crate::message::finding::Severity;
 
     const OWN: &str = "https://github.com/o/r//a?ref=v1";

@@ -8,8 +8,10 @@ mod component;
 
 use super::Context;
 use super::remotes::RemoteUse;
+use crate::message::failure::command;
 use crate::message::finding::{Finding, Rule};
-use crate::reference;
+use crate::reference::{self, Pin};
+use crate::tree::LOCK_COMMAND;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     if context.broken_lock {
@@ -32,7 +34,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 /// Returns whether the lock is what counts for a reference. Not for a repository of plugin configurations: localizing does
 /// not change it, locked or not.
 pub(super) fn is_fulfilled(one: &RemoteUse<'_>) -> bool {
-    one.locked.is_some() && !one.is_left && one.unlocked_directory().is_none()
+    !one.is_left && one.locked.is_some_and(|locked| one.wanted.unlocked_directory(locked).is_none())
 }
 
 fn message(one: &RemoteUse<'_>) -> (String, Vec<String>) {
@@ -48,8 +50,15 @@ pub(super) fn help(context: &Context<'_>, one: &RemoteUse<'_>, mut help: Vec<Str
     if spec.is_some_and(|spec| spec.query_dropped) || reference::web_page(one.wanted.text.exposed()).is_some() {
         return help;
     }
-    help.extend(one.lock_command());
-    help.extend(one.in_place_command(context));
+    // git fetches no short commit id.
+    if spec.is_none() || one.pin() != Some(Pin::ShortCommit) {
+        help.push(format!("keep the URL, and lock what it is now: {LOCK_COMMAND}"));
+        if !context.is_owned(context.path(one.edge.from)) {
+            // Must work from any directory: git starts a hook at the top, the person who commits may be elsewhere.
+            let root = format!(":/{}", context.graph.roots[one.root].directory);
+            help.push(format!("or bring it in, here: {}", command("git kustomize-localize vendor", [root])));
+        }
+    }
     if spec.is_some() {
         help.extend(
             reference::subgroup_hint(one.wanted.text.exposed())

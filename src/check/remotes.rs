@@ -1,12 +1,9 @@
 //! References to something remote, for the rules that are about them.
 
-use super::Context;
 use super::unsafe_reference::Ambiguity;
 use crate::graph::{Edge, Graph, RemoteRef, RootId, Target};
-use crate::message::failure::command;
 use crate::record::{self, Lock};
 use crate::reference::{self, Pin, RepoSpec};
-use crate::tree::LOCK_COMMAND;
 
 /// A reference that kustomize reads over the network.
 pub(super) struct RemoteUse<'a> {
@@ -60,11 +57,6 @@ impl RemoteUse<'_> {
         self.wanted.text.shown()
     }
 
-    /// Returns the directory that it wants of a repository of which the lock holds others only.
-    pub(super) fn unlocked_directory(&self) -> Option<String> {
-        self.wanted.unlocked_directory(self.locked?)
-    }
-
     /// Returns how it is read as a repository, unless it is meant as a file.
     pub(super) fn repository(&self) -> Option<&RepoSpec> {
         self.wanted.repository()
@@ -76,25 +68,5 @@ impl RemoteUse<'_> {
             Some(spec) => Some(Pin::of(spec.reference.as_deref())),
             None => reference::file_pin(self.wanted.text.exposed()).map(|(pin, _)| pin),
         }
-    }
-
-    /// Returns whether it can be neither locked nor brought in: git fetches no short commit id.
-    pub(super) fn is_short_commit(&self) -> bool {
-        self.repository().is_some() && self.pin() == Some(Pin::ShortCommit)
-    }
-
-    /// Returns the commands that lock it, after a phrase; `None` when that cannot be.
-    pub(super) fn lock_command(&self) -> Option<String> {
-        (!self.is_short_commit()).then(|| format!("keep the URL, and lock what it is now: {}", LOCK_COMMAND))
-    }
-
-    /// Returns the command that brings it in, after a phrase, and everything that comes with it.
-    pub(super) fn in_place_command(&self, context: &Context<'_>) -> Option<String> {
-        if self.is_short_commit() || context.is_owned(context.path(self.edge.from)) {
-            return None;
-        }
-        // Must work from any directory: git starts a hook at the top, the person who commits may be elsewhere.
-        let root = format!(":/{}", context.graph.roots[self.root].directory);
-        Some(format!("or bring it in, here: {}", command("git kustomize-localize vendor", [root])))
     }
 }

@@ -16,12 +16,12 @@ use crate::tree::{Entry, path};
 /// gives every finding the severity that it has here; those of rules that are off go.
 pub(super) fn apply(context: &Context<'_>, findings: &mut Vec<Finding>, is_sure: bool) {
     allow(context, findings, is_sure && context.input.paths.is_empty());
-    findings.retain_mut(|finding| match context.config.severity(finding) {
-        Some(severity) => {
-            finding.severity = severity;
-            true
-        }
-        None => false,
+    findings.retain_mut(|finding| {
+        // The severity of the configuration applies to every finding of a rule that was read.
+        let own = finding.severity;
+        let level = if finding.unread { Some(own) } else { context.config.level(finding.rule, own) };
+        finding.severity = level.unwrap_or(own);
+        level.is_some()
     });
 }
 

@@ -6,7 +6,7 @@
 mod ambiguous_path;
 
 use super::Context;
-use crate::graph::Target;
+use crate::graph::{ANEW, Target};
 use crate::kustomization::NoteKind;
 use crate::message::finding::{Finding, Rule};
 use crate::message::redact;
@@ -38,7 +38,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         let shown = redact::url(url);
         let refused = reference::refuse_unsafe(url, None).err();
         let told = [
-            refused.map(|reason| (format!("`{shown}` is refused: {reason}"), anew())),
+            refused.map(|reason| (format!("`{shown}` is refused: {reason}"), vec![ANEW.to_owned()])),
             redact::has_secret(url).then(|| secret(&shown)),
         ];
         for (message, help) in told.into_iter().flatten() {
@@ -50,13 +50,6 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     }
     findings.extend(ambiguous_path::find(context));
     findings
-}
-
-fn anew() -> Vec<String> {
-    vec![
-        "write it again, and check where it came from: what git could take for something else is never passed on"
-            .to_owned(),
-    ]
 }
 
 /// Returns the message and help for a secret, of which `shown` shows nothing.

@@ -106,15 +106,7 @@ fn unix(bytes: &[u8]) -> Vec<u8> {
 
 /// Returns the outermost `localized-files` that a path lies in.
 pub(crate) fn home(place: &str) -> Option<&str> {
-    let mut end = 0;
-    for component in place.split('/') {
-        end += component.len();
-        if component == LOCALIZED_FILES && end < place.len() {
-            return place.get(..end);
-        }
-        end += 1;
-    }
-    None
+    path::and_above(path::parent(place)).filter(|above| path::name(above) == LOCALIZED_FILES).last()
 }
 
 #[cfg(test)]

@@ -76,13 +76,7 @@ pub(super) fn target(text: &str) -> Refused {
 /// Accepts the name of a chart: one component of a path that no program takes for an option.
 pub(super) fn chart(text: &str) -> Refused {
     path(text)?;
-    if text.starts_with('-') {
-        return Err("begins with `-`");
-    }
-    if text.contains('/') {
-        return Err("holds a `/`");
-    }
-    Ok(())
+    chart_version(text)
 }
 
 /// Accepts the version of a chart, or a range of versions.
@@ -91,10 +85,7 @@ pub(super) fn chart_version(text: &str) -> Refused {
     if text.starts_with('-') {
         return Err("begins with `-`");
     }
-    if text.contains(['/', '\\']) {
-        return Err("holds a slash");
-    }
-    Ok(())
+    if text.contains(['/', '\\']) { Err("holds a slash") } else { Ok(()) }
 }
 
 /// Accepts any text of one line.

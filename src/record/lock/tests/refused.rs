@@ -74,7 +74,7 @@ fn unknown_syntax_is_refused() {
         (format!("{chart}: x, ref: v1"), "a remote has a commit"),
         (format!("url: h, chart: x, commit: {HEX40}"), "a remote has a commit"),
         (format!("{chart}: ../x"), "the chart `../x` holds `..`"),
-        (format!("{chart}: a/x"), "holds a `/`"),
+        (format!("{chart}: a/x"), "holds a slash"),
         (format!("{chart}: -x"), "begins with `-`"),
         (format!("{chart}: x, version: --devel"), "the version `--devel` begins with `-`"),
         (format!("{chart}: x, resolved: ../1"), "holds a slash"),
