@@ -409,9 +409,10 @@ impl Fetcher {
     fn advised(&self, mut failure: Failure, url: &SafeUrl, rule: Rule, subject: &Subject, was_there: bool) -> Failure {
         let exception = Config::exception(rule, subject, "");
         let is_outage = failure.kind.is_outage();
-        failure.upstream = match &exception {
-            Some(exception) if !is_outage => exception.glob.as_str().into(),
-            _ => reach::place(url.exposed()).unwrap_or_default().into(),
+        failure.upstream = match subject {
+            _ if is_outage => reach::place(url.exposed()).unwrap_or_default().into(),
+            Subject::Git { url, .. } => url.as_str().into(),
+            _ => url.shown().into(),
         };
         // What was there once, or cannot be reached today, is not to stay remote.
         if !was_there && !is_outage && !self.options.offline {

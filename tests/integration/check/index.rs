@@ -482,18 +482,20 @@ fn a_submodule_is_not_a_directory_of_this_repository() {
 fn an_absolute_link_names_nothing_in_another_checkout() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
-    repo.write("app/kustomization.yaml", "resources: [map.yaml, base]\n");
+    repo.write("app/kustomization.yaml", "resources: [map.yaml, base, chain.yaml]\n");
     repo.write("app/more.yaml", config("more"));
     // Both lie in this very checkout.
     let place = |path: &str| repo.path().join(path).to_str().unwrap().to_owned();
     repo.symlink("app/map.yaml", &place("app/more.yaml"));
     repo.symlink("app/base", &place("base"));
+    // One that leads to another one.
+    repo.symlink("app/chain.yaml", "map.yaml");
     repo.commit("links");
     let why = "an absolute path, which names nothing in another checkout";
     for source in SOURCES {
         let findings = findings(&repo, source);
-        assert_eq!(findings.len(), 2, "{findings:?}");
-        for (finding, name) in findings.iter().zip(["map.yaml", "base"]) {
+        assert_eq!(findings.len(), 3, "{findings:?}");
+        for (finding, name) in findings.iter().zip(["map.yaml", "base", "map.yaml"]) {
             assert_eq!(marked(finding), "!out-of-scope app/kustomization.yaml:1");
             let message = finding["message"].as_str().unwrap();
             let link = format!("follows the link `app/{name}` to `/");

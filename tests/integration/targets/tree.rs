@@ -272,7 +272,7 @@ fn what_is_not_there_is_an_error() {
     let repo = repository(&sandbox);
     let other = "https://user:secret@example.com/other";
     for (args, says) in [
-        (&["nowhere"][..], "there is no `nowhere`"),
+        (&["nowhere"][..], "`nowhere` holds no kustomization"),
         (&["--rev", "nothing"], "unknown revision `nothing`"),
         (&["--invert", other], "nothing names `https://example.com/other`"),
         (&["--invert", other], "git kustomize-localize tree --remote"),
