@@ -35,7 +35,7 @@ use std::time::Duration;
 
 use crate::config::Config;
 use crate::git::RemoteGit;
-use crate::graph::{Archive, ChartRef, Found, NamedBy, Pulled, RemoteFile, RemoteRef, Remotes, Repository, Wants};
+use crate::graph::{Archive, ChartRef, Found, RemoteFile, RemoteRef, Remotes, Repository, Wants};
 use crate::kustomization;
 use crate::message::failure::{Failure, FailureKind, Result, command};
 use crate::message::finding::{Rule, Subject};
@@ -140,7 +140,8 @@ enum Got {
 enum Known {
     Repository(Rc<Repository>),
     File(Rc<RemoteFile>),
-    Chart(Pulled),
+    /// None of a chart that stays remote.
+    Chart(Option<Rc<Archive>>),
 }
 
 /// Brings in what remote references name, each once.
@@ -174,8 +175,8 @@ impl Fetcher {
     /// Brings in one repository: a remote target.
     pub(crate) fn repository(&mut self, spec: &RepoSpec) -> Result<Rc<Repository>> {
         let wanted =
-            RemoteRef { text: spec.clone_spec(), wants: Wants::Root, spec: Some(spec.clone()), by: NamedBy::User };
-        match self.references(&[wanted]).remove(0)? {
+            RemoteRef { text: spec.clone_spec(), wants: Wants::Root, spec: Some(spec.clone()), by: None };
+        match self.references(&[Rc::new(wanted)]).remove(0)? {
             Found::Root(repository) => Ok(repository),
             Found::File(_) => Err(Failure::new("the target was not resolved")),
         }
@@ -399,9 +400,9 @@ impl Fetcher {
         let failure = wanted.unlocked(locked).filter(|_| self.options.locked)?;
         Some(match &wanted.by {
             _ if !failure.hints.is_empty() => failure,
-            NamedBy::User => failure.hint(COMMIT_LOCK),
+            None => failure.hint(COMMIT_LOCK),
             // A lock that was made by hand, or merged: `lock` asks for no upstream that it holds.
-            NamedBy::Upstream(urls) => failure.hint(command("git kustomize-localize update", urls)),
+            Some(url) => failure.hint(command("git kustomize-localize update", [url])),
         })
     }
 
@@ -427,8 +428,8 @@ impl Fetcher {
     }
 
     /// Brings in what references name: one answer for each, in their order.
-    fn references(&mut self, wanted: &[RemoteRef]) -> Vec<Result<Found>> {
-        for one in wanted.iter().filter(|one| one.by == NamedBy::User) {
+    fn references(&mut self, wanted: &[Rc<RemoteRef>]) -> Vec<Result<Found>> {
+        for one in wanted.iter().filter(|one| one.by.is_none()) {
             self.network.reach.name(one.text.exposed());
             if let Some(spec) = &one.spec {
                 self.network.reach.name(spec.clone_spec().exposed());
@@ -454,12 +455,12 @@ impl Fetcher {
 }
 
 impl Remotes for Fetcher {
-    fn charts(&mut self, wanted: &[(ChartRef, NamedBy)]) -> Vec<Result<Pulled>> {
-        for (chart, _) in wanted.iter().filter(|(_, by)| *by == NamedBy::User) {
+    fn charts(&mut self, wanted: &[(ChartRef, Option<String>)]) -> Vec<Result<Option<Rc<Archive>>>> {
+        for (chart, _) in wanted.iter().filter(|(_, by)| by.is_none()) {
             self.network.reach.name(chart.repo.exposed());
         }
         self.bring(wanted.iter().map(|(chart, _)| (Key::Chart(chart.clone()), None)));
-        let answer = |(chart, _): &(ChartRef, NamedBy)| match self.known.get(&Key::Chart(chart.clone())) {
+        let answer = |(chart, _): &(ChartRef, Option<String>)| match self.known.get(&Key::Chart(chart.clone())) {
             Some(Ok(Known::Chart(pulled))) => Ok(pulled.clone()),
             Some(Err(failure)) => {
                 let was_there = self.was_there(|lock| chart.locked(lock).map(drop));
@@ -470,13 +471,13 @@ impl Remotes for Fetcher {
         wanted.iter().map(answer).collect()
     }
 
-    fn resolve(&mut self, wanted: &[RemoteRef]) -> Vec<Result<Found>> {
+    fn resolve(&mut self, wanted: &[Rc<RemoteRef>]) -> Vec<Result<Found>> {
         let answers = self.references(wanted);
         let advised = |one: &RemoteRef, failure| {
             let was_there = self.was_there(|lock| one.locked(lock).map(drop));
             self.advised(failure, &one.text, Rule::RemoteReference, &one.subject(), was_there)
         };
-        let answer = |(one, answer): (&RemoteRef, Result<Found>)| match self.refused(one) {
+        let answer = |(one, answer): (&Rc<RemoteRef>, Result<Found>)| match self.refused(one) {
             Some(failure) => Err(failure),
             None => answer.map_err(|failure| advised(one, failure)),
         };
@@ -489,5 +490,5 @@ fn remote_file(url: &SafeUrl, bytes: Vec<u8>) -> Known {
 }
 
 fn archived(archive: Archive) -> Known {
-    Known::Chart(Pulled::Archive(Rc::new(archive)))
+    Known::Chart(Some(Rc::new(archive)))
 }

@@ -17,14 +17,14 @@ mod remote_ref;
 pub(crate) mod testing;
 mod trouble;
 
-pub(crate) use chart::{Archive, Chart, ChartRef, Place, Pulled};
+pub(crate) use chart::{Archive, Chart, ChartRef, Place};
 pub(crate) use local::alike;
 pub(crate) use nodes::{
     Edge, File, FileId, Graph, Noted, Origin, RemoteFile, Repository, Root, RootId, Source, SourceId, Target, Warning,
 };
 pub(crate) use reach::{reach, way, ways};
 pub(crate) use remote::no_directory;
-pub(crate) use remote_ref::{Found, NamedBy, RemoteRef, Remotes, Wants, accepted, rule, subject};
+pub(crate) use remote_ref::{Found, RemoteRef, Remotes, Wants, accepted, rule, subject};
 pub(crate) use trouble::{At, Trouble, TroubleKind};
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -32,7 +32,7 @@ use std::mem;
 use std::rc::Rc;
 
 use crate::config::{Comments, Config};
-use crate::kustomization::{self, Accepts, Kustomization, ProblemKind, Reference, Refused};
+use crate::kustomization::{self, Accepts, Kustomization, NoteKind, ProblemKind, Reference, Refused, Runs};
 use crate::message::failure::{Failure, Failures, Result, listed};
 use crate::message::finding::Rule;
 use crate::message::redact::SafeUrl;
@@ -149,8 +149,7 @@ struct Walker<'a> {
     graph: Graph,
     options: Options<'a>,
     offline: bool,
-    /// The roots and files of each source, by their paths.
-    roots: HashMap<SourceId, HashMap<String, RootId>>,
+    /// The files of each source, by their paths.
     files: HashMap<SourceId, HashMap<String, FileId>>,
     /// Every reference that was found: kustomizations are alike.
     references: HashSet<Rc<Reference>>,
@@ -239,8 +238,8 @@ impl Walker<'_> {
 
     /// Finds the kustomization of a directory. Returns its text too when the root is a new one.
     fn place(&mut self, source: SourceId, directory: &str) -> WalkResult<(RootId, Option<Rc<[u8]>>)> {
-        if let Some(known) = self.roots.get(&source).and_then(|roots| roots.get(directory)) {
-            return Ok((*known, None));
+        if let Some(known) = self.graph.root_in(source, directory) {
+            return Ok((known, None));
         }
         let (file_name, file) = self.kustomization_file(source, directory)?;
         if !self.has_room() {
@@ -253,9 +252,10 @@ impl Walker<'_> {
             file_name,
             file,
             kind: None,
+            runs_code: false,
             edges: Vec::new(),
         });
-        self.roots.entry(source).or_default().insert(directory.to_owned(), id);
+        self.graph.directories.entry(source).or_default().insert(directory.to_owned(), id);
         Ok((id, Some(self.configuration(file)?)))
     }
 
@@ -417,6 +417,8 @@ impl Walker<'_> {
         let lines = (file, note.line, note.line);
         let is_allowed = |subject| self.is_allowed(Rule::Function, &subject, lines);
         let open = note.kind.open().filter(|_| !note.kind.subject().is_some_and(is_allowed));
+        let is_code = matches!(&note.kind, NoteKind::Code { runs: Runs::Program(_) | Runs::Plugin(_), .. });
+        self.graph.roots[root].runs_code |= is_code;
         self.graph.notes.push(Noted { root, file, note });
         if let Some(message) = open {
             let location = self.graph.note_location(self.graph.notes.len() - 1);

@@ -218,13 +218,10 @@ pub enum NoteKind {
         /// Whether `valuesFile` is set or the values are replaced; otherwise the chart's own `values.yaml` is
         /// read, below the root only.
         values_file: bool,
+        /// The directory in which charts are looked for, as written.
+        home: String,
         /// Whether `devel` is set: without a version, the newest one may be one under development.
         devel: bool,
-    },
-    /// A directory of charts other than `charts`; may lie anywhere.
-    ChartHome {
-        /// The path as written.
-        path: String,
     },
     /// A function or plugin: code that is not part of the kustomization.
     Code {

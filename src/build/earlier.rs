@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::Job;
-use crate::graph::inputs::{Input, Inputs};
+use crate::graph::inputs::Input;
 use crate::graph::{Graph, Origin, RootId};
 use crate::message::failure::Result;
 use crate::plan::{Affected, git_remote};
@@ -44,12 +44,11 @@ impl Earlier {
 
     /// Returns the roots that themselves would be built from something else, among those that some lead to.
     fn stale(&self, graph: &Graph, starts: impl Iterator<Item = RootId>) -> Result<BTreeSet<RootId>> {
-        let inputs = Inputs::of(graph);
         let mut stale = BTreeSet::new();
         for id in graph.reach(starts, |_, _, _| true) {
             if self.has_other_remotes(graph, id)
                 || graph.sources[graph.roots[id].source].repository.is_none()
-                    && inputs.of_root(id)?.own.iter().any(|input| is_changed(input, &self.source))
+                    && graph.inputs(id)?.own.iter().any(|input| is_changed(input, &self.source))
             {
                 stale.insert(id);
             }

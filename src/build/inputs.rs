@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::disk;
 use super::fake_git::{self, Upstream};
 use super::proxy::{self, Proxy};
-use crate::graph::inputs::{Input, Inputs, of_no_root};
+use crate::graph::inputs::{Input, of_no_root};
 use crate::graph::{FileId, Graph, Origin, Place, RemoteFile, RootId, Source, SourceId, Target};
 use crate::message::failure::Result;
 use crate::plan::Plan;
@@ -78,12 +78,11 @@ pub(super) fn of_graph(
 ) -> Result<()> {
     let mut parts: Vec<Part> = graph.sources.iter().map(Part::of).collect();
     let roots = graph.reach(roots, |_, _, _| true);
-    let inputs = Inputs::of(graph);
     let mut files = BTreeSet::new();
     let mut urls: Vec<(SourceId, &str)> = Vec::new();
     for id in &roots {
         let root = &graph.roots[*id];
-        parts[root.source].add(&inputs.of_root(*id)?.own)?;
+        parts[root.source].add(&graph.inputs(*id)?.own)?;
         for edge in &root.edges {
             if let Target::Root { id, remote: true } = edge.target {
                 urls.push((graph.roots[id].source, &edge.reference.text));

@@ -49,7 +49,7 @@ fn plugins(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
                 format!("{engine} runs no functions or plugins, and `{kind}` is one"),
                 "run it before, and commit what it prints",
             ),
-            NoteKind::ExtraDocument | NoteKind::ChartHome { .. } => continue,
+            NoteKind::ExtraDocument => continue,
         };
         findings.push(context.at_note(Rule::Engine, noted, message, vec![help.to_owned()]));
     }

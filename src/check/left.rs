@@ -46,7 +46,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         });
         let chain = |through: &String| match labels.get(through) {
             _ if *through == name || *through == label => Some(Vec::new()),
-            Some(holder) => way(&ways, holder, |from| from == label),
+            Some(holder) => way(&ways, holder.as_str()).filter(|way| !way.is_empty()),
             None => None,
         };
         let behind = left.iter().filter_map(|left| Some((*left, left.through.iter().find_map(chain)?)));

@@ -191,11 +191,10 @@ fn leave_out(selected: &mut Vec<Remote>, out: Vec<(String, Failure)>, kept: &mut
 /// who names them, and so who may be asked with which login.
 fn unanswered(fetcher: &mut Fetcher, selected: &[Remote]) -> Vec<(String, Failure)> {
     let own = selected.iter().filter(|remote| remote.through().is_empty());
-    let wanted: Vec<(String, RemoteRef)> =
-        own.filter_map(|remote| Some((remote.label(), update::wanted(remote)?))).collect();
-    let references: Vec<RemoteRef> = wanted.iter().map(|(_, wanted)| wanted.clone()).collect();
-    let answers = fetcher.resolve(&references).into_iter().zip(wanted);
-    answers.filter_map(|(answer, (label, _))| Some((label, answer.err()?))).collect()
+    let wanted = own.filter_map(|remote| Some((remote.label(), Rc::new(update::wanted(remote)?))));
+    let (labels, wanted): (Vec<String>, Vec<Rc<RemoteRef>>) = wanted.unzip();
+    let answers = fetcher.resolve(&wanted).into_iter().zip(labels);
+    answers.filter_map(|(answer, label)| Some((label, answer.err()?))).collect()
 }
 
 /// Returns the branches that do not contain what was locked, and what the authors of each repository that moved wrote, as

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::reach::{way, ways};
+use super::reach::{Ways, way, ways};
 use super::{At, Edge, FileId, Graph, Target, Trouble, TroubleKind};
 use crate::config::Config;
 use crate::message::failure::{Failure, Location};
@@ -14,7 +14,7 @@ pub(super) fn tell(graph: &Graph, troubles: &mut [Trouble]) {
     let ways = edges(graph);
     for trouble in troubles {
         let upstream = graph.file_at(trouble.at).filter(|file| !graph.is_start(*file));
-        let way = upstream.map(|file| way_to(graph, &ways, file)).unwrap_or_default();
+        let way = upstream.and_then(|file| way(&ways, file)).unwrap_or_default();
         trouble.failure.chain = locations(graph, &way);
         let can_stay = !matches!(
             trouble.kind,
@@ -36,22 +36,17 @@ pub(super) fn tell(graph: &Graph, troubles: &mut [Trouble]) {
 impl Graph {
     /// Returns why a file cannot be read, with its place and how the user's files lead to it.
     pub(crate) fn unreadable(&self, file: FileId, failure: Failure) -> Failure {
-        let chain = locations(self, &way_to(self, &edges(self), file));
-        Failure { chain, ..failure.at(self.place(file)) }
+        let way = way(&edges(self), file).unwrap_or_default();
+        Failure { chain: locations(self, &way), ..failure.at(self.place(file)) }
     }
-}
-
-/// Returns the references that lead from the tree where the walk starts to a file.
-fn way_to<'g>(graph: &Graph, ways: &HashMap<FileId, (FileId, &'g Edge)>, file: FileId) -> Vec<&'g Edge> {
-    way(ways, file, |file| graph.is_start(file)).unwrap_or_default()
 }
 
 fn locations(graph: &Graph, way: &[&Edge]) -> Vec<Location> {
     way.iter().map(|edge| graph.location(edge.from, &edge.reference)).collect()
 }
 
-/// Returns a reference that leads to each file of an upstream, on a shortest way from the tree where the walk starts.
-fn edges(graph: &Graph) -> HashMap<FileId, (FileId, &Edge)> {
+/// Returns the shortest ways from the tree where the walk starts to each file of an upstream.
+fn edges(graph: &Graph) -> Ways<FileId, &Edge> {
     let mut from: HashMap<FileId, Vec<(&Edge, FileId)>> = HashMap::new();
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {
         let to = match edge.target {

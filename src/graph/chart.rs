@@ -6,12 +6,12 @@
 
 mod files;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::local::absent;
 use super::trouble::{At, Trouble, TroubleKind, WalkResult};
-use super::{ANEW, FileId, Graph, Noted, Origin, Remotes, RootId, Walker, Warning};
+use super::{ANEW, FileId, Graph, Origin, Remotes, RootId, Walker, Warning};
 use crate::config::FILE_NAME;
 use crate::kustomization::NoteKind;
 use crate::message::failure::{Failure, Result};
@@ -19,9 +19,6 @@ use crate::message::finding::{Rule, Subject};
 use crate::message::redact::SafeUrl;
 use crate::record::{ChartRemote, Lock, chart_label};
 use crate::tree::{self, Resolved, path};
-
-/// The default of `chartHome`.
-pub(crate) const CHART_HOME: &str = "charts";
 
 /// A chart of a repository.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -47,15 +44,6 @@ pub(crate) struct Archive {
     pub size: u64,
     /// Its files by their path in the directory of the chart.
     pub files: BTreeMap<String, Rc<[u8]>>,
-}
-
-/// The result of a chart that was requested.
-#[derive(Clone)]
-pub(crate) enum Pulled {
-    /// It is here.
-    Archive(Rc<Archive>),
-    /// It is left remote.
-    Left,
 }
 
 /// A chart that a kustomization or plugin configuration names.
@@ -153,45 +141,26 @@ impl Graph {
     }
 }
 
-/// Returns the name of a chart that a note is about, and the chart to request, if it need not be in the tree.
-fn named(kind: &NoteKind) -> Option<(&str, Option<ChartRef>)> {
-    let NoteKind::Chart { repo, name, version, devel, .. } = kind else {
-        return None;
-    };
-    let wanted = (!repo.is_empty()).then(|| {
-        let (repo, devel) = (repo.as_str().into(), *devel && version.is_empty());
-        ChartRef { repo, name: name.clone(), version: version.clone(), devel }
-    });
-    Some((name.as_str(), wanted)).filter(|_| !name.is_empty())
-}
-
 impl Walker<'_> {
     /// Looks where charts are, brings along those that are in the tree, and brings in those that are not.
     pub(super) fn find_charts(&mut self, remotes: Option<&mut dyn Remotes>) {
-        let graph = &self.graph;
-        // All of a kustomization share one home of charts, where that is `helmGlobals`, or the last one of the old
-        // generator (`SplitHelmParameters`; both is refused). A plugin configuration has its own.
-        let sharing = |noted: &Noted| {
-            let field = noted.note.field.trim_end_matches(".chartHome");
-            let is_shared = noted.file == graph.roots[noted.root].file && !field.contains('#');
-            let own = (!is_shared).then(|| field.to_owned());
-            (noted.root, noted.file, own)
-        };
-        let homes: HashMap<_, &String> = (graph.notes.iter())
-            .filter_map(|noted| match &noted.note.kind {
-                NoteKind::ChartHome { path, .. } => Some((sharing(noted), path)),
-                _ => None,
-            })
-            .collect();
         let (mut charts, mut stops) = (Vec::new(), Vec::new());
-        for (note, noted) in graph.notes.iter().enumerate() {
-            let Some((name, wanted)) = named(&noted.note.kind) else { continue };
+        for (note, noted) in self.graph.notes.iter().enumerate() {
+            let NoteKind::Chart { repo, name, version, devel, home, .. } = &noted.note.kind else { continue };
+            if name.is_empty() {
+                continue;
+            }
+            let (root, name, home) = (noted.root, name.clone(), home.clone());
+            let wanted = (!repo.is_empty()).then(|| ChartRef {
+                repo: repo.as_str().into(),
+                name: name.clone(),
+                version: version.clone(),
+                devel: *devel && version.is_empty(),
+            });
             let below = match wanted.as_ref().and_then(ChartRef::version) {
                 Some(version) => format!("{name}-{version}/{name}"),
-                None => name.to_owned(),
+                None => name.clone(),
             };
-            let (root, name) = (noted.root, name.to_owned());
-            let home = homes.get(&sharing(noted)).map_or(CHART_HOME, |path| path.as_str()).to_owned();
             match self.chart_place(root, &home, &below) {
                 Ok(place) => {
                     let (archive, files) = (None, BTreeMap::new());
@@ -224,9 +193,9 @@ impl Walker<'_> {
         for ((chart, wanted), answer) in asked.into_iter().zip(remotes.charts(&wanted)) {
             let note = self.graph.charts[chart].note;
             match answer {
-                Ok(Pulled::Archive(archive)) => self.pulled(chart, archive),
-                Ok(Pulled::Left) | Err(_) if self.accepts_chart(note, &wanted) => {}
-                Ok(Pulled::Left) => {
+                Ok(Some(archive)) => self.pulled(chart, archive),
+                Ok(None) | Err(_) if self.accepts_chart(note, &wanted) => {}
+                Ok(None) => {
                     let message = format!("{} is not brought in: write `helm: true` into {FILE_NAME}", wanted.label());
                     let location = self.graph.note_location(note);
                     self.graph.warnings.push(Warning::new(Rule::RemoteChart, location, message));

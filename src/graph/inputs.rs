@@ -1,10 +1,10 @@
 //! What the build of a root reads.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::{ChartRef, Explored, Graph, Noted, Options, Origin, Place, RemoteRef, RootId, Source, SourceId, Target};
-use crate::kustomization::{FILE_NAMES, NoteKind, Runs};
+use super::{ChartRef, Explored, Graph, Options, Place, RemoteRef, RootId, Source, Target};
+use crate::kustomization::FILE_NAMES;
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
 use crate::tree::recorded::RecordedTree;
@@ -19,7 +19,7 @@ pub(crate) enum Input {
     /// Everything at and below a path of the tree.
     Below(String),
     /// What a URL leads to.
-    Remote(Box<RemoteRef>),
+    Remote(Rc<RemoteRef>),
     /// The chart of a repository.
     Chart(ChartRef),
 }
@@ -33,65 +33,33 @@ pub(crate) struct RootInputs {
     pub roots: BTreeSet<RootId>,
 }
 
-/// What the builds of all roots of a walk read.
-pub(crate) struct Inputs<'a> {
-    graph: &'a Graph,
-    /// The roots by their trees and directories.
-    directories: HashMap<(SourceId, &'a str), RootId>,
-    /// The roots that start code of the tree.
-    runs_code: HashSet<RootId>,
-}
-
-impl<'a> Inputs<'a> {
-    /// Prepares the inputs of the roots of a walk.
-    pub(crate) fn of(graph: &'a Graph) -> Inputs<'a> {
-        let runs_code = |noted: &Noted| match &noted.note.kind {
-            NoteKind::Code { runs, .. } => matches!(runs, Runs::Program(_) | Runs::Plugin(_)).then_some(noted.root),
-            _ => None,
-        };
-        let runs_code = graph.notes.iter().filter_map(runs_code).collect();
-        let roots = graph.roots.iter().enumerate();
-        let directories = roots.map(|(id, root)| ((root.source, root.directory.as_str()), id)).collect();
-        Inputs { graph, directories, runs_code }
-    }
-
+impl Graph {
     /// Returns what the build of a root reads of its own tree. A fetched tree may hold only what the walk has asked for:
     /// it is asked for nothing else.
-    pub(crate) fn of_root(&self, id: RootId) -> Result<RootInputs> {
-        let root = &self.graph.roots[id];
-        let source = &self.graph.sources[root.source];
+    pub(crate) fn inputs(&self, id: RootId) -> Result<RootInputs> {
+        let root = &self.roots[id];
+        let source = &self.sources[root.source];
         let is_fetched = source.repository.is_some();
         let mut reader = Reader::new(&*source.tree);
         let mut roots: BTreeSet<RootId> = root.named().map(|(.., id)| id).collect();
         reader.kustomization(&root.directory)?;
         for edge in &root.edges {
-            if let Some(remote) = &edge.remote {
-                reader.inputs.push(Input::Remote(Box::new((**remote).clone())));
-            }
-            let is_found = match edge.target {
-                Target::Root { remote, .. } => !remote,
-                Target::File(file) => matches!(self.graph.files[file].origin, Origin::Tree { .. }),
-                Target::Remote | Target::Kept | Target::Broken => false,
-            };
-            if is_fetched && !is_found {
-                continue;
-            }
-            let text = &edge.reference.text;
-            let Some(place) = self.graph.local_path(id, text) else {
+            reader.inputs.extend(edge.remote.clone().map(Input::Remote));
+            let is_found = matches!(edge.target, Target::Root { .. } | Target::File(_)) && edge.remote.is_none();
+            let place = self.local_path(id, &edge.reference.text);
+            let Some(place) = place.filter(|_| is_found || !is_fetched) else {
                 continue;
             };
             if let Resolved::Directory { path } = reader.resolve(&place)? {
-                match self.directories.get(&(root.source, path.as_str())) {
+                match self.root_in(root.source, &path) {
                     // Also of the wrong kind: another one may be the right one.
-                    Some(id) => {
-                        roots.insert(*id);
-                    }
+                    Some(id) => drop(roots.insert(id)),
                     None => reader.kustomization(&path)?,
                 }
             }
         }
-        for chart in self.graph.charts_of(id) {
-            if let Some(home) = self.graph.local_path(id, &chart.home) {
+        for chart in self.charts_of(id) {
+            if let Some(home) = self.local_path(id, &chart.home) {
                 reader.resolve(&home)?;
             }
             if let Place::There(path) | Place::Missing(path) | Place::Submodule(path) = &chart.place {
@@ -104,7 +72,7 @@ impl<'a> Inputs<'a> {
             reader.inputs.extend(chart.wanted.clone().map(Input::Chart));
         }
         // Code is started in the directory of the root.
-        if !is_fetched && self.runs_code.contains(&id) {
+        if !is_fetched && root.runs_code {
             reader.whole(root.directory.clone())?;
         }
         roots.remove(&id);

@@ -29,6 +29,8 @@ pub(crate) struct Graph {
     pub sources: Vec<Source>,
     /// The kustomization roots, the target first, each once per tree.
     pub roots: Vec<Root>,
+    /// The roots of each tree, by their directories.
+    pub(super) directories: HashMap<SourceId, HashMap<String, RootId>>,
     /// The files, each once.
     pub files: Vec<File>,
     /// The charts, by the roots that name them. One for which the tree could not tell is among the troubles.
@@ -93,6 +95,8 @@ pub(crate) struct Root {
     pub file: FileId,
     /// Kustomization or Component; none where the file could not be read.
     pub kind: Option<Kind>,
+    /// Whether it starts code of its tree.
+    pub runs_code: bool,
     /// Every reference of the kustomization and of the plugin configurations that it lists.
     pub edges: Vec<Edge>,
 }
@@ -331,9 +335,13 @@ impl Graph {
 
     /// Returns the roots of the tree where the walk starts, by their directories.
     pub(crate) fn own_roots(&self) -> HashMap<&str, RootId> {
-        let roots = self.roots.iter().enumerate();
-        let own = roots.filter(|(_, root)| root.source == 0);
-        own.map(|(id, root)| (root.directory.as_str(), id)).collect()
+        let own = self.directories.get(&0).into_iter().flatten();
+        own.map(|(directory, id)| (directory.as_str(), *id)).collect()
+    }
+
+    /// Returns the root in a directory of a tree.
+    pub(super) fn root_in(&self, source: SourceId, directory: &str) -> Option<RootId> {
+        self.directories.get(&source)?.get(directory).copied()
     }
 
     /// Returns the path of a file of the tree where the walk starts.

@@ -20,41 +20,36 @@ pub(crate) fn reach<T: Ord + Clone, N: IntoIterator<Item = T>>(
     reached
 }
 
-/// Returns for everything that these lead to the last step of a shortest way, and where that begins.
+/// The last step of a shortest way to something, and where that begins; none of what the ways begin at.
+pub(crate) type Ways<T, S> = HashMap<T, Option<(T, S)>>;
+
+/// Returns the shortest ways from some of these to all that they lead to.
 pub(crate) fn ways<T: Copy + Eq + Hash, S, N: IntoIterator<Item = (S, T)>>(
     starts: impl IntoIterator<Item = T>,
     mut next: impl FnMut(T) -> N,
-) -> HashMap<T, (T, S)> {
-    let mut ways = HashMap::new();
+) -> Ways<T, S> {
     let mut todo: VecDeque<T> = starts.into_iter().collect();
+    let mut ways: Ways<T, S> = todo.iter().map(|start| (*start, None)).collect();
     while let Some(from) = todo.pop_front() {
         for (step, to) in next(from) {
             ways.entry(to).or_insert_with(|| {
                 todo.push_back(to);
-                (from, step)
+                Some((from, step))
             });
         }
     }
     ways
 }
 
-/// Returns the steps that lead to one of these, from where `is_start`; none where nothing leads there.
-pub(crate) fn way<T: Copy + Eq + Hash, S: Copy>(
-    ways: &HashMap<T, (T, S)>,
-    to: T,
-    is_start: impl Fn(T) -> bool,
-) -> Option<Vec<S>> {
-    let mut way = Vec::new();
-    let mut at = to;
-    loop {
-        let (from, step) = *ways.get(&at)?;
+/// Returns the steps that lead to something; none where nothing leads there.
+pub(crate) fn way<T: Copy + Eq + Hash, S: Copy>(ways: &Ways<T, S>, to: T) -> Option<Vec<S>> {
+    let (mut way, mut last) = (Vec::new(), *ways.get(&to)?);
+    while let Some((from, step)) = last {
         way.push(step);
-        at = from;
-        if is_start(at) {
-            way.reverse();
-            return Some(way);
-        }
+        last = ways[&from];
     }
+    way.reverse();
+    Some(way)
 }
 
 impl Root {
@@ -120,18 +115,14 @@ impl Graph {
         reach(roots, |root| users[*root].iter().copied())
     }
 
-    /// Returns a shortest chain of references from a root to another one, or back to itself: each with the root that holds
-    /// it, and its index there.
-    pub(crate) fn way(
-        &self,
-        from: RootId,
-        to: RootId,
-        follows: impl Fn(Target) -> bool,
-    ) -> Option<Vec<(RootId, usize)>> {
+    /// Returns a shortest chain of local references from a root to another one: each with the root that holds it, and its
+    /// index there.
+    pub(super) fn way(&self, from: RootId, to: RootId) -> Option<Vec<(RootId, usize)>> {
+        let is_local = |target| matches!(target, Target::Root { remote: false, .. });
         let ways = ways([from], |root| {
-            let named = self.roots[root].named().filter(|(_, edge, _)| follows(edge.target));
+            let named = self.roots[root].named().filter(|(_, edge, _)| is_local(edge.target));
             named.map(move |(index, _, id)| ((root, index), id)).collect::<Vec<_>>()
         });
-        way(&ways, to, |root| root == from)
+        way(&ways, to)
     }
 }

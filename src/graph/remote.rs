@@ -1,19 +1,14 @@
 //! Remote references: collected while a level is walked, then resolved together.
 
-use std::collections::HashMap;
 use std::fmt::Display;
 use std::rc::Rc;
 
 use super::local::alike;
 use super::trouble::{At, Trouble, TroubleKind, WalkResult};
-use super::{
-    ANEW, FileId, Found, NamedBy, Origin, RemoteRef, Remotes, Repository, RootId, Source, SourceId, Target, Walker,
-    Wants,
-};
+use super::{ANEW, FileId, Found, Origin, RemoteRef, Remotes, Repository, RootId, Source, SourceId, Target, Walker};
 use crate::kustomization::Accepts;
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::Rule;
-use crate::message::redact::SafeUrl;
 use crate::reference::{self, RepoSpec};
 use crate::tree::{self, Resolved};
 
@@ -25,10 +20,7 @@ impl Walker<'_> {
             Trouble::new(TroubleKind::Unsafe, format!("`{}` is refused: {why}", wanted.text.shown()))
         };
         reference::refuse_unsafe(text, spec).map_err(|reason| refused(&reason).hint(ANEW))?;
-        let is_from_here = match &wanted.by {
-            NamedBy::User => true,
-            NamedBy::Upstream(urls) => urls.iter().all(|url| url.starts_with("file://")),
-        };
+        let is_from_here = wanted.by.as_ref().is_none_or(|url| url.starts_with("file://"));
         if spec.is_some_and(RepoSpec::is_file) && !is_from_here {
             return Err(refused(&"a remote repository may not name a path of this machine")
                 .hint("what it names would be copied from here into what you publish: use another ref or a fork"));
@@ -45,38 +37,24 @@ impl Walker<'_> {
         Ok(Target::Remote)
     }
 
-    /// Returns whose a file is.
-    pub(super) fn named_by(&self, file: FileId) -> NamedBy {
-        let url = match &self.graph.files[file].origin {
+    /// Returns the URL of the upstream that a file is of; none of the user's.
+    pub(super) fn named_by(&self, file: FileId) -> Option<String> {
+        Some(match &self.graph.files[file].origin {
             Origin::Remote(file) => file.url.shown(),
             Origin::Archive { archive, .. } => archive.chart.repo.shown(),
             Origin::Tree { source, .. } => match &self.graph.sources[*source].repository {
                 Some(repository) => repository.version.url.shown(),
-                None => return NamedBy::User,
+                None => return None,
             },
-        };
-        NamedBy::Upstream([url].into())
+        })
     }
 
     pub(super) fn resolve_pending(&mut self, remotes: &mut dyn Remotes) {
-        let mut wanted: Vec<RemoteRef> = Vec::new();
-        let mut index: HashMap<(SafeUrl, Wants), usize> = HashMap::new();
-        let mut pending = Vec::new();
-        for (root, edge) in std::mem::take(&mut self.pending) {
-            let Some(one) = self.graph.roots[root].edges[edge].remote.clone() else {
-                continue;
-            };
-            let place = *index.entry((one.text.clone(), one.wants)).or_insert_with(|| {
-                wanted.push((*one).clone());
-                wanted.len() - 1
-            });
-            wanted[place].by.extend(&one.by);
-            pending.push((root, edge, one, place));
-        }
-        let found = remotes.resolve(&wanted);
-        for (root, edge, one, place) in pending {
-            let lost = || Err(Failure::new("the reference was not resolved"));
-            let answer = found.get(place).cloned().unwrap_or_else(lost);
+        let pending = std::mem::take(&mut self.pending);
+        let remote = |(root, edge): &(RootId, usize)| self.graph.roots[*root].edges[*edge].remote.clone();
+        let wanted: Vec<Rc<RemoteRef>> = pending.iter().filter_map(remote).collect();
+        let answers = remotes.resolve(&wanted);
+        for (((root, edge), one), answer) in pending.into_iter().zip(wanted).zip(answers) {
             let reference = self.graph.roots[root].edges[edge].reference.clone();
             let target = self.arrive(&one, reference.accepts, answer);
             let target = target.and_then(|target| self.list_plugins(root, &reference, target));

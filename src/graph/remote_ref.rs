@@ -1,9 +1,8 @@
 //! What a walk requests from the network, and the interface to it.
 
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::{ChartRef, Pulled, RemoteFile, Repository};
+use super::{Archive, ChartRef, RemoteFile, Repository};
 use crate::config::Config;
 use crate::kustomization::{Accepts, Reference};
 use crate::message::failure::{Failure, Result};
@@ -23,25 +22,6 @@ pub(crate) enum Wants {
     Either,
 }
 
-/// Whose files name a remote reference.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum NamedBy {
-    /// The user's.
-    User,
-    /// Only those that came from these URLs, without secrets.
-    Upstream(BTreeSet<String>),
-}
-
-impl NamedBy {
-    /// Adds others that name the same.
-    pub(crate) fn extend(&mut self, other: &NamedBy) {
-        match (&mut *self, other) {
-            (NamedBy::Upstream(urls), NamedBy::Upstream(others)) => urls.extend(others.iter().cloned()),
-            _ => *self = NamedBy::User,
-        }
-    }
-}
-
 /// A remote reference to resolve.
 #[derive(Debug, Clone)]
 pub(crate) struct RemoteRef {
@@ -51,14 +31,14 @@ pub(crate) struct RemoteRef {
     pub wants: Wants,
     /// How kustomize splits it, if it takes it for git.
     pub spec: Option<RepoSpec>,
-    /// Whose files name it.
-    pub by: NamedBy,
+    /// The upstream whose files name it, by its URL without secrets; none for the user's own.
+    pub by: Option<String>,
 }
 
 impl RemoteRef {
     /// Returns what kustomize would read over the network for a reference, as far as its text and its
     /// field tell; `None` for a local path.
-    pub(super) fn of(reference: &Reference, by: impl FnOnce() -> NamedBy) -> Option<RemoteRef> {
+    pub(super) fn of(reference: &Reference, by: impl FnOnce() -> Option<String>) -> Option<RemoteRef> {
         let text = reference.text.as_str();
         let is_http = reference::is_remote_file(text);
         let spec = || RepoSpec::parse(text).ok();
@@ -133,24 +113,19 @@ impl RemoteRef {
             Some(locked) => Some(self.unlocked_directory(locked)?),
             None => None,
         };
-        let repository = self.repository();
         let shown = self.text.shown();
         let failure = Failure::new(match directory {
             Some(directory) => format!("the lock does not hold `{directory}` of `{shown}`"),
             None => format!("`{shown}` is neither localized nor locked"),
         });
-        let hint = reference::web_page(self.text.exposed()).or_else(|| {
-            let hint = match repository? {
-                // The current HEAD is not necessarily what was meant.
-                spec if spec.query_dropped => PLAIN_QUERY,
-                spec if spec.is_file() => "name it by a URL that others can reach, as https://HOST/ORG/REPO",
-                spec if Pin::of(spec.reference.as_deref()) == Pin::ShortCommit => {
-                    "write the commit id in full, 40 digits: git fetches no other"
-                }
-                _ => return None,
-            };
-            Some(hint.to_owned())
-        });
+        let hint = |spec: &RepoSpec| match Pin::of(spec.reference.as_deref()) {
+            // The current HEAD is not necessarily what was meant.
+            _ if spec.query_dropped => Some(PLAIN_QUERY.to_owned()),
+            Pin::ShortCommit => Some("write the commit id in full, 40 digits: git fetches no other".to_owned()),
+            _ => None,
+        };
+        let page = reference::web_page(self.text.exposed());
+        let hint = page.or_else(|| hint(self.repository()?));
         Some(hint.into_iter().fold(failure, Failure::hint))
     }
 }
@@ -159,12 +134,8 @@ impl RemoteRef {
 pub(crate) fn subject(what: &LeftWhat) -> Subject {
     match what {
         LeftWhat::Reference { url } => {
-            let wanted = RemoteRef {
-                text: url.clone().into(),
-                wants: Wants::Either,
-                spec: RepoSpec::parse(url).ok(),
-                by: NamedBy::User,
-            };
+            let wanted =
+                RemoteRef { text: url.clone().into(), wants: Wants::Either, spec: RepoSpec::parse(url).ok(), by: None };
             wanted.subject()
         }
         LeftWhat::Chart { url, chart, version } => {
@@ -199,12 +170,12 @@ pub(crate) enum Found {
 /// Brings in what remote references name.
 pub(crate) trait Remotes {
     /// Resolves references that were found at one depth, side by side: one answer for each, in
-    /// their order. The same reference is never asked for twice in one call.
-    fn resolve(&mut self, wanted: &[RemoteRef]) -> Vec<Result<Found>>;
+    /// their order.
+    fn resolve(&mut self, wanted: &[Rc<RemoteRef>]) -> Vec<Result<Found>>;
 
-    /// Brings in charts, side by side: one answer for each, in their order. With each comes whose files name it.
-    fn charts(&mut self, wanted: &[(ChartRef, NamedBy)]) -> Vec<Result<Pulled>> {
-        let left = |_| Ok(Pulled::Left);
-        wanted.iter().map(left).collect()
+    /// Brings in charts, side by side: one answer for each, in their order; none for one that is left remote. With each
+    /// comes the upstream whose files name it.
+    fn charts(&mut self, wanted: &[(ChartRef, Option<String>)]) -> Vec<Result<Option<Rc<Archive>>>> {
+        wanted.iter().map(|_| Ok(None)).collect()
     }
 }

@@ -47,8 +47,8 @@ impl Upstreams {
 }
 
 impl Remotes for Upstreams {
-    fn resolve(&mut self, wanted: &[RemoteRef]) -> Vec<Result<Found>> {
-        let one = |wanted: &RemoteRef| {
+    fn resolve(&mut self, wanted: &[Rc<RemoteRef>]) -> Vec<Result<Found>> {
+        let one = |wanted: &Rc<RemoteRef>| {
             let text = wanted.text.exposed();
             let is_it = |(url, found): &&(String, Found)| match found {
                 Found::File(_) => text == url && wanted.wants != Wants::Root,

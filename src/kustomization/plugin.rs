@@ -167,7 +167,7 @@ fn read_object(value: &Value, kind: String, reader: &mut Reader<'_>) {
         let runs = function(reader, value).unwrap_or_else(home);
         reader.note(value.place(), NoteKind::Code { kind, runs });
     } else if let Some(tree) = BUILTIN_TREES.get(kind.as_str()) {
-        reader.visit(tree, value);
+        reader.visit_plugin(tree, value);
     } else {
         let hint = did_you_mean(&kind, BUILTIN_TREES.keys().copied());
         reader.problem(value.place(), format!("there is no built-in plugin `{kind}`"), &hint);

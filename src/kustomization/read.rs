@@ -21,7 +21,12 @@ pub fn read(bytes: &[u8]) -> Result<Kustomization, Refused> {
     let stream = parse(bytes, 1)?;
     let mut reader = Reader { text: stream.text, ..Reader::default() };
     if let Some(root) = stream.documents.first().filter(|root| root.data != Data::Null) {
-        reader.has_globals = root.folded_field("helmGlobals").is_some();
+        let globals = root.folded_field("helmGlobals");
+        reader.has_globals = globals.is_some();
+        // All share one, of the old generator the last one (`SplitHelmParameters`); both is refused.
+        let old = root.folded_field("helmChartInflationGenerator").and_then(Value::list);
+        let homes = old.unwrap_or_default().iter().chain(globals);
+        reader.chart_home = homes.filter_map(chart_home).last().unwrap_or(CHART_HOME).to_owned();
         reader.visit(&TREE, root);
         reader.check_kind(root);
     }
@@ -38,6 +43,13 @@ pub fn read(bytes: &[u8]) -> Result<Kustomization, Refused> {
         reader.note(rest, NoteKind::ExtraDocument);
     }
     reader.finish()
+}
+
+/// The default of `chartHome`.
+const CHART_HOME: &str = "charts";
+
+fn chart_home(of: &Value) -> Option<&str> {
+    of.folded_field("chartHome")?.text().filter(|text| !text.is_empty())
 }
 
 /// Reads a file that is named in `generators`, `transformers` or `validators`; all its documents count.
@@ -118,6 +130,8 @@ pub(super) struct Reader<'a> {
     /// The field that is looked at, as [`Reference::field`] names it.
     pub field: String,
     has_globals: bool,
+    /// Where the charts of the object that is looked at are.
+    chart_home: String,
     read: Kustomization,
     problems: Vec<Problem>,
 }
@@ -145,6 +159,14 @@ impl Reader<'_> {
         self.field += name;
         look(self);
         self.field.truncate(length);
+    }
+
+    /// Visits a plugin configuration, which has charts of its own.
+    pub(super) fn visit_plugin(&mut self, tree: &Tree, value: &Value) {
+        let home = chart_home(value).unwrap_or(CHART_HOME).to_owned();
+        let shared = std::mem::replace(&mut self.chart_home, home);
+        self.visit(tree, value);
+        self.chart_home = shared;
     }
 
     /// Visits everything on the way to a field of the table.
@@ -224,9 +246,8 @@ impl Reader<'_> {
                 let hint = "leave it out, or write it as `helmGlobals.chartHome`";
                 self.problem(place, "kustomize does not read it beside `helmGlobals`", hint);
             }
-            Role::ChartHome => self.note(place, NoteKind::ChartHome { path: text.to_owned() }),
             Role::Argument => self.argument(value, text, "helm"),
-            Role::Other | Role::Chart(_) => {}
+            Role::Other | Role::Chart(_) | Role::ChartHome => {}
         }
     }
 
@@ -311,7 +332,8 @@ impl Reader<'_> {
         if !name.is_empty() || !repo.is_empty() {
             let at = value.folded_field(names[2]).filter(|_| !repo.is_empty());
             let place = at.unwrap_or(value).place();
-            self.note(place, NoteKind::Chart { repo, name, version, values_file, devel });
+            let home = self.chart_home.clone();
+            self.note(place, NoteKind::Chart { repo, name, version, values_file, home, devel });
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Changes;
 use super::files::edited;
 use crate::config::is_one_version;
-use crate::graph::{self, NamedBy, RemoteRef, Wants};
+use crate::graph::{self, RemoteRef, Wants};
 use crate::kustomization::Edit;
 use crate::message::failure::{Failure, Failures, Result, command, listed, short};
 use crate::message::redact;
@@ -117,7 +117,7 @@ pub(crate) fn wanted(remote: &Remote) -> Option<RemoteRef> {
         }
         Remote::Chart(_) => return None,
     };
-    Some(RemoteRef { text: text.into(), wants, spec, by: NamedBy::User })
+    Some(RemoteRef { text: text.into(), wants, spec, by: None })
 }
 
 /// Returns the lock without these entries, so that they are resolved again.

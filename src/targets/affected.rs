@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::{Target, Targets, Unread, flux_objects};
 use crate::config::Config;
-use crate::graph::inputs::{self, Inputs, RootInputs};
+use crate::graph::inputs::{self, RootInputs};
 use crate::graph::{Explored, Graph, RootId, reach};
 use crate::message::failure::Result;
 use crate::tree::path;
@@ -145,11 +145,10 @@ struct Causes<'a> {
 
 impl<'a> Causes<'a> {
     fn of(graph: &'a Graph, changes: &'a Changes) -> Result<Causes<'a>> {
-        let inputs = Inputs::of(graph);
         let mut users = vec![Vec::new(); graph.roots.len()];
         let mut of_roots = Vec::new();
         for root in 0..graph.roots.len() {
-            let RootInputs { own, roots } = inputs.of_root(root)?;
+            let RootInputs { own, roots } = graph.inputs(root)?;
             roots.into_iter().for_each(|below| users[below].push(root));
             of_roots.push(changes.first_of(&own)?);
         }

@@ -11,7 +11,7 @@ use super::scan::{self, Document, Scan};
 use super::settle::files_of;
 use super::{Build, Engine, Here, Identity, Object, Place, Reached, Revision, Target, Targets, Why, place};
 use crate::config::Config;
-use crate::graph::inputs::{Input, Inputs};
+use crate::graph::inputs::Input;
 use crate::graph::{Explored, Graph, RootId, reach};
 use crate::kustomization::Kind;
 use crate::message::failure::Result;
@@ -160,10 +160,9 @@ pub(crate) fn inputs_of(graph: &Graph, builders: &[&Builder]) -> Result<Vec<Inpu
     let known = graph.own_roots();
     let built = builders.iter().flat_map(|builder| &builder.roots);
     let built = built.filter_map(|directory| known.get(directory.as_str()).copied());
-    let inputs = Inputs::of(graph);
     let mut all = Vec::new();
     for root in graph.insisted(built) {
-        all.extend(inputs.of_root(root)?.own);
+        all.extend(graph.inputs(root)?.own);
     }
     Ok(all)
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Engine, Found, Here, Object, Place, Target, Targets, fleet, override_files};
 use crate::graph::Graph;
-use crate::graph::inputs::{self, Input, Inputs};
+use crate::graph::inputs::{self, Input};
 use crate::kustomization::{Value, read_object};
 use crate::message::failure::Result;
 use crate::tree::{self, Entry, Resolved, Tree, path};
@@ -67,7 +67,7 @@ fn charts(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
 /// difference. `.` is the path of the application itself, what begins with a slash is seen from the top.
 pub(crate) fn generate_paths(graph: &Graph, targets: &Targets) -> Result<BTreeMap<Object, String>> {
     let tree = &*graph.sources[0].tree;
-    let (known, of_roots) = (graph.own_roots(), Inputs::of(graph));
+    let known = graph.own_roots();
     let mut paths: BTreeMap<Object, BTreeSet<String>> = BTreeMap::new();
     for target in targets.targets.iter().filter(|one| one.engine == Engine::ArgoCd && one.object.kind != "target") {
         let Place::Here(here) = &target.place else { continue };
@@ -75,7 +75,7 @@ pub(crate) fn generate_paths(graph: &Graph, targets: &Targets) -> Result<BTreeMa
         let mut read: BTreeSet<String> = target.roots(here).map(str::to_owned).collect();
         for root in graph.insisted(target.roots(here).filter_map(|root| known.get(root).copied())) {
             read.insert(graph.roots[root].directory.clone());
-            all.extend(of_roots.of_root(root)?.own);
+            all.extend(graph.inputs(root)?.own);
         }
         for input in all {
             match input {

@@ -312,6 +312,6 @@ fn charts_in_plugins_are_noted() {
     let text = builtin("HelmChartInflationGenerator", "name: a\nrepo: https://h\nversion: 1.0.0\nchartHome: c");
     let notes = plugin(&text).notes;
     let fields: Vec<_> = notes.iter().map(|n| n.field.as_str()).collect();
-    assert_eq!(fields, ["HelmChartInflationGenerator", "HelmChartInflationGenerator.chartHome",]);
-    assert!(matches!(&notes[0].kind, NoteKind::Chart { name, .. } if name == "a"));
+    assert_eq!(fields, ["HelmChartInflationGenerator"]);
+    assert!(matches!(&notes[0].kind, NoteKind::Chart { name, home, .. } if name == "a" && home == "c"));
 }
