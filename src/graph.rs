@@ -20,11 +20,12 @@ mod trouble;
 pub(crate) use chart::{Archive, Chart, ChartRef, Place};
 pub(crate) use local::alike;
 pub(crate) use nodes::{
-    Edge, File, FileId, Graph, Noted, Origin, RemoteFile, Repository, Root, RootId, Source, SourceId, Target, Warning,
+    Edge, File, FileId, Graph, Lines, Noted, Origin, RemoteFile, Repository, Root, RootId, Source, SourceId, Target,
+    Warning,
 };
 pub(crate) use reach::{reach, way, ways};
 pub(crate) use remote::no_directory;
-pub(crate) use remote_ref::{Found, RemoteRef, Remotes, Wants, accepted, rule, subject};
+pub(crate) use remote_ref::{Found, RemoteRef, Remotes, Wants, rule, subject};
 pub(crate) use trouble::{At, Trouble, TroubleKind};
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};

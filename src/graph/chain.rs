@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::reach::{Ways, way, ways};
-use super::{At, Edge, FileId, Graph, Target, Trouble, TroubleKind};
+use super::{At, Edge, FileId, Graph, Trouble, TroubleKind};
 use crate::config::Config;
 use crate::message::failure::{Failure, Location};
 use crate::message::finding::Rule;
@@ -49,12 +49,7 @@ fn locations(graph: &Graph, way: &[&Edge]) -> Vec<Location> {
 fn edges(graph: &Graph) -> Ways<FileId, &Edge> {
     let mut from: HashMap<FileId, Vec<(&Edge, FileId)>> = HashMap::new();
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {
-        let to = match edge.target {
-            Target::Root { id, .. } => graph.roots[id].file,
-            Target::File(file) => file,
-            Target::Remote | Target::Kept | Target::Broken => continue,
-        };
-        if !graph.is_start(to) {
+        if let Some(to) = graph.led_to(edge).filter(|to| !graph.is_start(*to)) {
             from.entry(edge.from).or_default().push((edge, to));
         }
     }

@@ -1,7 +1,7 @@
 //! References to what lies in the same tree.
 
 use super::trouble::{At, Trouble, TroubleKind, WalkResult};
-use super::{Absence, FileId, Graph, LoadRestrictor, Root, RootId, SourceId, Target, Walker};
+use super::{Absence, Graph, Lines, LoadRestrictor, Root, RootId, SourceId, Target, Walker};
 use crate::config::{ADD_ALLOW, Config, FILE_NAME};
 use crate::kustomization::{Accepts, FILE_NAMES, Kind, Reference};
 use crate::message::failure::{Failure, Result, command, nearest, pathspec, stage};
@@ -92,20 +92,7 @@ impl Walker<'_> {
             || self.options.unrestricted.is_some_and(|known| known.contains(&directory));
         let is_restricted = is_file && !is_program && (is_remote || !is_unrestricted);
         let bound = if is_restricted { &directory } else { &scope };
-        let outside = || {
-            let shown = tree.label(bound);
-            if !is_restricted {
-                let message = format!("`{text}` lies outside the scope `{shown}`");
-                return Trouble::new(TroubleKind::OutOfScope, message).hint(WIDER);
-            }
-            let message = format!("`{text}` lies outside its kustomization root `{shown}`");
-            let stop = Trouble::new(TroubleKind::Restricted, message);
-            if is_remote {
-                return stop.hint("`kustomize build` refuses files outside their root in a remote root");
-            }
-            stop.hint(format!("copy it below `{shown}`, or make its directory a root, and name that"))
-                .hint(format!("if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: write `load-restrictor: none` into {FILE_NAME}"))
-        };
+        let outside = || outside(text, &tree.label(bound), is_restricted, is_remote);
         if is_program && !path::is_in(&place, bound) {
             return Err(outside());
         }
@@ -136,8 +123,10 @@ impl Walker<'_> {
             }
             Resolved::Missing { path } if !path::is_in(&path, bound) => Err(outside()),
             Resolved::Missing { path } => Err(self.missing(root, text, path, is_file)),
-            Resolved::File { .. } => Err(Trouble::refused(format!("`{text}` is a file, not a directory"))),
-            Resolved::Directory { .. } => Err(Trouble::refused(format!("`{text}` is a directory, not a file"))),
+            Resolved::File { .. } | Resolved::Directory { .. } => {
+                let is = if is_file { "a directory, not a file" } else { "a file, not a directory" };
+                Err(Trouble::refused(format!("`{text}` is {is}")))
+            }
             other => Err(self.unresolved(id, text, other)),
         }
     }
@@ -240,13 +229,13 @@ impl Walker<'_> {
     }
 
     /// Returns whether an exception covers what a rule finds in these lines.
-    pub(super) fn is_allowed(&self, rule: Rule, subject: &Subject, lines: (FileId, usize, usize)) -> bool {
+    pub(super) fn is_allowed(&self, rule: Rule, subject: &Subject, lines: Lines) -> bool {
         let reason = |leave| self.graph.exception(leave, rule, subject, lines);
         self.options.leave.and_then(reason).is_some()
     }
 
     /// Returns whether there may be nothing at a path that is named in these lines.
-    pub(super) fn may_be_missing(&self, source: SourceId, path: &str, lines: (FileId, usize, usize)) -> bool {
+    pub(super) fn may_be_missing(&self, source: SourceId, path: &str, lines: Lines) -> bool {
         let Some(may) = self.options.leave_missing.filter(|_| source == 0) else {
             return false;
         };
@@ -260,6 +249,21 @@ impl Walker<'_> {
         self.graph.missing.entry(root).or_insert(shown);
         Target::Kept
     }
+}
+
+/// Returns what to say of what lies outside of what a root may reach.
+fn outside(text: &str, shown: &str, is_restricted: bool, is_remote: bool) -> Box<Trouble> {
+    if !is_restricted {
+        let message = format!("`{text}` lies outside the scope `{shown}`");
+        return Trouble::new(TroubleKind::OutOfScope, message).hint(WIDER);
+    }
+    let message = format!("`{text}` lies outside its kustomization root `{shown}`");
+    let stop = Trouble::new(TroubleKind::Restricted, message);
+    if is_remote {
+        return stop.hint("`kustomize build` refuses files outside their root in a remote root");
+    }
+    stop.hint(format!("copy it below `{shown}`, or make its directory a root, and name that"))
+        .hint(format!("if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: write `load-restrictor: none` into {FILE_NAME}"))
 }
 
 /// Returns what to say of what is missing, and what to do; `message` and `hint` where it is nowhere.

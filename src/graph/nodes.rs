@@ -22,6 +22,9 @@ pub(crate) type RootId = usize;
 /// A file: index into [`Graph::files`].
 pub(crate) type FileId = usize;
 
+/// The first and the last line of something in a file, for [`Graph::exception`].
+pub(crate) type Lines = (FileId, usize, usize);
+
 /// The references of a kustomization and everything they lead to.
 #[derive(Default)]
 pub(crate) struct Graph {
@@ -216,8 +219,8 @@ impl Warning {
 }
 
 impl Edge {
-    /// Returns where it stands, for [`Graph::exception`].
-    pub(crate) fn lines(&self) -> (FileId, usize, usize) {
+    /// Returns where it stands.
+    pub(crate) fn lines(&self) -> Lines {
         (self.from, self.reference.line, self.reference.end_line)
     }
 }
@@ -252,7 +255,7 @@ impl Graph {
         config: &Config,
         rule: Rule,
         subject: &Subject,
-        (file, first, last): (FileId, usize, usize),
+        (file, first, last): Lines,
     ) -> Option<String> {
         let place = Span { line: first, column: 1, end_line: last, end_column: 1 };
         let comments = self.files[file].comments.as_deref();
@@ -261,8 +264,8 @@ impl Graph {
         comment.or_else(|| config.reason(rule, subject))
     }
 
-    /// Returns the place of a note, for [`Graph::exception`].
-    pub(crate) fn lines_of(&self, note: usize) -> (FileId, usize, usize) {
+    /// Returns where a note stands.
+    pub(crate) fn lines_of(&self, note: usize) -> Lines {
         let Noted { file, note, .. } = &self.notes[note];
         (*file, note.line, note.line)
     }
@@ -331,6 +334,15 @@ impl Graph {
         let of_edges = root.edges.iter().flat_map(of_edge).flatten();
         let of_charts = self.charts_of(id).iter().flat_map(|chart| chart.files.values().copied());
         of_edges.chain(of_charts).chain([root.file]).collect()
+    }
+
+    /// Returns the file to which a reference leads: of a root, its kustomization.
+    pub(crate) fn led_to(&self, edge: &Edge) -> Option<FileId> {
+        match edge.target {
+            Target::Root { id, .. } => Some(self.roots[id].file),
+            Target::File(file) => Some(file),
+            Target::Remote | Target::Kept | Target::Broken => None,
+        }
     }
 
     /// Returns the roots of the tree where the walk starts, by their directories.

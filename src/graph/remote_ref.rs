@@ -3,7 +3,6 @@
 use std::rc::Rc;
 
 use super::{Archive, ChartRef, RemoteFile, Repository};
-use crate::config::Config;
 use crate::kustomization::{Accepts, Reference};
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::{Rule, Subject};
@@ -152,11 +151,6 @@ pub(crate) fn rule(what: &LeftWhat) -> Rule {
         LeftWhat::Chart { .. } => Rule::RemoteChart,
         LeftWhat::Image { .. } => Rule::Function,
     }
-}
-
-/// Returns the reason that the configuration gives for something that a lock lists as left.
-pub(crate) fn accepted(config: &Config, what: &LeftWhat) -> Option<String> {
-    config.reason(rule(what), &subject(what))
 }
 
 /// What a remote reference turned out to be.

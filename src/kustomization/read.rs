@@ -61,7 +61,7 @@ pub fn read_plugin(bytes: &[u8]) -> Result<Kustomization, Refused> {
 }
 
 /// The fields of a kustomization that only list resources and name them.
-const LISTING: &str = " apiVersion kind metadata buildMetadata resources bases namePrefix nameSuffix ";
+const LISTING: &str = "apiVersion kind metadata buildMetadata resources bases namePrefix nameSuffix";
 
 /// Returns what is wrong with a kustomization that is listed for the plugin configurations in its resources: a field by
 /// which what is built may be another thing than what stands in the files that are named.
@@ -70,7 +70,7 @@ pub fn reshaping(bytes: &[u8]) -> Option<Problem> {
     let mut pairs = stream.documents.first()?.mapping()?.iter();
     let (key, value) = pairs.find(|(key, value)| {
         let is_empty = value.data == Data::Null || value.list().is_some_and(<[_]>::is_empty);
-        !is_empty && !LISTING.split(' ').any(|name| is_same_key(name, key))
+        !is_empty && !LISTING.split_whitespace().any(|name| is_same_key(name, key))
     })?;
     let message = format!(
         "this root is listed for its plugin configurations, and `{key}` may change them before they are used: only a build can tell what they name or run"

@@ -237,7 +237,7 @@ pub(super) fn leave(lock: &mut Lock, graph: &Graph, config: &Config, found: &[Re
         if one.through.is_empty() {
             continue;
         }
-        if let Some(reason) = graph::accepted(config, &one.what) {
+        if let Some(reason) = config.reason(graph::rule(&one.what), &graph::subject(&one.what)) {
             one.reason = reason;
             one.accepted = true;
         } else if one.accepted {

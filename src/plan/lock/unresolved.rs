@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::super::troubles::is_remote;
 use super::is_locked;
-use crate::graph::{At, Explored, FileId, Graph, Origin, RootId, Target, reach};
+use crate::graph::{At, Explored, FileId, Graph, RootId, Target, reach};
 use crate::plan;
 use crate::record::Lock;
 
@@ -62,7 +62,7 @@ fn failed(explored: &Explored, held: &Lock) -> BTreeSet<Reference> {
     let mut above: HashMap<FileId, Vec<Reference>> = HashMap::new();
     for (id, root) in graph.roots.iter().enumerate() {
         for (index, edge) in root.edges.iter().enumerate() {
-            if let Some((file, _)) = led_to(graph, edge.target) {
+            if let Some(file) = graph.led_to(edge) {
                 above.entry(file).or_default().push((id, index));
             }
         }
@@ -71,8 +71,7 @@ fn failed(explored: &Explored, held: &Lock) -> BTreeSet<Reference> {
         let mut next = Vec::new();
         for (root, index) in above.get(file).into_iter().flatten().copied() {
             let edge = &graph.roots[root].edges[index];
-            let is_remote = led_to(graph, edge.target).is_some_and(|(_, is_remote)| is_remote);
-            if is_remote && ends_here(graph, (root, index), held) {
+            if edge.remote.is_some() && ends_here(graph, (root, index), held) {
                 failed.insert((root, index));
             } else {
                 next.push(edge.from);
@@ -81,15 +80,6 @@ fn failed(explored: &Explored, held: &Lock) -> BTreeSet<Reference> {
         next
     });
     failed
-}
-
-/// Returns the file that a reference leads to, and whether that was resolved over the network.
-fn led_to(graph: &Graph, target: Target) -> Option<(FileId, bool)> {
-    match target {
-        Target::Root { id, remote } => Some((graph.roots[id].file, remote)),
-        Target::File(file) => Some((file, matches!(graph.files[file].origin, Origin::Remote(_)))),
-        Target::Remote | Target::Kept | Target::Broken => None,
-    }
 }
 
 #[cfg(test)]
