@@ -26,7 +26,7 @@ pub fn read(bytes: &[u8]) -> Result<Kustomization, Refused> {
         // All share one, of the old generator the last one (`SplitHelmParameters`); both is refused.
         let old = root.folded_field("helmChartInflationGenerator").and_then(Value::list);
         let homes = old.unwrap_or_default().iter().chain(globals);
-        reader.chart_home = homes.filter_map(chart_home).last().unwrap_or(CHART_HOME).to_owned();
+        reader.chart_home = homes.filter_map(chart_home).next_back().unwrap_or(CHART_HOME).to_owned();
         reader.visit(&TREE, root);
         reader.check_kind(root);
     }
