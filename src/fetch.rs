@@ -174,8 +174,7 @@ impl Fetcher {
 
     /// Brings in one repository: a remote target.
     pub(crate) fn repository(&mut self, spec: &RepoSpec) -> Result<Rc<Repository>> {
-        let wanted =
-            RemoteRef { text: spec.clone_spec(), wants: Wants::Root, spec: Some(spec.clone()), by: None };
+        let wanted = RemoteRef { text: spec.clone_spec(), wants: Wants::Root, spec: Some(spec.clone()), by: None };
         match self.references(&[Rc::new(wanted)]).remove(0)? {
             Found::Root(repository) => Ok(repository),
             Found::File(_) => Err(Failure::new("the target was not resolved")),
@@ -242,7 +241,7 @@ impl Fetcher {
                 chart.refuse_unsafe()?;
                 // `remote-chart` says what comes of it.
                 if !self.options.helm || self.options.locked {
-                    return Ok(Some(Known::Chart(Pulled::Left)));
+                    return Ok(Some(Known::Chart(None)));
                 }
             }
             (Key::File(_), None) => {}
