@@ -9,7 +9,8 @@ use crate::message::failure::{Failure, Result};
 #[derive(Clone, Default)]
 pub struct OverlayTree {
     base: Option<SharedTree>,
-    nodes: BTreeMap<String, (Entry, Vec<u8>)>,
+    /// What is at a path now; none where what was there is taken away.
+    nodes: BTreeMap<String, Option<(Entry, Vec<u8>)>>,
 }
 
 impl OverlayTree {
@@ -20,24 +21,29 @@ impl OverlayTree {
 
     /// Puts a file at `path`, whatever was there.
     pub fn file(&mut self, path: &str, bytes: &[u8], executable: bool) {
-        self.nodes.insert(path.to_owned(), (Entry::File { executable }, bytes.to_vec()));
+        self.nodes.insert(path.to_owned(), Some((Entry::File { executable }, bytes.to_vec())));
     }
 
     /// Adds a symbolic link.
     pub fn link(&mut self, path: &str, target: &str) {
-        self.nodes.insert(path.to_owned(), (Entry::Link, target.as_bytes().to_vec()));
+        self.nodes.insert(path.to_owned(), Some((Entry::Link, target.as_bytes().to_vec())));
     }
 
-    /// Takes one of its own files or links away.
+    /// Takes a file or a link away.
     pub fn remove(&mut self, path: &str) {
-        self.nodes.remove(path);
+        self.nodes.insert(path.to_owned(), None);
     }
 
     /// Returns its own paths below a directory, relative to that.
     fn own<'a>(&'a self, directory: &'a str) -> impl Iterator<Item = &'a str> {
         let first = if directory.is_empty() { String::new() } else { format!("{directory}/") };
-        let below = self.nodes.range(first..).map_while(move |(path, _)| path::below(path, directory));
-        below.filter(|path| !path.is_empty())
+        let below =
+            self.nodes.range(first..).map_while(move |(path, node)| Some((path::below(path, directory)?, node)));
+        below.filter_map(|(path, node)| node.as_ref().map(|_| path)).filter(|path| !path.is_empty())
+    }
+
+    fn is_gone(&self, path: &str) -> bool {
+        matches!(self.nodes.get(path), Some(None))
     }
 
     fn base<'a, T>(&'a self, ask: impl FnOnce(&'a SharedTree) -> T) -> Option<T> {
@@ -47,7 +53,7 @@ impl OverlayTree {
 
 impl Tree for OverlayTree {
     fn entry(&self, path: &str) -> Result<Option<Entry>> {
-        if let Some((entry, _)) = self.nodes.get(path) {
+        if let Some(Some((entry, _))) = self.nodes.get(path) {
             return Ok(Some(*entry));
         }
         if path.is_empty() || self.own(path).next().is_some() {
@@ -61,6 +67,7 @@ impl Tree for OverlayTree {
 
     fn names(&self, directory: &str) -> Result<Vec<String>> {
         let mut names = self.base(|base| base.names(directory)).transpose()?.unwrap_or_default();
+        names.retain(|name| !self.is_gone(&path::join(directory, name)));
         names.extend(self.own(directory).filter_map(|path| path.split('/').next()).map(str::to_owned));
         names.sort();
         names.dedup();
@@ -69,9 +76,9 @@ impl Tree for OverlayTree {
 
     fn read(&self, path: &str) -> Result<Vec<u8>> {
         match (self.nodes.get(path), &self.base) {
-            (Some((_, bytes)), _) => Ok(bytes.clone()),
+            (Some(Some((_, bytes))), _) => Ok(bytes.clone()),
             (None, Some(base)) => base.read(path),
-            (None, None) => Err(Failure::new(format!("`{path}` is not in the result"))),
+            (Some(None), _) | (None, None) => Err(Failure::new(format!("`{path}` is not in the result"))),
         }
     }
 
@@ -85,6 +92,7 @@ impl Tree for OverlayTree {
 
     fn below(&self, directory: &str) -> Result<Vec<String>> {
         let mut all = self.base(|base| base.below(directory)).transpose()?.unwrap_or_default();
+        all.retain(|path| !self.is_gone(path));
         all.extend(self.own(directory).map(|inside| path::join(directory, inside)));
         all.sort();
         all.dedup();
@@ -94,5 +102,31 @@ impl Tree for OverlayTree {
     /// On top of another tree nothing that is different is looked at.
     fn files_with(&self, endings: &[&str], marks: &[&[u8]]) -> Result<Vec<String>> {
         self.base(|base| base.files_with(endings, marks)).unwrap_or_else(|| super::search(self, endings, marks))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use super::*;
+
+    #[test]
+    fn what_is_taken_away_is_not_there() {
+        let mut base = OverlayTree::default();
+        ["a/b/x", "a/y", "z"].iter().for_each(|path| base.file(path, b"", false));
+        let mut tree = OverlayTree::new(Rc::new(base));
+        tree.remove("a/y");
+        tree.remove("z");
+        tree.file("z/w", b"new", false);
+        assert_eq!(tree.entry("a/y").unwrap(), None);
+        assert_eq!(tree.entry("z").unwrap(), Some(Entry::Directory));
+        assert_eq!(tree.names("a").unwrap(), ["b"]);
+        assert_eq!(tree.names("").unwrap(), ["a", "z"]);
+        assert_eq!(tree.below("").unwrap(), ["a/b/x", "z/w"]);
+        assert_eq!(tree.files_named(&["y", "w"]).unwrap(), ["z/w"]);
+        assert!(tree.read("a/y").is_err() && tree.read("z").is_err());
+        tree.file("a/y", b"", false);
+        assert_eq!(tree.names("a").unwrap(), ["b", "y"]);
     }
 }
