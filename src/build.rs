@@ -15,13 +15,15 @@ mod program;
 mod proxy;
 mod run;
 mod runner;
+pub(crate) mod subject;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde::{Serialize, Serializer};
 
-pub(crate) use alone::{Roots, build_all};
+use alone::Roots;
+pub(crate) use alone::build_all;
 pub(crate) use compare::{Difference, Verdict};
 pub(crate) use earlier::Earlier;
 pub(crate) use runner::check_builds;

@@ -17,9 +17,8 @@ use crate::tree::{Tree, path};
 
 /// Some roots of a graph on disk, each to be built from what the walk has found, without the network. They can be built
 /// side by side.
-pub(crate) struct Roots {
+pub(super) struct Roots {
     scratch: Scratch,
-    program: Program,
     fetched: Fetched,
     /// Where the tree lies that the graph starts in.
     top: PathBuf,
@@ -28,24 +27,19 @@ pub(crate) struct Roots {
 impl Roots {
     /// Writes what these roots read. With `checks_out` the graph is that of a commit, whose files are read as a checkout
     /// gives them.
-    pub(crate) fn write(
-        graph: &Graph,
-        roots: impl IntoIterator<Item = RootId>,
-        checks_out: bool,
-        kustomize: Option<&Path>,
-    ) -> Result<Roots> {
+    pub(super) fn write(graph: &Graph, roots: impl IntoIterator<Item = RootId>, checks_out: bool) -> Result<Roots> {
         let scratch = Scratch::new().map_err(|error| unusable(&error))?;
         let input = scratch.path().join("input");
         inputs::of_graph(graph, roots, &HashSet::new(), checks_out, &input)?;
         let fetched = Fetched::of(graph, true, &input)?;
-        Ok(Roots { program: program(kustomize)?, fetched, top: inputs::place(graph, 0, &input), scratch })
+        Ok(Roots { fetched, top: inputs::place(graph, 0, &input), scratch })
     }
 
     /// Builds the root in a directory, a path of the tree, and returns what kustomize wrote, to the byte.
-    pub(crate) fn build(&self, directory: &str, arguments: &[String]) -> Result<Vec<u8>> {
+    pub(super) fn build(&self, program: &Program, directory: &str, arguments: &[String]) -> Result<Vec<u8>> {
         let private = tempfile::tempdir_in(self.scratch.path()).map_err(|error| unusable(&error))?;
         let (input, target) = (self.scratch.path().join("input"), self.top.join(directory));
-        let (program, reach) = (&self.program, Reach::Fetched(&self.fetched));
+        let reach = Reach::Fetched(&self.fetched);
         let build = Building { program, target: &target, arguments, reach, input: &input };
         output(&build, private.path(), &self.top)
     }
@@ -72,7 +66,7 @@ pub(crate) fn build_all(tree: &dyn Tree, input: &Path, all: &[&Generated]) -> Re
     Ok(outputs.into_values().collect())
 }
 
-fn program(named: Option<&Path>) -> Result<Program> {
+pub(super) fn program(named: Option<&Path>) -> Result<Program> {
     program::find(named)?.map_err(|reason| {
         Failure::new(reason).hint("install kustomize, or name it in the environment variable KUSTOMIZE")
     })
@@ -167,9 +161,7 @@ mod tests {
 
     #[test]
     fn a_root_is_built_to_the_byte() {
-        if !matches!(program::find(None), Ok(Ok(_))) {
-            return;
-        }
+        let Ok(Ok(program)) = program::find(None) else { return };
         let map = "apiVersion: v1\ndata:\n  text: |\n    ::debug::x\nkind: ConfigMap\nmetadata:\n  name: map\n";
         let files = [
             ("app/kustomization.yaml", "resources: [../base]\n"),
@@ -179,9 +171,9 @@ mod tests {
         ];
         let all = ["app", "bad"].map(str::to_owned);
         let graph = graph::inputs::explore(Rc::new(tree(&files, &[])), &all).graph;
-        let roots = Roots::write(&graph, [0, 1], false, None).unwrap();
-        assert_eq!(String::from_utf8(roots.build("app", &[]).unwrap()).unwrap(), map);
-        let failure = roots.build("bad", &[]).unwrap_err();
+        let roots = Roots::write(&graph, [0, 1], false).unwrap();
+        assert_eq!(String::from_utf8(roots.build(&program, "app", &[]).unwrap()).unwrap(), map);
+        let failure = roots.build(&program, "bad", &[]).unwrap_err();
         assert!(failure.message.contains("nothing.yaml") && !failure.message.contains("/input/"), "{failure}");
     }
 }

@@ -1,11 +1,14 @@
 //! What two outputs have in common, and where they differ.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use serde::Serialize;
 use serde_yaml::Value;
 use similar::TextDiff;
+
+use crate::message::redact::visible;
+use crate::record::sha256_hex;
 
 /// What comparing says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -51,9 +54,9 @@ impl Verdict {
 /// How two outputs differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Difference {
-    /// The objects that are not the same, in the order of the outputs; none where only the order differs.
+    /// The objects that are not the same; none where only the order differs.
     pub objects: Vec<ObjectChange>,
-    /// The changed lines, limited in length. Of Secrets only the keys that differ are named.
+    /// The changed lines, limited in length.
     pub diff: String,
 }
 
@@ -62,8 +65,14 @@ pub(crate) struct Difference {
 pub(crate) struct ObjectChange {
     /// What names it: `apps/v1 Deployment NAMESPACE/NAME`.
     pub id: String,
+    /// What named it before, where that is something else: another version, another hash of a generator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub was: Option<String>,
     /// What happened to it: `added`, `removed` or `changed`.
     pub change: &'static str,
+    /// The lines that differ, as they can be shown. Of values of Secrets there are only sizes and digests.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub diff: String,
 }
 
 /// Compares what the original and the result build to.
@@ -76,44 +85,54 @@ pub(crate) fn compare(original: &[u8], localized: &[u8]) -> Verdict {
     if is_text && before.iter().map(|one| &one.text).eq(after.iter().map(|one| &one.text)) {
         return Verdict::Identical;
     }
-    let (removed, added) = (without(&before, &after), without(&after, &before));
-    let names = |objects: &[&Object]| objects.iter().map(|one| one.stem().to_owned()).collect::<BTreeSet<_>>();
-    let (gone, new) = (names(&removed), names(&added));
-    let change = |one: &Object, change| ObjectChange { id: one.id.clone(), change };
-    let is_new = |one: &&&Object| !gone.contains(one.stem());
-    let mut objects: Vec<ObjectChange> =
-        removed.iter().map(|one| change(one, if new.contains(one.stem()) { "changed" } else { "removed" })).collect();
-    objects.extend(added.iter().filter(is_new).map(|one| change(one, "added")));
+    let mut objects = changed(&before, &after);
     let diff = if objects.is_empty() {
         let ids = |objects: &[Object]| objects.iter().map(|one| format!("{}\n", one.id)).collect::<String>();
-        diff(&ids(&before), &ids(&after), "")
+        diff(&ids(&before), &ids(&after))
     } else {
-        let text = |objects: &[&Object]| {
-            let shown = objects.iter().filter(|one| !one.may_hold_secret());
-            shown.map(|one| one.text.as_str()).collect::<Vec<_>>().join("---\n")
-        };
-        diff(&text(&removed), &text(&added), &secrets(&removed, &added))
+        objects.iter_mut().map(|one| format!("{}:\n{}", one.id, std::mem::take(&mut one.diff))).collect()
     };
-    Verdict::Differs(Difference { objects, diff })
+    Verdict::Differs(Difference { objects, diff: limited(&diff) })
 }
 
-/// Returns a line for each object that may hold a Secret, with the keys that differ.
-fn secrets(removed: &[&Object], added: &[&Object]) -> String {
-    let mut keys: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    for (objects, others) in [(removed, added), (added, removed)] {
-        for one in objects.iter().filter(|one| one.may_hold_secret()) {
-            let other = others.iter().find(|other| other.stem() == one.stem());
-            let other = other.map(|other| other.secret_values()).unwrap_or_default();
-            let values = one.secret_values().into_iter();
-            let differing = values.filter(|(key, value)| other.get(key) != Some(value));
-            keys.entry(one.stem()).or_default().extend(differing.map(|(key, _)| key));
-        }
+/// Returns the objects of two outputs that are not the same, wherever they stand in them.
+pub(crate) fn changes(before: &[u8], after: &[u8]) -> Vec<ObjectChange> {
+    if before == after { Vec::new() } else { changed(&split(before), &split(after)) }
+}
+
+fn changed(before: &[Object], after: &[Object]) -> Vec<ObjectChange> {
+    let mut by_key: BTreeMap<String, [Vec<&Object>; 2]> = BTreeMap::new();
+    for (side, objects) in [without(before, after), without(after, before)].into_iter().enumerate() {
+        objects.into_iter().for_each(|one| by_key.entry(one.key()).or_default()[side].push(one));
     }
-    let line = |(name, keys): (&str, BTreeSet<String>)| {
-        let keys = Vec::from_iter(keys).join(", ");
-        format!("{name}: not shown, as it may hold a Secret; differs in: {keys}\n")
+    let mut all = Vec::new();
+    for [mut old, mut new] in by_key.into_values() {
+        // Where several differ in nothing but hash or version, those of the same name belong together.
+        old.sort_by_key(|old| !new.iter().any(|new| new.id == old.id));
+        for old in old {
+            let at = new.iter().position(|new| new.id == old.id).unwrap_or(0);
+            let new = (!new.is_empty()).then(|| new.remove(at));
+            all.push(change(Some(old), new));
+        }
+        all.extend(new.into_iter().map(|new| change(None, Some(new))));
+    }
+    all
+}
+
+fn change(old: Option<&Object>, new: Option<&Object>) -> ObjectChange {
+    let (what, named) = match (old, new) {
+        (Some(_), Some(new)) => ("changed", Some(new)),
+        (Some(old), None) => ("removed", Some(old)),
+        (None, new) => ("added", new),
     };
-    keys.into_iter().map(line).collect()
+    let id = named.map_or(String::new(), |named| named.id.clone());
+    let was = old.map(|old| old.id.clone()).filter(|was| *was != id);
+    let [before, after] = [old, new].map(|one| one.map_or(String::new(), Object::shown));
+    let diff = match diff(&before, &after) {
+        none if none.is_empty() => "what differs cannot be shown: it may be in a Secret\n".to_owned(),
+        diff => diff,
+    };
+    ObjectChange { id, was, change: what, diff }
 }
 
 /// Returns the objects that are not among others, each as often as it is there more often.
@@ -132,23 +151,27 @@ fn without<'a>(objects: &'a [Object], others: &[Object]) -> Vec<&'a Object> {
     objects.iter().filter(is_other).collect()
 }
 
-/// Returns the lines that differ, for a person to read, and `more`.
-fn diff(before: &str, after: &str, more: &str) -> String {
-    /// How many lines are shown at most.
-    const LINES: usize = 100;
-    /// How many characters of a line are shown at most.
-    const WIDTH: usize = 200;
+/// Returns the lines that differ, as they can be shown.
+fn diff(before: &str, after: &str) -> String {
     /// How much text is compared line by line at most, in bytes: beyond that it takes too long.
     const LARGE: usize = 1 << 20;
     /// How long lines are compared: after that the diff is right, and longer than it has to be.
     const PATIENCE: Duration = Duration::from_millis(500);
-    let lines = if before.len() + after.len() > LARGE {
-        "too large to show\n".to_owned()
-    } else {
-        let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
-        diff.unified_diff().context_radius(3).header("original", "localized").to_string()
-    };
-    let text = lines + more;
+    if before.len() + after.len() > LARGE {
+        return "too large to show\n".to_owned();
+    }
+    let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
+    let text = diff.unified_diff().context_radius(3).missing_newline_hint(false).to_string();
+    let shown = |line: &str| if line.starts_with("@@") { line.to_owned() } else { visible(line) };
+    text.lines().map(|line| shown(line) + "\n").collect()
+}
+
+/// Returns the beginning of a text, with lines that are not too long.
+fn limited(text: &str) -> String {
+    /// How many lines are shown at most.
+    const LINES: usize = 100;
+    /// How many characters of a line are shown at most.
+    const WIDTH: usize = 200;
     let cut = |line: &str| match line.char_indices().nth(WIDTH) {
         Some((end, _)) => format!("{}…\n", &line[..end]),
         None => format!("{line}\n"),
@@ -195,30 +218,33 @@ impl Object {
         Object { id: id.unwrap_or_else(|| format!("document {}", number + 1)), text, value }
     }
 
-    fn may_hold_secret(&self) -> bool {
-        self.value.as_ref().is_none_or(holds_secret)
-    }
-
-    /// Returns the values of a Secret by their keys.
-    fn secret_values(&self) -> BTreeMap<String, Value> {
-        let value = self.value.iter();
-        let fields = value.flat_map(|value| ["data", "stringData"].map(|field| (field, value.get(field))));
-        let values = fields.flat_map(|(field, values)| {
-            let values = values.and_then(Value::as_mapping).into_iter().flatten();
-            values.filter_map(move |(key, value)| Some((format!("{field}.{}", key.as_str()?), value.clone())))
-        });
-        values.collect()
-    }
-
-    /// Returns what names it without the hash that a generator adds.
-    fn stem(&self) -> &str {
-        const HASH: usize = 10;
-        let is_generated = self.id.contains(" ConfigMap ") || self.id.contains(" Secret ");
-        let is_hash = |text: &str| text.len() == HASH && text.chars().all(|one| one.is_ascii_alphanumeric());
-        match self.id.rsplit_once('-') {
-            Some((stem, hash)) if is_generated && is_hash(hash) => stem,
-            _ => &self.id,
+    /// Returns it as it is shown: what may hold a Secret without any value of that.
+    fn shown(&self) -> String {
+        match &self.value {
+            None => "(not YAML that can be read: it may hold a Secret)\n".to_owned(),
+            Some(value) if holds_secret(value) => {
+                let mut value = value.clone();
+                hide(&mut value);
+                serde_yaml::to_string(&value).unwrap_or_default()
+            }
+            Some(_) => self.text.clone(),
         }
+    }
+
+    /// Returns what names it on both sides: without the version of its group, and the hash that a generator adds.
+    fn key(&self) -> String {
+        /// The hash of kustomize: ten hexadecimal digits, of which it replaces those that could make a word.
+        const HASH: usize = 10;
+        const DIGITS: &str = "2456789bcdfghkmt";
+        let is_hash = |text: &str| text.len() == HASH && text.chars().all(|one| DIGITS.contains(one));
+        let (version, rest) = self.id.split_once(' ').unwrap_or(("", &self.id));
+        let group = version.rsplit_once('/').map_or("", |(group, _)| group);
+        let is_generated = rest.starts_with("ConfigMap ") || rest.starts_with("Secret ");
+        let stem = match rest.rsplit_once('-') {
+            Some((stem, hash)) if is_generated && is_hash(hash) => stem,
+            _ => rest,
+        };
+        format!("{group} {stem}")
     }
 }
 
@@ -231,6 +257,39 @@ fn id(value: &Value) -> Option<String> {
     let namespace = text(metadata.and_then(|metadata| metadata.get("namespace")));
     let namespace = namespace.map_or(String::new(), |namespace| format!("{namespace}/"));
     Some(format!("{version} {kind} {namespace}{name}"))
+}
+
+/// Replaces the values of Secrets, at any depth: everything but what names them. Tools put values into annotations, too.
+fn hide(value: &mut Value) {
+    match value {
+        Value::Sequence(items) => items.iter_mut().for_each(hide),
+        Value::Tagged(tagged) => hide(&mut tagged.value),
+        Value::Mapping(object) if object.get("kind").and_then(Value::as_str) == Some("Secret") => {
+            for (key, value) in object.iter_mut() {
+                match key.as_str() {
+                    Some("apiVersion" | "kind" | "type" | "immutable") => {}
+                    Some("metadata") => value.get_mut("annotations").into_iter().for_each(mask),
+                    _ => mask(value),
+                }
+            }
+        }
+        Value::Mapping(object) => object.values_mut().for_each(hide),
+        _ => {}
+    }
+}
+
+/// Replaces scalars by their sizes and the beginnings of their digests: enough to see that they change.
+fn mask(value: &mut Value) {
+    let text = match value {
+        Value::Null => return,
+        Value::Sequence(items) => return items.iter_mut().for_each(mask),
+        Value::Mapping(values) => return values.values_mut().for_each(mask),
+        Value::Tagged(tagged) => return mask(&mut tagged.value),
+        Value::String(text) => text.clone(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(value) => value.to_string(),
+    };
+    *value = Value::String(format!("…({} bytes, sha256 {}…)", text.len(), &sha256_hex(text.as_bytes())[..4]));
 }
 
 /// Returns whether something is a Secret, or holds one at any depth, as a list may.

@@ -1,24 +1,17 @@
 //! `build`: what kustomize makes of a root, or of what is deployed, with what the lock holds.
 
-use std::path::Path;
-use std::rc::Rc;
-
 use clap::{Args, ValueHint};
 
 use super::localize::KustomizeArgs;
 use super::output::{Done, OutputArgs, Page, print};
 use super::{fetcher, fetching, targets};
-use crate::build::Roots;
+use crate::build::subject::{Subject, Written};
 use crate::fetch;
-use crate::graph::Source;
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, Failures, Result, command, nearest, shown};
-use crate::plan;
-use crate::targets::generated::generated;
-use crate::targets::{Found, Place, Target, Targets};
-use crate::tree::overlay::OverlayTree;
-use crate::tree::{self, Resolved, SharedTree, Tree, path};
-use crate::workspace::{Files, Workspace, from_top, repository_offline};
+use crate::targets::{Place, Target, Targets};
+use crate::tree::{self, Resolved, Tree, path};
+use crate::workspace::{Workspace, from_top, repository_offline};
 
 /// Arguments of `build`.
 #[derive(Debug, Clone, Args)]
@@ -42,15 +35,23 @@ impl BuildArgs {
             Some(rev) => Workspace::of_rev(repository_offline()?, Some(rev))?,
             None => Workspace::of_working_tree(false)?,
         };
-        let (tree, directory, mut arguments) = self.subject(&workspace)?;
-        arguments.extend(self.with.build_arg.iter().cloned());
-        let roots = roots(&workspace, tree, &directory, self.with.kustomize.as_deref(), output.quiet)?;
-        print(&roots.build(&directory, &arguments)?);
+        let subject = self.subject(&workspace)?;
+        let options = fetch::Options { locked: true, ..fetching(&workspace.config, true, output.quiet) };
+        let locks = workspace.lock.clone().into_iter().collect();
+        let mut fetcher = fetcher(workspace.repo(), options, locks, None)?;
+        let written = Written::of(&workspace, vec![Ok(subject)], &mut fetcher, self.with.kustomize.as_deref())?;
+        print(&written.build(0, &self.with.build_arg).map_err(|mut failures| {
+            for failure in &mut failures.0 {
+                let hints = failure.hints.iter_mut().filter(|hint| hint.starts_with(fetch::ONLINE));
+                hints.for_each(|hint| *hint = "bring it into the cache: git kustomize-localize lock".to_owned());
+            }
+            failures
+        })?);
         Page::of(String::new())
     }
 
-    /// Returns the tree and the directory to build, and what its engine passes to kustomize.
-    fn subject(&self, workspace: &Workspace) -> Result<(SharedTree, String, Vec<String>), Failures> {
+    /// Returns what is meant.
+    fn subject(&self, workspace: &Workspace) -> Result<Subject, Failures> {
         let repo = workspace.repo().map_or_else(repository_offline, |repo| Ok(repo.clone()))?;
         let (tree, text) = (&workspace.tree, self.what.as_deref().unwrap_or("."));
         let place = from_top(&repo, &**tree, text)?;
@@ -60,36 +61,12 @@ impl BuildArgs {
         let is_name = !is_path && (text.matches('/').count() < 2 || text.contains(':'));
         let found = if root.is_some() && !is_name { Targets::default() } else { targets::find(&repo, tree)?.1 };
         match (root, meant(&found, text, &place).as_slice()) {
-            (Some(root), []) => Ok((tree.clone(), root, Vec::new())),
-            (None, [target]) => Ok(deployed(tree, target)?),
+            (Some(root), []) => Ok(Subject::root(workspace, &root)),
+            (None, [target]) => Ok(Subject::deployed(workspace, target)?),
             (None, []) => Err(unknown(&found, text).into()),
             (root, all) => Err(ambiguous(text, root.is_some(), all).into()),
         }
     }
-}
-
-/// Writes a root of a tree, with everything that it reaches, from the lock and the cache alone.
-fn roots(
-    workspace: &Workspace,
-    tree: SharedTree,
-    directory: &String,
-    kustomize: Option<&Path>,
-    quiet: bool,
-) -> Result<Roots, Failures> {
-    let options = fetch::Options { locked: true, ..fetching(&workspace.config, true, quiet) };
-    let locks = workspace.lock.clone().into_iter().collect();
-    let mut fetcher = fetcher(workspace.repo(), options, locks, None)?;
-    let source = Source { tree, ..workspace.source() };
-    let directories = std::slice::from_ref(directory);
-    let graph = plan::reached(workspace, source, directories, &mut fetcher).map_err(|mut failures| {
-        for failure in &mut failures.0 {
-            let hints = failure.hints.iter_mut().filter(|hint| hint.starts_with(fetch::ONLINE));
-            hints.for_each(|hint| *hint = "bring it into the cache: git kustomize-localize lock".to_owned());
-        }
-        failures
-    })?;
-    let is_commit = matches!(workspace.files, Files::Commit { .. });
-    Ok(Roots::write(&graph, graph.own_roots().into_values(), is_commit, kustomize)?)
 }
 
 /// Returns the directory of the kustomization at a path: that itself, or the directory that holds it.
@@ -99,28 +76,6 @@ fn root_at(tree: &dyn Tree, place: &str) -> Result<Option<String>> {
         Resolved::Directory { path } => tree::kustomization_in(tree, &path)?.map(|_| path),
         _ => None,
     })
-}
-
-/// Returns what an engine builds: its kustomization in the tree that it sees.
-fn deployed(tree: &SharedTree, target: &Target) -> Result<(SharedTree, String, Vec<String>)> {
-    let not_built = |why: &str| Failure::new(format!("{} cannot be built here: {why}", target.by()));
-    let there = match &target.place {
-        Place::Here(there) => there,
-        Place::External(why) | Place::Templated(why) => return Err(not_built(why)),
-    };
-    let mut seen = OverlayTree::new(tree.clone());
-    for place in tree.below("")? {
-        if tree.entry(&place)?.is_some_and(|entry| target.hides(there, &place, entry)) {
-            seen.remove(&place);
-        }
-    }
-    let made = generated(&seen, target, there)?;
-    let made = made.ok_or_else(|| match &there.found {
-        Found::Nothing(why) => not_built(why),
-        _ => not_built(&format!("`{}` is not for kustomize", path::shown(&there.path))),
-    })?;
-    seen.file(&path::join(&made.directory, made.file_name), &made.text, false);
-    Ok((Rc::new(seen), made.directory, made.arguments))
 }
 
 /// Returns the targets that a text names: by the name of the object, with or without its namespace, by its file and

@@ -37,7 +37,6 @@ fn added_removed_and_changed_objects_are_named() {
         changes(&found),
         [("v1 ConfigMap a", "removed"), ("v1 ConfigMap b", "changed"), ("v1 ConfigMap c", "added"),]
     );
-    assert!(found.diff.starts_with("--- original\n+++ localized\n"), "{}", found.diff);
     assert!(found.diff.contains("\n-  key: 1\n+  key: 2\n"), "{}", found.diff);
     // An empty output is one without objects.
     assert_eq!(changes(&difference(&[&a], &[])), [("v1 ConfigMap a", "removed")]);
@@ -66,7 +65,7 @@ fn a_generated_name_with_another_hash_is_the_same_object() {
         &[&map("conf-5h2fd7mbt9", "1"), &map("app-deploy", "1")],
         &[&map("conf-bkbf4thkt8", "2"), &map("app-deploy", "1")],
     );
-    assert_eq!(changes(&found), [("v1 ConfigMap conf-5h2fd7mbt9", "changed")]);
+    assert_eq!(changes(&found), [("v1 ConfigMap conf-bkbf4thkt8", "changed")]);
 }
 
 fn annotated(annotations: &str) -> String {
@@ -129,8 +128,8 @@ fn values_of_secrets_are_not_shown() {
         assert!(!found.diff.is_empty());
     }
     let found = difference(&[&secret("aHVudGVyMg")], &[&secret("b3RoZXI")]);
-    let line = "v1 Secret s: not shown, as it may hold a Secret; differs in: data.password, stringData.plain\n";
-    assert!(found.diff.contains(line), "{}", found.diff);
+    let lines = "-  password: …(10 bytes, sha256 9c02…)\n+  password: …(7 bytes, sha256 3252…)\n   same: …(8 bytes, sha256 fbed…)\n";
+    assert!(found.diff.contains(lines), "{}", found.diff);
 }
 
 #[test]
@@ -247,4 +246,43 @@ fn a_line_of_dashes_in_a_value_separates_nothing() {
     };
     let found = difference(&[&text("one")], &[&text("two")]);
     assert_eq!(changes(&found), [("v1 ConfigMap a", "changed")]);
+}
+
+#[test]
+fn secrets_in_urls_are_not_shown_and_everything_else_is() {
+    let text = |value: &str| format!("apiVersion: v1\ndata:\n  key: {value}\nkind: ConfigMap\nmetadata:\n  name: a\n");
+    let plain =
+        ["web@sha256:0123", "reg.io:5000/a/web:v1@sha256:0123", "someone@example.com", "'@every 1h'", "$(A)@$(B)"];
+    for value in plain {
+        let found = difference(&[&text("x")], &[&text(value)]);
+        assert!(found.diff.contains(&format!("\n+  key: {value}\n")), "{}", found.diff);
+    }
+    let found = difference(&[&text("x")], &[&text("https://me:hunter2@db.example.com/x")]);
+    assert!(found.diff.contains("db.example.com/x") && !found.diff.contains("hunter2"), "{}", found.diff);
+}
+
+#[test]
+fn an_object_is_the_same_under_another_version_and_hash() {
+    let named = |version: &str, name: &str, value: &str| {
+        map(name, value).replace("apiVersion: v1", &format!("apiVersion: {version}"))
+    };
+    let both = |before: &str, after: &str| {
+        let found = super::changes(before.as_bytes(), after.as_bytes());
+        let all = found.into_iter().map(|one| (one.change, one.was.unwrap_or_default(), one.id));
+        all.collect::<Vec<_>>()
+    };
+    let (old, new) = (named("x.io/v1beta1", "a", "1"), named("x.io/v1", "a", "1"));
+    assert_eq!(both(&old, &new), [("changed", "x.io/v1beta1 ConfigMap a".into(), "x.io/v1 ConfigMap a".into())]);
+    // Another group is another object; so is a word of ten letters.
+    assert_eq!(both(&old, &named("y.io/v1", "a", "1")).len(), 2);
+    assert_eq!(both(&map("a-production", "1"), &map("a-developers", "1")).len(), 2);
+    // Two of one stem: whose names are the same are the same.
+    let old = [map("a-5h2fd7mbt9", "1"), map("a-bkbf4thkt8", "1")].join("---\n");
+    let new = [map("a-bkbf4thkt8", "2"), map("a-ghk2456789", "1")].join("---\n");
+    let (was, is) = ("v1 ConfigMap a-5h2fd7mbt9", "v1 ConfigMap a-ghk2456789");
+    let kept = "v1 ConfigMap a-bkbf4thkt8";
+    assert_eq!(both(&old, &new), [("changed", String::new(), kept.into()), ("changed", was.into(), is.into())]);
+    // Another order is none.
+    let (one, other) = (map("a", "1"), map("b", "1"));
+    assert_eq!(both(&[&one[..], &other].join("---\n"), &[&other[..], &one].join("---\n")), []);
 }
