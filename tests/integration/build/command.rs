@@ -82,6 +82,13 @@ fn what_is_meant_is_named_or_asked_for() {
         .stderr_has("`web` names several things")
         .stderr_has("the directory: git kustomize-localize build ./web\n")
         .stderr_has("Flux Kustomization web (clusters/all.yaml:8): git kustomize-localize build clusters/all.yaml:8\n");
+    // Flux does not get to see what it leaves out.
+    let (ignored, root) = (object("ignored", "./ignored"), "resources: [map.yaml]\n");
+    let map = ("ignored/map.yaml", &*config_map("ignored"));
+    world.commit(&[("clusters/ignored.yaml", &ignored), ("ignored/kustomization.yaml", root), map]);
+    assert_eq!(world.work.run_unchanged(&["build", "flux-system/ignored"]).success().stdout, config_map("ignored"));
+    world.commit(&[("ignored/.sourceignore", "map.yaml\n")]);
+    world.work.run_unchanged(&["build", "flux-system/ignored"]).fails(2).stderr_has("map.yaml");
     world.work.run_unchanged(&["build", "plian"]).fails(2).stderr_has("did you mean `plain`?");
     world.work.run_unchanged(&["build", "clusters"]).fails(2).stderr_has("list the targets: ");
     world.work.run_unchanged(&["build", "../x"]).fails(2).stderr_has("lies outside of the repository");
