@@ -7,6 +7,7 @@ mod build;
 pub(crate) mod check;
 mod completion;
 mod copy;
+mod diff;
 mod explain;
 mod generate;
 mod help;
@@ -100,6 +101,10 @@ enum Command {
     /// Print what kustomize builds, with what the lock holds
     Build(build::BuildArgs),
 
+    /// Show what a change deploys
+    #[command(after_help = "Formats (--format): human, json, markdown")]
+    Diff(diff::DiffArgs),
+
     /// Show the reference tree
     Tree(tree::TreeArgs),
 
@@ -148,6 +153,7 @@ pub(crate) fn run() -> ExitCode {
         Some(Command::Check(args)) => args.run(&output),
         Some(Command::Verify(args)) => args.run(&output),
         Some(Command::Build(args)) => args.run(&output),
+        Some(Command::Diff(args)) => args.run(&output),
         Some(Command::Tree(args)) => args.run(),
         Some(Command::Targets(args)) => args.run(),
         Some(Command::Affected(args)) => args.run(),
@@ -167,6 +173,7 @@ fn wrong_format(format: Format, command: Option<&Command>) -> Option<Failure> {
         // What it prints is that of kustomize.
         Format::Json => !matches!(command, Some(Command::Build(_))),
         Format::Sarif | Format::Github | Format::Gitlab => matches!(command, Some(Command::Check(_))),
+        Format::Markdown => matches!(command, Some(Command::Diff(_))),
         Format::Cyclonedx | Format::Spdx | Format::Slsa => matches!(command, Some(Command::Sbom(_))),
     };
     (!is_there).then(|| Failure::new("this command has no such format").hint("leave `--format` out"))
@@ -214,7 +221,7 @@ macro_rules! pages {
 }
 
 pages! {
-    "branch" "vendor" "lock" "update" "check" "verify" "build" "tree" "targets" "affected" "sbom" "hook" "explain"
+    "branch" "vendor" "lock" "update" "check" "verify" "build" "diff" "tree" "targets" "affected" "sbom" "hook" "explain"
     "generate" "help"
 }
 

@@ -8,7 +8,8 @@ use super::disk;
 use super::inputs::{self, Fetched};
 use super::program::{self, Program};
 use super::run::{Building, Reach};
-use crate::graph::{Graph, RootId};
+use crate::graph::Graph;
+use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, Result};
 use crate::os::interrupt::{Scratch, unusable};
 use crate::os::parallel::{processors, side_by_side};
@@ -25,14 +26,19 @@ pub(super) struct Roots {
 }
 
 impl Roots {
-    /// Writes what these roots read. With `checks_out` the graph is that of a commit, whose files are read as a checkout
-    /// gives them.
-    pub(super) fn write(graph: &Graph, roots: impl IntoIterator<Item = RootId>, checks_out: bool) -> Result<Roots> {
+    /// Writes what the roots of a walk read that began in some directories. With `checks_out` the graph is that of a
+    /// commit, whose files are read as a checkout gives them.
+    pub(super) fn write(graph: &Graph, directories: &[String], checks_out: bool) -> Result<Roots> {
         let scratch = Scratch::new().map_err(|error| unusable(&error))?;
         let input = scratch.path().join("input");
-        inputs::of_graph(graph, roots, &HashSet::new(), checks_out, &input)?;
-        let fetched = Fetched::of(graph, true, &input)?;
-        Ok(Roots { fetched, top: inputs::place(graph, 0, &input), scratch })
+        let (top, known) = (inputs::place(graph, 0, &input), graph.own_roots());
+        inputs::of_graph(graph, known.values().copied(), &HashSet::new(), checks_out, &input)?;
+        // Of what is no root kustomize says why.
+        let none = directories.iter().filter(|directory| !known.contains_key(directory.as_str()));
+        let files = none.flat_map(|directory| FILE_NAMES.map(|name| path::join(directory, name)));
+        fs::create_dir_all(&top).map_err(|error| unusable(&error))?;
+        disk::write_temporary(&*graph.sources[0].tree, files, None, &top)?;
+        Ok(Roots { fetched: Fetched::of(graph, true, &input)?, top, scratch })
     }
 
     /// Builds the root in a directory, a path of the tree, and returns what kustomize wrote, to the byte.
@@ -171,7 +177,7 @@ mod tests {
         ];
         let all = ["app", "bad"].map(str::to_owned);
         let graph = graph::inputs::explore(Rc::new(tree(&files, &[])), &all).graph;
-        let roots = Roots::write(&graph, [0, 1], false).unwrap();
+        let roots = Roots::write(&graph, &all, false).unwrap();
         assert_eq!(String::from_utf8(roots.build(&program, "app", &[]).unwrap()).unwrap(), map);
         let failure = roots.build(&program, "bad", &[]).unwrap_err();
         assert!(failure.message.contains("nothing.yaml") && !failure.message.contains("/input/"), "{failure}");

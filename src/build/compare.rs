@@ -162,8 +162,7 @@ fn diff(before: &str, after: &str) -> String {
     }
     let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
     let text = diff.unified_diff().context_radius(3).missing_newline_hint(false).to_string();
-    let shown = |line: &str| if line.starts_with("@@") { line.to_owned() } else { visible(line) };
-    text.lines().map(|line| shown(line) + "\n").collect()
+    text.lines().map(|line| visible(line) + "\n").collect()
 }
 
 /// Returns the beginning of a text, with lines that are not too long.

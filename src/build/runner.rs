@@ -14,10 +14,9 @@ use crate::os::interrupt::{Scratch, unusable};
 use crate::os::parallel::{processors, side_by_side};
 use crate::plan::{Affected, Plan, reached_left};
 use crate::record::{Builder, LoadRestrictor};
+use crate::targets::generated::ANY_FILE;
 use crate::tree::path;
 
-/// Builds files from outside of their root, too.
-const UNRESTRICTED: &str = "--load-restrictor=LoadRestrictionsNone";
 /// What kustomize says of such a file otherwise.
 const RESTRICTED: &str = "is not in or below";
 
@@ -39,7 +38,7 @@ pub(crate) fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildChec
         };
         let mut arguments = options.arguments.clone();
         if options.load_restrictor == LoadRestrictor::None {
-            arguments.push(UNRESTRICTED.to_owned());
+            arguments.push(ANY_FILE.to_owned());
         }
         let by = Builder { program: program.name(), arguments: arguments.clone() };
         if let Some(earlier) = &job.earlier {
@@ -138,8 +137,8 @@ impl Runner<'_> {
         let mut arguments = self.arguments.clone();
         let (mut original, mut localized) = both("", &arguments)?;
         // The root's own engine may build it so.
-        if !original.success && original.said.contains(RESTRICTED) && !arguments.iter().any(|one| one == UNRESTRICTED) {
-            arguments.push(UNRESTRICTED.to_owned());
+        if !original.success && original.said.contains(RESTRICTED) && !arguments.iter().any(|one| one == ANY_FILE) {
+            arguments.push(ANY_FILE.to_owned());
             let unrestricted = both("-unrestricted", &arguments)?;
             if unrestricted.0.success {
                 (original, localized) = unrestricted;

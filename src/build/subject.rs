@@ -9,7 +9,7 @@ use crate::graph::{Graph, Remotes, Source};
 use crate::message::failure::{Failure, Failures, Result};
 use crate::plan;
 use crate::record::LoadRestrictor;
-use crate::targets::built::ANY_FILE;
+use crate::targets::generated::ANY_FILE;
 use crate::targets::generated::generated;
 use crate::targets::{Found, Place, Target};
 use crate::tree::overlay::OverlayTree;
@@ -59,12 +59,15 @@ impl Subject {
     }
 }
 
+/// Among which roots something is, its directory, and its arguments.
+type Call = (usize, String, Vec<String>);
+
 /// Subjects on disk with all that they reach, to be built without the network, side by side: no tree is in it.
 pub(crate) struct Written {
     program: Program,
     roots: Vec<Roots>,
-    /// Of each subject where it is among the roots, its directory and its arguments; or why it cannot be built.
-    subjects: Vec<Result<(usize, String, Vec<String>), Failures>>,
+    /// What to call for each subject, or why it cannot be built.
+    calls: Vec<Result<Call, Failures>>,
 }
 
 impl Written {
@@ -75,8 +78,7 @@ impl Written {
         remotes: &mut dyn Remotes,
         kustomize: Option<&Path>,
     ) -> Result<Written> {
-        let mut written =
-            Written { program: super::alone::program(kustomize)?, roots: Vec::new(), subjects: Vec::new() };
+        let mut written = Written { program: super::alone::program(kustomize)?, roots: Vec::new(), calls: Vec::new() };
         let mut reach = |tree: &SharedTree, directories: &[String]| -> Result<Graph, Failures> {
             let source = Source { tree: tree.clone(), ..workspace.source() };
             plan::reached(workspace, source, directories, remotes)
@@ -91,31 +93,33 @@ impl Written {
             shared = reach(&workspace.tree, &roots);
         }
         if let (Ok(graph), false) = (shared, roots.is_empty()) {
-            written.add(workspace, &graph)?;
+            written.add(workspace, &graph, &roots)?;
         }
         for subject in subjects {
             let found = subject.and_then(|Subject { tree, directory, arguments }| {
-                let at = match Rc::ptr_eq(&tree, &workspace.tree) && roots.contains(&directory) {
-                    true => 0,
-                    false => written.add(workspace, &reach(&tree, std::slice::from_ref(&directory))?)?,
+                let at = if Rc::ptr_eq(&tree, &workspace.tree) && roots.contains(&directory) {
+                    0
+                } else {
+                    let alone = std::slice::from_ref(&directory);
+                    written.add(workspace, &reach(&tree, alone)?, alone)?
                 };
                 Ok((at, directory, arguments))
             });
-            written.subjects.push(found);
+            written.calls.push(found);
         }
         Ok(written)
     }
 
-    /// Writes what roots reach, and returns where that is.
-    fn add(&mut self, workspace: &Workspace, graph: &Graph) -> Result<usize> {
+    /// Writes what a walk from some directories reached, and returns where that is.
+    fn add(&mut self, workspace: &Workspace, graph: &Graph, directories: &[String]) -> Result<usize> {
         let checks_out = matches!(workspace.files, Files::Commit { .. });
-        self.roots.push(Roots::write(graph, graph.own_roots().into_values(), checks_out)?);
+        self.roots.push(Roots::write(graph, directories, checks_out)?);
         Ok(self.roots.len() - 1)
     }
 
     /// Builds one of the subjects, with more arguments, and returns what kustomize wrote, to the byte.
     pub(crate) fn build(&self, subject: usize, more: &[String]) -> Result<Vec<u8>, Failures> {
-        let (at, directory, arguments) = self.subjects[subject].as_ref().map_err(Failures::clone)?;
+        let (at, directory, arguments) = self.calls[subject].as_ref().map_err(Failures::clone)?;
         Ok(self.roots[*at].build(&self.program, directory, &[arguments, more].concat())?)
     }
 }

@@ -10,7 +10,8 @@ use super::messages::counted;
 use super::output::{Done, Outcome, OutputArgs, Shown};
 use super::targets::deployed;
 use crate::config::Config;
-use crate::message::failure::short;
+use crate::git::{CommitId, LocalRepo};
+use crate::message::failure::{Result, short};
 use crate::message::redact::visible;
 use crate::record::history::trees;
 use crate::targets::affected::changes::Changes;
@@ -49,18 +50,23 @@ impl AffectedArgs {
         let here = repository_offline()?;
         let new = commit(&here, &self.rev)?;
         let old = merge_base(&here, &self.base, Some(&new.commit))?;
-        let (was, is) = (object_id(&old.tree)?, object_id(&new.tree)?);
-        let new_tree = GitTree::of_here(here.clone(), is)?;
-        let differences = trees::differences(new_tree.repository(), was, is, &BTreeSet::new())?;
-        let old_tree = new_tree.beside(was);
-        // A build sees the files as git checks them out.
-        let [old_tree, new_tree] = [old_tree, new_tree].map(|tree| -> Rc<dyn Tree> { Rc::new(tree.checked_out()) });
-        let config = Config::of(&*new_tree, "")?;
-        let changes = Changes::of(old_tree, new_tree, differences.into_iter().collect())?;
+        let changes = of_commits(&here, &old, &new)?;
+        let config = Config::of(&*changes.new, "")?;
         let (was, is) = (deployed(&here, &changes.old, &config)?, deployed(&here, &changes.new, &config)?);
         let affected = affected::affected(&changes, &config, &was, &is)?;
         Ok(Box::new(Touched { since: old.commit, commit: new.commit, affected }))
     }
+}
+
+/// Compares two commits.
+pub(super) fn of_commits(here: &Rc<LocalRepo>, old: &CommitId, new: &CommitId) -> Result<Changes> {
+    let (was, is) = (object_id(&old.tree)?, object_id(&new.tree)?);
+    let new_tree = GitTree::of_here(here.clone(), is)?;
+    let differences = trees::differences(new_tree.repository(), was, is, &BTreeSet::new())?;
+    let old_tree = new_tree.beside(was);
+    // A build sees the files as git checks them out.
+    let [old_tree, new_tree] = [old_tree, new_tree].map(|tree| -> Rc<dyn Tree> { Rc::new(tree.checked_out()) });
+    Changes::of(old_tree, new_tree, differences.into_iter().collect())
 }
 
 impl Outcome for Touched {

@@ -63,7 +63,7 @@ impl BuildArgs {
         match (root, meant(&found, text, &place).as_slice()) {
             (Some(root), []) => Ok(Subject::root(workspace, &root)),
             (None, [target]) => Ok(Subject::deployed(workspace, target)?),
-            (None, []) => Err(unknown(&found, text).into()),
+            (None, []) => Err(unknown(&found.targets, text).into()),
             (root, all) => Err(ambiguous(text, root.is_some(), all).into()),
         }
     }
@@ -78,14 +78,9 @@ fn root_at(tree: &dyn Tree, place: &str) -> Result<Option<String>> {
     })
 }
 
-/// Returns the targets that a text names: by the name of the object, with or without its namespace, by its file and
-/// line, or by the path that is deployed.
+/// Returns the targets that a text names, or else those that deploy a path.
 fn meant<'a>(found: &'a Targets, text: &str, place: &str) -> Vec<&'a Target> {
-    let is_meant = |target: &&Target| {
-        let object = &target.object;
-        object.name == text || object.full_name() == text || typed(target) == text || target.by() == text
-    };
-    let named: Vec<&Target> = found.targets.iter().filter(is_meant).collect();
+    let named: Vec<&Target> = found.targets.iter().filter(|target| is_meant(target, text)).collect();
     if !named.is_empty() {
         return named;
     }
@@ -93,14 +88,20 @@ fn meant<'a>(found: &'a Targets, text: &str, place: &str) -> Vec<&'a Target> {
     found.targets.iter().filter(is_there).collect()
 }
 
+/// Returns whether a text names a target: by the name of the object, with or without its namespace, or by its file and line.
+pub(super) fn is_meant(target: &Target, text: &str) -> bool {
+    let object = &target.object;
+    object.name == text || object.full_name() == text || typed(target) == text || target.by() == text
+}
+
 /// Returns what names a target whatever else there is.
 fn typed(target: &Target) -> String {
     format!("{}:{}", target.object.file, target.object.line)
 }
 
-fn unknown(found: &Targets, text: &str) -> Failure {
+pub(super) fn unknown(targets: &[Target], text: &str) -> Failure {
     let failure = Failure::new(format!("`{}` is neither a directory with a kustomization nor a target", shown(text)));
-    let known = found.targets.iter().map(|target| &target.object);
+    let known = targets.iter().map(|target| &target.object);
     let known: Vec<String> = known.flat_map(|object| [object.name.clone(), object.full_name()]).collect();
     match nearest(text, known.iter().map(String::as_str)) {
         Some(meant) => failure.hint(format!("did you mean `{}`?", shown(meant))),

@@ -1,7 +1,7 @@
 //! What comes of a command: results on standard output, everything else on standard error, and the exit status.
 
 use std::io::{ErrorKind, Write};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::builder::StyledStr;
@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::{json, messages};
 use crate::message::failure::{Failure, Failures};
 use crate::message::redact::inert;
+use crate::os::interrupt::hold;
 
 /// Exit status when the work could not be done: usage, git, network, unreadable input.
 pub(super) const FAILED: u8 = 2;
@@ -47,6 +48,8 @@ pub(super) enum Format {
     Github,
     /// Of `check`, for merge requests of GitLab: a report of code quality
     Gitlab,
+    /// Of `diff`, for a comment of a pull request: Markdown
+    Markdown,
     /// Of `sbom`: CycloneDX 1.6
     Cyclonedx,
     /// Of `sbom`: SPDX 2.3
@@ -125,6 +128,11 @@ pub(super) trait Outcome: Json {
     fn status(&self) -> u8 {
         0
     }
+
+    /// Returns the command that shows the report on a terminal; none where it is only printed.
+    fn pager(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// A page, or anything else that is printed as it is: text of ours.
@@ -162,7 +170,11 @@ pub(super) fn finish(output: &OutputArgs, outcome: Done) -> ExitCode {
     };
     let (status, is_json) = (outcome.status(), output.format == Format::Json);
     if is_json || status > 0 || !output.quiet {
-        print(outcome.report(output).as_bytes());
+        let report = outcome.report(output);
+        let pager = outcome.pager().filter(|_| console::Term::stdout().is_term() && !report.is_empty());
+        if !pager.is_some_and(|pager| page(pager, report.as_bytes())) {
+            print(report.as_bytes());
+        }
     }
     if status > 0 || !(is_json || output.quiet) {
         say(&outcome.said(output));
@@ -193,6 +205,22 @@ pub(super) fn print(text: &[u8]) {
         let failure = Failure::new(format!("could not write to standard output: {error}"));
         say(&messages::failures(&[failure]));
     }
+}
+
+/// Shows text in a pager, as git does; returns whether there was one. What the user does in it does not end us.
+fn page(pager: &str, text: &[u8]) -> bool {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", pager]).stdin(Stdio::piped());
+    for (name, value) in [("LESS", "FRX"), ("LV", "-c")] {
+        if std::env::var_os(name).is_none() {
+            shell.env(name, value);
+        }
+    }
+    let _held = hold();
+    let Ok(mut child) = shell.spawn() else { return false };
+    // One that is left early has read enough.
+    let _ = child.stdin.take().map(|mut stdin| stdin.write_all(text));
+    child.wait().is_ok()
 }
 
 /// Returns the exit status of a command that came to `status`, now that its result was written or not.

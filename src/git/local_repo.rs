@@ -203,6 +203,11 @@ impl LocalRepo {
         Ok(self.settings.get_or_init(|| settings))
     }
 
+    /// Returns the command in which git shows what is long; none where it only prints it.
+    pub fn pager(&self) -> Result<Option<String>> {
+        Ok(self.line(&["var", "GIT_PAGER"])?.filter(|pager| !pager.is_empty() && pager != "cat"))
+    }
+
     /// Returns the value of a configuration key (section and variable in lower case), if it is set.
     pub fn config(&self, key: &str) -> Result<Option<String>> {
         Ok(self.settings()?.iter().rfind(|one| one.key == key).map(|one| one.value.clone()))

@@ -93,7 +93,7 @@ pub(crate) fn message(text: &str) -> Cow<'_, str> {
     for piece in text.split_inclusive(char::is_whitespace) {
         let word = piece.trim_end();
         // What opens or ends a quotation or a sentence is not part of the URL.
-        let opening = |c: char| "'\"`([{<".contains(c);
+        let opening = |c: char| "'\"`([{<@".contains(c);
         let closing = |c: char| "'\"`)]}>,.:;!".contains(c);
         let bare = word.trim_start_matches(opening);
         let (before, bare) = word.split_at(word.len() - bare.len());

@@ -44,6 +44,9 @@ pub(crate) struct Affected {
 pub(crate) struct AffectedTarget {
     /// The target; of one that is gone as it was.
     pub target: Target,
+    /// What it was, if it is one that changed.
+    #[serde(skip)]
+    pub was: Option<Target>,
     /// How it differs.
     pub status: Status,
     /// One of the things that differ.

@@ -11,6 +11,9 @@ use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
 use crate::tree::{self, Tree, path};
 
+/// The option of `kustomize build` that lets a root load any file.
+pub(crate) const ANY_FILE: &str = "--load-restrictor=LoadRestrictionsNone";
+
 /// What an engine builds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Generated {
@@ -83,7 +86,7 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, here: &Here) -> Result
 fn arguments(target: &Target) -> Vec<String> {
     let mut arguments = Vec::new();
     if target.build.load_restrictor == Some(LoadRestrictor::None) {
-        arguments.push("--load-restrictor=LoadRestrictionsNone".to_owned());
+        arguments.push(ANY_FILE.to_owned());
     }
     if target.engine == Engine::Flux {
         arguments.push("--reorder=none".to_owned());

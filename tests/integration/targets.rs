@@ -1,3 +1,4 @@
 mod affected;
 mod command;
+mod diff;
 mod tree;

@@ -88,6 +88,19 @@ impl LocalRepo {
         Ok(renames)
     }
 
+    /// Returns the files of the working tree that may not be what they were in the commit `base`, from the top: also those
+    /// that git does not track, and does not ignore.
+    pub fn changed_since(&self, base: &str) -> Result<Vec<String>> {
+        let tracked = self.diff(&["-z", "--name-only", "--no-renames"], base, Side::WorkingTree, &[])?;
+        let others = self.bytes(&["ls-files", "-z", "--full-name", "--others", "--exclude-standard", "--", ":/"])?;
+        let all = [tracked, others].concat();
+        Ok(all
+            .split(|byte| *byte == 0)
+            .filter(|path| !path.is_empty())
+            .map(|path| String::from_utf8_lossy(path).into_owned())
+            .collect())
+    }
+
     /// Returns the lines of a file that changed since the commit `base`, each behind `+` or `-`.
     pub fn changed_lines(&self, base: &str, side: Side<'_>, path: &str) -> Result<Vec<String>> {
         // Whatever attributes and configuration say, the lines themselves.

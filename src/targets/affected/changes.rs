@@ -43,6 +43,35 @@ impl Changes {
         })
     }
 
+    /// Compares two trees, which differ at most at the paths of some files.
+    pub(crate) fn among(
+        old: Rc<dyn Tree>,
+        new: Rc<dyn Tree>,
+        files: impl IntoIterator<Item = String>,
+    ) -> Result<Changes> {
+        let mut paths = BTreeSet::new();
+        for file in files {
+            // The directories that only one of them has are different as a whole.
+            let mut place = file.as_str();
+            for above in path::and_above(&file) {
+                if [old.entry(above)?, new.entry(above)?] != [Some(Entry::Directory); 2] {
+                    place = above;
+                }
+            }
+            let is_same = match (old.entry(place)?, new.entry(place)?) {
+                (None, None) => true,
+                (Some(was @ (Entry::File { .. } | Entry::Link)), Some(is)) if was == is => {
+                    old.read(place)? == new.read(place)?
+                }
+                _ => false,
+            };
+            if !is_same {
+                paths.insert(place.to_owned());
+            }
+        }
+        Changes::of(old, new, paths)
+    }
+
     /// Returns the first of these inputs that is different.
     pub(crate) fn first_of(&self, inputs: &[Input]) -> Result<Option<Cause>> {
         for input in inputs {

@@ -35,11 +35,13 @@ impl Causes<'_> {
             let old = same.or_else(|| take(target, &|_| true));
             let status = if old.is_some() { Status::Changed } else { Status::Added };
             let cause = self.of_target(target, old, new, config)?;
-            affected.extend(cause.map(|cause| AffectedTarget { target: target.clone(), status, cause }));
+            let (target, was) = (target.clone(), old.cloned());
+            affected.extend(cause.map(|cause| AffectedTarget { target, was, status, cause }));
         }
         affected.extend(was.into_values().flatten().map(|target| AffectedTarget {
             cause: Cause::Path(target.object.file.clone()),
             target: target.clone(),
+            was: None,
             status: Status::Removed,
         }));
         Ok(affected)

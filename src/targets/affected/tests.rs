@@ -27,28 +27,8 @@ fn tree(world: &World) -> Rc<dyn Tree> {
     Rc::new(tree)
 }
 
-/// Compares two worlds as git compares trees.
-fn differences(old: &World, new: &World) -> BTreeSet<String> {
-    let (old_tree, new_tree) = (tree(old), tree(new));
-    let mut paths = BTreeSet::new();
-    for place in old.keys().chain(new.keys()) {
-        if old.get(place) == new.get(place) {
-            continue;
-        }
-        let mut top = place.as_str();
-        for above in path::and_above(place) {
-            let is_there = |tree: &Rc<dyn Tree>| tree.entry(above).unwrap().is_some();
-            if !is_there(&old_tree) || !is_there(&new_tree) {
-                top = above;
-            }
-        }
-        paths.insert(top.to_owned());
-    }
-    paths
-}
-
 fn compared(old: &World, new: &World) -> Affected {
-    let changes = Changes::of(tree(old), tree(new), differences(old, new)).unwrap();
+    let changes = Changes::among(tree(old), tree(new), old.keys().chain(new.keys()).cloned()).unwrap();
     let config = Config::default();
     let identity = || {
         let here = ["https://github.com/acme/fleet".to_owned()];
@@ -453,7 +433,8 @@ fn random_worlds_are_compared_exactly() {
         }
         tidy(&mut new);
         let (old_tree, new_tree) = (tree(&old), tree(&new));
-        let changes = Changes::of(old_tree.clone(), new_tree.clone(), differences(&old, &new)).unwrap();
+        let changes =
+            Changes::among(old_tree.clone(), new_tree.clone(), old.keys().chain(new.keys()).cloned()).unwrap();
         let explored = explore_all(new_tree.clone()).unwrap();
         let causes = Causes::of(&explored.graph, &changes).unwrap();
         let of = |tree: &Rc<dyn Tree>| -> BTreeSet<String> {

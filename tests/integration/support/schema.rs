@@ -16,6 +16,7 @@ pub(super) fn assert_valid(args: &[&str], stdout: &str) {
     if is_json && !stdout.is_empty() {
         let schema = match args[0] {
             "affected" => include_str!("../../../src/commands/affected/schema.json"),
+            "diff" => include_str!("../../../src/commands/diff/schema.json"),
             "check" => include_str!("../../../src/commands/check/schema.json"),
             "targets" => include_str!("../../../src/commands/targets/schema.json"),
             "tree" => include_str!("../../../src/commands/tree/schema.json"),

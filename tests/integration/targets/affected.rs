@@ -154,13 +154,41 @@ fn patch(value: &str) -> String {
     format!("- {{op: add, path: /data/patched, value: \"{value}\"}}\n")
 }
 
+const ANY_FILE: &str = "--load-restrictor=LoadRestrictionsNone";
+
+/// Returns kind and name of an object that `diff` shows, without the hash of a generator.
+fn key(object: &Value) -> String {
+    let id = object["id"].as_str().unwrap();
+    let name = id.split_once(' ').unwrap().1;
+    name.split_once("g-").map_or(name, |(before, _)| before).to_owned()
+}
+
+/// Returns the same of the objects of two outputs that differ; none where one was not built.
+fn differing(before: &str, after: &str) -> Vec<String> {
+    let objects = |output: &str| -> BTreeMap<String, String> {
+        let documents = output.split("---\n").filter(|one| !one.is_empty());
+        let named = documents.map(|one| {
+            let line = |key: &str| one.lines().find_map(|line| line.strip_prefix(key)).unwrap();
+            let name = format!("{} {}", line("kind: "), line("  name: "));
+            (name.split_once("g-").map_or(&*name, |(before, _)| before).to_owned(), one.to_owned())
+        });
+        named.collect()
+    };
+    if [before, after].contains(&"failed") {
+        return Vec::new();
+    }
+    let (was, is) = (objects(before), objects(after));
+    let all: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
+    all.into_iter().filter(|name| was.get(*name) != is.get(*name)).cloned().collect()
+}
+
 /// Returns what each root builds to, as git checks the commit out.
 fn builds(sandbox: &Sandbox, kustomize: &Kustomize, repo: &Repo) -> BTreeMap<String, String> {
     let out = sandbox.path("out");
     let _ = std::fs::remove_dir_all(&out);
     repo.git(&["checkout-index", "-a", "-f", &format!("--prefix={}/", out.display())]);
     let build = |directory: &&str| {
-        let args = ["build", "--load-restrictor=LoadRestrictionsNone", directory];
+        let args = ["build", ANY_FILE, directory];
         let output = kustomize.run(sandbox, &out, &args);
         // Why it fails names temporary directories.
         let text = if output.status == 0 { output.stdout } else { "failed".to_owned() };
@@ -171,11 +199,9 @@ fn builds(sandbox: &Sandbox, kustomize: &Kustomize, repo: &Repo) -> BTreeMap<Str
 
 #[test]
 fn nothing_that_builds_to_something_else_is_missed() {
-    let Some(kustomize) = Kustomize::find() else {
-        return;
-    };
-    let steps = std::env::var("KUSTOMIZE_LOCALIZE_TREES").map_or(12, |text| text.parse().unwrap());
     let sandbox = Sandbox::new();
+    let Some(kustomize) = sandbox.builds() else { return };
+    let steps = std::env::var("KUSTOMIZE_LOCALIZE_TREES").map_or(12, |text| text.parse().unwrap());
     let repo = sandbox.repo("work");
     let mut random = Random::of("affected");
     for directory in DIRECTORIES {
@@ -203,6 +229,8 @@ fn nothing_that_builds_to_something_else_is_missed() {
         repo.git(&["add", "--all"]);
         repo.git(&["commit", "-q", "--allow-empty", "-m", &what]);
         let after = builds(&sandbox, &kustomize, &repo);
+        let diff = repo.run(&["diff", "HEAD^", "--rev=HEAD", "--format=json", &format!("--build-arg={ANY_FILE}")]);
+        let diff = report(&diff.success().stdout);
         let named = lines(&repo, &["HEAD^"]).into_iter();
         let named = named.filter_map(|line| Some(line.split_once(": ")?.0.to_owned()));
         let named: BTreeSet<String> = named.collect();
@@ -215,6 +243,10 @@ fn nothing_that_builds_to_something_else_is_missed() {
                 continue;
             }
             let is_named = named.contains(directory);
+            let shown = diff["builds"].as_array().unwrap().iter().find(|build| build["name"] == directory);
+            let objects = |build: &Value| build["objects"].as_array().unwrap().iter().map(key).collect::<Vec<_>>();
+            let expected = differing(&before[directory], &after[directory]);
+            assert_eq!(shown.map(objects).unwrap_or_default(), expected, "step {step} ({what}): {directory}");
             if before[directory] != after[directory] {
                 differ += 1;
                 assert!(is_named, "step {step} ({what}): {directory} is missed: {named:?}");

@@ -1,0 +1,368 @@
+//! `diff`: what a change deploys. `schema.json` describes each field of the JSON.
+
+mod choice;
+mod markdown;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use clap::{Args, ValueHint};
+use console::Style;
+use serde::Serialize;
+
+use super::affected::of_commits;
+use super::localize::KustomizeArgs;
+use super::messages::{self, counted};
+use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
+use super::{fetcher, fetching};
+use crate::build::compare::{self, ObjectChange};
+use crate::build::subject::Written;
+use crate::destination::message::pairs;
+use crate::fetch::{self, Fetcher, Progress};
+use crate::git::LocalRepo;
+use crate::message::failure::{Failure, Failures, Result, short};
+use crate::message::redact::{inert, visible};
+use crate::os::parallel::{processors, side_by_side};
+use crate::record::{Lock, Remote};
+use crate::targets::affected::changes::Changes;
+use crate::targets::affected::{Cause, Status};
+use crate::tree::git::{GitTree, object_id};
+use crate::tree::path;
+use crate::workspace::{Files, Workspace, commit, merge_base, repository_offline};
+use choice::Choice;
+
+/// Arguments of `diff`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct DiffArgs {
+    /// The commit to compare with, by its merge base [default: the upstream of this branch, else the default branch of
+    /// `origin`, else the commit before]; then what alone is compared: directories, or targets by FILE:LINE, NAME or
+    /// NAMESPACE/NAME
+    #[arg(value_name = "BASE] [PATH|TARGET", value_hint = ValueHint::AnyPath)]
+    words: Vec<String>,
+
+    /// Look at a commit [default: the working tree]
+    #[arg(long, value_name = "REV")]
+    rev: Option<String>,
+
+    /// Only name the objects
+    #[arg(long)]
+    stat: bool,
+
+    /// Exit with 1 if anything differs, or could not be built
+    #[arg(long)]
+    exit_code: bool,
+
+    /// Use only what lock and cache hold
+    #[arg(long)]
+    offline: bool,
+
+    #[command(flatten)]
+    with: KustomizeArgs,
+}
+
+/// What a change deploys.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Diff {
+    /// The commit that was compared with.
+    since: String,
+    /// The commit that was looked at; none for the working tree.
+    commit: Option<String>,
+    /// How many builds the change can touch.
+    affected: usize,
+    /// Those that differ, or that could not be built.
+    builds: Vec<Compared>,
+    /// Whether the objects are only named.
+    #[serde(skip)]
+    is_short: bool,
+    /// Whether a difference is a failure.
+    #[serde(skip)]
+    fails: bool,
+    #[serde(skip)]
+    pager: Option<String>,
+}
+
+/// A build, before and after.
+#[derive(Debug, Serialize)]
+struct Compared {
+    /// The directory of a kustomization root, or what names a target.
+    name: String,
+    status: Status,
+    #[serde(flatten)]
+    cause: Cause,
+    /// What differs, in one line.
+    because: String,
+    objects: Vec<ObjectChange>,
+    /// Why it was not built as it was, and as it is.
+    not_built: [Vec<Failure>; 2],
+}
+
+impl DiffArgs {
+    pub(super) fn run(&self, output: &OutputArgs) -> Done {
+        let here = repository_offline()?;
+        let new = match &self.rev {
+            Some(rev) => Workspace::of_rev(here.clone(), Some(rev))?,
+            None => Workspace::of_working_tree(false)?,
+        };
+        let (base, only) = self.base(&here)?;
+        let head = match &new.files {
+            Files::Commit { id, .. } => id.clone(),
+            _ => commit(&here, "HEAD")?,
+        };
+        let base = merge_base(&here, &base, Some(&head.commit))?;
+        let at_base = |failures: Failures| failures.context(format!("at {}", short(&base.commit)));
+        let old = Workspace::of_rev(here.clone(), Some(&base.commit)).map_err(at_base)?;
+        let (changes, commit) = match &new.files {
+            Files::Commit { .. } => (of_commits(&here, &base, &head)?, Some(head.commit)),
+            _ => {
+                let was = GitTree::of_here(here.clone(), object_id(&base.tree)?)?.checked_out();
+                let files = here.changed_since(&base.commit)?;
+                (Changes::among(Rc::new(was), new.tree.clone(), files)?, None)
+            }
+        };
+        let fetching = |workspace: &Workspace| {
+            let options = fetch::Options { locked: true, ..fetching(&workspace.config, self.offline, output.quiet) };
+            fetcher(Some(&here), options, workspace.lock.clone().into_iter().collect(), None)
+        };
+        let mut both =
+            [Side { fetcher: fetching(&old)?, workspace: &old }, Side { fetcher: fetching(&new)?, workspace: &new }];
+        let mut diff = Diff::between(&here, &mut both, &changes, only, &self.with, output.quiet)?;
+        (diff.since, diff.commit) = (base.commit, commit);
+        (diff.is_short, diff.fails) = (self.stat, self.exit_code);
+        if output.format == Format::Human {
+            diff.pager = here.pager()?;
+        }
+        Ok(Box::new(diff))
+    }
+
+    /// Returns what to compare with, and what alone is looked at: the first word is a revision, if there is one of that
+    /// name.
+    fn base(&self, here: &LocalRepo) -> Result<(String, &[String])> {
+        let named = self.words.first();
+        if let Some(base) = named
+            && here.commit(base)?.is_some()
+        {
+            return Ok((base.clone(), &self.words[1..]));
+        }
+        let before = format!("{}~", self.rev.as_deref().unwrap_or("HEAD"));
+        for base in ["@{upstream}", "refs/remotes/origin/HEAD", &before] {
+            if here.commit(base)?.is_some() {
+                return Ok((base.to_owned(), &self.words));
+            }
+        }
+        Err(Failure::new("there is no commit to compare with").hint("name one: git kustomize-localize diff BASE"))
+    }
+}
+
+/// What is compared: files, and what their references lead to.
+pub(super) struct Side<'a> {
+    pub workspace: &'a Workspace,
+    pub fetcher: Fetcher,
+}
+
+impl Diff {
+    /// Builds what can differ between two sides.
+    pub(super) fn between(
+        here: &Rc<LocalRepo>,
+        [old, new]: &mut [Side<'_>; 2],
+        changes: &Changes,
+        only: &[String],
+        with: &KustomizeArgs,
+        quiet: bool,
+    ) -> Result<Diff, Failures> {
+        let chosen = Choice::of(here, [old.workspace, new.workspace], changes, only)?;
+        if chosen.is_empty() {
+            return Ok(Diff::default());
+        }
+        let mut names = Vec::new();
+        let mut subjects = [Vec::new(), Vec::new()];
+        for choice in &chosen {
+            let there = choice.subjects([old.workspace, new.workspace]);
+            names.push((choice.name(), there.each_ref().map(Option::is_some)));
+            let nothing = || Err(Failure::new("there is nothing").into());
+            for (all, one) in subjects.iter_mut().zip(there) {
+                all.push(one.unwrap_or_else(nothing));
+            }
+        }
+        let [before, after] = subjects;
+        let written = [
+            Written::of(old.workspace, before, &mut old.fetcher, with.kustomize.as_deref())?,
+            Written::of(new.workspace, after, &mut new.fetcher, with.kustomize.as_deref())?,
+        ];
+        let progress = Progress::new("building", quiet);
+        progress.expect(names.len());
+        let built = side_by_side(&names, processors(), |number, (name, there)| {
+            progress.begin(name);
+            let built = [0, 1]
+                .map(|side| if there[side] { written[side].build(number, &with.build_arg) } else { Ok(Vec::new()) });
+            progress.end(name);
+            match built {
+                [Ok(before), Ok(after)] => (compare::changes(&before, &after), [Vec::new(), Vec::new()]),
+                failed => (Vec::new(), failed.map(|one| one.err().map_or(Vec::new(), |failures| failures.0))),
+            }
+        });
+        progress.clear();
+        let because = Because::of(old, new, chosen.iter().map(|choice| &choice.cause));
+        let affected = chosen.len();
+        let all =
+            chosen.into_iter().zip(names).zip(built).map(|((choice, (name, _)), (objects, not_built))| Compared {
+                name,
+                because: because.tell(&choice.cause),
+                status: choice.status,
+                cause: choice.cause,
+                objects,
+                not_built,
+            });
+        let builds = all.filter(|one| !one.objects.is_empty() || one.is_unknown()).collect();
+        Ok(Diff { affected, builds, ..Diff::default() })
+    }
+
+    /// Returns how much differs, in a sentence.
+    fn counts(&self) -> String {
+        let of = |change: &str| {
+            let objects = self.builds.iter().flat_map(|build| &build.objects);
+            objects.filter(|one| one.change == change).count()
+        };
+        let counts = ["added", "changed", "removed"].map(|change| (of(change), change));
+        let objects = counted(counts.iter().map(|(count, _)| count).sum(), "object");
+        let counts = counts.iter().filter(|(count, _)| *count > 0).map(|(count, change)| format!("{count} {change}"));
+        let counts = counts.collect::<Vec<_>>().join(", ");
+        let (unknown, differ): (Vec<_>, Vec<_>) = self.builds.iter().partition(|build| build.is_unknown());
+        let mut text = match differ.len() {
+            0 => "nothing differs".to_owned(),
+            builds => format!("{objects} ({counts}) in {builds} of {}", counted(self.affected, "affected build")),
+        };
+        if !unknown.is_empty() {
+            text += &format!("; {} not built", unknown.len());
+        }
+        text
+    }
+}
+
+impl Compared {
+    /// Returns whether it could not be built.
+    fn is_unknown(&self) -> bool {
+        self.not_built.iter().any(|failures| !failures.is_empty())
+    }
+
+    /// Returns why it was not built, in lines.
+    fn unknown(&self) -> Vec<String> {
+        let sides = ["as it was", "as it is"].into_iter().zip(&self.not_built);
+        let lines =
+            sides.flat_map(|(side, failures)| failures.iter().map(move |one| format!("not built {side}: {one}")));
+        lines.map(|line| visible(&line)).collect()
+    }
+}
+
+/// What is known of why builds differ.
+struct Because {
+    /// What each remote was and is, by its label.
+    moved: BTreeMap<String, String>,
+}
+
+impl Because {
+    /// Asks how far the repositories among some causes moved.
+    fn of<'a>(old: &Side<'_>, new: &Side<'_>, causes: impl Iterator<Item = &'a Cause>) -> Because {
+        let locks = [old, new].map(|side| side.workspace.lock.as_deref().cloned().unwrap_or_default());
+        let labels: BTreeSet<&str> = causes
+            .filter_map(|cause| match cause {
+                Cause::Remote(label) => Some(label.as_str()),
+                Cause::Path(_) => None,
+            })
+            .collect();
+        let mut moved = BTreeMap::new();
+        let mut add = |label: String, old: &str, new: &str, more: String| {
+            let line = format!("{label}: {} -> {}{more}", short(old), short(new));
+            moved.insert(label, line);
+        };
+        for change in Lock::changes(&locks[0], &locks[1]) {
+            if let (Some(old), Some(new)) = (change.old, change.new)
+                && old != new
+            {
+                add(change.label, old.hex(), new.hex(), String::new());
+            }
+        }
+        let mut pairs = pairs(&locks[0], &locks[1]);
+        pairs.retain(|(_, new)| labels.contains(&*Remote::Git((*new).clone()).label()));
+        for ((old, new), history) in pairs.iter().zip(new.fetcher.histories(&pairs)) {
+            let count = history.filter(|history| history.is_forward).map(|history| counted(history.commits, "commit"));
+            let count = count.map_or(String::new(), |count| format!(", {count}"));
+            add(Remote::Git((*new).clone()).label(), &old.commit, &new.commit, count);
+        }
+        Because { moved }
+    }
+
+    fn tell(&self, cause: &Cause) -> String {
+        match cause {
+            Cause::Path(place) => path::shown(place).to_owned(),
+            Cause::Remote(label) => self.moved.get(label).unwrap_or(label).clone(),
+        }
+    }
+}
+
+impl Outcome for Diff {
+    fn text(&self, shown: Shown) -> String {
+        let style = |style: Style| if shown.color { style.force_styling(true) } else { Style::new() };
+        let bold = style(Style::new().bold());
+        let mut out = String::new();
+        for build in &self.builds {
+            let why = match build.status {
+                Status::Added => "added",
+                Status::Removed => "removed",
+                Status::Changed => &build.because,
+            };
+            out += &format!("{}: {}\n", bold.apply_to(visible(&build.name)), visible(why));
+            build.unknown().iter().for_each(|line| out += &format!("  {line}\n"));
+            for object in &build.objects {
+                let (id, was) = (visible(&object.id), object.was.as_deref().map(visible));
+                if self.is_short {
+                    let was = was.map_or(String::new(), |was| format!(", was {was}"));
+                    out += &format!("  {:<7} {id}{was}\n", object.change);
+                    continue;
+                }
+                let [before, after] = match object.change {
+                    "added" => ["/dev/null", &id],
+                    "removed" => [&*id, "/dev/null"],
+                    _ => [was.as_deref().unwrap_or(&id), &id],
+                };
+                out +=
+                    &format!("{}\n{}\n", bold.apply_to(format!("--- {before}")), bold.apply_to(format!("+++ {after}")));
+                for line in object.diff.lines() {
+                    let color = match line.as_bytes().first() {
+                        Some(b'+') => Style::new().green(),
+                        Some(b'-') => Style::new().red(),
+                        Some(b'@') => Style::new().cyan(),
+                        _ => Style::new(),
+                    };
+                    out += &format!("{}\n", style(color).apply_to(line));
+                }
+            }
+        }
+        out
+    }
+
+    fn report(&self, output: &OutputArgs) -> String {
+        inert(&match output.format {
+            Format::Json => self.json(),
+            Format::Markdown => self.markdown(),
+            _ => self.text(output.shown()),
+        })
+    }
+
+    /// Returns how many objects differ, and what stopped builds.
+    fn said(&self, _output: &OutputArgs) -> String {
+        let mut failures: Vec<Failure> =
+            self.builds.iter().flat_map(|build| build.not_built.iter().flatten().cloned()).collect();
+        failures.sort();
+        failures.dedup();
+        let failed = if failures.is_empty() { String::new() } else { messages::failures(&failures) };
+        format!("{failed}{} since {}\n", self.counts(), short(&self.since))
+    }
+
+    fn status(&self) -> u8 {
+        u8::from(self.fails && !self.builds.is_empty())
+    }
+
+    fn pager(&self) -> Option<&str> {
+        self.pager.as_deref()
+    }
+}

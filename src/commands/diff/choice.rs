@@ -1,0 +1,115 @@
+//! Which builds are compared: of what a change touches the roots that are starting points, and the targets.
+
+use std::rc::Rc;
+
+use crate::build::subject::Subject;
+use crate::commands::build::{is_meant, unknown};
+use crate::commands::targets::deployed;
+use crate::git::LocalRepo;
+use crate::message::failure::{Failures, Result};
+use crate::targets::affected::changes::Changes;
+use crate::targets::affected::{AffectedRoot, AffectedTarget, Cause, Status, affected};
+use crate::targets::{Place, Target};
+use crate::tree::path;
+use crate::workspace::{Workspace, from_top};
+
+/// A build that may differ.
+pub(super) struct Choice {
+    what: What,
+    pub(super) status: Status,
+    pub(super) cause: Cause,
+}
+
+enum What {
+    /// The root in a directory.
+    Root(String),
+    /// A target, as it was and as it is.
+    Target(Box<[Option<Target>; 2]>),
+}
+
+impl Choice {
+    /// Returns what a change touches, as far as it is asked for. A root that a target deploys is built as that.
+    pub(super) fn of(
+        here: &Rc<LocalRepo>,
+        [_, new]: [&Workspace; 2],
+        changes: &Changes,
+        only: &[String],
+    ) -> Result<Vec<Choice>, Failures> {
+        let config = &new.config;
+        let (was, is) = (deployed(here, &changes.old, config)?, deployed(here, &changes.new, config)?);
+        let affected = affected(changes, config, &was, &is)?;
+        let targets = [was.1.targets, is.1.targets].concat();
+        let asked = only.iter().map(|word| Asked::of(here, changes, &targets, word)).collect::<Result<Vec<_>>>()?;
+        let is_asked = |is_it: &dyn Fn(&Asked) -> bool| asked.is_empty() || asked.iter().any(is_it);
+        let mut all = Vec::new();
+        let mut built = Vec::new();
+        for AffectedTarget { target, was, status, cause } in affected.targets {
+            if let Some(there) = target.here() {
+                built.extend(target.roots(there).map(str::to_owned));
+            }
+            if is_asked(&|asked| asked.is_target(&target)) {
+                let both = match status {
+                    Status::Removed => [Some(target), None],
+                    _ => [was, Some(target)],
+                };
+                all.push(Choice { what: What::Target(Box::new(both)), status, cause });
+            }
+        }
+        for AffectedRoot { directory, status, cause } in affected.roots {
+            if !built.contains(&directory) && is_asked(&|asked| asked.holds(&directory)) {
+                all.push(Choice { what: What::Root(directory), status, cause });
+            }
+        }
+        Ok(all)
+    }
+
+    pub(super) fn name(&self) -> String {
+        match &self.what {
+            What::Root(directory) => path::shown(directory).to_owned(),
+            What::Target(both) => both.iter().rev().flatten().next().map_or(String::new(), Target::by),
+        }
+    }
+
+    /// Returns what to build as it was and as it is; nothing where it was not, or is not.
+    pub(super) fn subjects(&self, sides: [&Workspace; 2]) -> [Option<Result<Subject, Failures>>; 2] {
+        let is_there = [self.status != Status::Added, self.status != Status::Removed];
+        [0, 1].map(|side| match &self.what {
+            What::Root(directory) => is_there[side].then(|| Ok(Subject::root(sides[side], directory))),
+            What::Target(both) => {
+                both[side].as_ref().map(|target| Subject::deployed(sides[side], target).map_err(Failures::from))
+            }
+        })
+    }
+}
+
+/// What a word of the command line names.
+struct Asked<'a> {
+    text: &'a str,
+    /// The path, from the top.
+    place: Option<String>,
+}
+
+impl Asked<'_> {
+    fn of<'a>(here: &LocalRepo, changes: &Changes, targets: &[Target], text: &'a str) -> Result<Asked<'a>> {
+        let place = from_top(here, &*changes.new, text).ok();
+        let is_there = |place: &String| -> Result<bool> {
+            Ok(changes.new.entry(place)?.is_some() || changes.old.entry(place)?.is_some())
+        };
+        let place = match place {
+            Some(place) if is_there(&place)? => Some(place),
+            _ => None,
+        };
+        if place.is_none() && !targets.iter().any(|target| is_meant(target, text)) {
+            return Err(unknown(targets, text));
+        }
+        Ok(Asked { text, place })
+    }
+
+    fn holds(&self, directory: &str) -> bool {
+        self.place.as_ref().is_some_and(|place| path::is_in(directory, place))
+    }
+
+    fn is_target(&self, target: &Target) -> bool {
+        is_meant(target, self.text) || matches!(&target.place, Place::Here(here) if self.holds(&here.path))
+    }
+}

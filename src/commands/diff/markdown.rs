@@ -1,0 +1,123 @@
+//! A comment of a pull request: Markdown that says what a change deploys.
+
+use super::{Compared, Diff};
+use crate::build::compare::ObjectChange;
+use crate::commands::messages::counted;
+use crate::message::failure::short;
+use crate::message::redact::visible;
+use crate::targets::affected::Status;
+
+/// How many characters a comment may have on GitHub.
+const MOST: usize = 65_536;
+/// How many of them are kept for what is left out.
+const LAST: usize = 300;
+
+impl Diff {
+    /// Returns as much as fits into a comment: whole objects, and how many are left out.
+    pub(super) fn markdown(&self) -> String {
+        let mut out = format!("**{}** since `{}`\n\n", self.counts(), short(&self.since));
+        let (mut used, mut left) = (out.chars().count() + LAST, [0, 0]);
+        for build in &self.builds {
+            let mut text = head(build);
+            let end = "</details>\n\n";
+            let length = text.chars().count() + end.len();
+            if used + length > MOST {
+                left[0] += 1;
+                continue;
+            }
+            used += length;
+            for one in &build.objects {
+                let one = object(one, self.is_short);
+                let length = one.chars().count();
+                if used + length > MOST {
+                    left[1] += 1;
+                    continue;
+                }
+                used += length;
+                text += &one;
+            }
+            out += &(text + end);
+        }
+        if left != [0, 0] {
+            let [builds, objects] = [counted(left[0], "build"), counted(left[1], "object")];
+            out += &format!("Too long for a comment: {builds} and {objects} more are left out.\n");
+        }
+        out
+    }
+}
+
+/// Returns what names a build and why it differs, or was not built.
+fn head(build: &Compared) -> String {
+    let why = match build.status {
+        Status::Added => "added".to_owned(),
+        Status::Removed => "removed".to_owned(),
+        Status::Changed => code(&build.because),
+    };
+    let counted = counted(build.objects.len(), "object");
+    let unknown: String = build.unknown().iter().map(|line| format!("<p>{}</p>\n\n", code(line))).collect();
+    format!("<details><summary>{}: {why} ({counted})</summary>\n\n{unknown}", code(&build.name))
+}
+
+fn object(object: &ObjectChange, is_short: bool) -> String {
+    let was = object.was.as_ref().map_or(String::new(), |was| format!(", was {}", code(was)));
+    let named = format!("<p>{} {}{was}</p>\n\n", object.change, code(&object.id));
+    if is_short {
+        return named;
+    }
+    // No line of what it holds ends it.
+    let longest = object.diff.split(|one| one != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{named}{fence}diff\n{}{fence}\n\n", object.diff)
+}
+
+/// Returns a text as code in HTML, in which nothing is Markdown, a link or a mention.
+fn code(text: &str) -> String {
+    let text = visible(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    format!("<code>{text}</code>")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::targets::affected::Cause;
+
+    fn build(name: &str, diffs: &[&str]) -> Compared {
+        let change = |diff: &&str| ObjectChange {
+            id: "v1 ConfigMap <b>@all".to_owned(),
+            was: None,
+            change: "changed",
+            diff: (*diff).to_owned(),
+        };
+        Compared {
+            name: name.to_owned(),
+            status: Status::Changed,
+            cause: Cause::Path(String::new()),
+            because: "a`b&c\u{202e}".to_owned(),
+            objects: diffs.iter().map(change).collect(),
+            not_built: [Vec::new(), Vec::new()],
+        }
+    }
+
+    #[test]
+    fn nothing_ends_its_fence_or_is_markup() {
+        let diff = Diff { affected: 1, builds: vec![build("a</summary>", &["+```\n ````\n"])], ..Diff::default() };
+        let text = diff.markdown();
+        assert!(text.contains("\n`````diff\n+```\n ````\n`````\n"), "{text}");
+        assert!(text.contains("<code>a&lt;/summary&gt;</code>: <code>a`b&amp;c\\u{202e}</code> (1 object)"), "{text}");
+        assert!(text.contains("<code>v1 ConfigMap &lt;b&gt;@all</code>"), "{text}");
+    }
+
+    #[test]
+    fn a_comment_holds_whole_objects_and_counts_the_others() {
+        let (small, large) = ("+x\n", "+y\n".repeat(30_000));
+        let builds = vec![build("a", &[small, &large, small]), build("b", &[small])];
+        let text = Diff { affected: 2, builds, ..Diff::default() }.markdown();
+        assert_eq!(text.matches("+x\n").count(), 3);
+        assert!(!text.contains("+y\n") && text.ends_with(": 0 builds and 1 object more are left out.\n"), "{text}");
+        let many = (0..2_000).map(|number| build(&format!("apps/{number}"), &[&"+z\n".repeat(200)])).collect();
+        let text = Diff { affected: 2_000, builds: many, ..Diff::default() }.markdown();
+        assert!(text.chars().count() <= MOST && text.chars().count() > MOST * 9 / 10);
+        assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
+        assert_eq!(text.matches("```").count() % 2, 0);
+    }
+}

@@ -1,0 +1,219 @@
+//! `diff`: what a change deploys.
+
+use serde_json::Value;
+
+use crate::support::{Repo, Sandbox, World, config_map, deployment};
+
+const GENERATED: &str = "resources: [map.yaml]\nconfigMapGenerator: [{name: made, literals: [a=1]}]\nsecretGenerator: [{name: hidden, envs: [secret.env]}]\n";
+
+/// Returns a repository with two overlays of one base; none where there is no kustomize.
+fn overlays() -> Option<(Sandbox, Repo)> {
+    let sandbox = Sandbox::new();
+    sandbox.builds()?;
+    let work = sandbox.repo("work");
+    work.commit_files(&[
+        ("base/kustomization.yaml", GENERATED),
+        ("base/map.yaml", &config_map("map")),
+        ("base/secret.env", "password=hunter2\n"),
+        ("dev/kustomization.yaml", "resources: [../base]\nnamespace: dev\n"),
+        ("prod/kustomization.yaml", "resources: [../base, more.yaml]\nnamespace: prod\n"),
+        ("prod/more.yaml", &deployment("web")),
+    ]);
+    Some((sandbox, work))
+}
+
+#[track_caller]
+fn report(work: &Repo, args: &[&str]) -> Value {
+    let output = work.run_unchanged(&[&["diff", "--format=json"], args].concat());
+    serde_json::from_str(&output.success().stdout).unwrap()
+}
+
+#[test]
+fn a_change_is_shown_object_by_object() {
+    let Some((_sandbox, work)) = overlays() else { return };
+    let output = work.run_unchanged(&["diff", "HEAD", "--exit-code"]);
+    assert_eq!(output.success().stdout, "");
+    output.stderr_has("nothing differs since ");
+    // One that only moves, one that differs, one that is new, and one that nobody builds.
+    work.write("prod/kustomization.yaml", "resources: [more.yaml, ../base]\nnamespace: prod\n");
+    work.write("prod/more.yaml", deployment("web").replace("replicas: 1", "replicas: 2"));
+    work.write("new/kustomization.yaml", "resources: [map.yaml]\n");
+    work.write("new/map.yaml", config_map("new"));
+    work.write("unread.yaml", config_map("unread"));
+    let output = work.run_unchanged(&["diff", "HEAD"]);
+    let web = "apps/v1 Deployment prod/web";
+    let expected = format!(
+        "new: added\n--- /dev/null\n+++ v1 ConfigMap new\n@@ -0,0 +1,4 @@\n+apiVersion: v1\n+kind: ConfigMap\n+metadata:\n+  name: new\n\
+         prod: prod/kustomization.yaml\n--- {web}\n+++ {web}\n@@ -4,7 +4,7 @@\n   name: web\n   namespace: prod\n spec:\n-  replicas: 1\n+  replicas: 2\n   template:\n     spec:\n       containers:\n"
+    );
+    assert_eq!(output.success().stdout, expected);
+    output.stderr_has("2 objects (1 added, 1 changed) in 2 of 2 affected builds since ");
+    let stat = work.run_unchanged(&["diff", "HEAD", "--stat", "--exit-code"]);
+    let expected = format!("new: added\n  added   v1 ConfigMap new\nprod: prod/kustomization.yaml\n  changed {web}\n");
+    assert_eq!(stat.fails(1).stdout, expected);
+    // Only what is asked for.
+    for (word, name) in [("new", "new"), ("prod", "prod"), (":/prod", "prod")] {
+        assert_eq!(report(&work, &["HEAD", word])["builds"][0]["name"], name);
+    }
+    assert_eq!(report(&work, &["HEAD", "dev"])["builds"], Value::Array(Vec::new()));
+    work.run_unchanged(&["diff", "HEAD", "podr"]).fails(2).stderr_has("`podr` is neither a directory");
+    // What is committed; without a word the commit before.
+    work.commit("Change");
+    work.write("prod/more.yaml", deployment("web"));
+    assert_eq!(report(&work, &["--rev=HEAD"])["builds"].as_array().unwrap().len(), 2);
+    assert_eq!(report(&work, &["HEAD~"])["builds"].as_array().unwrap().len(), 1);
+    let json = report(&work, &["HEAD", "--rev=HEAD~"]);
+    assert_eq!((&json["affected"], &json["commit"]), (&Value::from(0), &json["since"]), "BASE is its merge base");
+    // The branch that this one follows.
+    work.git(&["branch", "up", "HEAD~"]);
+    work.git(&["branch", "-q", "--set-upstream-to=up"]);
+    assert_eq!(report(&work, &[])["since"], work.id("up"));
+    work.git(&["rm", "-q", "-r", "dev"]);
+    let gone = work.run_unchanged(&["diff", "HEAD", "dev", "--stat"]);
+    gone.success().stdout_has("dev: removed\n  removed v1 ConfigMap dev/made-");
+}
+
+#[test]
+fn a_generated_name_is_one_object_and_a_secret_is_not_shown() {
+    let Some((_sandbox, work)) = overlays() else { return };
+    work.write("base/kustomization.yaml", GENERATED.replace("a=1", "a=2"));
+    work.write("base/secret.env", "password=hunter3\nnew=hunter4\n");
+    let json = report(&work, &["HEAD"]);
+    for build in json["builds"].as_array().unwrap() {
+        let objects = build["objects"].as_array().unwrap();
+        let kinds = objects.iter().map(|one| (one["change"].as_str().unwrap(), one["was"].as_str().unwrap()));
+        let kinds: Vec<&str> =
+            kinds.filter(|(change, was)| *change == "changed" && was.contains('-')).map(|one| one.1).collect();
+        assert_eq!(kinds.len(), objects.len(), "{objects:?}");
+        assert!(kinds[0].starts_with("v1 ConfigMap ") && kinds[1].starts_with("v1 Secret ") && kinds.len() == 2);
+    }
+    for format in ["human", "json", "markdown"] {
+        let output = work.run_unchanged(&["diff", "HEAD", "--format", format]);
+        output.success().stdout_has("password: …(12 bytes, sha256 b073…)").stdout_has("new: …(12 bytes, sha256 ");
+        // As it is, and as base64 has it.
+        for secret in ["hunter", "aHVudGVy"] {
+            assert!(!output.stdout.contains(secret), "{}", output.stdout);
+        }
+    }
+}
+
+#[test]
+fn an_update_says_what_moved() {
+    let world = World::acme();
+    if world.sandbox.builds().is_none() {
+        return;
+    }
+    let url = "https://github.com/acme/lib//web?ref=main";
+    world.commit(&[(
+        "web/kustomization.yaml",
+        &format!("resources: ['{url}', 'https://files.example.com/v1/app.yaml']\n"),
+    )]);
+    let work = &world.work;
+    work.run(&["lock"]).success();
+    work.commit("Lock");
+    let lib = world.upstream("acme/lib");
+    let was = lib.id("main");
+    for value in ["1", "2"] {
+        lib.write("web/map.yaml", format!("{}data: {{value: \"{value}\"}}\n", config_map("lib")));
+        lib.commit("Change");
+    }
+    work.run(&["update"]).success();
+    let because = format!("https://github.com/acme/lib?ref=main: {} -> {}", &was[..12], &lib.id("main")[..12]);
+    let json = report(work, &["HEAD"]);
+    assert_eq!(json["builds"][0]["because"], format!("{because}, 2 commits"));
+    assert_eq!(json["builds"][0]["objects"][0]["id"], "v1 ConfigMap lib");
+    // Both sides are in the cache. How far it moved only the server tells.
+    world.server.forget();
+    assert_eq!(report(work, &["HEAD", "--offline"])["builds"][0]["because"], because);
+    assert_eq!(world.server.log(), [""; 0]);
+    // A runner that has no cache fetches what the locks hold, and offline says what it lacks.
+    std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
+    let offline = work.run_unchanged(&["diff", "HEAD", "--offline", "--exit-code"]);
+    offline.fails(1).stdout_has("web: ").stdout_has("not built as it was: ").stderr_has("run once without `--offline`");
+    assert_eq!(report(work, &["HEAD"])["builds"][0]["objects"][0]["id"], "v1 ConfigMap lib");
+    // What no lock holds is not fetched.
+    work.write("web/kustomization.yaml", "resources: ['https://github.com/acme/lib//other?ref=main']\n");
+    work.write("new/kustomization.yaml", "resources: [map.yaml]\n");
+    work.write("new/map.yaml", config_map("new"));
+    let output = work.run_unchanged(&["diff", "HEAD"]);
+    output.success().stdout_has("not built as it is: web/kustomization.yaml:1:").stdout_has("+++ v1 ConfigMap new\n");
+    output
+        .stderr_has("git kustomize-localize lock")
+        .stderr_has("1 object (1 added) in 1 of 2 affected builds; 1 not built");
+}
+
+#[test]
+fn a_target_is_compared_as_its_engine_builds_it() {
+    let Some((_sandbox, work)) = overlays() else { return };
+    let flux = |path: &str, patch: &str| {
+        format!(
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: web, namespace: flux-system}}\nspec:\n  path: {path}\n  sourceRef: {{kind: GitRepository, name: flux-system}}\n  namePrefix: {patch}\n"
+        )
+    };
+    work.commit_files(&[("clusters/web.yaml", &flux("./prod", "a-"))]);
+    work.write("prod/more.yaml", deployment("web").replace("replicas: 1", "replicas: 2"));
+    let stat =
+        |word: &[&str]| work.run_unchanged(&[&["diff", "HEAD", "--stat"], word].concat()).success().stdout.clone();
+    let expected =
+        "Flux Kustomization web (clusters/web.yaml:1): prod/more.yaml\n  changed apps/v1 Deployment prod/a-web\n";
+    for word in [&[][..], &["web"], &["flux-system/web"], &["clusters/web.yaml:1"]] {
+        assert_eq!(stat(word), expected);
+    }
+    assert_eq!(stat(&["prod"]), expected);
+    assert_eq!(stat(&["dev"]), "");
+    // What only the object changes.
+    work.git(&["checkout", "-q", "prod"]);
+    work.write("clusters/web.yaml", flux("./prod", "b-"));
+    let renamed = stat(&[]);
+    assert!(
+        renamed.starts_with("Flux Kustomization web (clusters/web.yaml:1): clusters/web.yaml\n  removed "),
+        "{renamed}"
+    );
+    assert!(renamed.contains("\n  added   apps/v1 Deployment prod/b-web\n"), "{renamed}");
+    // What was built, and no longer can be.
+    work.write("clusters/web.yaml", flux("./gone", "a-"));
+    let output = work.run_unchanged(&["diff", "HEAD"]);
+    output
+        .success()
+        .stdout_has("not built as it is: Flux Kustomization web (clusters/web.yaml:1) cannot be built here: ");
+}
+
+#[test]
+fn what_cannot_be_compared_is_an_error() {
+    let Some((sandbox, work)) = overlays() else { return };
+    work.run_unchanged(&["diff", "--rev=nowhere"]).fails(2).stderr_has("unknown revision `nowhere`");
+    work.write("kustomize-localize.lock", "version: 9\n");
+    work.commit("Break");
+    work.git(&["rm", "-q", "kustomize-localize.lock"]);
+    let id = work.id("HEAD");
+    let output = work.run_unchanged(&["diff", "HEAD"]);
+    output.fails(2).stderr_has(&format!("at {}: ", &id[..12])).stderr_has("kustomize-localize.lock");
+    work.commit("Mend");
+    let shallow = sandbox.clone_with(&work, "shallow", &["--depth=1", "--no-local"]);
+    let first = work.id("HEAD~2");
+    shallow.git(&["fetch", "-q", "--depth=1", "origin", &first]);
+    shallow.run_unchanged(&["diff", &first]).fails(2).stderr_has("hint: git fetch --unshallow");
+    // A history of its own.
+    work.git(&["checkout", "-q", "--orphan", "other"]);
+    work.git(&["rm", "-q", "-r", "-f", "dev"]);
+    work.commit("Begin");
+    let stat = work.run_unchanged(&["diff", "main", "--stat"]);
+    stat.success().stdout_has("dev: removed\n");
+    let json = work.run_unchanged(&["diff", "main", "--format=sarif"]);
+    json.fails(2).stderr_has("this command has no such format");
+}
+
+#[test]
+fn nothing_in_an_object_fakes_a_line() {
+    let Some((_sandbox, work)) = overlays() else { return };
+    let text = "    ::error::x\n    ```\n    </details>\n    \u{202e} https://me:hunter2@h.example.com/\n";
+    let map = config_map("'@all ::warning::'");
+    work.write("prod/more.yaml", format!("{map}data:\n  escape: \"\\e[2J\"\n  text: |\n{text}"));
+    for format in ["human", "json", "markdown"] {
+        let output = work.run_unchanged(&["diff", "HEAD", "--format", format]);
+        output.success().lacks("hunter2").lacks("\u{202e}").lacks("\u{1b}");
+        assert!(!output.stdout.lines().any(|line| line.trim_start().starts_with("::")), "{}", output.stdout);
+    }
+    let output = work.run_unchanged(&["diff", "HEAD", "--format=markdown"]);
+    output.stdout_has("\n````diff\n").stdout_has("<code>v1 ConfigMap prod/@all ::warning::</code>");
+}
