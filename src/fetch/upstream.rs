@@ -1,8 +1,8 @@
 //! Asking what became upstream of what a lock lists: from the lock alone, and nothing is kept.
 //!
-//! What several entries need is asked once: first each repository for all of its refs together, then what the refs do
-//! not tell: files and charts for their bytes, and what lies in between of a branch that is something else now. All of
-//! it is asked side by side, and each question has the whole time limit to itself.
+//! What several entries need is asked once: a repository for all of its refs together, a file or a chart for its
+//! bytes. Everything is asked side by side, and each question has the whole time limit to itself. Only of a branch
+//! that is something else now is there a second question: what lies in between.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -21,50 +21,53 @@ impl Network {
     /// Returns the state of each of these, in their order.
     pub(crate) fn ask(&self, remotes: &[&Remote]) -> Vec<Answer> {
         // What two entries have in common, which may differ in their submodules or paths alone, is asked once.
-        let distinct: BTreeMap<String, &Remote> = remotes.iter().map(|remote| (question(remote), *remote)).collect();
-        let mut refs: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-        for remote in distinct.values().filter(|remote| refuse(remote).is_ok()) {
-            self.reach.name(url(remote));
-            if let Remote::Git(git) = remote
-                && !is_commit(git)
-            {
-                refs.entry(&git.url).or_default().insert(git.reference.as_deref().unwrap_or("HEAD"));
-            }
+        let mut groups: BTreeMap<String, BTreeMap<String, &Remote>> = BTreeMap::new();
+        for remote in remotes {
+            let group = match remote {
+                Remote::Git(git) => git.url.clone(),
+                _ => remote.label(),
+            };
+            groups.entry(group).or_default().insert(question(remote), remote);
         }
-        let refs = Vec::from_iter(refs);
-        let listings = self.progress.each(
-            &refs,
-            |(url, _)| redact::url(url),
-            |(url, names)| {
-                let names: Vec<&str> = names.iter().copied().collect();
-                self.list(&GitRequest::new(*url, None, None), &names)
-            },
-        );
-        let listings: HashMap<&str, Result<Listing>> = refs.iter().map(|(url, _)| *url).zip(listings).collect();
-        let distinct = Vec::from_iter(distinct);
-        let answers = self.progress.each(
-            &distinct,
-            |(_, remote)| redact::url(url(remote)),
-            |(_, remote)| self.answer(remote, listings.get(url(remote))),
-        );
-        let answers: HashMap<&str, Answer> = distinct.iter().map(|(question, _)| &**question).zip(answers).collect();
-        remotes.iter().map(|remote| answers[&*question(remote)].clone()).collect()
+        let groups: Vec<BTreeMap<String, &Remote>> = groups.into_values().collect();
+        let label = |group: &BTreeMap<_, &Remote>| group.values().next().map(|one| redact::url(url(one)));
+        let answers = self.progress.each(&groups, |group| label(group).unwrap_or_default(), |group| self.group(group));
+        let answers: HashMap<String, Answer> = answers.into_iter().flatten().collect();
+        remotes.iter().map(|remote| answers[&question(remote)].clone()).collect()
     }
 
-    /// Returns the state of one, with what its server says of its refs.
-    fn answer(&self, remote: &Remote, listing: Option<&Result<Listing>>) -> Answer {
-        let answer = refuse(remote).and_then(|()| match (remote, listing) {
-            (Remote::Git(git), Some(listing)) if !is_commit(git) => {
-                self.of_ref(git, listing.as_ref().map_err(Failure::clone)?)
-            }
-            (Remote::Git(git), _) => self.of_commit(git),
-            (Remote::File(file), _) => self.of_file(file),
-            (Remote::Chart(chart), _) => self.of_chart(chart),
+    /// Asks for what one request tells of: entries of one repository, one file or one chart.
+    fn group(&self, group: &BTreeMap<String, &Remote>) -> Vec<(String, Answer)> {
+        let floating = group.values().filter_map(|remote| match remote {
+            Remote::Git(git) if !is_commit(git) && refuse(remote).is_ok() => Some(git),
+            _ => None,
         });
-        match answer.unwrap_or_else(failed) {
-            answer if answer.now == Some(remote.digest()) => Answer::ok(remote.digest()),
-            answer => answer,
-        }
+        let floating: Vec<&GitRemote> = floating.collect();
+        let listing = floating.first().map(|first| {
+            self.reach.name(&first.url);
+            let names = floating.iter().map(|git| git.reference.as_deref().unwrap_or("HEAD"));
+            let names: BTreeSet<&str> = names.collect();
+            self.list(&GitRequest::new(&*first.url, None, None), &Vec::from_iter(names))
+        });
+        let answer = |remote: &Remote| {
+            if let Err(failure) = refuse(remote) {
+                return Answer::unreachable(failure);
+            }
+            self.reach.name(url(remote));
+            let answer = match (remote, &listing) {
+                (Remote::Git(git), Some(listing)) if !is_commit(git) => {
+                    listing.clone().and_then(|listing| self.of_ref(git, &listing))
+                }
+                (Remote::Git(git), _) => self.of_commit(git),
+                (Remote::File(file), _) => self.of_file(file),
+                (Remote::Chart(chart), _) => self.of_chart(chart),
+            };
+            match answer.unwrap_or_else(failed) {
+                answer if answer.now == Some(remote.digest()) => Answer::ok(remote.digest()),
+                answer => answer,
+            }
+        };
+        group.iter().map(|(question, remote)| (question.clone(), answer(remote))).collect()
     }
 
     /// An id is asked for as it is.
