@@ -40,6 +40,7 @@ use crate::git::{LocalRepo, RemoteGit};
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::record::Lock;
+use crate::workspace::Workspace;
 use output::{FAILED, Format, OutputArgs, ended, failed, finish, print, say};
 
 /// Vendor the remote bases of kustomizations, and prove that the build is the same
@@ -157,7 +158,7 @@ pub(crate) fn run() -> ExitCode {
         Some(Command::Tree(args)) => args.run(),
         Some(Command::Targets(args)) => args.run(),
         Some(Command::Affected(args)) => args.run(),
-        Some(Command::Sbom(args)) => args.run(),
+        Some(Command::Sbom(args)) => args.run(&output),
         Some(Command::Hook(command)) => command.run(&output),
         Some(Command::Explain(args)) => args.run(),
         Some(Command::Generate(command)) => command.run(),
@@ -264,6 +265,12 @@ fn fetcher(
     held: Option<Tip>,
 ) -> Result<Fetcher> {
     Ok(Fetcher::new(remote_git(repo.map(|repo| &**repo))?, options, locks, held))
+}
+
+/// Sets up fetching of what the lock of a workspace holds.
+fn from_lock(workspace: &Workspace, offline: bool, quiet: bool) -> Result<Fetcher> {
+    let options = fetch::Options { locked: true, ..fetching(&workspace.config, offline, quiet) };
+    fetcher(workspace.repo(), options, workspace.lock.clone().into_iter().collect(), None)
 }
 
 /// Returns git for remote repositories, with the connection settings of this one, if there is one.

@@ -4,7 +4,7 @@ use clap::{Args, ValueHint};
 
 use super::localize::KustomizeArgs;
 use super::output::{Done, OutputArgs, Page, print};
-use super::{fetcher, fetching, targets};
+use super::{from_lock, targets};
 use crate::build::subject::{Subject, Written};
 use crate::fetch;
 use crate::kustomization::FILE_NAMES;
@@ -36,17 +36,9 @@ impl BuildArgs {
             None => Workspace::of_working_tree(false)?,
         };
         let subject = self.subject(&workspace)?;
-        let options = fetch::Options { locked: true, ..fetching(&workspace.config, true, output.quiet) };
-        let locks = workspace.lock.clone().into_iter().collect();
-        let mut fetcher = fetcher(workspace.repo(), options, locks, None)?;
+        let mut fetcher = from_lock(&workspace, true, output.quiet)?;
         let written = Written::of(&workspace, vec![Ok(subject)], &mut fetcher, self.with.kustomize.as_deref())?;
-        print(&written.build(0, &self.with.build_arg).map_err(|mut failures| {
-            for failure in &mut failures.0 {
-                let hints = failure.hints.iter_mut().filter(|hint| hint.starts_with(fetch::ONLINE));
-                hints.for_each(|hint| *hint = "bring it into the cache: git kustomize-localize lock".to_owned());
-            }
-            failures
-        })?);
+        print(&written.build(0, &self.with.build_arg).map_err(lacks)?);
         Page::of(String::new())
     }
 
@@ -67,6 +59,15 @@ impl BuildArgs {
             (root, all) => Err(ambiguous(text, root.is_some(), all).into()),
         }
     }
+}
+
+/// Says how to get what a build without the network lacks.
+pub(super) fn lacks(mut failures: Failures) -> Failures {
+    for failure in &mut failures.0 {
+        let hints = failure.hints.iter_mut().filter(|hint| hint.starts_with(fetch::ONLINE));
+        hints.for_each(|hint| *hint = "bring it into the cache: git kustomize-localize lock".to_owned());
+    }
+    failures
 }
 
 /// Returns the directory of the kustomization at a path: that itself, or the directory that holds it.

@@ -1,6 +1,6 @@
 //! `diff`: what a change deploys. `schema.json` describes each field of the JSON.
 
-mod choice;
+pub(super) mod choice;
 mod markdown;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,14 +11,14 @@ use console::Style;
 use serde::Serialize;
 
 use super::affected::of_commits;
+use super::from_lock;
 use super::localize::KustomizeArgs;
 use super::messages::{self, counted};
 use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
-use super::{fetcher, fetching};
 use crate::build::compare::{self, ObjectChange};
 use crate::build::subject::Written;
 use crate::destination::message::pairs;
-use crate::fetch::{self, Fetcher, Progress};
+use crate::fetch::{Fetcher, Progress};
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Failures, Result, short};
 use crate::message::redact::{inert, visible};
@@ -119,12 +119,9 @@ impl DiffArgs {
                 (Changes::among(Rc::new(was), new.tree.clone(), files)?, None)
             }
         };
-        let fetching = |workspace: &Workspace| {
-            let options = fetch::Options { locked: true, ..fetching(&workspace.config, self.offline, output.quiet) };
-            fetcher(Some(&here), options, workspace.lock.clone().into_iter().collect(), None)
-        };
+        let fetcher = |workspace| from_lock(workspace, self.offline, output.quiet);
         let mut both =
-            [Side { fetcher: fetching(&old)?, workspace: &old }, Side { fetcher: fetching(&new)?, workspace: &new }];
+            [Side { fetcher: fetcher(&old)?, workspace: &old }, Side { fetcher: fetcher(&new)?, workspace: &new }];
         let mut diff = Diff::between(&here, &mut both, &changes, only, &self.with, output.quiet)?;
         (diff.since, diff.commit) = (base.commit, commit);
         (diff.is_short, diff.fails) = (self.stat, self.exit_code);

@@ -2,6 +2,7 @@
 
 mod component;
 mod formats;
+mod images;
 mod licenses;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,8 @@ use std::rc::Rc;
 use clap::Args;
 
 use super::json;
+use super::localize::KustomizeArgs;
+use super::messages;
 use super::output::{Done, Format, Json, Outcome, OutputArgs, Shown};
 use crate::config::Config;
 use crate::git::LocalRepo;
@@ -23,12 +26,20 @@ use crate::tree::git::{GitTree, object_id};
 use crate::tree::{SharedTree, Tree, path};
 use crate::workspace::{commit, repository_offline};
 use component::Component;
+use images::RunBy;
 
 /// Arguments of `sbom`.
 #[derive(Debug, Clone, Args)]
 pub(super) struct SbomArgs {
     /// The commit, or a directory that `--no-commit` wrote [default: HEAD]
     rev: Option<String>,
+
+    /// Build what is deployed, and add the container images that it runs
+    #[arg(long)]
+    images: bool,
+
+    #[command(flatten)]
+    with: KustomizeArgs,
 }
 
 /// What is used from elsewhere.
@@ -40,19 +51,25 @@ pub(super) struct Sbom {
     /// The date of `SOURCE_DATE_EPOCH`, as RFC 3339 writes it.
     created: Option<String>,
     components: Vec<Component>,
+    /// What could not be built to look for images.
+    not_built: Vec<Failure>,
 }
 
 impl SbomArgs {
-    pub(super) fn run(&self) -> Done {
+    pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let here = LocalRepo::discover_offline()?.map(Rc::new);
         let created = created()?;
-        if let Some(directory) = super::verify::directory(self.rev.as_deref(), here.as_deref())? {
+        let directory = super::verify::directory(self.rev.as_deref(), here.as_deref())?;
+        if self.images && (directory.is_some() || output.format == Format::Slsa) {
+            return Err(Failure::new("`--images` is for commits, and not in `slsa`").into());
+        }
+        if let Some(directory) = directory {
             let tree = DiskTree::of_directory(Path::new(directory), here.is_some())?;
             let Some(lock) = Lock::at(&tree, LOCK_NAME)? else { return Err(no_lock(directory).into()) };
             let subject = Digest::Sha256(sha256_hex(&tree.read(LOCK_NAME)?));
             let name = lock.target.clone().unwrap_or_else(|| path::name(directory).to_owned());
-            let components = components(Rc::new(tree), &[(String::new(), lock)])?;
-            return Ok(Box::new(Sbom { name, subject, created, components }));
+            let components = components(Rc::new(tree), &[(String::new(), lock)], BTreeMap::new())?;
+            return Ok(Box::new(Sbom { name, subject, created, components, not_built: Vec::new() }));
         }
         let here = here.map_or_else(repository_offline, Ok)?;
         let rev = self.rev.as_deref().unwrap_or("HEAD");
@@ -62,12 +79,15 @@ impl SbomArgs {
         for place in tree.locks()? {
             locks.extend(Lock::at(&tree, &place)?.map(|lock| (path::parent(&place).to_owned(), lock)));
         }
-        if locks.is_empty() {
+        if locks.is_empty() && !self.images {
             return Err(no_lock(rev).into());
         }
-        let components = components(Rc::new(tree), &locks)?;
+        let (images, not_built) =
+            if self.images { images::run_by(&here, &id.commit, &self.with, output.quiet)? } else { Default::default() };
+        let components = components(Rc::new(tree), &locks, images)?;
         let name = here.remote_urls()?.first().map_or_else(|| "repository".to_owned(), |url| redact::url(url));
-        Ok(Box::new(Sbom { name, subject: Digest::GitCommit(id.commit), created, components }))
+        let subject = Digest::GitCommit(id.commit);
+        Ok(Box::new(Sbom { name, subject, created, components, not_built }))
     }
 }
 
@@ -76,9 +96,14 @@ fn no_lock(what: &str) -> Failure {
         .hint("record what each remote reference is: git kustomize-localize lock")
 }
 
-/// Returns what locks hold, each with its directory: each thing once, with the places in the tree that name it.
-fn components(tree: SharedTree, locks: &[(String, Rc<Lock>)]) -> Result<Vec<Component>> {
+/// Returns what locks hold, each with its directory, and images: each thing once, with the places in the tree that name
+/// it.
+fn components(tree: SharedTree, locks: &[(String, Rc<Lock>)], images: RunBy) -> Result<Vec<Component>> {
     let mut all: BTreeMap<(String, String), Component> = BTreeMap::new();
+    for (image, run_by) in images {
+        let component = component::of_image(&image, run_by);
+        all.insert((component.label.clone(), component.purl.clone()), component);
+    }
     for (directory, lock) in locks {
         for component in component::components(&*tree, directory, lock)? {
             let known = all.entry((component.label.clone(), component.purl.clone()));
@@ -134,5 +159,13 @@ impl Outcome for Sbom {
             Format::Slsa => json::render(&self.slsa()),
             _ => self.text(output.shown()),
         }
+    }
+
+    fn said(&self, _output: &OutputArgs) -> String {
+        messages::failures(&self.not_built)
+    }
+
+    fn status(&self) -> u8 {
+        u8::from(!self.not_built.is_empty())
     }
 }

@@ -14,7 +14,7 @@ use crate::tree::path;
 use crate::workspace::{Workspace, from_top};
 
 /// A build that may differ.
-pub(super) struct Choice {
+pub(in crate::commands) struct Choice {
     what: What,
     pub(super) status: Status,
     pub(super) cause: Cause,
@@ -29,7 +29,7 @@ enum What {
 
 impl Choice {
     /// Returns what a change touches, as far as it is asked for. A root that a target deploys is built as that.
-    pub(super) fn of(
+    pub(in crate::commands) fn of(
         here: &Rc<LocalRepo>,
         [_, new]: [&Workspace; 2],
         changes: &Changes,
@@ -63,15 +63,21 @@ impl Choice {
         Ok(all)
     }
 
-    pub(super) fn name(&self) -> String {
+    pub(in crate::commands) fn name(&self) -> String {
         match &self.what {
             What::Root(directory) => path::shown(directory).to_owned(),
             What::Target(both) => both.iter().rev().flatten().next().map_or(String::new(), Target::by),
         }
     }
 
+    /// Returns whether what is deployed is known, and lies in another repository or at another revision.
+    pub(in crate::commands) fn is_elsewhere(&self) -> bool {
+        let is_elsewhere = |one: &Target| one.here().is_none() && !matches!(one.place, Place::Templated(_));
+        matches!(&self.what, What::Target(both) if both.iter().flatten().all(is_elsewhere))
+    }
+
     /// Returns what to build as it was and as it is; nothing where it was not, or is not.
-    pub(super) fn subjects(&self, sides: [&Workspace; 2]) -> [Option<Result<Subject, Failures>>; 2] {
+    pub(in crate::commands) fn subjects(&self, sides: [&Workspace; 2]) -> [Option<Result<Subject, Failures>>; 2] {
         let is_there = [self.status != Status::Added, self.status != Status::Removed];
         [0, 1].map(|side| match &self.what {
             What::Root(directory) => is_there[side].then(|| Ok(Subject::root(sides[side], directory))),

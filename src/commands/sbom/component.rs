@@ -33,6 +33,8 @@ pub(super) struct Component {
     pub paths: BTreeSet<String>,
     /// Why it stays remote, if it does.
     pub left: Option<String>,
+    /// What runs it, of an image.
+    pub run_by: BTreeSet<String>,
     /// The places in the tree that name it.
     pub named_by: BTreeSet<String>,
     /// The labels of the components that name it.
@@ -60,6 +62,7 @@ impl Component {
             ("ref", self.reference.iter().map(String::as_str).collect()),
             ("path", self.paths.iter().map(String::as_str).collect()),
             ("named-by", self.named_by.iter().map(String::as_str).collect::<Vec<&str>>()),
+            ("run-by", self.run_by.iter().map(String::as_str).collect()),
             ("stays-remote", self.left.iter().map(String::as_str).collect()),
         ];
         notes.retain(|(_, values)| !values.is_empty());
@@ -150,7 +153,9 @@ fn of_left(left: &Left) -> Component {
     };
     match &left.what {
         LeftWhat::Chart { url, chart, version } => all.of_chart(url, chart, version.as_deref()),
-        LeftWhat::Image { image } => all.of_image(image),
+        LeftWhat::Image { image } => {
+            Component { left: all.left, through: all.through, ..of_image(image, BTreeSet::new()) }
+        }
         LeftWhat::Reference { url } => match RepoSpec::parse(url) {
             Ok(spec) => {
                 Component { reference: spec.reference.clone(), ..all.of_repository(spec.clone_spec().exposed(), None) }
@@ -203,24 +208,26 @@ impl Component {
             ..self
         }
     }
+}
 
-    /// Makes it of an image with tag and digest.
-    fn of_image(self, image: &str) -> Self {
-        let (name, digest) = image.split_once('@').map_or((image, None), |(name, digest)| (name, Some(digest)));
-        let (name, tag) = match name.rsplit_once(':') {
-            Some((name, tag)) if !tag.contains('/') => (name, Some(tag)),
-            _ => (name, None),
-        };
-        let version = digest.or(tag);
-        let purl = purl("docker", name, version, &[]);
-        let hex = digest.and_then(|digest| digest.strip_prefix("sha256:"));
-        Component {
-            name: name.to_owned(),
-            version: version.map(str::to_owned),
-            purl,
-            digest: hex.map(|hex| Digest::Sha256(hex.to_owned())).filter(Digest::is_valid),
-            is_image: true,
-            ..self
-        }
+/// Returns what an image is, with tag and digest.
+pub(super) fn of_image(image: &str, run_by: BTreeSet<String>) -> Component {
+    let (name, digest) = image.split_once('@').map_or((image, None), |(name, digest)| (name, Some(digest)));
+    let (name, tag) = match name.rsplit_once(':') {
+        Some((name, tag)) if !tag.contains('/') => (name, Some(tag)),
+        _ => (name, None),
+    };
+    let qualifiers: Vec<(&str, &str)> =
+        tag.map(|tag| ("tag", tag)).into_iter().chain([("repository_url", name)]).collect();
+    let hex = digest.and_then(|digest| digest.strip_prefix("sha256:"));
+    Component {
+        label: image.to_owned(),
+        name: name.to_owned(),
+        version: digest.or(tag).map(str::to_owned),
+        purl: purl("oci", &path::name(name).to_lowercase(), digest, &qualifiers),
+        digest: hex.map(|hex| Digest::Sha256(hex.to_owned())).filter(Digest::is_valid),
+        is_image: true,
+        run_by,
+        ..Component::default()
     }
 }

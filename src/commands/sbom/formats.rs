@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::Sbom;
 use super::component::Component;
+use crate::message::failure::Failure;
 use crate::record::Digest;
 
 const TOOL: &str = env!("CARGO_PKG_NAME");
@@ -43,12 +44,14 @@ impl Sbom {
     }
 
     pub(super) fn cyclonedx(&self) -> Value {
+        let property = |(name, value): (&str, &str)| json!({ "name": format!("{TOOL}:{name}"), "value": value });
+        let not_built: Vec<String> = self.not_built.iter().map(Failure::to_string).collect();
         let components = self.each(|id, component| {
             let hash = component.sha256().map(|hex| [json!({ "alg": "SHA-256", "content": hex })]);
             let license = component.license();
-            let properties = component.notes().into_iter().flat_map(|(name, values)| {
-                values.into_iter().map(move |value| json!({ "name": format!("{TOOL}:{name}"), "value": value }))
-            });
+            let notes = component.notes().into_iter();
+            let properties =
+                notes.flat_map(|(name, values)| values.into_iter().map(move |value| property((name, value))));
             json!({
                 "type": if component.is_image { "container" } else { "library" },
                 "bom-ref": id,
@@ -73,6 +76,7 @@ impl Sbom {
                     "bom-ref": self.id(None),
                     "name": self.name,
                     "version": self.subject.hex(),
+                    "properties": not_built.iter().map(|text| property(("not-built", text))).collect::<Vec<_>>(),
                 },
             },
             "components": components,
@@ -81,6 +85,7 @@ impl Sbom {
     }
 
     pub(super) fn spdx(&self) -> Value {
+        let not_built = self.not_built.iter().map(|one| format!("not-built: {one}\n"));
         let spdx_id = |id: &str| format!("SPDXRef-{id}");
         let mut packages = self.each(|id, component| {
             let checksum = component.sha256().map(|hex| [json!({ "algorithm": "SHA256", "checksumValue": hex })]);
@@ -110,6 +115,7 @@ impl Sbom {
             "versionInfo": self.subject.hex(),
             "downloadLocation": UNKNOWN,
             "filesAnalyzed": false,
+            "sourceInfo": not_built.collect::<String>().trim_end(),
         }));
         let related = |from: &str, kind: &str, to: &str| {
             let (from, to) = (spdx_id(from), spdx_id(to));

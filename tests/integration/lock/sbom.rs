@@ -135,6 +135,69 @@ fn a_copy_has_its_own() {
 }
 
 #[test]
+fn images_come_with_what_runs_them() {
+    let world = World::acme();
+    let Some(_) = world.sandbox.builds() else { return };
+    let digest = "5".repeat(64);
+    let pods = |kind: &str, images: &[&str]| {
+        let images = images.iter().map(|image| format!("{{name: c, image: '{image}'}}")).collect::<Vec<_>>().join(", ");
+        format!(
+            "apiVersion: apps/v1\nkind: {kind}\nmetadata: {{name: web}}\nspec: {{template: {{spec: {{containers: [{images}]}}}}}}\n"
+        )
+    };
+    let remote = pods("Deployment", &[&format!("ghcr.io/acme/Web:1.2@sha256:{digest}"), "localhost:5000/side"]);
+    world.upstream_of("acme/pods", &[("kustomization.yaml", "resources: [pods.yaml]\n"), ("pods.yaml", &remote)]);
+    let object = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: web, namespace: flux-system}\nspec:\n  path: ./web\n  sourceRef: {kind: GitRepository, name: flux-system}\n";
+    world.commit(&[
+        ("web/kustomization.yaml", "resources:\n- https://github.com/acme/pods?ref=v1\n"),
+        ("clusters/web.yaml", object),
+        ("base/kustomization.yaml", "resources: [pods.yaml]\n"),
+        ("base/pods.yaml", &pods("Sensor", &["nginx:1"])),
+        ("next/kustomization.yaml", "resources: [../base]\nimages: [{name: nginx, newTag: '2'}]\n"),
+    ]);
+    world.work.run(&["lock"]).success();
+    world.work.commit("Lock");
+    world.server.forget();
+    let sbom = |format: &str| world.work.run_unchanged(&["sbom", "--images", "--format", format]);
+    for format in ["cyclonedx", "spdx"] {
+        let output = sbom(format);
+        output.success();
+        assert_eq!(sbom(format).stdout, output.stdout);
+        validate(format, &output.stdout);
+    }
+    assert_eq!(world.server.log(), [""; 0]);
+    let document: Value = serde_json::from_str(&sbom("cyclonedx").stdout).unwrap();
+    for (name, purl, by) in [
+        (
+            "ghcr.io/acme/Web",
+            &*format!("pkg:oci/web@sha256%3A{digest}?repository_url=ghcr.io/acme/Web&tag=1.2"),
+            "Flux Kustomization web (clusters/web.yaml:1)",
+        ),
+        (
+            "localhost:5000/side",
+            "pkg:oci/side?repository_url=localhost:5000/side",
+            "Flux Kustomization web (clusters/web.yaml:1)",
+        ),
+        ("nginx", "pkg:oci/nginx?repository_url=nginx&tag=2", "next"),
+    ] {
+        let image = component(&document, name);
+        assert_eq!((&image["purl"], &image["type"]), (&Value::from(purl), &Value::from("container")));
+        assert_eq!(image["properties"][0]["value"], by, "{image}");
+    }
+    assert_eq!(document["components"].as_array().unwrap().len(), 4, "{document:#}");
+    // What cannot be built is named, and so it is in the document.
+    world.commit(&[("bad/kustomization.yaml", "resources: [nothing.yaml]\n")]);
+    for format in ["cyclonedx", "spdx"] {
+        let output = sbom(format);
+        output.fails(1).stderr_has("error: bad").stderr_has("nothing.yaml");
+        validate(format, &output.stdout);
+        assert!(output.stdout.contains("nothing.yaml") && output.stdout.contains("ghcr.io/acme/Web"), "{output:?}");
+    }
+    sbom("slsa").fails(2).stderr_has("`--images` is for commits, and not in `slsa`");
+    world.work.run_unchanged(&["sbom", "web", "--images"]).fails(2).stderr_has("`--images` is for commits");
+}
+
+#[test]
 fn what_has_no_lock_has_none() {
     let world = World::new();
     world.commit(&[("app/kustomization.yaml", "resources: []\n")]);

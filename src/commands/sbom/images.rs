@@ -1,0 +1,110 @@
+//! The container images that are run: everything is built with what the lock holds, and searched for containers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use serde::Deserialize;
+use serde_yaml::{Deserializer, Value};
+
+use crate::build::subject::Written;
+use crate::commands::build::lacks;
+use crate::commands::diff::choice::Choice;
+use crate::commands::from_lock;
+use crate::commands::localize::KustomizeArgs;
+use crate::fetch::Progress;
+use crate::git::LocalRepo;
+use crate::message::failure::{Failure, Failures, Result};
+use crate::os::parallel::{processors, side_by_side};
+use crate::targets::affected::changes::Changes;
+use crate::tree::overlay::OverlayTree;
+use crate::workspace::Workspace;
+
+/// The roots and targets that run each image.
+pub(super) type RunBy = BTreeMap<String, BTreeSet<String>>;
+
+/// Builds each root of a commit that is a starting point, and each target that is deployed from it. Returns what runs
+/// each image, and what could not be built.
+pub(super) fn run_by(
+    here: &Rc<LocalRepo>,
+    rev: &str,
+    with: &KustomizeArgs,
+    quiet: bool,
+) -> Result<(RunBy, Vec<Failure>), Failures> {
+    let workspace = Workspace::of_rev(here.clone(), Some(rev))?;
+    // To a tree that holds nothing, everything is a change.
+    let all = workspace.tree.names("")?.into_iter().collect();
+    let changes = Changes::of(Rc::new(OverlayTree::default()), workspace.tree.clone(), all)?;
+    let mut chosen = Choice::of(here, [&workspace; 2], &changes, &[])?;
+    chosen.retain(|choice| !choice.is_elsewhere());
+    let subjects = chosen.iter().flat_map(|choice| choice.subjects([&workspace; 2])).flatten();
+    let mut fetcher = from_lock(&workspace, true, quiet)?;
+    let written = Written::of(&workspace, subjects.collect(), &mut fetcher, with.kustomize.as_deref())?;
+    let progress = Progress::new("building", quiet);
+    progress.expect(chosen.len());
+    let names: Vec<String> = chosen.iter().map(Choice::name).collect();
+    let built = side_by_side(&names, processors(), |number, name| {
+        progress.begin(name);
+        let output = written.build(number, &with.build_arg).map_err(lacks);
+        progress.end(name);
+        Ok(images(&output?)?)
+    });
+    progress.clear();
+    let (mut run_by, mut not_built) = (RunBy::new(), Vec::new());
+    for (name, built) in names.iter().zip(built) {
+        let images = built.unwrap_or_else(|failures: Failures| {
+            not_built.extend(failures.context(name).0);
+            BTreeSet::new()
+        });
+        images.into_iter().for_each(|image| _ = run_by.entry(image).or_default().insert(name.clone()));
+    }
+    Ok((run_by, not_built))
+}
+
+/// Returns the images of containers, in whatever kinds of objects these are.
+fn images(output: &[u8]) -> Result<BTreeSet<String>> {
+    let mut images = BTreeSet::new();
+    for document in Deserializer::from_slice(output) {
+        let object = Value::deserialize(document);
+        let object = object.map_err(|error| Failure::new(format!("what it builds to cannot be read: {error}")))?;
+        collect(&object, &mut images);
+    }
+    Ok(images)
+}
+
+fn collect(value: &Value, images: &mut BTreeSet<String>) {
+    match value {
+        Value::Sequence(items) => items.iter().for_each(|item| collect(item, images)),
+        Value::Mapping(fields) => {
+            for name in ["containers", "initContainers", "ephemeralContainers"] {
+                let containers = fields.get(name).and_then(Value::as_sequence).into_iter().flatten();
+                let named = containers.filter_map(|container| container.get("image")?.as_str());
+                images.extend(named.filter(|image| !image.is_empty()).map(str::to_owned));
+            }
+            fields.values().for_each(|field| collect(field, images));
+        }
+        Value::Tagged(tagged) => collect(&tagged.value, images),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_are_those_of_containers_at_any_depth() {
+        let output = b"kind: CronJob
+spec: {jobTemplate: {spec: {template: {spec: {initContainers: [{image: a:1}], containers: [{image: b}, {name: none}, {image: ''}]}}}}}
+---
+kind: List
+items:
+- {kind: Sensor, spec: {template: {containers: [{image: 'c@sha256:0'}], container: {image: not-one}}}}
+- {kind: CustomResourceDefinition, spec: {properties: {containers: {image: not-one}}}}
+---
+kind: ConfigMap
+data: {text: 'containers: [{image: not-one}]'}
+";
+        assert_eq!(images(output).unwrap().into_iter().collect::<Vec<_>>(), ["a:1", "b", "c@sha256:0"]);
+        images(b"a: [").unwrap_err();
+    }
+}
