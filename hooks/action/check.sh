@@ -83,19 +83,36 @@ fi
 status=0
 git-kustomize-localize "${args[@]}" --format github -- ${paths[@]+"${paths[@]}"} || status=$?
 
-# What the locks hold, compared with upstream. Nothing of the answer is taken for a command.
+# Runs the program, with its output appended to the file $2, and says $1 where it fails. Nothing of what it says is taken
+# for a command.
+also() {
+  local word asked=0
+  word=$(head -c 64 /dev/urandom | git hash-object --stdin)
+  echo "::stop-commands::$word"
+  git-kustomize-localize "${@:3}" 2>&1 >>"$2" || asked=$?
+  echo "::$word::"
+  ((asked == 0)) || echo "::error title=git kustomize-localize::$1: see the log"
+  ((asked <= status)) || status=$asked
+}
+
+# What the locks hold, compared with upstream.
 case $KL_VERIFY_LOCK in
   false | '') ;;
-  true)
-    word=$(head -c 64 /dev/urandom | git hash-object --stdin)
-    echo "::stop-commands::$word"
-    asked=0
-    git-kustomize-localize verify HEAD --upstream 2>&1 || asked=$?
-    echo "::$word::"
-    ((asked == 0)) || echo '::error title=git kustomize-localize::upstream is not what the locks hold, or cannot be asked: see the log'
-    ((asked <= status)) || status=$asked
-    ;;
+  true) also 'upstream is not what the locks hold, or cannot be asked' /dev/stdout verify HEAD --upstream ;;
   *) fail 'verify-lock is true or false' ;;
+esac
+
+# What the change deploys.
+case $KL_DIFF in
+  false | '') ;;
+  true)
+    file=$RUNNER_TEMP/kustomize-localize-diff.md
+    : >"$file"
+    also 'what the change deploys is not known' "$file" diff --rev HEAD --format markdown -- "$base" ${paths[@]+"${paths[@]}"}
+    { printf 'diff<<KUSTOMIZE_LOCALIZE\n%s\nKUSTOMIZE_LOCALIZE\n' "$file"; } >>"$GITHUB_OUTPUT"
+    { echo && cat -- "$file"; } >>"${GITHUB_STEP_SUMMARY:-/dev/null}"
+    ;;
+  *) fail 'diff is true or false' ;;
 esac
 
 # What the change touches. GitHub shows no larger ones; without it nothing is missing.

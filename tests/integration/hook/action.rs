@@ -9,7 +9,7 @@ use serde_yaml::Value;
 
 use crate::shipped::release::shipped;
 use crate::support::pages::{section, source};
-use crate::support::{Output, Reply, Repo, Running, Sandbox, Server, config, program};
+use crate::support::{Kustomize, Output, Reply, Repo, Running, Sandbox, Server, config, program};
 
 use super::{CONFIG, LOCAL, OFF, REMOTE, ROOT};
 
@@ -439,6 +439,21 @@ fn the_source_is_compiled_where_there_is_no_release() {
     }
     runner.set("inputs.install", "something");
     runner.run().fails(2).stdout_has("install must be");
+}
+
+#[test]
+fn a_summary_shows_what_is_deployed() {
+    let files = [("app/kustomization.yaml", "resources: [map.yaml]\n"), ("app/map.yaml", &*config("new"))];
+    let (mut runner, _) = Runner::pulled(&files);
+    let Some(kustomize) = Kustomize::find() else { return };
+    runner.sandbox.offer("kustomize", kustomize.program());
+    runner.set("inputs.diff", "true");
+    runner.run().success();
+    let said = fs::read_to_string(runner.sandbox.path("runner/kustomize-localize-diff.md")).unwrap();
+    assert!(said.contains("ConfigMap") && runner.file("GITHUB_STEP_SUMMARY").contains(&said), "{said}");
+    assert!(runner.file("GITHUB_OUTPUT").contains("runner/kustomize-localize-diff.md\n"));
+    runner.set("inputs.diff", "yes");
+    runner.run().fails(2).stdout_has("diff is true or false");
 }
 
 /// Returns a file of the sources that is YAML.
