@@ -268,9 +268,9 @@ fn fetcher(
 }
 
 /// Sets up fetching of what the lock of a workspace holds.
-fn from_lock(workspace: &Workspace, offline: bool, quiet: bool) -> Result<Fetcher> {
+fn from_lock(repo: Option<&Rc<LocalRepo>>, workspace: &Workspace, offline: bool, quiet: bool) -> Result<Fetcher> {
     let options = fetch::Options { locked: true, ..fetching(&workspace.config, offline, quiet) };
-    fetcher(workspace.repo(), options, workspace.lock.clone().into_iter().collect(), None)
+    fetcher(repo, options, workspace.lock.clone().into_iter().collect(), None)
 }
 
 /// Returns git for remote repositories, with the connection settings of this one, if there is one.

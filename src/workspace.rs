@@ -155,7 +155,6 @@ impl Workspace {
     }
 
     /// Takes the files of any tree for those of a repository.
-    #[cfg_attr(not(test), expect(dead_code, reason = "where unit tests plan"))]
     pub(crate) fn of_tree(tree: Rc<dyn Tree>) -> Result<Workspace, Failures> {
         Workspace::of(Files::Tree(tree), String::new(), Some(String::new()), None)
     }

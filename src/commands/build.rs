@@ -36,7 +36,7 @@ impl BuildArgs {
             None => Workspace::of_working_tree(false)?,
         };
         let subject = self.subject(&workspace)?;
-        let mut fetcher = from_lock(&workspace, true, output.quiet)?;
+        let mut fetcher = from_lock(workspace.repo(), &workspace, true, output.quiet)?;
         let written = Written::of(&workspace, vec![Ok(subject)], &mut fetcher, self.with.kustomize.as_deref())?;
         print(&written.build(0, &self.with.build_arg).map_err(lacks)?);
         Page::of(String::new())

@@ -63,7 +63,8 @@ pub(super) struct DiffArgs {
 /// What a change deploys.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Diff {
-    /// The commit that was compared with.
+    /// The commit that was compared with; none where files of the working tree were.
+    #[serde(skip_serializing_if = "String::is_empty")]
     since: String,
     /// The commit that was looked at; none for the working tree.
     commit: Option<String>,
@@ -119,9 +120,8 @@ impl DiffArgs {
                 (Changes::among(Rc::new(was), new.tree.clone(), files)?, None)
             }
         };
-        let fetcher = |workspace| from_lock(workspace, self.offline, output.quiet);
-        let mut both =
-            [Side { fetcher: fetcher(&old)?, workspace: &old }, Side { fetcher: fetcher(&new)?, workspace: &new }];
+        let side = |workspace| Side::of(&here, workspace, self.offline, output.quiet);
+        let mut both = [side(&old)?, side(&new)?];
         let mut diff = Diff::between(&here, &mut both, &changes, only, &self.with, output.quiet)?;
         (diff.since, diff.commit) = (base.commit, commit);
         (diff.is_short, diff.fails) = (self.stat, self.exit_code);
@@ -150,10 +150,21 @@ impl DiffArgs {
     }
 }
 
-/// What is compared: files, and what their references lead to.
+/// What is compared: files, and what their references lead to by their lock.
 pub(super) struct Side<'a> {
-    pub workspace: &'a Workspace,
-    pub fetcher: Fetcher,
+    workspace: &'a Workspace,
+    fetcher: Fetcher,
+}
+
+impl Side<'_> {
+    pub(super) fn of<'a>(
+        here: &Rc<LocalRepo>,
+        workspace: &'a Workspace,
+        offline: bool,
+        quiet: bool,
+    ) -> Result<Side<'a>> {
+        Ok(Side { workspace, fetcher: from_lock(Some(here), workspace, offline, quiet)? })
+    }
 }
 
 impl Diff {
@@ -231,7 +242,10 @@ impl Diff {
         if !unknown.is_empty() {
             text += &format!("; {} not built", unknown.len());
         }
-        text
+        match self.since.as_str() {
+            "" => text,
+            since => text + " since " + short(since),
+        }
     }
 }
 
@@ -352,7 +366,7 @@ impl Outcome for Diff {
         failures.sort();
         failures.dedup();
         let failed = if failures.is_empty() { String::new() } else { messages::failures(&failures) };
-        format!("{failed}{} since {}\n", self.counts(), short(&self.since))
+        format!("{failed}{}\n", self.counts())
     }
 
     fn status(&self) -> u8 {

@@ -12,6 +12,7 @@ use std::rc::Rc;
 use clap::Args;
 use serde::Serialize;
 
+use super::diff::Diff;
 use super::output;
 use super::usage::unknown_word;
 use super::{News, Status, check, fetching};
@@ -33,7 +34,7 @@ pub(super) use deployed::deployed;
 use target::Subject;
 
 /// Which kustomize builds, and how.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(super) struct KustomizeArgs {
     /// The kustomize that builds [default: the environment variable KUSTOMIZE, else `kustomize` on
     /// PATH, else `kubectl`]
@@ -97,7 +98,7 @@ pub(super) enum What {
 }
 
 /// The result of localizing, or of locking what that would bring in.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Localized {
     /// What happened to the result.
     #[serde(rename = "outcome")]
@@ -138,6 +139,9 @@ pub(super) struct Localized {
     pub unread: Vec<Failure>,
     /// What could not be resolved.
     pub unresolved: Vec<Failure>,
+    /// What this changes in what is deployed, where that is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff: Option<Diff>,
     /// Whether the lock was in conflict, and its two sides were merged.
     pub merged: bool,
     /// Whether nothing was to be brought in: URLs stay.

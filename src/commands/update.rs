@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use clap::Args;
 
-use super::localize::{Localized, deployed, on_disk, write};
+use super::diff::{Diff, Side};
+use super::localize::{KustomizeArgs, Localized, deployed, on_disk, write};
 use super::lock;
 use super::output::{Done, OutputArgs};
 use super::{News, fetcher, fetching};
@@ -17,6 +18,8 @@ use crate::plan::in_place::{self, TurnedBack};
 use crate::plan::lock::{Relocked, relock};
 use crate::plan::{Changes, Options, Plan, update};
 use crate::record::{LOCK_NAME, Lock, Remote};
+use crate::targets::affected::changes::Changes as Changed;
+use crate::tree::SharedTree;
 use crate::tree::overlay::OverlayTree;
 use crate::workspace::{Workspace, from_top};
 
@@ -38,6 +41,10 @@ pub(super) struct UpdateArgs {
     /// Say what would be done; may fetch into the cache, writes nothing else
     #[arg(long)]
     dry_run: bool,
+
+    /// Show what this changes in what is deployed, as `diff` does
+    #[arg(long)]
+    diff: bool,
 
     /// Treat warnings as errors: nothing is written, exit status 1
     #[arg(long, hide_short_help = true)]
@@ -105,8 +112,10 @@ impl UpdateArgs {
                 }
             }
             let (rewritten, news) = histories(&fetcher, &before, &relocked.lock);
+            let compare = || compared(&workspace, &there, &edits, plan.as_ref(), &relocked.lock, output.quiet);
+            let diff = self.diff.then(compare).transpose()?;
             let outcome = self.written(&workspace, &before, relocked, plan, edits, rewritten)?;
-            return Ok(Box::new(Localized { news, kept, ..outcome }));
+            return Ok(Box::new(Localized { news, kept, diff, ..outcome }));
         }
     }
 
@@ -132,6 +141,32 @@ impl UpdateArgs {
         let changes = Lock::changes(before, &plan.lock);
         Ok(on_disk(status, plan, changes))
     }
+}
+
+/// Builds what an update touches, before and after.
+fn compared(
+    workspace: &Workspace,
+    there: &SharedTree,
+    edits: &Changes,
+    plan: Option<&Plan>,
+    lock: &Lock,
+    quiet: bool,
+) -> Result<Diff, Failures> {
+    let Some(here) = workspace.repo() else { return Ok(Diff::default()) };
+    let mut tree = OverlayTree::new(there.clone());
+    tree.file(LOCK_NAME, lock.render()?.as_bytes(), false);
+    let mut paths = vec![LOCK_NAME.to_owned()];
+    for (path, file) in edits.iter().chain(plan.iter().flat_map(|plan| &plan.changes)) {
+        match file {
+            Some(file) => tree.file(path, &file.bytes, file.executable),
+            None => tree.remove(path),
+        }
+        paths.push(path.clone());
+    }
+    let (old, new) = (Workspace::of_tree(there.clone())?, Workspace::of_tree(Rc::new(tree))?);
+    let changes = Changed::among(old.tree.clone(), new.tree.clone(), paths)?;
+    let mut sides = [Side::of(here, &old, false, quiet)?, Side::of(here, &new, false, quiet)?];
+    Diff::between(here, &mut sides, &changes, &[], &KustomizeArgs::default(), quiet)
 }
 
 /// Takes the words of the command line apart: what is there in the working tree is a path, everything else a URL.

@@ -3,7 +3,6 @@
 use super::{Compared, Diff};
 use crate::build::compare::ObjectChange;
 use crate::commands::messages::counted;
-use crate::message::failure::short;
 use crate::message::redact::visible;
 use crate::targets::affected::Status;
 
@@ -15,7 +14,7 @@ const LAST: usize = 300;
 impl Diff {
     /// Returns as much as fits into a comment: whole objects, and how many are left out.
     pub(super) fn markdown(&self) -> String {
-        let mut out = format!("**{}** since `{}`\n\n", self.counts(), short(&self.since));
+        let mut out = format!("**{}**\n\n", self.counts());
         let (mut used, mut left) = (out.chars().count() + LAST, [0, 0]);
         for build in &self.builds {
             let mut text = head(build);

@@ -14,7 +14,7 @@ impl Outcome for Localized {
         match (self.status, &self.builds) {
             (Status::Differs, Some(builds)) => lines(differences(builds)),
             _ if shown.quiet => String::new(),
-            _ => lines(self.told(shown.verbose)),
+            _ => lines(self.told(shown.verbose)) + &self.diff.as_ref().map_or(String::new(), |diff| diff.text(shown)),
         }
     }
 
@@ -23,6 +23,7 @@ impl Outcome for Localized {
         let failures: Vec<Failure> = self.kept.iter().chain(&self.unresolved).cloned().chain(differs).collect();
         let said =
             messages::warnings(&self.warnings, output.verbose) + &messages::first_failures(&failures, output.verbose);
+        let said = said + &self.diff.as_ref().map_or(String::new(), |diff| diff.said(output));
         if self.unresolved.is_empty() {
             return said;
         }

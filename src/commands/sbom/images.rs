@@ -37,7 +37,7 @@ pub(super) fn run_by(
     let mut chosen = Choice::of(here, [&workspace; 2], &changes, &[])?;
     chosen.retain(|choice| !choice.is_elsewhere());
     let subjects = chosen.iter().flat_map(|choice| choice.subjects([&workspace; 2])).flatten();
-    let mut fetcher = from_lock(&workspace, true, quiet)?;
+    let mut fetcher = from_lock(workspace.repo(), &workspace, true, quiet)?;
     let written = Written::of(&workspace, subjects.collect(), &mut fetcher, with.kustomize.as_deref())?;
     let progress = Progress::new("building", quiet);
     progress.expect(chosen.len());

@@ -117,7 +117,13 @@ fn an_update_says_what_moved() {
         lib.write("web/map.yaml", format!("{}data: {{value: \"{value}\"}}\n", config_map("lib")));
         lib.commit("Change");
     }
-    work.run(&["update"]).success();
+    // Before it is written, and with it.
+    let dry = work.run_unchanged(&["update", "--dry-run", "--diff"]);
+    dry.success().stdout_has(", 2 commits\n--- v1 ConfigMap lib\n+++ v1 ConfigMap lib\n");
+    dry.stdout_has("+  value: \"2\"\n").stderr_has("1 object (1 changed) in 1 of 1 affected build\n");
+    let output = work.run(&["update", "--diff", "--format=json"]);
+    let json: Value = serde_json::from_str(&output.success().stdout).unwrap();
+    assert_eq!(json["diff"]["builds"][0]["objects"][0]["id"], "v1 ConfigMap lib");
     let because = format!("https://github.com/acme/lib?ref=main: {} -> {}", &was[..12], &lib.id("main")[..12]);
     let json = report(work, &["HEAD"]);
     assert_eq!(json["builds"][0]["because"], format!("{because}, 2 commits"));
