@@ -17,6 +17,8 @@ const MARGIN: u64 = 30 * 24 * 60 * 60;
 
 /// No history before a commit.
 const ALONE: &str = "--depth=1";
+/// All of history, also where some of it was fetched before. This is `--unshallow`, which fails where nothing is left out.
+const ALL: &str = "--depth=2147483647";
 
 /// How long one remote may take to tell what would only be good to know.
 const SOON: Duration = Duration::from_secs(30);
@@ -71,10 +73,14 @@ impl Network {
             Err(failure) if failure.kind == FailureKind::NotInRepository => None,
             done => done.and_then(|()| commits.date(old))?,
         };
-        // Most of the time what came since then is all. Fails where nothing did.
-        let since = since.map(|date| format!("--shallow-since=@{}", date.saturating_sub(MARGIN)));
-        if since.is_none_or(|since| commits.fetch_new(new, Some(&since)).is_err()) {
-            commits.fetch_new(new, None)?;
+        // Most of the time what came since then is all. Where nothing did, this fails; and where an older branch was merged,
+        // history ends at the merge, on all of its sides.
+        let is_all = match since.map(|date| format!("--shallow-since=@{}", date.saturating_sub(MARGIN))) {
+            Some(since) => commits.fetch_new(new, Some(&since)).is_ok() && !commits.ends_between(old, new)?,
+            None => false,
+        };
+        if !is_all {
+            commits.fetch_new(new, since.map(|_| ALL))?;
         }
         let is_forward = commits.ask(&["merge-base", "--is-ancestor", old, new])?.is_some();
         if is_forward { commits.between(old, new) } else { Ok(History { is_forward, commits: 0, newest: Vec::new() }) }
@@ -138,6 +144,12 @@ impl<'a> Commits<'a> {
     fn date(&self, commit: &str) -> Result<Option<u64>> {
         let told = self.ask(&["rev-list", "--max-count=1", "--timestamp", commit])?;
         Ok(told.and_then(|told| told.split_whitespace().next()?.parse().ok()))
+    }
+
+    /// Returns whether what lies between two commits may be more than is here.
+    fn ends_between(&self, old: &str, new: &str) -> Result<bool> {
+        let ends = self.ask(&["rev-list", "--max-parents=0", "--max-count=1", &format!("{old}..{new}")])?;
+        Ok(ends.is_none_or(|ends| !ends.is_empty()))
     }
 
     fn between(&self, old: &str, new: &str) -> Result<History> {

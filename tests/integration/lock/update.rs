@@ -188,6 +188,13 @@ fn a_branch_that_was_rewritten_is_told_from_one_that_moved_on() {
     let locked = upstream.id("HEAD");
     move_branch(&world);
     update(&world, &[]).success().lacks("rewritten-branch");
+    // A branch that was begun long before is merged.
+    let (tree, by) = (upstream.id("HEAD^{tree}"), "A <a@example.com> 978307200 +0000");
+    let begun = format!("tree {tree}\nparent {locked}\nauthor {by}\ncommitter {by}\n\nbegun\n");
+    upstream.write(".git/begun", begun);
+    let begun = upstream.git(&["hash-object", "-t", "commit", "-w", ".git/begun"]);
+    upstream.git(&["merge", "--quiet", "--no-edit", "--strategy=ours", begun.trim()]);
+    update(&world, &[]).success().lacks("rewritten-branch");
     let before = world.work.read(LOCK);
 
     upstream.git(&["reset", "--quiet", "--hard", &locked]);
