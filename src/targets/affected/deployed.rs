@@ -17,6 +17,18 @@ fn name(target: &Target) -> Name<'_> {
     (target.engine, &object.kind, &object.namespace, &object.name)
 }
 
+/// What makes a target the same as one of that name was, the best first: each cluster may have one.
+const LIKE: [fn(&Target, &Target) -> bool; 4] = [
+    |old, new| old.digest == new.digest && is_there(old, new),
+    |old, new| old.digest == new.digest,
+    is_there,
+    |_, _| true,
+];
+
+fn is_there(old: &Target, new: &Target) -> bool {
+    old.object.file == new.object.file && old.object.built_by == new.object.built_by
+}
+
 impl Causes<'_> {
     /// Returns the targets of `new` whose build can differ, and those that are gone.
     pub(super) fn targets(&self, config: &Config, old: &Targets, new: &Targets) -> Result<Vec<AffectedTarget>> {
@@ -24,15 +36,15 @@ impl Causes<'_> {
         for target in &old.targets {
             was.entry(name(target)).or_default().push(target);
         }
-        let mut take = |target, is_it: &dyn Fn(&Target) -> bool| {
-            let all = was.get_mut(&name(target))?;
-            Some(all.remove(all.iter().position(|old| is_it(old))?))
-        };
-        let same = new.targets.iter().map(|target| take(target, &|old| old.digest == target.digest));
-        let same: Vec<Option<&Target>> = same.collect();
+        let mut before: Vec<Option<&Target>> = vec![None; new.targets.len()];
+        for is_it in LIKE {
+            for (target, before) in new.targets.iter().zip(&mut before).filter(|(_, before)| before.is_none()) {
+                let all = was.entry(name(target)).or_default();
+                *before = all.iter().position(|old| is_it(old, target)).map(|at| all.remove(at));
+            }
+        }
         let mut affected = Vec::new();
-        for (target, same) in new.targets.iter().zip(same) {
-            let old = same.or_else(|| take(target, &|_| true));
+        for (target, old) in new.targets.iter().zip(before) {
             let status = if old.is_some() { Status::Changed } else { Status::Added };
             let cause = self.of_target(target, old, new, config)?;
             let (target, was) = (target.clone(), old.cloned());

@@ -275,6 +275,23 @@ fn each_of_several_targets_of_one_object_counts() {
     assert_eq!(touched(&sources("a", "b"), &sources("a", "a")).len(), 2);
 }
 
+#[test]
+fn targets_of_one_name_are_told_apart_by_their_files() {
+    let application = |path: &str| {
+        let source = format!("{{repoURL: 'https://github.com/acme/fleet', path: {path}}}");
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: web}}\nspec: {{source: {source}}}\n"
+        )
+    };
+    let old = world(&[("east.yaml", &application("one"))]);
+    let new = world(&[("alpha.yaml", &application("two")), ("east.yaml", &application("three"))]);
+    let targets = compared(&old, &new).targets.into_iter();
+    let told: Vec<_> =
+        targets.map(|one| (one.target.object.file, one.was.map(|was| was.object.file), one.status)).collect();
+    let east = || "east.yaml".to_owned();
+    assert_eq!(told, [("alpha.yaml".to_owned(), None, Status::Added), (east(), Some(east()), Status::Changed)]);
+}
+
 /// Choices that are the same on every machine.
 struct Random(u64);
 
