@@ -500,6 +500,14 @@ fn unfilled<'a>(texts: impl IntoIterator<Item = &'a str>) -> Option<String> {
     Some(format!("`{}` is filled in elsewhere", redact::url(text)))
 }
 
+/// Returns the revision that a target deploys, if that is known, and not the one that is looked at.
+pub(crate) fn at_other_revision(target: &Target) -> Option<&str> {
+    match &target.place {
+        Place::Here(here) if !here.revision.is_this => here.revision.name.as_deref(),
+        _ => None,
+    }
+}
+
 /// Finds what is deployed from a tree. `identity` is asked only where an object names a repository.
 pub(crate) fn find(tree: &dyn Tree, config: &Config, identity: &dyn Fn() -> Result<Identity>) -> Result<Targets> {
     find_in(tree, config, &candidates(tree)?, identity)

@@ -211,7 +211,7 @@ fn absolute(graph: &Graph, one: &Affected) -> Option<String> {
 /// Returns why programs that functions are do not run as they should, if there are any. An upstream that chooses a program
 /// of this machine chooses its arguments, too, and has no execute bit that could be taken off; and without
 /// `--enable-exec` kustomize leaves programs out.
-fn unrunnable(graph: &Graph, arguments: &[String], program: &Program) -> Option<String> {
+pub(super) fn unrunnable(graph: &Graph, arguments: &[String], program: &Program) -> Option<String> {
     let mut programs = graph.notes.iter().filter_map(|noted| match &noted.note.kind {
         NoteKind::Code { runs: Runs::Program(path), .. } => Some((noted.file, path)),
         _ => None,
@@ -232,7 +232,7 @@ fn unrunnable(graph: &Graph, arguments: &[String], program: &Program) -> Option<
 }
 
 /// Refuses what would leave nothing to compare.
-fn refuse_arguments(arguments: &[String]) -> Result<()> {
+pub(super) fn refuse_arguments(arguments: &[String]) -> Result<()> {
     let is_refused = |argument: &&String| {
         let name = argument.split('=').next().unwrap_or_default();
         matches!(name, "--output" | "--help" | "--") || argument.starts_with("-o") || argument.starts_with("-h")

@@ -5,13 +5,14 @@ use std::rc::Rc;
 
 use super::Roots;
 use super::program::Program;
+use super::runner::{refuse_arguments, unrunnable};
 use crate::graph::{Graph, Remotes, Source};
-use crate::message::failure::{Failure, Failures, Result};
+use crate::message::failure::{Failure, Failures, Result, shown};
 use crate::plan;
 use crate::record::LoadRestrictor;
 use crate::targets::generated::ANY_FILE;
 use crate::targets::generated::generated;
-use crate::targets::{Found, Place, Target};
+use crate::targets::{Engine, Found, Place, Target, at_other_revision};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{SharedTree, path};
 use crate::workspace::{Files, Workspace};
@@ -43,8 +44,13 @@ impl Subject {
             Place::Here(there) => there,
             Place::External(why) | Place::Templated(why) => return Err(not_built(why)),
         };
+        if let Some(revision) = at_other_revision(target) {
+            return Err(not_built(&format!("it deploys `{}`", shown(revision))));
+        }
         let mut seen = OverlayTree::new(tree.clone());
-        for place in tree.below("")? {
+        // Only Flux packs what it builds.
+        let all = if target.engine == Engine::Flux { tree.below("")? } else { Vec::new() };
+        for place in all {
             if tree.entry(&place)?.is_some_and(|entry| target.hides(there, &place, entry)) {
                 seen.remove(&place);
             }
@@ -65,6 +71,8 @@ type Call = (usize, String, Vec<String>);
 /// Subjects on disk with all that they reach, to be built without the network, side by side: no tree is in it.
 pub(crate) struct Written {
     program: Program,
+    /// The arguments of all of them.
+    more: Vec<String>,
     roots: Vec<Roots>,
     /// What to call for each subject, or why it cannot be built.
     calls: Vec<Result<Call, Failures>>,
@@ -77,8 +85,15 @@ impl Written {
         subjects: Vec<Result<Subject, Failures>>,
         remotes: &mut dyn Remotes,
         kustomize: Option<&Path>,
+        more: &[String],
     ) -> Result<Written> {
-        let mut written = Written { program: super::alone::program(kustomize)?, roots: Vec::new(), calls: Vec::new() };
+        refuse_arguments(more)?;
+        let mut written = Written {
+            program: super::alone::program(kustomize)?,
+            more: more.to_vec(),
+            roots: Vec::new(),
+            calls: Vec::new(),
+        };
         let mut reach = |tree: &SharedTree, directories: &[String]| -> Result<Graph, Failures> {
             let source = Source { tree: tree.clone(), ..workspace.source() };
             plan::reached(workspace, source, directories, remotes)
@@ -112,14 +127,17 @@ impl Written {
 
     /// Writes what a walk from some directories reached, and returns where that is.
     fn add(&mut self, workspace: &Workspace, graph: &Graph, directories: &[String]) -> Result<usize> {
+        if let Some(reason) = unrunnable(graph, &self.more, &self.program) {
+            return Err(Failure::new(reason));
+        }
         let checks_out = matches!(workspace.files, Files::Commit { .. });
         self.roots.push(Roots::write(graph, directories, checks_out)?);
         Ok(self.roots.len() - 1)
     }
 
-    /// Builds one of the subjects, with more arguments, and returns what kustomize wrote, to the byte.
-    pub(crate) fn build(&self, subject: usize, more: &[String]) -> Result<Vec<u8>, Failures> {
+    /// Builds one of the subjects, and returns what kustomize wrote, to the byte.
+    pub(crate) fn build(&self, subject: usize) -> Result<Vec<u8>, Failures> {
         let (at, directory, arguments) = self.calls[subject].as_ref().map_err(Failures::clone)?;
-        Ok(self.roots[*at].build(&self.program, directory, &[arguments, more].concat())?)
+        Ok(self.roots[*at].build(&self.program, directory, &[&**arguments, &self.more].concat())?)
     }
 }

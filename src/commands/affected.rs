@@ -16,6 +16,7 @@ use crate::message::redact::visible;
 use crate::record::history::trees;
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{self, Affected, Cause, Status};
+use crate::targets::{Target, Unread};
 use crate::tree::git::{GitTree, object_id};
 use crate::tree::{Tree, path};
 use crate::workspace::{commit, merge_base, repository_offline};
@@ -92,18 +93,7 @@ impl Outcome for Touched {
     /// Returns how many there are, and what could not be read.
     fn said(&self, _output: &OutputArgs) -> String {
         let affected = &self.affected;
-        let mut text = String::new();
-        for target in &affected.unbuilt {
-            let Some(changer) = &target.changed_by else { continue };
-            let by = visible(&target.by());
-            text += &format!("{by}: compared as written: {} may change it\n", visible(&changer.name));
-            if let Some(why) = &changer.not_built {
-                text += &format!("  not built: {}\n", visible(why));
-            }
-        }
-        for unread in &affected.unread {
-            text += &format!("{}: not read: {}\n", visible(&unread.place()), visible(&unread.message));
-        }
+        let mut text = unknown(&affected.unbuilt, &affected.unread);
         text += &numbers(affected.roots.iter().map(|root| root.status), affected.total, "kustomization");
         if affected.targets_total > 0 || !affected.targets.is_empty() {
             let targets = affected.targets.iter().map(|target| target.status);
@@ -111,6 +101,23 @@ impl Outcome for Touched {
         }
         text + &format!(" since {}\n", short(&self.since))
     }
+}
+
+/// Returns what is not known of targets, in lines.
+pub(super) fn unknown(unbuilt: &[Target], unread: &[Unread]) -> String {
+    let mut text = String::new();
+    for target in unbuilt {
+        let Some(changer) = &target.changed_by else { continue };
+        let by = visible(&target.by());
+        text += &format!("{by}: compared as written: {} may change it\n", visible(&changer.name));
+        if let Some(why) = &changer.not_built {
+            text += &format!("  not built: {}\n", visible(why));
+        }
+    }
+    for unread in unread {
+        text += &format!("{}: not read: {}\n", visible(&unread.place()), visible(&unread.message));
+    }
+    text
 }
 
 /// Returns how many of all are affected, and how many are gone.

@@ -37,8 +37,14 @@ impl BuildArgs {
         };
         let subject = self.subject(&workspace)?;
         let mut fetcher = from_lock(workspace.repo(), &workspace, true, output.quiet)?;
-        let written = Written::of(&workspace, vec![Ok(subject)], &mut fetcher, self.with.kustomize.as_deref())?;
-        print(&written.build(0, &self.with.build_arg).map_err(lacks)?);
+        let written = Written::of(
+            &workspace,
+            vec![Ok(subject)],
+            &mut fetcher,
+            self.with.kustomize.as_deref(),
+            &self.with.build_arg,
+        )?;
+        print(&written.build(0).map_err(lacks)?);
         Page::of(String::new())
     }
 

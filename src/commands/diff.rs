@@ -10,7 +10,7 @@ use clap::{Args, ValueHint};
 use console::Style;
 use serde::Serialize;
 
-use super::affected::of_commits;
+use super::affected::{of_commits, unknown};
 use super::from_lock;
 use super::localize::KustomizeArgs;
 use super::messages::{self, counted};
@@ -20,16 +20,17 @@ use crate::build::subject::Written;
 use crate::destination::message::pairs;
 use crate::fetch::{Fetcher, Progress};
 use crate::git::LocalRepo;
-use crate::message::failure::{Failure, Failures, Result, short};
+use crate::message::failure::{Failure, Failures, Result, command, short};
 use crate::message::redact::{inert, visible};
 use crate::os::parallel::{processors, side_by_side};
 use crate::record::{Lock, Remote};
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{Cause, Status};
+use crate::targets::{Target, Unread};
 use crate::tree::git::{GitTree, object_id};
 use crate::tree::path;
 use crate::workspace::{Files, Workspace, commit, merge_base, repository_offline};
-use choice::Choice;
+use choice::{Choice, Choices};
 
 /// Arguments of `diff`.
 #[derive(Debug, Clone, Args)]
@@ -72,6 +73,10 @@ pub(super) struct Diff {
     affected: usize,
     /// Those that differ, or that could not be built.
     builds: Vec<Compared>,
+    /// The targets of which it is not known what a build makes of their objects: they are built as written.
+    unbuilt: Vec<Target>,
+    /// What could not be read, so that what it deploys is not known.
+    unread: Vec<Unread>,
     /// Whether the objects are only named.
     #[serde(skip)]
     is_short: bool,
@@ -104,6 +109,12 @@ impl DiffArgs {
             Some(rev) => Workspace::of_rev(here.clone(), Some(rev))?,
             None => Workspace::of_working_tree(false)?,
         };
+        // What is left out would look as if it were gone.
+        if new.kustomizations()?.is_partial {
+            return Err(Failure::new("a sparse checkout leaves kustomizations out of the working tree")
+                .hint("look at a commit: git kustomize-localize diff --rev HEAD")
+                .into());
+        }
         let (base, only) = self.base(&here)?;
         let head = match &new.files {
             Files::Commit { id, .. } => id.clone(),
@@ -146,7 +157,11 @@ impl DiffArgs {
                 return Ok((base.to_owned(), &self.words));
             }
         }
-        Err(Failure::new("there is no commit to compare with").hint("name one: git kustomize-localize diff BASE"))
+        let failure = Failure::new("there is no commit to compare with");
+        Err(match named {
+            Some(named) => failure.hint(format!("fetch it first: {}", command("git fetch origin", [named]))),
+            None => failure.hint("name one: git kustomize-localize diff BASE"),
+        })
     }
 }
 
@@ -177,9 +192,10 @@ impl Diff {
         with: &KustomizeArgs,
         quiet: bool,
     ) -> Result<Diff, Failures> {
-        let chosen = Choice::of(here, [old.workspace, new.workspace], changes, only)?;
+        let Choices { builds: chosen, unbuilt, unread } =
+            Choice::of(here, [old.workspace, new.workspace], changes, only)?;
         if chosen.is_empty() {
-            return Ok(Diff::default());
+            return Ok(Diff { unbuilt, unread, ..Diff::default() });
         }
         let mut names = Vec::new();
         let mut subjects = [Vec::new(), Vec::new()];
@@ -193,15 +209,14 @@ impl Diff {
         }
         let [before, after] = subjects;
         let written = [
-            Written::of(old.workspace, before, &mut old.fetcher, with.kustomize.as_deref())?,
-            Written::of(new.workspace, after, &mut new.fetcher, with.kustomize.as_deref())?,
+            Written::of(old.workspace, before, &mut old.fetcher, with.kustomize.as_deref(), &with.build_arg)?,
+            Written::of(new.workspace, after, &mut new.fetcher, with.kustomize.as_deref(), &with.build_arg)?,
         ];
         let progress = Progress::new("building", quiet);
         progress.expect(names.len());
         let built = side_by_side(&names, processors(), |number, (name, there)| {
             progress.begin(name);
-            let built = [0, 1]
-                .map(|side| if there[side] { written[side].build(number, &with.build_arg) } else { Ok(Vec::new()) });
+            let built = [0, 1].map(|side| if there[side] { written[side].build(number) } else { Ok(Vec::new()) });
             progress.end(name);
             match built {
                 [Ok(before), Ok(after)] => (compare::changes(&before, &after), [Vec::new(), Vec::new()]),
@@ -221,7 +236,7 @@ impl Diff {
                 not_built,
             });
         let builds = all.filter(|one| !one.objects.is_empty() || one.is_unknown()).collect();
-        Ok(Diff { affected, builds, ..Diff::default() })
+        Ok(Diff { affected, builds, unbuilt, unread, ..Diff::default() })
     }
 
     /// Returns how much differs, in a sentence.
@@ -236,7 +251,8 @@ impl Diff {
         let counts = counts.collect::<Vec<_>>().join(", ");
         let (unknown, differ): (Vec<_>, Vec<_>) = self.builds.iter().partition(|build| build.is_unknown());
         let mut text = match differ.len() {
-            0 => "nothing differs".to_owned(),
+            0 if unknown.is_empty() => "nothing differs".to_owned(),
+            0 => format!("nothing known to differ in {}", counted(self.affected, "affected build")),
             builds => format!("{objects} ({counts}) in {builds} of {}", counted(self.affected, "affected build")),
         };
         if !unknown.is_empty() {
@@ -366,7 +382,7 @@ impl Outcome for Diff {
         failures.sort();
         failures.dedup();
         let failed = if failures.is_empty() { String::new() } else { messages::failures(&failures) };
-        format!("{failed}{}\n", self.counts())
+        format!("{}{failed}{}\n", unknown(&self.unbuilt, &self.unread), self.counts())
     }
 
     fn status(&self) -> u8 {

@@ -207,7 +207,7 @@ pub(super) fn print(text: &[u8]) {
     }
 }
 
-/// Shows text in a pager, as git does; returns whether there was one. What the user does in it does not end us.
+/// Shows text in a pager, as git does; returns whether there was one. An interruption waits until it ends.
 fn page(pager: &str, text: &[u8]) -> bool {
     let mut shell = Command::new("sh");
     shell.args(["-c", pager]).stdin(Stdio::piped());
@@ -220,7 +220,9 @@ fn page(pager: &str, text: &[u8]) -> bool {
     let Ok(mut child) = shell.spawn() else { return false };
     // One that is left early has read enough.
     let _ = child.stdin.take().map(|mut stdin| stdin.write_all(text));
-    child.wait().is_ok()
+    /// What a shell says of a program that is not there, or is none.
+    const NOT_RUN: [i32; 2] = [126, 127];
+    child.wait().is_ok_and(|status| !status.code().is_some_and(|code| NOT_RUN.contains(&code)))
 }
 
 /// Returns the exit status of a command that came to `status`, now that its result was written or not.

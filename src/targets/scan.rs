@@ -180,9 +180,9 @@ fn declares(text: &str) -> bool {
         let text = lines.join("\n");
         let is_binary = BINARY.iter().any(|tag| text.contains(tag));
         let names = |(version, kinds): &(&str, &[(&str, &str)])| {
-            (is_binary || text.contains(version)) && kinds.iter().any(|(kind, _)| text.contains(kind))
+            (is_binary || text.contains(version)) && kinds.iter().any(|(kind, _)| is_binary || text.contains(kind))
         };
-        KINDS.iter().any(names) || text.contains(OPTIONS) && text.contains("ConfigMap")
+        KINDS.iter().any(names) || text.contains(OPTIONS) && (is_binary || text.contains("ConfigMap"))
     })
 }
 

@@ -1,17 +1,28 @@
 //! Which builds are compared: of what a change touches the roots that are starting points, and the targets.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use crate::build::subject::Subject;
 use crate::commands::build::{is_meant, unknown};
 use crate::commands::targets::deployed;
 use crate::git::LocalRepo;
-use crate::message::failure::{Failures, Result};
+use crate::kustomization::FILE_NAMES;
+use crate::message::failure::{Failures, Result, command};
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{AffectedRoot, AffectedTarget, Cause, Status, affected};
-use crate::targets::{Place, Target};
-use crate::tree::path;
+use crate::targets::{Place, Target, Unread, at_other_revision};
+use crate::tree::{Entry, path};
 use crate::workspace::{Workspace, from_top};
+
+/// What a change touches.
+pub(in crate::commands) struct Choices {
+    pub(in crate::commands) builds: Vec<Choice>,
+    /// The targets of which it is not known what a build makes of their objects.
+    pub(super) unbuilt: Vec<Target>,
+    /// What could not be read, so that what it deploys is not known.
+    pub(in crate::commands) unread: Vec<Unread>,
+}
 
 /// A build that may differ.
 pub(in crate::commands) struct Choice {
@@ -34,7 +45,7 @@ impl Choice {
         [_, new]: [&Workspace; 2],
         changes: &Changes,
         only: &[String],
-    ) -> Result<Vec<Choice>, Failures> {
+    ) -> Result<Choices, Failures> {
         let config = &new.config;
         let (was, is) = (deployed(here, &changes.old, config)?, deployed(here, &changes.new, config)?);
         let affected = affected(changes, config, &was, &is)?;
@@ -42,9 +53,17 @@ impl Choice {
         let asked = only.iter().map(|word| Asked::of(here, changes, &targets, word)).collect::<Result<Vec<_>>>()?;
         let is_asked = |is_it: &dyn Fn(&Asked) -> bool| asked.is_empty() || asked.iter().any(is_it);
         let mut all = Vec::new();
-        let mut built = Vec::new();
+        let mut built = HashSet::new();
         for AffectedTarget { target, was, status, cause } in affected.targets {
-            if let Some(there) = target.here() {
+            // What is deployed at another revision is what it was.
+            if let (Some(was), true) = (&was, at_other_revision(&target).is_some())
+                && was.digest == target.digest
+            {
+                continue;
+            }
+            if let Some(there) = target.here()
+                && status != Status::Removed
+            {
                 built.extend(target.roots(there).map(str::to_owned));
             }
             if is_asked(&|asked| asked.is_target(&target)) {
@@ -60,7 +79,7 @@ impl Choice {
                 all.push(Choice { what: What::Root(directory), status, cause });
             }
         }
-        Ok(all)
+        Ok(Choices { builds: all, unbuilt: affected.unbuilt, unread: affected.unread })
     }
 
     pub(in crate::commands) fn name(&self) -> String {
@@ -98,15 +117,20 @@ struct Asked<'a> {
 impl Asked<'_> {
     fn of<'a>(here: &LocalRepo, changes: &Changes, targets: &[Target], text: &'a str) -> Result<Asked<'a>> {
         let place = from_top(here, &*changes.new, text).ok();
+        let place = place.map(|place| match path::name(&place) {
+            name if FILE_NAMES.contains(&name) => path::parent(&place).to_owned(),
+            _ => place,
+        });
         let is_there = |place: &String| -> Result<bool> {
-            Ok(changes.new.entry(place)?.is_some() || changes.old.entry(place)?.is_some())
+            Ok([changes.new.entry(place)?, changes.old.entry(place)?].contains(&Some(Entry::Directory)))
         };
         let place = match place {
             Some(place) if is_there(&place)? => Some(place),
             _ => None,
         };
         if place.is_none() && !targets.iter().any(|target| is_meant(target, text)) {
-            return Err(unknown(targets, text));
+            let fetch = format!("to compare with a commit, fetch it first: {}", command("git fetch origin", [text]));
+            return Err(unknown(targets, text).hint(fetch));
         }
         Ok(Asked { text, place })
     }

@@ -3,7 +3,7 @@
 use super::{Compared, Diff};
 use crate::build::compare::ObjectChange;
 use crate::commands::messages::counted;
-use crate::message::redact::visible;
+use crate::message::redact::{inert, visible};
 use crate::targets::affected::Status;
 
 /// How many characters a comment may have on GitHub.
@@ -54,7 +54,7 @@ fn head(build: &Compared) -> String {
     };
     let counted = counted(build.objects.len(), "object");
     let unknown: String = build.unknown().iter().map(|line| format!("<p>{}</p>\n\n", code(line))).collect();
-    format!("<details><summary>{}: {why} ({counted})</summary>\n\n{unknown}", code(&build.name))
+    inert(&format!("<details><summary>{}: {why} ({counted})</summary>\n\n{unknown}", code(&build.name)))
 }
 
 fn object(object: &ObjectChange, is_short: bool) -> String {
@@ -66,7 +66,8 @@ fn object(object: &ObjectChange, is_short: bool) -> String {
     // No line of what it holds ends it.
     let longest = object.diff.split(|one| one != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
-    format!("{named}{fence}diff\n{}{fence}\n\n", object.diff)
+    // What is counted is what is printed.
+    inert(&format!("{named}{fence}diff\n{}{fence}\n\n", object.diff))
 }
 
 /// Returns a text as code in HTML, in which nothing is Markdown, a link or a mention.

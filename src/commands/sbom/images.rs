@@ -8,7 +8,7 @@ use serde_yaml::{Deserializer, Value};
 
 use crate::build::subject::Written;
 use crate::commands::build::lacks;
-use crate::commands::diff::choice::Choice;
+use crate::commands::diff::choice::{Choice, Choices};
 use crate::commands::from_lock;
 use crate::commands::localize::KustomizeArgs;
 use crate::fetch::Progress;
@@ -34,22 +34,24 @@ pub(super) fn run_by(
     // To a tree that holds nothing, everything is a change.
     let all = workspace.tree.names("")?.into_iter().collect();
     let changes = Changes::of(Rc::new(OverlayTree::default()), workspace.tree.clone(), all)?;
-    let mut chosen = Choice::of(here, [&workspace; 2], &changes, &[])?;
+    let Choices { builds: mut chosen, unread, .. } = Choice::of(here, [&workspace; 2], &changes, &[])?;
     chosen.retain(|choice| !choice.is_elsewhere());
     let subjects = chosen.iter().flat_map(|choice| choice.subjects([&workspace; 2])).flatten();
     let mut fetcher = from_lock(workspace.repo(), &workspace, true, quiet)?;
-    let written = Written::of(&workspace, subjects.collect(), &mut fetcher, with.kustomize.as_deref())?;
+    let written =
+        Written::of(&workspace, subjects.collect(), &mut fetcher, with.kustomize.as_deref(), &with.build_arg)?;
     let progress = Progress::new("building", quiet);
     progress.expect(chosen.len());
     let names: Vec<String> = chosen.iter().map(Choice::name).collect();
     let built = side_by_side(&names, processors(), |number, name| {
         progress.begin(name);
-        let output = written.build(number, &with.build_arg).map_err(lacks);
+        let output = written.build(number).map_err(lacks);
         progress.end(name);
         Ok(images(&output?)?)
     });
     progress.clear();
-    let (mut run_by, mut not_built) = (RunBy::new(), Vec::new());
+    let unread = unread.iter().map(|one| Failure::new(format!("{}: {}", one.place(), one.message)));
+    let (mut run_by, mut not_built) = (RunBy::new(), unread.collect::<Vec<_>>());
     for (name, built) in names.iter().zip(built) {
         let images = built.unwrap_or_else(|failures: Failures| {
             not_built.extend(failures.context(name).0);

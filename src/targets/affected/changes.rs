@@ -61,7 +61,7 @@ impl Changes {
             let is_same = match (old.entry(place)?, new.entry(place)?) {
                 (None, None) => true,
                 (Some(was @ (Entry::File { .. } | Entry::Link)), Some(is)) if was == is => {
-                    old.read(place)? == new.read(place)?
+                    is_same_file(&*old, &*new, place)
                 }
                 _ => false,
             };
@@ -102,7 +102,7 @@ impl Changes {
         // A checkout may give a file other bytes, although the same are stored.
         let is_converted = self.attributes.iter().any(|directory| path::is_in(place, directory))
             && matches!(self.new.entry(place)?, Some(Entry::File { .. }))
-            && self.old.read(place)? != self.new.read(place)?;
+            && !is_same_file(&*self.old, &*self.new, place);
         Ok(is_converted.then(|| place.to_owned()))
     }
 
@@ -120,6 +120,11 @@ impl Changes {
         }
         Ok(None)
     }
+}
+
+/// Returns whether a file holds the same in two trees. One that cannot be read may not.
+fn is_same_file(old: &dyn Tree, new: &dyn Tree, place: &str) -> bool {
+    matches!((old.read(place), new.read(place)), (Ok(old), Ok(new)) if old == new)
 }
 
 /// Returns the first file with patterns of Flux in what differs: also in a directory that only one of the trees has.

@@ -52,11 +52,16 @@ fn a_change_is_shown_object_by_object() {
     let expected = format!("new: added\n  added   v1 ConfigMap new\nprod: prod/kustomization.yaml\n  changed {web}\n");
     assert_eq!(stat.fails(1).stdout, expected);
     // Only what is asked for.
-    for (word, name) in [("new", "new"), ("prod", "prod"), (":/prod", "prod")] {
+    for (word, name) in [("new", "new"), ("prod", "prod"), (":/prod", "prod"), ("prod/kustomization.yaml", "prod")] {
         assert_eq!(report(&work, &["HEAD", word])["builds"][0]["name"], name);
     }
     assert_eq!(report(&work, &["HEAD", "dev"])["builds"], Value::Array(Vec::new()));
-    work.run_unchanged(&["diff", "HEAD", "podr"]).fails(2).stderr_has("`podr` is neither a directory");
+    for word in ["podr", "unread.yaml"] {
+        let output = work.run_unchanged(&["diff", "HEAD", word]);
+        output.fails(2).stderr_has("is neither a directory").stderr_has(&format!("git fetch origin {word}"));
+    }
+    let output = work.run_unchanged(&["diff", "HEAD", "--build-arg=--output=x", "--exit-code"]);
+    output.fails(2).stderr_has("would leave nothing to compare");
     // What is committed; without a word the commit before.
     work.commit("Change");
     work.write("prod/more.yaml", deployment("web"));
@@ -176,6 +181,25 @@ fn a_target_is_compared_as_its_engine_builds_it() {
         "{renamed}"
     );
     assert!(renamed.contains("\n  added   apps/v1 Deployment prod/b-web\n"), "{renamed}");
+    // What deploys another revision is what it was; and a root that nothing deploys any more is one.
+    let source = "---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: flux-system, namespace: flux-system}\nspec: {url: https://github.com/acme/fleet, ref: {tag: v1}}\n";
+    work.git(&["remote", "add", "origin", "https://github.com/acme/fleet"]);
+    work.commit_files(&[("clusters/web.yaml", &(flux("./prod", "a-") + source))]);
+    work.write("prod/more.yaml", deployment("web").replace("replicas: 1", "replicas: 3"));
+    assert_eq!(stat(&[]), "prod: prod/more.yaml\n  changed apps/v1 Deployment prod/web\n");
+    work.write("clusters/web.yaml", flux("./prod", "a-") + &source.replace("v1}", "v2}"));
+    let output = work.run_unchanged(&["diff", "HEAD"]);
+    output.success().stdout_has("cannot be built here: it deploys `v2`").stdout_has("\nprod: prod/more.yaml\n");
+    work.commit_files(&[("clusters/web.yaml", &flux("./prod", "a-"))]);
+    work.write("prod/more.yaml", deployment("web"));
+    work.remove("clusters/web.yaml");
+    let both = stat(&[]);
+    assert!(both.contains("(clusters/web.yaml:1): removed\n") && both.contains("\nprod: prod/more.yaml\n"), "{both}");
+    work.git(&["checkout", "-q", "clusters"]);
+    // What could not be read is said.
+    work.write("clusters/bad.yaml", flux("[x", "a-"));
+    work.run_unchanged(&["diff", "HEAD"]).success().stderr_has("clusters/bad.yaml:");
+    work.remove("clusters/bad.yaml");
     // What was built, and no longer can be.
     work.write("clusters/web.yaml", flux("./gone", "a-"));
     let output = work.run_unchanged(&["diff", "HEAD"]);
@@ -199,6 +223,16 @@ fn what_cannot_be_compared_is_an_error() {
     let first = work.id("HEAD~2");
     shallow.git(&["fetch", "-q", "--depth=1", "origin", &first]);
     shallow.run_unchanged(&["diff", &first]).fails(2).stderr_has("hint: git fetch --unshallow");
+    // What git leaves out of the working tree is not gone.
+    let sparse = sandbox.clone_of(&work, "sparse");
+    sparse.git(&["sparse-checkout", "set", "dev"]);
+    sparse.run_unchanged(&["diff", "HEAD"]).fails(2).stderr_has("diff --rev HEAD");
+    assert_eq!(sparse.run_unchanged(&["diff", "HEAD", "--rev=HEAD"]).success().stdout, "");
+    // A file that no build reads, and that only a filter gives.
+    work.commit_files(&[(".gitattributes", "*.png filter=lfs\n"), ("logo.png", "1\n")]);
+    work.write("logo.png", "2\n");
+    assert_eq!(work.run_unchanged(&["diff", "HEAD"]).success().stdout, "");
+    work.git(&["checkout", "-q", "logo.png"]);
     // A history of its own.
     work.git(&["checkout", "-q", "--orphan", "other"]);
     work.git(&["rm", "-q", "-r", "-f", "dev"]);
