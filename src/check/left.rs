@@ -4,7 +4,7 @@
 //! `check` cannot see locked contents. Localizing such a reference would bring in something that a build still fetches,
 //! so being locked is not enough. Only the configuration decides what may stay remote.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::Context;
 use super::remote_chart;
@@ -36,20 +36,27 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             names.entry(through).or_default().push(label.clone());
         }
     }
+    let fulfilled = context.remotes.iter().filter(|one| is_fulfilled(one));
+    let fulfilled: Vec<_> =
+        fulfilled.filter_map(|one| Some((one, one.locked?, one.wanted.in_chain(one.locked?)))).collect();
+    let named: HashSet<&str> = fulfilled.iter().map(|(.., name)| name.as_str()).collect();
     let mut found = Vec::new();
-    for one in context.remotes.iter().filter(|one| is_fulfilled(one)) {
-        let Some(locked) = one.locked else { continue };
-        let (label, name) = (locked.label(), one.wanted.in_chain(locked));
+    for (one, locked, name) in &fulfilled {
+        let label = locked.label();
         let ways = ways([label.as_str()], |from| {
             let named = names.get(from).into_iter().flatten();
             named.map(|to| (to.as_str(), to.as_str())).collect::<Vec<_>>()
         });
-        let chain = |through: &String| match labels.get(through) {
-            _ if *through == name || *through == label => Some(Vec::new()),
-            Some(holder) => way(&ways, holder.as_str()).filter(|way| !way.is_empty()),
-            None => None,
-        };
-        let behind = left.iter().filter_map(|left| Some((*left, left.through.iter().find_map(chain)?)));
+        let behind = left.iter().filter_map(|left| {
+            let chain = left.through.iter().find_map(|through| match labels.get(through) {
+                _ if through == name || *through == label => Some(Vec::new()),
+                // Another directory of the same repository, which has a finding of its own where the user names it.
+                Some(holder) if *holder == label => (!named.contains(through.as_str())).then(|| vec![through.as_str()]),
+                Some(holder) => way(&ways, holder.as_str()),
+                None => None,
+            });
+            Some((*left, chain?))
+        });
         let behind: Vec<(&Left, Vec<&str>)> = behind.collect();
         for (left, chain) in behind.iter().take(MOST) {
             found.push(finding(context, one, left, chain));
@@ -152,6 +159,35 @@ mod tests {
         assert_eq!(finding.help[1], ADD_ALLOW);
         let findings = generator("https://github.com/o/other?ref=v1");
         assert!(findings.iter().all(|one| one.rule == Rule::StaleLock), "{findings:?}");
+    }
+
+    #[test]
+    fn another_directory_of_the_same_repository_is_behind_it() {
+        const OTHER: &str = "https://github.com/o/other?ref=v1";
+        const BEHIND: &str = "https://github.com/o/r//base?ref=v1";
+        let find = |resources: &[&str], way_back: &str| {
+            let text = format!("resources:\n- {}\n", resources.join("\n- "));
+            let mut scene = Scene { lock: scene(chart(), &[BEHIND]).lock, ..Scene::of(&text) };
+            scene.lock.remotes[0].through_mut().insert(way_back.to_owned());
+            if way_back == OTHER {
+                scene = scene.git("https://github.com/o/other", Some("v1"));
+                scene.lock.remotes[1].through_mut().insert(LABEL.to_owned());
+            }
+            scene.check().findings
+        };
+        for way_back in [LABEL, OTHER] {
+            let findings = find(&[OWN], way_back);
+            let [finding] = findings.as_slice() else {
+                panic!("{way_back}: {findings:?}");
+            };
+            assert!(finding.rule == Rule::RemoteChart && finding.fails());
+            assert_eq!(under_caret(finding), OWN);
+            let chain = format!("stays remote: {OWN} > {BEHIND} > https://charts");
+            assert!(finding.message.contains(&chain), "{}", finding.message);
+            // The one that the user names keeps its own.
+            let findings = find(&[OWN, BEHIND], way_back);
+            assert_eq!(findings.iter().map(under_caret).collect::<Vec<_>>(), [BEHIND], "{way_back}: {findings:?}");
+        }
     }
 
     #[test]
