@@ -17,8 +17,6 @@ const MARGIN: u64 = 30 * 24 * 60 * 60;
 
 /// No history before a commit.
 const ALONE: &str = "--depth=1";
-/// All of history, also where some of it was fetched before. This is `--unshallow`, which fails where nothing is left out.
-const ALL: &str = "--depth=2147483647";
 
 /// How long one remote may take to tell what would only be good to know.
 const SOON: Duration = Duration::from_secs(30);
@@ -67,7 +65,7 @@ impl Fetcher {
 impl Network {
     /// Returns what lies between the commits `old` and `new` of a repository, as its server says now.
     pub(super) fn history(&self, request: &GitRequest, old: &str, new: &str) -> Result<History> {
-        let commits = Commits::new(self, request, new)?;
+        let mut commits = Commits::new(self, request, new)?;
         let since = match commits.fetch(old, Some(ALONE)) {
             // Servers may refuse to give a commit by its id. The new one may contain it all the same.
             Err(failure) if failure.kind == FailureKind::NotInRepository => None,
@@ -80,7 +78,9 @@ impl Network {
             None => false,
         };
         if !is_all {
-            commits.fetch_new(new, since.map(|_| ALL))?;
+            // Afresh: git cannot always add to history that ends somewhere.
+            commits = Commits::new(self, request, new)?;
+            commits.fetch_new(new, None)?;
         }
         let is_forward = commits.ask(&["merge-base", "--is-ancestor", old, new])?.is_some();
         if is_forward { commits.between(old, new) } else { Ok(History { is_forward, commits: 0, newest: Vec::new() }) }
