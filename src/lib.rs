@@ -29,15 +29,15 @@
 //! | room | job |
 //! |---|---|
 //! | [`commands`] | what the program does, one file per command, and what it prints; hooks; the manual |
-//! | [`destination`] | where a plan goes: a branch and its worktree, a directory, the working tree |
+//! | [`destination`] | where a plan goes: a branch and its worktree, a directory, the working tree; and what the message of its commit says (`destination/message.rs`) |
 //! | [`verify`](mod@verify) | compares a localized commit with its lock and trailers, and with upstream |
-//! | [`check`](mod@check) | the rules: what a hermetic build could not resolve |
+//! | [`check`](mod@check) | the rules, one file and one page per rule: what a hermetic build could not resolve; the list of their ids is `message/rule.rs` |
 //! | [`hook`](mod@hook) | git hooks: installing and uninstalling them, and what a running one has to check |
-//! | [`build`] | builds original and result, and compares the outputs |
-//! | [`plan`] | what localizing changes, as a copy or in place, and what locking does |
-//! | [`targets`] | what Flux, Argo CD and Fleet deploy from a tree, how they build it, and what a change of it touches; the graph as people see it |
+//! | [`build`] | builds original and result, and compares the outputs; what a build sees of its environment: `build/run.rs` |
+//! | [`plan`] | what localizing changes, as a copy or in place, and what locking does; the layout of `localized-files` (`plan/layout.rs`; its segments: `reference/localized_path.rs`) |
+//! | [`targets`] | what Flux, Argo CD and Fleet deploy from a tree, how they build it, and what a change of it touches, each engine in its own module; the kinds of objects that are read at all: `targets/scan.rs`; the graph as people see it |
 //! | [`workspace`] | what a run starts from: files of a commit or on disk, with configuration and lock |
-//! | [`fetch`] | git, http, helm, cache, earlier results: the only room that reaches the network |
+//! | [`fetch`] | git, http, helm, cache, earlier results: the only room that reaches the network; how much it may take is `fetch/budget.rs` |
 //! | [`graph`] | roots, files and references; defines [`graph::Remotes`], which `fetch` implements |
 //! | [`config`] | `.kustomize-localize`: the configuration of a repository |
 //! | [`record`] | lock and trailers, written, read and checked by the same code; what a localized branch holds of them |
@@ -45,8 +45,8 @@
 //! | [`reference`](mod@reference) | the grammar of a reference, the path of what it names |
 //! | [`tree`] | read-only files: of a commit, on disk, in memory |
 //! | [`git`] | the git executable: for this repository, for a remote one |
-//! | [`os`] | processes and their deadlines, signals, threads; how much of anything is taken from outside |
-//! | [`message`] | what stopped the work, what is wrong with the files, what must not be shown |
+//! | [`os`] | processes and their deadlines, signals, threads; how much is read of a child or file |
+//! | [`message`] | what stopped the work, what is wrong with the files, what must not be shown; what looks like a token: `message/redact/token.rs` |
 //!
 //! # Rules that hold everywhere
 //!

@@ -1,5 +1,5 @@
-//! How much is taken from outside, in one table. More is a failure that names the file and the limit: nothing is left
-//! out in silence, and no input makes the program run out of memory or time.
+//! How much is read of files, paths and charts, and how much is reported, in one table. More is a failure that names
+//! the file and the limit: nothing is left out in silence, and no input makes the program run out of memory or time.
 
 use crate::message::failure::{Failure, Result};
 
