@@ -173,7 +173,11 @@ impl LocalRepo {
 
     /// Returns a merge base of two commits; none where their histories have nothing in common here.
     pub fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>> {
-        self.line(&["merge-base", one, other])
+        let output = run(self.command().args(["merge-base", one, other]), None)?;
+        match output.status.code() {
+            Some(1) => Ok(None),
+            _ => Ok(Some(text(done(output)?)?.trim_end().to_owned())),
+        }
     }
 
     /// Returns whether history ends somewhere because earlier commits were not fetched.

@@ -99,6 +99,11 @@ fn a_partial_clone_will_do() {
         output.fails(2);
         if filter == "blob:none" {
             output.stderr_has("is not here: this is a partial clone");
+            // Where it may be fetched, git says why it was not.
+            let url = clone.git(&["remote", "get-url", "origin"]);
+            clone.git(&["remote", "set-url", "origin", "file:///nowhere"]);
+            clone.run(&args).fails(2).stderr_has("git cannot read object ").stderr_has("nowhere");
+            clone.git(&["remote", "set-url", "origin", url.trim()]);
         }
         for new_dir in ["localized-overlay", "other/copy"] {
             // The disk does not matter here: the files were never checked out.
