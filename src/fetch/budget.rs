@@ -38,8 +38,8 @@ impl Budget {
         self.largest.saturating_mul(2).max(MAX_FILE_SIZE)
     }
 
-    /// Takes a file of `size` bytes, which `label` names.
-    pub(super) fn take(&self, size: u64, label: impl FnOnce() -> String) -> Result<()> {
+    /// Refuses a file of `size` bytes, which `label` names, if it is too large.
+    pub(super) fn check(&self, size: u64, label: impl FnOnce() -> String) -> Result<()> {
         if size > self.largest {
             return Err(Failure::new(format!(
                 "{} is too large: {}, and the limit is {}",
@@ -49,6 +49,12 @@ impl Budget {
             ))
             .hint(format!("to accept it, write `max-file-size: {size}` in {FILE_NAME}")));
         }
+        Ok(())
+    }
+
+    /// Takes a file of `size` bytes, which `label` names.
+    pub(super) fn take(&self, size: u64, label: impl Fn() -> String) -> Result<()> {
+        self.check(size, &label)?;
         let before = self.taken.fetch_add(size, Ordering::Relaxed);
         if before.saturating_add(size) > self.total {
             return Err(Failure::new(format!(

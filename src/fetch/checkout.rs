@@ -197,8 +197,8 @@ impl CheckoutTree {
         }
     }
 
-    /// Reads a file of this repository, which counts once. A larger one than is allowed is not in memory for long: how much
-    /// one object may take is limited as well.
+    /// Reads a file of this repository, which counts once. What is stored, and what a checkout makes of it, may not be
+    /// larger than is allowed.
     fn read_own(&self, path: &str) -> Result<Vec<u8>> {
         self.bring(path)?;
         // They are read with it.
@@ -208,6 +208,9 @@ impl CheckoutTree {
             if is_file && !self.counted.borrow().contains(&place) {
                 self.read_own(&place)?;
             }
+        }
+        if let Some(size) = self.objects.size(path)? {
+            self.network.budget.check(size, || self.label(path))?;
         }
         let bytes = self.conversion.read(&self.objects, path)?;
         if !self.counted.borrow().contains(path) {

@@ -179,8 +179,9 @@ impl Network {
         };
         let shown = first.url.shown();
         // Where something of this repository is here, asking what a ref is costs less than a fetch.
-        let floating = requests.iter().filter(|request| request.commit.is_none()).map(GitRequest::reference);
-        let floating: Vec<&str> = floating.filter(|_| self.cache.knows(&shown)).collect();
+        let is_known = self.cache.knows(&shown);
+        let floating = requests.iter().filter(|request| is_known && request.commit.is_none());
+        let floating: Vec<&str> = floating.map(GitRequest::reference).collect();
         let listing = if floating.is_empty() { None } else { Some(self.list(first, &floating)?) };
         let mut done: Vec<Option<Fetched>> = Vec::new();
         for request in requests {

@@ -1,12 +1,14 @@
 //! What lies between two commits of a remote repository. No file of it is fetched: commits alone say whether a branch
 //! moved forward, and what its authors wrote about that.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use super::git::{GitRequest, format_of};
 use super::{Fetcher, Key, Network};
 use crate::git::{Fetch, Part};
 use crate::message::failure::{FailureKind, Result};
+use crate::message::redact::SafeUrl;
 use crate::os::interrupt::Scratch;
 use crate::record::GitRemote;
 
@@ -18,7 +20,7 @@ const MARGIN: u64 = 30 * 24 * 60 * 60;
 /// No history before a commit.
 const ALONE: &str = "--depth=1";
 
-/// How long one remote may take to tell what would only be good to know.
+/// How long one request may take for what would only be good to know.
 const SOON: Duration = Duration::from_secs(30);
 
 /// How one commit stands to an older one.
@@ -40,13 +42,12 @@ impl Fetcher {
     /// do not.
     pub(crate) fn histories(&self, moves: &[(&GitRemote, &GitRemote)]) -> Vec<Option<History>> {
         // A request with a secret in its URL keeps it.
-        let url = |shown: &str| {
-            let mut known = self.known.keys().filter_map(|key| match key {
-                Key::Git(key) => Some(&key.url),
-                _ => None,
-            });
-            known.find(|url| url.shown() == shown).cloned().unwrap_or_else(|| shown.into())
-        };
+        let known = self.known.keys().filter_map(|key| match key {
+            Key::Git(key) => Some((key.url.shown(), &key.url)),
+            _ => None,
+        });
+        let known: HashMap<String, &SafeUrl> = known.collect();
+        let url = |shown: &str| known.get(shown).map_or_else(|| shown.into(), |url| (*url).clone());
         let request = |new: &GitRemote| {
             let request = GitRequest::new(url(&new.url), new.reference.as_deref(), Some(&new.commit));
             GitRequest { may_ask: false, timeout: SOON, ..request }

@@ -49,10 +49,13 @@ pub(super) fn resolve_url(parent: &str, url: &str) -> Result<String> {
             Some(at) => (at + "://".len(), &['/']),
             None => (0, &['/', ':']),
         };
-        let end = parent[start..].find(ends).map_or(parent.len(), |at| start + at + 1);
+        let end = parent[start..].find(ends).map_or(parent.len(), |at| start + at);
         let (server, directory) = parent.split_at(end);
-        let path = path::resolve(directory, url).ok_or_else(|| refused("it climbs out of its server"))?;
-        format!("{server}{path}")
+        let path = path::resolve(directory.trim_start_matches(ends), url);
+        let path = path.ok_or_else(|| refused("it climbs out of its server"))?;
+        // The path of `user@host:/path` is absolute.
+        let between = if directory.starts_with(":/") { ":/" } else { directory.get(..1).unwrap_or("/") };
+        format!("{server}{between}{path}")
     } else {
         url.to_owned()
     };
@@ -86,6 +89,9 @@ mod tests {
             ("https://h/o/r", "../lib.git", "https://h/o/lib.git"),
             ("https://h/o/r.git/", "./sub", "https://h/o/r.git/sub"),
             ("git@h:o/r", "../../p/lib", "git@h:p/lib"),
+            ("git@h:/srv/git/a.git", "../b.git", "git@h:/srv/git/b.git"),
+            ("https://h", "./x", "https://h/x"),
+            ("https://h/", "./x", "https://h/x"),
             ("file:///srv/r", "../lib", "file:///srv/lib"),
             ("https://h/o/r", "ssh://git@h/x", "ssh://git@h/x"),
             ("https://h/o/r", "git@h:x/y", "git@h:x/y"),

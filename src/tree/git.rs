@@ -108,6 +108,12 @@ impl GitTree {
         Ok(self.blob(path)?.filter(|id| !self.repository().has_object(*id)))
     }
 
+    /// Returns how many bytes the file or link at `path` has, if they are here. They are not read for that.
+    pub(crate) fn size(&self, path: &str) -> Result<Option<u64>> {
+        let header = self.blob(path)?.and_then(|id| self.repository().find_header(id).ok());
+        Ok(header.map(|header| header.size()))
+    }
+
     /// Returns the kind of the ids.
     pub fn hash(&self) -> gix::hash::Kind {
         self.repository().object_hash()

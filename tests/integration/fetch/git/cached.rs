@@ -251,4 +251,9 @@ fn fetched_files_have_a_size_limit() {
         repo.decide("");
         repo.run(&["app", "--dry-run"]).success();
     }
+    // And one that takes more memory than reading any may take.
+    up.git(&["reset", "--quiet", "--hard", "v1"]);
+    up.write("base/cm.yaml", "#".repeat(65 << 20));
+    let repo = naming(&sandbox, &[format!("{url}//base?ref={}", up.commit("larger"))]);
+    repo.run_unchanged(&["app", "--no-commit"]).fails(2).stderr_has("base/cm.yaml is too large: 65.00 MiB");
 }
