@@ -89,7 +89,7 @@ also() {
   local word asked=0
   word=$(head -c 64 /dev/urandom | git hash-object --stdin)
   echo "::stop-commands::$word"
-  git-kustomize-localize "${@:3}" 2>&1 >>"$2" || asked=$?
+  { git-kustomize-localize "${@:3}" >>"$2"; } 2>&1 || asked=$?
   echo "::$word::"
   ((asked == 0)) || echo "::error title=git kustomize-localize::$1: see the log"
   ((asked <= status)) || status=$asked
