@@ -400,7 +400,7 @@ fn a_component_that_cannot_be_read_has_no_kind() {
         output.lacks("but named in").lacks("is empty");
     }
     let tree = world.work.run(&["tree"]);
-    tree.stdout_has("c (unreadable)").stdout_has("d (unreadable)");
+    tree.stdout_has("c (invalid)").stdout_has("d (invalid)");
 }
 
 #[test]

@@ -224,7 +224,7 @@ fn a_missing_target_is_reported() {
     }
     // Also where there is nothing to copy from.
     let empty = project.sandbox.repo("empty");
-    refused(&empty, &["diff"], &["`diff` is neither a command nor a directory"]);
+    refused(&empty, &["status"], &["`status` is neither a command nor a directory"]);
     refused(work, &["help", "chek"], &["there is no page `chek`"]);
     // No TARGET takes such an option.
     let meant = "did you mean `git kustomize-localize check`?";
