@@ -21,7 +21,7 @@ pub(crate) mod update;
 
 use std::collections::HashSet;
 
-pub(crate) use files::{Changes, File, Rewritten};
+pub(crate) use files::{Changes, File, Rewritten, changed};
 pub(crate) use left::{left, reached as reached_left};
 pub(crate) use remotes::git as git_remote;
 pub(crate) use remotes::remotes;

@@ -16,7 +16,7 @@ use crate::message::failure::{Failure, Failures, Location, short};
 use crate::message::finding::Rule;
 use crate::plan::in_place::{self, TurnedBack};
 use crate::plan::lock::{Relocked, relock};
-use crate::plan::{Changes, Options, Plan, update};
+use crate::plan::{Changes, File, Options, Plan, changed, update};
 use crate::record::{LOCK_NAME, Lock, Remote};
 use crate::targets::affected::changes::Changes as Changed;
 use crate::tree::SharedTree;
@@ -153,18 +153,12 @@ fn compared(
     quiet: bool,
 ) -> Result<Diff, Failures> {
     let Some(here) = workspace.repo() else { return Ok(Diff::default()) };
-    let mut tree = OverlayTree::new(there.clone());
-    tree.file(LOCK_NAME, lock.render()?.as_bytes(), false);
-    let mut paths = vec![LOCK_NAME.to_owned()];
-    for (path, file) in edits.iter().chain(plan.iter().flat_map(|plan| &plan.changes)) {
-        match file {
-            Some(file) => tree.file(path, &file.bytes, file.executable),
-            None => tree.remove(path),
-        }
-        paths.push(path.clone());
-    }
+    let mut changes = edits.clone();
+    changes.insert(LOCK_NAME.to_owned(), Some(File::plain(lock.render()?.into_bytes())));
+    changes.extend(plan.iter().flat_map(|plan| plan.changes.clone()));
+    let tree = changed(OverlayTree::new(there.clone()), &changes);
     let (old, new) = (Workspace::of_tree(there.clone())?, Workspace::of_tree(Rc::new(tree))?);
-    let changes = Changed::among(old.tree.clone(), new.tree.clone(), paths)?;
+    let changes = Changed::among(old.tree.clone(), new.tree.clone(), changes.into_keys())?;
     let mut sides = [Side::of(here, &old, false, quiet)?, Side::of(here, &new, false, quiet)?];
     Diff::between(here, &mut sides, &changes, &[], &KustomizeArgs::default(), quiet)
 }
@@ -199,13 +193,7 @@ fn edit(
     workspace.tree = turned.tree.clone();
     let names: Vec<update::Name> = urls.iter().map(|url| update::Name::of(url)).collect();
     let mut changes = update::retargeted(workspace, &names, paths, to)?;
-    let mut overlay = OverlayTree::new(turned.tree.clone());
-    for (path, file) in &changes {
-        if let Some(file) = file {
-            overlay.file(path, &file.bytes, file.executable);
-        }
-    }
-    turned.tree = Rc::new(overlay);
+    turned.tree = Rc::new(changed(OverlayTree::new(turned.tree.clone()), &changes));
     workspace.tree = turned.tree.clone();
     // What localized files are named by is written with them.
     let edited: Vec<String> = changes.keys().cloned().collect();

@@ -8,7 +8,7 @@ use crate::build::disk;
 use crate::message::failure::{Failure, Result, command};
 use crate::os::failpoint;
 use crate::os::interrupt::{Scratch, TEMPORARY};
-use crate::plan::Changes;
+use crate::plan::{Changes, changed};
 use crate::record::history::{self, tip};
 use crate::record::stored::{self, Difference};
 use crate::tree::Tree;
@@ -76,12 +76,7 @@ impl NewDirectory {
         };
         let said = |error: io::Error| failed(Failure::new(error.to_string()));
         let scratch = Scratch::beside(&self.staging, TEMPORARY).map_err(said)?;
-        let mut tree = OverlayTree::default();
-        for (place, file) in changes {
-            if let Some(file) = file {
-                tree.file(place, &file.bytes, file.executable);
-            }
-        }
+        let tree = changed(OverlayTree::default(), changes);
         failpoint::before("make NEW_DIR beside its place");
         disk::write(&tree, changes.keys(), None, scratch.path()).map_err(failed)?;
         let fresh = scratch.path().join(&self.into);

@@ -17,6 +17,17 @@ use crate::tree::{Entry, Tree, path};
 /// What is written, by path from the top of the tree; none for what is removed.
 pub(crate) type Changes = BTreeMap<String, Option<File>>;
 
+/// Returns a tree as it is once changes are written.
+pub(crate) fn changed(mut tree: OverlayTree, changes: &Changes) -> OverlayTree {
+    for (place, file) in changes {
+        match file {
+            Some(file) => tree.file(place, &file.bytes, file.executable),
+            None => tree.remove(place),
+        }
+    }
+    tree
+}
+
 /// One file of a result.
 #[derive(Debug, Clone)]
 pub(crate) struct File {

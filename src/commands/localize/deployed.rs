@@ -6,7 +6,7 @@ use crate::check;
 use crate::graph::{Explored, Graph, Warning};
 use crate::message::failure::Result;
 use crate::message::finding::Finding;
-use crate::plan::Plan;
+use crate::plan::{Plan, changed};
 use crate::targets::{self, Identity, Targets};
 use crate::tree::SharedTree;
 use crate::tree::overlay::OverlayTree;
@@ -24,12 +24,7 @@ pub(in crate::commands) fn deployed(workspace: &Workspace, plan: &mut Plan) -> R
     if targets.targets.is_empty() && targets.sets.is_empty() {
         return Ok(targets);
     }
-    let mut after = OverlayTree::new(tree.clone());
-    for (place, file) in &plan.changes {
-        if let Some(file) = file {
-            after.file(place, &file.bytes, file.executable);
-        }
-    }
+    let after = changed(OverlayTree::new(tree.clone()), &plan.changes);
     // The graph of a copy is none of the repository.
     let (mut before, mut localized) = (&mut Graph::default(), &mut Graph::default());
     if plan.new_dir.is_none() {
