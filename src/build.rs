@@ -23,7 +23,6 @@ use std::path::PathBuf;
 use serde::{Serialize, Serializer};
 
 use alone::Roots;
-pub(crate) use alone::build_all;
 pub(crate) use compare::{Difference, Verdict};
 pub(crate) use earlier::Earlier;
 pub(crate) use runner::check_builds;

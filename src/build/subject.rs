@@ -6,12 +6,13 @@ use std::rc::Rc;
 use super::Roots;
 use super::program::Program;
 use super::runner::{refuse_arguments, unrunnable};
+use crate::graph::inputs::explore;
 use crate::graph::{Graph, Remotes, Source};
 use crate::message::failure::{Failure, Failures, Result, shown};
+use crate::os::parallel::{processors, side_by_side};
 use crate::plan;
 use crate::record::LoadRestrictor;
-use crate::targets::generated::ANY_FILE;
-use crate::targets::generated::generated;
+use crate::targets::generated::{ANY_FILE, Generated, generated};
 use crate::targets::{Engine, Found, Place, Target, at_other_revision};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{SharedTree, path};
@@ -60,8 +61,15 @@ impl Subject {
             Found::Nothing(why) => not_built(why),
             _ => not_built(&format!("`{}` is not for kustomize", path::shown(&there.path))),
         })?;
+        Ok(Subject::made(Rc::new(seen), &made))
+    }
+
+    /// Takes what an engine makes of a directory of a tree.
+    pub(crate) fn made(tree: SharedTree, made: &Generated) -> Subject {
+        let mut seen = OverlayTree::new(tree.clone());
         seen.file(&path::join(&made.directory, made.file_name), &made.text, false);
-        Ok(Subject { tree: Rc::new(seen), directory: made.directory, arguments: made.arguments })
+        let tree = if made.is_changed { Rc::new(seen) } else { tree };
+        Subject { tree, directory: made.directory.clone(), arguments: made.arguments.clone() }
     }
 }
 
@@ -88,56 +96,78 @@ impl Written {
         more: &[String],
     ) -> Result<Written> {
         refuse_arguments(more)?;
-        let mut written = Written {
-            program: super::alone::program(kustomize)?,
-            more: more.to_vec(),
-            roots: Vec::new(),
-            calls: Vec::new(),
-        };
-        let mut reach = |tree: &SharedTree, directories: &[String]| -> Result<Graph, Failures> {
+        let checks_out = matches!(workspace.files, Files::Commit { .. });
+        let reach = |program: &Program, tree: &SharedTree, directories: &[String]| {
             let source = Source { tree: tree.clone(), ..workspace.source() };
-            plan::reached(workspace, source, directories, remotes)
+            let graph = plan::reached(workspace, source, directories, remotes)?;
+            match unrunnable(&graph, more, program) {
+                Some(reason) => Err(Failure::new(reason).into()),
+                None => Ok(graph),
+            }
         };
-        // Roots share what they reach. One that cannot be followed does not keep the others from being built.
-        let is_root = |one: &&Subject| Rc::ptr_eq(&one.tree, &workspace.tree);
-        let mut roots: Vec<String> =
-            subjects.iter().flatten().filter(is_root).map(|one| one.directory.clone()).collect();
-        let mut shared = reach(&workspace.tree, &roots);
-        if shared.is_err() {
-            roots.retain(|root| reach(&workspace.tree, std::slice::from_ref(root)).is_ok());
-            shared = reach(&workspace.tree, &roots);
-        }
-        if let (Ok(graph), false) = (shared, roots.is_empty()) {
-            written.add(workspace, &graph, &roots)?;
-        }
-        for subject in subjects {
-            let found = subject.and_then(|Subject { tree, directory, arguments }| {
-                let at = if Rc::ptr_eq(&tree, &workspace.tree) && roots.contains(&directory) {
-                    0
-                } else {
-                    let alone = std::slice::from_ref(&directory);
-                    written.add(workspace, &reach(&tree, alone)?, alone)?
-                };
-                Ok((at, directory, arguments))
-            });
-            written.calls.push(found);
-        }
-        Ok(written)
+        let program = super::alone::program(kustomize)?;
+        let written = Written { program, more: more.to_vec(), roots: Vec::new(), calls: Vec::new() };
+        written.with(&workspace.tree, checks_out, subjects, reach)
     }
 
-    /// Writes what a walk from some directories reached, and returns where that is.
-    fn add(&mut self, workspace: &Workspace, graph: &Graph, directories: &[String]) -> Result<usize> {
-        if let Some(reason) = unrunnable(graph, &self.more, &self.program) {
-            return Err(Failure::new(reason));
+    /// Writes subjects with what a walk reaches. Those that are roots of `tree` itself share that.
+    fn with(
+        mut self,
+        tree: &SharedTree,
+        checks_out: bool,
+        subjects: Vec<Result<Subject, Failures>>,
+        mut reach: impl FnMut(&Program, &SharedTree, &[String]) -> Result<Graph, Failures>,
+    ) -> Result<Written> {
+        let is_root = |one: &&Subject| Rc::ptr_eq(&one.tree, tree);
+        let mut roots: Vec<String> =
+            subjects.iter().flatten().filter(is_root).map(|one| one.directory.clone()).collect();
+        let mut shared = reach(&self.program, tree, &roots);
+        // One that cannot be followed does not keep the others from being built.
+        if shared.is_err() {
+            roots.retain(|root| reach(&self.program, tree, std::slice::from_ref(root)).is_ok());
+            shared = reach(&self.program, tree, &roots);
         }
-        let checks_out = matches!(workspace.files, Files::Commit { .. });
-        self.roots.push(Roots::write(graph, directories, checks_out)?);
-        Ok(self.roots.len() - 1)
+        match shared {
+            Ok(graph) if !roots.is_empty() => self.roots.push(Roots::write(&graph, &roots, checks_out)?),
+            _ => roots.clear(),
+        }
+        for subject in subjects {
+            let found = subject.and_then(|subject| {
+                let is_shared = is_root(&&subject) && roots.contains(&subject.directory);
+                let Subject { tree, directory, arguments } = subject;
+                if !is_shared {
+                    let alone = std::slice::from_ref(&directory);
+                    let graph = reach(&self.program, &tree, alone)?;
+                    self.roots.push(Roots::write(&graph, alone, checks_out)?);
+                }
+                let at = if is_shared { 0 } else { self.roots.len() - 1 };
+                Ok((at, directory, arguments))
+            });
+            self.calls.push(found);
+        }
+        Ok(self)
     }
 
     /// Builds one of the subjects, and returns what kustomize wrote, to the byte.
     pub(crate) fn build(&self, subject: usize) -> Result<Vec<u8>, Failures> {
         let (at, directory, arguments) = self.calls[subject].as_ref().map_err(Failures::clone)?;
         Ok(self.roots[*at].build(&self.program, directory, &[&**arguments, &self.more].concat())?)
+    }
+}
+
+/// Builds what engines make of a tree, side by side, without anything else.
+pub(crate) fn build_all(tree: &SharedTree, all: &[&Generated]) -> Vec<Result<Vec<u8>, Failures>> {
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let subjects = all.iter().map(|made| Ok(Subject::made(tree.clone(), made))).collect();
+    let reach = |_: &Program, tree: &SharedTree, directories: &[String]| Ok(explore(tree.clone(), directories).graph);
+    let written = super::alone::program(None).and_then(|program| {
+        let written = Written { program, more: Vec::new(), roots: Vec::new(), calls: Vec::new() };
+        written.with(tree, false, subjects, reach)
+    });
+    match written {
+        Ok(written) => side_by_side(all, processors(), |number, _| written.build(number)),
+        Err(failure) => all.iter().map(|_| Err(failure.clone().into())).collect(),
     }
 }

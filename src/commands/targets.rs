@@ -1,6 +1,5 @@
 //! `targets`: what Flux, Argo CD and Fleet deploy from the repository. `schema.json` describes the JSON.
 
-mod object_builds;
 #[cfg(test)]
 mod tests;
 
@@ -12,6 +11,7 @@ use clap::Args;
 use super::check;
 use super::messages::counted;
 use super::output::{Done, Outcome, Page, Shown};
+use crate::build::subject::build_all;
 use crate::check::Checking;
 use crate::config::{Config, FILE_NAME};
 use crate::git::LocalRepo;
@@ -19,10 +19,14 @@ use crate::graph::Explored;
 use crate::graph::inputs::explore_all;
 use crate::message::failure::{Failures, Result};
 use crate::message::redact::{inert, visible};
+use crate::targets::built::{Builder, Output};
+use crate::targets::generated::Generated;
 use crate::targets::{self, Found, Here, Identity, Place, Revision, Target, Targets};
-use crate::tree::{Tree, path};
+use crate::tree::{SharedTree, path};
 use crate::workspace::repository_offline;
-use object_builds::ObjectBuilds;
+
+/// How many builds are run for what they make of objects.
+const MOST_BUILDS: usize = 1000;
 
 /// Arguments of `targets`.
 #[derive(Debug, Clone, Args)]
@@ -168,16 +172,34 @@ fn summary(targets: &Targets) -> String {
 
 /// Finds what is deployed, with objects as the builds that change them make them; where this program does not build, with
 /// what may change them.
-pub(super) fn find(here: &Rc<LocalRepo>, tree: &Rc<dyn Tree>) -> Result<(Explored, Targets), Failures> {
+pub(super) fn find(here: &Rc<LocalRepo>, tree: &SharedTree) -> Result<(Explored, Targets), Failures> {
     Ok(deployed(here, tree, &Config::of(&**tree, "")?)?)
 }
 
 /// Does what [`find`] does, with another configuration than that of the tree.
-pub(super) fn deployed(here: &Rc<LocalRepo>, tree: &Rc<dyn Tree>, config: &Config) -> Result<(Explored, Targets)> {
+pub(super) fn deployed(here: &Rc<LocalRepo>, tree: &SharedTree, config: &Config) -> Result<(Explored, Targets)> {
     let identity = || Identity::of(here, config);
     let found = targets::find(&**tree, config, &identity)?;
     let explored = explore_all(tree.clone())?;
-    let mut builds = ObjectBuilds::default();
-    let found = found.built(&explored, config, &identity, |builders| builds.run(&explored.graph, builders))?;
+    let mut left = MOST_BUILDS;
+    let found = found.built(&explored, config, &identity, |builders| outputs(tree, builders, &mut left))?;
     Ok((explored, found))
+}
+
+/// Builds what needs nothing but the tree, as long as some are `left`.
+fn outputs(tree: &SharedTree, builders: &[&Builder], left: &mut usize) -> Vec<Output> {
+    let all: Vec<&Generated> =
+        builders.iter().filter(|one| one.reaches.is_empty()).map(|one| &one.made).take(*left).collect();
+    *left -= all.len();
+    let mut outputs = build_all(tree, &all).into_iter();
+    let output = |builder: &&Builder| match builder.reaches.first() {
+        Some(reached) => Err(format!("it reaches {}: {}", reached.name, reached.state)),
+        None => match outputs.next() {
+            Some(output) => {
+                output.map_err(|failures| failures.0.into_iter().map(|one| one.message).collect::<Vec<_>>().join("; "))
+            }
+            None => Err(format!("more than {MOST_BUILDS} builds are not run")),
+        },
+    };
+    builders.iter().map(output).collect()
 }

@@ -11,7 +11,6 @@ use super::scan::{self, Document, Scan};
 use super::settle::files_of;
 use super::{Build, Engine, Here, Identity, Object, Place, Reached, Revision, Target, Targets, Why, place};
 use crate::config::Config;
-use crate::graph::inputs::Input;
 use crate::graph::{Explored, Graph, RootId, reach};
 use crate::kustomization::Kind;
 use crate::message::failure::Result;
@@ -29,8 +28,6 @@ const MOST: usize = 100_000;
 pub(crate) struct Builder {
     /// Its name: the kustomization, or what deploys a changed one.
     pub by: String,
-    /// The directories of the roots that it builds.
-    pub roots: Vec<String>,
     /// What it builds.
     pub made: Generated,
     /// What it reaches that the tree does not hold.
@@ -63,7 +60,7 @@ impl Targets {
         explored: &Explored,
         config: &Config,
         identity: &dyn Fn() -> Result<Identity>,
-        mut run: impl FnMut(&[&Builder]) -> Result<Vec<Output>>,
+        mut run: impl FnMut(&[&Builder]) -> Vec<Output>,
     ) -> Result<Targets> {
         self.settle(&explored.graph);
         let mut known: BTreeMap<String, Output> = BTreeMap::new();
@@ -73,7 +70,7 @@ impl Targets {
             if new.is_empty() {
                 break;
             }
-            let outputs = run(&new)?;
+            let outputs = run(&new);
             known.extend(new.into_iter().map(|one| one.by.clone()).zip(outputs));
             let built = builders.iter().filter_map(|one| Some((one, known.get(&one.by)?)));
             self = find_built(&*explored.graph.sources[0].tree, config, identity, &self, built)?;
@@ -127,8 +124,7 @@ impl Targets {
             };
             let files = files[index].iter().map(|file| (*file).to_owned()).collect();
             let reaches = namer.beyond(roots(target, here));
-            let roots = target.roots(here).map(str::to_owned).collect();
-            builders.entry(by.clone()).or_insert(Builder { by, roots, made, reaches, place, files });
+            builders.entry(by.clone()).or_insert(Builder { by, made, reaches, place, files });
         }
         Ok(builders.into_values().collect())
     }
@@ -150,21 +146,6 @@ impl Targets {
         }
         Ok(all)
     }
-}
-
-/// Returns what builds read of the tree of a walk: everything, where an engine changes what is built.
-pub(crate) fn inputs_of(graph: &Graph, builders: &[&Builder]) -> Result<Vec<Input>> {
-    if builders.iter().any(|builder| builder.made.is_changed) {
-        return Ok(vec![Input::Below(String::new())]);
-    }
-    let known = graph.own_roots();
-    let built = builders.iter().flat_map(|builder| &builder.roots);
-    let built = built.filter_map(|directory| known.get(directory.as_str()).copied());
-    let mut all = Vec::new();
-    for root in graph.insisted(built) {
-        all.extend(graph.inputs(root)?.own);
-    }
-    Ok(all)
 }
 
 /// Finds what is deployed, as [`find`](super::find) did `before`, with objects as builds made them. Where one of the builds

@@ -256,7 +256,7 @@ spec:
                 let (_, output) = output.unwrap_or_else(|| panic!("{}", builder.by));
                 output.clone()
             };
-            Ok(builders.iter().map(output).collect())
+            builders.iter().map(output).collect()
         };
         let found = found.built(&explored, &config, &|| Ok(identity(&config)), run).unwrap();
         let line = |target: &targets::Target| {
